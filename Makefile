@@ -7,7 +7,7 @@ LOCK := $(BIN)/uv pip compile --no-config --universal --python-version 3.11 --ge
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help sandbox test quick provision check docs screenshots bench simulate soak smoke chaos lock clean
+.PHONY: help sandbox test quick provision check docs screenshots bench soak simulate smoke chaos lock images clean
 
 help: ## List the commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -49,8 +49,9 @@ simulate: .venv/installed ## Crash the engine at every point, from many seeds
 	$(BIN)/genlock simulate $(ARGS)
 
 # The time as the first seed: no two nights run the same ones.
-soak: .venv/installed ## The nightly run: many seeds that were never run before (SEEDS=20000)
-	$(BIN)/genlock simulate --seeds $(or $(SEEDS),20000) --first-seed $$(date +%s) $(ARGS)
+soak: .venv/installed ## The nightly run: seeds that were never run before (SEEDS=20000), then a steady load (ARGS="--minutes 60")
+	$(BIN)/genlock simulate --seeds $(or $(SEEDS),20000) --first-seed $$(date +%s)
+	$(BIN)/genlock soak $(ARGS)
 
 smoke: .venv/installed ## One order through the product and the simulators, in nine phases
 	$(BIN)/genlock smoke $(ARGS)
@@ -61,6 +62,13 @@ chaos: .venv/installed ## Kill, pause and cut off real processes while users ord
 lock: .venv/installed ## Pin what pyproject.toml asks for (ARGS=--upgrade takes the newest)
 	$(LOCK) $(ARGS) --output-file requirements/dev.lock --extra sandbox --group dev pyproject.toml
 	$(LOCK) $(ARGS) --output-file requirements/run.lock --constraint requirements/dev.lock pyproject.toml
+	$(LOCK) --output-file requirements/build.lock --constraint requirements/dev.lock --group build
+
+images: ## Look up the digests of the base images, as lines for .env (needs docker and its registry)
+	@for image in PYTHON_IMAGE=python:3.12-slim POSTGRES_IMAGE=postgres:17-alpine; do \
+		digest=$$(docker buildx imagetools inspect "$${image#*=}" --format '{{.Manifest.Digest}}') || exit 1; \
+		echo "$$image@$$digest"; \
+	done
 
 clean: ## Remove the environment and all caches
 	rm -rf .venv .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache build dist
@@ -70,7 +78,7 @@ clean: ## Remove the environment and all caches
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
 		echo "genlock needs Python 3.11 or newer, and '$(PYTHON)' is not: try 'make PYTHON=python3.12 …'" >&2; exit 1; }
 	$(PYTHON) -m venv --clear .venv
-	$(PIP) install --quiet --require-hashes --requirement requirements/dev.lock
+	$(PIP) install --quiet --require-hashes --only-binary :all: --requirement requirements/dev.lock
 	@touch $@
 
 .venv/installed: .venv/locked pyproject.toml

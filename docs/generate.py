@@ -118,6 +118,10 @@ def example() -> str:
         shown = "" if default in (None, (), {}) else default
         lines.append(f"\n# {field.description}\n{'' if needed else '#'}GENLOCK_{name.upper()}={shown}\n")
     lines.append("\n# for compose.yaml alone: the database's password, made up by you\n#POSTGRES_PASSWORD=\n")
+    lines.append(
+        "\n# for compose.yaml alone: the base images with their digests, as `make images` prints them\n"
+        "#PYTHON_IMAGE=\n#POSTGRES_IMAGE=\n"
+    )
     return "".join(lines)
 
 

@@ -6,6 +6,7 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
+from pathlib import Path
 from time import monotonic, time
 from typing import TYPE_CHECKING
 
@@ -44,10 +45,12 @@ if TYPE_CHECKING:
     from genlock.bot.rules import BotRules
     from genlock.channels.telegram.caller import Caller
     from genlock.domain.alarm import AlarmNotice
+    from genlock.domain.backup import BackupSummary, RestoreSummary
     from genlock.engine.alarms import Alarms
     from genlock.log import Mask
     from genlock.metrics import MetricsObserver
     from genlock.settings import ServiceSettings, Settings
+    from genlock.web.requests import BodyMemory
     from genlock.web.routes import Endpoint
 
 #: what an operator receives for one Telegram Star, in US dollars, and the default sizes of packages
@@ -58,6 +61,7 @@ STOP_SECONDS = 12.0
 #: payments that Telegram lists and we missed
 RECONCILE_SECONDS = 180.0
 BOT_TASK_SECONDS = 5.0
+_SQLITE = "sqlite:///"
 
 
 class SystemClock:
@@ -94,7 +98,8 @@ async def compose(
     from genlock.channels.telegram.updates import acknowledge_repeated_press
     from genlock.engine.alarms import Alarms
     from genlock.engine.stats import Stats
-    from genlock.web.health import HealthEndpoints
+    from genlock.web.health import FigureAccess, HealthEndpoints
+    from genlock.web.requests import BodyMemory
     from genlock.web.routes import make_web
 
     started = monotonic()
@@ -117,31 +122,38 @@ async def compose(
         make_updates=lambda ctx: UpdateWorker(ctx, store, handlers, partial(acknowledge_repeated_press, caller)),
         poll_seconds={name: bundle.poll_seconds for name, bundle in bundles.items() if bundle.poll_seconds},
         bots=frozenset({settings.bot_id}),
+        mask=mask,
     )
-    router = _make_router(settings, caller, store, engine, catalog, bundles)
+    router = _make_router(settings, caller, store, engine, catalog, bundles, closing)
     closing.push_async_callback(router.close)
     handlers[settings.bot_id] = partial(handle_update, router, mask)
 
     stats = Stats(engine.ctx, store)
     alarms = Alarms(engine.ctx, engine.leader, store, stats, _operator_notifier(settings, caller, store))
-    receive_updates, telegram_endpoints = await _make_update_source(settings, caller, store, engine, mask)
+    memory = BodyMemory()
+    receive_updates, telegram_endpoints = await _make_update_source(settings, caller, store, engine, mask, memory)
     health = HealthEndpoints(
         engine=engine,
         stats=stats,
         is_open=is_open,
         render=lambda counts, active: metrics.render(counts, active=active),
         started=started,
+        access=FigureAccess(
+            token=settings.metrics_token.get_secret_value() if settings.metrics_token else None,
+            is_public=settings.is_public,
+        ),
     )
     return App(
         engine=engine,
         caller=caller,
-        web=make_web([*_callback_endpoints(engine, bundles), health, *telegram_endpoints]),
+        web=make_web([*_callback_endpoints(engine, bundles, memory), health, *telegram_endpoints]),
         alarms=alarms,
-        periodic_tasks=periodic_tasks(engine, store, alarms, router, receive_updates, observer),
+        periodic_tasks=periodic_tasks(settings, engine, store, alarms, router, receive_updates, observer),
     )
 
 
 def periodic_tasks(
+    settings: "ServiceSettings",
     engine: Engine,
     store: Database,
     alarms: "Alarms",
@@ -151,20 +163,31 @@ def periodic_tasks(
 ) -> list[PeriodicTask]:
     """Return the periodic tasks of the service. Those of the engine are in `Engine.periodic_tasks`."""
     from genlock.engine import alarms as alarm_rules
-    from genlock.engine import retention
+    from genlock.engine import money_check, retention
+    from genlock.engine.money_check import MoneyCheck
     from genlock.engine.retention import Retention
 
     task = PeriodicTask
     leader_task = partial(PeriodicTask, leader_only=True)
-    prune = Retention(engine.ctx, engine.leader, store).prune
+    keep = retention.keep_seconds(
+        {
+            "ordered_uploads": settings.keep_uploads_days,
+            "drafts": settings.keep_drafts_days,
+            "audit": settings.keep_audit_days,
+            "promo_uses": settings.keep_promo_uses_days,
+        }
+    )
+    prune = Retention(engine.ctx, engine.leader, store, keep).prune
+    check_money = MoneyCheck(engine.ctx, engine.leader, store).round
     return [
         task(name="receive_updates", period_seconds=BOT_TASK_SECONDS, run=receive_updates),
         task(name="register_commands", period_seconds=BOT_TASK_SECONDS, run=CommandRegistration(router, observer).run),
         leader_task(name="check_alarms", period_seconds=alarm_rules.PERIOD_SECONDS, run=alarms.check),
-        leader_task(name="check_ledger", period_seconds=alarm_rules.PERIOD_SECONDS, run=alarms.check_ledger),
+        leader_task(name="check_money", period_seconds=money_check.PERIOD_SECONDS, run=check_money),
         leader_task(name="prune_rows", period_seconds=retention.PERIOD_SECONDS, run=prune),
         leader_task(name="reconcile_payments", period_seconds=RECONCILE_SECONDS, run=router.reconcile),
         leader_task(name="pay_rewards", period_seconds=BOT_TASK_SECONDS, run=router.reward),
+        leader_task(name="erase_data", period_seconds=BOT_TASK_SECONDS, run=router.erase),
         leader_task(name="send_broadcasts", period_seconds=BOT_TASK_SECONDS, run=router.broadcast),
     ]
 
@@ -214,20 +237,24 @@ def _make_catalog(settings: "ServiceSettings", closing: AsyncExitStack) -> tuple
 
 
 def _make_caller(settings: "ServiceSettings", store: Database, observer: Observer, closing: AsyncExitStack) -> "Caller":
+    from genlock.channels.telegram.bot_refusals import BotRefusals
     from genlock.channels.telegram.caller import Caller, make_bot
     from genlock.channels.telegram.rate_limiter import TelegramRateLimiter
 
     bot = make_bot(settings.telegram_token.get_secret_value(), settings.telegram_api_url)
-    caller = Caller(bot, TelegramRateLimiter(store, settings.bot_id), observer)
+    refusals = BotRefusals(store, observer)
+    caller = Caller(bot, TelegramRateLimiter(store, settings.bot_id), observer, refusals.record)
     closing.push_async_callback(caller.close)
     return caller
 
 
-def _callback_endpoints(engine: Engine, bundles: Mapping[str, ProviderBundle]) -> list["Endpoint"]:
+def _callback_endpoints(
+    engine: Engine, bundles: Mapping[str, ProviderBundle], memory: "BodyMemory"
+) -> list["Endpoint"]:
     from genlock.web.callbacks import CallbackEndpoint
 
     return [
-        CallbackEndpoint(engine=engine, provider=name, verify=bundle.verify_callback)
+        CallbackEndpoint(engine=engine, provider=name, verify=bundle.verify_callback, memory=memory)
         for name, bundle in bundles.items()
     ]
 
@@ -237,12 +264,15 @@ def _make_channel(settings: "Settings", caller: "Caller", catalog: Catalog, clos
     from genlock.channels.telegram.caller import API_URL
     from genlock.channels.telegram.channel import TelegramChannel
     from genlock.media.download import Downloads
+    from genlock.media.process import MediaProcess
 
     downloads = Downloads(private=settings.media_private_hosts)
     closing.push_async_callback(downloads.close)
+    media = MediaProcess()  # of its own: results do not wait for the files of users
+    closing.push_async_callback(media.close)
     # A self-hosted Bot API server may fetch files that Telegram's servers cannot reach.
     local_bot_api = settings.telegram_api_url != API_URL
-    return TelegramChannel(caller, JobTexts(catalog.get), downloads, local_bot_api=local_bot_api)
+    return TelegramChannel(caller, JobTexts(catalog.get), downloads, media, local_bot_api=local_bot_api)
 
 
 def _make_router(
@@ -252,22 +282,26 @@ def _make_router(
     engine: Engine,
     catalog: Catalog,
     bundles: Mapping[str, ProviderBundle],
+    closing: AsyncExitStack,
 ) -> "BotRouter":
     from genlock.bot.bundle import BotBundle
     from genlock.bot.router import make_router
+    from genlock.media.process import MediaProcess
 
     upload = next((bundle.upload for bundle in bundles.values() if bundle.upload), None)
     if upload is None:
         raise Refusal("No configured provider stores files, so users could not send any: set GENLOCK_KIE_API_KEY")
     bundle = BotBundle(caller=caller, rules=make_bot_rules(settings))
-    return make_router(bundle=bundle, store=store, engine=engine, catalog=catalog, upload=upload)
+    media = MediaProcess()
+    closing.push_async_callback(media.close)
+    return make_router(bundle=bundle, store=store, engine=engine, catalog=catalog, upload=upload, media=media)
 
 
 async def _make_update_source(
-    settings: "ServiceSettings", caller: "Caller", store: Database, engine: Engine, mask: "Mask"
+    settings: "ServiceSettings", caller: "Caller", store: Database, engine: Engine, mask: "Mask", memory: "BodyMemory"
 ) -> tuple[Callable[[], Awaitable[None]], list["Endpoint"]]:
     """Return the task that receives updates, or registers the webhook for them, and the webhook's endpoint."""
-    from genlock.channels.telegram.update_sources import WEBHOOK_PATH, Poller, WebhookRegistrar, webhook_secret
+    from genlock.channels.telegram.update_sources import WEBHOOK_PATH, Poller, WebhookRegistrar, WebhookSecrets
     from genlock.web.telegram import TelegramEndpoint
 
     updates, observer = engine.updates, engine.ctx.observer
@@ -275,18 +309,23 @@ async def _make_update_source(
     if settings.public_url is None:
         poller = Poller(caller, receive=updates.receive, is_active=lambda: engine.active, observer=observer)
         return poller.run, []
-    secret = await webhook_secret(store, settings.bot_id)
-    mask.add(secret)
+    webhook_secrets = WebhookSecrets(store, settings.telegram_token.get_secret_value(), mask.add)
+    await webhook_secrets.read()
     registrar = WebhookRegistrar(
         caller,
         store,
         public_url=settings.public_url,
-        secret=secret,
+        secrets=webhook_secrets,
         is_active=lambda: engine.active,
         observer=observer,
     )
     endpoint = TelegramEndpoint(
-        updates=updates, observer=observer, path=WEBHOOK_PATH, bot_id=settings.bot_id, secret=secret
+        updates=updates,
+        observer=observer,
+        path=WEBHOOK_PATH,
+        bot_id=settings.bot_id,
+        is_secret=webhook_secrets.accepts,
+        memory=memory,
     )
     return registrar.run, [endpoint]
 
@@ -325,8 +364,8 @@ async def open_store(
     With `in_use_ok`, an SQLite file is opened although a service uses it, for a short command of an operator. With
     `existing`, a missing SQLite file is not created. Raises StoreUnavailable.
     """
-    if url.startswith("sqlite:///"):
-        path, clock = url.removeprefix("sqlite:///"), clock or SystemClock()
+    if url.startswith(_SQLITE):
+        path, clock = url.removeprefix(_SQLITE), clock or SystemClock()
         if existing:
             must_exist(path)
         try:
@@ -344,11 +383,41 @@ async def open_database_check(url: str, *, observer: Observer) -> DatabaseCheck:
     """Open the database at a URL as it is, without migrating it, for the doctor. Raises StoreUnavailable."""
     from genlock.stores.check import PostgresCheck, SqliteCheck
 
-    if url.startswith("sqlite:///"):
-        path = url.removeprefix("sqlite:///")
+    if url.startswith(_SQLITE):
+        path = url.removeprefix(_SQLITE)
         opened = await SqliteStore.open(path, clock=SystemClock(), observer=observer, without_lock=True)
         return SqliteCheck(opened, path)
     return PostgresCheck(await PostgresStore.open(url, observer=observer, migrate=False))
+
+
+async def back_up(url: str, path: Path, *, overwrite: bool) -> "BackupSummary":
+    """Write a backup of the database at a URL, while instances use it. Raises BackupFailed and StoreError."""
+    from genlock.stores.backups.backup import write_backup
+    from genlock.stores.backups.postgres import postgres_snapshot
+    from genlock.stores.backups.sqlite import sqlite_snapshot
+
+    is_sqlite = url.startswith(_SQLITE)
+    source = sqlite_snapshot(url.removeprefix(_SQLITE), path.parent) if is_sqlite else postgres_snapshot(url)
+    async with source as snapshot:
+        return await write_backup(snapshot, path, overwrite=overwrite, now=SystemClock().now())
+
+
+async def restore(url: str, path: Path, *, observer: Observer, force: bool, resume: bool) -> "RestoreSummary":
+    """Replace the database at a URL by a backup of either kind of database, completely or not at all.
+
+    Raises BackupUnusable, Refusal and StoreError.
+    """
+    from genlock.stores.backups.file import open_backup
+    from genlock.stores.backups.postgres import postgres_target
+    from genlock.stores.backups.restore import restore_backup
+    from genlock.stores.backups.sqlite import sqlite_target
+
+    with open_backup(path) as backup:
+        if url.startswith(_SQLITE):
+            async with sqlite_target(url.removeprefix(_SQLITE), clock=SystemClock(), observer=observer) as file:
+                return await restore_backup(backup, file, force=force, resume=resume)
+        async with postgres_target(url, observer=observer) as server:
+            return await restore_backup(backup, server, force=force, resume=resume)
 
 
 def make_engine(  # noqa: PLR0913 - one argument per part
@@ -365,6 +434,7 @@ def make_engine(  # noqa: PLR0913 - one argument per part
     make_updates: Callable[[EngineContext], UpdateWorker] | None = None,
     poll_seconds: Mapping[str, float] | None = None,
     bots: frozenset[str] | None = None,
+    mask: Callable[[str], str] = str,
 ) -> Engine:
     """Make an engine over a store, with an instance id that no other start has had."""
     rules = rules or EngineRules()
@@ -381,6 +451,7 @@ def make_engine(  # noqa: PLR0913 - one argument per part
         paid_for=paid_for,
         poll_seconds=poll_seconds or {},
         bots=bots,
+        mask=mask,
     )
     return Engine(ctx, make_updates(ctx) if make_updates else None)
 
@@ -435,6 +506,8 @@ def make_bot_rules(settings: "Settings") -> "BotRules":
         admin_ids=frozenset(settings.admin_ids),
         support=settings.support,
         packages=tuple(Package(stars=stars, credits=credits_) for stars, credits_ in packages.items() if credits_),
+        invoice_hours=settings.invoice_hours,
+        input_days=settings.input_days,
         welcome=round(settings.welcome_credits * THOUSANDTHS),
         free_per_day=settings.free_per_day,
         reward_inviter=round(settings.reward_inviter_credits * THOUSANDTHS),

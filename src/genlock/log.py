@@ -1,4 +1,4 @@
-"""Events as log lines: `[correlation id] [EVENT] key=value`, or JSON. Secrets are masked in every line."""
+"""Events as log lines: `[correlation id] [EVENT] key=value`, or JSON. Secrets are masked and controls escaped."""
 
 import asyncio
 import json
@@ -11,6 +11,7 @@ from typing import Any, TextIO
 from urllib.parse import quote
 
 from genlock.domain.events import Event
+from genlock.domain.printable import escape_unprintable
 
 _LEVELS = {
     Event.RESULT_CONTRADICTION: logging.ERROR,
@@ -20,6 +21,7 @@ _LEVELS = {
     Event.ATTENTION: logging.WARNING,
     Event.INSTANCE_DEAD: logging.WARNING,
     Event.STORE_RETRY: logging.WARNING,
+    Event.STORE_TIMEOUT: logging.WARNING,
     Event.CHANNEL_UNREACHABLE: logging.WARNING,
     Event.UNKNOWN_STATE: logging.WARNING,
     Event.CALLBACK_UNREADABLE: logging.WARNING,
@@ -52,9 +54,11 @@ class LogObserver:
         if not self._logger.isEnabledFor(level):
             return
         if self._as_json:
-            self._logger.log(level, "%s", json_line(event, correlation_id, fields, self._instance))
+            line = json_line(event, correlation_id, fields, self._instance)
         else:
-            self._logger.log(level, "%s", human_line(event, correlation_id, fields))
+            line = human_line(event, correlation_id, fields)
+        # A record made here: `Logger.log` would search the stack for the caller, which no line names.
+        self._logger.handle(logging.LogRecord(self._logger.name, level, "", 0, line, None, None))
 
     def count(self, name: str, amount: float = 1, /, **labels: str) -> None:
         """Ignore counts."""
@@ -110,7 +114,7 @@ class Mask:
 
 
 class MaskingFormatter(logging.Formatter):
-    """Masks secrets in every line: ours, those of libraries, and tracebacks."""
+    """Masks secrets and escapes what does not print, in every line: ours, those of libraries, and tracebacks."""
 
     def __init__(self, mask: Mask, *, as_json: bool) -> None:
         super().__init__("%(message)s")
@@ -118,10 +122,12 @@ class MaskingFormatter(logging.Formatter):
         self._as_json = as_json
 
     def format(self, record: logging.LogRecord) -> str:
+        if record.name == "genlock" and record.exc_info is None:
+            return self._mask(record.getMessage())
         line = super().format(record)
-        if record.name != "genlock":  # a line of a library
+        if record.name != "genlock" or record.exc_info:  # not an event
             line = self._library_line(record, line)
-        return self._mask(line)
+        return escape_unprintable(self._mask(line))
 
     def _library_line(self, record: logging.LogRecord, line: str) -> str:
         if self._as_json:
@@ -165,4 +171,5 @@ def set_up_logging(mask: Mask, *, as_json: bool, stream: TextIO, level: int = lo
     root.handlers[:] = [handler]
     root.setLevel(logging.WARNING)
     logging.getLogger("genlock").setLevel(level)
+    logging.getLogger("uvicorn").setLevel(logging.ERROR)  # its warnings are about malformed requests from anywhere
     logging.getLogger("asyncpg").setLevel(logging.ERROR)  # its warnings are retried and reported by the store

@@ -10,8 +10,10 @@ from genlock.domain.job import State
 
 #: every counter of the engine and the stores: its description and its labels
 COUNTS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "store_statements": ("Statements that the store ran.", ("operation",)),
     "store_batches": ("Statements that served a batch of callers.", ("operation",)),
     "store_batch_items": ("Callers served by those statements.", ("operation",)),
+    "store_timeouts": ("Statements that took too long, were cut and not run again.", ("operation",)),
     "store_retries": ("Statements repeated after a temporary failure.", ("operation", "reason")),
     "submits_unknown": ("Create calls with an unknown outcome.", ("provider",)),
     "callbacks": ("Callbacks by outcome.", ("outcome",)),
@@ -44,7 +46,11 @@ GAUGES: dict[str, str] = {
     "updates_dead": "Dead-lettered updates: their handler failed in every attempt.",
     "refunds_open": "Refunds of Stars that Telegram has not confirmed yet.",
     "refund_age": "Seconds since the oldest of these was started.",
+    "costs_above_price": "Models with a job in the last hour that cost more than its price was made from.",
+    "external_refunds": "Refunds of Stars in the last hour that Telegram made without us.",
+    "bot_refused": "1 if Telegram refused the token or the whole bot in the last ten minutes.",
     "instances": "Running instances.",
+    "ledger_check_age": "Seconds since the leader's money check last completed a round.",
     "ledger_violations": "Ledger violations found by the leader's last check.",
     "lately_ended": "Recent jobs that ended in the last ten minutes.",
     "lately_failed": "Recent jobs that failed at the provider in the last ten minutes.",
@@ -70,19 +76,29 @@ class MetricsObserver:
         self._counts = {
             name: Counter(f"genlock_{name}", text, labels, registry=registry) for name, (text, labels) in COUNTS.items()
         }
+        #: the counters by event, and by name and labels: finding them in the registry costs more than counting
+        self._event_children: dict[Event, Counter] = {}
+        self._count_children: dict[tuple[Any, ...], Counter] = {}
         self._jobs = Gauge("genlock_jobs", "Jobs in progress by state.", ("state",), registry=registry)
         self._active = Gauge("genlock_active", "1 if this instance is the leader.", registry=registry)
         self._gauges = {name: Gauge(f"genlock_{name}", text, registry=registry) for name, text in GAUGES.items()}
 
     def event(self, event: Event, correlation_id: str = "", /, **fields: Any) -> None:
-        self._events.labels(event.value).inc()
+        counter = self._event_children.get(event)
+        if counter is None:
+            counter = self._event_children[event] = self._events.labels(event.value)
+        counter.inc()
         seconds = fields.get("seconds")
         if seconds is not None:
             self._seconds.labels(event.value).observe(seconds)
 
     def count(self, name: str, amount: float = 1, /, **labels: str) -> None:
-        counter = self._counts[name]
-        (counter.labels(**labels) if labels else counter).inc(amount)
+        key = (name, *labels.items())
+        counter = self._count_children.get(key)
+        if counter is None:
+            found = self._counts[name]
+            counter = self._count_children[key] = found.labels(**labels) if labels else found
+        counter.inc(amount)
 
     def render(self, stats: Mapping[str, float], *, active: bool) -> bytes:
         """Return all metrics in the Prometheus text format."""

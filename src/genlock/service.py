@@ -20,6 +20,7 @@ from genlock.channels.telegram.caller import Caller, Priority
 from genlock.channels.telegram.errors import TokenRefused
 from genlock.domain.errors import ChannelError, GenlockError, Refusal
 from genlock.domain.events import Event
+from genlock.domain.printable import escape_unprintable
 from genlock.log import LogObserver, Mask, set_up_logging
 from genlock.metrics import MetricsObserver, Observers
 from genlock.settings import LogFormat, ServiceSettings, unknown_settings
@@ -111,7 +112,7 @@ def run(settings: ServiceSettings) -> int:
     try:
         return uvloop.run(_serve(settings, mask))
     except GenlockError as error:
-        sys.stderr.write(mask(f"{error}\n"))
+        sys.stderr.write(escape_unprintable(mask(f"{error}\n"), keep="\n"))
         return 1
     except Exception:  # noqa: BLE001 - the log masks the secrets that a bare traceback would show
         _log.exception("the service ended with an unexpected error")

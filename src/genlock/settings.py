@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from difflib import get_close_matches
 from enum import StrEnum
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 from urllib.parse import unquote, unquote_plus, urlsplit
@@ -87,6 +88,11 @@ class Settings(BaseSettings):
         default=None,
         description="the password of the dashboard; this version has no dashboard yet and does not use it",
     )
+    metrics_token: SecretStr | None = Field(
+        default=None,
+        description="the bearer token for `/metrics` and the figures of `/health`; without it both are private where "
+        "the service can be reached from outside: see [deploy](../how-to/deploy.md)",
+    )
     welcome_credits: float = Field(default=0.0, ge=0.0, description="credits that a new user receives")
     free_per_day: int = Field(default=0, ge=0, description="free runs per user and day, on the models marked `free`")
     markup: float = Field(default=2.0, gt=0.0, description="price for users as a multiple of the provider's price")
@@ -95,6 +101,18 @@ class Settings(BaseSettings):
         default={},
         description="packages sold for Telegram Stars, as `STARS:CREDITS` separated by commas; "
         "default: six sizes at the price that the operator receives for a star",
+    )
+    invoice_hours: float = Field(
+        default=24.0,
+        gt=0.0,
+        description="hours for which an invoice can be paid; afterwards, or when its package is no longer sold, "
+        "the payment is refused before anything is charged",
+    )
+    input_days: int = Field(
+        default=0,
+        ge=0,
+        description="days after which the inputs of finished orders (prompts, links to files) are erased; "
+        "0 keeps them until the user asks for erasure",
     )
     support: str = Field(default="", description="contact for users who need help, such as `@name`")
     reward_inviter_credits: float = Field(
@@ -110,6 +128,16 @@ class Settings(BaseSettings):
         ge=0,
         description="orders per user and day that may be cancelled after they were submitted to the provider; "
         "the operator pays what the provider bills for them",
+    )
+    keep_uploads_days: int = Field(
+        default=365, ge=0, description="days after which files of an order can no longer be used again; 0: forever"
+    )
+    keep_drafts_days: int = Field(default=180, ge=0, description="days after which a draft is deleted; 0: forever")
+    keep_audit_days: int = Field(
+        default=730, ge=0, description="days after which a line of the audit log is deleted; 0: forever"
+    )
+    keep_promo_uses_days: int = Field(
+        default=365, ge=0, description="days after the end of a promo code when its uses are deleted; 0: forever"
     )
     media_private_hosts: Annotated[tuple[str, ...], NoDecode] = Field(
         default=(),
@@ -192,6 +220,12 @@ class Settings(BaseSettings):
             raise ValueError("must be host:port, separated by commas, such as 127.0.0.1:8082")
         return hosts
 
+    @property
+    def is_public(self) -> bool:
+        """Whether the port can be reached from other machines, by itself or through the public URL."""
+        hosts = [self.host, *([urlsplit(self.public_url).hostname or ""] if self.public_url else [])]
+        return not all(_is_loopback(host) for host in hosts)
+
     def secrets(self) -> list[str]:
         """Return every secret of the settings, so that the log can mask them."""
         fields = (getattr(self, name) for name in type(self).model_fields)
@@ -273,6 +307,13 @@ def _explain(kind: type[Settings], problem: Any) -> str:
     rest = "" if field.is_required() else f" (default: {field.get_default()!s})"
     meaning = "" if problem["type"] == "value_error" else f"; it is {field.description}{rest}"
     return f"{place if place.isupper() else f'GENLOCK_{name.upper()}'} {message}{meaning}"
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
 def _passwords(url: str) -> list[str]:

@@ -93,7 +93,7 @@ async def test_maintenance_broadcasts_and_promo_codes_belong_to_a_bot(office: Of
     begun = await world.store.begin_broadcast("Theirs", bot=OTHER, author="1", request_key="k")
     theirs = Promo(code="THEIRS", amount=5000, runs=0, uses_max=None, per_account=1, until=None, bot=OTHER)
     await world.store.create_promo(theirs, lasting=None, author="1")
-    world.bot._maintenance = (0.0, None)
+    world.bot._access._maintenance = (0.0, None)
     await ann.write("/balance")
     assert page("balance.title")(ann.screen)
     assert await world.bot.broadcast() == 0

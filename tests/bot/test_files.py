@@ -287,6 +287,25 @@ async def test_uploads_per_hour_are_limited(tmp_path: Path) -> None:
         await ann.sees(page("limit.uploads"))
 
 
+async def test_a_file_that_cannot_be_read_is_counted_answered_once_and_not_passed_on(tmp_path: Path) -> None:
+    bomb = (
+        b"OggS\0\2"
+        + bytes(20)
+        + b"\2\x08\x08"
+        + b"OpusHeadOpusTags"
+        + (b"OggS" + bytes(22) + b"\xff" + bytes(255)) * 2000
+    )
+    async with running_bot(sqlite_url(tmp_path), rules=BotRules(uploads_per_hour=1)) as there:
+        ann = await there.add_user()
+        await ann.send("document", bomb, name="song.ogg")
+        await ann.sees(page("refused.upload_unreadable"))
+        await ann.send("document", bomb, name="song.ogg")
+        await ann.sees(page("limit.uploads"))
+
+        assert len(there.telegram.calls("getFile")) == 1
+        assert len([one for one in ann.from_bot if page("refused.upload_unreadable")(one)]) == 1
+
+
 async def test_files_of_an_old_order_are_uploaded_again(world: BotWorld) -> None:
     ann = await opened(world, "Recraft Remove Background")
     await ann.send("photo", picture())
@@ -312,7 +331,7 @@ async def test_files_of_an_old_order_are_uploaded_again(world: BotWorld) -> None
 
 async def test_repeated_uploads_count_towards_the_hourly_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("genlock.stores.updates.REPEAT_SECONDS", 0.0)  # the same button is meant twice
-    async with running_bot(sqlite_url(tmp_path), rules=BotRules(uploads_per_hour=1)) as there:
+    async with running_bot(sqlite_url(tmp_path), rules=BotRules(uploads_per_hour=2)) as there:
         ann = await opened(there, "Recraft Remove Background")
         await ann.send("photo", picture())
         await ordered(there, ann)

@@ -133,6 +133,7 @@ async def test_each_bot_has_its_own_place_in_telegrams_list(world: BotWorld) -> 
     await world.store.kv_put("chat:stars", "50", "999")  # another bot's
     ann = await world.add_user(having=0)
     charges = [await bought(ann), await bought(ann)]
+    world.intake.drop_next("refunded_payment")
     await world.caller.bot.refund_star_payment(ann.client.id, charges[1])
 
     assert await world.bot.reconcile() == 1
@@ -168,6 +169,8 @@ async def test_a_bill_above_what_the_price_was_made_from_is_told_to_the_operator
     await ann.sees(lambda message: "#2" in message.text and "complete" in message.text)
 
     assert len(world.recorder.of(Event.COST_ABOVE_PRICE, cost=5000, paid_for=800)) == 1
+    stats = await world.store.stats()
+    assert (stats["costs_above_price"], stats["cost_above_price_job"]) == (1, 2), "it is an alarm, too"
 
 
 async def test_a_dearer_price_is_confirmed_anew(world: BotWorld) -> None:

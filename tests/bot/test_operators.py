@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from genlock.app import operator_language
+from genlock.bot.admin.broadcasts import Content
 from genlock.channels.telegram.operators import notify_operators
 from genlock.channels.telegram.rate_limiter import Priority, TelegramRateLimiter
-from genlock.domain.broadcast import BroadcastState
+from genlock.domain.broadcast import BroadcastState, Recipient
 from genlock.domain.errors import ChannelOutcomeUnknown
 from genlock.domain.payment import PaymentState
 from genlock.i18n.translator import translator
@@ -217,6 +218,28 @@ async def test_a_broadcast_is_looked_at_first_then_reaches_everybody_once(office
     assert await world.bot.broadcast() == 0
 
 
+async def test_a_broadcast_goes_to_several_users_at_the_same_time(
+    office: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world, boss, _ = office
+    people = [await world.add_user(f"P{number}") for number in range(5)]
+    for person in people:
+        await person.write("/start")
+    await boss.write("/admin broadcast Hello")
+    await boss.tap(label("admin.broadcast_go"))
+    all_on_their_way = asyncio.Barrier(7)
+
+    async def send(_content: Content, _caller: object, _chat: int, _priority: object) -> None:
+        await all_on_their_way.wait()
+
+    monkeypatch.setattr(Content, "send", send)
+    async with asyncio.timeout(30):
+        assert await world.bot.broadcast() == 7
+    sent = await world.store.broadcast(1)
+    assert sent is not None
+    assert (sent.sent, sent.failed, sent.state) == (7, 0, BroadcastState.DONE)
+
+
 async def test_a_broadcast_goes_on_after_a_crash_and_stops_when_told(office: Office) -> None:
     world, boss, ann = office
     people = [await world.add_user(f"P{number}") for number in range(5)]
@@ -231,7 +254,7 @@ async def test_a_broadcast_goes_on_after_a_crash_and_stops_when_told(office: Off
     for _ in range(4):  # as a process would that dies after each
         found = await world.store.next_recipient(running.id)
         assert found is not None
-        await world.bot._broadcasts._send(running, found[0])
+        await world.bot._broadcasts._send(running, Content.load(running), found)
     await boss.write("/admin stop")
     stopped = await world.store.broadcast(running.id)
     assert stopped is not None
@@ -287,7 +310,8 @@ async def test_a_broadcast_waits_quietly_for_a_closed_chat_and_stops_when_told(
 
     monkeypatch.setattr(turns, "acquire", counted)
     monkeypatch.setattr("genlock.bot.admin.broadcasts.STOP_CHECK_SECONDS", 0.5)
-    sending = asyncio.ensure_future(world.bot._broadcasts._send(running, ann.number))
+    recipient = Recipient(account_id=ann.number, language="en", address=(await world.store.account(ann.number)).address)
+    sending = asyncio.ensure_future(world.bot._broadcasts._send(running, Content.load(running), recipient))
     async with asyncio.timeout(5):
         await asked.wait()
     await world.store.end_broadcast(running.id, BroadcastState.STOPPED)
@@ -429,7 +453,7 @@ async def test_a_refund_that_is_asked_for_again_stays_the_one_that_was_begun(off
     world.telegram.faults.switch(Fault.DROP_BEFORE, method="refundStarPayment", times=2)
     for operator in ("one", "two"):
         with pytest.raises(ChannelOutcomeUnknown):
-            await world.bot._payments.refund(charge, operator)
+            await world.bot._payments._refunds.refund(charge, operator)
     [fact] = await world.store.kv_list("chat:refund:", world.bot_id)
 
     assert fact.value == "one", "so its age is that of the first try"

@@ -74,12 +74,12 @@ async def test_a_banned_user_gets_only_the_ban_notice(office: Office) -> None:
 async def test_maintenance_refuses_users_with_the_reason_but_not_operators(office: Office) -> None:
     world, boss, ann = office
     await boss.write("/admin maintenance on Back at <noon>")
-    world.bot._maintenance = (0.0, None)
+    world.bot._access._maintenance = (0.0, None)
     await ann.write("a fox")
     await ann.sees("🛠 Back at <noon>")
     await boss.write("a fox")
     await boss.sees(page("confirm.suggestion"))
     await boss.write("/admin maintenance off")
-    world.bot._maintenance = (0.0, None)
+    world.bot._access._maintenance = (0.0, None)
     await ann.write("a fox")
     await ann.sees(page("confirm.suggestion"))

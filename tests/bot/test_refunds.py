@@ -1,8 +1,5 @@
 """Refunds: the credits are taken once and the Stars returned once, whatever crashes or happens in between."""
 
-import asyncio
-from typing import Any
-
 import pytest
 
 from genlock.domain.errors import AccountNotFound, ActionNotAllowed, ChannelOutcomeUnknown, LevelRefused, StoreError
@@ -17,7 +14,7 @@ async def test_stars_go_back_only_while_the_credits_are_there(world: BotWorld) -
     ann = await world.add_user(having=0)
     charge = await bought(ann)
     stars = ann.client.user.stars
-    payments = world.bot._payments
+    payments = world.bot._payments._refunds
     await world.store.transfer(ann.number, EntryKind.DEBIT, 1000, "spent", "spent")
     with pytest.raises(ActionNotAllowed, match="119 of 120"):
         await payments.refund(charge, "op")
@@ -39,20 +36,35 @@ async def test_a_refund_whose_answer_was_lost_is_gone_on_with(world: BotWorld) -
     ann = await world.add_user(having=0)
     charge = await bought(ann)
     stars = ann.client.user.stars
+    world.intake.drop_next("refunded_payment")
     world.telegram.faults.once(Trouble.DROP_AFTER, method="refundStarPayment")
     with pytest.raises(ChannelOutcomeUnknown):
-        await world.bot._payments.refund(charge, "op")
+        await world.bot._payments._refunds.refund(charge, "op")
     assert await ann.available() == 0
-    await world.bot._payments.refund(charge, "op")
+    await world.bot._payments._refunds.refund(charge, "op")
 
     assert ann.client.user.stars == stars + 100
     assert await ann.available() == 0
 
 
+async def test_a_refund_whose_answer_was_lost_is_confirmed_by_telegrams_message(world: BotWorld) -> None:
+    ann = await world.add_user(having=0)
+    charge = await bought(ann)
+    world.telegram.faults.once(Trouble.DROP_AFTER, method="refundStarPayment")
+    async with world.done():
+        with pytest.raises(ChannelOutcomeUnknown):
+            await world.bot._payments._refunds.refund(charge, "op")
+
+    assert (await paid(world, charge)).state is PaymentState.REFUNDED
+    assert await ann.available() == 0
+    assert [(line.actor, line.detail) for line in await world.store.audit(5)] == [("op", "100 ⭐")]
+    assert await world.store.kv_list("chat:refund:", world.bot_id) == []
+
+
 async def test_two_refunds_of_one_charge_take_and_give_once(world: BotWorld, monkeypatch: pytest.MonkeyPatch) -> None:
     ann = await world.add_user(having=0)
     charge = await bought(ann)
-    payments, real = world.bot._payments, world.store.payment
+    payments, real = world.bot._payments._refunds, world.store.payment
     stale = [await real(charge)]
 
     async def refused(*_: object) -> None:
@@ -78,13 +90,15 @@ async def test_two_refunds_of_one_charge_take_and_give_once(world: BotWorld, mon
 async def test_an_old_refusal_does_not_undo_a_newer_refund(world: BotWorld) -> None:
     ann = await world.add_user(having=0)
     charge = await bought(ann)
-    payments = world.bot._payments
-    begun = await payments._debit(await paid(world, charge), "one")
-    await payments._undo(begun)
-    newer = await payments._debit(await paid(world, charge), "two")
-    await payments._undo(begun)
+    store = world.store
+    begun = await store.begin_refund(charge, "one")
+    assert begun is not None
+    assert await store.undo_refund(charge, begun.refunds, "refused")
+    newer = await store.begin_refund(charge, "two")
+    assert not await store.undo_refund(charge, begun.refunds, "refused")
 
     assert (await paid(world, charge)).state is PaymentState.REFUNDING
+    assert newer is not None
     assert newer.refunds == 2
     assert await ann.available() == 0
 
@@ -94,18 +108,18 @@ async def test_a_refund_continues_although_the_open_ones_were_listed_when_it_beg
 ) -> None:
     ann = await world.add_user(having=0)
     charge = await bought(ann)
-    payments, move = world.bot._payments, world.store.change_payment_state
+    payments, begin = world.bot._payments._refunds, world.store.begin_refund
 
-    async def looked_at(*arguments: Any) -> int | None:
-        monkeypatch.setattr(world.store, "change_payment_state", move)
-        await payments.resume_refunds(0.0)
-        return await move(*arguments)
+    async def looked_at(charge: str, reason: str) -> Payment | None:
+        monkeypatch.setattr(world.store, "begin_refund", begin)
+        await payments.resume(0.0)
+        return await begin(charge, reason)
 
-    monkeypatch.setattr(world.store, "change_payment_state", looked_at)
+    monkeypatch.setattr(world.store, "begin_refund", looked_at)
     world.telegram.faults.once(Trouble.DROP_BEFORE, method="refundStarPayment")
     with pytest.raises(ChannelOutcomeUnknown):
         await payments.refund(charge, "op")
-    await payments.resume_refunds(0.0)
+    await payments.resume(0.0)
 
     assert (await paid(world, charge)).state is PaymentState.REFUNDED
     assert await world.store.kv_list("chat:refund:", world.bot_id) == []
@@ -116,7 +130,7 @@ async def test_a_refund_that_began_while_its_mark_was_taken_away_is_still_marked
 ) -> None:
     ann = await world.add_user(having=0)
     charge = await bought(ann)
-    payments, drop = world.bot._payments, world.store.kv_delete
+    payments, drop = world.bot._payments._refunds, world.store.kv_delete
     await world.store.kv_put_if_absent(
         f"chat:refund:{charge}", "op", world.bot_id
     )  # of a try that died before it began
@@ -129,39 +143,32 @@ async def test_a_refund_that_began_while_its_mark_was_taken_away_is_still_marked
         await drop(key, bot)
 
     monkeypatch.setattr(world.store, "kv_delete", begun_before)
-    await payments.resume_refunds(0.0)
+    await payments.resume(0.0)
 
     assert [fact.value for fact in await world.store.kv_list("chat:refund:", world.bot_id)] == ["op"]
 
 
-async def test_a_refusal_that_died_half_undone_does_not_give_credits_and_stars(
+async def test_a_refusal_whose_instance_died_before_the_credits_came_back_is_asked_again(
     world: BotWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ann = await world.add_user(having=0)
     charge = await bought(ann)
     stars = ann.client.user.stars
-    payments, give, move = world.bot._payments, world.bot._payments._refund_stars, world.store.change_payment_state
+    payments = world.bot._payments._refunds
 
     async def refused(*_: object) -> None:
         raise LevelRefused("BOT_BALANCE_TOO_LOW")
 
-    async def dead_at_the_end(charge: str, before: PaymentState, state: PaymentState, *more: Any) -> int | None:
-        if state is PaymentState.PAID:
-            raise StoreError("the instance is gone")
-        return await move(charge, before, state, *more)
+    async def dead(*_: object) -> bool:
+        raise StoreError("the instance is gone")
 
     with monkeypatch.context() as then:
         then.setattr(payments, "_refund_stars", refused)
-        then.setattr(world.store, "change_payment_state", dead_at_the_end)
+        then.setattr(world.store, "undo_refund", dead)
         with pytest.raises(StoreError):
             await payments.refund(charge, "op")
-    assert payments._refund_stars == give
-    assert await ann.available() == 120_000
-    await payments.resume_refunds(0.0)  # by now Telegram would take it
-
-    assert (await paid(world, charge)).state is PaymentState.PAID
-    assert (await ann.available(), ann.client.user.stars) == (120_000, stars)
-    await payments.refund(charge, "op")
+    assert await ann.available() == 0
+    await payments.resume(0.0)  # by now Telegram takes it
 
     assert (await paid(world, charge)).state is PaymentState.REFUNDED
     assert (await ann.available(), ann.client.user.stars) == (0, stars + 100)
@@ -173,47 +180,6 @@ async def paid(world: BotWorld, charge: str) -> Payment:
     return payment
 
 
-async def test_a_refund_that_outlives_one_without_credits_takes_them_once(
-    world: BotWorld, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Two operators at one charge: the first finds too little, the second finds what has come since."""
-    ann = await world.add_user(having=0)
-    charge = await bought(ann)
-    stars = ann.client.user.stars
-    payments, transfer = world.bot._payments, world.store.transfer
-    await transfer(ann.number, EntryKind.DEBIT, 50_000, "spent")
-    waiting, go = asyncio.Event(), asyncio.Event()
-
-    async def slow(person: int, kind: EntryKind, amount: int, key: str, reason: str = "") -> bool:
-        if reason.endswith("by the second"):
-            waiting.set()
-            await go.wait()
-        return await transfer(person, kind, amount, key, reason)
-
-    monkeypatch.setattr(world.store, "transfer", slow)
-    second = asyncio.create_task(payments.refund(charge, "the second"))
-    await waiting.wait()
-    with pytest.raises(ActionNotAllowed):
-        await payments.refund(charge, "the first")
-    await transfer(ann.number, EntryKind.GRANT, 350_000, "more")
-    go.set()
-    await second
-    await payments.refund(charge, "a third")
-
-    assert (await paid(world, charge)).state is PaymentState.REFUNDED
-    assert (await ann.available(), ann.client.user.stars) == (300_000, stars + 100)
-
-
-async def test_a_refund_that_died_before_the_credits_were_taken_takes_them(world: BotWorld) -> None:
-    ann = await world.add_user(having=0)
-    charge = await bought(ann)
-    await world.store.change_payment_state(charge, PaymentState.PAID, PaymentState.REFUNDING)
-    await world.bot._payments.refund(charge, "op")
-
-    assert (await paid(world, charge)).state is PaymentState.REFUNDED
-    assert await ann.available() == 0
-
-
 async def test_a_refund_whose_answer_was_lost_is_ended_with_the_next_look_at_telegrams_list(
     world: BotWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -223,7 +189,7 @@ async def test_a_refund_whose_answer_was_lost_is_ended_with_the_next_look_at_tel
     await world.bot.reconcile()
     world.telegram.faults.once(Trouble.DROP_BEFORE, method="refundStarPayment")
     with pytest.raises(ChannelOutcomeUnknown):
-        await world.bot._payments.refund(charge, "op")
+        await world.bot._payments._refunds.refund(charge, "op")
     await world.bot.reconcile()
     assert (await paid(world, charge)).state is PaymentState.REFUNDING  # it is young, and may still be on the wire
     monkeypatch.setattr("genlock.bot.money.payments.REFUND_SECONDS", 0.0)
@@ -241,19 +207,7 @@ async def test_whom_we_cannot_pay_keeps_the_credits(world: BotWorld) -> None:
     await world.store.transfer(person, EntryKind.TOPUP, 120_000, "stars:c77", "100 stars")
     await world.store.add_payment("c77", person, 100, 120_000)
     with pytest.raises(AccountNotFound):
-        await world.bot._payments.refund("c77", "op")
+        await world.bot._payments._refunds.refund("c77", "op")
 
     assert (await world.store.wallet(person)).available == 120_000
     assert (await paid(world, "c77")).state is PaymentState.PAID
-
-
-async def test_a_refund_made_elsewhere_takes_the_credits(world: BotWorld) -> None:
-    ann = await world.add_user(having=0)
-    charge = await bought(ann)
-    await world.caller.bot.refund_star_payment(ann.client.id, charge)
-    assert await world.bot.reconcile() == 1
-
-    assert await ann.available() == 0
-    payment = await world.store.payment(charge)
-    assert payment is not None
-    assert payment.state is PaymentState.REFUNDED

@@ -32,6 +32,7 @@ from genlock.engine.engine import Engine
 from genlock.engine.updates import UpdateWorker
 from genlock.i18n.translator import Texts, package_texts
 from genlock.media.download import Downloads
+from genlock.media.process import MediaReader
 from genlock.ports import Channel, Database, Provider
 from genlock.providers.kie.client import Kie
 from genlock.sandbox.kie.simulator import KieSimulator, running_kie
@@ -40,6 +41,7 @@ from genlock.sandbox.telegram.simulator import TelegramSimulator, running_telegr
 from genlock.sandbox.telegram.state import CallbackQuery, Message
 from genlock.stores.sqlite import SqliteStore
 from tests.engine.world import Recorder
+from tests.media.thread_reader import ThreadReader
 from tests.packaged import CATALOG
 
 CREDITS = 1000
@@ -96,15 +98,24 @@ class Intake:
         self.failures: list[BaseException] = []
         self._drop = ""
         self.dropped: list[NewUpdate] = []
+        self._dropping = asyncio.Event()
 
     def drop_next(self, kind: str) -> None:
         """Lose the next message that has this member, before it reaches the queue."""
         self._drop = kind
+        self._dropping.clear()
+
+    async def next_dropped(self) -> NewUpdate:
+        """Wait for the message that was to be lost, and give it."""
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            await self._dropping.wait()
+        return self.dropped[-1]
 
     async def take_in(self, update: NewUpdate) -> None:
         if self._drop and self._drop in json.loads(update.body).get("message", {}):
             self._drop = ""
             self.dropped.append(update)
+            self._dropping.set()
             return
         await self.receive(update)
 
@@ -280,7 +291,9 @@ async def running_bot(
     speed: float = 200.0,
     catalog: Catalog = CATALOG,
     texts: Texts | None = None,
+    media: MediaReader | None = None,
 ) -> AsyncIterator[BotWorld]:
+    media = media or ThreadReader()
     recorder = UpdateRecorder()
     rules = rules or BotRules(packages=PACKAGES, per_minute=1000, per_hour=10_000, running_max=1000)
     store: Any = await open_store(database_url, observer=recorder)
@@ -293,13 +306,15 @@ async def running_bot(
         caller = Caller(make_bot(telegram.token, telegram.url), NoLimits(), recorder)
         provider = Kie(key=kie.key, find_model=catalog.get, api_url=kie.url, upload_url=kie.url)
         downloads = Downloads(private=[kie.files_url.removeprefix("http://")])
-        channel = TelegramChannel(caller, JobTexts(catalog.get, texts), downloads, local_bot_api=True)
+        channel = TelegramChannel(caller, JobTexts(catalog.get, texts), downloads, media, local_bot_api=True)
         intake = Intake()
         engine = _make_engine(store, recorder, intake, caller, {"kie": provider}, {"telegram": channel}, catalog, rules)
 
         def make() -> BotRouter:
             bundle = BotBundle(caller=caller, rules=rules, texts=texts or package_texts())
-            return make_router(bundle=bundle, store=store, engine=engine, catalog=catalog, upload=provider.upload)
+            return make_router(
+                bundle=bundle, store=store, engine=engine, catalog=catalog, upload=provider.upload, media=media
+            )
 
         intake.bot = bot = make()
         await bot.start()

@@ -293,3 +293,26 @@ def test_help_does_not_import_the_drivers() -> None:
         check=True,
     ).stdout.split()
     assert not {"asyncpg", "pydantic_settings", "uvloop", "prometheus_client"} & set(loaded)
+
+
+def test_an_operator_lists_debts_and_erases_a_user(shell: Shell) -> None:
+    async def indebted() -> int:
+        store = await open_store(shell.url, observer=Silent())
+        account_id = await store.ensure_account("telegram", "bot", "77")
+        await store.ensure_profile(account_id, language="en", name="Ann Secret", username="ann", referred_by=None)
+        await store.transfer(account_id, EntryKind.TOPUP, 5_000, "stars:c1")
+        await store.add_payment("c1", account_id, 10, 5_000)
+        await store.transfer(account_id, EntryKind.DEBIT, 4_000, "spent")
+        await store.book_external_refund("c1", "telegram")
+        await store.close()
+        return account_id
+
+    account_id = asyncio.run(indebted())
+
+    assert [(row["account"], row["debt"]) for row in shell.json("users", "debts")] == [(account_id, "4")]
+    assert "debt 4" in shell.run("wallet", "show", str(account_id)).stdout
+    assert shell.run("users", "erase", "9999", "--yes").returncode == 1
+    assert shell.run("users", "erase", str(account_id)).returncode == 1  # it was not confirmed
+    assert "is erased" in shell.run("users", "erase", str(account_id), "--yes").stdout
+    assert "Secret" not in shell.run("wallet", "ls").stdout
+    assert shell.run("jobs", "check").returncode == 0

@@ -57,6 +57,7 @@ def test_every_named_command_exists(page: Path) -> None:
 def test_compose_runs_two_instances_on_one_postgresql() -> None:
     services = yaml.safe_load(Path("compose.yaml").read_text(encoding="utf-8"))["services"]
     assert services["genlock"]["deploy"]["replicas"] == 2
+    assert services["genlock"]["mem_limit"] == "512m"
     assert services["genlock"]["environment"]["GENLOCK_DATABASE_URL"].startswith("postgresql://")
     assert services["genlock"]["depends_on"]["postgres"]["condition"] == "service_healthy"
     assert services["genlock"]["stop_grace_period"] == "30s"
@@ -66,7 +67,7 @@ def test_render_asks_for_the_required_settings() -> None:
     [service] = yaml.safe_load(Path("deploy/render.yaml").read_text(encoding="utf-8"))["services"]
     named = {variable["key"] for variable in service["envVars"]}
     assert {"GENLOCK_TELEGRAM_TOKEN", "GENLOCK_KIE_API_KEY", "DATABASE_URL"} <= named
-    assert named <= SETTINGS | ALIASES
+    assert named <= SETTINGS | ALIASES | {"PYTHON_IMAGE"}
     assert service["healthCheckPath"] == "/ready"
 
 

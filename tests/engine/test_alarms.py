@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from genlock.domain.alarm import ALARMS, AlarmNotice
-from genlock.domain.errors import ChannelBusy, StoreUnavailable
+from genlock.domain.alarm import ALARMS, LEDGER_CHECK_SECONDS, AlarmNotice
+from genlock.domain.errors import ChannelBusy
 from genlock.domain.events import Event
 from genlock.domain.update import UpdateState
 from genlock.engine.alarms import CHECKS_WITHOUT_FINDING, Alarms
@@ -20,7 +20,7 @@ from genlock.i18n.alarms import alarm_text
 from genlock.i18n.translator import translator
 from genlock.stores.database import SqlDatabase
 from tests.engine.world import HandClock, Recorder
-from tests.stores.builders import account_with, ended, finish, update
+from tests.stores.builders import ended, finish, update
 
 
 @dataclass
@@ -208,11 +208,14 @@ async def test_a_leader_that_is_replaced_at_once_is_not_reported(harness: AlarmH
         ("orphan_spike", {"orphans_fresh": 20}, {"orphans_fresh": 19, "orphans": 1000}),
         ("undelivered", {"undelivered": 1, "undelivered_age": 301}, {"undelivered": 9, "undelivered_age": 300}),
         ("ledger_mismatch", {"ledger_violations": 1}, {"ledger_violations": 0}),
+        ("ledger_unchecked", {"ledger_check_age": 1801}, {"ledger_check_age": 1800}),
         ("provider_failing", {"lately_failed": 5, "lately_ended": 10}, {"lately_failed": 5, "lately_ended": 11}),
         ("provider_failing", {"lately_failed": 5, "lately_ended": 5}, {"lately_failed": 4, "lately_ended": 4}),
         ("provider_failing", {"queued_age": 301}, {"queued_age": 300}),
         ("updates_dead", {"updates_dead": 1}, {"updates_dead": 0}),
         ("refund_open", {"refunds_open": 1, "refund_age": 901}, {"refunds_open": 2, "refund_age": 900}),
+        ("cost_above_price", {"costs_above_price": 1, "cost_above_price_job": 7}, {"costs_above_price": 0}),
+        ("bot_refused", {"bot_refused": 1}, {"bot_refused": 0}),
     ],
 )
 def test_an_alarm_is_raised_exactly_above_its_limit(name: str, bad: dict[str, float], good: dict[str, float]) -> None:
@@ -222,43 +225,17 @@ def test_an_alarm_is_raised_exactly_above_its_limit(name: str, bad: dict[str, fl
     assert alarm.check({}) is None
 
 
-async def test_the_leader_checks_the_ledger_at_long_intervals(harness: AlarmHarness) -> None:
-    await harness.alarms.check_ledger()
-    assert await harness.store.kv_get("ledger_violations") is None
+async def test_a_money_check_that_does_not_run_is_an_alarm_itself(harness: AlarmHarness) -> None:
     await harness.engine.leader.elect()
-    await harness.alarms.check_ledger()
-    broken = {"account_id": await account_with(harness.store, 5), "debit": "house", "credit": "held", "amount": 1}
-    await harness.store.session.one("transfer", kind="x", key="k", reason="", **broken)
-    await harness.alarms.check_ledger()
-    fact = await harness.store.kv_get("ledger_violations")
-    assert fact is not None
-    assert fact.value == "0", "it is not time yet"
-    harness.alarms._ledger_at = 0.0
-    await harness.engine.leader.elect()
-    await harness.alarms.check_ledger()
+    await harness.store.kv_put("money_check", "{}")
+    harness.clock.turn(LEDGER_CHECK_SECONDS + 1)
     await harness.round()
-    fact = await harness.store.kv_get("ledger_violations")
-    assert fact is not None
-    assert int(fact.value) > 0
-    assert harness.recorder.of(Event.ATTENTION)
-
-
-async def test_a_failed_ledger_check_is_not_repeated_at_once(
-    harness: AlarmHarness, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    tries = 0
-
-    async def fail() -> None:
-        nonlocal tries
-        tries += 1
-        raise StoreUnavailable
-
-    monkeypatch.setattr(harness.store, "money_violations", fail)
-    await harness.engine.leader.elect()
-    with pytest.raises(StoreUnavailable):
-        await harness.alarms.check_ledger()
-    await harness.alarms.check_ledger()
-    assert tries == 1
+    assert harness.told == []  # this instance has just become the leader: it could not check before
+    harness.alarms._leader_since -= LEDGER_CHECK_SECONDS + 1
+    await harness.round()
+    assert [text.splitlines()[0] for text in harness.told] == [
+        "🔴 The money check does not run: last completed 30 min ago."
+    ]
 
 
 async def test_old_rows_are_pruned_page_by_page(harness: AlarmHarness, monkeypatch: pytest.MonkeyPatch) -> None:

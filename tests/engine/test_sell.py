@@ -329,7 +329,7 @@ async def test_a_crash_between_any_two_lines_neither_loses_nor_doubles_a_free_ru
     counting = CrashingStore(world.store)
     seller = make_seller(world, engine, replace(RULES, free_per_day=1), counting)
     assert isinstance(await seller.sell(replace(free_order(world, "count"), values=values)), Job)
-    assert counting.calls >= 6  # key, free runs, wallet, quotas, the free run, the upload
+    assert counting.calls >= 5  # key and wallet, free runs, quotas, the free run, the upload
 
     for crash_after in range(1, counting.calls + 1):
         rules = replace(RULES, free_per_day=crash_after + 1)  # one free run is left

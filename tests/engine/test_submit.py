@@ -268,6 +268,20 @@ async def test_a_refused_submit_releases_the_hold_and_informs_the_user(world: Wo
     assert await world.spent() == 0
 
 
+async def test_a_refusal_that_quotes_the_callback_url_is_stored_without_its_secret(
+    world: World, engine: Engine
+) -> None:
+    secret = "secret-of-the-callback-url"
+    object.__setattr__(engine.ctx, "make_secret", lambda: secret)
+    world.provider.faults.add(
+        "create", SubmitRefused("422", f"callBackUrl https://bot/callbacks/fake/1.{secret} is bad")
+    )
+    job = await engine.order(world.order())
+    await idle(engine)
+
+    assert secret not in (await world.see(job)).error_text
+
+
 async def test_a_busy_provider_is_called_again_when_it_asked(world: World, engine: Engine) -> None:
     world.provider.faults.add("create", ProviderBusy(17))
     job = await engine.order(world.order())

@@ -126,6 +126,24 @@ async def instance(live_store: SqlDatabase, recorder: Recorder) -> AsyncIterator
     await instance.engine.stop()
 
 
+async def test_a_received_update_needs_no_claim(instance: Instance, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def claim_nothing(*_: Any, **__: Any) -> list[Any]:
+        return []
+
+    monkeypatch.setattr(instance.store, "claim_update_queues", claim_nothing)
+    await instance.updates.receive(message(1, number=71))
+    await instance.until(lambda: instance.seen == [71])
+
+
+async def test_an_instance_without_a_heartbeat_leaves_updates_to_the_others(
+    instance: Instance, live_store: SqlDatabase, recorder: Recorder
+) -> None:
+    starting = make_instance(live_store, recorder, "starting")
+    await starting.updates.receive(message(1, number=72))
+    await instance.until(lambda: instance.seen == [72])
+    assert starting.seen == []
+
+
 async def test_an_update_is_handled_at_once(instance: Instance) -> None:
     assert await instance.updates.receive(message(1, number=70)) is Received.FRESH
     assert await instance.updates.receive(message(1, number=70)) is Received.KNOWN
@@ -205,6 +223,21 @@ async def test_an_update_that_fails_for_a_transient_reason_is_retried_more_often
     instance.act = busy
     await instance.updates.receive(message(1, number=8))
     await instance.until(lambda: instance.seen == [8])
+
+
+async def test_an_update_whose_handler_never_finishes_is_tried_twice(
+    instance: Instance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "backoff", lambda *_, **__: 0.01)
+    monkeypatch.setattr(module, "HANDLER_SECONDS_MAX", 0.01)
+
+    async def hang(_: Update) -> None:
+        await asyncio.Event().wait()
+
+    instance.act = hang
+    await instance.updates.receive(message(1, number=8))
+    await instance.until(lambda: bool(instance.recorder.of(Event.UPDATE_DEAD)))
+    assert instance.attempts == [1, 2]
 
 
 async def test_an_update_of_an_unreachable_user_is_done(instance: Instance) -> None:
@@ -306,7 +339,7 @@ async def test_an_update_that_crashes_every_process_is_dead_lettered_while_other
 
     instance.act = die_of_it
     await instance.engine.start()
-    await instance.until(lambda: 2 in instance.seen)
+    await recorder.until(Event.UPDATE_DONE, update=2)
 
     assert begun == crashes_max
     [dead_update] = await live_store.updates(UpdateState.DEAD, 10)

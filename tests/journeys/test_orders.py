@@ -1,11 +1,12 @@
 """Whole orders with real processes: from the chat to the provider and back, logged under one correlation id."""
 
 import asyncio
+import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from operator import itemgetter
 from pathlib import Path
-from signal import SIGKILL, SIGTERM
+from signal import SIGKILL, SIGSTOP, SIGTERM
 from time import monotonic
 
 import pytest
@@ -17,6 +18,7 @@ from genlock.sandbox.telegram.faults import Fault
 from genlock.sandbox.telegram.simulated_user import SimulatedUser
 from genlock.sandbox.telegram.simulator import running_telegram
 from tests.journeys.test_serve import TOKEN, WEBHOOK_KEY, ServeSetup, until
+from tests.media.samples import encode_audio
 from tests.packaged import CATALOG
 
 CHAIN = [
@@ -130,6 +132,31 @@ async def test_a_stop_does_not_wait_for_a_hanging_delivery(url: str, tmp_path: P
         second = await setup.start()
         await second.wait_for_event("NOTICE_SENT", seconds=40)
         assert len([message for message in ann.messages if message.kind == "photo"]) == 1
+
+
+async def test_a_stop_does_not_wait_for_a_file_that_is_read(tmp_path: Path) -> None:
+    async with running_setup(f"sqlite:///{tmp_path}/g.db", tmp_path, public=False) as setup:
+        instance = await setup.start()
+        ann = await started_user(setup)
+        voice = encode_audio("ogg", "libopus", "s16")
+        await ann.send("voice", voice)
+        await until(lambda: bool(children(instance.pid)))
+        await ann.sees("What shall I do with it?")
+        [reader] = children(instance.pid)
+        os.kill(reader, SIGSTOP)
+        await ann.send("voice", voice)
+        await until(lambda: len(setup.telegram.calls("getFile")) == 2)
+        instance.signal(SIGTERM)
+        started = monotonic()
+        assert await instance.wait_until_ended() == 0
+        assert monotonic() - started < 20
+        with pytest.raises(ProcessLookupError):
+            os.kill(reader, 0)
+
+
+def children(pid: int) -> list[int]:
+    found = Path(f"/proc/{pid}/task").glob("*/children")
+    return [int(child) for one in found for child in one.read_text(encoding="ascii").split()]
 
 
 async def test_operators_receive_alarms_in_their_language(url: str, tmp_path: Path) -> None:

@@ -187,6 +187,29 @@ async def test_updates_arrive_by_webhook_if_there_is_a_public_url(setup: ServeSe
     assert len(setup.telegram.calls("setWebhook")) == 2, "the public URL has changed"
 
 
+async def test_the_stored_webhook_secret_of_an_earlier_version_is_replaced_and_deleted(setup: ServeSetup) -> None:
+    port, key = str(find_free_port()), f"webhook_secret:{TOKEN.partition(':')[0]}"
+    public = {"GENLOCK_PORT": port, "GENLOCK_PUBLIC_URL": f"http://127.0.0.1:{port}"}
+    store = await open_store(setup.url, observer=Silent())
+    await store.kv_put(key, "secret-of-an-earlier-version")
+    await store.close()
+    first = await setup.start(**public)
+    await first.wait_for_event("WEBHOOK_SET")
+    ann = setup.telegram.add_user("Ann")
+    await ann.say("one")
+    await until(lambda: len(setup.handled_updates()) == 1)
+    first.signal(SIGTERM)
+    assert await first.wait_until_ended() == 0
+    second = await setup.start(**public)
+    await second.wait_for_event("LOCK_ACTIVE")
+    store = await open_store(setup.url, observer=Silent(), in_use_ok=True)
+    async with asyncio.timeout(20):
+        while await store.kv_get(key) is not None:  # noqa: ASYNC110 - another process deletes it
+            await asyncio.sleep(0.05)
+    await store.close()
+    assert "secret-of-an-earlier-version" not in first.text + second.text
+
+
 async def second_port(setup: ServeSetup, before: Instance) -> Instance:
     before.signal(SIGTERM)
     assert await before.wait_until_ended() == 0

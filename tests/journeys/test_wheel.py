@@ -35,7 +35,16 @@ def installed(wheel: Path, tmp_path: Path) -> Path:
     uv = Path(sys.executable).with_name("uv")
     run(uv, "venv", "--no-config", "--python", sys.executable, environment, cwd=tmp_path)
     run(
-        *(uv, "pip", "install", "--no-config", "--link-mode=copy", "--python", environment / "bin" / "python"),
+        *(
+            uv,
+            "pip",
+            "install",
+            "--no-config",
+            "--link-mode=copy",
+            "--no-build",
+            "--python",
+            environment / "bin" / "python",
+        ),
         # uv checks the hashes that the lock gives, and the versions are the ones that all other tests use.
         *("--constraint", REPOSITORY / "requirements" / "dev.lock", f"genlock[sandbox] @ {wheel.as_uri()}"),
         cwd=tmp_path,

@@ -72,7 +72,7 @@ def _aiogram_plain(result: Any) -> Any:
         return [_aiogram_plain(item) for item in result]
     if isinstance(result, BaseModel):
         _check_no_extra(result)
-        return result.model_dump(mode="json", by_alias=True, exclude_none=True)
+        return result.model_dump(mode="json", by_alias=True, exclude_none=True, exclude_unset=True)
     return result
 
 

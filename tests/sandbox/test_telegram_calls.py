@@ -157,7 +157,7 @@ async def test_a_keyboard_that_is_not_json_is_refused(
         ("[1]", "object expected as reply markup"),
         (
             json.dumps({"inline_keyboard": [[{"text": "x"}]]}),
-            "can't parse inline keyboard button: text buttons are unallowed in the inline keyboard",
+            "can't parse inline keyboard button: Text buttons are unallowed in the inline keyboard",
         ),
     ):
         given = {"chat_id": str(ann.id), "text": "x", "reply_markup": markup}

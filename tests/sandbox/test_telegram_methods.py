@@ -352,7 +352,7 @@ async def test_delete_messages_skips_missing_ones(client: Client, ann: Simulated
     [
         ("sendMessage", {"chat_id": 5, "text": "hi"}, "chat not found"),
         ("sendMessage", {"text": "x" * 4097}, "message is too long"),
-        ("sendMessage", {"text": "   "}, "message text is empty"),
+        ("sendMessage", {"text": "   "}, "text must be non-empty"),
         ("sendPhoto", {"photo": "AgACnothing"}, "wrong remote file identifier specified"),
         ("sendPhoto", {"photo": Bytes(b"no picture", "x.png")}, "image_process_failed"),
         ("sendPhoto", {"photo": Bytes(picture(), "x.png"), "caption": "x" * 1025}, "message caption is too long"),
@@ -371,7 +371,7 @@ async def test_delete_messages_skips_missing_ones(client: Client, ann: Simulated
         ),
         ("sendMessage", {"text": "x", "reply_parameters": {"message_id": 77}}, "message to be replied not found"),
         ("sendMessage", {"text": "x", "message_thread_id": 77}, "message thread not found"),
-        ("getFile", {"file_id": "nothing"}, "wrong file_id or the file is temporarily unavailable"),
+        ("getFile", {"file_id": "nothing"}, "invalid file_id"),
         ("answerCallbackQuery", {"callback_query_id": "1"}, "query is too old and response timeout expired"),
         ("sendChatAction", {"action": "dancing"}, "wrong parameter action in request"),
     ],
@@ -649,7 +649,8 @@ async def test_name_descriptions_menu_button_and_chats_can_be_read_and_set(
     assert (await client.call("getMyName"))["name"] == "Sandbox"
     assert (await client.call("getChat", chat_id=ann.id))["first_name"] == "Ann"
     friends = telegram.group("Friends", [ann])
-    assert (await client.call("getChatMember", chat_id=friends.id, user_id=ann.id))["status"] == "member"
+    assert (await client.call("getChatMember", chat_id=friends.id, user_id=ann.id))["status"] == "creator"
     assert await client.call("getChatMemberCount", chat_id=friends.id) == 2
     assert await client.call("sendChatAction", chat_id=ann.id, action="typing") is True
-    assert (await client.call("getChatMenuButton"))["type"] == "default"
+    assert (await client.call("getChatMenuButton"))["type"] == "commands"
+    assert (await client.call("getChatMenuButton", chat_id=ann.id))["type"] == "default"

@@ -15,7 +15,8 @@ from genlock.stores.sqlite import SqliteStore
 from tests.stores.builders import ManualClock
 
 TABLES = (
-    "ledger", "jobs", "accounts", "inbox", "instances", "roles", "limits", "updates", "update_queues", "kv",
+    "ledger", "ledger_checkpoints", "jobs", "accounts", "inbox", "instances", "roles", "limits", "updates",
+    "update_queues", "kv",
     "profiles", "drafts", "uploads", "payments", "free_runs", "promos", "promo_uses", "broadcasts", "audit",
 )  # fmt: skip
 Raw = Callable[[str], Awaitable[list[tuple[Any, ...]]]]

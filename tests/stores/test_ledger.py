@@ -34,6 +34,25 @@ class Balances:
 
     available: int = 0
     held: int = 0
+    debt: int = 0
+
+    def repay(self, arrived: int) -> int:
+        """Repay a debt from credits that were paid for and have just arrived; gives what was repaid."""
+        repaid = min(self.debt, arrived)
+        self.available -= repaid
+        self.debt -= repaid
+        return repaid
+
+
+@dataclass
+class Paid:
+    """What the model knows of a payment in Stars."""
+
+    account_id: int
+    amount: int
+    refunding: bool = False
+    refunded: bool = False
+    refunds: int = 0
 
 
 @dataclass
@@ -71,6 +90,7 @@ class Ledger(RuleBasedStateMachine):
     jobs = Bundle("jobs")
     transfers = Bundle("transfers")
     orders = Bundle("orders")
+    charges = Bundle("charges")
 
     def __init__(self) -> None:
         super().__init__()
@@ -79,6 +99,7 @@ class Ledger(RuleBasedStateMachine):
         self._balances: dict[int, Balances] = {}
         self._orders: dict[int, Order] = {}
         self._accepted: dict[str, int] = {}
+        self._payments: dict[str, Paid] = {}
         self._paid_in = 0
         self._keys = 0
 
@@ -109,8 +130,11 @@ class Ledger(RuleBasedStateMachine):
         self._keys += 1
         transfer = (account_id, kind, amount, f"transfer:{self._keys}")
         assert self._run(self._store.transfer(*transfer))
-        self._balances[account_id].available += amount
+        balances = self._balances[account_id]
+        balances.available += amount
         self._paid_in += amount
+        if kind is not EntryKind.GRANT:
+            self._paid_in -= balances.repay(amount)
         return transfer
 
     @rule(target=transfers, account_id=accounts, amount=AMOUNTS)
@@ -129,6 +153,61 @@ class Ledger(RuleBasedStateMachine):
     @rule(transfer=transfers)
     def transfer_again(self, transfer: tuple[int, EntryKind, int, str]) -> None:
         assert not self._run(self._store.transfer(*transfer))
+
+    # payments in Stars, and refunds by operators and by Telegram
+
+    @rule(target=charges, account_id=accounts, amount=AMOUNTS)
+    def pay(self, account_id: int, amount: int) -> str:
+        charge = f"charge-{len(self._payments)}"
+        assert self._run(self._store.transfer(account_id, EntryKind.TOPUP, amount, f"stars:{charge}"))
+        assert self._run(self._store.add_payment(charge, account_id, 1, amount))
+        self._payments[charge] = Paid(account_id, amount)
+        balances = self._balances[account_id]
+        balances.available += amount
+        self._paid_in += amount - balances.repay(amount)
+        return charge
+
+    @rule(charge=charges)
+    def pay_again(self, charge: str) -> None:
+        payment = self._payments[charge]
+        key = f"stars:{charge}"
+        assert not self._run(self._store.transfer(payment.account_id, EntryKind.TOPUP, payment.amount, key))
+
+    @rule(charge=charges)
+    def begin_refund(self, charge: str) -> None:
+        payment = self._payments[charge]
+        balances = self._balances[payment.account_id]
+        possible = not (payment.refunding or payment.refunded) and balances.available >= payment.amount
+        assert (self._run(self._store.begin_refund(charge, "op")) is not None) == possible
+        if possible:
+            balances.available -= payment.amount
+            self._paid_in -= payment.amount
+            payment.refunding = True
+            payment.refunds += 1
+
+    @rule(charge=charges, drift=st.sampled_from([0, 0, -1]))
+    def undo_refund(self, charge: str, drift: int) -> None:
+        payment = self._payments[charge]
+        possible = payment.refunding and not drift
+        assert self._run(self._store.undo_refund(charge, payment.refunds + drift, "refused")) == possible
+        if possible:
+            payment.refunding = False
+            balances = self._balances[payment.account_id]
+            balances.available += payment.amount
+            self._paid_in += payment.amount - balances.repay(payment.amount)
+
+    @rule(charge=charges)
+    def refund_by_telegram(self, charge: str) -> None:
+        payment = self._payments[charge]
+        booked = self._run(self._store.book_external_refund(charge, "telegram"))
+        assert (booked is None) == payment.refunded
+        if not payment.refunded and not payment.refunding:
+            balances = self._balances[payment.account_id]
+            taken = min(balances.available, payment.amount)
+            balances.available -= taken
+            balances.debt += payment.amount - taken
+            self._paid_in -= taken
+        payment.refunded, payment.refunding = True, False
 
     # jobs
 
@@ -252,6 +331,7 @@ class Ledger(RuleBasedStateMachine):
         balances.held -= job.price
         if hold_state is HoldState.RELEASED:
             balances.available += job.price
+            self._paid_in -= balances.repay(job.price)
         else:
             self._paid_in -= job.price
 
@@ -260,7 +340,9 @@ class Ledger(RuleBasedStateMachine):
     @invariant()
     def balances_match_the_model(self) -> None:
         for account_id, balances in self._balances.items():
-            expected = Wallet(account_id=account_id, available=balances.available, held=balances.held)
+            expected = Wallet(
+                account_id=account_id, available=balances.available, held=balances.held, debt=balances.debt
+            )
             assert self._run(self._store.wallet(account_id)) == expected
             assert min(balances.available, balances.held) >= 0
         assert sum(balances.available + balances.held for balances in self._balances.values()) == self._paid_in

@@ -16,6 +16,7 @@ from genlock.stores import sqlite as sqlite_module
 from genlock.stores.database import SqlDatabase
 from genlock.stores.migrate import Migration, pending, shipped
 from genlock.stores.postgres import PostgresStore
+from genlock.stores.postgres_migrate import migrate
 from genlock.stores.sqlite import SqliteStore
 from tests.stores.builders import ManualClock, account_with
 from tests.stores.conftest import Raw, RecordingObserver
@@ -187,6 +188,64 @@ async def test_instances_that_start_together_migrate_once(postgres_url: str, obs
     await asyncio.gather(*(store.close() for store in stores))
 
 
+# indexes that are built during operation
+
+BUILT_DURING_OPERATION = [
+    Migration(number=1, name="table", checksum="1", text="CREATE TABLE numbers (n integer);"),
+    Migration(
+        number=2, name="index", checksum="2",
+        text="-- concurrently\nCREATE UNIQUE INDEX CONCURRENTLY IF NOT EXISTS numbers_once ON numbers (n);\n"
+        "CREATE INDEX CONCURRENTLY IF NOT EXISTS numbers_negative ON numbers ((-n));",
+    ),
+    Migration(number=3, name="after", checksum="3", text="ALTER TABLE numbers ADD COLUMN m integer;"),
+]  # fmt: skip
+INDEXES = """
+SELECT c.relname, i.indisvalid FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
+WHERE c.relname LIKE 'numbers%' ORDER BY 1
+"""
+BUILDING = """
+SELECT count(*) FROM pg_stat_activity
+WHERE query LIKE '%CREATE UNIQUE INDEX CONCURRENTLY%' AND wait_event_type = 'Lock' AND pid <> pg_backend_pid()
+"""
+
+
+async def test_an_index_is_built_while_others_write(postgres_url: str) -> None:
+    await migrate(postgres_url, BUILT_DURING_OPERATION[:1])
+    writer = await asyncpg.connect(postgres_url)
+    transaction = writer.transaction()
+    await transaction.start()
+    await writer.execute("INSERT INTO numbers VALUES (1)")
+    building = asyncio.create_task(migrate(postgres_url, BUILT_DURING_OPERATION))
+    other = await asyncpg.connect(postgres_url)
+    async with asyncio.timeout(10):
+        while not await other.fetchval(BUILDING):
+            pass
+
+    async with asyncio.timeout(5):
+        await other.execute("INSERT INTO numbers VALUES (2)")  # not blocked by the index that waits for the writer
+    assert not building.done()
+    await transaction.commit()
+
+    assert await building == ["0002_index", "0003_after"]
+    assert [tuple(row) for row in await other.fetch(INDEXES)] == [("numbers_negative", True), ("numbers_once", True)]
+    await asyncio.gather(writer.close(), other.close())
+
+
+async def test_an_index_whose_building_was_interrupted_is_built_again(postgres_url: str) -> None:
+    await migrate(postgres_url, BUILT_DURING_OPERATION[:1])
+    other = await asyncpg.connect(postgres_url)
+    await other.execute("INSERT INTO numbers VALUES (1), (1)")
+    with pytest.raises(asyncpg.UniqueViolationError):
+        await migrate(postgres_url, BUILT_DURING_OPERATION)
+    assert [tuple(row) for row in await other.fetch(INDEXES)] == [("numbers_once", False)]
+
+    await other.execute("DELETE FROM numbers")
+
+    assert await migrate(postgres_url, BUILT_DURING_OPERATION) == ["0002_index", "0003_after"]
+    assert [tuple(row) for row in await other.fetch(INDEXES)] == [("numbers_negative", True), ("numbers_once", True)]
+    await other.close()
+
+
 # all migrations == the fresh schema
 
 POSTGRES_CATALOG = {
@@ -262,7 +321,8 @@ def tidy(catalog: Catalog) -> Catalog:
 async def test_all_migrations_make_the_fresh_schema_on_postgresql(postgres_server: Postgres, postgres_url: str) -> None:
     other_url = postgres_server.create_database()
     fresh = await postgres_catalog(postgres_url, schema("postgres"))
-    migrated = await postgres_catalog(other_url, *(one.text for one in shipped("postgres")))
+    await migrate(other_url, shipped("postgres"))
+    migrated = await postgres_catalog(other_url, "DROP TABLE migrations")
     postgres_server.drop_database(other_url)
 
     assert len(fresh["columns"]) > 50

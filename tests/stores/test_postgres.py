@@ -14,6 +14,7 @@ import pytest
 from genlock.domain.delivery import again
 from genlock.domain.errors import StoreError, StoreUnavailable
 from genlock.domain.events import Event
+from genlock.domain.inbox import InboxState
 from genlock.domain.job import Delivery, Job, State, Verdict, hash_secret
 from genlock.domain.money import EntryKind, HoldState, Wallet
 from genlock.ports import Store
@@ -198,7 +199,7 @@ async def test_more_calls_than_connections_all_complete(postgres_url: str, obser
         assert observer.total("store_retries") == 0
 
 
-async def test_a_statement_that_takes_too_long_is_retried_and_counted(
+async def test_a_statement_that_our_own_time_out_cut_is_not_run_again(
     postgres_url: str, observer: RecordingObserver
 ) -> None:
     async with opened(postgres_url, observer, statement_seconds=0.5) as store:
@@ -206,14 +207,32 @@ async def test_a_statement_that_takes_too_long_is_retried_and_counted(
         before = store.uncertain_commits
         async with other_connection(postgres_url) as other:
             await other.execute("SELECT * FROM accounts FOR UPDATE")
-            answer = asyncio.create_task(store.transfer(account_id, EntryKind.TOPUP, 5, "key"))
-            await until(lambda: observer.total("store_retries", operation="transfer", reason="TimeoutError") >= 2)
+            with pytest.raises(StoreUnavailable, match=r"transfer took longer than 0\.5 s"):
+                await store.transfer(account_id, EntryKind.TOPUP, 5, "key")
 
-        assert await answer
+        assert observer.total("store_retries", operation="transfer") == 0
+        assert observer.total("store_timeouts", operation="transfer") == 1
+        assert store.uncertain_commits > before  # it may have been committed
+        await store.transfer(account_id, EntryKind.TOPUP, 5, "key")  # the caller repeats it, with the same key
         assert (await store.wallet(account_id)).available == 5
-        assert store.uncertain_commits > before
-    [(_, facts), *_] = [note for note in observer.events if note[0] is Event.STORE_RETRY]
-    assert (facts["operation"], facts["reason"], facts["attempt"]) == ("transfer", "TimeoutError", 0)
+    [(_, facts)] = [note for note in observer.events if note[0] is Event.STORE_TIMEOUT]
+    assert facts["operation"] == "transfer"
+
+
+async def test_slow_screens_leave_connections_for_the_work(postgres_url: str, observer: RecordingObserver) -> None:
+    """Screens that wait for the database fill their own share of the pool, and orders go on."""
+    async with opened(postgres_url, observer, connections=4, statement_seconds=5.0) as store:
+        account_id = await account_with(store)
+        async with other_connection(postgres_url) as other:
+            await other.execute("LOCK TABLE drafts, jobs, inbox IN ACCESS EXCLUSIVE MODE")
+            screens = [asyncio.create_task(store.jobs(account_id=account_id)) for _ in range(20)]
+            lists = [asyncio.create_task(store.callbacks(InboxState.ORPHAN, 10)) for _ in range(20)]
+            await waiting_for_locks(store, 3)
+
+            async with asyncio.timeout(3):
+                assert (await store.wallet(account_id)).available == 1000
+
+        assert await asyncio.gather(*screens, *lists) == [[]] * 40
 
 
 async def test_a_deadlock_is_retried_and_counted(postgres_url: str, observer: RecordingObserver) -> None:

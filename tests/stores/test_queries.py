@@ -7,19 +7,21 @@ from typing import Any
 
 import pytest
 
+from genlock.domain.account import Account
 from genlock.domain.broadcast import BroadcastState
 from genlock.domain.delivery import again
 from genlock.domain.draft import SavedDraft
 from genlock.domain.errors import InsufficientBalance
 from genlock.domain.inbox import InboxState
 from genlock.domain.job import Delivery, State, hash_secret
-from genlock.domain.payment import PaymentState
 from genlock.domain.promo import Promo
 from genlock.domain.update import UpdateState
 from genlock.domain.upload import Upload
-from genlock.ports import Database, Reschedule
+from genlock.engine.retention import KEEP_SECONDS, ROLLING
+from genlock.ports import Database, Reschedule, SharedLimit
 from genlock.stores.batch import Params
 from genlock.stores.database import SqlDatabase
+from genlock.stores.parking import Parking
 from genlock.stores.postgres import PostgresStore
 from genlock.stores.queries import array, load, positional, scripts, statements
 from genlock.stores.rows import Row
@@ -163,6 +165,8 @@ async def use_updates(store: SqlDatabase) -> None:
     assert await store.following_update(queue.update.id)
     assert await store.settle_update(queue, UpdateState.DEAD, "", ME)
     [dead] = await store.updates(UpdateState.DEAD, 10)
+    await store.updates(UpdateState.NEW, 10)
+    await store.updates(UpdateState.REPEATED, 10)
     assert await store.retry_update(dead.id)
     assert await store.postpone_update(queue, 0.0, "no")
     assert await store.release_update_queues("me", [1]) == 0
@@ -177,14 +181,16 @@ async def use_kv_and_retention(store: SqlDatabase) -> None:
     await store.read_clock()
     await store.live_instances(3.0)
     await store.stats()
-    await store.money_violations()
+    await store.save_ledger_checkpoints(0, 10)
+    await store.aged_jobs(0, 60.0, 10)
     role = await store.take_role("active", "me", 3.0)
-    for what in ("updates", "callbacks", "unauthenticated_callbacks", "uploads"):
-        await store.prune(what, 0.0, 10, role)
+    for what in KEEP_SECONDS:
+        await (store.prune_next if what in ROLLING else store.prune)(what, 0.0, 10, role)
     after = await store.last_callback_id()
     await store.store_callback("kie", None, "", b"marked")
     assert await store.find_callbacks(after, b"mark") == [(None, "new")]
     assert await store.delete_callbacks(after, b"mark") == 1
+    await Parking(store.session).park("restored")
 
 
 async def use_jobs(store: SqlDatabase, clock: ManualClock) -> None:
@@ -222,10 +228,15 @@ async def use_jobs(store: SqlDatabase, clock: ManualClock) -> None:
     await store.claim_poison_jobs([10, 1], ME)
     assert await store.reserve_permits("create", 1, 1.0, 1, 1.0)
     assert await store.jobs()
+    for state in (None, State.RUNNING, State.EXPIRED):
+        for owner in (None, account_id):
+            await store.jobs(state=state, account_id=owner)
+    await store.open_jobs(account_id, 10)
     await store.jobs_needing_attention(10)
     await store.counts()
     await delivered(store)
     await use_the_bot_data(store)
+    await erase_everything(store)
     assert await store.violations(settled=True)
 
 
@@ -246,10 +257,22 @@ async def use_callbacks(store: SqlDatabase, clock: ManualClock) -> None:
     role = await store.take_role("active", "me", 3.0)
     await store.expire_orphans(1.0, role)
     await store.take_permits(["chat"], 1.0, 2, 0.0)
+    await store.take_call_permits(["chat"], 1.0, 2, shared=SharedLimit(key="bot", interval=0.1, burst=1, horizon=1.0))
     await store.block_limit("chat", 5.0)
     await store.prune_limits(60.0, role)
     await store.release_role("active", "me")
-    await store.callbacks(InboxState.DONE, 10)
+    for state in InboxState:
+        await store.callbacks(state, 10)
+
+
+async def erase_everything(store: Database) -> None:
+    account = Account(id=1, channel="chat", bot="bot", external_id="1", address="")
+    await store.store_update(update(99))
+    await store.open_jobs_until(1, 10)
+    await store.erase_jobs(1, 10, 5)
+    await store.erase_messages(account, 5)
+    await store.erase_account(1, 5)
+    await store.erase_inputs(0, -1.0, 5)
 
 
 async def use_the_bot_data(store: Database) -> None:
@@ -258,7 +281,9 @@ async def use_the_bot_data(store: Database) -> None:
     await store.profile(1)
     await store.find_profiles("ann", 1)
     await store.account_summaries(None, 1)
+    await store.account_summaries("ann", 1)
     await store.newest_profiles(1)
+    await store.debtors(1)
     await store.set_language(1, "ru")
     await store.set_last_model(1, "z-image")
     await store.set_ban(1, banned=False, reason="")
@@ -271,13 +296,16 @@ async def use_the_bot_data(store: Database) -> None:
     await store.add_upload(Upload(address="a", account_id=1, file="f", kind="image", seconds=None, age_seconds=0))
     await store.mark_upload_used("a")
     await store.upload("a")
-    await store.recent_uploads(1)
     await store.activity(1)
     await store.late_cancels(1)
     await store.add_payment("charge", 1, 1, 1)
     await store.payment("charge")
     await store.payments(1, 1)
-    await store.change_payment_state("charge", PaymentState.PAID, PaymentState.REFUNDING)
+    await store.begin_refund("charge", "why")
+    await store.undo_refund("charge", 1, "why")
+    await store.finish_refund("charge")
+    await store.book_external_refund("charge", "why")
+    await store.ledger_entry("key")
     await store.take_free_run(1, "key", 1)
     await store.free_runs(1, 1)
     promo = Promo(code="C", amount=1, runs=0, uses_max=None, per_account=1, until=None)
@@ -286,7 +314,7 @@ async def use_the_bot_data(store: Database) -> None:
     await store.is_promo_used(1, "key")
     await store.close_promo("C")
     await store.promos(1)
-    await store.rewards_due("bot", 1)
+    await store.rewards_due("bot", 0, 1)
     await store.mark_rewarded(1)
     await store.count_reachable("bot")
     broadcast = await store.begin_broadcast("text", bot="bot", author="me", request_key="key")
@@ -295,8 +323,13 @@ async def use_the_bot_data(store: Database) -> None:
     await store.next_recipient(broadcast.id)
     await store.count_broadcast_message(broadcast.id, sent=True)
     await store.end_broadcast(broadcast.id, BroadcastState.DONE)
+    await use_the_operators_lists(store)
+
+
+async def use_the_operators_lists(store: Database) -> None:
     await store.add_audit(key="k", actor="me", action="look", subject="", detail="")
     await store.audit(1)
+    await store.audit(1, "bot")
     await store.figures("bot", 60)
 
 
@@ -325,5 +358,6 @@ async def test_every_statement_runs(store: SqlDatabase, clock: ManualClock, monk
     await use_jobs(store, clock)
     await use_updates(store)
     await use_kv_and_retention(store)
+    await store.violations(settled=False)
 
     assert store.session.queries.keys() - executed == set()

@@ -55,7 +55,7 @@ async def test_a_callback_without_the_secret_of_the_job_is_stored_but_not_truste
     await idle(instance.engine)
     assert status == 200
     assert await state(instance) is State.RUNNING
-    assert [row[1:] for row in instance.inbox()] == [(DONE, "matched", instance.job_id)]
+    assert [row[1:] for row in instance.inbox()] == [(DONE, "matched", None)]
 
 
 @pytest.mark.parametrize(
@@ -114,6 +114,19 @@ async def test_the_number_of_unauthenticated_callbacks_is_limited(
     assert len(instance.recorder.of(Event.CALLBACK_REFUSED, status=429)) == 2
     assert (await request(instance.web, instance.path, b"x"))[0] == 200, "the secret of a job authenticates"
     assert (await request(instance.signed, "/callbacks/kie", DONE, signature()))[0] == 200, "a signature authenticates"
+
+
+async def test_callbacks_that_name_a_known_task_count_as_unauthenticated(
+    instance: Instance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(collect, "UNAUTHENTICATED_MAX", 3)
+    statuses = []
+    for _ in range(6):
+        statuses.append((await request(instance.web, "/callbacks/kie", DONE))[0])
+        await idle(instance.engine)
+    assert statuses == [200, 200, 200, 429, 429, 429]
+    assert [row[1:3] for row in instance.inbox()] == [(DONE, "matched"), (b"", "done"), (b"", "done")]
+    assert (await request(instance.web, instance.path, DONE))[0] == 200, "the secret of the job authenticates"
 
 
 async def test_a_signed_callback_has_the_higher_size_limit(instance: Instance) -> None:

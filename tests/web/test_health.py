@@ -3,7 +3,7 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from time import monotonic
 from typing import Any
 
@@ -18,7 +18,7 @@ from genlock.engine.engine import Engine
 from genlock.engine.stats import Stats
 from genlock.metrics import COUNTS, GAUGES, MetricsObserver
 from genlock.stores.sqlite import SqliteStore
-from genlock.web.health import HealthEndpoints
+from genlock.web.health import FigureAccess, HealthEndpoints
 from genlock.web.routes import make_web
 from tests.stores.builders import ended, queued, update
 from tests.web.asgi import request
@@ -30,7 +30,8 @@ class Instance:
     engine: Engine
     web: Starlette
     stats: Stats
-    switches: dict[str, bool] = field(default_factory=dict)
+    switches: dict[str, bool]
+    endpoint: HealthEndpoints
 
     async def get(self, path: str) -> tuple[int, Any]:
         status, body = await request(self.web, path, method="GET")
@@ -58,8 +59,9 @@ async def instance() -> AsyncIterator[Instance]:
         is_open=lambda: switches["open"],
         render=lambda counts, active: observer.render(counts, active=active),
         started=monotonic(),
+        access=FigureAccess(token=None, is_public=False),
     )
-    yield Instance(store, engine, make_web([endpoint]), stats, switches)
+    yield Instance(store, engine, make_web([endpoint]), stats, switches, endpoint)
     await store.close()
 
 
@@ -144,3 +146,36 @@ async def test_metrics_show_the_values_of_the_store(instance: Instance) -> None:
     assert metrics["genlock_undelivered"] == 1
     assert metrics["genlock_jobs{'state': 'succeeded'}"] == 1
     assert metrics["genlock_ledger_violations"] == 2
+
+
+# figures are private where the port is public
+
+TOKEN = "metrics-token-5f2b8c1d"
+
+
+@pytest.mark.parametrize(
+    ("access", "header", "allowed"),
+    [
+        (FigureAccess(token=None, is_public=False), None, True),
+        (FigureAccess(token=None, is_public=True), None, False),
+        (FigureAccess(token=None, is_public=True), "Bearer ", False),
+        (FigureAccess(token=TOKEN, is_public=False), None, False),
+        (FigureAccess(token=TOKEN, is_public=True), f"Bearer {TOKEN}", True),
+        (FigureAccess(token=TOKEN, is_public=True), f"bearer {TOKEN}", True),
+        (FigureAccess(token=TOKEN, is_public=True), f"Bearer {TOKEN}x", False),
+        (FigureAccess(token=TOKEN, is_public=True), f"Basic {TOKEN}", False),
+        (FigureAccess(token=TOKEN, is_public=True), "Bearer é", False),
+    ],
+)
+async def test_figures_are_shown_only_to_clients_that_may_read_them(
+    instance: Instance,
+    access: FigureAccess,
+    header: str | None,
+    allowed: bool,  # noqa: FBT001 - a case
+) -> None:
+    web = make_web([replace(instance.endpoint, access=access)])
+    headers = {} if header is None else {"Authorization": header}
+    status, metrics = await request(web, "/metrics", headers=headers, method="GET")
+    assert (status, b"genlock_jobs" in metrics) == ((200, True) if allowed else (401, False))
+    status, health = await request(web, "/health", headers=headers, method="GET")
+    assert (status, set(json.loads(health)) == {"active", "store", "ready"}) == (200, not allowed)

@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 
-from genlock.web import server
+from genlock.web import connections, server
 from genlock.web.server import serving
 
 GET = b"GET /slow HTTP/1.1\r\nHost: x\r\n\r\n"
@@ -24,8 +24,8 @@ async def slow(_: Request) -> PlainTextResponse:
 
 @pytest.fixture
 async def port(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[int]:
-    monkeypatch.setattr(server, "HEAD_SECONDS", SECONDS)
-    monkeypatch.setattr(server, "BODY_SECONDS", SECONDS)
+    monkeypatch.setattr(connections, "HEAD_SECONDS", SECONDS)
+    monkeypatch.setattr(connections, "BODY_SECONDS", SECONDS)
     monkeypatch.setattr(server, "CONNECTIONS_MAX", 5)
     web = Starlette(routes=[Route("/slow", slow, methods=["GET", "POST"])])
     async with serving(web, "127.0.0.1", 0) as url:
@@ -74,12 +74,86 @@ async def test_a_slow_answer_and_the_next_request_are_served(port: int) -> None:
     assert (await send(port, GET, close)).count(b"served") == 2
 
 
-async def test_idle_connections_block_others_only_for_a_short_time(port: int) -> None:
+# unauthenticated senders
+
+
+async def test_the_oldest_idle_connection_gives_way_to_a_new_one(port: int) -> None:
     held = [await asyncio.open_connection("127.0.0.1", port) for _ in range(5)]
     close = GET.replace(b"Host: x", b"Host: x\r\nConnection: close")
-    assert b"503" in await send(port, close), "the limit of connections is reached"
+    assert b"served" in await send(port, close), "the limit of connections is reached, and the new one is served"
     async with asyncio.timeout(20):
-        await asyncio.gather(*(reader.read() for reader, _ in held))
-    assert b"served" in await send(port, close)
+        assert await closes(held[0][0])
     for _, writer in held:
         writer.close()
+
+
+async def closes(reader: asyncio.StreamReader) -> bool:
+    try:
+        return await reader.read() == b""
+    except ConnectionError:
+        return True
+
+
+async def test_the_connection_that_holds_most_is_closed_when_the_shared_memory_is_used_up(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(server, "UNAUTHENTICATED_BYTES_MAX", 5_000)
+    web = Starlette(routes=[Route("/slow", body_of, methods=["POST"])])
+    async with serving(web, "127.0.0.1", 0) as url:
+        large, small = [await asyncio.open_connection("127.0.0.1", int(url.rpartition(":")[2])) for _ in range(2)]
+        large[1].write(POST % 4000 + b"a" * 3000)
+        await asyncio.sleep(0.05)
+        small[1].write(POST % 2000 + b"a" * 1900)
+        async with asyncio.timeout(20):
+            assert await closes(large[0])
+            small[1].write(b"a" * 100)
+            assert b"2000" in await small[0].readuntil(b"2000")
+        large[1].close()
+        small[1].close()
+
+
+async def body_of(request: Request) -> PlainTextResponse:
+    return PlainTextResponse(str(len(await request.body())))
+
+
+POST = b"POST /slow HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n"
+CHUNKED = b"POST /slow HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+ENDLESS_HEADS = {
+    "a long header": (b"GET /slow HTTP/1.1\r\nA: ", b"a" * 8000),
+    "a long URL": (b"GET /", b"a" * 8000),
+    "many headers": (b"GET /slow HTTP/1.1\r\n", b"a:b\r\n" * 200),
+    "a chunk extension": (CHUNKED + b"1;", b"a" * 8000),
+    "trailers": (CHUNKED + b"1\r\na\r\n0\r\n", b"a:b\r\n" * 200),
+    "one-byte chunks": (CHUNKED, b"1\r\na\r\n" * 2000),
+    "pipelined requests": (b"", GET * 100),
+}
+
+
+async def test_a_head_without_end_is_refused_after_64_kb() -> None:
+    web = Starlette(routes=[Route("/slow", body_of, methods=["GET", "POST"])])
+    taken: dict[str, int] = {}
+    async with serving(web, "127.0.0.1", 0) as url:
+        for name, (beginning, repeated) in ENDLESS_HEADS.items():
+            reader, writer = await asyncio.open_connection("127.0.0.1", int(url.rpartition(":")[2]))
+            writer.write(beginning)
+            closed = asyncio.create_task(closes(reader))
+            taken[name] = 0
+            while not closed.done() and taken[name] < 2_000_000:
+                writer.write(repeated)
+                taken[name] += len(repeated)
+                await asyncio.wait([closed], timeout=0.002)
+            writer.close()
+            await closed
+    assert {name: number for name, number in taken.items() if number > 400_000} == {}
+
+
+async def test_empty_lines_do_not_keep_a_connection_open(port: int) -> None:
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(b"GET /none HTTP/1.1\r\nHost: x\r\n\r\n")
+    await reader.readuntil(b"Not Found")
+    closed = asyncio.create_task(closes(reader))
+    async with asyncio.timeout(20):
+        while not closed.done():
+            writer.write(b"\r\n")
+            await asyncio.wait([closed], timeout=0.05)
+    writer.close()

@@ -44,7 +44,7 @@ async def instance() -> AsyncIterator[Instance]:
     async def nothing(_: Update | NewUpdate) -> None: ...
 
     updates = UpdateWorker(engine.ctx, store, {"42": nothing}, nothing)
-    endpoint = TelegramEndpoint(updates=updates, observer=recorder, path=PATH, bot_id="42", secret=SECRET)
+    endpoint = TelegramEndpoint(updates=updates, observer=recorder, path=PATH, bot_id="42", is_secret=SECRET.__eq__)
     yield Instance(store, recorder, make_web([endpoint]))
     await store.close()
 

@@ -70,6 +70,12 @@ def sender_of(update: Update) -> User | None:
     return None if user is None or user.is_bot else user
 
 
+def is_own(message: Message) -> bool:
+    """Whether the sender wrote the message: not forwarded, not made by an inline bot, not in the name of a chat."""
+    forwarded = message.forward_origin is not None or any(key.startswith("forward_") for key in message.api_kwargs)
+    return not forwarded and message.via_bot is None and message.sender_chat is None
+
+
 def thread_of(message: Message) -> int | None:
     return message.message_thread_id if message.is_topic_message else None
 

@@ -24,12 +24,22 @@ class Quotas:
 
     async def code(self, ctx: UpdateContext) -> Html | None:
         """Return why the user may not try another promo code now. Every try counts, so that codes cannot be guessed."""
-        pause = HOUR / CODES_PER_HOUR
-        # Permits may be taken ahead of time, up to this many: a burst is allowed, then one per pause.
-        [wait] = await self._store.take_permits([f"code:{ctx.account_id}"], pause, 1, -(CODES_PER_HOUR - 1) * pause)
+        wait = await self._take(f"code:{ctx.account_id}", CODES_PER_HOUR)
         return ctx.translator.html("limit.codes", time=ctx.translator.duration(wait)) if wait > 0 else None
 
     async def upload(self, ctx: UpdateContext) -> Problem | None:
-        """Return why the user may not send another file now; None if allowed."""
-        sent, wait = await self._store.recent_uploads(ctx.account_id)
-        return None if sent < self._rules.uploads_per_hour else Problem(name="uploads", allowed={"wait": wait})
+        """Return why the user may not send another file now; None if allowed.
+
+        Every file counts before anything is done with it, whatever becomes of it, but not again when it is retried.
+        """
+        wait = await self._take(f"upload:{ctx.account_id}", self._rules.uploads_per_hour) if ctx.first else 0.0
+        return Problem(name="uploads", allowed={"wait": wait}) if wait > 0 else None
+
+    async def _take(self, key: str, per_hour: int) -> float:
+        """Take a permit; return 0, or the seconds until there is one."""
+        if per_hour <= 0:
+            return HOUR
+        pause = HOUR / per_hour
+        # Permits may be taken ahead of time, up to this many: a burst is allowed, then one per pause.
+        [wait] = await self._store.take_permits([key], pause, 1, -(per_hour - 1) * pause)
+        return wait

@@ -2,14 +2,13 @@
 
 import json
 from functools import partial
-from time import monotonic
 
 from telegram import CallbackQuery, ChatMemberUpdated, Message, Update, User
 from telegram.constants import ChatMemberStatus, ChatType
 
 from genlock.bot import buttons
+from genlock.bot.access import Access
 from genlock.bot.admin.broadcasts import Broadcasts
-from genlock.bot.admin.campaigns import MAINTENANCE
 from genlock.bot.admin.commands import make_admin
 from genlock.bot.bundle import BotBundle
 from genlock.bot.chat_view import ChatView
@@ -27,8 +26,11 @@ from genlock.bot.handlers.command_menu import register
 from genlock.bot.handlers.files import Files, UploadFile
 from genlock.bot.handlers.messages import MessageHandler, start_payload
 from genlock.bot.handlers.pages import Pages
+from genlock.bot.handlers.privacy import Privacy
 from genlock.bot.money.gifts import Gifts, inviter
+from genlock.bot.money.invoices import Invoices
 from genlock.bot.money.payments import Payments
+from genlock.bot.money.refunds import Refunds
 from genlock.bot.order import draft as drafts
 from genlock.bot.order.draft import Draft
 from genlock.bot.order.draft_view import DraftChanged, DraftView
@@ -43,13 +45,14 @@ from genlock.domain.update import Update as StoredUpdate
 from genlock.engine.engine import Engine
 from genlock.engine.sell import SaleRules, Seller
 from genlock.engine.tell import tell
+from genlock.media.process import MediaReader
 from genlock.ports import Database
 
 ATTEMPTS = 3
 NAME_LENGTH = 100
 ACCOUNTS_CACHED = 50_000
-#: how long the maintenance flag is cached
-MAINTENANCE_SECONDS = 2.0
+#: the text for each reason why a user may not use the bot
+DENIALS = {"banned": "ban.notice", "maintenance": "misc.maintenance"}
 
 
 class BotRouter:
@@ -64,9 +67,12 @@ class BotRouter:
         files: Files,
         messages: MessageHandler,
         buttons: ButtonHandler,
+        invoices: Invoices,
         payments: Payments,
         gifts: Gifts,
         broadcasts: Broadcasts,
+        access: Access,
+        privacy: Privacy,
     ) -> None:
         self._view = view
         self._bundle = bundle
@@ -74,12 +80,14 @@ class BotRouter:
         self._files = files
         self._messages = messages
         self._buttons = buttons
+        self._invoices = invoices
         self._payments = payments
         self._gifts = gifts
         self._broadcasts = broadcasts
+        self._access = access
+        self._privacy = privacy
         self._account_ids: dict[int, int] = {}
         self._addresses: dict[int, str] = {}
-        self._maintenance: tuple[float, str | None] = (0.0, None)
 
     async def start(self) -> None:
         """Ask Telegram for our username and register our commands where they have changed."""
@@ -97,6 +105,10 @@ class BotRouter:
     async def broadcast(self) -> int:
         """Continue the running broadcast, if there is one. A periodic task of the leader."""
         return await self._broadcasts.round()
+
+    async def erase(self) -> int:
+        """Erase the data of users who asked for it, and inputs that are too old. A periodic task of the leader."""
+        return await self._privacy.run()
 
     async def close(self) -> None:
         await self._files.close()
@@ -148,10 +160,14 @@ class BotRouter:
 
     async def _handle(self, update: Update, *, first: bool, next_update: NextUpdate) -> None:
         if update.pre_checkout_query is not None:
-            await self._payments.check(update.pre_checkout_query)
+            await self._invoices.check(update.pre_checkout_query)
             return
         if update.my_chat_member is not None:
             await self._handle_membership(update, update.my_chat_member)
+            return
+        if update.message is not None and update.message.refunded_payment is not None:
+            # In a private chat, the chat has the id of the user; the sender may be the bot itself.
+            await self._payments.refunded(update.message.chat.id, update.message.refunded_payment, first=first)
             return
         user = sender_of(update)
         if user is None:
@@ -199,8 +215,9 @@ class BotRouter:
 
     async def _make_context(self, update: Update, message: Message, user: User, *, first: bool) -> UpdateContext:
         account_id = await self._account_id(user.id)
-        profile = await self._store.ensure_profile(
+        profile, saved = await self._store.ensure_profile_and_draft(
             account_id,
+            chat=message.chat.id,
             language=self._bundle.texts.guess_language(user.language_code),
             name=user.full_name[:NAME_LENGTH],
             username=(user.username or "").lower(),
@@ -208,7 +225,6 @@ class BotRouter:
         )
         if profile.fresh or not first:  # an attempt before may have crashed here
             await self._gifts.welcome(account_id)
-        saved = await self._store.draft(account_id, message.chat.id)
         ctx = UpdateContext(
             update=update.update_id,
             first=first,
@@ -241,28 +257,15 @@ class BotRouter:
     async def _is_refused(self, ctx: UpdateContext, user: User) -> bool:
         """Refuse banned users, and everyone but operators during maintenance; return whether it was refused."""
         view, t = self._view, ctx.translator
-        if user.id in self._bundle.rules.admin_ids:
+        denial = await self._access.denial(user.id, ctx.profile, t)
+        if denial is None:
             return False
-        if ctx.profile.banned_at is not None:
-            key, values = "ban.notice", {"support": self._bundle.rules.support or t.plain("paysupport.support_default")}
-        elif (why := await self._maintenance_text()) is not None:
-            key, values = "misc.maintenance", {"text": why or t.plain("misc.maintenance_default")}
-        else:
-            return False
+        key = DENIALS[denial.reason]
         if ctx.query_id is not None:
-            await view.toast(ctx, t.plain(key, **values), alert=True)
+            await view.toast(ctx, t.plain(key, **denial.values), alert=True)
         else:
-            await view.send_text(ctx, t.html(key, **values))
+            await view.send_text(ctx, t.html(key, **denial.values))
         return True
-
-    async def _maintenance_text(self) -> str | None:
-        """Return the operator's text while maintenance is on; None while it is off."""
-        until, text = self._maintenance
-        if monotonic() >= until:
-            entry = await self._store.kv_get(MAINTENANCE, self._bundle.id)
-            text = entry.value if entry else None
-            self._maintenance = (monotonic() + MAINTENANCE_SECONDS, text)
-        return text
 
     async def _handle_membership(self, update: Update, change: ChatMemberUpdated) -> None:
         """Record that a user blocked or unblocked the bot, or greet a group that added it."""
@@ -279,7 +282,13 @@ class BotRouter:
 
 
 def make_router(
-    *, bundle: BotBundle, store: Database, engine: Engine, catalog: Catalog, upload: UploadFile
+    *,
+    bundle: BotBundle,
+    store: Database,
+    engine: Engine,
+    catalog: Catalog,
+    upload: UploadFile,
+    media: MediaReader,
 ) -> BotRouter:
     """Build a bot from its parts."""
     rules, caller, notify = bundle.rules, bundle.caller, partial(tell, engine.ctx)
@@ -288,30 +297,42 @@ def make_router(
     view, quotas = ChatView(caller=caller, store=store), Quotas(store, rules)
     drafts = DraftView(view=view, store=store, storefront=storefront, rules=rules)
     files = Files(
-        view=view, drafts=drafts, caller=caller, store=store, storefront=storefront, quotas=quotas, upload=upload
-    )
+        view=view, drafts=drafts, caller=caller, store=store, storefront=storefront, quotas=quotas, upload=upload,
+        media=media,
+    )  # fmt: skip
     orders = Orders(
         view=view, drafts=drafts, storefront=storefront, seller=seller, engine=engine, quotas=quotas, files=files,
         store=store, bundle=bundle,
     )  # fmt: skip
-    payments = Payments(bundle=bundle, store=store, view=view, drafts=drafts, tell=notify)
+    access = Access(bundle, store)
+    invoices = Invoices(bundle=bundle, store=store, view=view, access=access)
+    refunds = Refunds(bundle=bundle, store=store, tell=notify)
+    payments = Payments(bundle=bundle, store=store, view=view, drafts=drafts, refunds=refunds, tell=notify)
     gifts = Gifts(bundle=bundle, store=store, quotas=quotas, tell=notify)
     broadcasts = Broadcasts(bundle=bundle, store=store)
     admin = make_admin(
-        bundle=bundle, view=view, store=store, storefront=storefront, engine=engine, payments=payments,
+        bundle=bundle, view=view, store=store, storefront=storefront, engine=engine, refunds=refunds,
         broadcasts=broadcasts, tell=notify,
     )  # fmt: skip
-    pages = Pages(view=view, drafts=drafts, store=store, orders=orders, payments=payments, gifts=gifts, bundle=bundle)
+    pages = Pages(view=view, drafts=drafts, store=store, orders=orders, invoices=invoices, gifts=gifts, bundle=bundle)
+    privacy = Privacy(bundle=bundle, store=store, pages=pages, tell=notify)
     messages = MessageHandler(
         view=view, drafts=drafts, storefront=storefront, orders=orders, pages=pages, files=files, gifts=gifts,
-        admin=admin, bundle=bundle,
+        admin=admin, privacy=privacy, bundle=bundle,
     )  # fmt: skip
     buttons = ButtonHandler(
-        view=view, drafts=drafts, store=store, storefront=storefront, orders=orders, pages=pages, admin=admin
+        view=view,
+        drafts=drafts,
+        store=store,
+        storefront=storefront,
+        orders=orders,
+        pages=pages,
+        admin=admin,
+        privacy=privacy,
     )
     return BotRouter(
-        bundle=bundle, view=view, store=store, files=files, messages=messages, buttons=buttons, payments=payments,
-        gifts=gifts, broadcasts=broadcasts,
+        bundle=bundle, view=view, store=store, files=files, messages=messages, buttons=buttons, invoices=invoices,
+        payments=payments, gifts=gifts, broadcasts=broadcasts, access=access, privacy=privacy,
     )  # fmt: skip
 
 

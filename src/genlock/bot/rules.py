@@ -20,11 +20,15 @@ class BotRules:
     #: whom users write to about payments, such as @name
     support: str = ""
     packages: tuple[Package, ...] = ()
+    #: how long an invoice can be paid
+    invoice_hours: float = 24.0
     #: thousandths of a credit, as both rewards
     welcome: int = 0
     free_per_day: int = 0
     reward_inviter: int = 0
     reward_invited: int = 0
+    #: days after which the inputs of finished orders are erased; 0: never
+    input_days: int = 0
     running_max: int = 5
     per_minute: int = 10
     per_hour: int = 100

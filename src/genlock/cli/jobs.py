@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from genlock.cli.options import JobId, Json, Limit, choice
-from genlock.cli.output import in_credits, show
+from genlock.cli.output import echo, in_credits, show, show_progress
 from genlock.cli.store import with_store
 from genlock.ports import Observer, Store
 
@@ -39,8 +39,8 @@ def attention(limit: Limit = 50, as_json: Json = False) -> None:
 
 @app.command()
 def check(as_json: Json = False) -> None:
-    """Check the invariants of money, leases and job ends. Exits 1 if one is broken."""
-    found = with_store(lambda store, _: store.violations(settled=False))
+    """Check the invariants of money, leases and job ends, in all rows. Exits 1 if one is broken."""
+    found = with_store(lambda store, _: store.violations(settled=False, progress=show_progress))
     show([asdict(violation) for violation in found], as_json=as_json, empty="Every invariant holds.")
     raise typer.Exit(1 if found else 0)
 
@@ -94,7 +94,7 @@ def _operate(action: str, job_id: int) -> None:
         return await act(ctx, job_id, "operator")
 
     job = with_store(work)
-    typer.echo(f"Job {job.id}: {job.state}, delivery {job.delivery}. A running instance continues it.")
+    echo(f"Job {job.id}: {job.state}, delivery {job.delivery}. A running instance continues it.")
 
 
 def _brief(job: Any) -> dict[str, Any]:

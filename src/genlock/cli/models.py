@@ -1,7 +1,6 @@
 """`genlock models`: the models on sale, their inputs and prices."""
 
 import asyncio
-import json
 from collections import Counter
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -11,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from genlock.cli.options import Json, choice
-from genlock.cli.output import show
+from genlock.cli.output import echo, echo_json, show
 
 app = typer.Typer(no_args_is_help=True, help="Models on sale: inputs and prices.")
 
@@ -55,16 +54,16 @@ def show_model(model_id: Annotated[str, typer.Argument(metavar="MODEL")], as_jso
     configured = model.provider in configured_providers(settings)
     if as_json:
         details = tables.details(model, settings.markup, settings.credit_usd) | {"provider_configured": configured}
-        typer.echo(json.dumps(details, default=tables.plain, ensure_ascii=False, indent=2))
+        echo_json(details, default=tables.plain)
         return
-    typer.echo(f"{model.title}, {model.category}, {model.status}" + (f": {model.reason}" if model.reason else ""))
+    echo(f"{model.title}, {model.category}, {model.status}" + (f": {model.reason}" if model.reason else ""))
     not_on_sale = "" if configured else " (no key is set for it, so the service does not sell this model)"
-    typer.echo(f"Provider: {model.provider}{not_on_sale}")
+    echo(f"Provider: {model.provider}{not_on_sale}")
     if model.note:
-        typer.echo(model.note)
-    typer.echo("")
+        echo(model.note)
+    echo("")
     show(tables.inputs(model), as_json=False, empty="No inputs.")
-    typer.echo("")
+    echo("")
     show(tables.prices(model, settings.markup, settings.credit_usd), as_json=False, empty="No price is known.")
 
 
@@ -82,10 +81,10 @@ def check(as_json: Json = False) -> None:
     not_ordered = Counter(model.provider for model in catalog.offered() if model.provider not in PROVIDERS)
     if as_json:
         result = {"offered": offered, "failed": failed, "failures": failures, "not_ordered": dict(not_ordered)}
-        typer.echo(json.dumps(result, ensure_ascii=False, indent=2))
+        echo_json(result)
     else:
         for provider, count in not_ordered.items():
-            typer.echo(f"{count} models of {provider} were not ordered: there is no simulator of this provider.")
+            echo(f"{count} models of {provider} were not ordered: there is no simulator of this provider.")
         show(failures, as_json=False, empty=f"All {offered} offered models can be ordered, and each has a price.")
     raise typer.Exit(1 if failed else 0)
 
@@ -109,7 +108,7 @@ def sync(
     lists = asyncio.run(fetch_public_lists(settings))
     found = sync.diff(catalog, lists)
     if as_json:
-        typer.echo(json.dumps(asdict(found), default=tables.plain, ensure_ascii=False, indent=2))
+        echo_json(asdict(found), default=tables.plain)
     else:
         show(tables.differences(found), as_json=False, empty="The catalog agrees with the providers' lists.")
     if apply and path:
@@ -121,4 +120,4 @@ def _apply_lists(lists: Any, path: Path) -> None:
 
     changes = sync.overlay(load(), lists, datetime.now(UTC).date().isoformat())
     overlay.write(path, overlay.written(path, changes))
-    typer.echo(f"{path}: {len(changes)} models differ from the package.", err=True)
+    echo(f"{path}: {len(changes)} models differ from the package.", err=True)

@@ -119,10 +119,32 @@ def bench(
     ] = 1_000_000,
     rounds: Annotated[int, typer.Option(help="Rounds of each kind, interleaved.", min=1)] = 5,
     scale: Annotated[float, typer.Option(help="Size of the load; 0.01 takes seconds.", min=0.001)] = 1.0,
+    parts: Annotated[
+        list[str] | None,
+        typer.Option("--part", help="Measure only this part: engine, service or order; may be repeated. Default: all."),
+    ] = None,
     as_json: Json = False,
 ) -> None:
-    """Measure jobs per second against a minimal implementation, and the running service."""
-    from genlock.sandbox.bench.bench import Sizes, run
+    """Measure jobs per second against a minimal implementation, the running service, and what an order costs."""
+    _require_simulators()
+    from genlock.sandbox.bench.bench import PARTS, Sizes, run
 
     sizes = Sizes(rounds=rounds, history=history).scaled(scale)
-    raise typer.Exit(run(store, database_url, sizes, as_json=as_json))
+    raise typer.Exit(run(store, database_url, sizes, parts or PARTS, as_json=as_json))
+
+
+@app.command()
+def soak(
+    store: StoreName = "postgres",
+    database_url: DatabaseUrl = None,
+    minutes: Annotated[float, typer.Option(help="How long the load lasts.", min=0.1)] = 10.0,
+    per_second: Annotated[
+        float, typer.Option(help="Orders per second, by command and by buttons in turn.", min=0.1)
+    ] = 2.0,
+    as_json: Json = False,
+) -> None:
+    """Order at a steady rate and print memory, latency, CPU and bytes per order, minute by minute."""
+    _require_simulators()
+    from genlock.sandbox.bench.soak import run
+
+    raise typer.Exit(run(store, database_url, minutes, per_second, as_json=as_json))

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from genlock.cli.options import Json, Limit, choice
-from genlock.cli.output import show
+from genlock.cli.output import echo, show
 from genlock.cli.store import with_store
 
 app = typer.Typer(no_args_is_help=True, help="Stored updates from Telegram: messages, button presses, payments.")
@@ -45,4 +45,4 @@ def retry(update_id: Annotated[int, typer.Argument(metavar="ID", help="As `genlo
 
     if not with_store(lambda store, _: store.retry_update(update_id)):
         raise ActionNotAllowed(f"There is no dead update {update_id}. `genlock updates ls` lists them.")
-    typer.echo(f"Update {update_id} is due again. A running instance will handle it.")
+    echo(f"Update {update_id} is due again. A running instance will handle it.")

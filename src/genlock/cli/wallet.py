@@ -1,13 +1,12 @@
 """`genlock wallet`: balances and ledger."""
 
-import json
 from dataclasses import asdict
 from typing import Annotated, Any
 
 import typer
 
 from genlock.cli.options import AccountId, Json, Limit
-from genlock.cli.output import in_credits, show
+from genlock.cli.output import echo, echo_json, in_credits, show
 from genlock.cli.store import with_store
 from genlock.ports import Observer, Store
 
@@ -26,7 +25,7 @@ def ls(
     wanted = text.removeprefix("@") if text else None
     found = with_store(lambda store, _: store.account_summaries(wanted, limit))
     if as_json:
-        typer.echo(json.dumps([asdict(holder) for holder in found], default=str, ensure_ascii=False, indent=2))
+        echo_json([asdict(holder) for holder in found])
         return
     rows = [
         {
@@ -37,6 +36,7 @@ def ls(
             "id there": holder.external_id,
             "available": in_credits(holder.available),
             "held": in_credits(holder.held),
+            "debt": in_credits(holder.debt) if holder.debt else None,
             "since": holder.since,
         }
         for holder in found
@@ -53,9 +53,10 @@ def show_wallet(account: AccountId, limit: Limit = 20, as_json: Json = False) ->
 
     wallet, entries = with_store(work)
     if as_json:
-        typer.echo(json.dumps({**asdict(wallet), "ledger_entries": [asdict(line) for line in entries]}, default=str))
+        echo_json({**asdict(wallet), "ledger_entries": [asdict(line) for line in entries]})
         return
-    typer.echo(f"available {in_credits(wallet.available)}, held {in_credits(wallet.held)} credits")
+    debt = f", debt {in_credits(wallet.debt)}" if wallet.debt else ""
+    echo(f"available {in_credits(wallet.available)}, held {in_credits(wallet.held)}{debt} credits")
     rows = [
         {
             "at": line.at.replace(microsecond=0),
@@ -100,4 +101,4 @@ def credit(
     done, wallet = with_store(work)
     outcome = "Done" if done else "This was already done"
     left = in_credits(wallet.available)
-    typer.echo(f"{outcome} (key {name.removeprefix('operator:')}): account {account} has {left} credits available.")
+    echo(f"{outcome} (key {name.removeprefix('operator:')}): account {account} has {left} credits available.")

@@ -10,7 +10,7 @@ import aiohttp
 from telegram import WebhookInfo
 
 from genlock.channels.telegram.caller import Caller, Priority, make_bot
-from genlock.channels.telegram.errors import TokenRefused
+from genlock.channels.telegram.errors import BotFrozen, TokenRefused
 from genlock.channels.telegram.rate_limiter import TelegramRateLimiter
 from genlock.channels.telegram.update_sources import WEBHOOK_PATH
 from genlock.doctor.phase import CheckFailed, check_clock, require
@@ -30,6 +30,9 @@ class UnlimitedPermits:
 
     async def take_permits(self, keys: Any, *_: Any) -> list[float]:
         return [0.0 for _ in keys]
+
+    async def take_call_permits(self, keys: Any, *_: Any, **__: Any) -> tuple[list[float | None], list[float]]:
+        return [0.0 for _ in keys], [0.0 for _ in keys]
 
     async def block_limit(self, *_: Any) -> None: ...
 
@@ -117,6 +120,11 @@ class NetworkChecks:
         except TokenRefused:
             raise CheckFailed(
                 "Telegram does not know the token in GENLOCK_TELEGRAM_TOKEN: copy it from @BotFather again"
+            ) from None
+        except BotFrozen as frozen:
+            raise CheckFailed(
+                f"Telegram has frozen the bot or closed its session ({frozen}): read what @BotFather says, and appeal "
+                "at @BotSupport from the owner's account"
             ) from None
         except (ChannelError, TimeoutError) as error:
             raise CheckFailed(

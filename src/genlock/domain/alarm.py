@@ -13,6 +13,10 @@ FAILURES_SHARE = 0.5
 REFUND_SECONDS = 900
 #: how long there may be no active instance before operators are notified
 INACTIVE_SECONDS = 30
+#: The money check runs every few seconds. After so long without a completed round it fails, or does not run.
+LEDGER_CHECK_SECONDS = 1800
+#: the kv entry that an instance writes while the channel refuses the whole bot
+BOT_REFUSED_KEY = "bot_refused"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,6 +65,11 @@ def _ledger(stats: Stats) -> Finding | None:
     return Finding(numbers={"count": count}) if count else None
 
 
+def _ledger_unchecked(stats: Stats) -> Finding | None:
+    seconds = stats.get("ledger_check_age", 0)
+    return Finding(seconds=seconds) if seconds > LEDGER_CHECK_SECONDS else None
+
+
 def _provider(stats: Stats) -> Finding | None:
     failed, ended, queued = (stats.get(name, 0) for name in ("lately_failed", "lately_ended", "queued_age"))
     if failed >= FAILURES_LEAST and failed >= ended * FAILURES_SHARE:
@@ -77,6 +86,20 @@ def _refunds(stats: Stats) -> Finding | None:
     return _waiting_too_long(stats, "refunds_open", "refund_age", REFUND_SECONDS)
 
 
+def _cost_above_price(stats: Stats) -> Finding | None:
+    count, job = (round(stats.get(name, 0)) for name in ("costs_above_price", "cost_above_price_job"))
+    return Finding(numbers={"count": count, "job": job}) if count else None
+
+
+def _external_refunds(stats: Stats) -> Finding | None:
+    count = round(stats.get("external_refunds", 0))
+    return Finding(numbers={"count": count}) if count else None
+
+
+def _bot_refused(stats: Stats) -> Finding | None:
+    return Finding() if stats.get("bot_refused", 0) else None
+
+
 def _waiting_too_long(stats: Stats, count: str, age: str, seconds_max: float) -> Finding | None:
     seconds = stats.get(age, 0)
     if seconds <= seconds_max:
@@ -88,9 +111,13 @@ ALARMS = (
     Alarm(name="orphan_spike", check=_orphans),
     Alarm(name="undelivered", check=_undelivered),
     Alarm(name="ledger_mismatch", check=_ledger),
+    Alarm(name="ledger_unchecked", check=_ledger_unchecked),
     Alarm(name="provider_failing", check=_provider),
     Alarm(name="updates_dead", check=_updates_dead),
     Alarm(name="refund_open", check=_refunds),
+    Alarm(name="cost_above_price", check=_cost_above_price),
+    Alarm(name="external_refund", check=_external_refunds),
+    Alarm(name="bot_refused", check=_bot_refused),
 )
 #: raised by the instance that becomes active, about the time before: no figure shows it while it lasts
 NO_ACTIVE = Alarm(name="no_active", check=lambda _: None)

@@ -27,3 +27,13 @@ class Broadcast:
     failed: int
     total: int
     created_at: datetime
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Recipient:
+    """A user to whom a broadcast is sent next."""
+
+    account_id: int
+    language: str
+    #: where the channel reaches the user; empty if unknown
+    address: str

@@ -10,6 +10,8 @@ GenlockError
 │   ├── InvalidInput       a value does not fit the model; the message says what is allowed
 │   └── ActionNotAllowed
 ├── InvalidCatalog         a file that describes models is wrong; says where and what
+├── BackupFailed           the backup was not written; says why
+├── BackupUnusable         the backup cannot be restored; the database is unchanged
 ├── StoreError
 │   ├── StoreUnavailable   the database did not answer in time; the statement may have been committed
 │   ├── StoreInUse         another process has the SQLite file
@@ -88,6 +90,14 @@ class ActionNotAllowed(Refusal):
 
 class InvalidCatalog(GenlockError):
     """The catalog of models cannot be read."""
+
+
+class BackupFailed(GenlockError):
+    """The backup could not be written."""
+
+
+class BackupUnusable(GenlockError):
+    """The backup cannot be restored."""
 
 
 class StoreError(GenlockError):

@@ -50,6 +50,7 @@ class Event(StrEnum):
     ATTENTION = "ATTENTION"  #: a job was put on the operator's list
     OPERATOR_ACTION = "OPERATOR_ACTION"  #: an operator or the user retried, resent or cancelled a job
     STORE_RETRY = "STORE_RETRY"  #: a database statement failed with a transient error and is retried
+    STORE_TIMEOUT = "STORE_TIMEOUT"  #: a database statement took too long and was cut; it is not run again
     UPDATE_RECEIVED = "UPDATE_RECEIVED"  #: an update is stored and will be acknowledged
     UPDATE_REFUSED = "UPDATE_REFUSED"  #: a webhook request had no valid secret, was too large or not an update
     UPDATE_DONE = "UPDATE_DONE"  #: an update's handler finished

@@ -21,7 +21,8 @@ class Callback:
 
     id: int
     provider: str
-    #: the job whose secret its URL carried; None without a secret or with a wrong one
+    #: the job whose secret its URL carried; None without a secret or with a wrong one. In lists for the operator also
+    #: the job whose task a matched callback names.
     job_id: int | None
     #: the task it names, once parsed
     task_id: str | None

@@ -40,7 +40,8 @@ class AttentionCode(StrEnum):
     RETRIES_EXHAUSTED = "retries_exhausted"  #: the delivery failed in every attempt
     UNDELIVERABLE = "undeliverable"  #: the user cannot be reached, or the result cannot be shown
     UNKNOWN_DELIVERY = "unknown_delivery"  #: a message may or may not have been sent
-    PARKED = "parked"  #: whether the provider accepted the task is unknown, and the policy leaves it to the operator
+    PARKED = "parked"  #: only an operator can tell whether it goes on: the provider may have accepted the task, or the
+    #: job was restored from a backup
     OTHER = "other"
 
 
@@ -84,6 +85,10 @@ class Verdict(StrEnum):
     WRONG_TASK = "wrong_task"  #: names a task that is not the job's own: nothing changed
     STALE = "stale"  #: the writer had lost its lease: nothing changed
     MISSING = "missing"  #: there is no such job
+
+
+#: what erasure leaves of an input, as JSON; no order has it
+ERASED_INPUT = "null"
 
 
 @value
@@ -170,6 +175,11 @@ class Job:
     @property
     def ended(self) -> bool:
         return self.state not in OPEN
+
+    @property
+    def erased(self) -> bool:
+        """Whether the input was erased, at the user's wish or by age; at the user's wish, the result, too."""
+        return self.ended and self.input == ERASED_INPUT
 
     @property
     def has_result(self) -> bool:

@@ -14,7 +14,10 @@ class LedgerAccount(StrEnum):
 
 
 class EntryKind(StrEnum):
-    """Why money moved. The first three belong to a job; the others change a user's balance."""
+    """Why money moved. The first three belong to a job; the others change a user's balance.
+
+    A repayment takes credits for a debt: the user had spent them before Telegram refunded the payment.
+    """
 
     HOLD = "hold"
     CAPTURE = "capture"
@@ -23,6 +26,7 @@ class EntryKind(StrEnum):
     GRANT = "grant"
     REFUND = "refund"
     DEBIT = "debit"
+    REPAY = "repay"
 
 
 #: From which ledger account to which each kind moves money.
@@ -34,7 +38,10 @@ ROUTE: dict[EntryKind, tuple[LedgerAccount, LedgerAccount]] = {
     EntryKind.GRANT: (LedgerAccount.HOUSE, LedgerAccount.AVAILABLE),
     EntryKind.REFUND: (LedgerAccount.HOUSE, LedgerAccount.AVAILABLE),
     EntryKind.DEBIT: (LedgerAccount.AVAILABLE, LedgerAccount.HOUSE),
+    EntryKind.REPAY: (LedgerAccount.AVAILABLE, LedgerAccount.HOUSE),
 }
+#: Credits that were paid for repay a debt when they arrive; gifts do not. Released holds repay, too, in their commit.
+REPAYING = frozenset({EntryKind.TOPUP, EntryKind.REFUND})
 
 
 class HoldState(StrEnum):
@@ -51,6 +58,8 @@ class Wallet:
     account_id: int
     available: int
     held: int
+    #: what the user owes after refunds of spent credits that Telegram made without us
+    debt: int = 0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -38,4 +38,5 @@ class AccountSummary:
     username: str
     available: int
     held: int
+    debt: int
     since: datetime

@@ -16,9 +16,6 @@ from genlock.ports import Database
 PERIOD_SECONDS = 10.0
 #: checks without a finding before an incident ends: a condition that comes and goes is one incident
 CHECKS_WITHOUT_FINDING = 3
-#: the pause between two ledger checks: at least this long, and at least LEDGER_PAUSE_FACTOR times their duration
-LEDGER_SECONDS_MIN = 600.0
-LEDGER_PAUSE_FACTOR = 100
 _LAST_LEADER = "active_seen"
 
 
@@ -40,7 +37,8 @@ class Alarms:
         self._notify = notify
         self._quiet_checks: dict[str, int] = {}
         self._epoch: int | None = None
-        self._ledger_at = 0.0
+        #: when this instance became the leader
+        self._leader_since = 0.0
         self._lock = asyncio.Lock()
         self._checking: asyncio.Task[object] | None = None
         self._stopped = False
@@ -62,11 +60,14 @@ class Alarms:
             return
         if role.epoch != self._epoch:
             await self._report_gap()
-            self._epoch = role.epoch
+            self._epoch, self._leader_since = role.epoch, self._ctx.loop.time()
         await self._store.kv_put(_LAST_LEADER, self._ctx.instance)
         stats = await self._stats.read()
         if stats is None:
             return
+        # The time without a leader is no fault of the money check.
+        check_age = min(stats.get("ledger_check_age", 0.0), self._ctx.loop.time() - self._leader_since)
+        stats = {**stats, "ledger_check_age": check_age}
         incidents = {entry.key: json.loads(entry.value) for entry in await self._store.kv_list("alarm:")}
         for alarm in ALARMS:
             await self._update(alarm, alarm.check(stats), incidents.get(f"alarm:{alarm.name}"))
@@ -120,19 +121,3 @@ class Alarms:
             self._ctx.observer.event(Event.STAGE_ERROR, step="alarm", error=f"{type(error).__name__}: {error}")
             return False
         return True
-
-    async def check_ledger(self) -> None:
-        """Check that the ledger adds up, at long intervals. The count of violations is stored for the alarm."""
-        loop = self._ctx.loop
-        if self._leader.role is None or loop.time() < self._ledger_at:
-            return
-        started = loop.time()
-        try:
-            found = await self._store.money_violations()
-        finally:  # also after a failure: a check that takes long is not repeated at once
-            self._ledger_at = loop.time() + max(LEDGER_SECONDS_MIN, (loop.time() - started) * LEDGER_PAUSE_FACTOR)
-        for violation in found[:10]:
-            self._ctx.observer.event(
-                Event.ATTENTION, rule=violation.rule, subject=violation.subject, detail=violation.detail
-            )
-        await self._store.kv_put("ledger_violations", str(len(found)))

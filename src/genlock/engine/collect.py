@@ -20,6 +20,8 @@ _DIGITS_MAX = 18
 _SECRET_LENGTH_MIN = 16
 #: unauthenticated callbacks that are stored within the time an orphan waits
 UNAUTHENTICATED_MAX = 1000
+#: entries of jobs that cost more than was charged for, by model; the statistics count them
+COST_ABOVE_PRICE = "cost_above_price"
 _TERMINAL = (Outcome.SUCCESS, Outcome.FAILURE)
 _VERDICT_EVENTS = {
     Verdict.WON: Event.JOB_ENDED,
@@ -83,6 +85,7 @@ async def end_by_callback(ctx: EngineContext, provider: str, token: str | None, 
     _report_received(ctx, ended.callback, took)
     _report_parsed(ctx, ended.callback, report)
     _report_verdict(ctx, provider, ending, ended, ended.callback.correlation_id)
+    await _compare_cost(ctx, ended)
     return ended
 
 
@@ -220,6 +223,7 @@ async def apply_report(
     ending = _end_by(job_id, report, callback_id=callback_id)
     ended = await ctx.store.end_job(ending, ctx.lease)
     _report_verdict(ctx, provider, ending, ended, correlation_id)
+    await _compare_cost(ctx, ended)
     if ended.verdict is Verdict.MISSING and callback_id is not None:
         await ctx.store.settle_callback(callback_id, InboxState.DONE, report.task_id, ended.verdict)
     return ended.job
@@ -281,13 +285,18 @@ def _report_verdict(ctx: EngineContext, provider: str, ending: EndJob, ended: Jo
         ctx.observer.count("callbacks", 1, outcome=verdict)
     if verdict is Verdict.WON:
         ctx.poll_interval(provider).record_result(by_callback=by_callback)
-        _compare_cost(ctx, ended.job)
     if ended.job is None:
         ctx.observer.event(Event.DELIVER_LOCK_SKIP, correlation_id, job=job_id, verdict=verdict)
 
 
-def _compare_cost(ctx: EngineContext, job: Job | None) -> None:
-    """Report a cost above the one the price was calculated from."""
+async def _compare_cost(ctx: EngineContext, ended: JobEnd) -> None:
+    """Report a cost above the one the price was calculated from, and record it for the alarm: one entry per model."""
+    job = ended.job if ended.verdict is Verdict.WON else None
     paid_for = ctx.paid_for(job) if ctx.paid_for and job else None
-    if job and paid_for is not None and job.cost is not None and job.cost > paid_for:
-        ctx.event(Event.COST_ABOVE_PRICE, job, model=job.model, cost=job.cost, paid_for=paid_for)
+    if job is None or paid_for is None or job.cost is None or job.cost <= paid_for:
+        return
+    ctx.event(Event.COST_ABOVE_PRICE, job, model=job.model, cost=job.cost, paid_for=paid_for)
+    try:
+        await ctx.store.kv_put(f"{COST_ABOVE_PRICE}:{job.model}", str(job.id))
+    except StoreError as error:  # the result is shown all the same; the next such bill raises the alarm
+        ctx.event(Event.STAGE_ERROR, job, step="compare cost", error=type(error).__name__)

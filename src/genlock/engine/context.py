@@ -100,6 +100,8 @@ class EngineContext:
     paid_for: Callable[[Job], int | None] | None = None
     #: the bots whose jobs this instance processes; None: the jobs of every bot
     bots: frozenset[str] | None = None
+    #: masks secrets in the text of an error that is stored
+    mask: Callable[[str], str] = str
     #: seconds between the first status queries, by provider; `rules.poll_seconds` for the others
     poll_seconds: Mapping[str, float] = field(default_factory=dict)
     _poll_intervals: dict[str, PollInterval] = field(default_factory=dict, init=False)

@@ -62,9 +62,10 @@ class Engine:
                 PeriodicTask(
                     name="claim_updates", period_seconds=rules.claim_seconds, run=self.updates.claim, wake=wake
                 ),
+                # Isolated queues wait for seconds anyway; two statements twice a second would be most of an idle load.
                 PeriodicTask(
                     name="claim_poison_updates",
-                    period_seconds=rules.claim_seconds,
+                    period_seconds=4 * rules.claim_seconds,
                     run=self.updates.claim_poison_queues,
                 ),
             ]
@@ -116,6 +117,8 @@ class Engine:
         """Start the periodic tasks, and `extra` ones. The first heartbeat is written before the first claim."""
         ctx = self.ctx
         await ctx.store.heartbeat(ctx.instance, ctx.rules.silent_seconds)
+        if self.updates:
+            self.updates.open()
         dead = await ctx.store.orphaned_instances()
         await self.worker.take_over(dead)
         await self.leader.take_over(dead)

@@ -16,6 +16,14 @@ async def find(ctx: EngineContext, job_id: int) -> Job:
     return job
 
 
+async def find_result(ctx: EngineContext, job_id: int) -> Job:
+    """Return a job whose result was not erased. Raises JobNotFound and ActionNotAllowed."""
+    job = await find(ctx, job_id)
+    if job.erased and not job.parts:
+        raise ActionNotAllowed(f"the result of job {job_id} was erased at the user's wish")
+    return job
+
+
 async def retry(ctx: EngineContext, job_id: int, by: str) -> Job:
     """Make the next step of an unfinished job due now. Raises ActionNotAllowed."""
     job = await find(ctx, job_id)
@@ -31,7 +39,7 @@ async def retry(ctx: EngineContext, job_id: int, by: str) -> Job:
 
 async def resend(ctx: EngineContext, job_id: int, by: str) -> Job:
     """Deliver an ended job's result again, on new messages, free of charge. Raises ActionNotAllowed."""
-    job = await find(ctx, job_id)
+    job = await find_result(ctx, job_id)
     if not await ctx.store.resend_job(job_id, again(job.parts), job.lease_token):
         raise ActionNotAllowed(f"job {job_id} has nothing to resend yet ({job.state}, {job.delivery})")
     ctx.event(Event.OPERATOR_ACTION, job, action="resend", by=by)
@@ -43,7 +51,7 @@ async def show_again(ctx: EngineContext, job_id: int, by: str) -> Job:
 
     Raises InsufficientBalance and ActionNotAllowed.
     """
-    job = await find(ctx, job_id)
+    job = await find_result(ctx, job_id)
     if job.attention_code is AttentionCode.POISON:
         raise ActionNotAllowed(f"job {job_id}: {job.attention_reason}; only an operator may try again")
     if not job.unpaid:

@@ -1,7 +1,8 @@
 """Retention: the leader deletes rows past their retention period, a page at a time."""
 
 import asyncio
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from genlock.domain.events import Event
 from genlock.engine.context import EngineContext
@@ -11,8 +12,21 @@ from genlock.ports import RetentionStore
 DAY = 86_400.0
 #: How long rows are kept. Telegram repeats updates for a day, a provider its callbacks for an hour. An operator may
 #: look at callbacks two weeks later, but anyone can send any number of unauthenticated ones. The provider keeps an
-#: upload for three days; an upload that an order uses is kept as long as the order.
-KEEP_SECONDS = {"updates": 7 * DAY, "unauthenticated_callbacks": DAY, "callbacks": 14 * DAY, "uploads": 14 * DAY}
+#: upload for three days; one that an order uses can be uploaded again from Telegram while its row is there.
+KEEP_SECONDS: Mapping[str, float] = {
+    "updates": 7 * DAY,
+    "unauthenticated_callbacks": DAY,
+    "callbacks": 14 * DAY,
+    "uploads": 14 * DAY,
+    "ordered_uploads": 365 * DAY,
+    "audit": 730 * DAY,
+    "promo_uses": 365 * DAY,
+    "free_runs": 30 * DAY,
+    "drafts": 180 * DAY,
+    "update_queues": 0.0,
+}
+#: tables without an index by age: each round looks at the next rows only
+ROLLING = ("free_runs", "drafts", "update_queues")
 PAGE = 500
 PAUSE_SECONDS = 0.1
 PERIOD_SECONDS = 60.0
@@ -23,10 +37,19 @@ class Retention:
     ctx: EngineContext
     leader: Leader
     store: RetentionStore
+    #: in seconds by table; a table that is missing is kept forever
+    keep: Mapping[str, float] = field(default_factory=lambda: KEEP_SECONDS)
 
     async def prune(self) -> None:
         """Delete every row that is too old, in small steps that other statements can pass."""
-        for table, seconds in KEEP_SECONDS.items():
-            while (role := self.leader.role) and (rows := await self.store.prune(table, seconds, PAGE, role)):
+        for table, seconds in self.keep.items():
+            prune = self.store.prune_next if table in ROLLING else self.store.prune
+            while (role := self.leader.role) and (rows := await prune(table, seconds, PAGE, role)):
                 self.ctx.observer.event(Event.ROWS_PRUNED, what=table, rows=rows)
                 await asyncio.sleep(PAUSE_SECONDS)
+
+
+def keep_seconds(days: Mapping[str, int]) -> dict[str, float]:
+    """Return how long rows are kept, with an operator's own numbers of days; 0 days: forever."""
+    own = {table: number * DAY for table, number in days.items()}
+    return {table: seconds for table, seconds in {**KEEP_SECONDS, **own}.items() if table not in own or own[table]}

@@ -101,7 +101,9 @@ class Seller:
         found = self._find(model)
         if isinstance(found, NotSold):
             return found
-        free = await self._store.free_runs(account_id, self._rules.free_per_day, ignore_key=key)
+        free_left = 0
+        if found.free:
+            free_left = (await self._store.free_runs(account_id, self._rules.free_per_day, ignore_key=key)).left
         try:
             return make_quote(
                 found,
@@ -109,7 +111,7 @@ class Seller:
                 seconds,
                 markup=self._rules.markup,
                 credit_usd=self._rules.credit_usd,
-                free_left=free.left,
+                free_left=free_left,
             )
         except InvalidInput as error:
             return NotSold(reason=NotSoldReason.INVALID_INPUT, error=error)
@@ -119,12 +121,13 @@ class Seller:
 
         `before_accept` is awaited after all checks have passed and before anything is written.
         """
-        if (job := await self._store.job_by_request_key(order.account_id, order.key)) is not None:
+        job, available = await self._store.order_state(order.account_id, order.key)
+        if job is not None:
             return job
         quote = await self.quote(order.account_id, order.model, order.values, order.seconds, key=order.key)
         if isinstance(quote, NotSold):
             return quote
-        if (refused := await self._refusal(order, quote)) is not None:
+        if (refused := await self._refusal(order, quote, available)) is not None:
             return refused
         if before_accept is not None:
             await before_accept()
@@ -138,10 +141,9 @@ class Seller:
             return NotSold(reason=NotSoldReason.PROVIDER_NOT_CONFIGURED)
         return found
 
-    async def _refusal(self, order: Order, quote: Quote) -> NotSold | None:
+    async def _refusal(self, order: Order, quote: Quote, available: int) -> NotSold | None:
         if order.agreed_price is not None and quote.price > order.agreed_price:
             return NotSold(reason=NotSoldReason.DEARER, price=quote.price)
-        available = (await self._store.wallet(order.account_id)).available
         if quote.price > available:
             return NotSold(reason=NotSoldReason.INSUFFICIENT_BALANCE, price=quote.price, available=available)
         return await self._over_limit(order.account_id)

@@ -61,7 +61,7 @@ async def _create_task(ctx: EngineContext, job: Job, secret: str) -> Job | None:
     except SubmitRefused as refused:
         ctx.event(Event.SUBMIT_REFUSED, job, code=refused.code)
         _count_error(ctx, job, refused.code)
-        return await ctx.end_job(job, State.FAILED, code=refused.code, text=refused.text)
+        return await ctx.end_job(job, State.FAILED, code=refused.code, text=refused.text.replace(secret, "***"))
     except ProviderBusy as busy:
         ctx.event(Event.SUBMIT_BUSY, job, after=busy.after)
         _count_error(ctx, job, "ProviderBusy")

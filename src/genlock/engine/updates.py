@@ -18,6 +18,8 @@ URGENT_CAPACITY = 50
 #: tries of an update whose handler fails, and of one that fails for a transient reason
 TRIES = 5
 TRANSIENT_TRIES = 40
+#: tries of an update whose handler does not finish in time: most likely it never will
+TIMEOUT_TRIES = 2
 HANDLER_SECONDS_MAX = 300.0
 NOTE_MAX = 500
 #: errors after which waiting helps
@@ -55,15 +57,20 @@ class UpdateWorker:
         self._answer_repeated = answer_repeated
         self._queues: dict[int, RunningQueue] = {}
         self._answers: set[asyncio.Task[None]] = set()
-        #: set when an update was stored here or a queue was finished, so that the next claim comes at once
+        #: set when a queue was finished while others waited for capacity, so that the next claim comes at once
         self.wake = asyncio.Event()
+        #: whether queues may be due that did not fit the capacity
+        self._claim_next = False
+        #: whether this instance has a heartbeat, so that others take over what it leases if it crashes
+        self._started = False
         self._stopping = False
         self._uncertain_commits = 0
 
     async def receive(self, update: NewUpdate) -> Received:
         """Store an update. When this returns, it may be acknowledged to the sender."""
-        received = await self._store.store_update(update)
         ctx = self._ctx
+        lease = ctx.lease if self._free_capacity(urgent=update.urgent) > 0 else None
+        received, queue = await self._store.receive_update(update, lease)
         ctx.observer.count("updates", 1, kind=update.kind, arrival=received)
         if received is not Received.KNOWN:
             ctx.observer.event(
@@ -73,8 +80,10 @@ class UpdateWorker:
                 kind=update.kind,
                 arrival=received,
             )
-        if received is Received.FRESH:
-            self.wake.set()
+        if queue is not None:
+            await self._begin(queue, urgent=update.urgent)
+        elif received is Received.FRESH and lease is None:
+            self._claim_next = True
         elif received is Received.REPEATED:
             task = ctx.loop.create_task(self._answer(update))
             self._answers.add(task)
@@ -91,9 +100,28 @@ class UpdateWorker:
 
     # handling
 
+    def open(self) -> None:
+        """Lease queues from now on. Called after the instance's first heartbeat."""
+        self._started = True
+
+    def _free_capacity(self, *, urgent: bool) -> int:
+        """Return how many more queues this instance may handle now."""
+        running = sum(one.urgent == urgent for one in self._queues.values())
+        return 0 if self._stopping or not self._started else (URGENT_CAPACITY if urgent else CAPACITY) - running
+
+    async def _begin(self, queue: UpdateQueue, *, urgent: bool) -> None:
+        """Handle a queue that was leased when its update was stored; give it back if the worker stops."""
+        if self._stopping:
+            await self._store.release_update_queues(self._ctx.instance, list(self._queues) or [0])
+        else:
+            self.start(queue, urgent=urgent)
+
     def start(self, queue: UpdateQueue, *, urgent: bool) -> None:
         """Handle the updates of a queue that is leased to this instance."""
-        if queue.id in self._queues:  # an older lease of ours, which has expired: its writes change nothing
+        if (running := self._queues.get(queue.id)) is not None:
+            if running.queue.token > queue.token:
+                return
+            # An older lease of ours, which has expired: its writes change nothing.
             self._queues.pop(queue.id).task.cancel()
         loop = self._ctx.loop
         task = loop.create_task(self._process(queue))
@@ -104,7 +132,9 @@ class UpdateWorker:
         running = self._queues.get(queue_id)
         if running is not None and running.task is task:
             del self._queues[queue_id]
-        self.wake.set()
+        if self._claim_next:  # queues may wait that did not fit the capacity
+            self._claim_next = False
+            self.wake.set()
 
     async def _process(self, queue: UpdateQueue) -> None:
         """Handle one update after the other while the queue is ours and not empty."""
@@ -125,18 +155,20 @@ class UpdateWorker:
         if (running := self._queues.get(queue.id)) is not None:
             running.queue, running.since = queue, started
         current_correlation_id.set(update.correlation_id)
-        state, note = UpdateState.DONE, ""
+        state, note, limit = UpdateState.DONE, "", None
         exhausted = update.attempts > TRANSIENT_TRIES or queue.crash_count >= ctx.rules.crashes_max
         try:
             if exhausted:
                 raise RuntimeError("too many attempts or crashes, and the handler never finished")  # noqa: TRY301 - it fails like any other
-            async with asyncio.timeout(HANDLER_SECONDS_MAX):
+            async with asyncio.timeout(HANDLER_SECONDS_MAX) as limit:
                 await self._handlers[update.bot](update)
         except RecipientUnreachable as unreachable:
             note = unreachable.reason  # the user cannot be answered, so the update is done
         except Exception as error:  # noqa: BLE001 - one broken update must not stop the others
             note = repr(error)[:NOTE_MAX]
             tries = TRANSIENT_TRIES if isinstance(error, TRANSIENT) else TRIES
+            if limit is not None and limit.expired():
+                tries = TIMEOUT_TRIES
             if not exhausted and update.attempts < tries:
                 await self._retry_later(queue, update, error, note)
                 return None
@@ -180,14 +212,16 @@ class UpdateWorker:
     async def claim(self) -> None:
         """Claim due queues of our bots: those stored here at once, those of other instances at the next period."""
         await self._release_unknown()
-        urgent_count = sum(running.urgent for running in self._queues.values())
-        free = CAPACITY - (len(self._queues) - urgent_count)
-        for urgent, limit in ((True, URGENT_CAPACITY - urgent_count), (False, free)):
-            if limit > 0 and not self._stopping:
-                for queue in await self._store.claim_update_queues(
-                    limit, self._ctx.lease, bots=list(self._handlers), urgent=urgent
-                ):
-                    self.start(queue, urgent=urgent)
+        for urgent in (True, False):
+            limit = self._free_capacity(urgent=urgent)
+            queues = (
+                await self._store.claim_update_queues(limit, self._ctx.lease, bots=list(self._handlers), urgent=urgent)
+                if limit > 0
+                else []
+            )
+            for queue in queues:
+                self.start(queue, urgent=urgent)
+            self._claim_next = self._claim_next or len(queues) >= limit
 
     async def claim_poison_queues(self) -> None:
         """Claim queues during whose update several instances crashed, one at a time."""

@@ -152,7 +152,7 @@ class Worker:
         """Retry a failed stage with back-off; after too many attempts put the job on the operator's list."""
         ctx = self._ctx
         exhausted = job.attempts + 1 >= ctx.rules.stage_attempts
-        attention = (AttentionCode.STAGE_ERROR, f"stage error: {error!r}"[:500]) if exhausted else None
+        attention = (AttentionCode.STAGE_ERROR, ctx.mask(f"stage error: {error!r}")[:500]) if exhausted else None
         after = None if exhausted else backoff(job.attempts, ctx.rng.random())
         try:
             await ctx.reschedule(job, after=after, failed=True, attention=attention)
@@ -196,7 +196,7 @@ class Worker:
         ctx.observer.event(Event.STAGE_ERROR, callback.correlation_id, callback=callback.id, error=repr(error))
         ctx.observer.count("stage_errors", 1, state="callback")
         try:
-            await ctx.store.settle_callback(callback.id, InboxState.UNREADABLE, note=repr(error)[:500])
+            await ctx.store.settle_callback(callback.id, InboxState.UNREADABLE, note=ctx.mask(repr(error))[:500])
         except Exception as failure:  # noqa: BLE001 - then the store is at fault, not the callback
             ctx.observer.event(Event.STAGE_ERROR, callback.correlation_id, callback=callback.id, error=repr(failure))
 

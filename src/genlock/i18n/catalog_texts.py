@@ -6,7 +6,6 @@ from genlock.domain.field import Field
 from genlock.i18n.loader import DEFAULT
 from genlock.i18n.translator import Translator
 
-_TITLE = "title."
 _FIELD = "field."
 
 
@@ -16,8 +15,8 @@ def category_title(category: str, t: Translator) -> str:
 
 def model_title(title: str, t: Translator) -> str:
     """Return a model's title with its English ending translated: names stay, `from an image` does not."""
-    for key, ending in t.languages[DEFAULT].texts.items():
-        if key.startswith(_TITLE) and isinstance(ending, str) and title.endswith(ending):
+    for key, ending in t.languages[DEFAULT].title_endings.items():
+        if title.endswith(ending):
             return title.removesuffix(ending) + t.plain(key)
     return title
 

@@ -3,6 +3,7 @@
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
@@ -13,6 +14,8 @@ from babel import Locale, UnknownLocaleError
 #: the language that every missing text falls back to
 DEFAULT = "en"
 SETTINGS_FILE = "language.toml"
+#: prefix of the keys of title endings
+TITLE_KEYS = "title."
 PLURAL_FORMS = frozenset({"zero", "one", "two", "few", "many", "other"})
 
 #: a text, or its plural forms by CLDR category
@@ -37,6 +40,11 @@ class Language:
     day: str = ""
     date: str = ""
     texts: Mapping[str, Forms]
+
+    @cached_property
+    def title_endings(self) -> Mapping[str, str]:
+        """The endings of models' titles by key, such as `from an image`."""
+        return {key: text for key, text in self.texts.items() if key.startswith(TITLE_KEYS) and isinstance(text, str)}
 
     @property
     def locale(self) -> Locale:

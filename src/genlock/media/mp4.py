@@ -1,16 +1,15 @@
-"""Read the index of an MPEG-4 file (.mp4, .mov, .m4a): how long it plays and how large its picture is."""
+"""Read the boxes of an MPEG-4 file (.mp4, .mov, .m4a), and how large its picture is."""
 
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from genlock.media.budget import Budget, NotMeasured, TooComplex, require
 from genlock.media.mapped_file import Content
 
-#: a file with more boxes or samples than this is not read to its end
-BOXES_MAX = 500_000
-#: the index of a result that is larger than this is not read
-INDEX_BYTES_MAX = 8 * 1024 * 1024
+#: the index of a result has far fewer boxes
+INFO_STEPS_MAX = 10_000
 
 
 class Box(NamedTuple):
@@ -27,100 +26,78 @@ class VideoInfo:
     seconds: int
 
 
-def read_duration(content: Content) -> float | None:
-    """Return the longest duration in seconds that any part of the index states.
+def boxes(content: Content, start: int, end: int, budget: Budget) -> Iterator[Box]:
+    """Yield the boxes between two positions, which they fill exactly. Raises NotMeasured and TooComplex.
 
-    Return None for a fragmented file: its index does not state the duration. Raises struct.error, IndexError,
-    ValueError or ZeroDivisionError for a damaged index.
+    A 64-bit size and a box without a size, which ends with the file, are understood for the media data only.
     """
-    top = list(_boxes(content, 0, len(content)))
-    indexes = [box for box in top if box.name == b"moov"]
-    if len(indexes) != 1 or any(box.name == b"moof" for box in top):
-        return None
-    return max(_durations(content, indexes[0]), default=None)
+    while start < end:
+        budget.spend()
+        require(start + 8 <= end, "bytes that are no box")
+        size, name = struct.unpack_from(">I4s", content, start)
+        header = 8
+        if name == b"mdat" and size == 1:
+            require(start + 16 <= end, "a box without its size")
+            [size] = struct.unpack_from(">Q", content, start + 8)
+            header = 16
+        elif name == b"mdat" and size == 0 and end == len(content):
+            size = end - start
+        require(header <= size <= end - start, "a box that does not end where it should")
+        yield Box(name, start + header, start + size)
+        start += size
+
+
+def header_times(content: Content, box: Box, sizes: tuple[int, int]) -> tuple[int, int]:
+    """Return the units per second and the duration in these units, from `mvhd` or `mdhd`.
+
+    `sizes` are those of version 0 and version 1 of the box.
+    """
+    version = version_of(content, box, sizes)
+    form, offset = (">IQ", 20) if version else (">II", 12)
+    scale, length = struct.unpack_from(form, content, box.start + offset)
+    require(0 < scale < 2**31, "a time scale that players do not agree about")
+    return scale, length
+
+
+def version_of(content: Content, box: Box, sizes: tuple[int, int]) -> int:
+    """Return the version of a header, which must have the size of that version."""
+    require(box.end - box.start in sizes, "a header of another size")
+    version = content[box.start]
+    require(version < 2 and box.end - box.start == sizes[version], "a header of another version")  # noqa: PLR2004
+    return version
 
 
 def read_video_info(content: Content) -> VideoInfo | None:
     """Return the size and the duration of the first track with a picture, or None if the index does not state them."""
     try:
-        index = next(_find(content, 0, len(content), b"moov"), None)
-        if index is None or index.end - index.start > INDEX_BYTES_MAX:
-            return None
-        return _video_info(content, index)
-    except (struct.error, ValueError, IndexError):
+        return _video_info(content, Budget(INFO_STEPS_MAX))
+    except (NotMeasured, TooComplex):
         return None
 
 
-def _video_info(content: Content, index: Box) -> VideoInfo | None:
+def _video_info(content: Content, budget: Budget) -> VideoInfo | None:
+    index = next((box for box in boxes(content, 0, len(content), budget) if box.name == b"moov"), None)
+    if index is None:
+        return None
+    inside = list(boxes(content, index.start, index.end, budget))
     seconds = 0.0
-    for header in _find(content, index.start, index.end, b"mvhd"):
-        scale, length = _timescale(content, header.start)
-        seconds = max(seconds, length / scale if scale else 0.0)
-    for header in _find(content, index.start, index.end, b"trak", b"tkhd"):
-        if header.end - header.start < 8:  # noqa: PLR2004 - width and height are the last eight bytes
-            raise ValueError("the track header is too short")
-        width, height = (side >> 16 for side in struct.unpack_from(">II", content, header.end - 8))
-        if width and height:
-            return VideoInfo(width=width, height=height, seconds=round(seconds))
+    for box in inside:
+        if box.name == b"mvhd":
+            scale, length = header_times(content, box, MOVIE_HEADER)
+            seconds = length / scale
+    for track in inside:
+        if track.name != b"trak":
+            continue
+        for header in boxes(content, track.start, track.end, budget):
+            if header.name == b"tkhd":
+                version_of(content, header, TRACK_HEADER)
+                width, height = (side >> 16 for side in struct.unpack_from(">II", content, header.end - 8))
+                if width and height:
+                    return VideoInfo(width=width, height=height, seconds=round(seconds))
     return None
 
 
-def _durations(content: Content, index: Box) -> Iterator[float]:
-    scale = 0
-    for header in _find(content, index.start, index.end, b"mvhd"):
-        scale, length = _timescale(content, header.start)
-        yield length / scale
-    for track in _find(content, index.start, index.end, b"trak"):
-        for header in _find(content, track.start, track.end, b"tkhd"):
-            form, position = (">Q", 28) if content[header.start] == 1 else (">I", 20)
-            yield struct.unpack_from(form, content, header.start + position)[0] / scale
-        # The tables are read once, however many headers there are: a file may be made to take long.
-        tables = _find(content, track.start, track.end, b"mdia", b"minf", b"stbl", b"stts")
-        samples = max((_sum_of_samples(content, table) for table in tables), default=0)
-        for header in _find(content, track.start, track.end, b"mdia", b"mdhd"):
-            track_scale, length = _timescale(content, header.start)
-            yield max(length, samples) / track_scale
-
-
-def _boxes(content: Content, position: int, end: int) -> Iterator[Box]:
-    for _ in range(BOXES_MAX):
-        if position + 8 > end:
-            return
-        size, name = struct.unpack_from(">I4s", content, position)
-        start = position + 8
-        if size == 1:
-            [size] = struct.unpack_from(">Q", content, start)
-            start += 8
-        close = position + size if size else end
-        if close < start:
-            return
-        yield Box(name, start, min(close, end))
-        position = close
-    raise ValueError("too many boxes")
-
-
-def _find(content: Content, start: int, end: int, *path: bytes) -> Iterator[Box]:
-    """Yield the boxes at the end of a path of names."""
-    for box in _boxes(content, start, end):
-        if box.name == path[0]:
-            if len(path) == 1:
-                yield box
-            else:
-                yield from _find(content, box.start, box.end, *path[1:])
-
-
-def _timescale(content: Content, position: int) -> tuple[int, int]:
-    """Return the units per second and the duration in these units, from `mvhd` or `mdhd`."""
-    form, offset = (">IQ", 20) if content[position] == 1 else (">II", 12)
-    scale, length = struct.unpack_from(form, content, position + offset)
-    return scale, length
-
-
-def _sum_of_samples(content: Content, table: Box) -> int:
-    """Return the duration of all samples of a track, from `stts`."""
-    [count] = struct.unpack_from(">I", content, table.start + 4)
-    start = table.start + 8
-    if count > BOXES_MAX or start + 8 * count > table.end:
-        raise ValueError("too many samples, or fewer than stated")
-    pairs = struct.iter_unpack(">II", content[start : start + 8 * count])
-    return sum(number * length for number, length in pairs)
+#: sizes of headers without their first eight bytes, in version 0 and version 1
+MOVIE_HEADER = (100, 112)
+TRACK_HEADER = (84, 96)
+MEDIA_HEADER = (24, 36)

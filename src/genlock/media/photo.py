@@ -5,7 +5,7 @@ from typing import IO
 
 from PIL import ExifTags, Image, ImageOps
 
-from genlock.media.sniff import JPEG, PNG, Format
+from genlock.media.sniff import AVIF, BMP, GIF, JPEG, PNG, TIFF, WEBP, Format
 
 PHOTO_BYTES_MAX = 10 * 1024 * 1024
 #: width and height together
@@ -13,15 +13,21 @@ SIDES_MAX = 10_000
 RATIO_MAX = 20
 #: the longest side of an image that had to be scaled down; Telegram shows no more than this
 LONG_SIDE = 4096
-#: an image that needs more memory than this is not decoded here; some decoders hold copies of their own meanwhile
+#: the memory for a decoded image, with the copies that its decoder holds meanwhile
 DECODED_BYTES_MAX = 200_000_000
+#: the decoder of each format; no other decoder is tried, whatever the content looks like to it
+DECODERS = {JPEG: "JPEG", PNG: "PNG", WEBP: "WEBP", AVIF: "AVIF", BMP: "BMP", TIFF: "TIFF", GIF: "GIF"}
 #: other formats are converted to JPEG
 _TAKEN_AS_THEY_ARE = frozenset({JPEG, PNG})
-_DECODER_COPIES = {"WEBP": 3, "AVIF": 3, "TIFF": 2}
-_ONE_BYTE_MODES = frozenset({"1", "L", "P"})
-_STRIP_ROWS = 64
+#: how often the decoder holds the whole image beside the result
+_DECODER_COPIES = {"WEBP": 2, "AVIF": 2, "TIFF": 1}
+_BYTES_PER_PIXEL = {"1": 1, "L": 1, "P": 1, "I;16": 2, "I;16B": 2, "I;16L": 2, "LA": 4, "PA": 4}
+#: the coefficients of one pixel of each component, which a JPEG with several passes keeps until the last
+_COEFFICIENT_BYTES = 2
+_START_OF_SCAN, _SEGMENTS_MAX = 0xDA, 1000
+#: pixels that are converted at a time: several copies in full colour are made of them
+_STRIP_PIXELS = 2_000_000
 _ORIENTATION = ExifTags.Base.Orientation
-_UNREADABLE = (OSError, ValueError, SyntaxError, Image.DecompressionBombError, Image.DecompressionBombWarning)
 
 
 class NotUsableAsPhoto(Exception):
@@ -31,9 +37,9 @@ class NotUsableAsPhoto(Exception):
 def photo_fits(head: bytes) -> bool:
     """Whether the sides of an image are within Telegram's limits, read from its first bytes."""
     try:
-        with Image.open(io.BytesIO(head)) as image:
+        with Image.open(io.BytesIO(head), formats=["JPEG", "PNG"]) as image:
             return _fits(*image.size)
-    except _UNREADABLE:
+    except Exception:  # noqa: BLE001 - decoders raise errors of any kind for damaged images
         return False
 
 
@@ -44,28 +50,64 @@ def _fits(width: int, height: int) -> bool:
 def fit_photo(file: IO[bytes], size: int, format_: Format) -> IO[bytes] | None:
     """Convert an image that Telegram would refuse as a photo into a JPEG; return None if Telegram takes it as it is.
 
-    Blocks the thread. Raises NotUsableAsPhoto.
+    May take seconds and much memory: see `MediaProcess`. Raises NotUsableAsPhoto.
     """
     try:
-        with Image.open(file) as image:
-            width, height = image.size
-            if max(width, height) > RATIO_MAX * min(width, height):
-                raise NotUsableAsPhoto("the image is too long and narrow")
-            if format_ in _TAKEN_AS_THEY_ARE and _fits(width, height) and size <= PHOTO_BYTES_MAX:
-                image.verify()
-                return None
-            image.draft("RGB", (LONG_SIDE, LONG_SIDE))  # a JPEG is scaled down while it is decoded
-            if _decoded_bytes(image) > DECODED_BYTES_MAX:
-                raise NotUsableAsPhoto("the image is too large to be decoded")
-            return _to_jpeg(image)
-    except _UNREADABLE as error:
+        return _fit_photo(file, size, format_)
+    except NotUsableAsPhoto:
+        raise
+    except Exception as error:
+        # Decoders raise errors of any kind for damaged images.
         raise NotUsableAsPhoto(f"the image cannot be decoded: {error}") from error
 
 
-def _decoded_bytes(image: Image.Image) -> int:
-    """Return the memory that decoding takes. Pillow uses four bytes for every colour pixel."""
+def _fit_photo(file: IO[bytes], size: int, format_: Format) -> IO[bytes] | None:
+    with Image.open(file, formats=[DECODERS[format_]]) as image:
+        width, height = image.size
+        if max(width, height) > RATIO_MAX * min(width, height):
+            raise NotUsableAsPhoto("the image is too long and narrow")
+        if format_ in _TAKEN_AS_THEY_ARE and _fits(width, height) and size <= PHOTO_BYTES_MAX:
+            image.verify()
+            return None
+        kept = _coefficient_bytes(image, file)
+        image.draft("RGB", (LONG_SIDE, LONG_SIDE))  # a JPEG is scaled down while it is decoded
+        if kept + _decoded_bytes(image) > DECODED_BYTES_MAX:
+            raise NotUsableAsPhoto("the image is too large to be decoded")
+        if getattr(image, "is_animated", False):
+            raise NotUsableAsPhoto("the image is animated")
+        return _to_jpeg(image)
+
+
+def _coefficient_bytes(image: Image.Image, file: IO[bytes]) -> int:
+    """Return what a decoder of JPEG keeps of the whole image, at its full size, if it has to read several passes."""
+    if image.format != "JPEG" or not ("progressive" in image.info or _has_several_passes(image, file)):
+        return 0
     width, height = image.size
-    return width * height * (1 if image.mode in _ONE_BYTE_MODES else 4) * _DECODER_COPIES.get(image.format or "", 1)
+    return width * height * len(image.getbands()) * _COEFFICIENT_BYTES
+
+
+def _has_several_passes(image: Image.Image, file: IO[bytes]) -> bool:
+    """Whether the first pass of a JPEG does not hold all components. The position in the file stays the same."""
+    before = file.tell()
+    file.seek(2)
+    try:
+        for _ in range(_SEGMENTS_MAX):
+            head = file.read(5)
+            if len(head) < 5 or head[0] != 0xFF:  # noqa: PLR2004 - a marker, a length, the first byte of the content
+                return True
+            if head[1] == _START_OF_SCAN:
+                return head[4] < len(image.getbands())
+            file.seek(int.from_bytes(head[2:4]) - 3, io.SEEK_CUR)
+        return True
+    finally:
+        file.seek(before)
+
+
+def _decoded_bytes(image: Image.Image) -> int:
+    """Return the memory that decoding takes. Pillow uses four bytes for a pixel of most modes."""
+    width, height = image.size
+    copies = 1 + _DECODER_COPIES.get(image.format or "", 0)
+    return width * height * _BYTES_PER_PIXEL.get(image.mode, 4) * copies
 
 
 def _shrink(image: Image.Image) -> Image.Image:
@@ -73,8 +115,9 @@ def _shrink(image: Image.Image) -> Image.Image:
     width, height = image.size
     factor = -(-max(width, height) // LONG_SIDE)
     small = Image.new("RGB", (-(-width // factor), -(-height // factor)))
-    for top in range(0, height, _STRIP_ROWS * factor):
-        strip = image.crop((0, top, width, min(top + _STRIP_ROWS * factor, height)))
+    rows = max(1, _STRIP_PIXELS // (width * factor)) * factor
+    for top in range(0, height, rows):
+        strip = image.crop((0, top, width, min(top + rows, height)))
         if strip.has_transparency_data:
             strip = Image.alpha_composite(Image.new("RGBA", strip.size, "white"), strip.convert("RGBA"))
         small.paste(strip.convert("RGB").reduce(factor), (0, top // factor))
@@ -82,10 +125,9 @@ def _shrink(image: Image.Image) -> Image.Image:
 
 
 def _to_jpeg(image: Image.Image) -> IO[bytes]:
-    if getattr(image, "n_frames", 1) > 1:
-        raise NotUsableAsPhoto("the image is animated")
     small = _shrink(image)
     small.getexif()[_ORIENTATION] = image.getexif().get(_ORIENTATION, 1)
+    image.close()  # its pixels are not needed any more
     ImageOps.exif_transpose(small, in_place=True)
     for quality in (92, 80, 60):
         jpeg = io.BytesIO()

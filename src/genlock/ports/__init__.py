@@ -22,7 +22,7 @@ from genlock.ports.jobs import (
     Reschedule,
 )
 from genlock.ports.kv import KvEntry, KvStore
-from genlock.ports.limits import LimitStore
+from genlock.ports.limits import LimitStore, SharedLimit
 from genlock.ports.message_texts import Button, FileLabel, MessageTexts, OutgoingMessage
 from genlock.ports.observer import Observer
 from genlock.ports.payments import PaymentStore
@@ -30,13 +30,14 @@ from genlock.ports.profiles import ProfileStore
 from genlock.ports.promos import PromoStore
 from genlock.ports.provider import Provider, ProviderBundle, PublicLists, RateLimit
 from genlock.ports.retention import RetentionStore
-from genlock.ports.stats import InvariantStore, StatsStore, Violation
+from genlock.ports.stats import AgedJob, InvariantStore, StatsStore, Violation
 from genlock.ports.store import Store
 from genlock.ports.updates import Settled, UpdateStore
 
 __all__ = [
     "Accepted",
     "AccountStore",
+    "AgedJob",
     "AuditStore",
     "BroadcastStore",
     "Button",
@@ -75,6 +76,7 @@ __all__ = [
     "RetentionStore",
     "Role",
     "Settled",
+    "SharedLimit",
     "StatsStore",
     "Store",
     "UpdateStore",

@@ -22,8 +22,12 @@ class AccountStore(Protocol):
     async def transfer(self, account_id: int, kind: EntryKind, amount: int, key: str, reason: str = "") -> bool:
         """Move money between an account and the house, once per key. Returns False if the key was used before.
 
+        Credits that were paid for (top-ups and refunds of orders) repay the account's debt in the same commit, with a
+        ledger entry whose key is `repay:` and this key.
         Raises InsufficientBalance, IdempotencyKeyReused and AccountNotFound.
         """
+
+    async def ledger_entry(self, key: str) -> LedgerEntry | None: ...
 
     async def ledger_entries(self, account_id: int, limit: int) -> list[LedgerEntry]:
         """Return the account's latest ledger entries, newest first."""

@@ -2,7 +2,7 @@
 
 from typing import Protocol
 
-from genlock.domain.broadcast import Broadcast, BroadcastState
+from genlock.domain.broadcast import Broadcast, BroadcastState, Recipient
 
 
 class BroadcastStore(Protocol):
@@ -19,8 +19,8 @@ class BroadcastStore(Protocol):
     async def running_broadcast(self, bot: str | None = None) -> Broadcast | None:
         """Return the oldest running broadcast of this bot, or of any."""
 
-    async def next_recipient(self, broadcast_id: int) -> tuple[int, str, str] | None:
-        """Take the next recipient: account id, language, external id. No other caller gets the same one.
+    async def next_recipient(self, broadcast_id: int) -> Recipient | None:
+        """Take the next recipient. No other caller gets the same one.
 
         None when all users of the bot were reached, or the broadcast was stopped.
         """

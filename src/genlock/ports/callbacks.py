@@ -14,7 +14,7 @@ class CallbackStore(Protocol):
         """Whether this is the secret of a job's callback address."""
 
     async def count_unauthenticated_callbacks(self, seconds: float, limit: int) -> int:
-        """Count the callbacks of the last `seconds` that belong to no job, up to a limit."""
+        """Count the callbacks of the last `seconds` that carried no job's secret, up to a limit."""
 
     async def claim_callbacks(self, limit: int, hold_seconds: float) -> list[Callback]:
         """Take stored callbacks that no instance settled in time, and hide them for `hold_seconds`."""
@@ -28,7 +28,10 @@ class CallbackStore(Protocol):
         """Set a callback that could not be applied to expired, if it has waited `older_than` seconds."""
 
     async def note_untrusted_callback(self, callback_id: int, provider: str, task_id: str) -> int | None:
-        """Make the running job of an unauthenticated callback due for a status query, or store it as an orphan."""
+        """Make the running job of an unauthenticated callback due for a status query, or store it as an orphan.
+
+        A repeated callback about the same task has the same effect, but its body is not kept. Returns the job.
+        """
 
     async def match_orphans(self, limit: int) -> list[tuple[int, int]]:
         """Match orphans with jobs that know their task by now, and make these jobs due. Returns (callback, job)."""

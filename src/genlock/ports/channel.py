@@ -13,7 +13,8 @@ from genlock.domain.value import value
 class Placed:
     """The channel's ids of a part it has shown: of the message, and of the file if it can be shown again by its id."""
 
-    message: str
+    #: None if the channel accepted the message but has not numbered it yet
+    message: str | None
     file: str | None = None
 
 

@@ -7,7 +7,7 @@ from genlock.ports.audit import AuditStore
 from genlock.ports.broadcasts import BroadcastStore
 from genlock.ports.clock import Clock
 from genlock.ports.drafts import DraftStore
-from genlock.ports.kv import KvStore
+from genlock.ports.erasure import ErasureStore
 from genlock.ports.payments import PaymentStore
 from genlock.ports.profiles import ProfileStore
 from genlock.ports.promos import PromoStore
@@ -19,7 +19,6 @@ from genlock.ports.updates import UpdateStore
 class Database(
     Store,
     UpdateStore,
-    KvStore,
     ProfileStore,
     DraftStore,
     PaymentStore,
@@ -27,6 +26,7 @@ class Database(
     BroadcastStore,
     AuditStore,
     StatsStore,
+    ErasureStore,
     Protocol,
 ):
     """Everything the database does: the engine's store, and what the bot and the operators need besides."""

@@ -25,6 +25,3 @@ class DraftStore(Protocol):
         """Record that an order uses a file, so that it is not pruned. An unknown address is ignored."""
 
     async def upload(self, address: str) -> Upload | None: ...
-
-    async def recent_uploads(self, account_id: int) -> tuple[int, float]:
-        """Return how many files the user sent in the last hour, and the seconds until the oldest leaves that window."""

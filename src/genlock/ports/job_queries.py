@@ -12,16 +12,25 @@ class JobQueries(Protocol):
     async def job_by_request_key(self, account_id: int, request_key: str) -> Job | None:
         """Return the job that an idempotency key of this account was used for."""
 
+    async def order_state(self, account_id: int, request_key: str) -> tuple[Job | None, int]:
+        """Return the job of an idempotency key, if there is one, and the balance. Raises AccountNotFound."""
+
     async def jobs(
         self, *, state: State | None = None, account_id: int | None = None, before: int | None = None, limit: int = 50
     ) -> list[Job]:
         """Jobs, newest first, filtered by state and account; `before` is a job id, for paging."""
 
+    async def open_jobs(self, account_id: int, limit: int) -> list[Job]:
+        """Return the jobs of an account that have not ended, newest first."""
+
     async def jobs_needing_attention(self, limit: int) -> list[Job]:
         """Return the operator's list, oldest first."""
 
     async def is_job_message(self, account_id: int, message: str) -> bool:
-        """Whether a message shows one of the account's jobs, and so must not be overwritten."""
+        """Whether a message shows one of the account's jobs, and so must not be overwritten.
+
+        For an account with hundreds of jobs the answer is always yes.
+        """
 
     async def activity(self, account_id: int) -> Activity:
         """Return how many jobs the account has running and has ordered lately."""

@@ -3,6 +3,19 @@
 from collections.abc import Sequence
 from typing import Protocol
 
+from genlock.domain.value import value
+
+
+@value
+class SharedLimit:
+    """A limit on the calls to all chats together."""
+
+    key: str
+    interval: float
+    burst: int
+    #: how many seconds ahead its permits are reserved
+    horizon: float
+
 
 class LimitStore(Protocol):
     """Rate limits by key: when the next permit of each is free."""
@@ -14,6 +27,16 @@ class LimitStore(Protocol):
         """Take a permit of each limit that has one now. Returns for each key 0, or the seconds until one is free.
 
         Only permits that have been free for `spare` seconds are taken.
+        """
+
+    async def take_call_permits(
+        self, keys: Sequence[str], interval: float, burst: int, *, shared: SharedLimit
+    ) -> tuple[list[float | None], list[float]]:
+        """Take a permit of each limit that has one now, together with one of the shared limit.
+
+        Returns for each key 0, or the seconds until one is free, or None if the shared limit has no permit for it; and
+        for each permit that was taken the seconds until the shared limit allows its use. No permit of a key is spent
+        for which the shared limit has none.
         """
 
     async def block_limit(self, key: str, seconds: float) -> None:

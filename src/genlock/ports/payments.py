@@ -2,7 +2,7 @@
 
 from typing import Protocol
 
-from genlock.domain.payment import Payment, PaymentState
+from genlock.domain.payment import Payment
 
 
 class PaymentStore(Protocol):
@@ -14,17 +14,24 @@ class PaymentStore(Protocol):
     async def payments(self, account_id: int, limit: int) -> list[Payment]:
         """Return the account's payments, newest first."""
 
-    async def change_payment_state(
-        self,
-        charge: str,
-        before: PaymentState,
-        state: PaymentState,
-        refunds: int | None = None,
-        *,
-        untaken: bool = False,
-    ) -> int | None:
-        """Change the state of a payment from `before`; with `refunds`, only if that is still the current refund.
+    async def begin_refund(self, charge: str, reason: str) -> Payment | None:
+        """Debit the credits of a payment and make it `refunding`, in one commit.
 
-        Returns the number of refunds begun so far, or None if the state or the number is different. `untaken` lowers
-        the number by one, for a refund that has debited nothing, so that its ledger key is used again.
+        Returns None if it is not in the state `paid`, or if the account does not have the credits.
+        """
+
+    async def undo_refund(self, charge: str, refunds: int, reason: str) -> bool:
+        """Return the credits of the refund attempt with this number and make the payment `paid`, in one commit.
+
+        Returns False if that attempt is over: another began, or the payment was refunded.
+        """
+
+    async def finish_refund(self, charge: str) -> bool:
+        """Make a payment that is `refunding` `refunded`. Returns False if it is in another state."""
+
+    async def book_external_refund(self, charge: str, reason: str) -> Payment | None:
+        """Make a payment `refunded` that the channel refunded, once.
+
+        Unless our own refund has debited the credits, what is there is debited and the rest becomes a debt, in the same
+        commit; `external_refund_at` is set then. Returns None if the payment is unknown or was refunded before.
         """

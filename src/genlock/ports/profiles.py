@@ -2,6 +2,7 @@
 
 from typing import Protocol
 
+from genlock.domain.draft import SavedDraft
 from genlock.domain.profile import AccountSummary, Profile
 
 
@@ -14,17 +15,28 @@ class ProfileStore(Protocol):
         Language and inviter are set only when it is created; the inviter must be an older account of the same bot.
         """
 
+    async def ensure_profile_and_draft(
+        self, account_id: int, *, chat: int | None, language: str, name: str, username: str, referred_by: int | None
+    ) -> tuple[Profile, SavedDraft | None]:
+        """Do the same, and return the account's draft in a chat with it: all that an update needs to begin."""
+
     async def profile(self, account_id: int) -> Profile:
         """Raises AccountNotFound."""
 
     async def find_profiles(self, text: str, limit: int) -> list[Profile]:
-        """Return profiles by account id, external id, username or a part of the name, in any capitalisation."""
+        """Return profiles by account id, external id or username, or by a part of the name, in any capitalisation.
+
+        Names are compared among the newest profiles only.
+        """
 
     async def newest_profiles(self, limit: int) -> list[Profile]:
         """Return the latest users, newest first."""
 
     async def account_summaries(self, text: str | None, limit: int) -> list[AccountSummary]:
         """Return accounts with their wallets, newest first: all, or found as by find_profiles."""
+
+    async def debtors(self, limit: int) -> list[AccountSummary]:
+        """Return accounts that owe credits after refunds by Telegram, the largest debt first."""
 
     async def set_language(self, account_id: int, language: str) -> None: ...
 

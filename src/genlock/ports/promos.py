@@ -27,8 +27,12 @@ class PromoStore(Protocol):
     async def is_promo_used(self, account_id: int, request_key: str) -> bool:
         """Whether a code was used under this key."""
 
-    async def rewards_due(self, bot: str, limit: int) -> list[tuple[int, int]]:
-        """Return invited users of a bot who have paid and bought a first result, with their inviters; unrewarded."""
+    async def rewards_due(self, bot: str, after: int, limit: int) -> tuple[list[tuple[int, int]], int]:
+        """Return users of a bot who have paid and bought a first result, with their unrewarded inviters.
+
+        Looks at the next `limit` invited users after an account. The second value is the last of them, where the next
+        call continues; 0 after the last one.
+        """
 
     async def mark_rewarded(self, account_id: int) -> bool:
         """Record that the invitation of this user was rewarded. Returns False if it was before."""

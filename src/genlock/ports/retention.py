@@ -9,10 +9,20 @@ class RetentionStore(Protocol):
     """Only the current holder of the role may delete."""
 
     async def prune_limits(self, idle_seconds: float, role: Role) -> int:
-        """Delete limits that were not used for `idle_seconds`; a new row behaves the same. Returns their number."""
+        """Delete limits that were not used for `idle_seconds`; a new row behaves the same. Returns their number.
+
+        Each call looks at the next few thousand of them, and begins again after the last.
+        """
 
     async def prune(self, what: str, older_than: float, limit: int, role: Role) -> int:
         """Delete up to `limit` old rows. Returns how many there were.
 
-        `what`: updates, callbacks, unauthenticated_callbacks or uploads (those that no order or draft uses).
+        `what`: updates, callbacks, unauthenticated_callbacks, uploads (those that no order or draft uses),
+        ordered_uploads, audit or promo_uses (of codes for credits that have ended).
+        """
+
+    async def prune_next(self, what: str, older_than: float, limit: int, role: Role) -> int:
+        """Delete up to `limit` old rows among the next ones, and continue there in the next call. Returns how many.
+
+        `what`: free_runs (daily ones), drafts or update_queues (empty ones, of any age).
         """

@@ -7,6 +7,7 @@ from genlock.ports.callbacks import CallbackStore
 from genlock.ports.instances import InstanceStore
 from genlock.ports.job_queries import JobQueries
 from genlock.ports.jobs import JobStore
+from genlock.ports.kv import KvStore
 from genlock.ports.limits import LimitStore
 from genlock.ports.retention import RetentionStore
 from genlock.ports.stats import InvariantStore
@@ -21,6 +22,7 @@ class Store(
     LimitStore,
     InvariantStore,
     RetentionStore,
+    KvStore,
     Protocol,
 ):
     """Accounts, jobs, callbacks, instances and limits. Every method is one commit."""

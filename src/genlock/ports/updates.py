@@ -23,6 +23,12 @@ class UpdateStore(Protocol):
     async def store_update(self, update: NewUpdate) -> Received:
         """Store an update; after that it may be acknowledged."""
 
+    async def receive_update(self, update: NewUpdate, lease: Lease | None) -> tuple[Received, UpdateQueue | None]:
+        """Store an update and, with a lease, take its queue if it was empty: no claim is needed then.
+
+        The queue is returned with its first update, to the call that stored that update.
+        """
+
     async def claim_update_queues(
         self, limit: int, lease: Lease, *, bots: Sequence[str], urgent: bool, poison: bool = False
     ) -> list[UpdateQueue]:

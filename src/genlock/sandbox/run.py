@@ -22,6 +22,7 @@ from rich.table import Table
 
 from genlock.catalog import load
 from genlock.domain.errors import Refusal
+from genlock.domain.printable import escape_unprintable
 from genlock.sandbox.fleet import WEBHOOK_KEY, Fleet, running_fleet
 from genlock.sandbox.kie.simulator import running_kie
 from genlock.sandbox.postgres import PostgresServer
@@ -66,7 +67,7 @@ def run(options: Options) -> int:
             database = _start_database(options, folder, stack)
             asyncio.run(_run_sandbox(options, folder, database, console))
         except ProgramFailed as error:
-            console.print(str(error), style="red", highlight=False, markup=False)
+            console.print(escape_unprintable(str(error), keep="\n"), style="red", highlight=False, markup=False)
             return 1
     return 0
 
@@ -180,7 +181,8 @@ def _forward_log_lines(fleet: Fleet, console: Console) -> None:
     for line in (line for instance in fleet.instances for line in instance.new_lines()):
         fleet.telegram.state.events.add("log", line=line)
         if line["event"] in PRINTED_EVENTS:
-            console.print(f"{line['process']}: {describe_line(line)}", style="red", highlight=False, markup=False)
+            text = escape_unprintable(f"{line['process']}: {describe_line(line)}")
+            console.print(text, style="red", highlight=False, markup=False)
 
 
 def describe_line(line: Mapping[str, Any]) -> str:

@@ -19,6 +19,7 @@ import aiohttp
 from genlock.app import open_store
 from genlock.domain.inbox import InboxState
 from genlock.domain.money import HoldState
+from genlock.domain.printable import escape_unprintable
 from genlock.log import Silent
 from genlock.providers.kie.signature import SIGNATURE, TIMESTAMP, sign
 from genlock.sandbox.chaos.evaluation import all_jobs, prompt_of
@@ -299,6 +300,6 @@ def _print(phases: list[Phase], seconds: float) -> None:
     for phase in phases:
         mark = "[green]✓[/green]" if phase.ok else "[red]✗[/red]"
         console.print(f"{mark} {phase.name:18}", end="")
-        console.print(phase.detail, markup=False)
+        console.print(escape_unprintable(phase.detail, keep="\n"), markup=False)
     good = sum(phase.ok for phase in phases)
     console.print(f"{good} of {len(phases)} phases passed ({seconds:.1f} s)")

@@ -2,7 +2,7 @@
 
 from genlock.domain.account import Account
 from genlock.domain.errors import AccountNotFound, IdempotencyKeyReused, InsufficientBalance, StoreError
-from genlock.domain.money import ROUTE, EntryKind, LedgerAccount, LedgerEntry, Wallet
+from genlock.domain.money import REPAYING, ROUTE, EntryKind, LedgerAccount, LedgerEntry, Wallet
 from genlock.stores.rows import read_account, read_ledger_entry
 from genlock.stores.session import Subject
 
@@ -29,7 +29,8 @@ class Accounts(Subject):
         rows = await self.session.one("wallet", account_id=account_id)
         if not rows:
             raise AccountNotFound
-        return Wallet(account_id=account_id, available=rows[0]["available"], held=rows[0]["held"])
+        row = rows[0]
+        return Wallet(account_id=account_id, available=row["available"], held=row["held"], debt=row["debt"])
 
     async def transfer(self, account_id: int, kind: EntryKind, amount: int, key: str, reason: str = "") -> bool:
         debit, credit = ROUTE[kind]
@@ -43,6 +44,7 @@ class Accounts(Subject):
             amount=amount,
             key=key,
             reason=reason,
+            repays=kind in REPAYING,
         )
         if rows:
             return True
@@ -53,6 +55,10 @@ class Accounts(Subject):
         if (before[0]["account_id"], before[0]["kind"], before[0]["amount"]) != (account_id, kind.value, amount):
             raise IdempotencyKeyReused(f"the key {key!r} was used for another transfer")
         return False
+
+    async def ledger_entry(self, key: str) -> LedgerEntry | None:
+        rows = await self.session.one("ledger_entry", key=key)
+        return read_ledger_entry(rows[0], self.session.time) if rows else None
 
     async def ledger_entries(self, account_id: int, limit: int) -> list[LedgerEntry]:
         rows = await self.session.one("ledger_entries", account_id=account_id, limit=limit)

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from genlock.domain.audit import AuditLine
 from genlock.stores.rows import read_audit_line
+from genlock.stores.scan import newest_between
 from genlock.stores.session import Subject
 
 
@@ -14,5 +15,8 @@ class Audit(Subject):
         )
 
     async def audit(self, limit: int, bot: str | None = None) -> Sequence[AuditLine]:
-        rows = await self.session.one("audit", limit=limit, bot=bot)
+        if bot is None:
+            rows = await self.session.one("newest_audit", limit=limit)
+        else:
+            rows = await newest_between(self.session, "audit_between", "audit_id_range", limit=limit, bot=bot)
         return [read_audit_line(row, self.session.time) for row in rows]

@@ -1,22 +1,40 @@
 """Broadcasts: one message to all users of a bot."""
 
-from genlock.domain.broadcast import Broadcast, BroadcastState
+from genlock.domain.broadcast import Broadcast, BroadcastState, Recipient
 from genlock.domain.errors import StoreError
 from genlock.stores.rows import read_broadcast
 from genlock.stores.session import Subject
 
+#: profiles that one statement counts
+COUNTED_AT_ONCE = 20_000
+#: profiles that one statement reads to find the next recipient
+PROFILES_AT_ONCE = 1000
+
 
 class Broadcasts(Subject):
     async def count_reachable(self, bot: str) -> int:
-        return int((await self.session.one("count_reachable", bot=bot))[0]["count"])
+        after = count = 0
+        while (
+            until := (await self.session.one("step_profiles", after=after, size=COUNTED_AT_ONCE))[0]["until"]
+        ) is not None:
+            count += (await self.session.one("count_reachable", bot=bot, after=after, until=until))[0]["count"]
+            after = until
+        return count
 
     async def begin_broadcast(
         self, text: str, *, bot: str, author: str, request_key: str, content: str = ""
     ) -> Broadcast:
+        total = await self.count_reachable(bot)
         # PostgreSQL does not see a row that another transaction adds during the statement; the second attempt does.
         for _ in range(2):
             rows = await self.session.one(
-                "begin_broadcast", bot=bot, text=text, content=content, author=author, request_key=request_key
+                "begin_broadcast",
+                bot=bot,
+                text=text,
+                content=content,
+                author=author,
+                request_key=request_key,
+                total=total,
             )
             if rows:
                 return read_broadcast(rows[0], self.session.time)
@@ -30,14 +48,15 @@ class Broadcasts(Subject):
         rows = await self.session.one("running_broadcast", bot=bot)
         return read_broadcast(rows[0], self.session.time) if rows else None
 
-    async def next_recipient(self, broadcast_id: int) -> tuple[int, str, str] | None:
-        while rows := await self.session.one("next_recipient", broadcast_id=broadcast_id):
+    async def next_recipient(self, broadcast_id: int) -> Recipient | None:
+        while rows := await self.session.one("next_recipient", broadcast_id=broadcast_id, window=PROFILES_AT_ONCE):
             row = rows[0]
-            if row["moved"]:
-                return row["account_id"], row["language"], row["external_id"]
-            current = await self.broadcast(broadcast_id)
-            if current is None or current.state is not BroadcastState.RUNNING:
-                return None
+            if row["moved"] and row["account_id"] is not None:
+                return Recipient(account_id=row["account_id"], language=row["language"], address=row["address"])
+            if not row["moved"]:
+                current = await self.broadcast(broadcast_id)
+                if current is None or current.state is not BroadcastState.RUNNING:
+                    return None
         return None
 
     async def count_broadcast_message(self, broadcast_id: int, *, sent: bool) -> None:

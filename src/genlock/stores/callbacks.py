@@ -6,11 +6,16 @@ from genlock.domain.inbox import Callback, InboxState
 from genlock.ports import Role
 from genlock.stores.batch import Item, Params
 from genlock.stores.rows import Row, read_callback, read_new_callback
+from genlock.stores.scan import newest_between
 from genlock.stores.session import Session, Subject
 
 #: how long a new callback is hidden from other instances, while the instance that received it applies it
 CALLBACK_HOLD_SECONDS = 3.0
+#: an unauthenticated callback about the same task as an earlier one in this time is kept without its body
+REPEAT_SECONDS = 3600.0
 _NO_SHARED_PARAMS: Params = {}
+#: the states that an index knows, with their statements
+_INDEXED = {InboxState.NEW: "new_callbacks", InboxState.ORPHAN: "orphan_callbacks"}
 
 
 class Callbacks(Subject):
@@ -61,7 +66,11 @@ class Callbacks(Subject):
 
     async def note_untrusted_callback(self, callback_id: int, provider: str, task_id: str) -> int | None:
         rows = await self.session.one(
-            "note_untrusted_callback", callback_id=callback_id, provider=provider, task_id=task_id
+            "note_untrusted_callback",
+            callback_id=callback_id,
+            provider=provider,
+            task_id=task_id,
+            repeat_seconds=REPEAT_SECONDS,
         )
         return rows[0]["job_id"] if rows else None
 
@@ -73,5 +82,10 @@ class Callbacks(Subject):
         return [row["id"] for row in rows]
 
     async def callbacks(self, state: InboxState, limit: int) -> list[Callback]:
-        rows = await self.session.one("callbacks", state=state.value, limit=limit)
+        if state in _INDEXED:
+            rows = await self.session.one(_INDEXED[state], limit=limit)
+        else:
+            rows = await newest_between(
+                self.session, "callbacks_between", "callback_id_range", limit=limit, state=state.value
+            )
         return [read_callback(row, self.session.time) for row in rows]

@@ -2,7 +2,6 @@
 
 import sqlite3
 from abc import ABC, abstractmethod
-from asyncio import Lock
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from importlib.resources import files
@@ -13,9 +12,9 @@ import asyncpg
 from genlock.ports import Clock
 from genlock.stores.database import SqlDatabase
 from genlock.stores.migrate import Migration, pending, shipped
-from genlock.stores.postgres import PostgresSession, PostgresStore
-from genlock.stores.rows import Row
-from genlock.stores.sqlite import SqliteSession, SqliteStore, T, Work, connect, file_holder, in_savepoint
+from genlock.stores.postgres import PostgresStore
+from genlock.stores.sqlite import SqliteStore, connect, file_holder
+from genlock.stores.transaction import PostgresTransaction, SqliteTransaction
 
 _SCRATCH_SCHEMA = "genlock_doctor"
 _POSTGRES_SHAPE = """
@@ -40,7 +39,7 @@ class SchemaCheck(ABC):
     async def missing(self) -> list[str]:
         """Return the migrations that are not applied. Raises SchemaMismatch if others were applied."""
         todo = pending(shipped(self.dialect), await self._applied())
-        return [f"{migration.number:04d}_{migration.name}" for migration in todo]
+        return [migration.label for migration in todo]
 
     async def differences(self) -> list[str]:
         """Return what a fresh schema has and this database has not. Additions of the operator are ignored."""
@@ -70,23 +69,6 @@ class SchemaCheck(ABC):
         """Return the same for the schema that a script creates."""
 
 
-class _PostgresRehearsal(PostgresSession):
-    """Runs every statement on one connection, in a savepoint of a transaction that is never committed."""
-
-    def __init__(self, session: PostgresSession, connection: Any, *, clock: Clock) -> None:
-        super().__init__(
-            session.pool, pooled=True, clock=clock, observer=session.observer,
-            retry_seconds=0.0, statement_seconds=10.0, rng=session.rng,
-        )  # fmt: skip
-        self._connection = connection
-        self._lock = Lock()
-
-    async def _try(self, text: str, values: list[Any]) -> list[Row]:
-        async with self._lock, self._connection.transaction():
-            rows: list[Row] = await self._connection.fetch(text, *values, timeout=self.statement_seconds)
-            return rows
-
-
 class PostgresCheck(SchemaCheck):
     dialect = "postgres"
 
@@ -96,7 +78,8 @@ class PostgresCheck(SchemaCheck):
     @asynccontextmanager
     async def rehearsal(self, clock: Clock) -> AsyncIterator[SqlDatabase]:
         async with self._rolled_back() as connection:
-            yield SqlDatabase(_PostgresRehearsal(self.store.session, connection, clock=clock))
+            observer = self.store.session.observer
+            yield SqlDatabase(PostgresTransaction(connection, clock=clock, observer=observer))
 
     def description(self) -> str:
         return "PostgreSQL"
@@ -133,13 +116,6 @@ async def _postgres_shape(connection: Any, schema: str) -> set[str]:
     return {row[0] for row in await connection.fetch(_POSTGRES_SHAPE, schema)}
 
 
-class _SqliteRehearsal(SqliteSession):
-    """Runs every statement in a savepoint of a transaction that is never committed."""
-
-    async def call(self, work: Work[T]) -> T:
-        return in_savepoint(self.connection, work)
-
-
 class SqliteCheck(SchemaCheck):
     dialect = "sqlite"
 
@@ -153,7 +129,7 @@ class SqliteCheck(SchemaCheck):
         connection.execute("BEGIN IMMEDIATE")
         try:
             yield SqlDatabase(
-                _SqliteRehearsal(connection, clock=clock, observer=self.store.session.observer, lock=None)
+                SqliteTransaction(connection, clock=clock, observer=self.store.session.observer, lock=None)
             )
         finally:
             connection.execute("ROLLBACK")

@@ -5,7 +5,9 @@ from genlock.stores.audit import Audit
 from genlock.stores.broadcasts import Broadcasts
 from genlock.stores.callbacks import Callbacks
 from genlock.stores.drafts import Drafts
+from genlock.stores.erasure import Erasures
 from genlock.stores.instances import Instances
+from genlock.stores.invariants import Invariants
 from genlock.stores.job_queries import JobLookups
 from genlock.stores.jobs import Jobs
 from genlock.stores.kv import KeyValues
@@ -35,7 +37,9 @@ class SqlDatabase(
     Broadcasts,
     Audit,
     Statistics,
+    Invariants,
     Retention,
+    Erasures,
 ):
     """The Database port. The session decides which database it is."""
 

@@ -46,7 +46,3 @@ class Drafts(Subject):
     async def upload(self, address: str) -> Upload | None:
         rows = await self.session.one("upload", address=address)
         return read_upload(rows[0]) if rows else None
-
-    async def recent_uploads(self, account_id: int) -> tuple[int, float]:
-        row = (await self.session.one("recent_uploads", account_id=account_id))[0]
-        return row["hour"], row["hour_wait"]

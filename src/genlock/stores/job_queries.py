@@ -1,9 +1,14 @@
 """Reading jobs."""
 
 from genlock.domain.activity import Activity
-from genlock.domain.job import Job, State
+from genlock.domain.errors import AccountNotFound
+from genlock.domain.job import OPEN, Job, State
 from genlock.stores.rows import read_activity, read_job
+from genlock.stores.scan import NEWEST, newest_between
 from genlock.stores.session import Subject
+
+#: how many jobs of an account are read to find out whether a message shows one of them
+MESSAGE_WINDOW = 200
 
 
 class JobLookups(Subject):
@@ -15,12 +20,32 @@ class JobLookups(Subject):
         rows = await self.session.one("accept_lookup", account_id=account_id, request_key=request_key)
         return read_job(rows[0], self.session.time) if rows and rows[0]["id"] is not None else None
 
+    async def order_state(self, account_id: int, request_key: str) -> tuple[Job | None, int]:
+        rows = await self.session.one("accept_lookup", account_id=account_id, request_key=request_key)
+        if not rows:
+            raise AccountNotFound
+        job = read_job(rows[0], self.session.time) if rows[0]["id"] is not None else None
+        return job, rows[0]["available"]
+
     async def jobs(
         self, *, state: State | None = None, account_id: int | None = None, before: int | None = None, limit: int = 50
     ) -> list[Job]:
-        rows = await self.session.one(
-            "jobs", state=state and state.value, account_id=account_id, before=before, limit=limit
-        )
+        """Each kind of list has a statement of its own: one with optional filters would scan all jobs."""
+        session, upper = self.session, NEWEST if before is None else min(before, NEWEST)
+        if state is None and account_id is None:
+            rows = await session.one("newest_jobs", before=upper, limit=limit)
+        elif state is None:
+            rows = await session.one("account_jobs", account_id=account_id, before=upper, limit=limit)
+        elif state in OPEN:
+            rows = await session.one("open_jobs", state=state.value, account_id=account_id, before=upper, limit=limit)
+        else:
+            filters = {"state": state.value, **({} if account_id is None else {"account_id": account_id})}
+            name = "jobs_between" if account_id is None else "account_jobs_between"
+            rows = await newest_between(session, name, "job_id_range", limit=limit, before=upper, **filters)
+        return [read_job(row, session.time) for row in rows]
+
+    async def open_jobs(self, account_id: int, limit: int) -> list[Job]:
+        rows = await self.session.one("account_open_jobs", account_id=account_id, limit=limit)
         return [read_job(row, self.session.time) for row in rows]
 
     async def jobs_needing_attention(self, limit: int) -> list[Job]:
@@ -28,7 +53,9 @@ class JobLookups(Subject):
         return [read_job(row, self.session.time) for row in rows]
 
     async def is_job_message(self, account_id: int, message: str) -> bool:
-        return bool(await self.session.one("is_job_message", account_id=account_id, message=message))
+        return bool(
+            await self.session.one("is_job_message", account_id=account_id, message=message, window=MESSAGE_WINDOW)
+        )
 
     async def activity(self, account_id: int) -> Activity:
         return read_activity((await self.session.one("activity", account_id=account_id))[0])

@@ -1,7 +1,9 @@
 """Rate limits that all instances share."""
 
 from collections.abc import Sequence
+from typing import Any
 
+from genlock.ports import SharedLimit
 from genlock.stores.rows import Row
 from genlock.stores.session import Session, Subject
 
@@ -13,19 +15,45 @@ class Limits(Subject):
         self._opened: set[str] = set()
 
     async def reserve_permits(self, key: str, count: int, interval: float, burst: int, horizon: float) -> list[float]:
-        rows: list[Row] = []
-        while not rows:
-            if key not in self._opened:
-                await self.session.one("open_limit", key=key)
-                self._opened.add(key)
-            rows = await self.session.one(
-                "reserve_permits", key=key, count=count, interval=interval, burst=burst, horizon=horizon
-            )
-            if not rows:  # the row was pruned, because it was not used for long
-                self._opened.discard(key)
+        rows = await self._with_row(
+            key, "reserve_permits", key=key, count=count, interval=interval, burst=burst, horizon=horizon
+        )
         first, after = rows[0]["wait"], rows[1]["wait"]
         granted = round((after - first) / interval)
         return [max(0.0, first + number * interval) for number in range(granted)]
+
+    async def _with_row(self, key: str, name: str, /, **params: Any) -> list[Row]:
+        """Run a statement that needs the row of a limit. It returns nothing if there is none."""
+        while True:
+            if key not in self._opened:
+                await self.session.one("open_limit", key=key)
+                self._opened.add(key)
+            if rows := await self.session.one(name, **params):
+                return rows
+            self._opened.discard(key)  # the row was pruned, because it was not used for long
+
+    async def take_call_permits(
+        self, keys: Sequence[str], interval: float, burst: int, *, shared: SharedLimit
+    ) -> tuple[list[float | None], list[float]]:
+        first, *rows = await self._with_row(
+            shared.key,
+            "take_call_permits",
+            keys=self.session.array(keys),
+            interval=interval,
+            burst=burst,
+            shared_key=shared.key,
+            shared_interval=shared.interval,
+            shared_burst=shared.burst,
+            horizon=shared.horizon,
+        )
+        found: dict[str, float] = {}
+        for row in rows:
+            found[row["key"]] = min(found.get(row["key"], row["wait"]), row["wait"])
+        taken = sum(wait == 0.0 for wait in found.values())
+        # A key without a row got no permit of the shared limit, or another transaction took it during the statement.
+        missing = None if taken >= first["room"] else interval / 2
+        waits = [found.get(key, missing) for key in keys]
+        return waits, [max(0.0, first["wait"] + number * shared.interval) for number in range(taken)]
 
     async def take_permits(self, keys: Sequence[str], interval: float, burst: int, spare: float) -> list[float]:
         rows = await self.session.one(

@@ -18,6 +18,7 @@ CREATE TABLE IF NOT EXISTS migrations (
 )
 """
 _FILE = re.compile(r"(\d{4})_(\w+)\.sql")
+_CONCURRENTLY = "-- concurrently\n"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -26,6 +27,18 @@ class Migration:
     name: str
     checksum: str
     text: str = ""
+
+    @property
+    def concurrent(self) -> bool:
+        """Whether PostgreSQL runs it outside a transaction, so that indexes are built while others write.
+
+        The first line says so. Every statement must be repeatable: an interrupted migration is run again.
+        """
+        return self.text.startswith(_CONCURRENTLY)
+
+    @property
+    def label(self) -> str:
+        return f"{self.number:04d}_{self.name}"
 
 
 def shipped(dialect: str) -> list[Migration]:

@@ -1,7 +1,7 @@
 """Payments and their refunds."""
 
-from genlock.domain.payment import Payment, PaymentState
-from genlock.stores.rows import read_payment
+from genlock.domain.payment import Payment
+from genlock.stores.rows import Row, read_payment
 from genlock.stores.session import Subject
 
 
@@ -11,28 +11,23 @@ class Payments(Subject):
         return bool(rows)
 
     async def payment(self, charge: str) -> Payment | None:
-        rows = await self.session.one("payment", charge=charge)
-        return read_payment(rows[0], self.session.time) if rows else None
+        return self._first(await self.session.one("payment", charge=charge))
 
     async def payments(self, account_id: int, limit: int) -> list[Payment]:
         rows = await self.session.one("payments", account_id=account_id, limit=limit)
         return [read_payment(row, self.session.time) for row in rows]
 
-    async def change_payment_state(
-        self,
-        charge: str,
-        before: PaymentState,
-        state: PaymentState,
-        refunds: int | None = None,
-        *,
-        untaken: bool = False,
-    ) -> int | None:
-        rows = await self.session.one(
-            "change_payment_state",
-            charge=charge,
-            before=before.value,
-            state=state.value,
-            refunds=refunds,
-            untaken=untaken,
-        )
-        return int(rows[0]["refunds"]) if rows else None
+    async def begin_refund(self, charge: str, reason: str) -> Payment | None:
+        return self._first(await self.session.one("begin_refund", charge=charge, reason=reason))
+
+    async def undo_refund(self, charge: str, refunds: int, reason: str) -> bool:
+        return bool(await self.session.one("undo_refund", charge=charge, refunds=refunds, reason=reason))
+
+    async def finish_refund(self, charge: str) -> bool:
+        return bool(await self.session.one("finish_refund", charge=charge))
+
+    async def book_external_refund(self, charge: str, reason: str) -> Payment | None:
+        return self._first(await self.session.one("book_external_refund", charge=charge, reason=reason))
+
+    def _first(self, rows: list[Row]) -> Payment | None:
+        return read_payment(rows[0], self.session.time) if rows else None

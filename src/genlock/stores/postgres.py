@@ -2,7 +2,8 @@
 
 import asyncio
 import random
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from datetime import datetime
 from typing import Any
 from urllib.parse import urlsplit
@@ -15,13 +16,12 @@ from genlock.domain.retry import backoff
 from genlock.ports import Clock, Observer
 from genlock.stores.batch import Params
 from genlock.stores.database import SqlDatabase
-from genlock.stores.migrate import REGISTER, Migration, pending, shipped
-from genlock.stores.queries import array, load, positional
+from genlock.stores.migrate import shipped
+from genlock.stores.postgres_migrate import migrate
+from genlock.stores.queries import Use, array, load, positional
 from genlock.stores.rows import Row
 from genlock.stores.session import Session
 
-#: the advisory lock that an instance holds while it migrates; an arbitrary number
-_MIGRATION_LOCK = 4_729_106
 #: Generic plans that use only index look-ups stay good while the tables grow from nothing.
 _SETTINGS = {
     "jit": "off",
@@ -29,6 +29,14 @@ _SETTINGS = {
     "enable_hashjoin": "off",
     "enable_mergejoin": "off",
     "plan_cache_mode": "force_generic_plan",
+    # Our statements read few rows: starting a worker process costs more than reading them.
+    "max_parallel_workers_per_gather": "0",
+}
+#: How much of the pool may be used at a time for what users and operators look at and for what runs in the background,
+#: so that connections for the work itself are always left.
+_POOL_SHARES: Mapping[frozenset[Use], float] = {
+    frozenset({Use.SCREEN}): 0.5,
+    frozenset({Use.OPERATOR, Use.PERIODIC, Use.CHECK}): 0.2,
 }
 #: how long we wait for a server that is starting up
 STARTING_SECONDS = 30.0
@@ -50,43 +58,37 @@ TEMPORARY: tuple[type[BaseException], ...] = (
 )
 
 
+class StatementTooSlow(Exception):
+    """Our own time-out cut a statement. It is not run again: under load, the repetitions would fill the pool."""
+
+
 class PostgresSession(Session):
     """Relies on no session state of the server, so a pooler in transaction mode may stand in between."""
 
     unique_violation = asyncpg.UniqueViolationError
 
     def __init__(
-        self, pool: "asyncpg.Pool[asyncpg.Record]", *, pooled: bool, clock: Clock | None, observer: Observer,
-        retry_seconds: float, statement_seconds: float, rng: random.Random,
+        self, pool: "asyncpg.Pool[asyncpg.Record]", *, url: str = "", pooled: bool, clock: Clock | None,
+        observer: Observer, retry_seconds: float, statement_seconds: float, rng: random.Random,
     ) -> None:  # fmt: skip
         super().__init__(observer)
         self.queries = load("postgres")
         self.statements = {name: positional(query.text) for name, query in self.queries.items()}
         self.pool = pool
+        self._url = url
         #: whether a pooler stands between us and the server
         self.pooled = pooled
         self._clock = clock
         self._retry_seconds = retry_seconds
         self.statement_seconds = statement_seconds
         self.rng = rng
+        self._shares = _shares(pool.get_max_size())
 
     async def close(self) -> None:
         await self.pool.close()
 
     async def migrate(self) -> list[str]:
-        """Apply the pending migrations. Instances that start together wait for each other here."""
-        async with self.pool.acquire() as connection, connection.transaction():
-            await connection.execute(f"SELECT pg_advisory_xact_lock({_MIGRATION_LOCK})")
-            await connection.execute(REGISTER)
-            rows = await connection.fetch("SELECT number, name, checksum FROM migrations")
-            todo = pending(shipped("postgres"), [Migration(**dict(row)) for row in rows])
-            for migration in todo:
-                await connection.execute(migration.text)
-                await connection.execute(
-                    "INSERT INTO migrations VALUES ($1, $2, $3, now()::text)",
-                    migration.number, migration.name, migration.checksum,
-                )  # fmt: skip
-        return [f"{migration.number:04d}_{migration.name}" for migration in todo]
+        return await migrate(self._url, shipped("postgres"))
 
     @staticmethod
     def time(value: datetime | None) -> datetime | None:
@@ -103,6 +105,7 @@ class PostgresSession(Session):
         return await self._fetch(name, {**shared, **columns})
 
     async def _fetch(self, name: str, params: Params) -> list[Row]:
+        self.observer.count("store_statements", 1, operation=name)
         text, names = self.statements[name]
         params["now"] = self._clock.now() if self._clock else None
         values = [params[parameter] for parameter in names]
@@ -111,7 +114,13 @@ class PostgresSession(Session):
         attempt = 0
         while True:
             try:
-                return await self._try(text, values)
+                async with self._share(name):
+                    return await self._try(text, values)
+            except StatementTooSlow as error:
+                self.uncertain_commits += 1
+                self.observer.count("store_timeouts", 1, operation=name)
+                self.observer.event(Event.STORE_TIMEOUT, operation=name, seconds=self.statement_seconds)
+                raise StoreUnavailable(f"{name} took longer than {self.statement_seconds:g} s") from error
             except TEMPORARY as error:
                 self.uncertain_commits += 1
                 self.observer.count("store_retries", 1, operation=name, reason=type(error).__name__)
@@ -127,12 +136,34 @@ class PostgresSession(Session):
             await asyncio.sleep(backoff(attempt, self.rng.random(), base=0.05, most=1.0))
             attempt += 1
 
+    @asynccontextmanager
+    async def _share(self, name: str) -> AsyncIterator[None]:
+        """Wait for a place in the share of the pool that statements of this use have; work does not wait."""
+        share = self._shares.get(self.queries[name].use)
+        if share is None:
+            yield
+            return
+        try:
+            await asyncio.wait_for(share.acquire(), self.statement_seconds)
+        except TimeoutError as error:
+            raise StoreUnavailable(f"{name} waited too long for a connection") from error
+        try:
+            yield
+        finally:
+            share.release()
+
     async def _try(self, text: str, values: list[Any]) -> list[Row]:
         async with self.pool.acquire(timeout=self.statement_seconds) as connection:
             if not self.pooled:
-                return _rows(await connection.fetch(text, *values, timeout=self.statement_seconds))
+                return await self._run(connection, text, values)
             async with connection.transaction():  # keeps parse and execute on one server connection
-                return _rows(await connection.fetch(text, *values, timeout=self.statement_seconds))
+                return await self._run(connection, text, values)
+
+    async def _run(self, connection: Any, text: str, values: list[Any]) -> list[Row]:
+        try:
+            return _rows(await connection.fetch(text, *values, timeout=self.statement_seconds))
+        except TimeoutError as error:
+            raise StatementTooSlow from error
 
 
 class PostgresStore(SqlDatabase):
@@ -166,6 +197,7 @@ class PostgresStore(SqlDatabase):
         )
         session = PostgresSession(
             pool,
+            url=url,
             pooled=pooled,
             clock=clock,
             observer=observer,
@@ -180,6 +212,16 @@ class PostgresStore(SqlDatabase):
             await store.close()
             raise
         return store
+
+
+def _shares(connections: int) -> dict[Use, asyncio.Semaphore]:
+    """Return the semaphore of each use that has only a share of the pool; related uses have one together."""
+    return {
+        use: semaphore
+        for uses, part in _POOL_SHARES.items()
+        for semaphore in [asyncio.Semaphore(max(1, int(connections * part)))]
+        for use in uses
+    }
 
 
 def _rows(records: Any) -> list[Row]:
@@ -203,6 +245,17 @@ def _connection_error(url: str, error: Exception) -> str:
         return ""
 
 
+async def connect(url: str) -> "asyncpg.Connection[asyncpg.Record]":
+    """Connect, with the server's own settings. Raises StoreUnavailable."""
+    try:
+        return await _connect(url)
+    except (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError, ValueError) as error:
+        raise StoreUnavailable(
+            f"cannot connect to PostgreSQL{_connection_error(url, error)}. "
+            "Check GENLOCK_DATABASE_URL, and that the server runs and knows this user and database."
+        ) from None
+
+
 async def _connect(url: str) -> "asyncpg.Connection[asyncpg.Record]":
     """Connect; wait while the server is starting up, because a restart of the machine starts both at the same time."""
     loop = asyncio.get_running_loop()
@@ -218,13 +271,7 @@ async def _connect(url: str) -> "asyncpg.Connection[asyncpg.Record]":
 
 async def _behind_pooler(url: str) -> bool:
     """Whether a pooler answers: it reports its own process ids, not those of the server."""
-    try:
-        connection = await _connect(url)
-    except (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError, ValueError) as error:
-        raise StoreUnavailable(
-            f"cannot connect to PostgreSQL{_connection_error(url, error)}. "
-            "Check GENLOCK_DATABASE_URL, and that the server runs and knows this user and database."
-        ) from None
+    connection = await connect(url)
     try:
         async with connection.transaction():
             return bool(await connection.fetchval("SELECT pg_backend_pid()") != connection.get_server_pid())

@@ -3,16 +3,29 @@
 from dataclasses import replace
 from typing import Any
 
+from genlock.domain.draft import SavedDraft
 from genlock.domain.errors import AccountNotFound, StoreError
 from genlock.domain.profile import AccountSummary, Profile
-from genlock.stores.rows import read_account_summary, read_profile
+from genlock.stores.rows import read_account_summary, read_draft, read_profile
+from genlock.stores.scan import NEWEST
 from genlock.stores.session import Subject
+
+#: profiles whose names are compared when operators search, the newest first
+NAMES_READ = 20_000
 
 
 class Profiles(Subject):
     async def ensure_profile(
         self, account_id: int, *, language: str, name: str, username: str, referred_by: int | None
     ) -> Profile:
+        profile, _ = await self.ensure_profile_and_draft(
+            account_id, chat=None, language=language, name=name, username=username, referred_by=referred_by
+        )
+        return profile
+
+    async def ensure_profile_and_draft(
+        self, account_id: int, *, chat: int | None, language: str, name: str, username: str, referred_by: int | None
+    ) -> tuple[Profile, SavedDraft | None]:
         # PostgreSQL does not see a row that another transaction adds during the statement; the second attempt does.
         for _ in range(2):
             rows = await self.session.one(
@@ -22,9 +35,11 @@ class Profiles(Subject):
                 name=name,
                 username=username,
                 referred_by=referred_by,
+                chat=chat,
             )
             if rows:
-                return replace(read_profile(rows[0], self.session.time), fresh=bool(rows[0]["fresh"]))
+                profile = replace(read_profile(rows[0], self.session.time), fresh=bool(rows[0]["fresh"]))
+                return profile, read_draft(rows[0]) if rows[0]["body"] is not None else None
         raise StoreError(f"could not find or create the profile of account {account_id}")
 
     async def profile(self, account_id: int) -> Profile:
@@ -34,7 +49,7 @@ class Profiles(Subject):
         return read_profile(rows[0], self.session.time)
 
     async def find_profiles(self, text: str, limit: int) -> list[Profile]:
-        rows = await self.session.one("find_profiles", **_spellings(text), limit=limit)
+        rows = await self.session.one("find_profiles", **_search(text), limit=limit)
         return [read_profile(row, self.session.time) for row in rows]
 
     async def newest_profiles(self, limit: int) -> list[Profile]:
@@ -42,8 +57,14 @@ class Profiles(Subject):
         return [read_profile(row, self.session.time) for row in rows]
 
     async def account_summaries(self, text: str | None, limit: int) -> list[AccountSummary]:
-        rows = await self.session.one("account_summaries", **_spellings(text), limit=limit)
+        if text is None:
+            rows = await self.session.one("newest_accounts", limit=limit)
+        else:
+            rows = await self.session.one("find_accounts", **_search(text), limit=limit)
         return [read_account_summary(row, self.session.time) for row in rows]
+
+    async def debtors(self, limit: int) -> list[AccountSummary]:
+        return [read_account_summary(row, self.session.time) for row in await self.session.one("debtors", limit=limit)]
 
     async def set_language(self, account_id: int, language: str) -> None:
         await self.session.one("set_language", account_id=account_id, language=language)
@@ -58,6 +79,16 @@ class Profiles(Subject):
         await self.session.one("set_blocked", account_id=account_id, blocked=blocked)
 
 
-def _spellings(text: str | None) -> dict[str, Any]:
-    """Return the text in several capitalisations: databases fold the case of ASCII only, or depend on their locale."""
-    return {"text": text, "titled": text and text.title(), "lowered": text and text.lower()}
+def _search(text: str) -> dict[str, Any]:
+    """Return the parameters of a search: an id if the text can be one, and the text in several capitalisations.
+
+    Databases fold the case of ASCII only, or depend on their locale. A number is an id, never a part of a name.
+    """
+    is_number = text.isascii() and text.isdigit()
+    return {
+        "id": int(text) if is_number and len(text) < len(str(NEWEST)) else None,
+        "text": text,
+        "titled": text.title(),
+        "lowered": text.lower(),
+        "window": 0 if is_number else NAMES_READ,
+    }

@@ -61,9 +61,10 @@ class Promos(Subject):
                 return rows[0]
         raise StoreError(f"{name}: other transactions changed the count in each of {ATTEMPTS_MAX} attempts")
 
-    async def rewards_due(self, bot: str, limit: int) -> list[tuple[int, int]]:
-        rows = await self.session.one("rewards_due", bot=bot, limit=limit)
-        return [(row["account_id"], row["referred_by"]) for row in rows]
+    async def rewards_due(self, bot: str, after: int, limit: int) -> tuple[list[tuple[int, int]], int]:
+        rows = await self.session.one("rewards_due", bot=bot, after=after, limit=limit)
+        due = [(row["account_id"], row["referred_by"]) for row in rows if row["due"]]
+        return due, rows[-1]["account_id"] if len(rows) == limit else 0
 
     async def mark_rewarded(self, account_id: int) -> bool:
         return bool(await self.session.one("mark_rewarded", account_id=account_id))

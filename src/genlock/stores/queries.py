@@ -4,14 +4,26 @@ import re
 import sqlite3
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from functools import cache
 from importlib.resources import files
 from types import MappingProxyType
 from typing import Any
 
 _NAME = re.compile(r"^-- name: (\w+)\n", re.MULTILINE)
+_USE = re.compile(r"^-- use: (\w+)\n", re.MULTILINE)
 _PARAMETER = re.compile(r"(?<![:\w]):([a-z_]+)")
 _COLUMN = re.compile(r"(?<![:\w]):([a-z_]+)::(\w+\[\])")
+
+
+class Use(StrEnum):
+    """Who waits for a statement. The line `-- use: …` above it says so; without that line it is work."""
+
+    WORK = "work"  #: orders, updates, callbacks and deliveries
+    SCREEN = "screen"  #: what a user's screen shows
+    OPERATOR = "operator"  #: lists and figures for operators
+    PERIODIC = "periodic"  #: what an instance repeats: stats, retention, rewards
+    CHECK = "check"  #: one step of the check of all invariants
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +31,7 @@ class Query:
     name: str
     text: str
     description: str
+    use: Use = Use.WORK
 
 
 @cache
@@ -27,11 +40,11 @@ def load(dialect: str) -> Mapping[str, Query]:
     pieces = [piece for text in scripts(dialect) for piece in _NAME.split(text)[1:]]
     queries = {}
     for name, body in zip(pieces[::2], pieces[1::2], strict=True):
-        lines = body.strip().splitlines()
+        use = Use(match[1]) if (match := _USE.match(body)) else Use.WORK
+        lines = _USE.sub("", body).strip().splitlines()
         comment = [line for line in lines if line.startswith("-- ")]
-        queries[name] = Query(
-            name, "\n".join(lines[len(comment) :]).strip(), " ".join(line.removeprefix("-- ") for line in comment)
-        )
+        description = " ".join(line.removeprefix("-- ") for line in comment)
+        queries[name] = Query(name, "\n".join(lines[len(comment) :]).strip(), description, use)
     return MappingProxyType(queries)
 
 

@@ -240,6 +240,7 @@ def read_account_summary(row: Row, time: Time) -> AccountSummary:
         username=row["username"],
         available=row["available"],
         held=row["held"],
+        debt=row["debt"],
         since=not_null(time(row["created_at"])),
     )
 
@@ -272,6 +273,8 @@ def read_payment(row: Row, time: Time) -> Payment:
         state=PaymentState(row["state"]),
         refunds=row["refunds"],
         at=not_null(time(row["at"])),
+        owed=row["owed"],
+        external_refund_at=time(row["external_refund_at"]),
     )
 
 

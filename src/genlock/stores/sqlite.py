@@ -102,14 +102,8 @@ class SqliteSession(Session):
             for number, name, checksum in connection.execute("SELECT number, name, checksum FROM migrations")
         ]
         todo = pending(shipped("sqlite"), applied)
-        for migration in todo:
-            for statement in statements(migration.text):
-                connection.execute(statement)
-            connection.execute(
-                "INSERT INTO migrations VALUES (?, ?, ?, ?)",
-                (migration.number, migration.name, migration.checksum, self._clock.now().isoformat()),
-            )
-        return [f"{migration.number:04d}_{migration.name}" for migration in todo]
+        apply_migrations(connection, todo, self._clock)
+        return [migration.label for migration in todo]
 
     @staticmethod
     def time(value: Any) -> datetime | None:
@@ -119,9 +113,11 @@ class SqliteSession(Session):
         return json.dumps(list(values))
 
     async def one(self, name: str, /, **params: Any) -> list[Row]:
+        self.observer.count("store_statements", 1, operation=name)
         return await self.call(lambda connection: self._execute(connection, name, params))
 
     async def many(self, name: str, shared: Params, items: Sequence[Params]) -> list[Row]:
+        self.observer.count("store_statements", 1, operation=name)
         if ":items" in self.queries[name].text:
             text = _encode(items)
             if "\\u0000" in text and any("\0" in str(value) for item in items for value in item.values()):
@@ -196,7 +192,7 @@ class SqliteStore(SqlDatabase):
         """
         if without_lock:
             must_exist(path)
-        lock = _take_file(path) if path != ":memory:" and not without_lock else None
+        lock = take_file(path) if path != ":memory:" and not without_lock else None
         session = SqliteSession(connect(path), clock=clock, observer=observer, lock=lock)
         if path != ":memory:":
             session.start_thread()
@@ -238,6 +234,17 @@ def in_savepoint(connection: sqlite3.Connection, work: Work[T]) -> T:
         raise
     finally:
         connection.execute("RELEASE work")
+
+
+def apply_migrations(connection: sqlite3.Connection, todo: Sequence[Migration], clock: Clock) -> None:
+    """Apply migrations in the current transaction, and record them."""
+    for migration in todo:
+        for statement in statements(migration.text):
+            connection.execute(statement)
+        connection.execute(
+            "INSERT INTO migrations VALUES (?, ?, ?, ?)",
+            (migration.number, migration.name, migration.checksum, clock.now().isoformat()),
+        )
 
 
 def _answer(requests: Sequence[Request[Any]]) -> None:
@@ -285,7 +292,7 @@ def file_holder(path: str) -> str | None:
     return None
 
 
-def _take_file(path: str) -> IO[str]:
+def take_file(path: str) -> IO[str]:
     """Lock the file for this process. The lock is released when the process ends, however it ends."""
     Path(path).parent.mkdir(parents=True, exist_ok=True)
     lock = os.fdopen(os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT, _OWNER_ONLY), "r+", encoding="utf-8")

@@ -1,9 +1,8 @@
-"""Counts, figures and invariants."""
+"""Counts and figures."""
 
 from datetime import datetime
 
 from genlock.domain.figures import Figures
-from genlock.ports import Violation
 from genlock.stores.rows import not_null, read_figures
 from genlock.stores.session import Subject
 
@@ -11,7 +10,6 @@ from genlock.stores.session import Subject
 USER_ERRORS = ("moderation", "bad_input", "file_unreachable", "cancelled")
 #: how far back the stats look at jobs that ended and callbacks that came
 STATS_WINDOW_SECONDS = 600.0
-_MONEY = ("check_wallets", "check_zero_sum", "check_hold_states")
 
 
 class Statistics(Subject):
@@ -30,21 +28,6 @@ class Statistics(Subject):
 
     async def figures(self, bot: str, seconds: float) -> Figures:
         return read_figures((await self.session.one("figures", bot=bot, seconds=seconds))[0])
-
-    async def violations(self, *, settled: bool) -> list[Violation]:
-        prefixes = ("check_", "settled_") if settled else ("check_",)
-        return [
-            found for name in self.session.queries if name.startswith(prefixes) for found in await self._check(name)
-        ]
-
-    async def money_violations(self) -> list[Violation]:
-        return [found for name in _MONEY for found in await self._check(name)]
-
-    async def _check(self, name: str) -> list[Violation]:
-        rule = self.session.queries[name].description
-        return [
-            Violation(rule=rule, subject=row["subject"], detail=row["detail"]) for row in await self.session.one(name)
-        ]
 
     async def last_callback_id(self) -> int:
         return int((await self.session.one("last_callback_id"))[0]["id"])

@@ -6,11 +6,14 @@ from genlock.domain.poison import ISOLATED_FROM
 from genlock.domain.update import NewUpdate, Received, Update, UpdateQueue, UpdateState
 from genlock.ports import Lease, Settled
 from genlock.stores.batch import Item
-from genlock.stores.rows import read_update, read_update_queue
+from genlock.stores.rows import Row, not_null, read_update, read_update_queue
+from genlock.stores.scan import newest_between
 from genlock.stores.session import Session, Subject
 
 #: a second press of the same button on the same message within this time is ignored
 REPEAT_SECONDS = 3.0
+#: the states that an index knows, with their statements
+_INDEXED = {UpdateState.NEW: "new_updates", UpdateState.DEAD: "dead_updates"}
 _RECEIVED = {None: Received.KNOWN, "new": Received.FRESH, "repeated": Received.REPEATED}
 
 
@@ -21,6 +24,15 @@ class Updates(Subject):
         self._settle_update = session.batch("settle_updates", self._run_settle_update)
 
     async def store_update(self, update: NewUpdate) -> Received:
+        received, _ = await self.receive_update(update, None)
+        return received
+
+    async def receive_update(self, update: NewUpdate, lease: Lease | None) -> tuple[Received, UpdateQueue | None]:
+        shared = {
+            "repeat_seconds": REPEAT_SECONDS,
+            "owner": lease.owner if lease else None,
+            "seconds": lease.seconds if lease else 0.0,
+        }
         item = {
             "bot": update.bot,
             "update_id": update.update_id,
@@ -31,12 +43,48 @@ class Updates(Subject):
             "body": update.body,
         }
         key = (update.bot, update.update_id)
-        return await self._store_update(Item(key, {"repeat_seconds": REPEAT_SECONDS}, item, None))
+        return await self._store_update(Item(key, shared, item, update))
 
-    async def _run_store_update(self, items: list[Item[None]]) -> list[Received]:
+    async def _run_store_update(self, items: list[Item[NewUpdate]]) -> list[tuple[Received, UpdateQueue | None]]:
         rows = await self.session.rows("store_updates", items)
-        states = {(row["bot"], row["update_id"]): row["state"] for row in rows}
-        return [_RECEIVED[states.get(item.key)] for item in items]
+        added = {(row["bot"], row["update_id"]): row for row in rows if row["update_id"] is not None}
+        leased = self._leased(rows) if items[0].shared["owner"] else {}
+        answers: list[tuple[Received, UpdateQueue | None]] = []
+        for item in items:
+            row = added.get(item.key)
+            queue = None if row is None else leased.get(row["id"])
+            first = None if queue is None or row is None else self._new_update(item.value, row)
+            answers.append(
+                (
+                    _RECEIVED[row["state"] if row else None],
+                    None if queue is None else UpdateQueue(id=queue["id"], token=queue["lease_token"], update=first),
+                )
+            )
+        return answers
+
+    @staticmethod
+    def _leased(rows: Sequence[Row]) -> dict[int, Row]:
+        """Return the queues that the statement has leased, by the id of their first update."""
+        news: dict[tuple[str, str], list[int]] = {}
+        for row in rows:
+            if row["state"] == UpdateState.NEW:
+                news.setdefault((row["bot"], row["name"]), []).append(row["id"])
+        queues = [row for row in rows if row["update_id"] is None]
+        ids = {row["id"]: news[row["bot"], row["name"]] for row in queues}
+        return {min(ids[row["id"]]): row for row in queues if row["waiting"] == len(ids[row["id"]])}
+
+    def _new_update(self, update: NewUpdate, row: Row) -> Update:
+        return Update(
+            id=row["id"],
+            bot=update.bot,
+            update_id=update.update_id,
+            kind=update.kind,
+            body=update.body,
+            state=UpdateState.NEW,
+            note="",
+            received_at=not_null(self.session.time(row["received_at"])),
+            attempts=1,
+        )
 
     async def claim_update_queues(
         self, limit: int, lease: Lease, *, bots: Sequence[str], urgent: bool, poison: bool = False
@@ -97,7 +145,12 @@ class Updates(Subject):
         return len(rows)
 
     async def updates(self, state: UpdateState, limit: int) -> list[Update]:
-        rows = await self.session.one("updates", state=state.value, limit=limit)
+        if state in _INDEXED:
+            rows = await self.session.one(_INDEXED[state], limit=limit)
+        else:
+            rows = await newest_between(
+                self.session, "updates_between", "update_row_range", limit=limit, state=state.value
+            )
         return [read_update(row, self.session.time) for row in rows]
 
     async def retry_update(self, update: int) -> bool:

@@ -1,6 +1,7 @@
 """The endpoint for providers' callbacks: check the size and the signature, store the raw body, answer 200."""
 
-from dataclasses import dataclass
+import asyncio
+from dataclasses import dataclass, field
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -10,13 +11,44 @@ from genlock.domain.job import hash_secret
 from genlock.engine.collect import TooManyUnauthenticated, read_token
 from genlock.engine.engine import Engine
 from genlock.ports.provider import VerifyCallback
-from genlock.web.requests import RequestRefused, answer, body_too_large, read_body
+from genlock.web.requests import (
+    SMALL_BODY_BYTES,
+    BodyMemory,
+    IncomingBody,
+    RequestRefused,
+    answer,
+    body_too_large,
+    refusal,
+)
 
 BODY_BYTES_MAX = 1_000_000
 #: limit for a callback without a valid signature and without a job's secret
-UNAUTHENTICATED_BYTES_MAX = 64_000
+UNAUTHENTICATED_BYTES_MAX = SMALL_BODY_BYTES
+#: callbacks without a signature that are parsed and stored at the same time, and that wait for this
+UNSIGNED_AT_ONCE = 16
+UNSIGNED_WAITING_MAX = 200
 #: whether a callback comes from the provider, by its headers and body
 Verify = VerifyCallback
+
+
+class UnsignedQueue:
+    """Lets a few unsigned callbacks pass at a time, so that many of them delay other requests only a little."""
+
+    def __init__(self) -> None:
+        self._slots = asyncio.Semaphore(UNSIGNED_AT_ONCE)
+        self._waiting = 0
+
+    async def enter(self) -> None:
+        if self._waiting >= UNSIGNED_WAITING_MAX:
+            raise RequestRefused(503, "too many callbacks at the same time; try again later")
+        self._waiting += 1
+        try:
+            await self._slots.acquire()
+        finally:
+            self._waiting -= 1
+
+    def leave(self) -> None:
+        self._slots.release()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,40 +59,55 @@ class CallbackEndpoint:
     provider: str
     #: None: the provider does not sign, and the secret in the URL is the only authentication
     verify: Verify | None = None
+    memory: BodyMemory = field(default_factory=BodyMemory)
+    unsigned: UnsignedQueue = field(default_factory=UnsignedQueue)
 
     async def receive(self, request: Request) -> Response:
         observer = self.engine.ctx.observer
         try:
-            token, body = await self._read(request)
-            # Acknowledge only what is stored: the provider repeats a callback that was not acknowledged.
-            await self._store(token, body)
+            with IncomingBody(request, self.memory) as incoming:
+                token = request.path_params.get("token")
+                token = token if token is None or token.isascii() else ""
+                body = await self._read(incoming, token)
+                # Acknowledge only what is stored: the provider repeats a callback that was not acknowledged.
+                await self._store(request, token, body)
         except RequestRefused as refused:
             # Reported, because a wrong webhook key refuses every callback.
             status, reason = refused.status, refused.reason
             observer.event(Event.CALLBACK_REFUSED, provider=self.provider, status=status, reason=reason)
             observer.count("callbacks", 1, outcome="refused")
-            return answer(status, reason)
+            return refusal(refused)
         except Exception as error:  # noqa: BLE001 - after any error the callback is not stored
             observer.event(Event.STAGE_ERROR, step="callback endpoint", error=repr(error))
             return answer(503, "try again later")
         return answer(200, "success")
 
-    async def _read(self, request: Request) -> tuple[str | None, bytes]:
-        token = request.path_params.get("token")
-        token = token if token is None or token.isascii() else ""
-        anonymous = self.verify is None and read_token(token)[0] is None
-        body = await read_body(request, UNAUTHENTICATED_BYTES_MAX if anonymous else BODY_BYTES_MAX)
-        if self.verify is not None and not await self.verify(request.headers, body):
-            raise RequestRefused(401, "the signature is missing, wrong or too old")
-        if self.verify is None and len(body) > UNAUTHENTICATED_BYTES_MAX and not await self._has_secret(token):
+    async def _read(self, incoming: IncomingBody, token: str | None) -> bytes:
+        """Read the body. A large one is read only if its URL has a job's secret, or a signature may prove it later."""
+        body = await incoming.read(UNAUTHENTICATED_BYTES_MAX)
+        if body is None:
+            if await self._has_secret(token):
+                incoming.authenticate()
+            elif self.verify is None:
+                raise body_too_large()
+            body = await incoming.read(BODY_BYTES_MAX)
+        if body is None:
             raise body_too_large()
-        return token, body
+        return body
 
-    async def _store(self, token: str | None, body: bytes) -> None:
+    async def _store(self, request: Request, token: str | None, body: bytes) -> None:
+        if self.verify is not None:
+            if not await self.verify(request.headers, body):
+                raise RequestRefused(401, "the signature is missing, wrong or too old")
+            await self.engine.callback(self.provider, token, body)
+            return
+        await self.unsigned.enter()
         try:
-            await self.engine.callback(self.provider, token, body, authenticated=self.verify is not None)
+            await self.engine.callback(self.provider, token, body, authenticated=False)
         except TooManyUnauthenticated:
             raise RequestRefused(429, "too many unauthenticated callbacks; try again later") from None
+        finally:
+            self.unsigned.leave()
 
     async def _has_secret(self, token: str | None) -> bool:
         """Whether the token holds the secret of a job. Asked only for bodies over the unauthenticated limit."""

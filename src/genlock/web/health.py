@@ -2,15 +2,30 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from hmac import compare_digest
 from time import monotonic
 from typing import Any
 
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import JSONResponse, PlainTextResponse, Response
 
 from genlock import __version__
 from genlock.engine.engine import Engine
 from genlock.engine.stats import Stats
+
+
+@dataclass(frozen=True, kw_only=True)
+class FigureAccess:
+    """Who may read the business figures: a client with the token; if none is set, every client of a private port."""
+
+    token: str | None
+    is_public: bool
+
+    def allows(self, request: Request) -> bool:
+        if self.token is None:
+            return not self.is_public
+        scheme, _, token = request.headers.get("Authorization", "").partition(" ")
+        return scheme.lower() == "bearer" and compare_digest(token.strip().encode(), self.token.encode())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,15 +36,23 @@ class HealthEndpoints:
     is_open: Callable[[], bool]
     render: Callable[[Mapping[str, float], bool], bytes]
     started: float
+    access: FigureAccess
 
     async def health(self, request: Request) -> Response:
-        """Answer 200 even if the database does not answer: a restart of this process would not help."""
+        """Answer 200 even if the database does not answer: a restart of this process would not help.
+
+        Figures are shown only to clients that may read them.
+        """
         stats = await self.stats.read()
         status: dict[str, Any] = {
             "active": self.engine.active,
-            "queue_depth": None if stats is None else _depth(stats),
             "store": "ok" if stats is not None else "does not answer",
             "ready": self.is_open() and stats is not None,
+        }
+        if not self.access.allows(request):
+            return JSONResponse(status)
+        status |= {
+            "queue_depth": None if stats is None else _depth(stats),
             "instance": self.engine.ctx.instance,
             "version": __version__,
             "uptime_seconds": round(monotonic() - self.started, 1),
@@ -47,6 +70,9 @@ class HealthEndpoints:
         return JSONResponse({"ready": True})
 
     async def metrics(self, request: Request) -> Response:
+        if not self.access.allows(request):
+            reason = "Metrics are private: set GENLOCK_METRICS_TOKEN and send it as `Authorization: Bearer TOKEN`.\n"
+            return PlainTextResponse(reason, 401, {"WWW-Authenticate": "Bearer"})
         stats = await self.stats.read()
         text = self.render(self.stats.last if stats is None else stats, self.engine.active)
         return Response(text, media_type="text/plain; version=0.0.4; charset=utf-8")

@@ -1,11 +1,19 @@
-"""Read request bodies within limits of size and time, and answer in the form that providers expect."""
+"""Read request bodies within limits of size, time and memory, and answer in the form that providers expect."""
 
 import asyncio
+from types import TracebackType
+from typing import Self
 
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 
+from genlock.web.connections import AUTHENTICATED
+
 BODY_SECONDS_MAX = 15
+#: a body up to this size is read before its sender is authenticated; larger ones share `BodyMemory`
+SMALL_BODY_BYTES = 64_000
+#: bytes of large bodies that are in memory at the same time; parsing one takes a multiple of its size
+LARGE_BODIES_BYTES_MAX = 8_000_000
 
 
 class RequestRefused(Exception):
@@ -21,25 +29,83 @@ def body_too_large() -> RequestRefused:
     return RequestRefused(413, "the body is too large")
 
 
-async def read_body(request: Request, bytes_max: int) -> bytes:
-    """Return the body if it has at most `bytes_max` bytes; never hold more than that. Raises RequestRefused."""
-    declared = request.headers.get("content-length", "")
-    if declared.isascii() and declared.isdigit() and (len(declared) > len(str(bytes_max)) or int(declared) > bytes_max):
-        raise body_too_large()
-    body = bytearray()
-    try:
-        async with asyncio.timeout(BODY_SECONDS_MAX):
-            async for chunk in request.stream():
-                body += chunk
-                if len(body) > bytes_max:
-                    raise body_too_large()
-    except ClientDisconnect:
-        raise RequestRefused(400, "the body is incomplete") from None
-    except TimeoutError:
-        raise RequestRefused(408, "the body took too long") from None
-    return bytes(body)
+class BodyMemory:
+    """The memory for large bodies that all endpoints share. Unauthenticated senders may take half of it."""
+
+    def __init__(self, bytes_max: int = LARGE_BODIES_BYTES_MAX) -> None:
+        self._bytes_max = bytes_max
+        self._held = 0
+
+    def reserve(self, number: int, *, authenticated: bool) -> None:
+        """Take bytes. Raises RequestRefused if there are not enough left."""
+        if self._held + number > (self._bytes_max if authenticated else self._bytes_max // 2):
+            raise RequestRefused(503, "too many large bodies at the same time; try again later")
+        self._held += number
+
+    def release(self, number: int) -> None:
+        self._held -= number
+
+
+class IncomingBody:
+    """The body of one request, read in steps. Its memory is reserved until the `with` block ends."""
+
+    def __init__(self, request: Request, memory: BodyMemory) -> None:
+        self._request = request
+        self._memory = memory
+        self._chunks = request.stream()
+        self._body = bytearray()
+        self._reserved = 0
+        self._deadline = asyncio.get_running_loop().time() + BODY_SECONDS_MAX
+        self.authenticated = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: object, trace: TracebackType | None) -> None:
+        self._memory.release(self._reserved)
+
+    def authenticate(self) -> None:
+        """Record that the sender has proved to know a secret: its connection is not closed to make room."""
+        self.authenticated = True
+        mark = self._request.scope.get("extensions", {}).get(AUTHENTICATED)
+        if mark is not None:
+            mark()
+
+    async def read(self, bytes_max: int) -> bytes | None:
+        """Return the body; None as soon as it is known to have more than `bytes_max` bytes. Raises RequestRefused.
+
+        After None, the rest can be read with a higher limit.
+        """
+        declared = self._request.headers.get("content-length", "")
+        if declared.isascii() and declared.isdigit() and int(declared[:18]) > bytes_max:
+            return None
+        try:
+            async with asyncio.timeout_at(self._deadline):
+                while len(self._body) <= bytes_max:
+                    chunk = await anext(self._chunks, None)
+                    if chunk is None:
+                        return bytes(self._body)
+                    self._body += chunk
+                    self._reserve(len(self._body))
+        except ClientDisconnect:
+            raise RequestRefused(400, "the body is incomplete") from None
+        except TimeoutError:
+            raise RequestRefused(408, "the body took too long") from None
+        return None
+
+    def _reserve(self, size: int) -> None:
+        if size > SMALL_BODY_BYTES and size > self._reserved:
+            self._memory.reserve(size - self._reserved, authenticated=self.authenticated)
+            self._reserved = size
 
 
 def answer(status: int, text: str) -> Response:
     """Answer with a JSON body of the form that Kie.ai also uses for its own answers."""
     return JSONResponse({"code": status, "msg": text}, status)
+
+
+def refusal(refused: RequestRefused) -> Response:
+    """Answer a refused request, and close the connection instead of receiving the rest of the body."""
+    response = answer(refused.status, refused.reason)
+    response.headers["Connection"] = "close"
+    return response

@@ -1,8 +1,8 @@
 """The endpoint for Telegram's updates: check the secret and the size, store the update, answer 200."""
 
-import hmac
 import json
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -13,7 +13,7 @@ from genlock.domain.events import Event
 from genlock.domain.update import NewUpdate
 from genlock.engine.updates import UpdateWorker
 from genlock.ports import Observer
-from genlock.web.requests import RequestRefused, answer, read_body
+from genlock.web.requests import BodyMemory, IncomingBody, RequestRefused, answer, body_too_large, refusal
 
 UPDATE_BYTES_MAX = 1_000_000
 SECRET_HEADER = "X-Telegram-Bot-Api-Secret-Token"  # noqa: S105 - the name of a header
@@ -25,14 +25,19 @@ class TelegramEndpoint:
     observer: Observer
     path: str
     bot_id: str
-    secret: str
+    #: whether Telegram sends this secret with updates
+    is_secret: Callable[[str], bool]
+    memory: BodyMemory = field(default_factory=BodyMemory)
 
     async def receive(self, request: Request) -> Response:
         try:
-            await self.updates.receive(await self._read(request))
+            with IncomingBody(request, self.memory) as incoming:
+                self._check_secret(request)
+                incoming.authenticate()
+                await self.updates.receive(await self._read(incoming))
         except RequestRefused as refused:
             self.observer.event(Event.UPDATE_REFUSED, status=refused.status, reason=refused.reason)
-            return answer(refused.status, refused.reason)
+            return refusal(refused)
         except StoreError as error:  # the update is not stored: Telegram must send it again
             self.observer.event(Event.STAGE_ERROR, step="telegram endpoint", error=repr(error))
             return answer(503, "try again later")
@@ -40,11 +45,14 @@ class TelegramEndpoint:
             self.observer.event(Event.UPDATE_REFUSED, status=200, reason=repr(error)[:200])
         return Response(status_code=200)
 
-    async def _read(self, request: Request) -> NewUpdate:
-        secret = request.headers.get(SECRET_HEADER, "")
-        if not hmac.compare_digest(secret.encode("latin-1"), self.secret.encode()):
+    def _check_secret(self, request: Request) -> None:
+        if not self.is_secret(request.headers.get(SECRET_HEADER, "")):
             raise RequestRefused(401, "the secret is missing or wrong")
-        body = await read_body(request, UPDATE_BYTES_MAX)
+
+    async def _read(self, incoming: IncomingBody) -> NewUpdate:
+        body = await incoming.read(UPDATE_BYTES_MAX)
+        if body is None:
+            raise body_too_large()
         try:
             text = body.decode()
             return read_update(self.bot_id, json.loads(text), text)

@@ -29,6 +29,7 @@ from genlock.stores.sqlite import SqliteStore
 from tests.channels.telegram.plain_texts import PlainTexts
 from tests.engine.world import FakeProvider, Recorder, die, idle
 from tests.media.file_server import FileServer, running_file_server
+from tests.media.thread_reader import ThreadReader
 
 PRICE = 100
 EXPECTED_SECONDS = 100.0
@@ -165,7 +166,7 @@ async def running_harness(
         await store.transfer(account_id, EntryKind.GRANT, 100_000, "grant")
         caller = Caller(make_bot(telegram.token, telegram.url), limiter, recorder)
         downloads = Downloads(private=[files.host])
-        channel = TelegramChannel(caller, PlainTexts(), downloads, local_bot_api=local_bot_api)
+        channel = TelegramChannel(caller, PlainTexts(), downloads, ThreadReader(), local_bot_api=local_bot_api)
         engine = Engine(
             EngineContext(
                 store=store,

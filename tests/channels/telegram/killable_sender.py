@@ -34,6 +34,7 @@ from genlock.stores.sqlite import SqliteStore
 from tests.channels.telegram.harness import AdjustableClock, NoLimits
 from tests.channels.telegram.plain_texts import PlainTexts
 from tests.engine.world import FakeProvider, Recorder, idle
+from tests.media.thread_reader import ThreadReader
 
 T = TypeVar("T")
 WRITES = ("save_parts", "finish_delivery", "begin_notice", "reschedule", "mark_result_invalid", "change_address")
@@ -140,7 +141,7 @@ async def run(case: Case) -> None:
     store = await SqliteStore.open(case.store, clock=clock, observer=recorder)
     caller = SteppedCaller(make_bot("42:sandbox", case.api), NoLimits(), recorder)
     caller.steps, caller.case = steps, case
-    channel = TelegramChannel(caller, PlainTexts(), Downloads(private=[case.private]))
+    channel = TelegramChannel(caller, PlainTexts(), Downloads(private=[case.private]), ThreadReader())
     stepped: Any = SteppedStore(store, steps)
     engine = Engine(
         EngineContext(

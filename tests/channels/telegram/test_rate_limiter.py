@@ -27,6 +27,7 @@ from genlock.sandbox.telegram.simulator import TelegramSimulator, running_telegr
 from genlock.stores.sqlite import SqliteStore
 from tests.channels.telegram.plain_texts import PlainTexts
 from tests.engine.world import FakeProvider, Recorder
+from tests.media.thread_reader import ThreadReader
 from tests.providers.accelerated_time import on_accelerated_time, run_accelerated
 
 RESULTS, CHATS, INSTANCES = 1000, 300, 3
@@ -50,7 +51,7 @@ async def instances(url: str, telegram: TelegramSimulator) -> AsyncIterator[list
             limiter = TelegramRateLimiter(store, "42")
             caller = Caller(make_bot(telegram.token, telegram.url), limiter, recorder)
             stack.push_async_callback(caller.close)
-            channel = TelegramChannel(caller, PlainTexts(), Downloads())
+            channel = TelegramChannel(caller, PlainTexts(), Downloads(), ThreadReader())
             channels = {"telegram": channel}
             engines.append(
                 make_engine(store, recorder, providers={"mill": FakeProvider()}, channels=channels, rules=RULES)
@@ -290,6 +291,9 @@ def test_a_store_failure_raises_busy() -> None:
 
 class Broken:
     async def take_permits(self, *_: Any) -> list[float]:
+        raise StoreUnavailable
+
+    async def take_call_permits(self, *_: Any, **__: Any) -> tuple[list[float | None], list[float]]:
         raise StoreUnavailable
 
     async def block_limit(self, *_: Any) -> None:

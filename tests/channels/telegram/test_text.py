@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from genlock.channels.telegram.text import cut, length, plain, split
+from genlock.channels.telegram.text import cut, length, plain, split, without_buttons, without_links
 from genlock.ports import Button, OutgoingMessage
 
 
@@ -26,6 +26,14 @@ def test_an_emoji_counts_as_two_units() -> None:
     assert cut("🦊🦊🦊", 5) == "🦊🦊"
 
 
-def test_plain_text_has_no_tags_and_no_buttons() -> None:
-    message = OutgoingMessage(text='<b>A</i> &lt;1&gt; <a href="x">b</a>', buttons=((Button(text="x", data="y"),),))
-    assert plain(message, 100) == OutgoingMessage(text="A &lt;1&gt; b")
+def test_plain_text_has_no_tags_and_keeps_its_buttons() -> None:
+    buttons = ((Button(text="x", data="y"), Button(text="z", url="https://z.example")),)
+    message = OutgoingMessage(text='<b>A</i> &lt;1&gt; <a href="x">b</a>', buttons=buttons)
+    assert plain(message, 100) == OutgoingMessage(text="A &lt;1&gt; b", buttons=buttons)
+
+
+def test_buttons_can_be_dropped_links_first() -> None:
+    link, press = Button(text="z", url="https://z.example"), Button(text="x", data="y")
+    message = OutgoingMessage(text="A", buttons=((press, link), (link,)))
+    assert without_links(message).buttons == ((press,),)
+    assert without_buttons(message).buttons == ()

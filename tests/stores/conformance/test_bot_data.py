@@ -8,9 +8,8 @@ import pytest
 from genlock.domain.broadcast import BroadcastState
 from genlock.domain.draft import SavedDraft
 from genlock.domain.errors import AccountNotFound
-from genlock.domain.job import State
+from genlock.domain.job import Actor, State
 from genlock.domain.money import EntryKind
-from genlock.domain.payment import PaymentState
 from genlock.domain.promo import Promo, PromoVerdict
 from genlock.domain.upload import Upload
 from genlock.stores.database import SqlDatabase
@@ -28,6 +27,31 @@ async def profiled(store: SqlDatabase, external_id: str, *, name: str = "Ann", r
 
 
 # profiles
+
+
+async def test_a_profile_is_returned_with_the_draft_of_the_chat(store: SqlDatabase) -> None:
+    account = await store.ensure_account("chat", "bot", "502")
+    user = {"language": "ru", "name": "Ann", "username": "ann", "referred_by": None}
+    profile, draft = await store.ensure_profile_and_draft(account, chat=CHAT, **user)  # type: ignore[arg-type]
+    assert (profile.fresh, profile.account_id, draft) == (True, account, None)
+    saved = SavedDraft(version=0, message=5, body="{}", uploads=("https://a",))
+    version = await store.save_draft(account, CHAT, saved)
+    profile, draft = await store.ensure_profile_and_draft(account, chat=CHAT, **user)  # type: ignore[arg-type]
+    assert draft == await store.draft(account, CHAT)
+    assert draft is not None
+    assert (draft.version, draft.message, draft.uploads) == (version, 5, ("https://a",))
+    assert (await store.ensure_profile_and_draft(account, chat=CHAT + 1, **user))[1] is None  # type: ignore[arg-type]
+
+
+async def test_the_state_of_an_order_is_its_job_and_the_balance(store: SqlDatabase) -> None:
+    account = await account_with(store, 5000)
+    assert await store.order_state(account, "key") == (None, 5000)
+    job = await queued(store, account_id=account)
+    found, available = await store.order_state(account, job.request_key)
+    assert found is not None
+    assert (found.id, available) == (job.id, (await store.wallet(account)).available)
+    with pytest.raises(AccountNotFound):
+        await store.order_state(10**9, "key")
 
 
 async def test_a_profile_is_created_once_and_updated(store: SqlDatabase, clock: ManualClock) -> None:
@@ -159,20 +183,16 @@ async def test_a_draft_is_found_by_the_message_that_shows_it(store: SqlDatabase)
 # files and limits
 
 
-async def test_files_of_the_last_hour_are_counted(store: SqlDatabase, clock: ManualClock) -> None:
+async def test_an_uploaded_file_is_found_by_its_address(store: SqlDatabase, clock: ManualClock) -> None:
     for number in range(3):
         await store.add_upload(
             Upload(address=f"https://f/{number}", account_id=1, file="id", kind="image", seconds=2.5, age_seconds=0)
         )
         clock.advance(600)
 
-    assert await store.recent_uploads(1) == (3, 1800.0)
-    assert await store.recent_uploads(2) == (0, 0.0)
     found = await store.upload("https://f/0")
     assert found is not None
     assert (found.file, found.seconds, found.age_seconds) == ("id", 2.5, 1800.0)
-    clock.advance(2500)
-    assert (await store.recent_uploads(1))[0] == 1
     assert await store.upload("https://f/none") is None
 
 
@@ -193,29 +213,6 @@ async def test_recent_activity_of_an_account_is_counted(store: SqlDatabase, cloc
     assert (await store.activity(account)).running == 2
     unknown = await store.activity(9999)
     assert (unknown.running, unknown.hour, unknown.hour_wait) == (0, 0, 0.0)
-
-
-# payments
-
-
-async def test_a_payment_changes_its_state_once(store: SqlDatabase) -> None:
-    assert await store.add_payment("c1", 1, 100, 120_000)
-    assert not await store.add_payment("c1", 1, 100, 120_000)
-    assert await store.payment("c2") is None
-    assert await store.change_payment_state("c1", PaymentState.PAID, PaymentState.REFUNDING) == 1
-    assert await store.change_payment_state("c1", PaymentState.PAID, PaymentState.REFUNDING) is None
-    assert await store.change_payment_state("c1", PaymentState.REFUNDING, PaymentState.PAID) == 1
-    assert await store.change_payment_state("c1", PaymentState.PAID, PaymentState.REFUNDING) == 2
-    assert await store.change_payment_state("c1", PaymentState.REFUNDING, PaymentState.PAID, 2, untaken=True) == 1
-    assert await store.change_payment_state("c1", PaymentState.PAID, PaymentState.REFUNDING) == 2
-
-    [payment] = await store.payments(1, 10)
-    assert (payment.charge, payment.stars, payment.amount, payment.state) == (
-        "c1",
-        100,
-        120_000,
-        PaymentState.REFUNDING,
-    )
 
 
 async def test_a_payment_that_is_not_in_the_ledger_is_noticed(store: SqlDatabase) -> None:
@@ -276,7 +273,7 @@ async def test_a_free_run_cancelled_after_its_submit_counts(store: SqlDatabase, 
     await store.use_promo("RUNS", account, "u")
     assert await store.take_free_run(account, "early", 1)
     early = await queued(store, account_id=account, request_key="early", price=0)
-    await end(store, early, State.CANCELLED)
+    await end(store, early, State.CANCELLED, cancelled_by=Actor.USER)
     assert (await store.free_runs(account, 1)).left == 2
     assert await store.late_cancels(account) == 0
     for number in (0, 1):
@@ -284,7 +281,7 @@ async def test_a_free_run_cancelled_after_its_submit_counts(store: SqlDatabase, 
         job = await submitting(store, account_id=account, request_key=f"k{number}", price=0)
         if number:
             assert await store.mark_submitted(job.id, job.lease_token, "task", 5.0)
-        await end(store, job, State.CANCELLED)
+        await end(store, job, State.CANCELLED, cancelled_by=Actor.USER)
         assert (await store.free_runs(account, 1)).left == 1 - number
         assert await store.late_cancels(account) == 1 + number
 
@@ -372,19 +369,39 @@ async def test_an_invitation_is_due_after_the_first_result_bought_with_money(sto
     waiting = await running(store, "task")
     await store.ensure_profile(waiting.account_id, language="en", name="W", username="w", referred_by=host)
 
-    assert await store.rewards_due("bot", 10) == []  # all of it may have been gifts
+    assert await store.rewards_due("bot", 0, 10) == ([], 0)  # all of it may have been gifts
     for charge, account in (("c1", guest), ("c2", waiting.account_id)):
         assert await store.add_payment(charge, account, 1, 1000)
-    assert await store.rewards_due("bot", 10) == [(guest, host)]
-    await store.change_payment_state("c1", PaymentState.PAID, PaymentState.REFUNDING)
-    assert await store.rewards_due("bot", 10) == []
-    await store.change_payment_state("c1", PaymentState.REFUNDING, PaymentState.PAID)
+    assert await store.rewards_due("bot", 0, 10) == ([(guest, host)], 0)
+    assert await store.rewards_due("bot", 0, 1) == ([(guest, host)], guest)  # continues after the guest
+    assert await store.rewards_due("bot", guest, 1) == ([], waiting.account_id)
+    assert await store.transfer(guest, EntryKind.GRANT, 1000, "enough for a refund")
+    assert await store.begin_refund("c1", "op")
+    assert await store.rewards_due("bot", 0, 10) == ([], 0)
+    assert await store.undo_refund("c1", 1, "refused")
     assert await store.mark_rewarded(guest)
     assert not await store.mark_rewarded(guest)
-    assert await store.rewards_due("bot", 10) == []
+    assert await store.rewards_due("bot", 0, 10) == ([], 0)
 
 
 # broadcasts
+
+
+async def test_a_broadcast_passes_over_many_users_of_other_bots(
+    store: SqlDatabase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("genlock.stores.broadcasts.PROFILES_AT_ONCE", 2)
+    for number in range(7):
+        other = await store.ensure_account("chat", "other", str(number))
+        await store.ensure_profile(other, language="en", name="O", username="", referred_by=None)
+    last = await profiled(store, "last")
+    await store.set_account_address(last, "there")
+    broadcast = await store.begin_broadcast("Hello", bot="bot", author="op", request_key="u")
+
+    found = await store.next_recipient(broadcast.id)
+    assert found is not None
+    assert (found.account_id, found.address) == (last, "there")
+    assert await store.next_recipient(broadcast.id) is None
 
 
 async def test_concurrent_senders_of_a_broadcast_reach_every_user_once(store: SqlDatabase) -> None:
@@ -398,8 +415,8 @@ async def test_concurrent_senders_of_a_broadcast_reach_every_user_once(store: Sq
 
     async def send() -> None:
         while found := await store.next_recipient(sent.id):
-            reached.append(found[0])
-            await store.count_broadcast_message(sent.id, sent=found[0] % 2 == 0)
+            reached.append(found.account_id)
+            await store.count_broadcast_message(sent.id, sent=found.account_id % 2 == 0)
 
     await asyncio.gather(*(send() for _ in range(5)))
     assert sorted(reached) == [account for account in accounts if account not in accounts[3:5]]

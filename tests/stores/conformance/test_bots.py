@@ -97,7 +97,7 @@ async def test_a_broadcast_reaches_only_the_users_of_its_bot(store: SqlDatabase)
     assert await store.running_broadcast("two") == other
     reached = []
     while found := await store.next_recipient(broadcast.id):
-        reached.append(found[0])
+        reached.append(found.account_id)
     assert reached == mine
 
 
@@ -128,8 +128,8 @@ async def test_rewards_and_figures_are_those_of_one_bot(store: SqlDatabase) -> N
     await store.ensure_profile(job.account_id, language="en", name="G", username="g", referred_by=host)
     await store.add_payment("charge", job.account_id, 1, 1000)
 
-    assert await store.rewards_due("bot", 10) == [(job.account_id, host)]
-    assert await store.rewards_due("two", 10) == []
+    assert await store.rewards_due("bot", 0, 10) == ([(job.account_id, host)], 0)
+    assert await store.rewards_due("two", 0, 10) == ([], 0)
     mine, other = await store.figures("bot", 60), await store.figures("two", 60)
     assert (mine.orders, mine.newcomers, mine.stars) == (1, 2, 1)
     assert (other.orders, other.newcomers, other.stars) == (0, 0, 0)

@@ -190,6 +190,40 @@ async def test_an_untrusted_callback_has_no_other_effect(store: Store, clock: Ma
         assert await unchanged(store, job)
 
 
+async def test_unauthenticated_callbacks_that_name_a_known_task_are_counted_and_only_one_is_kept_open(
+    store: Store, clock: ManualClock
+) -> None:
+    job = await running(store, "task", poll_after=60.0)
+    first, _ = await untrusted(store, "task")
+    for _ in range(4):
+        clock.advance(1)
+        assert (await untrusted(store, "task"))[1] == job.id
+    authenticated = await store.store_callback("kie", job.id, HASH, b"{}")
+
+    assert await store.count_unauthenticated_callbacks(HOUR, 100) == 5
+    assert await found(store, InboxState.MATCHED) == [first]
+    assert [(one.body, one.note) for one in await store.callbacks(InboxState.DONE, 10)] == [(b"", "repeated")] * 4
+    assert (await see(store, job)).due_at == clock.now(), "each of them causes a status query"
+    assert await found(store, InboxState.NEW) == [authenticated.id], "a callback with the job's secret is kept"
+
+    clock.advance(HOUR)
+    assert await store.count_unauthenticated_callbacks(HOUR, 100) == 0
+    later, _ = await untrusted(store, "task")
+    assert await found(store, InboxState.MATCHED) == [later, first]
+
+
+async def test_an_unauthenticated_callback_is_pruned_as_such_even_if_its_job_is_known(
+    store: Store, clock: ManualClock
+) -> None:
+    role = await store.take_role("active", "me", 10**6)
+    await running(store, "task")
+    await untrusted(store, "task")
+    await untrusted(store, "task")
+    clock.advance(HOUR)
+
+    assert await store.prune("unauthenticated_callbacks", HOUR - 1, 10, role) == 2
+
+
 @pytest.mark.parametrize(("task_id", "provider"), [("other", "kie"), ("task", "other")])
 async def test_an_untrusted_callback_of_an_unknown_task_becomes_an_orphan(
     store: Store, task_id: str, provider: str

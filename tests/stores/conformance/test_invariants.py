@@ -38,9 +38,7 @@ BREAKAGE = [
     ),
     ("check_wallets", "{account}", "UPDATE ledger SET amount = amount + 1 WHERE key = 'hold:{waiting}'"),
     ("check_wallets", "{account}", "DELETE FROM ledger WHERE account_id = {account}"),
-    ("check_zero_sum", "all", "UPDATE accounts SET available = available + 1 WHERE id = {account}"),
-    ("check_zero_sum", "all", "UPDATE accounts SET held = held - 1 WHERE id = {account}"),
-    ("check_zero_sum", "all", "DELETE FROM ledger WHERE key = 'settle:{paid}'"),
+    ("check_ledger_entries", "hold:{paid}", "UPDATE ledger SET account_id = 999999 WHERE key = 'hold:{paid}'"),
     ("check_hold_states", "{waiting}", "UPDATE jobs SET price = price + 1 WHERE id = {waiting}"),
     ("check_hold_states", "{waiting}", "UPDATE jobs SET hold_state = 'free' WHERE id = {waiting}"),
     ("check_hold_states", "{waiting}", "DELETE FROM ledger WHERE key = 'hold:{waiting}'"),
@@ -64,12 +62,14 @@ BREAKAGE = [
     ("check_due", "{paid}", "UPDATE jobs SET notice = 'due' WHERE id = {paid}"),
     ("check_payments", "charge-1", "UPDATE payments SET amount = amount + 1"),
     ("check_payments", "charge-1", "DELETE FROM ledger WHERE key = 'stars:charge-1'"),
+    ("check_debts", "{account}", "UPDATE accounts SET debt = debt + 1 WHERE id = {account}"),
+    ("check_debts", "{account}", "UPDATE payments SET owed = owed + 1"),
     ("check_update_queues", "{queue}", "UPDATE update_queues SET waiting = waiting + 1 WHERE id = {queue}"),
     ("check_update_queues", "{queue}", "UPDATE updates SET state = 'done'"),
     (
         "check_payments",
         "c1",
-        "INSERT INTO payments SELECT 'c1', account_id, 1, 1, 'paid', 0, at FROM ledger LIMIT 1",
+        "INSERT INTO payments SELECT 'c1', account_id, 1, 1, 'paid', 0, at, 0, NULL FROM ledger LIMIT 1",
     ),
 ]
 SETTLED = {"settled_jobs", "settled_inbox", "settled_update_queues"}

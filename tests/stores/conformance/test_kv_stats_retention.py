@@ -7,6 +7,8 @@ import pytest
 from genlock.domain.draft import SavedDraft
 from genlock.domain.inbox import InboxState
 from genlock.domain.job import State, hash_secret
+from genlock.domain.money import EntryKind
+from genlock.domain.promo import Promo
 from genlock.domain.update import Received, UpdateState
 from genlock.domain.upload import Upload
 from genlock.ports import Role
@@ -82,6 +84,14 @@ async def test_stats_count_orphans_and_dead_updates(store: SqlDatabase, clock: M
     assert (stats["orphans"], stats["orphans_fresh"], stats["updates_dead"]) == (3, 1, 1)
 
 
+async def test_stats_say_for_ten_minutes_that_the_bot_was_refused(store: SqlDatabase, clock: ManualClock) -> None:
+    assert (await store.stats())["bot_refused"] == 0
+    await store.kv_put("bot_refused", "BotFrozen")
+    assert (await store.stats())["bot_refused"] == 1
+    clock.advance(601)
+    assert (await store.stats())["bot_refused"] == 0
+
+
 async def test_stats_do_not_count_errors_of_the_user_as_failures(store: SqlDatabase, clock: ManualClock) -> None:
     for code in ("provider_failed", "moderation"):
         await end(store, await running(store, code), State.FAILED, error_code=code)
@@ -95,9 +105,41 @@ async def test_stats_do_not_count_errors_of_the_user_as_failures(store: SqlDatab
 
 async def test_balances_that_do_not_match_the_ledger_are_found(store: SqlDatabase, raw: Raw) -> None:
     account = await account_with(store, 500)
-    assert await store.money_violations() == []
+    assert await store.wallet_violations(0, account) == []
     await raw(f"UPDATE accounts SET available = 600 WHERE id = {account}")  # noqa: S608
-    assert [violation.subject for violation in await store.money_violations()] == [str(account), "all"]
+    assert [violation.subject for violation in await store.wallet_violations(0, account)] == [str(account)]
+    assert await store.wallet_violations(account, account + 1) == []
+
+
+async def test_an_account_with_many_entries_is_checked_from_its_last_checkpoint(
+    store: SqlDatabase, raw: Raw, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("genlock.stores.invariants.CHECKPOINT_ENTRIES_MIN", 3)
+    account, small = await account_with(store, 500), await account_with(store, 5)
+    for number in range(3):
+        assert await store.transfer(account, EntryKind.GRANT, 1, f"old-{number}")
+    clock.advance(3601)
+    assert await store.transfer(account, EntryKind.GRANT, 1, "new")
+    await store.save_ledger_checkpoints(0, 10**9)
+
+    assert await raw("SELECT account_id, available, held FROM ledger_checkpoints") == [(account, 503, 0)]
+    assert await store.wallet_violations(0, 10**9) == []
+
+    await raw("UPDATE ledger SET amount = 9 WHERE key = 'new'")
+    assert [violation.subject for violation in await store.wallet_violations(0, 10**9)] == [str(account)]
+    await raw("UPDATE ledger SET amount = 1 WHERE key = 'new'")
+    await raw("UPDATE ledger SET amount = 9 WHERE key = 'old-0'")
+    assert await store.wallet_violations(0, 10**9) == []  # only the check of everything reads it again
+    assert [one.subject for one in await store.violations(settled=False)] == [str(account)]
+    await raw("UPDATE ledger SET amount = 1 WHERE key = 'old-0'")
+    clock.advance(7200)
+    for number in range(3):
+        assert await store.transfer(account, EntryKind.GRANT, 1, f"newer-{number}")
+    clock.advance(3601)
+    await store.save_ledger_checkpoints(0, 10**9)
+    assert await raw("SELECT account_id, available, held FROM ledger_checkpoints") == [(account, 507, 0)]
+    assert await store.wallet_violations(0, 10**9) == []
+    assert small != account
 
 
 # retention
@@ -191,6 +233,18 @@ async def test_uploads_that_no_order_and_no_draft_uses_are_pruned(
     assert await store.prune("uploads", DAY - 1, 10, role) == 1, "no draft uses it any more"
 
 
+async def test_stats_count_models_that_cost_more_than_was_charged_for(store: SqlDatabase, clock: ManualClock) -> None:
+    await store.kv_put("cost_above_price:old", "3")
+    clock.advance(3601)
+    assert (await store.stats())["costs_above_price"] == 0
+    await store.kv_put("cost_above_price:one", "11")
+    await store.kv_put("cost_above_price:one", "12")
+    await store.kv_put("cost_above_price:two", "9")
+    stats = await store.stats()
+
+    assert (stats["costs_above_price"], stats["cost_above_price_job"]) == (2, 12)
+
+
 async def test_stats_count_refunds_that_are_not_confirmed(store: SqlDatabase, clock: ManualClock) -> None:
     await store.kv_put_if_absent("chat:refund:one", "op")
     await store.kv_put_if_absent("chat:refunded", "not one of them")
@@ -208,3 +262,48 @@ async def test_only_the_active_instance_prunes(store: SqlDatabase, clock: Manual
     clock.advance(10)
     await store.take_role("active", "other", 3.0)
     assert await store.prune(what, 1.0, 10, role) == 0
+
+
+async def test_what_is_no_longer_needed_is_pruned_by_age(store: SqlDatabase, raw: Raw, clock: ManualClock) -> None:
+    account = await account_with(store, 5)
+    await store.save_draft(account, 7, SavedDraft(version=0, message=None, body="{}"))
+    await store.add_upload(Upload(address="a", account_id=account, file="f", kind="image", seconds=None, age_seconds=0))
+    await store.mark_upload_used("a")
+    await store.take_free_run(account, "day", 1)
+    await store.add_audit(key="k", actor="me", action="look", subject="", detail="")
+    for code, amount, runs in (("CREDITS", 5, 0), ("RUNS", 0, 5)):
+        promo = Promo(code=code, amount=amount, runs=runs, uses_max=None, per_account=1, until=None)
+        await store.create_promo(promo, lasting=None, author="op")
+        await store.use_promo(code, account, code)
+        await store.close_promo(code)
+    await store.store_update(update(1))
+    [queue] = await store.claim_update_queues(1, ME, bots=["bot"], urgent=False)
+    role = await store.take_role("active", "me", 3.0)
+
+    async def prune() -> dict[str, int]:
+        rows = {}
+        for what in ("ordered_uploads", "audit", "promo_uses"):
+            rows[what] = await store.prune(what, 60.0, 10, role)
+        for what in ("free_runs", "drafts", "update_queues"):
+            rows[what] = await store.prune_next(what, 60.0, 10, role)
+            assert await store.prune_next(what, 60.0, 10, role) == 0  # after the last row: the next call begins again
+        return rows
+
+    assert set((await prune()).values()) == {0}
+    clock.advance(61)
+    await store.settle_update(queue, UpdateState.DONE, "", ME)
+    assert await prune() == {
+        "ordered_uploads": 1, "audit": 1, "promo_uses": 1, "free_runs": 1, "drafts": 1, "update_queues": 1,
+    }  # fmt: skip
+    assert await raw("SELECT code FROM promo_uses") == [("RUNS",)]  # its free runs are not used up
+    assert await store.store_update(update(2)) is Received.FRESH  # in a new queue
+    assert (await store.claim_update_queues(1, ME, bots=["bot"], urgent=False))[0].update is not None
+
+
+async def test_a_zombie_leader_prunes_nothing(store: SqlDatabase, clock: ManualClock) -> None:
+    await store.add_audit(key="k", actor="me", action="look", subject="", detail="")
+    clock.advance(61)
+    await store.take_role("active", "me", 3.0)
+    zombie = Role(holder="other", epoch=1)
+    assert await store.prune("audit", 60.0, 10, zombie) == 0
+    assert await store.prune_next("update_queues", 0.0, 10, zombie) == 0

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from genlock.ports import Role
+from genlock.ports import Role, SharedLimit
 from genlock.stores.database import SqlDatabase
 from tests.stores.builders import ManualClock
 
@@ -81,3 +81,25 @@ async def test_unused_limits_are_pruned_by_the_active_instance(store: SqlDatabas
     assert await store.reserve_permits("create", 2, 1.0, 1, 1.0) == pytest.approx([0.0, 1.0]), (
         "a pruned limit starts again"
     )
+
+
+SHARED = SharedLimit(key="bot", interval=0.1, burst=1, horizon=0.25)
+
+
+async def take_calls(store: SqlDatabase, *keys: str) -> tuple[list[float | None], list[float]]:
+    waits, bot_waits = await store.take_call_permits(keys, 1.0, 1, shared=SHARED)
+    return [wait if wait is None else round(wait, 3) for wait in waits], [round(wait, 3) for wait in bot_waits]
+
+
+async def test_a_call_takes_a_permit_of_its_chat_and_of_its_bot(store: SqlDatabase, clock: ManualClock) -> None:
+    assert await take_calls(store, "a", "b") == ([0.0, 0.0], [0.0, 0.1])
+    assert await take_calls(store, "a", "c") == ([1.0, 0.0], [0.2])
+    clock.advance(1.0)
+    assert await take_calls(store, "a") == ([0.0], [0.0])
+
+
+async def test_a_chat_keeps_its_permit_while_the_bot_has_none(store: SqlDatabase, clock: ManualClock) -> None:
+    assert await take_calls(store, "a", "b", "c", "d") == ([0.0, 0.0, 0.0, None], [0.0, 0.1, 0.2])
+    assert await take_calls(store, "d") == ([None], [])
+    clock.advance(0.1)
+    assert await take_calls(store, "d") == ([0.0], [0.2])

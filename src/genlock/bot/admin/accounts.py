@@ -1,4 +1,4 @@
-"""`/admin find`, `person`, `credit`, `debit`, `ban`, `unban`: accounts of this bot's users."""
+"""`/admin find`, `person`, `credit`, `debit`, `ban`, `unban`, `erase`: accounts of this bot's users."""
 
 from collections.abc import Mapping, Sequence
 
@@ -9,6 +9,7 @@ from genlock.bot.bundle import BotBundle, Tell
 from genlock.bot.context import UpdateContext
 from genlock.domain.money import THOUSANDTHS, EntryKind
 from genlock.domain.profile import Profile
+from genlock.engine.erasure import Erasure
 from genlock.i18n.translator import Html
 from genlock.ports import Database, OutgoingMessage
 
@@ -38,6 +39,7 @@ class AccountCommands:
             "debit": AdminCommand(run=self._debit, usage="debit"),
             "ban": AdminCommand(run=self._ban, usage="ban"),
             "unban": AdminCommand(run=self._unban, usage="unban"),
+            "erase": AdminCommand(run=self._erase, usage="erase"),
         }
 
     async def profile(self, name: str) -> Profile:
@@ -123,3 +125,13 @@ class AccountCommands:
         await self._store.set_ban(profile.account_id, banned=False, reason="")
         await self._audit.write(ctx, "unban", profile.account_id)
         return await self._card(ctx, profile.account_id, ctx.translator.html("admin.unban_done"))
+
+    # erasure
+
+    async def _erase(self, ctx: UpdateContext, args: Sequence[str]) -> OutgoingMessage:
+        """Have a user's personal data erased. The account number is asked for, so that a name is not mistaken."""
+        profile = await self.profile(argument(args))
+        if argument(args).lstrip("@") not in (str(profile.account_id), profile.external_id):
+            raise Declined("erase_by_number", person=str(profile.account_id))
+        await Erasure(self._store).request(profile.account_id, ctx.profile.external_id, f"update:{ctx.update}")
+        return screens.message(ctx.translator, ctx.translator.html("admin.erase_done", person=str(profile.account_id)))

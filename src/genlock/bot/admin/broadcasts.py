@@ -15,7 +15,7 @@ from genlock.bot.bundle import BotBundle
 from genlock.channels.telegram.address import Address
 from genlock.channels.telegram.caller import Caller, Priority
 from genlock.channels.telegram.text import keyboard
-from genlock.domain.broadcast import Broadcast, BroadcastState
+from genlock.domain.broadcast import Broadcast, BroadcastState, Recipient
 from genlock.domain.errors import ChannelBusy, ChannelError, RecipientUnreachable
 from genlock.ports import Database
 
@@ -24,6 +24,8 @@ PROGRESS = "chat:broadcast:"
 #: how long one round works before other periodic work may run
 ROUND_SECONDS = 20.0
 PROGRESS_SECONDS = 3.0
+#: messages on their way at the same time: enough for the bot's rate when an answer takes a third of a second
+SENDERS = 10
 #: how long to wait for a permit to write to one user, and how often to check whether the broadcast was stopped
 PERMIT_WAIT_SECONDS = 60.0
 STOP_CHECK_SECONDS = 2.0
@@ -117,25 +119,48 @@ class Broadcasts:
         broadcast = await self._store.running_broadcast(self._bundle.id)
         if broadcast is None:
             return 0
-        until, shown_at, sent = monotonic() + ROUND_SECONDS, monotonic(), 0
+        until, taking = monotonic() + ROUND_SECONDS, asyncio.Lock()
+        showing = asyncio.create_task(self._keep_showing(broadcast.id))
+        try:
+            results = await asyncio.gather(
+                *(self._send_until(broadcast, until, taking) for _ in range(SENDERS)), return_exceptions=True
+            )
+        finally:
+            showing.cancel()
+        errors = [result for result in results if isinstance(result, BaseException)]
+        if errors:
+            raise errors[0]  # only after every sender has finished the message it had begun
+        counts = [result for result in results if isinstance(result, tuple)]
+        if any(ended for _, ended in counts):
+            await self._store.end_broadcast(broadcast.id, BroadcastState.DONE)
+            await self._show_progress(broadcast.id)
+        return sum(sent for sent, _ in counts)
+
+    async def _send_until(self, broadcast: Broadcast, until: float, taking: asyncio.Lock) -> tuple[int, bool]:
+        """Send to one recipient after the other; return how many, and whether there are no more.
+
+        Nothing is read from the store between taking a recipient and sending, so that no error there skips a user.
+        """
+        content, sent = Content.load(broadcast), 0
         while monotonic() < until:
-            found = await self._store.next_recipient(broadcast.id)
+            async with taking:  # recipients are taken one by one; the lock spares failed attempts
+                found = await self._store.next_recipient(broadcast.id)
             if found is None:
-                await self._store.end_broadcast(broadcast.id, BroadcastState.DONE)
-                await self._show_progress(broadcast.id)
-                break
-            arrived = await self._send(broadcast, found[0])
+                return sent, True
+            arrived = await self._send(broadcast, content, found)
             await self._store.count_broadcast_message(broadcast.id, sent=arrived)
             sent += 1
-            if monotonic() - shown_at > PROGRESS_SECONDS:
-                shown_at = monotonic()
-                await self._show_progress(broadcast.id)
-        return sent
+        return sent, False
 
-    async def _send(self, broadcast: Broadcast, account_id: int) -> bool:
-        """Send to the user of an account at most once: only what was certainly not sent is tried again."""
-        chat = await self._chat(account_id)
-        content, until = Content.load(broadcast), monotonic() + PERMIT_WAIT_SECONDS
+    async def _keep_showing(self, broadcast_id: int) -> None:
+        while True:
+            await asyncio.sleep(PROGRESS_SECONDS)
+            await self._show_progress(broadcast_id)
+
+    async def _send(self, broadcast: Broadcast, content: Content, recipient: Recipient) -> bool:
+        """Send to a user at most once: only what was certainly not sent is tried again."""
+        account_id, until = recipient.account_id, monotonic() + PERMIT_WAIT_SECONDS
+        chat = Address.parse(recipient.address).chat if recipient.address else None
         while chat is not None:
             try:
                 await content.send(self._bundle.caller, chat, Priority.PROGRESS)
@@ -151,11 +176,6 @@ class Broadcasts:
             else:
                 return True
         return False
-
-    async def _chat(self, account_id: int) -> int | None:
-        """Return the private chat of a user; None if they have never written there."""
-        address = (await self._store.account(account_id)).address
-        return Address.parse(address).chat if address else None
 
     async def _is_running(self, broadcast: Broadcast) -> bool:
         now = await self._store.broadcast(broadcast.id)

@@ -17,7 +17,7 @@ from genlock.bot.bundle import BotBundle, Tell
 from genlock.bot.buttons import ButtonData
 from genlock.bot.chat_view import ChatView
 from genlock.bot.context import UpdateContext
-from genlock.bot.money.payments import NoRefund, Payments
+from genlock.bot.money.refunds import NoRefund, Refunds
 from genlock.bot.storefront.storefront import Storefront
 from genlock.domain.errors import ChannelBusy, ChannelError, ChannelOutcomeUnknown, InsufficientBalance, Refusal
 from genlock.engine.engine import Engine
@@ -121,7 +121,7 @@ def make_admin(
     store: Database,
     storefront: Storefront,
     engine: Engine,
-    payments: Payments,
+    refunds: Refunds,
     broadcasts: Broadcasts,
     tell: Tell,
 ) -> Admin:
@@ -141,7 +141,7 @@ def make_admin(
             audit=audit,
             tell=tell,
         ),
-        stars=StarsCommands(store=store, payments=payments, accounts=accounts, audit=audit),
+        stars=StarsCommands(store=store, refunds=refunds, accounts=accounts, audit=audit),
         campaigns=CampaignCommands(
             bundle=bundle, store=store, storefront=storefront, broadcasts=broadcasts, audit=audit
         ),

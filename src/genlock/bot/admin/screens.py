@@ -192,6 +192,8 @@ def account(t: Translator, profile: Profile, wallet: Wallet) -> OutgoingMessage:
     lines += ["", t.html("admin.person_balance", available=t.credits(wallet.available))]
     if wallet.held:
         lines.append(t.html("admin.person_held", held=t.credits(wallet.held)))
+    if wallet.debt:
+        lines.append(t.html("admin.person_debt", debt=t.credits(wallet.debt)))
     lines += ["", t.html("admin.person_money", person=number)]
     ban = "unban" if profile.banned_at is not None else "ban"
     rows: tuple[Row, ...] = (

@@ -7,7 +7,7 @@ from genlock.bot.admin.accounts import AccountCommands
 from genlock.bot.admin.audit import AuditLog
 from genlock.bot.admin.command import AdminCommand, Declined, argument
 from genlock.bot.context import UpdateContext
-from genlock.bot.money.payments import Payments
+from genlock.bot.money.refunds import Refunds
 from genlock.domain.errors import ChannelBusy, ChannelOutcomeUnknown
 from genlock.domain.payment import Payment
 from genlock.domain.profile import Profile
@@ -19,9 +19,9 @@ PAYMENTS_READ = 100
 
 
 class StarsCommands:
-    def __init__(self, *, store: Database, payments: Payments, accounts: AccountCommands, audit: AuditLog) -> None:
+    def __init__(self, *, store: Database, refunds: Refunds, accounts: AccountCommands, audit: AuditLog) -> None:
         self._store = store
-        self._payments = payments
+        self._refunds = refunds
         self._accounts = accounts
         self._audit = audit
 
@@ -32,7 +32,7 @@ class StarsCommands:
             "stars": AdminCommand(run=self._stars, usage="stars"),
             "askstars": AdminCommand(run=self._ask, usage="stars"),
             "givestars": AdminCommand(run=self._give, usage="stars"),
-            "refunds": AdminCommand(run=self._refunds),
+            "refunds": AdminCommand(run=self._list_refunds),
         }
 
     async def _list(self, ctx: UpdateContext, args: Sequence[str]) -> OutgoingMessage:
@@ -66,15 +66,15 @@ class StarsCommands:
         """Refund the stars of a payment, if its credits are still there."""
         t = ctx.translator
         try:
-            payment = await self._payments.refund(charge, ctx.profile.external_id)
+            payment = await self._refunds.refund(charge, ctx.profile.external_id)
         except (ChannelBusy, ChannelOutcomeUnknown):
             return t.html("admin.stars_open")
         await self._audit.write(ctx, "refund of stars", charge, f"{payment.stars} ⭐")
-        reached = screens.reached(t, reached=await self._payments.tell_refunded(payment))
+        reached = screens.reached(t, reached=await self._refunds.tell_refunded(payment))
         return t.html("admin.stars_refunded", stars=payment.stars, credits=t.credits(payment.amount), reached=reached)
 
-    async def _refunds(self, ctx: UpdateContext, args: Sequence[str]) -> OutgoingMessage:
+    async def _list_refunds(self, ctx: UpdateContext, args: Sequence[str]) -> OutgoingMessage:
         """List the refunds that Telegram has not confirmed; with `now`, ask Telegram first."""
         if args:
-            await self._payments.resume_refunds(0.0)
-        return screens.refunds(ctx.translator, (await self._payments.open_refunds())[:LISTED])
+            await self._refunds.resume(0.0)
+        return screens.refunds(ctx.translator, (await self._refunds.open_refunds())[:LISTED])

@@ -8,6 +8,7 @@ from genlock.bot.buttons import ButtonData
 from genlock.bot.chat_view import ChatView
 from genlock.bot.context import UpdateContext
 from genlock.bot.handlers.pages import Pages
+from genlock.bot.handlers.privacy import Privacy
 from genlock.bot.order import wizard
 from genlock.bot.order.draft import Draft, Step
 from genlock.bot.order.draft_view import DraftView
@@ -46,6 +47,7 @@ class ButtonHandler:
         orders: Orders,
         pages: Pages,
         admin: Admin,
+        privacy: Privacy,
     ) -> None:
         self._view = view
         self._drafts = drafts
@@ -64,6 +66,7 @@ class ButtonHandler:
             "cancel": self._cancel_order,
             "stop": self._stop,
             **pages.button_handlers,
+            **privacy.button_handlers,
         }
 
     async def handle(self, ctx: UpdateContext, data: ButtonData) -> None:

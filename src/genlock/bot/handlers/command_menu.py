@@ -13,7 +13,7 @@ from genlock.ports import KvStore
 
 NAMES = (
     "start", "gen", "models", "history", "balance", "topup", "invite", "promo", "language", "help", "cancel", "terms",
-    "paysupport",
+    "paysupport", "privacy",
 )  # fmt: skip
 REGISTERED = "chat:commands"
 

@@ -23,7 +23,8 @@ from genlock.domain.catalog import Model
 from genlock.domain.errors import GenlockError, LevelRefused, ProviderError
 from genlock.domain.field import FILES, Field, FieldType
 from genlock.domain.upload import Upload
-from genlock.media.duration import file_duration
+from genlock.media.budget import TooComplex
+from genlock.media.process import MediaReader
 from genlock.media.sniff import MediaType, choose_suffix, could_be, media_type_of
 from genlock.ports import Database
 
@@ -129,6 +130,7 @@ class Files:
         storefront: Storefront,
         quotas: Quotas,
         upload: UploadFile,
+        media: MediaReader,
     ) -> None:
         self._view = view
         self._drafts = drafts
@@ -137,6 +139,7 @@ class Files:
         self._storefront = storefront
         self._quotas = quotas
         self._upload = upload
+        self._media = media
         self._session: aiohttp.ClientSession | None = None
 
     async def close(self) -> None:
@@ -214,6 +217,8 @@ class Files:
             address, seconds = await self.transfer(sent.file, sent.kind, sent.extension)
         except WrongContent:
             return Problem(name=f"not_a_file_{sent.kind.value}")
+        except TooComplex:
+            return Problem(name="upload_unreadable")
         except ProviderError:
             return Problem(name="upload_failed")
         await self._store.add_upload(
@@ -231,7 +236,7 @@ class Files:
     async def transfer(self, file: str, kind: FieldType, extension: str) -> tuple[str, float | None]:
         """Copy a file from Telegram to the provider; return its address there and its measured length.
 
-        Raises WrongContent, ProviderError, ChannelBusy.
+        Raises WrongContent, TooComplex, ProviderError, ChannelBusy.
         """
         stream = self._bytes(file)
         first = await anext(stream, b"")
@@ -242,8 +247,10 @@ class Files:
         if kind is FieldType.IMAGE:
             return await self._upload(_chained(first, stream), name, FOLDER), None
         with TemporaryFile() as copy:
-            address = await self._upload(_copied(_chained(first, stream), copy), name, FOLDER)
-            return address, await asyncio.to_thread(file_duration, copy)
+            async for chunk in _chained(first, stream):
+                await asyncio.to_thread(copy.write, chunk)
+            seconds = await self._media.measure(copy)  # before the upload: a file that cannot be read is not passed on
+            return await self._upload(_read(copy), name, FOLDER), seconds
 
     async def _bytes(self, file: str) -> AsyncGenerator[bytes, None]:
         """Stream a file from Telegram. No error raised here may contain the URL: it contains the bot's token."""
@@ -294,7 +301,7 @@ class Files:
         kind = FieldType(upload.kind)
         try:
             fresh, seconds = await self.transfer(upload.file, kind, _extension(None, None, kind))
-        except (WrongContent, ProviderError):
+        except (WrongContent, TooComplex, ProviderError):
             return Problem(name="file_gone")
         await self._store.add_upload(replace(upload, address=fresh, account_id=ctx.account_id, seconds=seconds))
         return fresh
@@ -316,10 +323,9 @@ async def _chained(first: bytes, rest: AsyncIterator[bytes]) -> AsyncIterator[by
         yield chunk
 
 
-async def _copied(stream: AsyncIterator[bytes], copy: IO[bytes]) -> AsyncIterator[bytes]:
-    """Pass a stream on and copy it, so that its length can be measured: the length sets the price."""
-    async for chunk in stream:
-        await asyncio.to_thread(copy.write, chunk)
+async def _read(copy: IO[bytes]) -> AsyncIterator[bytes]:
+    copy.seek(0)
+    while chunk := await asyncio.to_thread(copy.read, CHUNK):
         yield chunk
 
 

@@ -11,9 +11,10 @@ from genlock.bot.admin.commands import Admin
 from genlock.bot.bundle import BotBundle
 from genlock.bot.buttons import Row, button
 from genlock.bot.chat_view import ChatView
-from genlock.bot.context import UpdateContext
+from genlock.bot.context import UpdateContext, is_own
 from genlock.bot.handlers.files import Files, attachment
 from genlock.bot.handlers.pages import Pages
+from genlock.bot.handlers.privacy import Privacy
 from genlock.bot.money.gifts import Gifts
 from genlock.bot.order import wizard
 from genlock.bot.order.draft import Draft, PartialText, Step
@@ -41,10 +42,14 @@ class IncomingText:
 
     command: str = ""
     text: str = ""
+    #: a command that the user did not write: it is not carried out
+    borrowed_command: bool = False
 
 
 def start_payload(message: Message) -> str:
-    """Return the payload of /start; empty if there is none."""
+    """Return the payload of /start; empty if there is none, or if the sender did not write it."""
+    if not is_own(message):
+        return ""
     command, _, rest = (message.text or "").partition(" ")
     return rest.strip() if command.partition("@")[0] == "/start" else ""
 
@@ -61,6 +66,7 @@ class MessageHandler:
         files: Files,
         gifts: Gifts,
         admin: Admin,
+        privacy: Privacy,
         bundle: BotBundle,
     ) -> None:
         self._view = view
@@ -71,6 +77,7 @@ class MessageHandler:
         self._files = files
         self._gifts = gifts
         self._admin = admin
+        self._privacy = privacy
         self._bundle = bundle
         self._commands: Mapping[str, Command] = {
             "start": self._start,
@@ -84,6 +91,7 @@ class MessageHandler:
             "language": lambda ctx, _: pages.language(ctx),
             "cancel": self._cancel,
             "terms": lambda ctx, _: pages.terms(ctx),
+            "privacy": lambda ctx, _: privacy.show(ctx),
             "paysupport": lambda ctx, _: pages.paysupport(ctx),
             "promo": pages.promo,
             "invite": lambda ctx, _: pages.invite(ctx),
@@ -91,13 +99,16 @@ class MessageHandler:
 
     def read_message(self, message: Message) -> IncomingText | None:
         """Read a message; None if it is not addressed to the bot or has no content."""
-        if not _has_content(message):
+        if not _has_content(message) or message.sender_chat is not None:
             return None
         text = message.text or message.caption or ""
         command, name, rest = _command(message)
         if name and name != self._bundle.username:
             return None
-        if message.chat.type == ChatType.PRIVATE:
+        private = message.chat.type == ChatType.PRIVATE
+        if not is_own(message) and (command or text.startswith("/")):
+            return IncomingText(text=text, borrowed_command=True) if private else None
+        if private:
             return IncomingText(command=command, text=rest if command else text)
         mention = f"@{self._bundle.username}"
         named = mention in text.lower()
@@ -114,7 +125,9 @@ class MessageHandler:
         return message.from_user is not None and (message.from_user.username or "").lower() == self._bundle.username
 
     async def handle(self, ctx: UpdateContext, message: Message, incoming: IncomingText) -> None:
-        if (line := _admin_line(message, incoming)) is not None and self._admin.may(ctx):
+        if incoming.borrowed_command:
+            await self._view.send_text(ctx, ctx.translator.html("misc.forwarded_command"))
+        elif (line := _admin_line(message, incoming)) is not None and self._admin.may(ctx):
             await self._admin.command(ctx, line, message)
         elif incoming.command:
             await self._command(ctx, incoming, message.date)
@@ -203,6 +216,9 @@ class MessageHandler:
     async def _start(self, ctx: UpdateContext, payload: str) -> None:
         t = ctx.translator
         await self._gifts.welcome(ctx.account_id)
+        if payload == "privacy":
+            await self._privacy.show(ctx)
+            return
         if (page := self._pages.start_pages.get(payload)) is not None:
             await page(ctx)
             return
@@ -252,11 +268,11 @@ class MessageHandler:
         draft = replace(draft, path=())  # without a path, the first question shows the model's card
         if ctx.partial_text:  # the rest of the text may follow in the next message
             ctx.partial_text = replace(ctx.partial_text, text=text, step=Step.CONFIRM)
+        if draft.step is Step.CONFIRM and text and not ctx.partial_text:
+            await self._orders.order_at_once(ctx, model, draft)
+            return
         if not ctx.repeated:
             await self._drafts.save(ctx, draft)
-        if ctx.draft.step is Step.CONFIRM and text and not ctx.partial_text:
-            await self._orders.order_at_once(ctx, model)
-            return
         await self._drafts.show(ctx)
 
     async def _suggest_models(self, ctx: UpdateContext, line: str) -> None:

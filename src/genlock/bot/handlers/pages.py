@@ -9,7 +9,7 @@ from genlock.bot.chat_view import ChatView
 from genlock.bot.context import CHANNEL, UpdateContext
 from genlock.bot.money import screens as wallet_screens
 from genlock.bot.money.gifts import Gifts
-from genlock.bot.money.payments import Payments
+from genlock.bot.money.invoices import Invoices
 from genlock.bot.order.draft import Step
 from genlock.bot.order.draft_view import DraftView
 from genlock.bot.order.orders import Orders
@@ -41,7 +41,7 @@ class Pages:
         drafts: DraftView,
         store: Database,
         orders: Orders,
-        payments: Payments,
+        invoices: Invoices,
         gifts: Gifts,
         bundle: BotBundle,
     ) -> None:
@@ -49,7 +49,7 @@ class Pages:
         self._drafts = drafts
         self._store = store
         self._orders = orders
-        self._payments = payments
+        self._invoices = invoices
         self._gifts = gifts
         self._bundle = bundle
         #: pages by the payload of /start, as links to the bot have it
@@ -63,7 +63,7 @@ class Pages:
         self.button_handlers: Mapping[str, Handler] = {
             "balance": lambda ctx, _: self.balance(ctx),
             "topup": lambda ctx, _: self.topup(ctx),
-            "buy": lambda ctx, data: self._payments.send_invoice(ctx, data.number()),
+            "buy": lambda ctx, data: self._invoices.send(ctx, data.number()),
             "history": lambda ctx, data: self.history(ctx, data.number()),
             "order": self._order,
             "help": lambda ctx, _: self.help(ctx),
@@ -81,7 +81,7 @@ class Pages:
             await self._drafts.save(ctx, ctx.draft.keeping_input())
         await self._view.show(ctx, message)
 
-    async def _private(self, ctx: UpdateContext, page: str) -> bool:
+    async def is_group(self, ctx: UpdateContext, page: str) -> bool:
         """In a group, link to the same page in the private chat instead; return whether it was a group."""
         if not ctx.group:
             return False
@@ -93,13 +93,13 @@ class Pages:
         return True
 
     async def balance(self, ctx: UpdateContext) -> None:
-        if await self._private(ctx, "balance"):
+        if await self.is_group(ctx, "balance"):
             return
         ledger_entries = await self._store.ledger_entries(ctx.account_id, LEDGER_ENTRIES_READ)
         await self._show(ctx, wallet_screens.balance(await self._drafts.screen_context(ctx), ledger_entries))
 
     async def topup(self, ctx: UpdateContext) -> None:
-        if await self._private(ctx, "topup"):
+        if await self.is_group(ctx, "topup"):
             return
         rules = self._bundle.rules
         await self._show(
@@ -108,7 +108,7 @@ class Pages:
 
     async def topup_for(self, ctx: UpdateContext, model: Model) -> None:
         """Show the packages while an order waits for credits."""
-        if await self._private(ctx, "topup"):
+        if await self.is_group(ctx, "topup"):
             return
         await self._view.toast(ctx)
         screen, rules = await self._drafts.screen_context(ctx), self._bundle.rules
@@ -124,21 +124,22 @@ class Pages:
         await self._drafts.show(ctx)
 
     async def history(self, ctx: UpdateContext, before: int = -1) -> None:
-        if await self._private(ctx, "history"):
+        if await self.is_group(ctx, "history"):
             return
         newest = before < 0
         jobs = await self._store.jobs(
             account_id=ctx.account_id, before=None if newest else before, limit=wallet_screens.HISTORY_A_PAGE + 1
         )
         page, more = jobs[: wallet_screens.HISTORY_A_PAGE], len(jobs) > wallet_screens.HISTORY_A_PAGE
+        page = [job for job in page if not job.erased or job.parts]  # the others were erased at the user's wish
         await self._show(
             ctx, wallet_screens.history(await self._drafts.screen_context(ctx), page, newest=newest, more=more)
         )
 
     async def running(self, ctx: UpdateContext) -> bool:
         """Offer to cancel running orders; return False if there are none. In a group, only those ordered there."""
-        jobs = await self._store.jobs(account_id=ctx.account_id, limit=RUNNING_READ)
-        running = [job for job in jobs if not job.ended and not (ctx.group and elsewhere(job, ctx.chat))]
+        jobs = await self._store.open_jobs(ctx.account_id, RUNNING_READ)
+        running = [job for job in jobs if not (ctx.group and elsewhere(job, ctx.chat))]
         if running:
             await self._show(ctx, wallet_screens.cancellable(await self._drafts.screen_context(ctx), running))
         return bool(running)
@@ -179,7 +180,7 @@ class Pages:
         await self._drafts.show(ctx, note=ctx.translator.html("language.chosen"))
 
     async def promo(self, ctx: UpdateContext, code: str) -> None:
-        if await self._private(ctx, "promo"):
+        if await self.is_group(ctx, "promo"):
             return
         await self._view.toast(ctx)
         if code and (answer := await self._gifts.promo(ctx, code)) is not None:
@@ -191,7 +192,7 @@ class Pages:
         await self._drafts.show(ctx, note=note)
 
     async def invite(self, ctx: UpdateContext) -> None:
-        if await self._private(ctx, "invite"):
+        if await self.is_group(ctx, "invite"):
             return
         rules, link = self._bundle.rules, f"{self._bundle.link}?start=r{base36(ctx.account_id)}"
         message = wallet_screens.invite(

@@ -10,7 +10,9 @@ from genlock.domain.promo import PromoVerdict
 from genlock.i18n.translator import Html
 from genlock.ports import Database
 
-REWARDS_AT_ONCE = 100
+#: invited users whom one statement looks at, and how many such steps one round makes
+INVITED_AT_ONCE = 300
+REWARD_STEPS = 20
 CODE_LENGTH_MAX = 40
 INVITATION = "r"
 
@@ -26,6 +28,8 @@ class Gifts:
         self._store = store
         self._quotas = quotas
         self._tell = tell
+        #: the invited user where the next round continues
+        self._invited_after = 0
 
     async def welcome(self, account_id: int) -> None:
         """Credit a new account, once, even if the amount in the settings changes afterwards."""
@@ -63,10 +67,17 @@ class Gifts:
         rules = self._bundle.rules
         if not rules.reward_inviter and not rules.reward_invited:
             return 0
-        due = await self._store.rewards_due(self._bundle.id, REWARDS_AT_ONCE)
-        for invited, inviter_id in due:
-            await self._reward_one(invited, inviter_id)
-        return len(due)
+        rewarded = 0
+        for _ in range(REWARD_STEPS):
+            due, self._invited_after = await self._store.rewards_due(
+                self._bundle.id, self._invited_after, INVITED_AT_ONCE
+            )
+            for invited, inviter_id in due:
+                await self._reward_one(invited, inviter_id)
+            rewarded += len(due)
+            if not self._invited_after:
+                break
+        return rewarded
 
     async def _reward_one(self, invited: int, inviter_id: int) -> None:
         rules = self._bundle.rules

@@ -26,6 +26,8 @@ def balance(screen: ScreenContext, ledger_entries: Sequence[LedgerEntry]) -> Out
     lines: list[str] = [t.html("balance.title", credits=t.credits(screen.wallet.available))]
     if screen.wallet.held:
         lines.append(t.html("balance.held", credits=t.credits(screen.wallet.held)))
+    if screen.wallet.debt:
+        lines.append(t.html("balance.debt", credits=t.credits(screen.wallet.debt)))
     lines += screen.free_runs()
     visible = [entry for entry in ledger_entries if entry.kind not in HIDDEN][:ENTRIES_SHOWN]
     lines += ["", t.html("balance.entries"), *_by_day(visible, t)] if visible else ["", t.html("balance.none")]
@@ -53,7 +55,7 @@ def _by_day(ledger_entries: Sequence[LedgerEntry], t: Translator) -> list[Html]:
 def _what(entry: LedgerEntry, t: Translator) -> str:
     """Return what a ledger entry is for, by the prefix of its key."""
     beginning, _, rest = entry.key.partition(":")
-    if beginning in ("welcome", "referral", "promo", "unstars", "restars"):
+    if beginning in ("welcome", "referral", "promo", "unstars", "restars", "chargeback", "repay"):
         return t.plain(f"balance.{beginning}")
     if beginning == "admin":
         return t.plain(f"balance.admin_{entry.kind.value}")
@@ -157,9 +159,11 @@ def order(screen: ScreenContext, job: Job) -> OutgoingMessage:
     rows: list[Row] = []
     if not job.ended:
         rows.append((button(t.plain("button.stop"), "cancel", job.id),))
-    elif job.has_result:
+    elif job.has_result and job.parts:
         rows.append((button(t.plain("button.again"), "again", job.id),))
-    if screen.storefront.by_id(job.model):
+    if job.erased:
+        text = Html(f"{text}\n{t.html('history.erased')}")
+    elif screen.storefront.by_id(job.model):
         rows.append(
             (
                 button(t.plain("button.repeat"), "repeat", job.id),

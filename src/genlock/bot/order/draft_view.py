@@ -13,8 +13,11 @@ from genlock.bot.storefront import screens as front
 from genlock.bot.storefront.storefront import Storefront
 from genlock.domain.draft import SavedDraft
 from genlock.domain.errors import InvalidInput
+from genlock.domain.promo import FreeRuns
 from genlock.i18n.translator import Html
 from genlock.ports import Database, OutgoingMessage
+
+NO_FREE_RUNS = FreeRuns(today=0, gifts=0)
 
 
 class DraftChanged(Exception):
@@ -47,7 +50,7 @@ class DraftView:
         model = self._storefront.by_id(draft.model) if draft.step is Step.CONFIRM and draft.price is None else None
         if model is None:
             return draft
-        free = await self._store.free_runs(ctx.account_id, self._rules.free_per_day)
+        free = await self._free_runs(ctx) if model.free else NO_FREE_RUNS
         try:
             quote = self._storefront.quote(model, draft.values, draft.seconds, free_left=free.left)
         except InvalidInput:
@@ -57,10 +60,13 @@ class DraftView:
     async def screen_context(self, ctx: UpdateContext) -> ScreenContext:
         """Read what screens show besides the draft: the wallet and the free runs."""
         wallet = await self._store.wallet(ctx.account_id)
-        free = await self._store.free_runs(ctx.account_id, self._rules.free_per_day)
+        free = await self._free_runs(ctx) if self._storefront.has_free_models else NO_FREE_RUNS
         return ScreenContext(
             translator=ctx.translator, storefront=self._storefront, wallet=wallet, free=free, group=ctx.group
         )
+
+    async def _free_runs(self, ctx: UpdateContext) -> FreeRuns:
+        return await self._store.free_runs(ctx.account_id, self._rules.free_per_day)
 
     async def show(self, ctx: UpdateContext, *, note: Html | None = None) -> None:
         """Show the draft; `note` is a line above it."""

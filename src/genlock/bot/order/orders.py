@@ -9,7 +9,7 @@ from genlock.bot.buttons import button
 from genlock.bot.chat_view import ChatView
 from genlock.bot.context import CHANNEL, UpdateContext
 from genlock.bot.handlers.files import Files
-from genlock.bot.order.draft import Problem, Step
+from genlock.bot.order.draft import Draft, Problem, Step
 from genlock.bot.order.draft_view import DraftView
 from genlock.bot.order.wizard import draft_from_job, options
 from genlock.bot.quotas import Quotas
@@ -79,10 +79,15 @@ class Orders:
         await view.toast(ctx, ctx.translator.plain("order.accepted_toast", code=code(job.id)))
         await self._save_ordered(ctx, job)
 
-    async def order_at_once(self, ctx: UpdateContext, model: Model) -> None:
-        """`/gen MODEL TEXT`: sell the complete draft without a confirmation; the engine sends the placeholder."""
+    async def order_at_once(self, ctx: UpdateContext, model: Model, draft: Draft) -> None:
+        """`/gen MODEL TEXT`: sell a complete draft without a confirmation; the engine sends the placeholder.
+
+        The draft is saved when it was sold or refused. After a crash in between, the same key gives the same job.
+        """
+        ctx.draft = draft
         job = await self._seller.sell(self._order(ctx, model, f"update:{ctx.update}"))
         if isinstance(job, NotSold):
+            await self._drafts.save(ctx, ctx.draft)
             await self._show_not_sold(ctx, job)
             return
         screen = ctx.draft.message
@@ -104,7 +109,8 @@ class Orders:
         )
 
     async def _save_ordered(self, ctx: UpdateContext, job: Job) -> None:
-        await self._store.set_last_model(ctx.account_id, job.model)
+        if ctx.profile.last_model != job.model:
+            await self._store.set_last_model(ctx.account_id, job.model)
         await self._drafts.save(ctx, replace(ctx.draft.cleared(), step=Step.ORDERED, job=job.id, message=None))
 
     async def _show_not_sold(self, ctx: UpdateContext, refused: NotSold) -> None:
@@ -137,12 +143,8 @@ class Orders:
     async def show_again(self, ctx: UpdateContext, job: Job) -> None:
         """Send a result again, from Telegram's copy. A repeated update does not send it twice."""
         t, view = ctx.translator, self._view
-        if not job.has_result:
-            key = "order.nothing_to_show" if job.ended else "order.not_ended"
-            await view.toast(ctx, t.plain(key), alert=True)
-            return
-        if job.attention_code is AttentionCode.POISON:  # it crashes workers: a user must not be able to start it again
-            await view.toast(ctx, t.plain("order.again_broken"), alert=True)
+        if (reason := _cannot_show(job)) is not None:
+            await view.toast(ctx, t.plain(reason), alert=True)
             return
         if ctx.repeated:
             return
@@ -168,6 +170,9 @@ class Orders:
         """Make a draft with the values of a past job, to be confirmed or changed."""
         view = self._view
         model = self._storefront.by_id(job.model)
+        if job.erased:
+            await view.toast(ctx, ctx.translator.plain("order.erased_input"), alert=True)
+            return
         if model is None:
             await view.toast(ctx, ctx.translator.plain("order.model_gone"), alert=True)
             return
@@ -228,6 +233,17 @@ class Orders:
 def _key(ctx: UpdateContext, version: int) -> str:
     """Idempotency key: one version of a draft is ordered once, however often the button is pressed."""
     return f"draft:{ctx.chat}:{version}"
+
+
+def _cannot_show(job: Job) -> str | None:
+    """Return the text that says why a result cannot be shown again; None if it can."""
+    if not job.has_result:
+        return "order.nothing_to_show" if job.ended else "order.not_ended"
+    if not job.parts:
+        return "order.erased_result"
+    if job.attention_code is AttentionCode.POISON:  # it crashes workers: a user must not be able to start it again
+        return "order.again_broken"
+    return None
 
 
 def _accepted(ctx: UpdateContext, model: Model) -> OutgoingMessage:

@@ -60,6 +60,12 @@ class Storefront:
         self._usual = {model.id: self._find_usual_price(model) for model in on_sale}
         self._models = sorted(on_sale, key=lambda model: (self._usual[model.id].price, model.title))
         self._codes = {code_of(model.id): model for model in self._models}
+        #: the cheapest model of each id and alias, without spaces and signs
+        self._by_name = {
+            _normalized(name): model for model in reversed(self._models) for name in (model.id, *model.aliases)
+        }
+        #: whether a model on sale can be paid for with a free run
+        self.has_free_models = any(model.free for model in self._models)
 
     def price_from(self, model: Model) -> int:
         return price_from(replace(model, free=False), self._markup, self._credit_usd)
@@ -130,9 +136,9 @@ class Storefront:
         """Return the model whose name the line starts with, and the rest: `nano banana pro a red fox`."""
         line = text.strip()
         first, rest = _first_word(line)
-        for model in self._models:
-            if _normalized(first) in {_normalized(name) for name in (model.id, *model.aliases)} - {""}:
-                return model, rest
+        name = _normalized(first)
+        if name and name in self._by_name:
+            return self._by_name[name], rest
         best: tuple[int, Model] | None = None
         for model in self._models:
             length = _begins(line, model.title)

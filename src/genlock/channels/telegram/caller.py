@@ -5,7 +5,7 @@ from typing import Any, TypeVar
 
 from telegram import Bot
 
-from genlock.channels.telegram.errors import RateLimited, TokenRefused, classify_error, is_known_error
+from genlock.channels.telegram.errors import BotFrozen, RateLimited, TokenRefused, classify_error, is_bug_or_unknown
 from genlock.channels.telegram.http import HttpRequest
 from genlock.channels.telegram.rate_limiter import Priority, TelegramRateLimiter
 from genlock.domain.errors import ChannelError, LevelRefused, StoreError
@@ -17,6 +17,8 @@ __all__ = ["Caller", "Priority", "make_bot"]
 T = TypeVar("T")
 API_URL = "https://api.telegram.org"
 CONNECTIONS = 64
+#: a deletion is refused if the user was faster or the message is too old: nothing that an operator should see
+EXPECTED_REFUSALS = ("delete_message",)
 
 
 def make_bot(token: str, api_url: str = API_URL) -> Bot:
@@ -40,10 +42,18 @@ def bot_id(token: str) -> str:
 class Caller:
     """Calls the Bot API behind the shared rate limiter and the error table."""
 
-    def __init__(self, bot: Bot, limiter: TelegramRateLimiter, observer: Observer) -> None:
+    def __init__(
+        self,
+        bot: Bot,
+        limiter: TelegramRateLimiter,
+        observer: Observer,
+        on_bot_refused: Callable[[ChannelError], Awaitable[None]] | None = None,
+    ) -> None:
         self.bot = bot
         self._limiter = limiter
         self.observer = observer
+        #: called when Telegram refuses the token or has frozen the bot
+        self._on_bot_refused = on_bot_refused
 
     async def call(
         self, method: Callable[..., Awaitable[T]], /, *, chat: int | None, priority: Priority, **arguments: Any
@@ -65,16 +75,25 @@ class Caller:
     async def _handle_error(self, error: ChannelError, chat: int | None, method: Callable[..., Any]) -> None:
         """Count the error, stop the chat after a 429, and report errors that an operator should see."""
         self.observer.count("channel_errors", 1, reason=type(error).__name__)
-        if isinstance(error, RateLimited):
+        if isinstance(error, RateLimited | BotFrozen):
             try:
-                await self._limiter.stop(chat, error.after)
-            except StoreError as failure:  # this instance stops; the others will get a 429 of their own
+                await self._limiter.stop(chat if isinstance(error, RateLimited) else None, error.after)
+            except StoreError as failure:  # this instance stops; the others will get the same answer
                 self.observer.event(Event.STAGE_ERROR, step="stop", error=str(failure))
-        elif isinstance(error, TokenRefused) or (isinstance(error, LevelRefused) and not is_known_error(error)):
-            name = getattr(method, "__name__", "")
+        name = getattr(method, "__name__", "")
+        if isinstance(error, LevelRefused) and name in EXPECTED_REFUSALS:
+            return
+        whole_bot = isinstance(error, TokenRefused | BotFrozen)
+        if whole_bot or (isinstance(error, LevelRefused) and is_bug_or_unknown(error)):
             self.observer.event(
                 Event.CHANNEL_REFUSAL_UNKNOWN, method=name, error=type(error).__name__, text=str(error)[:200]
             )
+        await self.report_bot_refusal(error)
+
+    async def report_bot_refusal(self, error: Exception) -> None:
+        """Report that Telegram refuses the whole bot, if the error says so."""
+        if isinstance(error, TokenRefused | BotFrozen) and self._on_bot_refused is not None:
+            await self._on_bot_refused(error)
 
     async def close(self) -> None:
         for request in self.bot._request:  # noqa: SLF001 - `shutdown` closes only what `initialize` opened

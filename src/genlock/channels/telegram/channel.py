@@ -26,21 +26,32 @@ from genlock.channels.telegram.errors import (
     MessageHasMedia,
     MessageHasNoMedia,
     MessageNotModified,
-    TextRefused,
+    is_bug_or_unknown,
 )
 from genlock.channels.telegram.fallback_texts import FallbackTexts
 from genlock.channels.telegram.file_kinds import FileKind
-from genlock.channels.telegram.text import CAPTION_MAX, TEXT_MAX, cut, fitted, keyboard, plain, split
+from genlock.channels.telegram.simpler_forms import call_with_simpler_forms
+from genlock.channels.telegram.text import CAPTION_MAX, TEXT_MAX, fitted, keyboard, split
 from genlock.domain.delivery import PARTS_MAX, Level, Part
-from genlock.domain.errors import AddressChanged, ChannelOutcomeUnknown, PlaceholderGone, RecipientUnreachable
+from genlock.domain.errors import (
+    AddressChanged,
+    ChannelBusy,
+    ChannelError,
+    ChannelOutcomeUnknown,
+    LevelRefused,
+    PlaceholderGone,
+    RecipientUnreachable,
+)
 from genlock.domain.job import Job
 from genlock.domain.result import PartKind
+from genlock.domain.retry import backoff
 from genlock.media.download import Downloads
+from genlock.media.process import MediaReader
 from genlock.ports import Channel, MessageTexts, OutgoingMessage, Placed
 
 T = TypeVar("T")
 #: fractions of the expected time at which progress is shown; a group allows only 20 calls a minute in total
-PROGRESS_POINTS = (0.08, 0.25, 0.45, 0.65, 0.85)
+PROGRESS_POINTS = (0.25, 0.5, 0.75)
 GROUP_PROGRESS_POINTS = (0.3, 0.7)
 UPLOAD_READ_SECONDS = 90.0
 _NO_PREVIEW = LinkPreviewOptions(is_disabled=True)
@@ -52,12 +63,18 @@ class TelegramChannel(Channel):
     name = "telegram"
 
     def __init__(
-        self, caller: Caller, texts: MessageTexts, downloads: Downloads, *, local_bot_api: bool = False
+        self,
+        caller: Caller,
+        texts: MessageTexts,
+        downloads: Downloads,
+        media: MediaReader,
+        *,
+        local_bot_api: bool = False,
     ) -> None:
         self._caller = caller
         self._bot = caller.bot
         self._texts = FallbackTexts(texts, caller.observer)
-        self._contents = Contents(downloads, local_bot_api=local_bot_api)
+        self._contents = Contents(downloads, media, local_bot_api=local_bot_api)
 
     def split(self, parts: tuple[Part, ...]) -> tuple[Part, ...]:
         """Split long texts into several messages or, if that makes too many, show the text as a file."""
@@ -83,21 +100,29 @@ class TelegramChannel(Channel):
             text = self._texts.waiting(job, address.language, None)
         else:
             text = self._texts.placeholder(job, address.language, index)
-        message = await self._send_text(address, TextContent(message=text), disable_notification=True)
+        try:
+            message = await self._send_text(address, TextContent(message=text), disable_notification=True)
+        except LevelRefused as refused:  # texts are forbidden here, or ours is wrong: the result is sent without one
+            raise PlaceholderGone(f"a placeholder was refused: {refused}") from refused
         return str(message.message_id)
 
     async def send(self, job: Job, index: int, part: Part) -> Placed:
+        try:
+            return await self._send(job, index, part)
+        except (LevelRefused, ChannelBusy) as error:
+            raise _retry_or_lower(job, part, error) from error
+
+    async def _send(self, job: Job, index: int, part: Part) -> Placed:
         address = Address.parse(job.address)
         text = self._text_content(job, address, index, part)
         if text is not None:
-            message = await self._send_text(address, text)
-            return Placed(message=str(message.message_id))
+            return Placed(message=_id_of(await self._send_text(address, text)))
         caption = self._texts.caption(job, address.language, index, part)
         async with self._upload_slot(part), self._contents.file(job, index, part, self._texts.label(job)) as media:
-            message = await _with_plain_fallback(
+            message = await call_with_simpler_forms(
                 caption, CAPTION_MAX, lambda caption: self._send_media(address, media, caption)
             )
-        return Placed(message=str(message.message_id), file=file_reference(message))
+        return Placed(message=_id_of(message), file=file_reference(message))
 
     async def notify(self, job: Job) -> None:
         address = Address.parse(job.address)
@@ -124,6 +149,12 @@ class TelegramChannel(Channel):
     # calls that may be repeated
 
     async def put(self, job: Job, index: int, part: Part) -> Placed:
+        try:
+            return await self._put(job, index, part)
+        except (LevelRefused, ChannelBusy) as error:
+            raise _retry_or_lower(job, part, error) from error
+
+    async def _put(self, job: Job, index: int, part: Part) -> Placed:
         assert part.message is not None
         address = Address.parse(job.address)
         text = self._text_content(job, address, index, part)
@@ -141,7 +172,7 @@ class TelegramChannel(Channel):
             if shown:
                 return Placed(message=str(message_id), file=file)
         async with self._contents.file(job, index, part, self._texts.label(job)) as media:
-            message = await _with_plain_fallback(
+            message = await call_with_simpler_forms(
                 caption, CAPTION_MAX, lambda caption: self._edit_media(address, message_id, media, caption)
             )
         return Placed(message=str(message_id), file=file_reference(message) or part.file)
@@ -192,7 +223,7 @@ class TelegramChannel(Channel):
                 **options,
             )
 
-        return await _with_plain_fallback(content.message, TEXT_MAX, send, is_html=content.is_html)
+        return await call_with_simpler_forms(content.message, TEXT_MAX, send, is_html=content.is_html)
 
     async def _edit_text(self, address: Address, message_id: int, content: TextContent) -> None:
         async def edit(message: OutgoingMessage) -> Message | bool:
@@ -204,7 +235,7 @@ class TelegramChannel(Channel):
             )
 
         try:
-            await _with_plain_fallback(content.message, TEXT_MAX, edit, is_html=content.is_html)
+            await call_with_simpler_forms(content.message, TEXT_MAX, edit, is_html=content.is_html)
         except MessageNotModified:
             return
         except MessageHasMedia as error:
@@ -264,7 +295,7 @@ class TelegramChannel(Channel):
             )
 
         try:
-            return True, file_reference(await _with_plain_fallback(caption, CAPTION_MAX, ask))
+            return True, file_reference(await call_with_simpler_forms(caption, CAPTION_MAX, ask))
         except MessageNotModified:
             return True, None
         except MessageHasNoMedia:
@@ -284,14 +315,26 @@ class TelegramChannel(Channel):
             raise AddressChanged(str(address.migrated_to(migrated.chat))) from migrated
 
 
-async def _with_plain_fallback(
-    message: OutgoingMessage, limit: int, call: Callable[[OutgoingMessage], Awaitable[T]], *, is_html: bool = True
-) -> T:
-    """Repeat the call with plain text if Telegram refuses our markup or buttons: such a bug must not stop a result."""
-    try:
-        return await call(message)
-    except TextRefused:
-        return await call(plain(message, limit) if is_html else OutgoingMessage(text=cut(message.text, limit)))
+def _retry_or_lower(job: Job, part: Part, error: LevelRefused | ChannelBusy) -> ChannelError:
+    """Return the error that the engine should see.
+
+    A refusal of the last level would return the money at once. If the cause is unknown or a bug of ours, the result is
+    tried again later instead: meanwhile an operator sees the refusal.
+    """
+    if isinstance(error, ChannelBusy):
+        return error if not error.failed else ChannelBusy(_pause(job, error.after), str(error), failed=True)
+    if part.lower() is None and is_bug_or_unknown(error):
+        return ChannelBusy(_pause(job), str(error), failed=True)
+    return error
+
+
+def _pause(job: Job, least: float = 0.0) -> float:
+    return max(least, backoff(job.attempts, 0.5))
+
+
+def _id_of(message: Message) -> str | None:
+    """Return the id of a sent message. Telegram numbers a video for a large group only when it has processed it."""
+    return str(message.message_id) if message.message_id else None
 
 
 def _uploads(part: Part) -> bool:

@@ -24,10 +24,12 @@ from genlock.domain.errors import ChannelBusy, InvalidResult, LevelRefused
 from genlock.domain.job import Job
 from genlock.domain.result import PartKind
 from genlock.domain.retry import backoff
+from genlock.media.budget import TooComplex
 from genlock.media.download import AddressRefused, Downloads, FetchedFile, FetchFailed, TooLarge
 from genlock.media.mapped_file import mapped
 from genlock.media.mp4 import VideoInfo, read_video_info
-from genlock.media.photo import NotUsableAsPhoto, fit_photo, photo_fits
+from genlock.media.photo import NotUsableAsPhoto, photo_fits
+from genlock.media.process import MediaReader
 from genlock.media.sniff import NotMedia, recognise
 from genlock.ports import FileLabel, OutgoingMessage
 
@@ -97,14 +99,13 @@ def from_reference(reference: str) -> Media:
 class Contents:
     """Prepares the files of parts: peeks, downloads, converts."""
 
-    def __init__(self, downloads: Downloads, *, local_bot_api: bool) -> None:
+    def __init__(self, downloads: Downloads, media: MediaReader, *, local_bot_api: bool) -> None:
         self._downloads = downloads
+        self._media = media
         #: a Bot API server of our own reaches the same private hosts as we do
         self._local_bot_api = local_bot_api
         #: limits uploads, so that a few finish instead of many delaying each other
         self.upload_slots = asyncio.Semaphore(FILES_AT_ONCE)
-        #: a decoded image needs much memory: one at a time
-        self._decoding = asyncio.Lock()
 
     @asynccontextmanager
     async def file(self, job: Job, index: int, part: Part, label: FileLabel) -> AsyncIterator[Media]:
@@ -158,9 +159,8 @@ class Contents:
         if kind is not FileKind.PHOTO:
             return kind, fetched.file, found.suffix
         try:
-            async with self._decoding:
-                photo = await asyncio.to_thread(fit_photo, fetched.file, fetched.size, found)
-        except NotUsableAsPhoto as error:
+            photo = await self._media.fit_photo(fetched.file, fetched.size, found)
+        except (NotUsableAsPhoto, TooComplex) as error:
             raise LevelRefused(str(error)) from error
         return kind, photo or fetched.file, ".jpg" if photo else found.suffix
 

@@ -1,7 +1,9 @@
-"""Classify Telegram's errors. Only `parameters` are documented, so descriptions are matched by parts, ignoring case.
+"""Classify Telegram's errors by their code and, for refusals, by the table in `refusals.py`.
 
 ChannelError
-├── ChannelBusy            429, no connection, a refused token: certainly not done
+├── ChannelBusy            429, no connection, a passing failure: certainly not done
+│   ├── TokenRefused       an operator must correct the token
+│   └── BotFrozen          Telegram refuses everything this bot does: an operator must act
 ├── ChannelOutcomeUnknown  a lost or unreadable answer, a 5xx, an edit overtaken by another: may have been done
 ├── PlaceholderGone        the message to edit does not exist or may not be edited
 ├── RecipientUnreachable   the user or group cannot be reached
@@ -13,15 +15,18 @@ ChannelError
 ├── QueryTooOld            a callback query or a pre-checkout query has expired
 └── LevelRefused           Telegram refuses this content: also every 400 that the table does not know
     ├── FileRefused        Telegram does not know this file id, or not as this kind
-    └── TextRefused        our text or buttons are invalid: a bug of ours
+    ├── TextRefused        our text is invalid or too long: show it plain or shorter
+    │   └── ButtonsRefused our buttons are invalid: show the same without them
+    └── CallInvalid        our call is wrong: a bug of ours
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 from telegram.error import BadRequest, ChatMigrated, Conflict, Forbidden, InvalidToken, RetryAfter, TelegramError
 
 from genlock.channels.telegram.http import NOT_SENT
+from genlock.channels.telegram.refusals import Meaning, meaning_of
 from genlock.domain.errors import (
     ChannelBusy,
     ChannelError,
@@ -38,6 +43,10 @@ class RateLimited(ChannelBusy):
 
 class TokenRefused(ChannelBusy):
     """Telegram refuses the bot's token: an operator must correct it; jobs wait until then."""
+
+
+class BotFrozen(ChannelBusy):
+    """Telegram has frozen the bot or closed its session: an operator must act; jobs wait until then."""
 
 
 class GroupMigrated(ChannelError):
@@ -73,110 +82,49 @@ class FileRefused(LevelRefused):
 
 
 class TextRefused(LevelRefused):
-    """Telegram does not accept the text or the buttons."""
+    """Telegram does not accept the text."""
 
 
-#: parts of descriptions by meaning; the first row that matches counts
-TABLE: tuple[tuple[Callable[[str], ChannelError], tuple[str, ...]], ...] = (
-    (MessageNotModified, ("message is not modified",)),
-    (ChannelOutcomeUnknown, ("canceled by new edit message request", "cancelled by new edit message request")),
-    (MessageHasMedia, ("there is no text in the message to edit",)),
-    (MessageHasNoMedia, ("there is no caption in the message to edit",)),
-    (AlreadyRefunded, ("already_refunded", "already refunded", "already been refunded")),
-    (QueryTooOld, ("query is too old", "query id is invalid", "query_id_invalid")),
-    (
-        TextRefused,
-        (
-            "message to be replied not found",
-            "reply message not found",
-            "replied message not found",
-            "caption is too long",
-            "message is too long",
-            "message_too_long",
-            "message text is empty",
-            "text must be non-empty",
-            "can't parse entities",
-            "entity_",
-            "button_",
-            "reply markup is too long",
-            "reply_markup_too_long",
-            "can't parse inline keyboard",
-            "can't parse reply keyboard",
-        ),
-    ),
-    (
-        PlaceholderGone,
-        (
-            "message to edit not found",
-            "message_id_invalid",
-            "message was deleted",
-            "message not found",
-            "message can't be edited",
-            "message media can't be edited",
-            "message_edit_time_expired",
-        ),
-    ),
-    (FileRefused, ("wrong remote file identifier", "can't use file of type", "file_reference_", "file_id_invalid")),
-    (
-        RecipientUnreachable,
-        (
-            "chat_write_forbidden",
-            "have no rights to send a message",
-            "user_banned_in_channel",
-            "topic_closed",
-            "topic_deleted",
-            "message thread not found",
-            "chat not found",
-            "user not found",
-            "peer_id_invalid",
-            "chat_restricted",
-            "user_is_blocked",
-            "user_is_bot",
-            "input_user_deactivated",
-            "channel_private",
-            "the group chat was deleted",
-            "bot was blocked",
-            "bot was kicked",
-            "bot is not a member",
-            "user is deactivated",
-            "can't initiate conversation",
-            "can't send messages to",
-        ),
-    ),
-    # Refusals of this content: a URL that cannot be fetched, an image too large, a kind not allowed in this chat.
-    (
-        LevelRefused,
-        (
-            "failed to get http url content",
-            "wrong type of the web page content",
-            "wrong http url specified",
-            "wrong file identifier/http url specified",
-            "invalid file http url specified",
-            "can't upload file by url",
-            "webpage_",
-            "external_url_invalid",
-            "photo_",
-            "dimensions of the photo",
-            "of the photo is too big",
-            "photo has unsupported extension",
-            "image_process_failed",
-            "video_",
-            "media_",
-            "document_invalid",
-            "file of size",
-            "file is too big",
-            "request entity too large",
-            "payload too large",
-            "file must be non-empty",
-            "not enough rights to send",
-            "chat_send_",
-        ),
-    ),
-)
-#: seconds to wait when Telegram cannot be reached, and when it refuses the token
+class ButtonsRefused(TextRefused):
+    """Telegram does not accept the buttons."""
+
+
+class CallInvalid(LevelRefused):
+    """Telegram does not understand the call."""
+
+
+def _frozen(text: str) -> ChannelError:
+    return BotFrozen(BOT_FROZEN_SECONDS, text)
+
+
+def _passing(text: str) -> ChannelError:
+    return ChannelBusy(PASSING_FAILURE_SECONDS, text, failed=True)
+
+
+_ERRORS: Mapping[Meaning, Callable[[str], ChannelError]] = {
+    Meaning.NOT_MODIFIED: MessageNotModified,
+    Meaning.OVERTAKEN: ChannelOutcomeUnknown,
+    Meaning.HAS_MEDIA: MessageHasMedia,
+    Meaning.HAS_NO_MEDIA: MessageHasNoMedia,
+    Meaning.ALREADY_REFUNDED: AlreadyRefunded,
+    Meaning.QUERY_TOO_OLD: QueryTooOld,
+    Meaning.BOT_FROZEN: _frozen,
+    Meaning.RETRY: _passing,
+    Meaning.FILE_REFUSED: FileRefused,
+    Meaning.BUTTONS_REFUSED: ButtonsRefused,
+    Meaning.TEXT_REFUSED: TextRefused,
+    Meaning.PLACEHOLDER_GONE: PlaceholderGone,
+    Meaning.RECIPIENT_UNREACHABLE: RecipientUnreachable,
+    Meaning.LEVEL_REFUSED: LevelRefused,
+    Meaning.CALL_INVALID: CallInvalid,
+}
+#: seconds to wait when Telegram cannot be reached, after a passing failure, and when it refuses the token or the bot
 UNREACHABLE_SECONDS = 2.0
+PASSING_FAILURE_SECONDS = 5.0
 TOKEN_REFUSED_SECONDS = 60.0
+BOT_FROZEN_SECONDS = 60.0
 _RETRY = re.compile(r"retry after (\d+)")
+_TOO_LARGE = ("request entity too large", "payload too large")
 
 
 def classify_error(error: Exception) -> ChannelError:
@@ -188,7 +136,7 @@ def classify_error(error: Exception) -> ChannelError:
         return RateLimited(after if isinstance(after, int) else after.total_seconds(), "too many requests")
     if isinstance(error, ChatMigrated):
         return GroupMigrated(error.new_chat_id)
-    if isinstance(error, InvalidToken):
+    if isinstance(error, InvalidToken) and "method not found" not in error.message.casefold():
         return TokenRefused(TOKEN_REFUSED_SECONDS, "Telegram refuses the bot's token")
     if any(isinstance(cause, NOT_SENT) for cause in _causes(error)):
         return ChannelBusy(UNREACHABLE_SECONDS, "Telegram cannot be reached")
@@ -198,14 +146,14 @@ def classify_error(error: Exception) -> ChannelError:
 
 def _look_up(error: Exception, text: str) -> ChannelError:
     folded = text.casefold()
-    if "too many requests" in folded:
+    if folded.startswith("too many requests"):
         found = _RETRY.search(folded)
         return RateLimited(float(found[1]) if found else UNREACHABLE_SECONDS, "too many requests")
-    if isinstance(error, BadRequest | Forbidden) or "too large" in folded:
-        for meaning, fragments in TABLE:
-            if any(fragment in folded for fragment in fragments):
-                return meaning(text)
-    if isinstance(error, Forbidden):
+    if isinstance(error, BadRequest | Forbidden | InvalidToken) or folded.startswith(_TOO_LARGE):
+        meaning = meaning_of(text)
+        if meaning is not None:
+            return _ERRORS[meaning](text)
+    if isinstance(error, Forbidden):  # the code alone says that the bot may not write there
         return RecipientUnreachable(text)
     if isinstance(error, BadRequest):
         return LevelRefused(text)
@@ -215,9 +163,13 @@ def _look_up(error: Exception, text: str) -> ChannelError:
 
 
 def is_known_error(error: Exception) -> bool:
-    """Whether the table has a row for this error."""
-    text = str(error).casefold()
-    return any(fragment in text for _, fragments in TABLE for fragment in fragments)
+    """Whether the table of refusals has a row for this error."""
+    return meaning_of(str(error)) is not None
+
+
+def is_bug_or_unknown(error: LevelRefused) -> bool:
+    """Whether an operator should see a refusal: our call is wrong, or the table does not know the text."""
+    return isinstance(error, CallInvalid) or not is_known_error(error)
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:

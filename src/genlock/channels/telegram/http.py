@@ -2,16 +2,17 @@
 
 import asyncio
 import io
-from collections.abc import Mapping
 from typing import IO, Any
+from urllib.parse import urlencode
 
 import aiohttp
 from aiohttp.abc import AbstractStreamWriter
-from aiohttp.payload import Payload
+from aiohttp.payload import BytesPayload, Payload
 from telegram.error import NetworkError, TimedOut
 from telegram.request import BaseRequest, RequestData
 
 CHUNK_BYTES = 2**16
+FORM = "application/x-www-form-urlencoded"
 #: errors before the request was sent: no connection could be had or made
 NOT_SENT = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohttp.InvalidURL)
 
@@ -99,12 +100,12 @@ class _FilePayload(Payload):
         raise TypeError("the payload is a file and not a text")
 
 
-def _body(request: RequestData | None) -> aiohttp.FormData | Mapping[str, str] | None:
+def _body(request: RequestData | None) -> aiohttp.FormData | Payload | None:
     """Return the parameters as a form, with one part for each file."""
     if request is None:
         return None
     if not request.contains_files:
-        return request.json_parameters
+        return BytesPayload(urlencode(request.json_parameters).encode(), content_type=FORM)
     form = aiohttp.FormData()
     for name, value in request.json_parameters.items():
         form.add_field(name, value)

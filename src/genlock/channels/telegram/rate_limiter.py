@@ -9,7 +9,7 @@ from itertools import count
 from math import inf
 
 from genlock.domain.errors import ChannelBusy, StoreError
-from genlock.ports import LimitStore
+from genlock.ports import LimitStore, SharedLimit
 
 
 class Priority(StrEnum):
@@ -166,35 +166,30 @@ class TelegramRateLimiter:
 
     async def _grant_all(self, chosen: list[_Waiter]) -> None:
         loop = asyncio.get_running_loop()
-        free = [waiter for rate in (CHAT, GROUP) for waiter in await self._take_chats(rate, chosen)]
-        if not free:
-            return
-        waits = await self._limits.reserve_permits(
-            self._bot_key, len(free), BOT.interval, BOT.burst, BOT_HORIZON_SECONDS
-        )
-        now = loop.time()
-        for waiter, wait in zip(free, waits, strict=False):
-            if waiter in self._waiting:
-                self._waiting.remove(waiter)
-            loop.call_at(now + wait, self._grant, waiter)
-        if len(waits) < len(free):
-            self._bot_closed = max(self._bot_closed, now + BOT_HORIZON_SECONDS / 2)
-        elif waits[-1] > BOT.interval:
+        last = max([await self._grant_same_rate(rate, chosen) for rate in (CHAT, GROUP)])
+        if last > loop.time() + BOT.interval and self._bot_closed <= loop.time():
             # Reserve no further ahead: a more urgent call may come.
-            await asyncio.sleep(waits[-1] - BOT.interval)
+            await asyncio.sleep(last - loop.time() - BOT.interval)
 
-    async def _take_chats(self, rate: Rate, chosen: list[_Waiter]) -> list[_Waiter]:
-        """Return the chosen calls with this rate whose chat has a permit now."""
+    async def _grant_same_rate(self, rate: Rate, chosen: list[_Waiter]) -> float:
+        """Grant the chosen calls with this rate whose chat and bot have a permit. Returns when the last one may go."""
+        loop = asyncio.get_running_loop()
         same_rate = [waiter for waiter in chosen if _rate(waiter.chat) is rate]
         if not same_rate:
-            return []
+            return 0.0
         keys = [self._key(waiter.chat) for waiter in same_rate]
-        waits = await self._limits.take_permits(keys, rate.interval, rate.burst, 0.0)
-        now = asyncio.get_running_loop().time()
+        waits, bot_waits = await self._limits.take_call_permits(keys, rate.interval, rate.burst, shared=self._bot_limit)
+        now, permits = loop.time(), iter(bot_waits)
         for waiter, wait in zip(same_rate, waits, strict=True):
-            if wait > 0.0:
+            if wait is None:
+                self._bot_closed = max(self._bot_closed, now + BOT_HORIZON_SECONDS / 2)
+            elif wait > 0.0:
                 self._close(waiter.chat, now + wait)
-        return [waiter for waiter, wait in zip(same_rate, waits, strict=True) if wait <= 0.0]
+            else:
+                if waiter in self._waiting:
+                    self._waiting.remove(waiter)
+                loop.call_at(now + next(permits), self._grant, waiter)
+        return now + bot_waits[-1] if bot_waits else 0.0
 
     def _grant(self, waiter: _Waiter) -> None:
         """Let the call go, unless a 429 has stopped its chat or the bot meanwhile."""
@@ -220,6 +215,10 @@ class TelegramRateLimiter:
 
     def _close(self, chat: int, until: float) -> None:
         self._closed[chat] = max(self._closed.get(chat, 0.0), until)
+
+    @property
+    def _bot_limit(self) -> SharedLimit:
+        return SharedLimit(key=self._bot_key, interval=BOT.interval, burst=BOT.burst, horizon=BOT_HORIZON_SECONDS)
 
     @property
     def _bot_key(self) -> str:

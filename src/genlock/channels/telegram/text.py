@@ -2,6 +2,7 @@
 
 import html
 import re
+from dataclasses import replace
 
 from telegram import InlineKeyboardButton, InlineKeyboardMarkup
 
@@ -38,8 +39,18 @@ def cut(text: str, limit: int) -> str:
 
 
 def plain(message: OutgoingMessage, limit: int) -> OutgoingMessage:
-    """Return a message that Telegram refused without tags, without buttons, and cut to be safe."""
-    return OutgoingMessage(text=html.escape(cut(_without_tags(message.text), limit // 2), quote=False))
+    """Return a message whose text Telegram refused without tags and cut to be safe; it keeps its buttons."""
+    return replace(message, text=html.escape(cut(_without_tags(message.text), limit // 2), quote=False))
+
+
+def without_links(message: OutgoingMessage) -> OutgoingMessage:
+    """Return the message without the buttons that open a URL."""
+    rows = (tuple(button for button in row if button.url is None) for row in message.buttons)
+    return replace(message, buttons=tuple(row for row in rows if row))
+
+
+def without_buttons(message: OutgoingMessage) -> OutgoingMessage:
+    return replace(message, buttons=())
 
 
 def fitted(message: OutgoingMessage, limit: int = TEXT_MAX) -> OutgoingMessage:

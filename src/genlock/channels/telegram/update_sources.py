@@ -1,10 +1,11 @@
 """Sources of updates: Telegram calls our webhook, or the leader polls getUpdates. Never both."""
 
 import asyncio
+import base64
 import hashlib
+import hmac
 import json
 import random
-import secrets
 from collections.abc import Awaitable, Callable
 from time import monotonic
 from typing import Any
@@ -13,7 +14,7 @@ from telegram import Bot, WebhookInfo
 from telegram.error import Conflict, TimedOut
 
 from genlock.channels.telegram.caller import Caller, Priority, bot_id
-from genlock.channels.telegram.errors import TokenRefused, classify_error
+from genlock.channels.telegram.errors import BotFrozen, TokenRefused, classify_error
 from genlock.channels.telegram.updates import read_update
 from genlock.domain.errors import ChannelError, StoreError
 from genlock.domain.events import Event
@@ -122,7 +123,8 @@ class Poller:
         cause = error if isinstance(error, StoreError) else classify_error(error)
         self._observer.event(_event_for(cause), step="poll updates", error=f"{type(cause).__name__}: {cause}")
         self._observer.count("stage_errors", 1, state="poll updates")
-        most = 60.0 if isinstance(cause, TokenRefused) else 15.0
+        await self._caller.report_bot_refusal(cause)
+        most = 60.0 if isinstance(cause, TokenRefused | BotFrozen) else 15.0
         await asyncio.sleep(backoff(self._failures, random.random(), base=0.5, most=most))  # noqa: S311 - spreads only
         self._failures += 1
 
@@ -134,9 +136,44 @@ async def _get_updates(bot: Bot, offset: int | None) -> list[Any]:
     return updates if isinstance(updates, list) else []
 
 
-async def webhook_secret(store: KvStore, bot_id: str) -> str:
-    """Return the secret that Telegram sends with each update: created once, shared by all instances."""
-    return await store.kv_put_if_absent(f"webhook_secret:{bot_id}", secrets.token_urlsafe(32))
+def webhook_secret(token: str) -> str:
+    """Return the secret that Telegram sends with each update. It is derived from the bot's token and stored nowhere."""
+    digest = hmac.new(token.encode(), b"genlock: secret of the Telegram webhook", hashlib.sha256).digest()
+    return base64.urlsafe_b64encode(digest).decode().rstrip("=")
+
+
+class WebhookSecrets:
+    """The secrets that an update may carry: the derived one, and for a while the one of an earlier version.
+
+    Earlier versions stored a random secret in the database. While instances of both versions run, Telegram may send
+    either. The stored one is deleted, and refused, once the webhook has been registered with the derived one for some
+    minutes.
+    """
+
+    def __init__(self, store: KvStore, token: str, hide: Callable[[str], None]) -> None:
+        self.derived = webhook_secret(token)
+        self._store = store
+        self._key = f"webhook_secret:{bot_id(token)}"
+        self._stored: str | None = None
+        self._hide = hide
+        hide(self.derived)
+
+    async def read(self) -> None:
+        """Read the stored secret of an earlier version, if there is still one."""
+        entry = await self._store.kv_get(self._key)
+        self._stored = None if entry is None else entry.value
+        if self._stored is not None:
+            self._hide(self._stored)
+
+    async def retire_stored(self) -> None:
+        """Delete the stored secret: the webhook is registered with the derived one."""
+        if self._stored is not None:
+            await self._store.kv_delete(self._key)
+            self._stored = None
+
+    def accepts(self, secret: str) -> bool:
+        known = (self.derived, self._stored or self.derived)
+        return any([hmac.compare_digest(secret.encode("latin-1", "replace"), one.encode()) for one in known])  # noqa: C419 - compares both
 
 
 class WebhookRegistrar:
@@ -148,30 +185,38 @@ class WebhookRegistrar:
         store: KvStore,
         *,
         public_url: str,
-        secret: str,
+        secrets: WebhookSecrets,
         is_active: Callable[[], bool],
         observer: Observer,
     ) -> None:
         self._caller = caller
         self._store = store
         self._url = f"{public_url}{WEBHOOK_PATH}"
-        self._secret = secret
+        self._secrets = secrets
         self._is_active = is_active
         self._observer = observer
         self._key = f"webhook:{bot_id(caller.bot.token)}"
 
     async def run(self) -> None:
         """Check the registration periodically until cancelled."""
-        checked = float("-inf")
+        checked, was_active = float("-inf"), False
         while True:
-            if self._is_active() and monotonic() - checked > WEBHOOK_CHECK_SECONDS:
+            active = self._is_active()
+            was_active = was_active and active
+            if monotonic() - checked > WEBHOOK_CHECK_SECONDS or active != was_active:
                 try:
-                    await self.ensure()
-                    checked = monotonic()
+                    await self._check(active)
+                    checked, was_active = monotonic(), active
                 except Exception as error:  # noqa: BLE001 - tried again
                     self._observer.event(_event_for(error), step="webhook", error=f"{type(error).__name__}: {error}")
                     await asyncio.sleep(RETRY_SECONDS)
             await asyncio.sleep(LEADER_CHECK_SECONDS)
+
+    async def _check(self, active: bool) -> None:  # noqa: FBT001 - the caller's own state
+        if active and not await self.ensure():
+            await self._secrets.retire_stored()
+        elif not active:
+            await self._secrets.read()
 
     async def ensure(self) -> bool:
         """Register the webhook if its settings differ; return whether it was registered."""
@@ -184,7 +229,7 @@ class WebhookRegistrar:
             chat=None,
             priority=Priority.RESULT,
             url=self._url,
-            secret_token=self._secret,
+            secret_token=self._secrets.derived,
             allowed_updates=list(ALLOWED_UPDATES),
             max_connections=CONNECTIONS,
             drop_pending_updates=False,
@@ -199,7 +244,7 @@ class WebhookRegistrar:
     @property
     def _fingerprint(self) -> str:
         """A hash of all settings: Telegram does not return the secret, so a change of it shows only here."""
-        settings = "\n".join((self._url, *ALLOWED_UPDATES, str(CONNECTIONS), self._secret))
+        settings = "\n".join((self._url, *ALLOWED_UPDATES, str(CONNECTIONS), self._secrets.derived))
         return hashlib.sha256(settings.encode()).hexdigest()[:32]
 
 

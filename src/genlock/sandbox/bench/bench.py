@@ -1,4 +1,6 @@
-"""The `bench` command: whole jobs against a plain protocol, interleaved in one run. The ratio matters, not the times.
+"""The `bench` command: the engine against a plain protocol, the running service, and the cost of a whole order.
+
+The engine and the plain protocol are interleaved in one run: the ratio matters, not the times.
 
 The plain protocol is what most bots do: five single-row autocommit statements per job, through a pool of 16
 connections. The engine does the same with a ledger, an inbox, fencing and leases. A second measurement gives each of
@@ -12,7 +14,7 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,12 +24,16 @@ import uvloop
 
 from genlock.domain.errors import Refusal
 from genlock.sandbox.bench.history import make_history
+from genlock.sandbox.bench.order import OrderLoad, measure_orders
 from genlock.sandbox.bench.plain import plain_databases, run_plain_jobs
 from genlock.sandbox.bench.service import Load, measure_service
 from genlock.sandbox.bench.world import IN_FLIGHT, World, open_world
 from genlock.sandbox.postgres import PostgresServer
 
 JOBS_PER_SECOND = 100
+#: with fewer orders the bench only shows that it works
+FEW_ORDERS = 50
+PARTS = ("engine", "service", "order")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,6 +46,7 @@ class Sizes:
     latency_seconds: int = 10
     waiting: int = 100_000
     history: int = 1_000_000
+    orders: int = 150
 
     def scaled(self, scale: float) -> "Sizes":
         return Sizes(
@@ -49,6 +56,7 @@ class Sizes:
             latency_seconds=max(1, round(self.latency_seconds * scale)),
             waiting=round(self.waiting * scale),
             history=round(self.history * scale),
+            orders=max(5, round(self.orders * scale)),
         )
 
 
@@ -121,11 +129,37 @@ def databases(store: str, database_url: str | None) -> Iterator[Callable[[str], 
             yield lambda _: database_url
 
 
+PrintLine = Callable[[str], None]
+
+
 async def measure(
-    store: str, make: Callable[[str], str], sizes: Sizes, print_line: Callable[[str], None]
+    store: str, make: Callable[[str], str], sizes: Sizes, parts: Collection[str], print_line: PrintLine
 ) -> dict[str, Any]:
-    url = make("lives")
+    """Measure the chosen parts and return their figures."""
     figures: dict[str, Any] = {"store": store}
+    history_url = make("history")
+    if sizes.history and {"engine", "order"} & set(parts):
+        print_line(f"{sizes.history:,} finished jobs …")
+        await make_history(store, history_url, sizes.history)
+    if "engine" in parts:
+        figures |= await _measure_engine(store, make("lives"), history_url, sizes, print_line)
+    if "service" in parts:
+        load = Load(seconds=max(1.0, sizes.latency_seconds), starts=sizes.rounds, helps=sizes.rounds)
+        figures |= await measure_service(make("service"), load, print_line)
+    if "order" in parts:
+        few = sizes.orders < FEW_ORDERS
+        orders = OrderLoad.small(sizes.orders) if few else OrderLoad(orders=sizes.orders)
+        figures["order"] = await measure_orders(make("order"), orders, print_line)
+        if sizes.history and not few:
+            print_line(f"the same with {sizes.history:,} finished jobs …")
+            figures["order_with_history"] = await measure_orders(history_url, orders, print_line)
+    return figures
+
+
+async def _measure_engine(
+    store: str, url: str, history_url: str, sizes: Sizes, print_line: PrintLine
+) -> dict[str, Any]:
+    figures: dict[str, Any] = {}
     async with open_world(url, "lives") as world:
         if store == "postgres":
             figures |= await _against_plain(url, world, sizes, print_line)
@@ -134,17 +168,15 @@ async def measure(
         print_line("latency at 100 jobs per second …")
         figures["callback_to_channel_ms"] = await latency(world, sizes.latency_seconds)
         if sizes.history:
-            print_line(f"{sizes.history:,} finished jobs …")
-            figures["history_ratio"] = await _with_history(store, make("history"), world, sizes, print_line)
+            figures["history_ratio"] = await _with_history(history_url, world, sizes, print_line)
         print_line(f"{sizes.waiting:,} waiting jobs …")
         cost, tasks = await waiting_cost(world, sizes.waiting)
         figures["waiting_bytes_per_job"] = round(cost)
         figures["waiting_tasks"] = tasks
-    load = Load(seconds=max(1.0, sizes.latency_seconds), starts=sizes.rounds, helps=sizes.rounds)
-    return figures | await measure_service(make("service"), load, print_line)
+    return figures
 
 
-async def _alone(world: World, sizes: Sizes, print_line: Callable[[str], None]) -> dict[str, Any]:
+async def _alone(world: World, sizes: Sizes, print_line: PrintLine) -> dict[str, Any]:
     await jobs_per_second(world, sizes.jobs // 4)
     ours = []
     for number in range(sizes.rounds):
@@ -153,7 +185,7 @@ async def _alone(world: World, sizes: Sizes, print_line: Callable[[str], None]) 
     return {"lives_per_second": round(statistics.median(ours))}
 
 
-async def _against_plain(url: str, world: World, sizes: Sizes, print_line: Callable[[str], None]) -> dict[str, Any]:
+async def _against_plain(url: str, world: World, sizes: Sizes, print_line: PrintLine) -> dict[str, Any]:
     """Measure in turn: the engine, the plain protocol through a pool, the same on dedicated connections."""
     rates: dict[str, list[float]] = {"lives": [], "plain": [], "plain_dedicated": []}
     async with plain_databases(url) as (pool, dedicated):
@@ -173,9 +205,8 @@ async def _against_plain(url: str, world: World, sizes: Sizes, print_line: Calla
     return figures
 
 
-async def _with_history(store: str, url: str, empty: World, sizes: Sizes, print_line: Callable[[str], None]) -> float:
+async def _with_history(url: str, empty: World, sizes: Sizes, print_line: PrintLine) -> float:
     """Return the cost of a job among many finished ones, as a multiple of its cost among few."""
-    await make_history(store, url, sizes.history)
     ratios = []
     async with open_world(url, "history") as full:
         await jobs_per_second(full, sizes.jobs // 4)
@@ -186,8 +217,10 @@ async def _with_history(store: str, url: str, empty: World, sizes: Sizes, print_
     return round(statistics.median(ratios), 2)
 
 
-def run(store: str, database_url: str | None, sizes: Sizes, *, as_json: bool) -> int:
+def run(store: str, database_url: str | None, sizes: Sizes, parts: Collection[str] = PARTS, *, as_json: bool) -> int:
     """Measure, print the figures and return the exit code."""
+    if unknown := set(parts) - set(PARTS):
+        raise Refusal(f"--part is {', '.join(PARTS)}, not {min(unknown)!r}")
     if store not in ("sqlite", "postgres"):
         raise Refusal(f"--store is sqlite or postgres, not {store!r}")
     gc.freeze()
@@ -197,10 +230,19 @@ def run(store: str, database_url: str | None, sizes: Sizes, *, as_json: bool) ->
         print(line, file=sys.stderr, flush=True)  # noqa: T201
 
     with databases(store, database_url) as make:
-        figures = uvloop.run(measure(store, make, sizes, print_line))
+        figures = uvloop.run(measure(store, make, sizes, parts, print_line))
     if as_json:
         print(json.dumps(figures))  # noqa: T201
     else:
-        for name, figure in figures.items():
-            print(f"{name.replace('_', ' '):>24}  {figure}")  # noqa: T201
+        _print_table(figures)
     return 0
+
+
+def _print_table(figures: Mapping[str, Any], indent: str = "") -> None:
+    """Print one figure per line; the figures of an order are a table of their own."""
+    for name, figure in figures.items():
+        if isinstance(figure, dict) and any(isinstance(one, dict) for one in figure.values()):
+            print(f"{indent}{name.replace('_', ' ')}")  # noqa: T201
+            _print_table(figure, f"{indent}  ")
+        else:
+            print(f"{indent}{name.replace('_', ' '):>24}  {figure}")  # noqa: T201

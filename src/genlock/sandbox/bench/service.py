@@ -7,9 +7,8 @@ import secrets
 import statistics
 import sys
 import time
-from asyncio.subprocess import DEVNULL, PIPE
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from asyncio.subprocess import DEVNULL
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +19,7 @@ from genlock.app import open_store
 from genlock.domain.job import NewJob, hash_secret
 from genlock.log import Silent
 from genlock.ports import Database, Lease
+from genlock.sandbox.bench.simulators import TOKEN, running_simulator
 from genlock.sandbox.fleet import simulator_settings
 from genlock.sandbox.instance import Instance, running_instance
 from genlock.sandbox.kie.simulator import KieSimulator, running_kie
@@ -31,7 +31,6 @@ BURST = 1000
 USERS = 200
 REST_SECONDS = 3.0
 SECRET = "bench-0123456789abcdef"  # noqa: S105 - of jobs that exist for seconds
-_TOKEN = "42:sandbox"  # noqa: S105 - the simulator's
 _PICTURE = "bench.png"
 _RUN = secrets.token_hex(4)
 PrintLine = Callable[[str], None]
@@ -50,7 +49,8 @@ async def measure_service(url: str, load: Load, print_line: PrintLine) -> dict[s
     """Measure a real `genlock serve` process over the store at this URL."""
     print_line("genlock --help …")
     figures: dict[str, Any] = {"help_seconds": await _help_seconds(load.helps)}
-    async with _telegram() as telegram, running_kie() as kie:
+    async with running_simulator("telegram", "--token", TOKEN) as simulator, running_kie() as kie:
+        telegram = str(simulator["url"])
         users = await _make_users(telegram)
         kie.service.files.add(_PICTURE, _picture, seconds=3600.0)
         print_line(f"{load.starts} starts of genlock serve …")
@@ -89,20 +89,6 @@ async def _help_seconds(times: int) -> float:
     return round(statistics.median(took), 3)
 
 
-@asynccontextmanager
-async def _telegram() -> AsyncIterator[str]:
-    """Run the simulated Telegram in a process of its own, so that it does not slow down the measurement."""
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "genlock.sandbox.telegram", "--token", _TOKEN, stdout=PIPE, stdin=DEVNULL
-    )
-    assert process.stdout is not None
-    try:
-        yield str(json.loads(await process.stdout.readline())["url"])
-    finally:
-        process.kill()
-        await process.wait()
-
-
 @dataclass(frozen=True)
 class BenchUser:
     chat: int
@@ -120,7 +106,7 @@ async def _make_users(telegram: str) -> list[BenchUser]:
         found = []
         for number in range(USERS):
             chat = (await post("/sim/people", name=f"User {number}"))["id"]
-            sent = await post(f"/bot{_TOKEN}/sendMessage", chat_id=chat, text="…")
+            sent = await post(f"/bot{TOKEN}/sendMessage", chat_id=chat, text="…")
             found.append(BenchUser(chat, str(sent["result"]["message_id"])))
     return found
 
@@ -134,7 +120,7 @@ async def _calls_made(telegram: str) -> int:
 def _settings(url: str, telegram: str, kie: KieSimulator) -> dict[str, str]:
     port = find_free_port()
     return {
-        **simulator_settings(telegram, _TOKEN, kie, url),
+        **simulator_settings(telegram, TOKEN, kie, url),
         "GENLOCK_MEDIA_PRIVATE_HOSTS": kie.files_url.removeprefix("http://"),
         "GENLOCK_PORT": str(port),
         "GENLOCK_PUBLIC_URL": f"http://127.0.0.1:{port}",

@@ -22,7 +22,7 @@ POST /sim/people/PERSON/clear        {"chat"?, "for_both"?}: the whole history
 POST /sim/groups                     {"title", "members", "kind"? (group or supergroup)} → the chat
 POST /sim/groups/CHAT                {"add"?, "remove"?, "bot"? (member, administrator, left, kicked), "forbid"?,
                                      "topic"? (a name), "migrate"? (true)} → the chat, or the new one
-POST /sim/faults                     {"fault", "method"?, "chat"?, "times"?, "probability"?, "seconds"?} → the switch
+POST /sim/faults                   {"fault", "method"?, "chat"?, "times"?, "probability"?, "seconds"?, "text"?} → switch
 DELETE /sim/faults[/ID]              one, or all
 POST /sim/settings                   {"limiter"?, "upload_seconds"?, "edits_pass_block"?}
 POST /sim/log                        an object, or a list of them: log lines to show beside the chat

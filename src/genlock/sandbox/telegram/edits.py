@@ -5,7 +5,15 @@ from typing import Any
 
 from genlock.sandbox.telegram.api_call import ApiError, CallArguments, bad_request
 from genlock.sandbox.telegram.markup import Markup, is_inline, read_inline
-from genlock.sandbox.telegram.messages import Method, caption_of, input_media, media_kind
+from genlock.sandbox.telegram.media import WRONG_TYPE
+from genlock.sandbox.telegram.messages import (
+    Method,
+    caption_of,
+    check_right,
+    input_media,
+    media_kind,
+    message_numbers,
+)
 from genlock.sandbox.telegram.state import MEDIA, Message, TelegramState
 from genlock.sandbox.telegram.text import read_text
 
@@ -18,7 +26,7 @@ REPLACEABLE = {"text", "animation", "audio", "document", "photo", "video"}
 
 
 async def edit_text(state: TelegramState, arguments: CallArguments) -> Any:
-    content, markup = read_text(arguments), read_inline(arguments)
+    content, markup = read_text(arguments, edit=True), read_inline(arguments)
     message = _editable_message(state, arguments)
     if message.kind != "text":
         raise bad_request("there is no text in the message to edit")
@@ -26,12 +34,12 @@ async def edit_text(state: TelegramState, arguments: CallArguments) -> Any:
     if message.kind in MEDIA:
         # The message became media after this edit was validated: Telegram then sets the text as its caption.
         names = {"text": "caption", "entities": "caption_entities"}
-        content = _without_caption(message) | {names[name]: value for name, value in content.items()}
+        content = _without_caption(message) | {names[name]: value for name, value in content.items() if name in names}
     return _apply_change(state, message, content, markup)
 
 
 async def edit_caption(state: TelegramState, arguments: CallArguments) -> Any:
-    caption, markup = caption_of(arguments), read_inline(arguments)
+    caption, markup = caption_of(arguments, edit=True), read_inline(arguments)
     message = _editable_message(state, arguments)
     if message.kind not in MEDIA:
         raise bad_request("there is no caption in the message to edit")
@@ -55,10 +63,11 @@ async def edit_media(state: TelegramState, arguments: CallArguments) -> Any:
     kind = media_kind(item)
     message = _editable_message(state, arguments, "message media can't be edited")
     _replaceable(message, kind)
+    check_right(state.chats[message.chat], kind)
     mine, place = object(), (message.chat, message.id)
     state.uploading[place] = mine
     try:
-        content = await input_media(state.media, item, arguments)
+        content = await _new_media(state, item, arguments)
         await asyncio.sleep(state.upload_seconds)
         await _delay_inside(state, arguments, message)
     finally:
@@ -70,6 +79,16 @@ async def edit_media(state: TelegramState, arguments: CallArguments) -> Any:
     if not newest:
         raise bad_request("canceled by new edit message request")
     return _apply_change(state, message, content, markup)
+
+
+async def _new_media(state: TelegramState, item: Any, arguments: CallArguments) -> dict[str, Any]:
+    """Return the content of the edit. Where a send names the web page, an edit only says that the media is empty."""
+    try:
+        return await input_media(state.media, item, arguments)
+    except ApiError as refused:
+        if refused.description.endswith(WRONG_TYPE):
+            raise bad_request("MEDIA_EMPTY") from None
+        raise
 
 
 def _replaceable(message: Message, kind: str) -> None:
@@ -121,7 +140,9 @@ def _apply_change(
 
 
 async def delete_message(state: TelegramState, arguments: CallArguments) -> bool:
-    chat = state.reachable(state.chat(arguments))
+    chat = state.deletable(state.chat(arguments))
+    if not arguments.number("message_id"):
+        raise bad_request("message identifier is not specified")
     message = chat.messages.get(arguments.number("message_id"))
     if message is None:
         raise bad_request("message to delete not found")
@@ -135,16 +156,13 @@ async def delete_message(state: TelegramState, arguments: CallArguments) -> bool
 
 async def delete_messages(state: TelegramState, arguments: CallArguments) -> bool:
     """Delete those that exist and skip the others."""
-    numbers = arguments.json("message_ids", "message identifiers")
-    if not isinstance(numbers, list) or not 1 <= len(numbers) <= 100:
-        raise bad_request("message identifiers are not specified")
-    for number in numbers:
+    for number in message_numbers(arguments):
         try:
             await delete_message(
                 state, CallArguments({"chat_id": arguments.values.get("chat_id"), "message_id": number})
             )
         except ApiError as refused:
-            if "message" not in refused.description:
+            if "message " not in refused.description:
                 raise
     return True
 

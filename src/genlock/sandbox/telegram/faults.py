@@ -18,12 +18,14 @@ class Fault(StrEnum):
     DELAY_INSIDE = "delay_inside"  #: an edit is validated at once and takes effect after `seconds`
     DELAY_AFTER = "delay_after"  #: the call is executed at once and answered after `seconds`
     TOO_MANY = "too_many"  #: 429 with `seconds` to wait; the call is not executed
+    REFUSED = "refused"  #: the error `text` (400, or 401 or 403 by its first word); the call is not executed
     SERVER_ERROR = "server_error"  #: 500; the call is not executed
     SERVER_ERROR_AFTER = "server_error_after"  #: 500 although the call is executed
     BAD_GATEWAY = "bad_gateway"  #: 502 with an HTML page; the call is not executed
     BAD_GATEWAY_AFTER = "bad_gateway_after"  #: 502 with an HTML page although the call is executed
     UNDECODABLE = "undecodable"  #: the call is executed; the JSON answer is truncated
     WRONG_SHAPE = "wrong_shape"  #: the call is executed; the result is an unknown object
+    UNNUMBERED = "unnumbered"  #: the message is sent; its message_id is 0, as for a video still being processed
 
 
 #: faults that only happen to calls that were executed
@@ -35,6 +37,7 @@ AFTER = frozenset(
         Fault.BAD_GATEWAY_AFTER,
         Fault.UNDECODABLE,
         Fault.WRONG_SHAPE,
+        Fault.UNNUMBERED,
     }
 )
 BEFORE = frozenset(Fault) - AFTER
@@ -51,6 +54,8 @@ class Switch:
     times: int | None
     probability: float
     seconds: float
+    #: description of the error, for REFUSED
+    text: str
 
     def fits(self, method: str, chat: int | None) -> bool:
         named = method != "getUpdates" if self.method is None else self.method.lower() == method.lower()
@@ -77,6 +82,7 @@ class Faults:
         times: int | None = None,
         probability: float = 1.0,
         seconds: float = 3.0,
+        text: str = "Bad Request: SOMETHING_INVALID",
     ) -> Switch:
         """Switch a fault on for matching calls, `times` times."""
         made = Switch(
@@ -87,6 +93,7 @@ class Faults:
             times=times,
             probability=probability,
             seconds=seconds,
+            text=text,
         )
         self.switches.append(made)
         return made

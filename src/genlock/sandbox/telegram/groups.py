@@ -67,6 +67,7 @@ class Group:
         """Create a topic; return its id."""
         message = self._service(min(self.chat.members), {"forum_topic_created": {"name": name, "icon_color": 7322096}})
         message.thread = message.id
+        self.chat.forum = True
         self.chat.topics[message.id] = Topic(name=name)
         return message.id
 

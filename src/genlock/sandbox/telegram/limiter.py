@@ -7,6 +7,10 @@ from dataclasses import dataclass, field
 from genlock.sandbox.telegram.api_call import ApiError
 
 LIMITED_PREFIXES = ("send", "edit", "forward", "copy")
+#: uploads of the same size above this many bytes are queued; one that would wait longer gets a 429
+QUEUED_UPLOAD_BYTES = 100_000
+QUEUE_SECONDS_MAX = 5.0
+QUEUE_FULL_SECONDS = 60
 UNLIMITED_METHODS = {"sendchataction", "sendmessagedraft"}
 
 
@@ -46,6 +50,8 @@ class Limiter:
     _buckets: dict[str, Bucket] = field(default_factory=dict)
     #: by chat id, 0 for the whole bot: blocked until when, and for how long
     _blocked: dict[int, tuple[float, float]] = field(default_factory=dict)
+    #: by size: when the last upload of exactly this size may begin
+    _uploads: dict[int, float] = field(default_factory=dict)
 
     def admit(self, method: str, chat: int | None, *, cost: int = 1) -> None:
         """Raise 429 if a limit is exceeded. Retrying too early doubles the waiting time."""
@@ -60,6 +66,18 @@ class Limiter:
         for place, bucket in self._of(chat, now):
             if wait := bucket.take(now, cost):
                 self._refuse(place, now, max(wait, self.limits.penalty_seconds))
+
+    def upload_wait(self, size: int) -> float:
+        """Return the seconds that an upload waits: the server queues large uploads of equal size. Raises 429."""
+        if not self.on or size <= QUEUED_UPLOAD_BYTES:
+            return 0.0
+        now, interval = self.clock(), min(max(size * 1e-7, 0.2), 0.9)
+        last = self._uploads.get(size, 0.0)
+        if last > now + QUEUE_SECONDS_MAX:
+            self.refused += 1
+            raise too_many(QUEUE_FULL_SECONDS)
+        self._uploads[size] = max(last + interval, now - 1.0)
+        return max(0.0, self._uploads[size] - now)
 
     def block_for(self, chat: int | None, seconds: float) -> None:
         """Refuse all calls for `seconds`."""

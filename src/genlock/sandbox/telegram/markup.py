@@ -53,7 +53,8 @@ def is_inline(markup: Markup | None) -> bool:
 def _rows(markup: Markup, name: str) -> list[list[Any]]:
     rows = markup[name]
     if not isinstance(rows, list) or not all(isinstance(row, list) for row in rows):
-        raise bad_request(f'field "{name}" must be of type Array')
+        what = "" if name == "keyboard" else " of the InlineKeyboardMarkup"
+        raise bad_request(f'field "{name}"{what} must be an Array of Arrays')
     return rows
 
 
@@ -65,17 +66,23 @@ def _named(button: Any) -> dict[str, Any]:
 
 
 def _inline(rows: list[list[Any]]) -> Markup | None:
-    kept = [[_checked(button) for button in row] for row in rows if row]
+    checked = [[_checked(button) for button in row] for row in rows]
+    kept = [row for row in ([button for button in row if button["text"]] for row in checked) if row]
     if sum(map(len, kept)) > BUTTONS_MAX:
         raise bad_request("reply markup is too long")
     return {"inline_keyboard": kept} if kept else None
 
 
 def _checked(button: Any) -> dict[str, Any]:
-    if not isinstance(button, dict) or not str(button.get("text", "")).strip():
-        raise bad_request("can't parse inline keyboard button: inline keyboard button text must be non-empty")
+    """Return a valid button. One without a text is dropped later, as by the real server."""
+    if not isinstance(button, dict):
+        raise bad_request("can't parse inline keyboard button: InlineKeyboardButton must be an Object")
+    if not isinstance(button.get("text"), str):
+        raise bad_request("can't parse inline keyboard button: Can't find field \"text\"")
     if not ACTIONS & button.keys():
-        raise bad_request("can't parse inline keyboard button: text buttons are unallowed in the inline keyboard")
+        raise bad_request("can't parse inline keyboard button: Text buttons are unallowed in the inline keyboard")
+    if not button["text"]:
+        return button
     if "callback_data" in button and not 1 <= len(str(button["callback_data"]).encode()) <= DATA_BYTES_MAX:
         raise bad_request("BUTTON_DATA_INVALID")
     if "url" in button:

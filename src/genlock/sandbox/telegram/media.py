@@ -25,6 +25,8 @@ FETCH_SECONDS = 15
 OK = 200
 AGENT = "TelegramBot (like TwitterBot)"
 SIDES_MAX = 10_000
+THUMBNAIL_SIDE_MAX = 320
+THUMBNAIL_BYTES_MAX = 204_800
 RATIO_MAX = 20
 DOCUMENTS_BY_URL = {"image/gif", "application/pdf", "application/zip"}
 VOICE_TYPES = {"audio/ogg", "audio/mpeg", "audio/mp4"}
@@ -40,10 +42,13 @@ class Media:
     #: outcome of each fetched URL: the file, or the error, which is repeated for later calls
     fetched: dict[tuple[str, str], Stored | str] = field(default_factory=dict)
 
-    async def take(self, kind: str, source: Upload | str, hints: Mapping[str, Any]) -> Stored:
-        """Store the file. `hints` are the call's duration, title and so on."""
+    async def take(
+        self, kind: str, source: Upload | str, hints: Mapping[str, Any], thumbnail: Upload | None = None
+    ) -> Stored:
+        """Store the file. `hints` are the call's duration, title and so on; only an upload takes a thumbnail."""
         if isinstance(source, Upload):
-            return await self._uploaded(kind, source, hints)
+            stored = await self._uploaded(kind, source, hints)
+            return await self._with_thumbnail(stored, thumbnail) if thumbnail else stored
         if not source:
             raise bad_request(f"there is no {kind} in the request")
         if "." not in source:
@@ -59,6 +64,17 @@ class Media:
             what = f"a {kind}" if kind in UPLOAD_MAX else "a file"
             raise bad_request(f"file of size {size} bytes is too big for {what}; the maximum size is {limit} bytes")
         return await self.store(kind, upload, hints)
+
+    async def _with_thumbnail(self, stored: Stored, thumbnail: Upload) -> Stored:
+        """Add a thumbnail. Telegram ignores one that is too large, and photos and voice messages have none."""
+        probe = await asyncio.to_thread(probe_content, thumbnail.content)
+        fits = probe.kind == "photo" and max(probe.width, probe.height) <= THUMBNAIL_SIDE_MAX
+        if stored.kind in {"photo", "voice"} or not fits or len(thumbnail.content) > THUMBNAIL_BYTES_MAX:
+            return stored
+        small = await self.files.add("photo", thumbnail.content, extension=".jpg", type_="image/jpeg")
+        fields = {"file_id": small.id, "file_unique_id": small.unique, "file_size": small.size}
+        stored.media_object["thumbnail"] = fields | {"width": probe.width, "height": probe.height}
+        return stored
 
     def _by_id(self, kind: str, file_id: str) -> Stored:
         stored = self.files.find(file_id)
@@ -155,7 +171,9 @@ def content_of(stored: Stored) -> dict[str, Any]:
     if stored.kind != "animation":
         return {stored.kind: stored.media_object}
     plain = {
-        name: stored.media_object[name] for name in ("file_id", "file_unique_id", "file_name", "mime_type", "file_size")
+        name: stored.media_object[name]
+        for name in ("file_id", "file_unique_id", "file_name", "mime_type", "file_size", "thumbnail")
+        if name in stored.media_object
     }
     return {"animation": stored.media_object, "document": plain}
 

@@ -1,16 +1,17 @@
-"""Bot API methods that send: text, media, albums, forwards, copies, chat actions, drafts and reactions."""
+"""Bot API methods that send: text, media, albums, chat actions, drafts and reactions."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from genlock.sandbox.telegram.api_call import ApiError, CallArguments, bad_request
-from genlock.sandbox.telegram.markup import Markup, read_markup
+from genlock.sandbox.telegram.api_call import ApiError, CallArguments, Upload, bad_request
+from genlock.sandbox.telegram.markup import read_markup
 from genlock.sandbox.telegram.media import FETCH_FAILED, WRONG_TYPE, Media, content_of
 from genlock.sandbox.telegram.state import Chat, Message, TelegramState
 from genlock.sandbox.telegram.text import read_caption, read_entities, read_text
 
 Method = Callable[[TelegramState, CallArguments], Awaitable[Any]]
 ALBUM_MAX = 10
+IDS_MAX = 100
 MEDIA_KINDS = {"photo", "video", "audio", "document", "animation"}
 #: errors inside an album are reported with the item's number and these codes
 SERVER_ERRORS = {
@@ -39,7 +40,7 @@ RIGHTS = {
     "photo": "photos",
     "video": "videos",
     "animation": "animations",
-    "audio": "audios",
+    "audio": "music",
     "voice": "voice notes",
     "document": "documents",
 }
@@ -47,7 +48,8 @@ RIGHTS = {
 
 async def send_message(state: TelegramState, arguments: CallArguments) -> Any:
     content, markup = read_text(arguments), read_markup(arguments)
-    return _posted(state, chat_for_sending(state, arguments, "text"), arguments, content, markup)
+    chat = chat_for_sending(state, arguments, "text")
+    return state.show(post_message(state, chat, arguments, content, markup=markup))
 
 
 def send_media(kind: str) -> Method:
@@ -55,9 +57,10 @@ def send_media(kind: str) -> Method:
         caption, markup = caption_of(arguments), read_markup(arguments)
         chat = chat_for_sending(state, arguments, kind)
         reply_and_thread(chat, arguments)
-        stored = await state.media.take(kind, arguments.media(kind), arguments.values)
+        stored = await state.media.take(kind, arguments.media(kind), arguments.values, thumbnail_of(arguments))
         state.writable(chat)
-        return _posted(state, chat, arguments, content_of(stored) | caption | display_flags(arguments), markup)
+        content = content_of(stored) | caption | display_flags(arguments)
+        return state.show(post_message(state, chat, arguments, content, markup=markup))
 
     return send
 
@@ -78,10 +81,10 @@ async def send_album(state: TelegramState, arguments: CallArguments) -> Any:
                 raise
             raise bad_request(f'failed to send message #{number} with the error message "{reason}"') from None
     state.writable(chat)
-    quiet = arguments.flag("disable_notification")
+    quiet, protected = arguments.flag("disable_notification"), arguments.flag("protect_content")
     album = str(state.rng.randrange(10**16, 10**17)) if len(contents) > 1 else None
     posted = [
-        state.post(chat, state.bot_id, content, silent=quiet or place > 0, album=album, **answered)
+        state.post(chat, state.bot_id, content, silent=quiet or place > 0, album=album, protected=protected, **answered)
         for place, content in enumerate(contents)
     ]
     return [state.show(message) for message in posted]
@@ -119,47 +122,27 @@ async def input_media(media: Media, item: Any, arguments: CallArguments) -> dict
         source = ""
     if source == "":
         raise bad_request("can't parse InputMedia: media not found")
-    stored = await media.take(kind, source, item)
-    nested = CallArguments(item)
+    nested = CallArguments(item, arguments.uploads)
+    stored = await media.take(kind, source, nested.values, thumbnail_of(nested))
     return content_of(stored) | caption_of(nested) | display_flags(nested)
 
 
-def caption_of(arguments: CallArguments) -> dict[str, Any]:
+def thumbnail_of(arguments: CallArguments) -> Upload | None:
+    """Return the uploaded thumbnail. Telegram ignores one that is not uploaded."""
+    if not arguments.has("thumbnail"):
+        return None
+    thumbnail = arguments.media("thumbnail")
+    return thumbnail if isinstance(thumbnail, Upload) else None
+
+
+def caption_of(arguments: CallArguments, *, edit: bool = False) -> dict[str, Any]:
     entities = read_entities(arguments, "caption_entities")
-    return read_caption(arguments.text("caption"), arguments.text("parse_mode"), entities)
+    return read_caption(arguments.text("caption"), arguments.text("parse_mode"), entities, edit=edit)
 
 
 def display_flags(arguments: CallArguments) -> dict[str, Any]:
     flags = {"has_spoiler": "has_media_spoiler", "show_caption_above_media": "show_caption_above_media"}
     return {shown: True for asked, shown in flags.items() if arguments.flag(asked)}
-
-
-async def forward_message(state: TelegramState, arguments: CallArguments) -> Any:
-    chat = state.writable(state.chat(arguments))
-    source = _source(state, arguments, "message to forward not found")
-    origin = {"type": "user", "date": source.date, "sender_user": state.show_user(source.sender)}
-    posted = state.post(
-        chat, state.bot_id, dict(source.content), silent=arguments.flag("disable_notification"), forwarded=origin
-    )
-    return state.show(posted)
-
-
-async def copy_message(state: TelegramState, arguments: CallArguments) -> Any:
-    chat = state.writable(state.chat(arguments))
-    source = _source(state, arguments, "message to copy not found")
-    content = dict(source.content)
-    if arguments.has("caption") and source.kind != "text":
-        content = {name: value for name, value in content.items() if not name.startswith("caption")}
-        content |= caption_of(arguments)
-    shown = _posted(state, chat, arguments, content, read_markup(arguments))
-    return {"message_id": shown["message_id"]}
-
-
-def _source(state: TelegramState, arguments: CallArguments, missing: str) -> Message:
-    message = state.chat(arguments, "from_chat_id").messages.get(arguments.number("message_id"))
-    if message is None or message.kind == "service":
-        raise bad_request(missing)
-    return message
 
 
 async def send_chat_action(state: TelegramState, arguments: CallArguments) -> bool:
@@ -194,9 +177,13 @@ async def set_reaction(state: TelegramState, arguments: CallArguments) -> bool:
 
 def chat_for_sending(state: TelegramState, arguments: CallArguments, kind: str) -> Chat:
     chat = state.writable(state.chat(arguments))
+    check_right(chat, kind)
+    return chat
+
+
+def check_right(chat: Chat, kind: str) -> None:
     if kind in chat.forbidden:
         raise bad_request(f"not enough rights to send {RIGHTS[kind]} to the chat")
-    return chat
 
 
 def reply_and_thread(chat: Chat, arguments: CallArguments) -> dict[str, Any]:
@@ -215,8 +202,9 @@ def _replied(chat: Chat, arguments: CallArguments) -> int | None:
 
 
 def _thread(chat: Chat, arguments: CallArguments) -> int | None:
+    """Return the topic. Groups without topics ignore it, except a private chat."""
     number = arguments.number("message_thread_id")
-    if not number:
+    if not number or not (chat.forum or chat.private):
         return None
     topic = chat.topics.get(number)
     if topic is None:
@@ -226,25 +214,38 @@ def _thread(chat: Chat, arguments: CallArguments) -> int | None:
     return number
 
 
-def _posted(
-    state: TelegramState, chat: Chat, arguments: CallArguments, content: dict[str, Any], markup: Markup | None
-) -> dict[str, Any]:
-    message = state.post(
+def message_numbers(arguments: CallArguments) -> list[int]:
+    """Return the argument `message_ids`."""
+    numbers = arguments.json("message_ids", "message_ids")
+    if not numbers:
+        raise bad_request("message identifiers are not specified")
+    if not isinstance(numbers, list):
+        raise bad_request("expected an Array of message identifiers")
+    if len(numbers) > IDS_MAX:
+        raise bad_request("too many message identifiers specified")
+    found = [CallArguments({"id": number}).number("id") for number in numbers]
+    if any(number <= 0 for number in found):
+        raise bad_request("invalid message identifier specified")
+    return found
+
+
+def post_message(
+    state: TelegramState, chat: Chat, arguments: CallArguments, content: dict[str, Any], **more: Any
+) -> Message:
+    return state.post(
         chat,
         state.bot_id,
         content,
         silent=arguments.flag("disable_notification"),
-        markup=markup,
+        protected=arguments.flag("protect_content"),
         **reply_and_thread(chat, arguments),
+        **more,
     )
-    return state.show(message)
 
 
 METHODS: dict[str, Method] = {
     "sendMessage": send_message,
     "sendMediaGroup": send_album,
-    "forwardMessage": forward_message,
-    "copyMessage": copy_message,
     "sendChatAction": send_chat_action,
     "sendMessageDraft": send_draft,
     "setMessageReaction": set_reaction,

@@ -1,26 +1,29 @@
 """Telegram Stars: invoices, pre-checkout queries, payments, refunds and the list of transactions."""
 
 import asyncio
+import re
 import secrets
 from typing import Any
 
 from genlock.sandbox.telegram.api_call import CallArguments, bad_request
 from genlock.sandbox.telegram.markup import read_markup
-from genlock.sandbox.telegram.messages import Method, chat_for_sending, reply_and_thread
+from genlock.sandbox.telegram.messages import Method, chat_for_sending, post_message, reply_and_thread
 from genlock.sandbox.telegram.profile import QUERY_EXPIRED
 from genlock.sandbox.telegram.stars import STARS, Charge, Invoice, Payment
 from genlock.sandbox.telegram.state import Message, TelegramState, User
 
 CHECKOUT_SECONDS = 10
+STARS_MAX = 100_000
+CURRENCY = re.compile("[A-Z]{3}")
 LINK = "https://t.me/$"
 
 
 async def send_invoice(state: TelegramState, arguments: CallArguments) -> Any:
-    invoice, markup = _invoice(arguments), read_markup(arguments)
+    markup = read_markup(arguments)
     chat = chat_for_sending(state, arguments, "text")
-    silent = arguments.flag("disable_notification")
-    content = {"invoice": invoice.as_json()}
-    message = state.post(chat, state.bot_id, content, silent=silent, markup=markup, **reply_and_thread(chat, arguments))
+    reply_and_thread(chat, arguments)
+    invoice = _invoice(arguments)
+    message = post_message(state, chat, arguments, {"invoice": invoice.as_json()}, markup=markup)
     state.stars_ledger.invoices[_key(message)] = invoice
     return state.show(message)
 
@@ -33,23 +36,37 @@ async def create_link(state: TelegramState, arguments: CallArguments) -> str:
 
 def _invoice(arguments: CallArguments) -> Invoice:
     prices = arguments.objects("prices", "prices")
+    if not prices:
+        raise bad_request("there must be at least one price")
     lengths = {"title": (arguments.text("title"), 32), "description": (arguments.text("description"), 255)}
     for name, (text, limit) in lengths.items():
         if not 1 <= len(text) <= limit:
             raise bad_request(f"INVOICE_{name.upper()}_INVALID")
     if not 1 <= len(arguments.text("payload").encode()) <= 128:
         raise bad_request("INVOICE_PAYLOAD_INVALID")
-    if arguments.text("currency") != STARS:
-        raise bad_request("PAYMENT_PROVIDER_INVALID" if arguments.text("provider_token") else "CURRENCY_INVALID")
-    amount = CallArguments(prices[0]).number("amount") if len(prices) == 1 else 0
-    if not 1 <= amount <= 100_000:
-        raise bad_request("STARS_INVOICE_INVALID")
     return Invoice(
         title=arguments.text("title"),
         description=arguments.text("description"),
         payload=arguments.text("payload"),
-        amount=amount,
+        amount=_total(arguments, prices),
+        currency=arguments.text("currency"),
+        start_parameter=arguments.text("start_parameter"),
     )
+
+
+def _total(arguments: CallArguments, prices: list[dict[str, Any]]) -> int:
+    """Return the sum of the prices. An invoice in Stars has one; another currency needs a payment provider."""
+    amount = sum(CallArguments(price).number("amount") for price in prices)
+    if arguments.text("currency") == STARS:
+        if len(prices) != 1 or not 1 <= amount <= STARS_MAX:
+            raise bad_request("STARS_INVOICE_INVALID")
+    elif not arguments.text("provider_token"):
+        raise bad_request("PAYMENT_PROVIDER_INVALID")
+    elif not CURRENCY.fullmatch(arguments.text("currency")):
+        raise bad_request("CURRENCY_INVALID")
+    elif amount <= 0:
+        raise bad_request("CURRENCY_TOTAL_AMOUNT_INVALID")
+    return amount
 
 
 def _key(message: Message) -> str:
@@ -60,6 +77,8 @@ async def pay(state: TelegramState, user: User, what: Message | str) -> Payment:
     """Pay an invoice as a user. The bot gets a pre-checkout query and has ten seconds to accept it."""
     key = _key(what) if isinstance(what, Message) else what
     invoice = state.stars_ledger.invoices[key]
+    if invoice.currency != STARS:
+        return Payment(reason="only Stars can be paid here")
     if key in state.stars_ledger.paid:
         return Payment(reason="the invoice is paid")
     if user.stars < invoice.amount:

@@ -88,7 +88,8 @@ def _chat(saved: dict[str, Any]) -> Chat:
     }
     topics = {int(number): Topic(**one) for number, one in saved["topics"].items()}
     sets = {name: set(saved[name]) for name in ("members", "forbidden")}
-    return Chat(**saved | sets | {"messages": messages, "topics": topics})
+    forum = saved.get("forum", bool(topics))  # saved since groups without topics ignore them
+    return Chat(**saved | sets | {"messages": messages, "topics": topics, "forum": forum})
 
 
 def _numbered(saved: dict[str, Any]) -> dict[int, Any]:

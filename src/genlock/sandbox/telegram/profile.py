@@ -5,10 +5,11 @@ from typing import Any
 
 from genlock.sandbox.telegram.api_call import CallArguments, bad_request
 from genlock.sandbox.telegram.messages import Method
-from genlock.sandbox.telegram.state import TelegramState
+from genlock.sandbox.telegram.state import Chat, TelegramState
 
 DOWNLOAD_MAX = 20_971_520
 QUERY_SECONDS = 60
+COMMAND = re.compile("[a-z0-9_]{1,32}")
 ANSWER_MAX = 200
 RIGHTS = (
     *("can_be_edited", "is_anonymous", "can_manage_chat", "can_delete_messages", "can_manage_video_chats"),
@@ -36,11 +37,14 @@ async def log_out(_: TelegramState, __: CallArguments) -> bool:
 
 
 async def set_commands(state: TelegramState, arguments: CallArguments) -> bool:
-    commands = arguments.objects("commands", "list of bot commands")
+    commands = arguments.objects("commands", "commands")
     if len(commands) > 100:
         raise bad_request("BOT_COMMANDS_TOO_MUCH")
     for command in commands:
-        if not 1 <= len(str(command.get("command", "")).removeprefix("/")) <= 32:
+        for name in ("command", "description"):
+            if not isinstance(command.get(name), str):
+                raise bad_request(f"can't parse BotCommand: Can't find field \"{name}\"")
+        if not COMMAND.fullmatch(command["command"].removeprefix("/")):
             raise bad_request("BOT_COMMAND_INVALID")
         if not 1 <= len(str(command.get("description", ""))) <= 256:
             raise bad_request("BOT_COMMAND_DESCRIPTION_INVALID")
@@ -60,7 +64,7 @@ async def delete_commands(state: TelegramState, arguments: CallArguments) -> boo
 
 
 def _scope(arguments: CallArguments) -> str:
-    scope = arguments.object("scope", "bot command scope") or {"type": "default"}
+    scope = arguments.object("scope", "BotCommandScope") or {"type": "default"}
     return (
         f"{scope.get('type')}/{scope.get('chat_id', '')}/{scope.get('user_id', '')}/{arguments.text('language_code')}"
     )
@@ -90,7 +94,10 @@ async def set_menu_button(state: TelegramState, arguments: CallArguments) -> boo
 
 
 async def get_menu_button(state: TelegramState, arguments: CallArguments) -> Any:
-    return state.profile.get(f"menu/{arguments.number('chat_id')}", {"type": "default"})
+    """Return the button of a chat, or the bot's default one: its commands."""
+    number = arguments.number("chat_id")
+    button = state.profile.get(f"menu/{number}", {"type": "default"})
+    return {"type": "commands"} if not number and button["type"] == "default" else button
 
 
 # chats
@@ -101,6 +108,8 @@ async def get_chat(state: TelegramState, arguments: CallArguments) -> Any:
     gifts = ("unlimited_gifts", "limited_gifts", "unique_gifts", "premium_subscription", "gifts_from_channels")
     fields = state.show_chat(chat) | {"accent_color_id": 0, "max_reaction_count": 11}
     fields["accepted_gift_types"] = dict.fromkeys(gifts, False)
+    if chat.pinned:
+        fields["pinned_message"] = state.show(chat.messages[chat.pinned[-1]], reply=False)
     return fields
 
 
@@ -111,7 +120,22 @@ async def get_member(state: TelegramState, arguments: CallArguments) -> Any:
         return member(state, number, chat.bot_status)
     if number not in state.users:
         raise bad_request("user not found")
-    return member(state, number, "member" if number in chat.members else "left")
+    return member(state, number, _status(chat, number))
+
+
+def _status(chat: Chat, number: int) -> str:
+    if number == chat.creator:
+        return "creator"
+    return "member" if number in chat.members else "left"
+
+
+async def get_administrators(state: TelegramState, arguments: CallArguments) -> Any:
+    chat = state.reachable(state.chat(arguments))
+    if chat.private:
+        raise bad_request("there are no administrators in the private chat")
+    found = [] if chat.creator is None else [member(state, chat.creator, "creator")]
+    bot = [member(state, state.bot_id, chat.bot_status)] if chat.bot_status == "administrator" else []
+    return found + bot
 
 
 async def count_members(state: TelegramState, arguments: CallArguments) -> int:
@@ -127,6 +151,8 @@ def member(state: TelegramState, number: int, status: str) -> dict[str, Any]:
     fields: dict[str, Any] = {"user": state.show_user(number), "status": status}
     if status == "kicked":
         fields["until_date"] = 0
+    if status == "creator":
+        fields["is_anonymous"] = False
     if status == "administrator":
         fields |= dict.fromkeys(RIGHTS, True)
     return fields
@@ -136,9 +162,11 @@ def member(state: TelegramState, number: int, status: str) -> dict[str, Any]:
 
 
 async def get_file(state: TelegramState, arguments: CallArguments) -> Any:
+    if not arguments.has("file_id"):
+        raise bad_request("file_id not specified")
     stored = state.files.find(arguments.text("file_id"))
     if stored is None:
-        raise bad_request("wrong file_id or the file is temporarily unavailable")
+        raise bad_request("invalid file_id")
     if stored.size > DOWNLOAD_MAX:
         raise bad_request("file is too big")
     fields = {"file_id": stored.id, "file_unique_id": stored.unique, "file_size": stored.size}
@@ -175,6 +203,7 @@ METHODS: dict[str, Method] = {
     "getChat": get_chat,
     "getChatMember": get_member,
     "getChatMemberCount": count_members,
+    "getChatAdministrators": get_administrators,
     "leaveChat": leave_chat,
     "getFile": get_file,
     "answerCallbackQuery": answer_callback,

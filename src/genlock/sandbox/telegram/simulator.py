@@ -16,9 +16,11 @@ async with running_telegram(token="42:sandbox") as telegram:
     new = await friends.migrate(); await friends.set_bot("kicked", by=ann); await friends.forbid("photo")
     telegram.faults.once(Fault.DROP_AFTER, method="editMessageMedia", chat=ann.id)
     telegram.faults.switch(Fault.TOO_MANY, probability=0.1, seconds=5); telegram.faults.clear()
+    telegram.faults.once(Fault.REFUSED, method="sendPhoto", text="Bad Request: PHOTO_EXT_INVALID")
     telegram.journal                                       # every Bot API call, see Call
     telegram.calls("sendPhoto")                            # those of one method
-    telegram.limiter.on = True                             # 1/s per chat, 20/min per group, 30/s in all; off by default
+    telegram.limiter.on = True                             # 1/s per chat, 20/min per group, 30/s in all, and the queue
+                                                           # of equal uploads above 100 kB; off by default
     telegram.upload_seconds = 0.5                          # additional duration of media edits, for races
     telegram.state.edits_pass_block = False                # a user's block also refuses edits; by default they pass
 
@@ -26,8 +28,8 @@ It also runs as a program (`python -m genlock.sandbox.telegram`), and all of thi
 port: see control.py. It serves one bot, identified by its token. Like a Bot API server run with `--local` it accepts
 plain HTTP webhooks on this machine, but it has the size limits of api.telegram.org.
 
-Not simulated: rich messages, stickers, polls, inline mode, channels, subscriptions, Markdown. Such calls get
-`Not Found: method not found` or `unsupported parse_mode`.
+Not simulated: rich messages, stickers, polls, inline mode, channels, subscriptions. Such calls get
+`Not Found: method not found`.
 """
 
 import asyncio
@@ -42,7 +44,7 @@ from typing import Any
 
 from aiohttp import web
 
-from genlock.sandbox.telegram import edits, messages, payments, profile
+from genlock.sandbox.telegram import edits, forwards, messages, payments, profile
 from genlock.sandbox.telegram.api_call import ApiError, CallArguments, error_response, ok_response, read_call
 from genlock.sandbox.telegram.chat_page import add_page
 from genlock.sandbox.telegram.control import add_control
@@ -60,6 +62,7 @@ from genlock.sandbox.telegram.state import TelegramState
 TOKEN = "42:sandbox"  # noqa: S105 - not a secret
 BODY_BYTES_MAX = 53_000_000
 PAGE = "<html>\r\n<head><title>502 Bad Gateway</title></head>\r\n<body>502 Bad Gateway</body>\r\n</html>"
+REFUSED_CODES = {"Unauthorized": 401, "Forbidden": 403, "Not Found": 404, "Conflict": 409}
 RESTART = ApiError(500, "Internal Server Error: restart")
 
 
@@ -93,6 +96,7 @@ NAMES: dict[str, Method] = {
     "getWebhookInfo": get_webhook_info,
     **messages.METHODS,
     **edits.METHODS,
+    **forwards.METHODS,
     **profile.METHODS,
     **payments.METHODS,
 }
@@ -209,6 +213,9 @@ class TelegramSimulator:
             seconds = drawn[Fault.TOO_MANY].seconds
             self.limiter.block_for(call.chat, seconds)
             refused = too_many(seconds)
+        if Fault.REFUSED in drawn:
+            text = drawn[Fault.REFUSED].text
+            refused = ApiError(REFUSED_CODES.get(text.partition(":")[0], 400), text)
         if Fault.SERVER_ERROR in drawn:
             refused = RESTART
         if refused is not None:
@@ -222,6 +229,7 @@ class TelegramSimulator:
     async def _execute(self, call: Call, method: Method, arguments: CallArguments) -> web.Response:
         try:
             cost = len(arguments.json("media", "media") or [1]) if call.method == "sendMediaGroup" else 1
+            await asyncio.sleep(self.limiter.upload_wait(arguments.uploaded_bytes))
             self.limiter.admit(call.method, call.chat, cost=cost)
             result = await method(self.state, arguments)
         except ApiError as refused:
@@ -237,18 +245,7 @@ class TelegramSimulator:
         drawn = self._draw(call, AFTER) if call.executed else {}
         if Fault.DELAY_AFTER in drawn:
             await asyncio.sleep(drawn[Fault.DELAY_AFTER].seconds)
-        if Fault.DROP_AFTER in drawn:
-            return None
-        if Fault.SERVER_ERROR_AFTER in drawn:
-            return error_response(RESTART)
-        if Fault.BAD_GATEWAY_AFTER in drawn:
-            return web.Response(status=502, text=PAGE, content_type="text/html")
-        if Fault.UNDECODABLE in drawn:
-            assert isinstance(response.body, bytes)
-            return web.Response(body=response.body[: len(response.body) // 2], content_type="application/json")
-        if Fault.WRONG_SHAPE in drawn:
-            return ok_response({"unknown": "object"})
-        return response
+        return None if Fault.DROP_AFTER in drawn else _falsified(call, response, drawn)
 
     async def _run_webhook_reply(self, name: str, values: dict[str, Any]) -> None:
         """Execute a Bot API call from a webhook response."""
@@ -266,6 +263,20 @@ class TelegramSimulator:
         if request.match_info["token"] != self.token or stored is None:
             return error_response(ApiError(404, "Not Found"))
         return web.FileResponse(self.files.folder / stored.path)
+
+
+def _falsified(call: Call, response: web.Response, drawn: Collection[Fault]) -> web.Response:
+    """Return the answer of an executed call, or what a fault makes of it."""
+    assert isinstance(response.body, bytes)
+    half = response.body[: len(response.body) // 2]
+    answers: dict[Fault, Callable[[], web.Response]] = {
+        Fault.SERVER_ERROR_AFTER: lambda: error_response(RESTART),
+        Fault.BAD_GATEWAY_AFTER: lambda: web.Response(status=502, text=PAGE, content_type="text/html"),
+        Fault.UNDECODABLE: lambda: web.Response(body=half, content_type="application/json"),
+        Fault.WRONG_SHAPE: lambda: ok_response({"unknown": "object"}),
+        Fault.UNNUMBERED: lambda: ok_response({**call.answer, "message_id": 0}),
+    }
+    return next((answer() for fault, answer in answers.items() if fault in drawn), response)
 
 
 def _method(name: str) -> tuple[str, Method]:

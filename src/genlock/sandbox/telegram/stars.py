@@ -13,10 +13,12 @@ class Invoice:
     description: str
     payload: str
     amount: int
+    currency: str = STARS
+    start_parameter: str = ""
 
     def as_json(self) -> dict[str, Any]:
-        fields = {"title": self.title, "description": self.description, "start_parameter": ""}
-        return fields | {"currency": STARS, "total_amount": self.amount}
+        fields = {"title": self.title, "description": self.description, "start_parameter": self.start_parameter}
+        return fields | {"currency": self.currency, "total_amount": self.amount}
 
 
 @dataclass(frozen=True, kw_only=True)

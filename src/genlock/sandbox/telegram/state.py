@@ -51,6 +51,8 @@ class Message:
     album: str | None = None
     edited: int | None = None
     forwarded: dict[str, Any] | None = None
+    #: it may not be forwarded or saved
+    protected: bool = False
     #: emoji by user id; the bot's reaction is among them
     reactions: dict[int, str] = field(default_factory=dict)
     #: ids of users who deleted it for themselves only
@@ -98,13 +100,21 @@ class Chat:
     #: kinds of messages that may not be sent, e.g. photo
     forbidden: set[str] = field(default_factory=set)
     migrated_to: int | None = None
+    forum: bool = False
     topics: dict[int, Topic] = field(default_factory=dict)
+    #: ids of pinned messages, the last pinned one last
+    pinned: list[int] = field(default_factory=list)
     messages: dict[int, Message] = field(default_factory=dict)
     last_id: int = 0
 
     @property
     def private(self) -> bool:
         return self.type == "private"
+
+    @property
+    def creator(self) -> int | None:
+        """The member who made the group: the one with the lowest id."""
+        return None if self.private else min(self.members, default=None)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -211,13 +221,18 @@ class TelegramState:
 
     def writable(self, chat: Chat) -> Chat:
         """Raise unless the bot may send new messages to the chat."""
-        self.reachable(chat)
-        if chat.migrated_to is not None:
-            raise bad_request("group chat was upgraded to a supergroup chat", migrate_to_chat_id=chat.migrated_to)
+        self.deletable(chat)
         if chat.private and not self.users[chat.id].started:
             raise forbidden("bot can't initiate conversation with a user")
         if chat.private and self.users[chat.id].blocked:
             raise forbidden("bot was blocked by the user")
+        return chat
+
+    def deletable(self, chat: Chat) -> Chat:
+        """Raise unless the bot may delete messages in the chat."""
+        self.reachable(chat)
+        if chat.migrated_to is not None:
+            raise bad_request("group chat was upgraded to a supergroup chat", migrate_to_chat_id=chat.migrated_to)
         return chat
 
     # messages
@@ -257,7 +272,9 @@ class TelegramState:
 
     def remove(self, message: Message) -> None:
         """Delete the message for all users."""
-        del self.chats[message.chat].messages[message.id]
+        chat = self.chats[message.chat]
+        del chat.messages[message.id]
+        chat.pinned = [number for number in chat.pinned if number != message.id]
         self.uploading.pop((message.chat, message.id), None)
         self.events.add("delete", chat=message.chat, message_id=message.id)
 
@@ -278,7 +295,7 @@ class TelegramState:
             user = self.users[chat.id]
             return {"id": chat.id, "type": "private", "first_name": user.name, "username": user.username}
         fields = {"id": chat.id, "type": chat.type, "title": chat.title}
-        return fields | ({"is_forum": True} if chat.topics else {})
+        return fields | ({"is_forum": True} if chat.forum else {})
 
     def show(self, message: Message, *, reply: bool = True) -> dict[str, Any]:
         chat = self.chats[message.chat]
@@ -299,6 +316,8 @@ class TelegramState:
             fields["media_group_id"] = message.album
         if message.forwarded is not None:
             fields["forward_origin"] = message.forwarded
+        if message.protected:
+            fields["has_protected_content"] = True
         quoted = chat.messages.get(message.reply_to or 0)
         if reply and quoted is not None:
             fields["reply_to_message"] = self.show(quoted, reply=False)

@@ -1,11 +1,18 @@
-"""Text formatting: parse HTML into entities, trim, measure in UTF-16 units, with the real server's errors."""
+"""Text formatting: parse HTML into entities, trim and measure, with the real server's errors.
+
+The Bot API server counts code points and answers in words; Telegram behind it counts UTF-16 units and answers with a
+code. Edits are only measured by the latter.
+"""
 
 import re
 from dataclasses import dataclass
 from typing import Any
 
-from genlock.sandbox.telegram.api_call import ApiError, CallArguments, bad_request
+from genlock.sandbox.telegram.api_call import CallArguments, bad_request
+from genlock.sandbox.telegram.link_preview import link_preview
+from genlock.sandbox.telegram.markdown import parse_markdown, unparsable
 
+SOURCE_BYTES_MAX = 32_768
 TEXT_MAX = 4096
 CAPTION_MAX = 1024
 TAGS = {
@@ -47,14 +54,19 @@ class _Open:
     attributes: dict[str, str]
 
 
-def read_text(arguments: CallArguments, name: str = "text") -> dict[str, Any]:
+def read_text(arguments: CallArguments, *, edit: bool = False) -> dict[str, Any]:
     """Text and entities of a message. Raises if it is empty or too long."""
-    text, entities = formatted(arguments.text(name), arguments.text("parse_mode"), read_entities(arguments, "entities"))
-    if not text:
+    source = arguments.text("text")
+    if not source:
         raise bad_request("message text is empty")
-    if utf16(text) > TEXT_MAX:
+    text, entities = formatted(source, arguments.text("parse_mode"), read_entities(arguments, "entities"))
+    if not text:
+        raise bad_request("text must be non-empty")
+    if len(text) > TEXT_MAX and not edit:
         raise bad_request("message is too long")
-    return {"text": text} | ({"entities": entities} if entities else {})
+    if utf16(text) > TEXT_MAX:
+        raise bad_request("MESSAGE_TOO_LONG")
+    return {"text": text} | ({"entities": entities} if entities else {}) | link_preview(arguments, text, entities)
 
 
 def read_entities(arguments: CallArguments, name: str) -> list[Entity]:
@@ -62,24 +74,35 @@ def read_entities(arguments: CallArguments, name: str) -> list[Entity]:
     for one in entities:
         whole = isinstance(one.get("offset"), int) and isinstance(one.get("length"), int)
         if not whole or not isinstance(one.get("type"), str):
-            raise bad_request("can't parse entities: Can't parse MessageEntity")
+            raise bad_request("can't parse MessageEntity: Can't find field \"type\"")
     return entities
 
 
-def read_caption(text: str, mode: str, entities: list[Entity]) -> dict[str, Any]:
+def read_caption(text: str, mode: str, entities: list[Entity], *, edit: bool = False) -> dict[str, Any]:
     """Caption and entities, which may be empty."""
     caption, found = formatted(text, mode, entities)
-    if utf16(caption) > CAPTION_MAX:
+    if len(caption) > CAPTION_MAX and not edit:
         raise bad_request("message caption is too long")
+    if utf16(caption) > CAPTION_MAX:
+        raise bad_request("MEDIA_CAPTION_TOO_LONG")
     return ({"caption": caption} if caption else {}) | ({"caption_entities": found} if found else {})
 
 
 def formatted(source: str, mode: str, entities: list[Entity]) -> tuple[str, list[Entity]]:
-    if mode and mode.lower() not in {"html", "none"}:
-        raise bad_request("unsupported parse_mode")
-    text, found = parse_html(source) if mode.lower() == "html" else (source, entities)
-    text, found = _trimmed(text, found)
+    if len(source.encode()) > SOURCE_BYTES_MAX:
+        raise bad_request("text is too long")
+    text, found = _trimmed(*_parsed(source, mode.lower(), entities))
     return text, sorted(found + _unmarked(text, found), key=_place)
+
+
+def _parsed(source: str, mode: str, entities: list[Entity]) -> tuple[str, list[Entity]]:
+    if mode in {"", "none"}:
+        return source, entities
+    if mode == "html":
+        return parse_html(source)
+    if mode in {"markdown", "markdownv2"}:
+        return parse_markdown(source, strict=mode == "markdownv2")
+    raise bad_request("unsupported parse_mode")
 
 
 def found_entities(text: str) -> list[Entity]:
@@ -130,7 +153,7 @@ def parse_html(source: str) -> tuple[str, list[Entity]]:
         offset += utf16(piece)
         place = match.end() if match else place + 1
     if opened:
-        raise _unparsable(f'Can\'t find end tag corresponding to start tag "{opened[-1].tag}"')
+        raise unparsable(f'Can\'t find end tag corresponding to start tag "{opened[-1].tag}"')
     return "".join(text), sorted(_merged(entities), key=_place)
 
 
@@ -138,7 +161,7 @@ def _tag_end(source: str, place: int) -> int:
     end = source.find(">", place)
     if end < 0:
         what = "end" if source[place + 1 : place + 2] == "/" else "start"
-        raise _unparsable(f"Unclosed {what} tag at byte offset {_bytes(source, place)}")
+        raise unparsable(f"Unclosed {what} tag at byte offset {_bytes(source, place)}")
     return end
 
 
@@ -146,22 +169,22 @@ def _opened(source: str, place: int, inside: str, offset: int) -> _Open:
     tag = re.split(r"\s", inside, maxsplit=1)[0].lower()
     byte_offset = _bytes(source, place)
     if tag not in TAGS:
-        raise _unparsable(f'Unsupported start tag "{tag}" at byte offset {byte_offset}')
+        raise unparsable(f'Unsupported start tag "{tag}" at byte offset {byte_offset}')
     found = ATTRIBUTE.findall(inside[len(tag) :])
     attributes = {name.lower(): _decoded(double or single or bare) for name, double, single, bare in found}
     if tag == "span" and attributes.get("class") != "tg-spoiler":
-        raise _unparsable(f'Tag "span" must have class "tg-spoiler" at byte offset {byte_offset}')
+        raise unparsable(f'Tag "span" must have class "tg-spoiler" at byte offset {byte_offset}')
     return _Open(tag=tag, offset=offset, start=place, attributes=attributes)
 
 
 def _close(source: str, place: int, name: str, opened: list[_Open], text: str, offset: int) -> Entity | None:
     byte_offset = _bytes(source, place)
     if not opened:
-        raise _unparsable(f"Unexpected end tag at byte offset {byte_offset}")
+        raise unparsable(f"Unexpected end tag at byte offset {byte_offset}")
     last = opened.pop()
     found = name.strip().lower()
     if found not in {"", last.tag}:
-        raise _unparsable(
+        raise unparsable(
             f'Unmatched end tag at byte offset {byte_offset}, expected "</{last.tag}>", found "</{found}>"'
         )
     if offset == last.offset:
@@ -209,10 +232,6 @@ def _decoded(value: str) -> str:
 
 def _bytes(source: str, place: int) -> int:
     return len(source[:place].encode())
-
-
-def _unparsable(text: str) -> ApiError:
-    return bad_request(f"can't parse entities: {text}")
 
 
 def _trimmed(text: str, entities: list[Entity]) -> tuple[str, list[Entity]]:

@@ -6,8 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
 from typing import Any
+from urllib.parse import urlsplit
 
-from genlock.sandbox.telegram.api_call import ApiError, CallArguments, bad_request
+from genlock.sandbox.telegram.api_call import ApiError, CallArguments, Upload, bad_request
 from genlock.sandbox.telegram.events import Events
 from genlock.sandbox.telegram.webhook import RunCall, Webhook
 
@@ -163,13 +164,22 @@ class Updates:
         self._allow(arguments)
         if arguments.flag("drop_pending_updates"):
             self.pending.clear()
-        same = (url, secret, connections)
+        ip = arguments.text("ip_address") or _local_address(url)
+        certified = isinstance(arguments.media("certificate"), Upload)
+        same = (url, secret, connections, ip, certified)
         if self.webhook and self.webhook.settings == same and not arguments.flag("drop_pending_updates"):
             return "Webhook is already set"
         await self.close()
         self._end_poll("Conflict: terminated by setWebhook request")
         self.webhook = Webhook(
-            url=url, secret=secret, connections=connections, speed=self._speed, updates=self, clock=self._clock
+            url=url,
+            secret=secret,
+            connections=connections,
+            ip=ip,
+            certified=certified,
+            speed=self._speed,
+            updates=self,
+            clock=self._clock,
         )
         for update in self.pending.values():
             self.webhook.take(update)
@@ -188,5 +198,11 @@ class Updates:
         self._remove_expired()
         info: dict[str, Any] = {"url": "", "has_custom_certificate": False, "pending_update_count": len(self.pending)}
         if self.webhook:
-            info |= {"url": self.webhook.url, "max_connections": self.webhook.connections} | self.webhook.last_error
+            info |= self.webhook.as_json()
         return info | ({"allowed_updates": self.allowed} if self.allowed else {})
+
+
+def _local_address(url: str) -> str:
+    """Return the address of a URL on this machine. Other names are not resolved: that would leave the machine."""
+    host = urlsplit(url).hostname or ""
+    return "127.0.0.1" if host in {"localhost", "127.0.0.1"} else ""

@@ -39,6 +39,10 @@ class Webhook:
     url: str
     secret: str
     connections: int
+    #: the address that the bot named, or that of this machine
+    ip: str = ""
+    #: the bot has uploaded a certificate of its own
+    certified: bool = False
     speed: float
     updates: "Updates"
     clock: Callable[[], float]
@@ -51,8 +55,12 @@ class Webhook:
     _slots: asyncio.Semaphore | None = None
 
     @property
-    def settings(self) -> tuple[str, str, int]:
-        return self.url, self.secret, self.connections
+    def settings(self) -> tuple[str, str, int, str, bool]:
+        return self.url, self.secret, self.connections, self.ip, self.certified
+
+    def as_json(self) -> dict[str, Any]:
+        fields = {"url": self.url, "has_custom_certificate": self.certified, "max_connections": self.connections}
+        return fields | ({"ip_address": self.ip} if self.ip else {}) | self.last_error
 
     async def close(self) -> None:
         for worker in self._workers:

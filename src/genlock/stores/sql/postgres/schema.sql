@@ -12,10 +12,18 @@ CREATE TABLE accounts (
     -- free runs taken; compared when one is taken, so that two orders cannot take the same run
     free_run_count bigint NOT NULL DEFAULT 0,
     created_at   timestamptz NOT NULL,
+    -- credits that were refunded in Stars after they had been spent; the next paid top-up repays them
+    debt         bigint NOT NULL DEFAULT 0,
     CONSTRAINT accounts_external_id_once UNIQUE (channel, bot, external_id),
     CONSTRAINT accounts_available_not_negative CHECK (available >= 0),
-    CONSTRAINT accounts_held_not_negative CHECK (held >= 0)
-);
+    CONSTRAINT accounts_held_not_negative CHECK (held >= 0),
+    CONSTRAINT accounts_debt_not_negative CHECK (debt >= 0)
+) WITH (
+    autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 20000,
+    autovacuum_analyze_scale_factor = 0, autovacuum_analyze_threshold = 20000);
+
+CREATE INDEX accounts_debt ON accounts (id) WHERE debt > 0;
+CREATE INDEX accounts_external_id ON accounts (external_id);
 
 CREATE TABLE jobs (
     id                bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -79,13 +87,21 @@ CREATE TABLE jobs (
     CONSTRAINT jobs_captured_means_succeeded CHECK (hold_state <> 'captured' OR state = 'succeeded'),
     CONSTRAINT jobs_leased_means_due CHECK (lease_owner IS NULL OR due_at IS NOT NULL),
     CONSTRAINT jobs_running_means_task_known CHECK (state <> 'running' OR task_id IS NOT NULL)
-) WITH (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.05, autovacuum_analyze_scale_factor = 0.05);
+) WITH (
+    fillfactor = 100, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 50000,
+    autovacuum_analyze_scale_factor = 0, autovacuum_analyze_threshold = 50000,
+    autovacuum_vacuum_insert_scale_factor = 0, autovacuum_vacuum_insert_threshold = 100000);
 
 -- The index that workers claim from: it contains only jobs that are due at some time, not the finished ones.
 CREATE INDEX jobs_due ON jobs (due_at) WHERE due_at IS NOT NULL;
 CREATE UNIQUE INDEX jobs_task_once ON jobs (provider, task_id) WHERE task_id IS NOT NULL;
 CREATE INDEX jobs_poison ON jobs (crash_count) WHERE crash_count > 0;
 CREATE INDEX jobs_attention ON jobs (id) WHERE attention_reason IS NOT NULL;
+-- An account's jobs by id: its history.
+CREATE INDEX jobs_account ON jobs (account_id, id);
+-- The few jobs that have not ended. `ended_at` is written once, so that no update of an open job touches this index.
+CREATE INDEX jobs_open ON jobs (account_id, id) WHERE ended_at IS NULL;
+CREATE INDEX jobs_cancelled ON jobs (account_id, ended_at) WHERE cancelled_by <> '';
 
 CREATE TABLE ledger (
     key         text PRIMARY KEY,
@@ -101,9 +117,20 @@ CREATE TABLE ledger (
     CONSTRAINT ledger_sides_differ CHECK (debit <> credit),
     CONSTRAINT ledger_accounts_known CHECK (
         debit IN ('available', 'held', 'house') AND credit IN ('available', 'held', 'house'))
-);
+) WITH (
+    autovacuum_analyze_scale_factor = 0, autovacuum_analyze_threshold = 100000,
+    autovacuum_vacuum_insert_scale_factor = 0, autovacuum_vacuum_insert_threshold = 200000);
 
 CREATE INDEX ledger_account ON ledger (account_id, at);
+
+-- The sums of an account's ledger entries up to a time, so that the check of an account with many entries reads only
+-- the newer ones.
+CREATE TABLE ledger_checkpoints (
+    account_id  bigint PRIMARY KEY,
+    at          timestamptz NOT NULL,
+    available   bigint NOT NULL,
+    held        bigint NOT NULL
+);
 
 CREATE TABLE inbox (
     id           bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -117,7 +144,9 @@ CREATE TABLE inbox (
     received_at  timestamptz NOT NULL,
     CONSTRAINT inbox_state_known CHECK (state IN ('new', 'done', 'orphan', 'matched', 'expired', 'unreadable')),
     CONSTRAINT inbox_due_means_new CHECK ((due_at IS NOT NULL) = (state = 'new'))
-);
+) WITH (
+    autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 20000,
+    autovacuum_analyze_scale_factor = 0, autovacuum_analyze_threshold = 20000);
 
 CREATE INDEX inbox_due ON inbox (due_at) WHERE due_at IS NOT NULL;
 CREATE INDEX inbox_orphans ON inbox (provider, task_id) WHERE state = 'orphan';
@@ -155,7 +184,9 @@ CREATE TABLE updates (
     received_at   timestamptz NOT NULL,
     CONSTRAINT updates_once UNIQUE (bot, update_id),
     CONSTRAINT updates_state_known CHECK (state IN ('new', 'done', 'repeated', 'dead'))
-);
+) WITH (
+    autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 20000,
+    autovacuum_analyze_scale_factor = 0, autovacuum_analyze_threshold = 20000);
 
 CREATE INDEX updates_waiting ON updates (bot, ordering_key, id) WHERE state = 'new';
 CREATE INDEX updates_dead ON updates (id) WHERE state = 'dead';
@@ -206,6 +237,7 @@ CREATE TABLE profiles (
     CONSTRAINT profiles_inviter_is_older CHECK (referred_by < account_id)
 );
 
+CREATE INDEX profiles_created_at ON profiles (created_at);
 CREATE INDEX profiles_username ON profiles (username);
 CREATE INDEX profiles_unrewarded ON profiles (account_id) WHERE referred_by IS NOT NULL AND rewarded_at IS NULL;
 
@@ -235,6 +267,7 @@ CREATE TABLE uploads (
 );
 
 CREATE INDEX uploads_account ON uploads (account_id, at);
+CREATE INDEX uploads_ordered ON uploads (at) WHERE ordered;
 CREATE INDEX uploads_unordered ON uploads (at) WHERE NOT ordered;
 
 CREATE TABLE payments (
@@ -245,12 +278,19 @@ CREATE TABLE payments (
     state       text NOT NULL,
     refunds     integer NOT NULL DEFAULT 0,
     at          timestamptz NOT NULL,
+    -- the part of the amount that the user no longer had when Telegram refunded the payment
+    owed        bigint NOT NULL DEFAULT 0,
+    -- when a refund that was not made by an operator of ours was booked
+    external_refund_at timestamptz,
     CONSTRAINT payments_state_known CHECK (state IN ('paid', 'refunding', 'refunded')),
-    CONSTRAINT payments_amounts_positive CHECK (stars > 0 AND amount > 0)
+    CONSTRAINT payments_amounts_positive CHECK (stars > 0 AND amount > 0),
+    CONSTRAINT payments_owed_within_amount CHECK (owed BETWEEN 0 AND amount)
 );
 
 CREATE INDEX payments_account ON payments (account_id, at);
 CREATE INDEX payments_at ON payments (at);
+CREATE INDEX payments_owed ON payments (account_id) WHERE owed > 0;
+CREATE INDEX payments_external_refund ON payments (external_refund_at) WHERE external_refund_at IS NOT NULL;
 
 CREATE TABLE free_runs (
     account_id   bigint NOT NULL,
@@ -260,6 +300,8 @@ CREATE TABLE free_runs (
     PRIMARY KEY (account_id, request_key),
     CONSTRAINT free_runs_source_known CHECK (source IN ('day', 'gift'))
 );
+
+CREATE INDEX free_runs_account ON free_runs (account_id, source, at);
 
 CREATE TABLE promos (
     code         text PRIMARY KEY,

@@ -13,10 +13,16 @@ CREATE TABLE accounts (
     -- free runs taken; compared when one is taken, so that two orders cannot take the same run
     free_run_count INTEGER NOT NULL DEFAULT 0,
     created_at   INTEGER NOT NULL,
+    -- credits that were refunded in Stars after they had been spent; the next paid top-up repays them
+    debt         INTEGER NOT NULL DEFAULT 0,
     CONSTRAINT accounts_external_id_once UNIQUE (channel, bot, external_id),
     CONSTRAINT accounts_available_not_negative CHECK (available >= 0),
-    CONSTRAINT accounts_held_not_negative CHECK (held >= 0)
+    CONSTRAINT accounts_held_not_negative CHECK (held >= 0),
+    CONSTRAINT accounts_debt_not_negative CHECK (debt >= 0)
 ) STRICT;
+
+CREATE INDEX accounts_debt ON accounts (id) WHERE debt > 0;
+CREATE INDEX accounts_external_id ON accounts (external_id);
 
 CREATE TABLE jobs (
     id                INTEGER PRIMARY KEY,
@@ -87,6 +93,11 @@ CREATE INDEX jobs_due ON jobs (due_at) WHERE due_at IS NOT NULL;
 CREATE UNIQUE INDEX jobs_task_once ON jobs (provider, task_id) WHERE task_id IS NOT NULL;
 CREATE INDEX jobs_poison ON jobs (crash_count) WHERE crash_count > 0;
 CREATE INDEX jobs_attention ON jobs (id) WHERE attention_reason IS NOT NULL;
+-- An account's jobs by id: its history.
+CREATE INDEX jobs_account ON jobs (account_id, id);
+-- The few jobs that have not ended. `ended_at` is written once, so that no update of an open job touches this index.
+CREATE INDEX jobs_open ON jobs (account_id, id) WHERE ended_at IS NULL;
+CREATE INDEX jobs_cancelled ON jobs (account_id, ended_at) WHERE cancelled_by <> '';
 
 CREATE TABLE ledger (
     key         TEXT PRIMARY KEY,
@@ -105,6 +116,15 @@ CREATE TABLE ledger (
 ) STRICT;
 
 CREATE INDEX ledger_account ON ledger (account_id, at);
+
+-- The sums of an account's ledger entries up to a time, so that the check of an account with many entries reads only
+-- the newer ones.
+CREATE TABLE ledger_checkpoints (
+    account_id  INTEGER PRIMARY KEY,
+    at          INTEGER NOT NULL,
+    available   INTEGER NOT NULL,
+    held        INTEGER NOT NULL
+);
 
 CREATE TABLE inbox (
     id           INTEGER PRIMARY KEY,
@@ -207,6 +227,7 @@ CREATE TABLE profiles (
     CONSTRAINT profiles_inviter_is_older CHECK (referred_by < account_id)
 ) STRICT;
 
+CREATE INDEX profiles_created_at ON profiles (created_at);
 CREATE INDEX profiles_username ON profiles (username);
 CREATE INDEX profiles_unrewarded ON profiles (account_id) WHERE referred_by IS NOT NULL AND rewarded_at IS NULL;
 
@@ -236,6 +257,7 @@ CREATE TABLE uploads (
 ) STRICT;
 
 CREATE INDEX uploads_account ON uploads (account_id, at);
+CREATE INDEX uploads_ordered ON uploads (at) WHERE ordered = 1;
 CREATE INDEX uploads_unordered ON uploads (at) WHERE ordered = 0;
 
 CREATE TABLE payments (
@@ -246,12 +268,19 @@ CREATE TABLE payments (
     state       TEXT NOT NULL,
     refunds     INTEGER NOT NULL DEFAULT 0,
     at          INTEGER NOT NULL,
+    -- the part of the amount that the user no longer had when Telegram refunded the payment
+    owed        INTEGER NOT NULL DEFAULT 0,
+    -- when a refund that was not made by an operator of ours was booked
+    external_refund_at INTEGER,
     CONSTRAINT payments_state_known CHECK (state IN ('paid', 'refunding', 'refunded')),
-    CONSTRAINT payments_amounts_positive CHECK (stars > 0 AND amount > 0)
+    CONSTRAINT payments_amounts_positive CHECK (stars > 0 AND amount > 0),
+    CONSTRAINT payments_owed_within_amount CHECK (owed BETWEEN 0 AND amount)
 ) STRICT;
 
 CREATE INDEX payments_account ON payments (account_id, at);
 CREATE INDEX payments_at ON payments (at);
+CREATE INDEX payments_owed ON payments (account_id) WHERE owed > 0;
+CREATE INDEX payments_external_refund ON payments (external_refund_at) WHERE external_refund_at IS NOT NULL;
 
 CREATE TABLE free_runs (
     account_id   INTEGER NOT NULL,
@@ -261,6 +290,8 @@ CREATE TABLE free_runs (
     PRIMARY KEY (account_id, request_key),
     CONSTRAINT free_runs_source_known CHECK (source IN ('day', 'gift'))
 ) STRICT;
+
+CREATE INDEX free_runs_account ON free_runs (account_id, source, at);
 
 CREATE TABLE promos (
     code         TEXT PRIMARY KEY,

@@ -20,24 +20,31 @@ SELECT id, channel, bot, external_id, address FROM accounts WHERE id = :account_
 UPDATE accounts SET address = :address WHERE id = :account_id AND address <> :address;
 
 -- name: wallet
--- Return the balances of an account.
-SELECT id AS account_id, available, held FROM accounts WHERE id = :account_id;
+-- Return the balances of an account, and what it owes.
+SELECT id AS account_id, available, held, debt FROM accounts WHERE id = :account_id;
 
 -- name: transfer
 -- Move money between an account and the house, once per key. No row: the key was used before, or the balance is too
--- low.
+-- low. With `repays`, a debt of the account is repaid from the amount in the same commit.
 WITH locked AS MATERIALIZED (
-    SELECT id, available FROM accounts WHERE id = :account_id FOR NO KEY UPDATE
+    SELECT id, available, CASE WHEN :repays::boolean THEN least(debt, :amount::bigint) ELSE 0 END AS repaid
+    FROM accounts WHERE id = :account_id FOR NO KEY UPDATE
 ), line AS (
     INSERT INTO ledger (key, account_id, kind, debit, credit, amount, reason, at)
     SELECT :key, id, :kind, :debit, :credit, :amount::bigint, :reason, :now FROM locked
     WHERE :debit <> 'available' OR available >= :amount
     ON CONFLICT (key) DO NOTHING
     RETURNING account_id, credit, amount
+), repayment AS (
+    INSERT INTO ledger (key, account_id, kind, debit, credit, amount, reason, at)
+    SELECT 'repay:' || :key, locked.id, 'repay', 'available', 'house', repaid, :reason, :now FROM locked, line
+    WHERE repaid > 0
 )
 UPDATE accounts wallet
 SET available = wallet.available + CASE WHEN line.credit = 'available' THEN line.amount ELSE -line.amount END
-FROM line WHERE wallet.id = line.account_id
+        - locked.repaid,
+    debt = wallet.debt - locked.repaid
+FROM line, locked WHERE wallet.id = line.account_id
 RETURNING wallet.id;
 
 -- name: ledger_entry
@@ -45,6 +52,7 @@ RETURNING wallet.id;
 SELECT * FROM ledger WHERE key = :key;
 
 -- name: ledger_entries
+-- use: screen
 -- Return the latest ledger entries of an account, newest first.
 SELECT * FROM ledger
 WHERE account_id = :account_id ORDER BY at DESC, key DESC LIMIT :limit;

@@ -1,15 +1,21 @@
+-- name: step_profiles
+-- use: operator
+-- Return the last account of the next profiles.
+SELECT max(account_id) AS until
+FROM (SELECT account_id FROM profiles WHERE account_id > :after ORDER BY account_id LIMIT :size) step;
+
 -- name: count_reachable
--- Count the users whom a broadcast of a bot would go to.
+-- use: operator
+-- Count the users whom a broadcast of a bot would go to, after one account up to another.
 SELECT count(*) AS count FROM profiles p JOIN accounts a ON a.id = p.account_id
-WHERE a.bot = :bot AND p.blocked_at IS NULL AND p.banned_at IS NULL;
+WHERE p.account_id > :after AND p.account_id <= :until AND a.bot = :bot AND p.blocked_at IS NULL AND p.banned_at IS NULL;
 
 -- name: begin_broadcast
 -- Start a broadcast to all reachable users of a bot; the same key again is the same broadcast.
 WITH added AS (
     INSERT INTO broadcasts (bot, text, content, author, request_key, state, total, created_at)
     SELECT :bot::text, :text, :content, :author, :request_key::text, 'running',
-        (SELECT count(*) FROM profiles p JOIN accounts a ON a.id = p.account_id
-         WHERE a.bot = :bot AND p.blocked_at IS NULL AND p.banned_at IS NULL), :now
+        :total::bigint, :now
     ON CONFLICT (bot, request_key) DO NOTHING
     RETURNING *
 )
@@ -19,26 +25,41 @@ SELECT * FROM broadcasts WHERE bot = :bot AND request_key = :request_key
 LIMIT 1;
 
 -- name: broadcast
+-- use: operator
 -- Return one broadcast.
 SELECT * FROM broadcasts WHERE id = :broadcast_id;
 
 -- name: running_broadcast
+-- use: periodic
 -- Return the oldest running broadcast, of one bot or of all.
 SELECT * FROM broadcasts WHERE state = 'running' AND (:bot::text IS NULL OR bot = :bot) ORDER BY id LIMIT 1;
 
 -- name: next_recipient
--- Advance a broadcast to its next recipient before anything is sent: only the caller that advanced it sends.
-WITH next AS (
-    SELECT p.account_id, p.language, owner.external_id
-    FROM broadcasts b JOIN profiles p ON p.account_id > b.reached JOIN accounts owner ON owner.id = p.account_id
-    WHERE b.id = :broadcast_id AND owner.bot = b.bot AND p.blocked_at IS NULL AND p.banned_at IS NULL
+-- use: periodic
+-- Advance a broadcast to its next recipient before anything is sent: only the caller that advanced it sends. At most
+-- `window` profiles are read; if none of them is a recipient, the broadcast advances behind them.
+WITH next AS MATERIALIZED (
+    SELECT p.account_id, p.language, owner.external_id, owner.address
+    FROM (SELECT account_id, language, blocked_at, banned_at FROM profiles
+          WHERE account_id > (SELECT reached FROM broadcasts WHERE id = :broadcast_id)
+          ORDER BY account_id LIMIT :window) p
+    JOIN accounts owner ON owner.id = p.account_id
+    WHERE owner.bot = (SELECT bot FROM broadcasts WHERE id = :broadcast_id)
+        AND p.blocked_at IS NULL AND p.banned_at IS NULL
     ORDER BY p.account_id LIMIT 1
+), goal AS MATERIALIZED (
+    SELECT coalesce((SELECT account_id FROM next), (
+        SELECT max(account_id) FROM (
+            SELECT account_id FROM profiles
+            WHERE account_id > (SELECT reached FROM broadcasts WHERE id = :broadcast_id)
+            ORDER BY account_id LIMIT :window) p)) AS reached
 ), moved AS (
-    UPDATE broadcasts b SET reached = next.account_id
-    FROM next WHERE b.id = :broadcast_id AND b.state = 'running' AND b.reached < next.account_id
+    UPDATE broadcasts b SET reached = goal.reached
+    FROM goal WHERE b.id = :broadcast_id AND b.state = 'running' AND b.reached < goal.reached
     RETURNING b.id
 )
-SELECT next.*, EXISTS (SELECT FROM moved) AS moved FROM next;
+SELECT next.*, EXISTS (SELECT FROM moved) AS moved
+FROM goal LEFT JOIN next ON true WHERE goal.reached IS NOT NULL;
 
 -- name: count_broadcast_message
 -- Count one message of a broadcast as sent or failed.

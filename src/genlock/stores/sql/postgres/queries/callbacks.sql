@@ -19,7 +19,7 @@ SELECT ord, id, job_id, correlation_id, :now AS received_at FROM item;
 SELECT id FROM jobs WHERE id = :job_id AND provider = :provider AND secret_hash = :secret_hash;
 
 -- name: count_unauthenticated_callbacks
--- Count the latest callbacks that belong to no job, up to a limit.
+-- Count the latest callbacks that carried no job's secret, up to a limit.
 SELECT count(*) AS number FROM (
     SELECT 1 AS one FROM inbox WHERE job_id IS NULL
         AND received_at > :now - make_interval(secs => :older_than::float8) LIMIT :limit::bigint
@@ -52,19 +52,34 @@ RETURNING id;
 
 -- name: note_untrusted_callback
 -- Make the running job of an unauthenticated callback due for a status query, or store the beginning of the callback as
--- an orphan.
+-- an orphan. It never gets the job's id: a row without one counts as unauthenticated. Of several callbacks about one
+-- task in a while, one is kept open; of the others only the row remains, so that they count. The search ends after as
+-- many rows as are accepted in that time.
 WITH job AS MATERIALIZED (
     SELECT id FROM jobs WHERE provider = :provider AND task_id = :task_id FOR NO KEY UPDATE
 ), nudged AS (
     UPDATE jobs j SET due_at = :now
     FROM job WHERE j.id = job.id AND j.state = 'running' AND j.lease_owner IS NULL
+), earlier AS MATERIALIZED (
+    SELECT b.state FROM (
+        SELECT provider, task_id, state FROM inbox
+        WHERE job_id IS NULL AND received_at > :now - make_interval(secs => :repeat_seconds::float8)
+        ORDER BY received_at DESC LIMIT 1000) b
+    WHERE b.provider = :provider AND b.task_id = :task_id AND b.state IN ('orphan', 'matched')
 )
-UPDATE inbox SET state = CASE WHEN EXISTS (SELECT FROM job) THEN 'matched' ELSE 'orphan' END,
-    job_id = (SELECT id FROM job), task_id = :task_id, due_at = NULL, body = substring(body FROM 1 FOR 2000)
+UPDATE inbox
+SET state = CASE
+        WHEN EXISTS (SELECT FROM earlier) THEN 'done'
+        WHEN EXISTS (SELECT FROM job) THEN 'matched'
+        ELSE 'orphan' END,
+    note = CASE WHEN EXISTS (SELECT FROM earlier) THEN 'repeated' ELSE note END,
+    task_id = :task_id, due_at = NULL,
+    body = CASE WHEN EXISTS (SELECT FROM earlier) THEN '' ELSE substring(body FROM 1 FOR 2000) END
 WHERE id = :callback_id
-RETURNING job_id;
+RETURNING (SELECT id FROM job) AS job_id;
 
 -- name: match_orphans
+-- use: periodic
 -- Match orphans with jobs that know their task by now, and make the running ones due for a status query.
 WITH pair AS MATERIALIZED (
     SELECT b.id AS callback_id, j.id AS job_id
@@ -74,18 +89,41 @@ WITH pair AS MATERIALIZED (
     UPDATE jobs j SET due_at = :now
     WHERE j.id IN (SELECT job_id FROM pair) AND j.state = 'running' AND j.lease_owner IS NULL
 )
-UPDATE inbox b SET state = 'matched', job_id = pair.job_id
+UPDATE inbox b SET state = 'matched'
 FROM pair WHERE b.id = pair.callback_id
 RETURNING pair.callback_id, pair.job_id;
 
 -- name: expire_orphans
+-- use: periodic
 -- Set old orphans to expired. Only the current holder of the active role may, in its own epoch.
 UPDATE inbox SET state = 'expired'
 WHERE state = 'orphan' AND received_at < :now - make_interval(secs => :older_than::float8)
     AND EXISTS (SELECT FROM roles WHERE name = 'active' AND holder = :holder AND epoch = :epoch)
 RETURNING id;
 
--- name: callbacks
--- Return the newest callbacks in a state.
+-- name: new_callbacks
+-- use: operator
+-- Return the newest callbacks that are not settled.
+WITH waiting AS MATERIALIZED (SELECT * FROM inbox WHERE due_at IS NOT NULL)
 SELECT *, (SELECT correlation_id FROM jobs j WHERE j.id = b.job_id) AS correlation_id
-FROM inbox b WHERE state = :state ORDER BY id DESC LIMIT :limit;
+FROM waiting b ORDER BY id DESC LIMIT :limit;
+
+-- name: orphan_callbacks
+-- use: operator
+-- Return the newest callbacks whose job is not known.
+WITH orphan AS MATERIALIZED (SELECT * FROM inbox WHERE state = 'orphan')
+SELECT *, NULL AS correlation_id FROM orphan ORDER BY id DESC LIMIT :limit;
+
+-- name: callback_id_range
+-- use: operator
+-- Return the lowest and the highest id of a callback.
+SELECT min(id) AS first, max(id) AS last FROM inbox;
+
+-- name: callbacks_between
+-- use: operator
+-- Return the callbacks in a state within a range of ids, newest first, each with the job whose secret it carried or whose
+-- task it names.
+SELECT b.id, b.provider, j.id AS job_id, b.task_id, b.body, b.state, b.note, b.received_at, j.correlation_id
+FROM inbox b LEFT JOIN jobs j ON j.id = coalesce(b.job_id, (
+    SELECT t.id FROM jobs t WHERE b.state = 'matched' AND t.provider = b.provider AND t.task_id = b.task_id))
+WHERE b.id >= :floor AND b.id < :before AND b.state = :state ORDER BY b.id DESC LIMIT :limit;

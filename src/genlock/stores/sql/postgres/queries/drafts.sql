@@ -33,8 +33,3 @@ UPDATE uploads SET ordered = true WHERE address = :address AND NOT ordered;
 -- name: upload
 -- Return the upload at a URL.
 SELECT *, extract(epoch FROM :now - at)::float8 AS age_seconds FROM uploads WHERE address = :address;
-
--- name: recent_uploads
--- Count the files that a user sent in the last hour, with the seconds until the oldest leaves that window.
-SELECT count(*) AS hour, coalesce(extract(epoch FROM min(at) + interval '1 hour' - :now), 0)::float8 AS hour_wait
-FROM uploads WHERE account_id = :account_id AND at > :now - interval '1 hour';

@@ -9,6 +9,7 @@ SELECT id FROM instances
 WHERE id <> :instance AND seen_at < :now - make_interval(secs => :silent_seconds::float8);
 
 -- name: live_instances
+-- use: periodic
 -- Return the instances with a recent heartbeat, the longest running first.
 SELECT id, started_at FROM instances
 WHERE seen_at >= :now - make_interval(secs => :silent_seconds::float8) ORDER BY started_at;

@@ -2,39 +2,87 @@
 -- Return one job.
 SELECT *, :now AS read_at FROM jobs WHERE id = :job_id;
 
--- name: jobs
--- Return jobs, newest first, filtered by state and account, and below an id.
+-- name: newest_jobs
+-- use: operator
+-- Return jobs below an id, newest first.
+SELECT *, :now AS read_at FROM jobs WHERE id < :before ORDER BY id DESC LIMIT :limit;
+
+-- name: account_jobs
+-- use: screen
+-- Return jobs of an account below an id, newest first.
 SELECT *, :now AS read_at FROM jobs
-WHERE (:state::text IS NULL OR state = :state) AND (:account_id::bigint IS NULL OR account_id = :account_id)
-    AND (:before::bigint IS NULL OR id < :before)
-ORDER BY id DESC LIMIT :limit;
+WHERE account_id = :account_id AND id < :before ORDER BY account_id DESC, id DESC LIMIT :limit;
+
+-- name: account_open_jobs
+-- use: screen
+-- Return the jobs of an account that have not ended, newest first.
+SELECT *, :now AS read_at FROM jobs
+WHERE account_id = :account_id AND ended_at IS NULL ORDER BY account_id DESC, id DESC LIMIT :limit;
+
+-- name: open_jobs
+-- use: operator
+-- Return jobs that have not ended, in a state and below an id, newest first; of one account or of all. Materialized,
+-- so that the planner reads the small index of open jobs instead of all jobs backwards.
+WITH open AS MATERIALIZED (
+    SELECT * FROM jobs
+    WHERE ended_at IS NULL AND state = :state AND id < :before
+        AND account_id = coalesce(:account_id::bigint, account_id)
+)
+SELECT *, :now AS read_at FROM open ORDER BY id DESC LIMIT :limit;
+
+-- name: job_id_range
+-- use: operator
+-- Return the lowest and the highest id of a job.
+SELECT min(id) AS first, max(id) AS last FROM jobs;
+
+-- name: jobs_between
+-- use: operator
+-- Return the jobs in a state within a range of ids, newest first.
+SELECT *, :now AS read_at FROM jobs WHERE id >= :floor AND id < :before AND state = :state ORDER BY id DESC LIMIT :limit;
+
+-- name: account_jobs_between
+-- use: operator
+-- Return the jobs of an account in a state within a range of ids, newest first.
+SELECT *, :now AS read_at FROM jobs
+WHERE account_id = :account_id AND id >= :floor AND id < :before AND state = :state ORDER BY id DESC LIMIT :limit;
 
 -- name: jobs_needing_attention
+-- use: operator
 -- Return the operator's list, oldest first.
 SELECT *, :now AS read_at FROM jobs WHERE attention_reason IS NOT NULL ORDER BY id LIMIT :limit;
 
 -- name: is_job_message
--- Whether a message shows a job of an account: as its placeholder or as one of its parts.
-SELECT id FROM jobs
-WHERE account_id = :account_id AND (placeholder = :message OR EXISTS (
-    SELECT FROM json_array_elements(jobs.parts::json) AS part (value) WHERE part.value ->> 'message' = :message))
-LIMIT 1;
+-- use: screen
+-- Whether a message shows a job of an account: as its placeholder or as one of its parts. Only the newest jobs are read:
+-- if there are more, the answer is yes, because a result that is overwritten is worse than an old screen that stays.
+WITH newest AS MATERIALIZED (
+    SELECT placeholder, parts FROM jobs WHERE account_id = :account_id
+    ORDER BY account_id DESC, id DESC LIMIT :window::bigint + 1
+)
+SELECT 1 AS found WHERE (SELECT count(*) FROM newest) > :window OR EXISTS (
+    SELECT FROM newest WHERE placeholder = :message OR EXISTS (
+        SELECT FROM json_array_elements(newest.parts::json) AS part (value) WHERE part.value ->> 'message' = :message));
 
 -- name: activity
 -- Count the jobs that an account has running and has ordered lately, with the seconds until the oldest leaves its
--- window.
-SELECT count(*) FILTER (WHERE state IN ('queued', 'submitting', 'running')) AS running,
+-- window. Job ids follow the order of time, so that only the jobs of the last hour are read.
+WITH before AS MATERIALIZED (
+    SELECT coalesce((SELECT id FROM jobs WHERE account_id = :account_id AND created_at <= :now - interval '1 hour'
+                     ORDER BY account_id DESC, id DESC LIMIT 1), 0) AS id
+), lately AS MATERIALIZED (
+    SELECT created_at FROM jobs
+    WHERE account_id = :account_id AND id > (SELECT id FROM before) AND created_at > :now - interval '1 hour'
+)
+SELECT (SELECT count(*) FROM jobs WHERE account_id = :account_id AND ended_at IS NULL) AS running,
     count(*) FILTER (WHERE created_at > :now - interval '1 minute') AS minute,
     coalesce(extract(epoch FROM min(created_at) FILTER (WHERE created_at > :now - interval '1 minute')
         + interval '1 minute' - :now), 0)::float8 AS minute_wait,
-    count(*) FILTER (WHERE created_at > :now - interval '1 hour') AS hour,
-    coalesce(extract(epoch FROM min(created_at) FILTER (WHERE created_at > :now - interval '1 hour')
-        + interval '1 hour' - :now), 0)::float8 AS hour_wait
-FROM jobs WHERE account_id = :account_id
-    AND (created_at > :now - interval '1 hour' OR state IN ('queued', 'submitting', 'running'));
+    count(*) AS hour,
+    coalesce(extract(epoch FROM min(created_at) + interval '1 hour' - :now), 0)::float8 AS hour_wait
+FROM lately;
 
 -- name: late_cancels
 -- Count the jobs of an account that were cancelled after their submit in the last 24 hours.
 SELECT count(*) AS cancels FROM jobs
-WHERE account_id = :account_id AND state = 'cancelled' AND submitted_at IS NOT NULL
-    AND ended_at > :now - interval '1 day';
+WHERE account_id = :account_id AND cancelled_by <> '' AND ended_at > :now - interval '1 day'
+    AND state = 'cancelled' AND submitted_at IS NOT NULL;

@@ -41,6 +41,42 @@ UNION ALL
 SELECT key, extract(epoch FROM next_at - :now + make_interval(secs => :spare::float8))::float8 FROM limits
 WHERE key = ANY (:keys::text[]) AND next_at > :now - make_interval(secs => :spare::float8);
 
+-- name: take_call_permits
+-- Take a permit of each limit that has one now, together with one of a limit that they share, as long as that one has
+-- permits within `horizon` seconds. The first row is the shared limit with the seconds until its first permit and the
+-- number of its permits. The others are as in `take_permits`, without the keys that got no permit of the shared limit.
+WITH shared AS MATERIALIZED (
+    SELECT key,
+        greatest(next_at, :now - make_interval(secs => (:shared_burst::int - 1) * :shared_interval::float8)) AS first
+    FROM limits WHERE key = :shared_key FOR NO KEY UPDATE
+), room AS MATERIALIZED (
+    SELECT key, first, greatest(0, 1 + floor(
+        extract(epoch FROM :now + make_interval(secs => :horizon::float8) - first) / :shared_interval::float8
+    ))::int AS count FROM shared
+), taken AS (
+    INSERT INTO limits AS l (key, next_at)
+    SELECT c.key, :now - make_interval(secs => (:burst::int - 2) * :interval::float8)
+    FROM (SELECT i.key, row_number() OVER (ORDER BY i.nth) AS place
+          FROM unnest(:keys::text[]) WITH ORDINALITY AS i (key, nth) LEFT JOIN limits k ON k.key = i.key
+          WHERE k.next_at IS NULL OR k.next_at <= :now) c
+    WHERE c.place <= (SELECT count FROM room) ORDER BY c.key
+    ON CONFLICT (key) DO UPDATE
+    SET next_at = greatest(l.next_at, :now - make_interval(secs => (:burst::int - 1) * :interval::float8))
+        + make_interval(secs => :interval::float8)
+    WHERE l.next_at <= :now
+    RETURNING key
+), moved AS (
+    UPDATE limits l
+    SET next_at = r.first + make_interval(secs => (SELECT count(*) FROM taken) * :shared_interval::float8)
+    FROM room r WHERE l.key = r.key
+)
+SELECT key, extract(epoch FROM first - :now)::float8 AS wait, count AS room FROM room
+UNION ALL
+SELECT key, 0::float8, 0 FROM taken
+UNION ALL
+SELECT key, extract(epoch FROM next_at - :now)::float8, 0 FROM limits
+WHERE key = ANY (:keys::text[]) AND next_at > :now;
+
 -- name: block_limit
 -- Give no permit of a limit for some time.
 INSERT INTO limits AS l (key, next_at) VALUES (:key, :now + make_interval(secs => :seconds::float8))

@@ -9,11 +9,73 @@ ON CONFLICT (charge) DO NOTHING RETURNING charge;
 SELECT * FROM payments WHERE charge = :charge;
 
 -- name: payments
+-- use: operator
 -- Return the payments of an account, newest first.
 SELECT * FROM payments WHERE account_id = :account_id ORDER BY at DESC LIMIT :limit;
 
--- name: change_payment_state
--- Change the state of a payment, from a given state. A refund that has debited nothing is not counted.
-UPDATE payments SET state = :state,
-    refunds = refunds + CASE WHEN :state = 'refunding' THEN 1 WHEN :untaken::boolean THEN -1 ELSE 0 END
-WHERE charge = :charge AND state = :before AND refunds = coalesce(:refunds::int, refunds) RETURNING refunds;
+-- name: begin_refund
+-- Debit the credits of a payment and record that its refund is asked for. No row: it is not in the state `paid`, or the
+-- balance is too low.
+WITH payment AS MATERIALIZED (
+    SELECT * FROM payments WHERE charge = :charge AND state = 'paid' FOR NO KEY UPDATE
+), wallet AS MATERIALIZED (
+    SELECT id, available FROM accounts WHERE id = (SELECT account_id FROM payment) FOR NO KEY UPDATE
+), line AS (
+    INSERT INTO ledger (key, account_id, kind, debit, credit, amount, reason, at)
+    SELECT 'unstars:' || p.charge || ':' || p.refunds, p.account_id, 'debit', 'available', 'house', p.amount, :reason,
+        :now
+    FROM payment p, wallet w WHERE w.available >= p.amount
+    RETURNING account_id, amount
+), debited AS (
+    UPDATE accounts a SET available = a.available - line.amount FROM line WHERE a.id = line.account_id
+)
+UPDATE payments p SET state = 'refunding', refunds = p.refunds + 1 FROM line WHERE p.charge = :charge
+RETURNING p.*;
+
+-- name: undo_refund
+-- Return the credits of a refund attempt that the channel refused, once; a debt is repaid from them.
+WITH payment AS MATERIALIZED (
+    SELECT * FROM payments WHERE charge = :charge AND state = 'refunding' AND refunds = :refunds FOR NO KEY UPDATE
+), wallet AS MATERIALIZED (
+    SELECT a.id, least(a.debt, p.amount) AS repaid FROM accounts a JOIN payment p ON p.account_id = a.id
+    FOR NO KEY UPDATE OF a
+), line AS (
+    INSERT INTO ledger (key, account_id, kind, debit, credit, amount, reason, at)
+    SELECT 'restars:' || charge || ':' || refunds, account_id, 'refund', 'house', 'available', amount, :reason, :now
+    FROM payment
+), repayment AS (
+    INSERT INTO ledger (key, account_id, kind, debit, credit, amount, reason, at)
+    SELECT 'repay:restars:' || charge || ':' || refunds, account_id, 'repay', 'available', 'house', w.repaid, :reason,
+        :now
+    FROM payment, wallet w WHERE w.repaid > 0
+), undone AS (
+    UPDATE payments p SET state = 'paid' FROM payment WHERE p.charge = payment.charge
+)
+UPDATE accounts a SET available = a.available + p.amount - w.repaid, debt = a.debt - w.repaid
+FROM payment p, wallet w WHERE a.id = w.id
+RETURNING a.id;
+
+-- name: finish_refund
+-- Record that the channel has refunded a payment.
+UPDATE payments SET state = 'refunded' WHERE charge = :charge AND state = 'refunding' RETURNING charge;
+
+-- name: book_external_refund
+-- Book a refund that the channel made: take the credits that are there and record the rest as a debt. If our own refund
+-- of this payment is under way, its credits were debited already. No row: the payment is unknown or was refunded before.
+WITH payment AS MATERIALIZED (
+    SELECT * FROM payments WHERE charge = :charge AND state IN ('paid', 'refunding') FOR NO KEY UPDATE
+), wallet AS MATERIALIZED (
+    SELECT a.id, least(a.available, p.amount) AS taken, p.amount - least(a.available, p.amount) AS owed
+    FROM accounts a JOIN payment p ON p.account_id = a.id AND p.state = 'paid' FOR NO KEY UPDATE OF a
+), line AS (
+    INSERT INTO ledger (key, account_id, kind, debit, credit, amount, reason, at)
+    SELECT 'chargeback:' || :charge, w.id, 'debit', 'available', 'house', w.taken, :reason, :now FROM wallet w
+    WHERE w.taken > 0
+), debited AS (
+    UPDATE accounts a SET available = a.available - w.taken, debt = a.debt + w.owed FROM wallet w WHERE a.id = w.id
+)
+UPDATE payments p
+SET state = 'refunded', owed = coalesce(w.owed, 0),
+    external_refund_at = CASE WHEN w.id IS NOT NULL THEN :now END
+FROM payment LEFT JOIN wallet w ON true WHERE p.charge = payment.charge
+RETURNING p.*;

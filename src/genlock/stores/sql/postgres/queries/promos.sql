@@ -5,10 +5,12 @@
 WITH me AS MATERIALIZED (
     SELECT id AS account_id, free_run_count FROM accounts WHERE id = :account_id
 ), used AS MATERIALIZED (
-    SELECT count(*) FILTER (WHERE f.source = 'day' AND f.at >= date_trunc('day', :now, 'UTC')) AS today,
+    SELECT count(*) FILTER (WHERE f.source = 'day') AS today,
         count(*) FILTER (WHERE f.source = 'gift') AS gifts
-    FROM free_runs f LEFT JOIN jobs j ON j.account_id = f.account_id AND j.request_key = f.request_key
-    WHERE f.account_id = :account_id AND (coalesce(j.state, '') NOT IN ('failed', 'cancelled', 'expired')
+    FROM (SELECT * FROM free_runs WHERE account_id = :account_id AND source = 'day' AND at >= date_trunc('day', :now, 'UTC')
+          UNION ALL SELECT * FROM free_runs WHERE account_id = :account_id AND source = 'gift') f
+    LEFT JOIN jobs j ON j.account_id = f.account_id AND j.request_key = f.request_key
+    WHERE (coalesce(j.state, '') NOT IN ('failed', 'cancelled', 'expired')
         OR j.state = 'cancelled' AND j.submitted_at IS NOT NULL)
 ), given AS MATERIALIZED (
     SELECT coalesce(sum(p.runs), 0) AS runs FROM promo_uses u JOIN promos p ON p.code = u.code
@@ -32,6 +34,7 @@ SELECT EXISTS (SELECT FROM taken) OR EXISTS (SELECT FROM same) AS taken,
     EXISTS (SELECT FROM due) AND NOT EXISTS (SELECT FROM taken) AS retry;
 
 -- name: free_runs
+-- use: screen
 -- Count the free runs used today and those left from promo codes, not counting the run of one order.
 SELECT
     (SELECT count(*) FROM free_runs f LEFT JOIN jobs j ON j.account_id = f.account_id AND j.request_key = f.request_key
@@ -60,6 +63,7 @@ UPDATE promos SET closed_at = :now
 WHERE code = :code AND bot IN ('', :bot) AND closed_at IS NULL RETURNING code;
 
 -- name: promos
+-- use: operator
 -- Return promo codes, newest first, with their number of uses.
 SELECT * FROM promos WHERE :bot::text IS NULL OR bot IN ('', :bot) ORDER BY created_at DESC LIMIT :limit;
 
@@ -93,13 +97,18 @@ FROM promo p, own;
 SELECT code FROM promo_uses WHERE account_id = :account_id AND request_key = :request_key;
 
 -- name: rewards_due
--- Return invited users of a bot who have paid and have bought a first result, and whose inviters were not rewarded yet.
--- Results paid with gifts alone do not count, so that gifts cannot multiply.
-SELECT p.account_id, p.referred_by FROM profiles p JOIN accounts a ON a.id = p.account_id AND a.bot = :bot
-WHERE p.referred_by IS NOT NULL AND p.rewarded_at IS NULL
-    AND EXISTS (SELECT FROM jobs j WHERE j.account_id = p.account_id AND j.hold_state = 'captured')
+-- use: periodic
+-- Return the next invited users after an account whose inviters were not rewarded yet, and whether they are of a bot, have
+-- paid and have bought a first result. Results paid with gifts alone do not count, so that gifts cannot multiply.
+WITH invited AS MATERIALIZED (
+    SELECT account_id, referred_by FROM profiles
+    WHERE referred_by IS NOT NULL AND rewarded_at IS NULL AND account_id > :after ORDER BY account_id LIMIT :limit
+)
+SELECT p.account_id, p.referred_by,
+    EXISTS (SELECT FROM accounts a WHERE a.id = p.account_id AND a.bot = :bot)
     AND EXISTS (SELECT FROM payments y WHERE y.account_id = p.account_id AND y.state = 'paid')
-ORDER BY p.account_id LIMIT :limit;
+    AND EXISTS (SELECT FROM jobs j WHERE j.account_id = p.account_id AND j.hold_state = 'captured') AS due
+FROM invited p ORDER BY p.account_id;
 
 -- name: mark_rewarded
 -- Record that an invitation was rewarded.

@@ -1,4 +1,5 @@
 -- name: prune_updates
+-- use: periodic
 -- Delete old updates, a few at a time. Only the current holder of the active role may, in its own epoch.
 DELETE FROM updates
 WHERE id IN (SELECT id FROM updates ORDER BY id LIMIT :limit)
@@ -7,6 +8,7 @@ WHERE id IN (SELECT id FROM updates ORDER BY id LIMIT :limit)
 RETURNING id;
 
 -- name: prune_callbacks
+-- use: periodic
 -- Delete old callbacks, a few at a time. Only the current holder of the active role may, in its own epoch.
 DELETE FROM inbox
 WHERE id IN (SELECT id FROM inbox ORDER BY id LIMIT :limit)
@@ -15,7 +17,8 @@ WHERE id IN (SELECT id FROM inbox ORDER BY id LIMIT :limit)
 RETURNING id;
 
 -- name: prune_unauthenticated_callbacks
--- Delete old callbacks that belong to no job, a few at a time. Only the current holder of the active role may, in its
+-- use: periodic
+-- Delete old callbacks that carried no job's secret, a few at a time. Only the current holder of the active role may, in its
 -- own epoch.
 DELETE FROM inbox
 WHERE id IN (
@@ -27,6 +30,7 @@ WHERE id IN (
 RETURNING id;
 
 -- name: prune_uploads
+-- use: periodic
 -- Delete old uploads that no order and no draft uses, a few at a time. Only the current holder of the active role may,
 -- in its own epoch.
 DELETE FROM uploads
@@ -39,9 +43,78 @@ WHERE address IN (
     AND EXISTS (SELECT FROM roles WHERE name = 'active' AND holder = :holder AND epoch = :epoch)
 RETURNING address;
 
+-- name: step_limits
+-- use: periodic
+-- Return the last key of the next limits.
+SELECT max(key) AS until FROM (SELECT key FROM limits WHERE key > :after ORDER BY key LIMIT :size) step;
+
 -- name: prune_limits
--- Delete limits that were not used for long. Only the current holder of the active role may, in its own epoch.
+-- use: periodic
+-- Delete limits that were not used for long, after one key up to another. Only the current holder of the active role may,
+-- in its own epoch.
 DELETE FROM limits
-WHERE next_at < :now - make_interval(secs => :idle_seconds::float8)
+WHERE key > :after AND key <= :until AND next_at < :now - make_interval(secs => :idle_seconds::float8)
     AND EXISTS (SELECT FROM roles WHERE name = 'active' AND holder = :holder AND epoch = :epoch)
 RETURNING key;
+
+-- name: prune_ordered_uploads
+-- use: periodic
+-- Delete old uploads that an order uses, a few at a time. Only the current holder of the active role may, in its own
+-- epoch.
+DELETE FROM uploads
+WHERE address IN (SELECT address FROM uploads WHERE ordered AND at < :now - make_interval(secs => :older_than::float8) ORDER BY at LIMIT :limit)
+    AND EXISTS (SELECT FROM roles WHERE name = 'active' AND holder = :holder AND epoch = :epoch)
+RETURNING address;
+
+-- name: prune_audit
+-- use: periodic
+-- Delete old lines of the audit log, a few at a time. Only the current holder of the active role may, in its own epoch.
+DELETE FROM audit
+WHERE id IN (SELECT id FROM audit ORDER BY id LIMIT :limit) AND at < :now - make_interval(secs => :older_than::float8)
+    AND EXISTS (SELECT FROM roles WHERE name = 'active' AND holder = :holder AND epoch = :epoch)
+RETURNING id;
+
+-- name: prune_promo_uses
+-- use: periodic
+-- Delete the uses of codes for credits that ended long ago, a few at a time. Uses of codes for free runs stay: they say
+-- how many runs are left. Only the current holder of the active role may, in its own epoch.
+DELETE FROM promo_uses
+WHERE (code, account_id, number) IN (
+        SELECT u.code, u.account_id, u.number FROM promos p JOIN promo_uses u ON u.code = p.code
+        WHERE p.runs = 0 AND coalesce(p.closed_at, p.until_at) < :now - make_interval(secs => :older_than::float8) LIMIT :limit)
+    AND EXISTS (SELECT FROM roles WHERE name = 'active' AND holder = :holder AND epoch = :epoch)
+RETURNING code;
+
+-- name: prune_free_runs
+-- use: periodic
+-- Delete old daily free runs of the accounts after one id up to another, a few at a time. Those from promo codes stay:
+-- they say how many runs are left. Only the current holder of the active role may, in its own epoch.
+DELETE FROM free_runs
+WHERE (account_id, request_key) IN (
+        SELECT account_id, request_key FROM free_runs
+        WHERE account_id > :after AND account_id <= :until AND source = 'day' AND at < :now - make_interval(secs => :older_than::float8) LIMIT :limit)
+    AND EXISTS (SELECT FROM roles WHERE name = 'active' AND holder = :holder AND epoch = :epoch)
+RETURNING account_id;
+
+-- name: prune_drafts
+-- use: periodic
+-- Delete old drafts of the accounts after one id up to another, a few at a time. Only the current holder of the active
+-- role may, in its own epoch.
+DELETE FROM drafts
+WHERE (account_id, chat) IN (
+        SELECT account_id, chat FROM drafts
+        WHERE account_id > :after AND account_id <= :until AND updated_at < :now - make_interval(secs => :older_than::float8) LIMIT :limit)
+    AND EXISTS (SELECT FROM roles WHERE name = 'active' AND holder = :holder AND epoch = :epoch)
+RETURNING account_id;
+
+-- name: prune_update_queues
+-- use: periodic
+-- Delete empty update queues after one id up to another: the next update of the user creates a new one. Only the current
+-- holder of the active role may, in its own epoch.
+DELETE FROM update_queues
+WHERE id IN (
+        SELECT id FROM update_queues
+        WHERE id > :after AND id <= :until AND waiting = 0 AND lease_owner IS NULL LIMIT :limit)
+    AND waiting = 0 AND lease_owner IS NULL
+    AND EXISTS (SELECT FROM roles WHERE name = 'active' AND holder = :holder AND epoch = :epoch)
+RETURNING id;

@@ -3,6 +3,7 @@
 SELECT :now AS now;
 
 -- name: counts
+-- use: operator
 -- Count the open jobs by state, the due jobs, the waiting callbacks and the jobs that need attention.
 SELECT state AS name, count(*) FROM jobs WHERE due_at IS NOT NULL GROUP BY state
 UNION ALL SELECT 'due', count(*) FROM jobs WHERE due_at <= :now
@@ -11,6 +12,7 @@ UNION ALL SELECT 'orphans', count(*) FROM inbox WHERE state = 'orphan'
 UNION ALL SELECT 'attention', count(*) FROM jobs WHERE attention_reason IS NOT NULL;
 
 -- name: stats
+-- use: periodic
 -- Return counts and ages of open work, and how the latest jobs ended.
 SELECT state AS name, count(*)::float8 AS value FROM jobs WHERE due_at IS NOT NULL GROUP BY state
 UNION ALL
@@ -37,11 +39,21 @@ SELECT unnest(ARRAY['updates', 'update_age']),
     unnest(ARRAY[sum(waiting), extract(epoch FROM :now - min(due_at))])::float8
 FROM update_queues WHERE due_at IS NOT NULL
 UNION ALL
+SELECT 'ledger_check_age', extract(epoch FROM :now - at)::float8 FROM kv WHERE key = 'money_check'
+UNION ALL
 SELECT 'ledger_violations', value::float8 FROM kv WHERE key = 'ledger_violations'
+UNION ALL
+SELECT 'bot_refused', count(*)::float8 FROM kv
+WHERE key = 'bot_refused' AND at > :now - make_interval(secs => :window::float8)
 UNION ALL
 SELECT unnest(ARRAY['refunds_open', 'refund_age']),
     unnest(ARRAY[count(*), extract(epoch FROM :now - min(at))])::float8
 FROM kv WHERE starts_with(key, 'chat:refund:')
+UNION ALL
+SELECT unnest(ARRAY['costs_above_price', 'cost_above_price_job']), unnest(ARRAY[count(*), max(value::int8)])::float8
+FROM kv WHERE starts_with(key, 'cost_above_price:') AND at > :now - interval '1 hour'
+UNION ALL
+SELECT 'external_refunds', count(*) FROM payments WHERE external_refund_at > :now - interval '1 hour'
 UNION ALL
 SELECT 'updates_dead', count(*)::float8 FROM updates WHERE state = 'dead'
 UNION ALL
@@ -55,6 +67,7 @@ FROM (SELECT state, error_code, ended_at FROM jobs ORDER BY id DESC LIMIT 300) n
 WHERE ended_at > :now - make_interval(secs => :window::float8) AND state <> 'cancelled';
 
 -- name: figures
+-- use: operator
 -- Return the orders, users and revenue of a bot in the last `seconds`. Job ids follow the order of time, so that only the
 -- latest jobs are read.
 WITH start AS MATERIALIZED (
@@ -74,13 +87,16 @@ SELECT j.*, p.*, m.* FROM (
     WHERE y.at >= :now - make_interval(secs => :seconds::float8) AND y.state = 'paid') m;
 
 -- name: last_callback_id
+-- use: operator
 -- Return the id of the newest callback.
 SELECT coalesce(max(id), 0) AS id FROM inbox;
 
 -- name: find_callbacks
+-- use: operator
 -- Return the callbacks after an id whose body contains a mark.
 SELECT id, job_id, state FROM inbox WHERE id > :after AND position(:mark::bytea IN body) > 0 ORDER BY id;
 
 -- name: delete_callbacks
+-- use: operator
 -- Delete the callbacks after an id whose body contains a mark: they were probes of the doctor.
 DELETE FROM inbox WHERE id > :after AND position(:mark::bytea IN body) > 0 RETURNING id;

@@ -4,7 +4,8 @@
 
 -- name: store_updates
 -- Store updates, each id once, and count them in their queues. A second press of the same button within a moment is
--- stored as repeated and not handled.
+-- stored as repeated and not handled. With an owner, a queue that was empty is leased to it. Returns the added updates
+-- and then the queues; a queue with as many waiting updates as were added to it was empty.
 WITH item AS MATERIALIZED (
     SELECT t.*, row_number() OVER (PARTITION BY bot, ordering_key, dedup_key ORDER BY update_id) AS nth
     FROM unnest(:bot::text[], :update_id::bigint[], :ordering_key::text[], :kind::text[], :urgent::boolean[],
@@ -23,18 +24,25 @@ WITH item AS MATERIALIZED (
         :now
     FROM item i ORDER BY i.bot, i.update_id
     ON CONFLICT (bot, update_id) DO NOTHING
-    RETURNING bot, update_id, ordering_key, urgent, state
+    RETURNING id, bot, update_id, ordering_key, urgent, state, received_at
 ), opened AS (
-    INSERT INTO update_queues AS q (bot, name, urgent, waiting, due_at)
-    SELECT a.bot, a.ordering_key, a.urgent, a.count, :now
+    INSERT INTO update_queues AS q (bot, name, urgent, waiting, due_at, lease_owner, lease_token, attempts)
+    SELECT a.bot, a.ordering_key, a.urgent, a.count, :now + make_interval(secs => :seconds::float8), :owner::text,
+        CASE WHEN :owner::text IS NULL THEN 0 ELSE 1 END, CASE WHEN :owner::text IS NULL THEN 0 ELSE 1 END
     FROM (SELECT bot, ordering_key, bool_or(urgent) AS urgent, count(*) AS count
           FROM added WHERE state = 'new' GROUP BY bot, ordering_key) a
     LEFT JOIN update_queues k ON k.bot = a.bot AND k.name = a.ordering_key
     ORDER BY k.id, a.bot, a.ordering_key
     ON CONFLICT (bot, name) DO UPDATE
-    SET waiting = q.waiting + excluded.waiting, due_at = coalesce(q.due_at, excluded.due_at)
+    SET waiting = q.waiting + excluded.waiting, due_at = coalesce(q.due_at, excluded.due_at),
+        lease_owner = CASE WHEN q.due_at IS NULL THEN excluded.lease_owner ELSE q.lease_owner END,
+        lease_token = q.lease_token + CASE WHEN q.due_at IS NULL THEN excluded.lease_token ELSE 0 END,
+        attempts = CASE WHEN q.due_at IS NULL THEN excluded.attempts ELSE q.attempts END
+    RETURNING q.id, q.bot, q.name, q.waiting, q.lease_token
 )
-SELECT bot, update_id, state FROM added;
+SELECT id, bot, ordering_key AS name, update_id, state, received_at, 0 AS waiting, 0 AS lease_token FROM added
+UNION ALL
+SELECT id, bot, name, NULL, NULL, NULL, waiting, lease_token FROM opened;
 
 -- name: claim_update_queues
 -- Lease due update queues of some bots, the longest overdue first, each with its first update. An expired lease is due
@@ -129,9 +137,27 @@ SET lease_owner = NULL, crash_count = crash_count + CASE WHEN :died::boolean THE
 WHERE due_at > '-infinity' AND lease_owner = :instance AND NOT (id = ANY (:keep::bigint[]))
 RETURNING id;
 
--- name: updates
--- Return the newest updates in a state.
-SELECT *, 0 AS attempts FROM updates WHERE state = :state ORDER BY id DESC LIMIT :limit;
+-- name: new_updates
+-- use: operator
+-- Return the newest updates that are not handled.
+WITH waiting AS MATERIALIZED (SELECT * FROM updates WHERE state = 'new')
+SELECT *, 0 AS attempts FROM waiting ORDER BY id DESC LIMIT :limit;
+
+-- name: dead_updates
+-- use: operator
+-- Return the newest updates that failed in every attempt.
+SELECT *, 0 AS attempts FROM updates WHERE state = 'dead' ORDER BY id DESC LIMIT :limit;
+
+-- name: update_row_range
+-- use: operator
+-- Return the lowest and the highest id of a stored update.
+SELECT min(id) AS first, max(id) AS last FROM updates;
+
+-- name: updates_between
+-- use: operator
+-- Return the updates in a state within a range of ids, newest first.
+SELECT *, 0 AS attempts FROM updates
+WHERE id >= :floor AND id < :before AND state = :state ORDER BY id DESC LIMIT :limit;
 
 -- name: retry_update
 -- Queue a dead update again.

@@ -13,12 +13,12 @@ SELECT id, channel, bot, external_id, address FROM accounts WHERE id = :account_
 UPDATE accounts SET address = :address WHERE id = :account_id AND address <> :address;
 
 -- name: wallet
--- Return the balances of an account.
-SELECT id AS account_id, available, held FROM accounts WHERE id = :account_id;
+-- Return the balances of an account, and what it owes.
+SELECT id AS account_id, available, held, debt FROM accounts WHERE id = :account_id;
 
 -- name: transfer
 -- Move money between an account and the house, once per key. No row: the key was used before, or the balance is too
--- low.
+-- low. With `repays`, a debt of the account is repaid from the amount in the same commit.
 INSERT INTO ledger (key, account_id, kind, debit, credit, amount, reason, at)
 SELECT :key, id, :kind, :debit, :credit, :amount, :reason, :now FROM accounts
 WHERE id = :account_id AND (:debit <> 'available' OR available >= :amount)
@@ -26,11 +26,17 @@ ON CONFLICT (key) DO NOTHING;
 UPDATE accounts SET available = available + CASE WHEN :credit = 'available' THEN :amount ELSE -:amount END
 WHERE id = :account_id AND changes() = 1  -- only if the entry was inserted
 RETURNING id;
+INSERT INTO ledger (key, account_id, kind, debit, credit, amount, reason, at)
+SELECT 'repay:' || :key, id, 'repay', 'available', 'house', min(debt, :amount), :reason, :now FROM accounts
+WHERE id = :account_id AND changes() = 1 AND :repays AND debt > 0;
+UPDATE accounts SET available = available - min(debt, :amount), debt = debt - min(debt, :amount)
+WHERE id = :account_id AND changes() = 1;
 
 -- name: ledger_entry
 -- Return the ledger entry with a key.
 SELECT * FROM ledger WHERE key = :key;
 
 -- name: ledger_entries
+-- use: screen
 -- Return the latest ledger entries of an account, newest first.
 SELECT * FROM ledger WHERE account_id = :account_id ORDER BY at DESC, key DESC LIMIT :limit;

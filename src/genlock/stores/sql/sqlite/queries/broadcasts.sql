@@ -1,37 +1,51 @@
+-- name: step_profiles
+-- use: operator
+-- Return the last account of the next profiles.
+SELECT max(account_id) AS until
+FROM (SELECT account_id FROM profiles WHERE account_id > :after ORDER BY account_id LIMIT :size) step;
+
 -- name: count_reachable
--- Count the users whom a broadcast of a bot would go to.
+-- use: operator
+-- Count the users whom a broadcast of a bot would go to, after one account up to another.
 SELECT count(*) AS count FROM profiles p JOIN accounts a ON a.id = p.account_id
-WHERE a.bot = :bot AND p.blocked_at IS NULL AND p.banned_at IS NULL;
+WHERE p.account_id > :after AND p.account_id <= :until AND a.bot = :bot AND p.blocked_at IS NULL AND p.banned_at IS NULL;
 
 -- name: begin_broadcast
 -- Start a broadcast to all reachable users of a bot; the same key again is the same broadcast.
 INSERT INTO broadcasts (bot, text, content, author, request_key, state, total, created_at)
 SELECT :bot, :text, :content, :author, :request_key, 'running',
-    (SELECT count(*) FROM profiles p JOIN accounts a ON a.id = p.account_id
-     WHERE a.bot = :bot AND p.blocked_at IS NULL AND p.banned_at IS NULL), :now
+    :total, :now
 WHERE true
 ON CONFLICT (bot, request_key) DO NOTHING;
 SELECT * FROM broadcasts WHERE bot = :bot AND request_key = :request_key;
 
 -- name: broadcast
+-- use: operator
 -- Return one broadcast.
 SELECT * FROM broadcasts WHERE id = :broadcast_id;
 
 -- name: running_broadcast
+-- use: periodic
 -- Return the oldest running broadcast, of one bot or of all.
 SELECT * FROM broadcasts WHERE state = 'running' AND (:bot IS NULL OR bot = :bot) ORDER BY id LIMIT 1;
 
 -- name: next_recipient
--- Advance a broadcast to its next recipient before anything is sent: only the caller that advanced it sends.
-UPDATE broadcasts SET reached = (
-    SELECT p.account_id FROM profiles p JOIN accounts a ON a.id = p.account_id AND a.bot = broadcasts.bot
-    WHERE p.account_id > broadcasts.reached AND p.blocked_at IS NULL AND p.banned_at IS NULL
-    ORDER BY p.account_id LIMIT 1)
+-- use: periodic
+-- Advance a broadcast to its next recipient before anything is sent: only the caller that advanced it sends. At most
+-- `window` profiles are read; if none of them is a recipient, the broadcast advances behind them.
+UPDATE broadcasts SET reached = coalesce((
+    SELECT p.account_id
+    FROM (SELECT account_id, blocked_at, banned_at FROM profiles
+          WHERE account_id > broadcasts.reached ORDER BY account_id LIMIT :window) p
+    JOIN accounts a ON a.id = p.account_id AND a.bot = broadcasts.bot
+    WHERE p.blocked_at IS NULL AND p.banned_at IS NULL ORDER BY p.account_id LIMIT 1), (
+    SELECT max(account_id) FROM (
+        SELECT account_id FROM profiles WHERE account_id > broadcasts.reached ORDER BY account_id LIMIT :window)))
 WHERE id = :broadcast_id AND state = 'running' AND EXISTS (
-    SELECT 1 FROM profiles p JOIN accounts a ON a.id = p.account_id AND a.bot = broadcasts.bot
-    WHERE p.account_id > broadcasts.reached AND p.blocked_at IS NULL AND p.banned_at IS NULL);
-SELECT p.account_id, p.language, owner.external_id, 1 AS moved
-FROM broadcasts b JOIN profiles p ON p.account_id = b.reached JOIN accounts owner ON owner.id = p.account_id
+    SELECT 1 FROM profiles WHERE account_id > broadcasts.reached);
+SELECT CASE WHEN a.bot = b.bot AND p.blocked_at IS NULL AND p.banned_at IS NULL THEN p.account_id END AS account_id,
+    p.language, a.external_id, a.address, 1 AS moved
+FROM broadcasts b JOIN profiles p ON p.account_id = b.reached JOIN accounts a ON a.id = p.account_id
 WHERE b.id = :broadcast_id AND changes() = 1;
 
 -- name: count_broadcast_message

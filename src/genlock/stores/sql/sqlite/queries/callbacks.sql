@@ -12,7 +12,7 @@ RETURNING id, job_id, received_at, (SELECT correlation_id FROM jobs WHERE jobs.i
 SELECT id FROM jobs WHERE id = :job_id AND provider = :provider AND secret_hash = :secret_hash;
 
 -- name: count_unauthenticated_callbacks
--- Count the latest callbacks that belong to no job, up to a limit.
+-- Count the latest callbacks that carried no job's secret, up to a limit.
 SELECT count(*) AS number FROM (
     SELECT 1 AS one FROM inbox WHERE job_id IS NULL
         AND received_at > :now - CAST(:older_than * 1000000 AS INTEGER) LIMIT :limit
@@ -42,39 +42,75 @@ RETURNING id;
 
 -- name: note_untrusted_callback
 -- Make the running job of an unauthenticated callback due for a status query, or store the beginning of the callback as
--- an orphan.
+-- an orphan. It never gets the job's id: a row without one counts as unauthenticated. Of several callbacks about one
+-- task in a while, one is kept open; of the others only the row remains, so that they count. The search ends after as
+-- many rows as are accepted in that time.
 UPDATE jobs SET due_at = :now
 WHERE provider = :provider AND task_id = :task_id AND state = 'running' AND lease_owner IS NULL;
+WITH earlier AS MATERIALIZED (
+    SELECT b.state FROM (
+        SELECT provider, task_id, state FROM inbox
+        WHERE job_id IS NULL AND received_at > :now - CAST(:repeat_seconds * 1000000 AS INTEGER)
+        ORDER BY received_at DESC LIMIT 1000) b
+    WHERE b.provider = :provider AND b.task_id = :task_id AND b.state IN ('orphan', 'matched')
+)
 UPDATE inbox
-SET job_id = (SELECT id FROM jobs WHERE provider = :provider AND task_id = :task_id),
-    state = CASE WHEN EXISTS (SELECT 1 FROM jobs WHERE provider = :provider AND task_id = :task_id)
-            THEN 'matched' ELSE 'orphan' END,
+SET state = CASE
+        WHEN EXISTS (SELECT 1 FROM earlier) THEN 'done'
+        WHEN EXISTS (SELECT 1 FROM jobs WHERE provider = :provider AND task_id = :task_id) THEN 'matched'
+        ELSE 'orphan' END,
+    note = CASE WHEN EXISTS (SELECT 1 FROM earlier) THEN 'repeated' ELSE note END,
     task_id = :task_id, due_at = NULL,
-    body = CASE WHEN length(body) > 2000 THEN substr(body, 1, 2000) ELSE body END
+    body = CASE WHEN EXISTS (SELECT 1 FROM earlier) THEN x'' ELSE substr(body, 1, 2000) END
 WHERE id = :callback_id
-RETURNING job_id;
+RETURNING (SELECT j.id FROM jobs j WHERE j.provider = :provider AND j.task_id = :task_id) AS job_id;
 
 -- name: match_orphans
+-- use: periodic
 -- Match orphans with jobs that know their task by now, and make the running ones due for a status query.
 UPDATE jobs SET due_at = :now
 WHERE state = 'running' AND lease_owner IS NULL AND id IN (
     SELECT j.id FROM inbox b JOIN jobs j ON j.provider = b.provider AND j.task_id = b.task_id
     WHERE b.state = 'orphan' ORDER BY j.id LIMIT :limit);
-UPDATE inbox SET state = 'matched', job_id = pair.job_id
-FROM (SELECT b.id AS callback_id, j.id AS job_id
+UPDATE inbox SET state = 'matched'
+FROM (SELECT b.id AS callback_id
       FROM inbox b JOIN jobs j ON j.provider = b.provider AND j.task_id = b.task_id
       WHERE b.state = 'orphan' ORDER BY j.id LIMIT :limit) AS pair
 WHERE inbox.id = pair.callback_id
-RETURNING id AS callback_id, job_id;
+RETURNING id AS callback_id,
+    (SELECT j.id FROM jobs j WHERE j.provider = inbox.provider AND j.task_id = inbox.task_id) AS job_id;
 
 -- name: expire_orphans
+-- use: periodic
 -- Set old orphans to expired. Only the current holder of the active role may, in its own epoch.
 UPDATE inbox SET state = 'expired'
 WHERE state = 'orphan' AND received_at < :now - CAST(:older_than * 1000000 AS INTEGER)
     AND EXISTS (SELECT 1 FROM roles WHERE name = 'active' AND holder = :holder AND epoch = :epoch)
 RETURNING id;
 
--- name: callbacks
--- Return the newest callbacks in a state.
-SELECT *, (SELECT correlation_id FROM jobs WHERE jobs.id = inbox.job_id) AS correlation_id
-FROM inbox WHERE state = :state ORDER BY id DESC LIMIT :limit;
+-- name: new_callbacks
+-- use: operator
+-- Return the newest callbacks that are not settled.
+WITH waiting AS MATERIALIZED (SELECT * FROM inbox WHERE due_at IS NOT NULL)
+SELECT *, (SELECT correlation_id FROM jobs j WHERE j.id = b.job_id) AS correlation_id
+FROM waiting b ORDER BY id DESC LIMIT :limit;
+
+-- name: orphan_callbacks
+-- use: operator
+-- Return the newest callbacks whose job is not known.
+WITH orphan AS MATERIALIZED (SELECT * FROM inbox WHERE state = 'orphan')
+SELECT *, NULL AS correlation_id FROM orphan ORDER BY id DESC LIMIT :limit;
+
+-- name: callback_id_range
+-- use: operator
+-- Return the lowest and the highest id of a callback.
+SELECT (SELECT min(id) FROM inbox) AS first, (SELECT max(id) FROM inbox) AS last;
+
+-- name: callbacks_between
+-- use: operator
+-- Return the callbacks in a state within a range of ids, newest first, each with the job whose secret it carried or whose
+-- task it names.
+SELECT b.id, b.provider, j.id AS job_id, b.task_id, b.body, b.state, b.note, b.received_at, j.correlation_id
+FROM inbox b LEFT JOIN jobs j ON j.id = coalesce(b.job_id, (
+    SELECT t.id FROM jobs t WHERE b.state = 'matched' AND t.provider = b.provider AND t.task_id = b.task_id))
+WHERE b.id >= :floor AND b.id < :before AND b.state = :state ORDER BY b.id DESC LIMIT :limit;

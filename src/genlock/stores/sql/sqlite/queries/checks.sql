@@ -1,64 +1,91 @@
+-- The invariants are checked in steps: each `check_` statement takes the rows after one key up to another, and a
+-- `step_` statement returns the key of the last of the next `size` rows.
+
 -- name: check_wallets
+-- use: check
 -- Every balance equals the sum of its ledger entries.
 SELECT CAST(wallet.id AS TEXT) AS subject,
     printf('available %d, ledger %d; held %d, ledger %d', wallet.available, l.available, wallet.held, l.held) AS detail
 FROM accounts wallet
 JOIN (SELECT q.id,
-          coalesce(sum(CASE 'available' WHEN credit THEN amount WHEN debit THEN -amount END), 0) AS available,
-          coalesce(sum(CASE 'held' WHEN credit THEN amount WHEN debit THEN -amount END), 0) AS held
-      FROM accounts q LEFT JOIN ledger ON account_id = q.id GROUP BY q.id) l ON l.id = wallet.id
+          coalesce(c.available, 0)
+              + coalesce(sum(CASE 'available' WHEN credit THEN amount WHEN debit THEN -amount END), 0) AS available,
+          coalesce(c.held, 0) + coalesce(sum(CASE 'held' WHEN credit THEN amount WHEN debit THEN -amount END), 0) AS held
+      FROM accounts q
+      LEFT JOIN ledger_checkpoints c ON c.account_id = q.id AND NOT :whole
+      LEFT JOIN ledger l ON l.account_id = q.id AND l.at > coalesce(c.at, 0)
+      WHERE q.id > :after AND q.id <= :until GROUP BY q.id) l ON l.id = wallet.id
 WHERE wallet.available <> l.available OR wallet.held <> l.held;
 
--- name: check_zero_sum
--- The balances of all accounts and of the house add up to zero.
-SELECT 'all' AS subject, printf('accounts %d, house %d', accounts, house) AS detail
-FROM (SELECT coalesce(sum(available + held), 0) AS accounts FROM accounts) p,
-     (SELECT coalesce(sum(CASE 'house' WHEN credit THEN amount WHEN debit THEN -amount END), 0) AS house FROM ledger) h
-WHERE accounts + house <> 0;
+-- name: check_ledger_entries
+-- use: check
+-- Every ledger entry belongs to an account, so that the balances of all accounts and of the house add up to zero.
+SELECT key AS subject, 'account ' || account_id AS detail FROM ledger
+WHERE key > :after AND key <= :until AND NOT EXISTS (SELECT 1 FROM accounts a WHERE a.id = ledger.account_id);
 
 -- name: check_hold_states
+-- use: check
 -- Every job's hold state agrees with the ledger: held once, settled at most once, for its price.
 SELECT CAST(j.id AS TEXT) AS subject,
     printf('hold_state %s, price %d, hold %s, %s %s', j.hold_state, j.price, h.amount, s.kind, s.amount) AS detail
 FROM jobs j
 LEFT JOIN ledger h ON h.key = 'hold:' || j.id
 LEFT JOIN ledger s ON s.key = 'settle:' || j.id
-WHERE NOT CASE j.hold_state
+WHERE j.id > :after AND j.id <= :until AND NOT CASE j.hold_state
     WHEN 'free' THEN j.price = 0 AND h.key IS NULL AND s.key IS NULL
     WHEN 'held' THEN h.amount = j.price AND s.key IS NULL
     WHEN 'captured' THEN h.amount = j.price AND s.amount = j.price AND s.kind = 'capture'
     ELSE h.amount = j.price AND s.amount = j.price AND s.kind = 'release' END IS TRUE;
 
 -- name: check_ends
+-- use: check
 -- Money is held only while a job is open or its result is being delivered, and captured only for a success.
 SELECT CAST(id AS TEXT) AS subject,
     printf('state %s, delivery %s, hold_state %s', state, delivery, hold_state) AS detail
 FROM jobs
-WHERE hold_state = 'held' AND (state IN ('failed', 'cancelled', 'expired')
-                          OR delivery IN ('delivered', 'undeliverable', 'unknown'))
+WHERE id > :after AND id <= :until AND (
+    hold_state = 'held' AND (state IN ('failed', 'cancelled', 'expired')
+                        OR delivery IN ('delivered', 'undeliverable', 'unknown'))
     OR hold_state = 'captured' AND state <> 'succeeded'
-    OR hold_state = 'released' AND state IN ('queued', 'submitting', 'running');
+    OR hold_state = 'released' AND state IN ('queued', 'submitting', 'running'));
 
 -- name: check_due
+-- use: check
 -- Every unfinished job is due at some time or on the operator's list.
 SELECT CAST(id AS TEXT) AS subject, printf('state %s, delivery %s, notice %s', state, delivery, notice) AS detail
 FROM jobs
-WHERE due_at IS NULL AND attention_reason IS NULL
+WHERE id > :after AND id <= :until AND due_at IS NULL AND attention_reason IS NULL
     AND (state IN ('queued', 'submitting', 'running') OR delivery IN ('pending', 'sending') OR notice = 'due');
 
 -- name: check_payments
+-- use: check
 -- Every payment is in the ledger with its amount.
 SELECT p.charge AS subject, printf('credited %s, ledger %s', p.amount, l.amount) AS detail
 FROM payments p LEFT JOIN ledger l ON l.key = 'stars:' || p.charge
-WHERE l.amount IS NOT p.amount;
+WHERE p.charge > :after AND p.charge <= :until AND l.amount IS NOT p.amount;
+
+-- name: check_debts
+-- use: check
+-- Every debt is what was refunded from outside after it was spent, less what was repaid since.
+SELECT CAST(id AS TEXT) AS subject, printf('debt %d, owed %d, repaid %d', debt, owed, repaid) AS detail
+FROM (
+    SELECT a.id, a.debt,
+        (SELECT coalesce(sum(owed), 0) FROM payments WHERE account_id = a.id AND owed > 0) AS owed,
+        (SELECT coalesce(sum(amount), 0) FROM ledger WHERE account_id = a.id AND kind = 'repay') AS repaid
+    FROM accounts a
+    WHERE a.id IN (
+        SELECT id FROM accounts WHERE debt > 0 AND id > :after AND id <= :until
+        UNION SELECT account_id FROM payments WHERE owed > 0 AND account_id > :after AND account_id <= :until)
+) WHERE debt <> owed - repaid;
 
 -- name: check_update_queues
+-- use: check
 -- Every update queue counts its waiting updates correctly.
 SELECT CAST(q.id AS TEXT) AS subject, format('waiting %s, new updates %s', q.waiting, n.count) AS detail
 FROM update_queues q JOIN (
     SELECT q.id, count(u.id) AS count
     FROM update_queues q LEFT JOIN updates u ON u.bot = q.bot AND u.ordering_key = q.name AND u.state = 'new'
-    GROUP BY q.id
+    WHERE q.id > :after AND q.id <= :until GROUP BY q.id
 ) n ON n.id = q.id
 WHERE q.waiting <> n.count;
 
@@ -77,3 +104,51 @@ SELECT CAST(id AS TEXT) AS subject, printf('state %s', state) AS detail FROM inb
 -- When no work is in progress, no update waits.
 SELECT CAST(id AS TEXT) AS subject, format('waiting %s, lease %s', waiting, lease_owner) AS detail
 FROM update_queues WHERE due_at IS NOT NULL;
+
+-- name: step_accounts
+-- use: check
+-- Return the last id of the next rows of the table accounts.
+SELECT max(id) AS until FROM (SELECT id FROM accounts WHERE id > :after ORDER BY id LIMIT :size) step;
+
+-- name: step_jobs
+-- use: check
+-- Return the last id of the next rows of the table jobs.
+SELECT max(id) AS until FROM (SELECT id FROM jobs WHERE id > :after ORDER BY id LIMIT :size) step;
+
+-- name: step_ledger
+-- use: check
+-- Return the last key of the next rows of the table ledger.
+SELECT max(key) AS until FROM (SELECT key FROM ledger WHERE key > :after ORDER BY key LIMIT :size) step;
+
+-- name: step_payments
+-- use: check
+-- Return the last charge of the next rows of the table payments.
+SELECT max(charge) AS until FROM (SELECT charge FROM payments WHERE charge > :after ORDER BY charge LIMIT :size) step;
+
+-- name: step_update_queues
+-- use: check
+-- Return the last id of the next rows of the table update_queues.
+SELECT max(id) AS until FROM (SELECT id FROM update_queues WHERE id > :after ORDER BY id LIMIT :size) step;
+
+-- name: aged_jobs
+-- use: periodic
+-- Return, of the next jobs after an id, those that are old enough to have ended.
+SELECT id, account_id FROM (
+    SELECT id, account_id, created_at FROM jobs WHERE id > :after ORDER BY id LIMIT :limit
+) AS next WHERE created_at < :now - CAST(:older_than * 1000000 AS INTEGER) ORDER BY id;
+
+-- name: save_ledger_checkpoints
+-- use: periodic
+-- Store the sums of all entries that are old enough to be final, for accounts with many entries since their last
+-- checkpoint: the next check of these accounts begins there.
+INSERT INTO ledger_checkpoints (account_id, at, available, held)
+SELECT q.id, :now - 3600000000,
+    coalesce(c.available, 0) + sum(CASE 'available' WHEN credit THEN amount WHEN debit THEN -amount ELSE 0 END),
+    coalesce(c.held, 0) + sum(CASE 'held' WHEN credit THEN amount WHEN debit THEN -amount ELSE 0 END)
+FROM accounts q
+LEFT JOIN ledger_checkpoints c ON c.account_id = q.id
+JOIN ledger l ON l.account_id = q.id AND l.at > coalesce(c.at, 0) AND l.at <= :now - 3600000000
+WHERE q.id > :after AND q.id <= :until
+GROUP BY q.id HAVING count(*) >= :entries_min
+ON CONFLICT (account_id) DO UPDATE SET at = excluded.at, available = excluded.available, held = excluded.held
+WHERE at < excluded.at;

@@ -33,8 +33,3 @@ UPDATE uploads SET ordered = 1 WHERE address = :address AND ordered = 0;
 -- name: upload
 -- Return the upload at a URL.
 SELECT *, (:now - at) / 1000000.0 AS age_seconds FROM uploads WHERE address = :address;
-
--- name: recent_uploads
--- Count the files that a user sent in the last hour, with the seconds until the oldest leaves that window.
-SELECT count(*) AS hour, coalesce((min(at) + 3600000000 - :now) / 1000000.0, 0.0) AS hour_wait
-FROM uploads WHERE account_id = :account_id AND at > :now - 3600000000;

@@ -5,6 +5,7 @@ ON CONFLICT (id) DO UPDATE SET seen_at = excluded.seen_at;
 SELECT id FROM instances WHERE id <> :instance AND seen_at < :now - CAST(:silent_seconds * 1000000 AS INTEGER);
 
 -- name: live_instances
+-- use: periodic
 -- Return the instances with a recent heartbeat, the longest running first.
 SELECT id, started_at FROM instances
 WHERE seen_at >= :now - CAST(:silent_seconds * 1000000 AS INTEGER) ORDER BY started_at;

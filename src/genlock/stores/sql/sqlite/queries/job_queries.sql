@@ -2,38 +2,83 @@
 -- Return one job.
 SELECT *, :now AS read_at FROM jobs WHERE id = :job_id;
 
--- name: jobs
--- Return jobs, newest first, filtered by state and account, and below an id.
+-- name: newest_jobs
+-- use: operator
+-- Return jobs below an id, newest first.
+SELECT *, :now AS read_at FROM jobs WHERE id < :before ORDER BY id DESC LIMIT :limit;
+
+-- name: account_jobs
+-- use: screen
+-- Return jobs of an account below an id, newest first.
 SELECT *, :now AS read_at FROM jobs
-WHERE (:state IS NULL OR state = :state) AND (:account_id IS NULL OR account_id = :account_id)
-    AND (:before IS NULL OR id < :before)
+WHERE account_id = :account_id AND id < :before ORDER BY account_id DESC, id DESC LIMIT :limit;
+
+-- name: account_open_jobs
+-- use: screen
+-- Return the jobs of an account that have not ended, newest first.
+SELECT *, :now AS read_at FROM jobs INDEXED BY jobs_open
+WHERE account_id = :account_id AND ended_at IS NULL ORDER BY account_id DESC, id DESC LIMIT :limit;
+
+-- name: open_jobs
+-- use: operator
+-- Return jobs that have not ended, in a state and below an id, newest first; of one account or of all. The
+-- index is named, so that the planner does not read all jobs backwards.
+SELECT *, :now AS read_at FROM jobs INDEXED BY jobs_open
+WHERE ended_at IS NULL AND state = :state AND id < :before AND account_id = coalesce(:account_id, account_id)
 ORDER BY id DESC LIMIT :limit;
 
+-- name: job_id_range
+-- use: operator
+-- Return the lowest and the highest id of a job.
+SELECT (SELECT min(id) FROM jobs) AS first, (SELECT max(id) FROM jobs) AS last;
+
+-- name: jobs_between
+-- use: operator
+-- Return the jobs in a state within a range of ids, newest first.
+SELECT *, :now AS read_at FROM jobs WHERE id >= :floor AND id < :before AND state = :state ORDER BY id DESC LIMIT :limit;
+
+-- name: account_jobs_between
+-- use: operator
+-- Return the jobs of an account in a state within a range of ids, newest first.
+SELECT *, :now AS read_at FROM jobs
+WHERE account_id = :account_id AND id >= :floor AND id < :before AND state = :state ORDER BY id DESC LIMIT :limit;
+
 -- name: jobs_needing_attention
+-- use: operator
 -- Return the operator's list, oldest first.
 SELECT *, :now AS read_at FROM jobs WHERE attention_reason IS NOT NULL ORDER BY id LIMIT :limit;
 
 -- name: is_job_message
--- Whether a message shows a job of an account: as its placeholder or as one of its parts.
-SELECT id FROM jobs
-WHERE account_id = :account_id AND (placeholder = :message OR EXISTS (
-    SELECT 1 FROM json_each(jobs.parts) AS part WHERE part.value ->> 'message' = :message))
-LIMIT 1;
+-- use: screen
+-- Whether a message shows a job of an account: as its placeholder or as one of its parts. Only the newest jobs are read:
+-- if there are more, the answer is yes, because a result that is overwritten is worse than an old screen that stays.
+WITH newest AS MATERIALIZED (
+    SELECT placeholder, parts FROM jobs WHERE account_id = :account_id
+    ORDER BY account_id DESC, id DESC LIMIT :window + 1
+)
+SELECT 1 AS found WHERE (SELECT count(*) FROM newest) > :window OR EXISTS (
+    SELECT 1 FROM newest WHERE placeholder = :message OR EXISTS (
+        SELECT 1 FROM json_each(newest.parts) AS part WHERE part.value ->> 'message' = :message));
 
 -- name: activity
 -- Count the jobs that an account has running and has ordered lately, with the seconds until the oldest leaves its
--- window.
-SELECT count(*) FILTER (WHERE state IN ('queued', 'submitting', 'running')) AS running,
+-- window. Job ids follow the order of time, so that only the jobs of the last hour are read.
+WITH before AS MATERIALIZED (
+    SELECT coalesce((SELECT id FROM jobs WHERE account_id = :account_id AND created_at <= :now - 3600000000
+                     ORDER BY account_id DESC, id DESC LIMIT 1), 0) AS id
+), lately AS MATERIALIZED (
+    SELECT created_at FROM jobs
+    WHERE account_id = :account_id AND id > (SELECT id FROM before) AND created_at > :now - 3600000000
+)
+SELECT (SELECT count(*) FROM jobs INDEXED BY jobs_open WHERE account_id = :account_id AND ended_at IS NULL) AS running,
     count(*) FILTER (WHERE created_at > :now - 60000000) AS minute,
     coalesce((min(created_at) FILTER (WHERE created_at > :now - 60000000)
         + 60000000 - :now) / 1000000.0, 0.0) AS minute_wait,
-    count(*) FILTER (WHERE created_at > :now - 3600000000) AS hour,
-    coalesce((min(created_at) FILTER (WHERE created_at > :now - 3600000000)
-        + 3600000000 - :now) / 1000000.0, 0.0) AS hour_wait
-FROM jobs WHERE account_id = :account_id
-    AND (created_at > :now - 3600000000 OR state IN ('queued', 'submitting', 'running'));
+    count(*) AS hour, coalesce((min(created_at) + 3600000000 - :now) / 1000000.0, 0.0) AS hour_wait
+FROM lately;
 
 -- name: late_cancels
 -- Count the jobs of an account that were cancelled after their submit in the last 24 hours.
 SELECT count(*) AS cancels FROM jobs
-WHERE account_id = :account_id AND state = 'cancelled' AND submitted_at IS NOT NULL AND ended_at > :now - 86400000000;
+WHERE account_id = :account_id AND cancelled_by <> '' AND ended_at > :now - 86400000000
+    AND state = 'cancelled' AND submitted_at IS NOT NULL;

@@ -57,7 +57,7 @@ SET state = 'running', task_id = i.value ->> 'task_id', lease_owner = NULL, atte
 FROM json_each(:items) i
 WHERE jobs.id = i.value ->> 'job_id' AND lease_token = i.value ->> 'token' AND state IN ('submitting', 'running')
 RETURNING id;
-UPDATE inbox SET state = 'matched', job_id = j.id
+UPDATE inbox SET state = 'matched'
 FROM json_each(:items) i JOIN jobs j ON j.id = i.value ->> 'job_id' AND j.task_id = i.value ->> 'task_id'
 WHERE inbox.state = 'orphan' AND inbox.provider = j.provider AND inbox.task_id = j.task_id;
 
@@ -128,6 +128,14 @@ UPDATE accounts SET available = available + s.amount, held = held - s.amount
 FROM (SELECT account_id, sum(price) AS amount FROM end_item
       WHERE verdict = 'won' AND held AND state <> 'succeeded' GROUP BY account_id) s
 WHERE accounts.id = s.account_id;
+INSERT INTO ledger (key, account_id, job_id, kind, debit, credit, amount, at)
+SELECT 'repay:settle:' || s.job_id, a.id, s.job_id, 'repay', 'available', 'house', min(a.debt, s.amount), :now
+FROM (SELECT account_id, min(job_id) AS job_id, sum(price) AS amount FROM end_item
+      WHERE verdict = 'won' AND held AND state <> 'succeeded' GROUP BY account_id) s
+JOIN accounts a ON a.id = s.account_id AND a.debt > 0;
+UPDATE accounts SET available = available - l.amount, debt = debt - l.amount
+FROM end_item i JOIN ledger l ON l.key = 'repay:settle:' || i.job_id
+WHERE i.verdict = 'won' AND accounts.id = i.account_id;
 UPDATE jobs
 SET cost = i.cost,  -- now that the cost is known, the status query is no longer needed
     due_at = CASE WHEN delivery = 'delivered' AND notice <> 'due' AND lease_owner IS NULL AND progress_message IS NULL
@@ -152,6 +160,12 @@ FROM jobs WHERE id = :job_id AND lease_token = :token AND delivery = 'sending'
 UPDATE accounts SET available = available + j.price, held = held - j.price
 FROM jobs j WHERE j.id = :job_id AND j.lease_token = :token AND j.delivery = 'sending' AND j.state = 'succeeded'
     AND j.hold_state = 'held' AND accounts.id = j.account_id;
+INSERT INTO ledger (key, account_id, job_id, kind, debit, credit, amount, at)
+SELECT 'repay:settle:' || j.id, a.id, j.id, 'repay', 'available', 'house', min(a.debt, j.price), :now
+FROM jobs j JOIN accounts a ON a.id = j.account_id
+WHERE j.id = :job_id AND changes() = 1 AND a.debt > 0;
+UPDATE accounts SET available = available - min(debt, j.price), debt = debt - min(debt, j.price)
+FROM jobs j WHERE j.id = :job_id AND changes() = 1 AND accounts.id = j.account_id;
 UPDATE jobs
 SET state = 'failed', late = 0, error_code = :error_code, error_text = :error_text, parts = :parts,
     hold_state = CASE WHEN hold_state = 'held' THEN 'released' ELSE hold_state END
@@ -215,6 +229,15 @@ UPDATE accounts SET held = held - s.amount, available = available + s.back
 FROM (SELECT account_id, sum(price) AS amount, sum(CASE WHEN hold_state = 'released' THEN price ELSE 0 END) AS back
       FROM finish_item WHERE held GROUP BY account_id) s
 WHERE accounts.id = s.account_id;
+INSERT INTO ledger (key, account_id, job_id, kind, debit, credit, amount, at)
+SELECT 'repay:settle:' || s.job_id || ':' || s.token, a.id, s.job_id, 'repay', 'available', 'house',
+    min(a.debt, s.amount), :now
+FROM (SELECT account_id, min(job_id) AS job_id, token, sum(price) AS amount FROM finish_item
+      WHERE held AND hold_state = 'released' GROUP BY account_id) s
+JOIN accounts a ON a.id = s.account_id AND a.debt > 0;
+UPDATE accounts SET available = available - l.amount, debt = debt - l.amount
+FROM finish_item i JOIN ledger l ON l.key = 'repay:settle:' || i.job_id || ':' || i.token
+WHERE i.held AND accounts.id = i.account_id;
 DELETE FROM finish_item;
 
 -- name: begin_notice

@@ -9,11 +9,54 @@ ON CONFLICT (charge) DO NOTHING RETURNING charge;
 SELECT * FROM payments WHERE charge = :charge;
 
 -- name: payments
+-- use: operator
 -- Return the payments of an account, newest first.
 SELECT * FROM payments WHERE account_id = :account_id ORDER BY at DESC LIMIT :limit;
 
--- name: change_payment_state
--- Change the state of a payment, from a given state. A refund that has debited nothing is not counted.
-UPDATE payments SET state = :state,
-    refunds = refunds + CASE WHEN :state = 'refunding' THEN 1 WHEN :untaken THEN -1 ELSE 0 END
-WHERE charge = :charge AND state = :before AND refunds = coalesce(:refunds, refunds) RETURNING refunds;
+-- name: begin_refund
+-- Debit the credits of a payment and record that its refund is asked for. No row: it is not in the state `paid`, or the
+-- balance is too low.
+INSERT INTO ledger (key, account_id, kind, debit, credit, amount, reason, at)
+SELECT 'unstars:' || p.charge || ':' || p.refunds, p.account_id, 'debit', 'available', 'house', p.amount, :reason, :now
+FROM payments p JOIN accounts a ON a.id = p.account_id
+WHERE p.charge = :charge AND p.state = 'paid' AND a.available >= p.amount;
+UPDATE accounts SET available = available - p.amount
+FROM payments p WHERE p.charge = :charge AND accounts.id = p.account_id AND changes() = 1;
+UPDATE payments SET state = 'refunding', refunds = refunds + 1 WHERE charge = :charge AND changes() = 1
+RETURNING *;
+
+-- name: undo_refund
+-- Return the credits of a refund attempt that the channel refused, once; a debt is repaid from them.
+INSERT INTO ledger (key, account_id, kind, debit, credit, amount, reason, at)
+SELECT 'restars:' || charge || ':' || refunds, account_id, 'refund', 'house', 'available', amount, :reason, :now
+FROM payments WHERE charge = :charge AND state = 'refunding' AND refunds = :refunds;
+UPDATE payments SET state = 'paid' WHERE charge = :charge AND changes() = 1;
+UPDATE accounts SET available = available + p.amount
+FROM payments p WHERE p.charge = :charge AND accounts.id = p.account_id AND changes() = 1
+RETURNING accounts.id;
+INSERT INTO ledger (key, account_id, kind, debit, credit, amount, reason, at)
+SELECT 'repay:restars:' || p.charge || ':' || p.refunds, a.id, 'repay', 'available', 'house', min(a.debt, p.amount),
+    :reason, :now
+FROM payments p JOIN accounts a ON a.id = p.account_id
+WHERE p.charge = :charge AND changes() = 1 AND a.debt > 0;
+UPDATE accounts SET available = available - min(debt, p.amount), debt = debt - min(debt, p.amount)
+FROM payments p WHERE p.charge = :charge AND accounts.id = p.account_id AND changes() = 1;
+
+-- name: finish_refund
+-- Record that the channel has refunded a payment.
+UPDATE payments SET state = 'refunded' WHERE charge = :charge AND state = 'refunding' RETURNING charge;
+
+-- name: book_external_refund
+-- Book a refund that the channel made: take the credits that are there and record the rest as a debt. If our own refund
+-- of this payment is under way, its credits were debited already. No row: the payment is unknown or was refunded before.
+INSERT INTO ledger (key, account_id, kind, debit, credit, amount, reason, at)
+SELECT 'chargeback:' || p.charge, p.account_id, 'debit', 'available', 'house', min(a.available, p.amount), :reason, :now
+FROM payments p JOIN accounts a ON a.id = p.account_id
+WHERE p.charge = :charge AND p.state = 'paid' AND a.available > 0;
+UPDATE payments
+SET state = 'refunded', owed = amount - min(amount, a.available), external_refund_at = :now
+FROM accounts a WHERE payments.charge = :charge AND payments.state = 'paid' AND a.id = payments.account_id;
+UPDATE accounts SET available = available - (p.amount - p.owed), debt = debt + p.owed
+FROM payments p WHERE p.charge = :charge AND accounts.id = p.account_id AND changes() = 1;
+UPDATE payments SET state = 'refunded' WHERE charge = :charge AND (state = 'refunding' OR changes() = 1)
+RETURNING *;

@@ -1,6 +1,6 @@
 -- name: ensure_profile
 -- Create the profile of a user who has just written, or update it where something has changed. The inviter must be an
--- older account of the same bot.
+-- older account of the same bot. With a chat, the draft there is returned as well.
 INSERT INTO profiles (account_id, language, name, username, referred_by, created_at, seen_at)
 SELECT :account_id, :language, :name, :username,
     (SELECT host.id FROM accounts host JOIN accounts guest ON guest.channel = host.channel AND guest.bot = host.bot
@@ -11,8 +11,10 @@ SET name = excluded.name, username = excluded.username, seen_at = excluded.seen_
 WHERE name <> excluded.name OR username <> excluded.username OR blocked_at IS NOT NULL
     OR seen_at < :now - 600000000;
 SELECT p.*, p.created_at = :now AS fresh,
-    (SELECT external_id FROM accounts owner WHERE owner.id = p.account_id) AS external_id
-FROM profiles p WHERE p.account_id = :account_id;
+    (SELECT external_id FROM accounts owner WHERE owner.id = p.account_id) AS external_id,
+    d.version, d.message, d.body, d.uploads
+FROM profiles p LEFT JOIN drafts d ON d.account_id = p.account_id AND d.chat = :chat
+WHERE p.account_id = :account_id;
 
 -- name: profile
 -- Return one profile.
@@ -20,28 +22,66 @@ SELECT p.*, (SELECT external_id FROM accounts owner WHERE owner.id = p.account_i
 FROM profiles p WHERE p.account_id = :account_id;
 
 -- name: find_profiles
--- Find profiles by account id, external id, username or a part of the name, in any capitalisation.
-SELECT p.*, owner.external_id FROM profiles p JOIN accounts owner ON owner.id = p.account_id
-WHERE CAST(owner.id AS TEXT) = :text OR owner.external_id = :text OR p.username = lower(:text)
-    OR p.name LIKE '%' || :text || '%' OR p.name LIKE '%' || :titled || '%' OR p.name LIKE '%' || :lowered || '%'
-ORDER BY (CAST(owner.id AS TEXT) = :text OR owner.external_id = :text
-    OR p.username = lower(:text)) DESC, p.account_id DESC
-LIMIT :limit;
+-- use: operator
+-- Find profiles by account id, external id or username, and among the newest ones by a part of the name, in any
+-- capitalisation.
+WITH exact AS MATERIALIZED (
+    SELECT id FROM accounts WHERE id = :id
+    UNION SELECT id FROM accounts WHERE external_id = :text
+    UNION SELECT account_id FROM profiles WHERE username = lower(:text)
+), named AS MATERIALIZED (
+    SELECT account_id AS id FROM (SELECT account_id, name FROM profiles ORDER BY account_id DESC LIMIT :window) newest
+    WHERE name LIKE '%' || :text || '%' OR name LIKE '%' || :titled || '%'
+        OR name LIKE '%' || :lowered || '%'
+    ORDER BY account_id DESC LIMIT :limit
+), found AS MATERIALIZED (
+    SELECT id, 1 AS exact FROM exact UNION ALL SELECT id, 0 FROM named WHERE id NOT IN (SELECT id FROM exact)
+)
+SELECT p.*, owner.external_id
+FROM found f JOIN profiles p ON p.account_id = f.id JOIN accounts owner ON owner.id = f.id
+ORDER BY f.exact DESC, p.account_id DESC LIMIT :limit;
 
 -- name: newest_profiles
+-- use: operator
 -- Return the latest profiles, newest first.
 SELECT p.*, owner.external_id FROM profiles p JOIN accounts owner ON owner.id = p.account_id
 ORDER BY p.account_id DESC LIMIT :limit;
 
--- name: account_summaries
--- Return accounts with their balances, newest first: all, or by account id, external id, username or a part of the
--- name.
-SELECT owner.id, owner.channel, owner.external_id, owner.available, owner.held, owner.created_at,
+-- name: newest_accounts
+-- use: operator
+-- Return accounts with their balances, newest first.
+SELECT owner.id, owner.channel, owner.external_id, owner.available, owner.held, owner.debt, owner.created_at,
     coalesce(p.name, '') AS name, coalesce(p.username, '') AS username
 FROM accounts owner LEFT JOIN profiles p ON p.account_id = owner.id
-WHERE :text IS NULL OR CAST(owner.id AS TEXT) = :text OR owner.external_id = :text OR p.username = lower(:text)
-    OR p.name LIKE '%' || :text || '%' OR p.name LIKE '%' || :titled || '%' OR p.name LIKE '%' || :lowered || '%'
 ORDER BY owner.id DESC LIMIT :limit;
+
+-- name: find_accounts
+-- use: operator
+-- Return accounts with their balances, newest first, found as profiles are.
+WITH exact AS MATERIALIZED (
+    SELECT id FROM accounts WHERE id = :id
+    UNION SELECT id FROM accounts WHERE external_id = :text
+    UNION SELECT account_id FROM profiles WHERE username = lower(:text)
+), named AS MATERIALIZED (
+    SELECT account_id AS id FROM (SELECT account_id, name FROM profiles ORDER BY account_id DESC LIMIT :window) newest
+    WHERE name LIKE '%' || :text || '%' OR name LIKE '%' || :titled || '%'
+        OR name LIKE '%' || :lowered || '%'
+    ORDER BY account_id DESC LIMIT :limit
+), found AS MATERIALIZED (
+    SELECT id, 1 AS exact FROM exact UNION ALL SELECT id, 0 FROM named WHERE id NOT IN (SELECT id FROM exact)
+)
+SELECT owner.id, owner.channel, owner.external_id, owner.available, owner.held, owner.debt, owner.created_at,
+    coalesce(p.name, '') AS name, coalesce(p.username, '') AS username
+FROM found f JOIN accounts owner ON owner.id = f.id LEFT JOIN profiles p ON p.account_id = f.id
+ORDER BY owner.id DESC LIMIT :limit;
+
+-- name: debtors
+-- use: operator
+-- Return accounts that owe credits, the largest debt first.
+SELECT owner.id, owner.channel, owner.external_id, owner.available, owner.held, owner.debt, owner.created_at,
+    coalesce(p.name, '') AS name, coalesce(p.username, '') AS username
+FROM accounts owner LEFT JOIN profiles p ON p.account_id = owner.id
+WHERE owner.debt > 0 ORDER BY owner.debt DESC, owner.id LIMIT :limit;
 
 -- name: set_language
 -- Set the language that a user has chosen.

@@ -4,10 +4,12 @@
 INSERT INTO free_runs (account_id, request_key, source, at)
 SELECT :account_id, :request_key, CASE WHEN used.today < :per_day THEN 'day' ELSE 'gift' END, :now
 FROM (
-    SELECT count(*) FILTER (WHERE f.source = 'day' AND f.at >= :now - :now % 86400000000) AS today,
+    SELECT count(*) FILTER (WHERE f.source = 'day') AS today,
         count(*) FILTER (WHERE f.source = 'gift') AS gifts
-    FROM free_runs f LEFT JOIN jobs j ON j.account_id = f.account_id AND j.request_key = f.request_key
-    WHERE f.account_id = :account_id AND (coalesce(j.state, '') NOT IN ('failed', 'cancelled', 'expired')
+    FROM (SELECT * FROM free_runs WHERE account_id = :account_id AND source = 'day' AND at >= :now - :now % 86400000000
+          UNION ALL SELECT * FROM free_runs WHERE account_id = :account_id AND source = 'gift') f
+    LEFT JOIN jobs j ON j.account_id = f.account_id AND j.request_key = f.request_key
+    WHERE (coalesce(j.state, '') NOT IN ('failed', 'cancelled', 'expired')
         OR j.state = 'cancelled' AND j.submitted_at IS NOT NULL)) used, (
     SELECT coalesce(sum(p.runs), 0) AS runs FROM promo_uses u JOIN promos p ON p.code = u.code
     WHERE u.account_id = :account_id) given
@@ -18,6 +20,7 @@ SELECT EXISTS (SELECT 1 FROM free_runs WHERE account_id = :account_id AND reques
     0 AS retry;
 
 -- name: free_runs
+-- use: screen
 -- Count the free runs used today and those left from promo codes, not counting the run of one order.
 SELECT
     (SELECT count(*) FROM free_runs f LEFT JOIN jobs j ON j.account_id = f.account_id AND j.request_key = f.request_key
@@ -46,6 +49,7 @@ UPDATE promos SET closed_at = :now
 WHERE code = :code AND bot IN ('', :bot) AND closed_at IS NULL RETURNING code;
 
 -- name: promos
+-- use: operator
 -- Return promo codes, newest first, with their number of uses.
 SELECT * FROM promos WHERE :bot IS NULL OR bot IN ('', :bot) ORDER BY created_at DESC LIMIT :limit;
 
@@ -71,13 +75,18 @@ FROM promos p WHERE p.code = :code AND p.bot IN ('', (SELECT bot FROM accounts W
 SELECT code FROM promo_uses WHERE account_id = :account_id AND request_key = :request_key;
 
 -- name: rewards_due
--- Return invited users of a bot who have paid and have bought a first result, and whose inviters were not rewarded yet.
--- Results paid with gifts alone do not count, so that gifts cannot multiply.
-SELECT p.account_id, p.referred_by FROM profiles p JOIN accounts a ON a.id = p.account_id AND a.bot = :bot
-WHERE p.referred_by IS NOT NULL AND p.rewarded_at IS NULL
-    AND EXISTS (SELECT 1 FROM jobs j WHERE j.account_id = p.account_id AND j.hold_state = 'captured')
+-- use: periodic
+-- Return the next invited users after an account whose inviters were not rewarded yet, and whether they are of a bot, have
+-- paid and have bought a first result. Results paid with gifts alone do not count, so that gifts cannot multiply.
+WITH invited AS MATERIALIZED (
+    SELECT account_id, referred_by FROM profiles
+    WHERE referred_by IS NOT NULL AND rewarded_at IS NULL AND account_id > :after ORDER BY account_id LIMIT :limit
+)
+SELECT p.account_id, p.referred_by,
+    EXISTS (SELECT 1 FROM accounts a WHERE a.id = p.account_id AND a.bot = :bot)
     AND EXISTS (SELECT 1 FROM payments y WHERE y.account_id = p.account_id AND y.state = 'paid')
-ORDER BY p.account_id LIMIT :limit;
+    AND EXISTS (SELECT 1 FROM jobs j WHERE j.account_id = p.account_id AND j.hold_state = 'captured') AS due
+FROM invited p ORDER BY p.account_id;
 
 -- name: mark_rewarded
 -- Record that an invitation was rewarded.

@@ -3,6 +3,7 @@
 SELECT :now AS now;
 
 -- name: counts
+-- use: operator
 -- Count the open jobs by state, the due jobs, the waiting callbacks and the jobs that need attention.
 SELECT state AS name, count(*) AS count FROM jobs WHERE due_at IS NOT NULL GROUP BY state
 UNION ALL SELECT 'due', count(*) FROM jobs WHERE due_at <= :now
@@ -11,6 +12,7 @@ UNION ALL SELECT 'orphans', count(*) FROM inbox WHERE state = 'orphan'
 UNION ALL SELECT 'attention', count(*) FROM jobs WHERE attention_reason IS NOT NULL;
 
 -- name: stats
+-- use: periodic
 -- Return counts and ages of open work, and how the latest jobs ended.
 SELECT state AS name, count(*) AS value FROM jobs WHERE due_at IS NOT NULL GROUP BY state
 UNION ALL
@@ -40,11 +42,23 @@ SELECT 'updates', coalesce(sum(waiting), 0) FROM update_queues WHERE due_at IS N
 UNION ALL
 SELECT 'update_age', (:now - min(due_at)) / 1e6 FROM update_queues WHERE due_at IS NOT NULL
 UNION ALL
+SELECT 'ledger_check_age', (:now - at) / 1e6 FROM kv WHERE key = 'money_check'
+UNION ALL
 SELECT 'ledger_violations', CAST(value AS REAL) FROM kv WHERE key = 'ledger_violations'
+UNION ALL
+SELECT 'bot_refused', count(*) FROM kv WHERE key = 'bot_refused' AND at > :now - CAST(:window * 1000000 AS INTEGER)
 UNION ALL
 SELECT 'refunds_open', count(*) FROM kv WHERE key >= 'chat:refund:' AND key < 'chat:refund;'
 UNION ALL
 SELECT 'refund_age', (:now - min(at)) / 1e6 FROM kv WHERE key >= 'chat:refund:' AND key < 'chat:refund;'
+UNION ALL
+SELECT 'costs_above_price', count(*) FROM kv
+WHERE key >= 'cost_above_price:' AND key < 'cost_above_price;' AND at > :now - 3600000000
+UNION ALL
+SELECT 'cost_above_price_job', max(CAST(value AS INTEGER)) FROM kv
+WHERE key >= 'cost_above_price:' AND key < 'cost_above_price;' AND at > :now - 3600000000
+UNION ALL
+SELECT 'external_refunds', count(*) FROM payments WHERE external_refund_at > :now - 3600000000
 UNION ALL
 SELECT 'updates_dead', count(*) FROM updates WHERE state = 'dead'
 UNION ALL
@@ -60,6 +74,7 @@ WHERE ended_at > :now - CAST(:window * 1000000 AS INTEGER) AND state IN ('failed
     AND error_code NOT IN (SELECT value FROM json_each(:user_errors));
 
 -- name: figures
+-- use: operator
 -- Return the orders, users and revenue of a bot in the last `seconds`. Job ids follow the order of time, so that only the
 -- latest jobs are read.
 SELECT j.*, p.*, m.* FROM (
@@ -77,13 +92,16 @@ SELECT j.*, p.*, m.* FROM (
     WHERE y.at >= :now - CAST(:seconds * 1000000 AS INTEGER) AND y.state = 'paid') m;
 
 -- name: last_callback_id
+-- use: operator
 -- Return the id of the newest callback.
 SELECT coalesce(max(id), 0) AS id FROM inbox;
 
 -- name: find_callbacks
+-- use: operator
 -- Return the callbacks after an id whose body contains a mark.
 SELECT id, job_id, state FROM inbox WHERE id > :after AND instr(body, :mark) > 0 ORDER BY id;
 
 -- name: delete_callbacks
+-- use: operator
 -- Delete the callbacks after an id whose body contains a mark: they were probes of the doctor.
 DELETE FROM inbox WHERE id > :after AND instr(body, :mark) > 0 RETURNING id;

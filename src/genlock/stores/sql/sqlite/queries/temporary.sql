@@ -17,4 +17,5 @@ CREATE TEMP TABLE finish_item (
     held, hold_state, notice);
 CREATE TEMP TABLE update_item (bot, update_id, ordering_key, kind, urgent, dedup_key, body, state);
 CREATE TEMP TABLE queue_item (queue_id);
+CREATE TEMP TABLE permit_item (key);
 CREATE TEMP TABLE settle_item (queue_id, token, id, state, note);

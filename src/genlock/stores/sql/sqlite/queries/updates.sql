@@ -2,7 +2,8 @@
 
 -- name: store_updates
 -- Store updates, each id once, and count them in their queues. A second press of the same button within a moment is
--- stored as repeated and not handled.
+-- stored as repeated and not handled. With an owner, a queue that was empty is leased to it. Returns the added updates
+-- and then the queues; a queue with as many waiting updates as were added to it was empty.
 INSERT INTO update_item
 SELECT bot, update_id, ordering_key, kind, urgent, dedup_key, body,
     CASE WHEN dedup_key IS NOT NULL AND (nth > 1 OR EXISTS (
@@ -25,11 +26,21 @@ WHERE NOT EXISTS (SELECT 1 FROM updates u WHERE u.bot = i.bot AND u.update_id = 
 INSERT INTO updates (bot, update_id, ordering_key, kind, urgent, dedup_key, body, state, received_at)
 SELECT bot, update_id, ordering_key, kind, urgent, dedup_key, body, state, :now
 FROM update_item ORDER BY bot, update_id;
-INSERT INTO update_queues (bot, name, urgent, waiting, due_at)
-SELECT bot, ordering_key, max(urgent), count(*), :now FROM update_item WHERE state = 'new' GROUP BY bot, ordering_key
+INSERT INTO update_queues (bot, name, urgent, waiting, due_at, lease_owner, lease_token, attempts)
+SELECT bot, ordering_key, max(urgent), count(*), :now + CAST(:seconds * 1000000 AS INTEGER), :owner,
+    :owner IS NOT NULL, :owner IS NOT NULL
+FROM update_item WHERE state = 'new' GROUP BY bot, ordering_key
 ON CONFLICT (bot, name) DO UPDATE
-SET waiting = update_queues.waiting + excluded.waiting, due_at = coalesce(update_queues.due_at, excluded.due_at);
-SELECT bot, update_id, state FROM update_item;
+SET waiting = update_queues.waiting + excluded.waiting, due_at = coalesce(update_queues.due_at, excluded.due_at),
+    lease_owner = CASE WHEN update_queues.due_at IS NULL THEN excluded.lease_owner ELSE update_queues.lease_owner END,
+    lease_token = update_queues.lease_token
+        + CASE WHEN update_queues.due_at IS NULL THEN excluded.lease_token ELSE 0 END,
+    attempts = CASE WHEN update_queues.due_at IS NULL THEN excluded.attempts ELSE update_queues.attempts END;
+SELECT u.id, i.bot, i.ordering_key AS name, i.update_id, i.state, u.received_at, 0 AS waiting, 0 AS lease_token
+FROM update_item i JOIN updates u ON u.bot = i.bot AND u.update_id = i.update_id;
+SELECT q.id, q.bot, q.name, NULL AS update_id, NULL AS state, NULL AS received_at, q.waiting, q.lease_token
+FROM (SELECT DISTINCT bot, ordering_key FROM update_item WHERE state = 'new') i
+JOIN update_queues q ON q.bot = i.bot AND q.name = i.ordering_key;
 DELETE FROM update_item;
 
 -- name: claim_update_queues
@@ -112,9 +123,27 @@ SET lease_owner = NULL, crash_count = crash_count + :died,
 WHERE due_at IS NOT NULL AND lease_owner = :instance AND id NOT IN (SELECT value FROM json_each(:keep))
 RETURNING id;
 
--- name: updates
--- Return the newest updates in a state.
-SELECT *, 0 AS attempts FROM updates WHERE state = :state ORDER BY id DESC LIMIT :limit;
+-- name: new_updates
+-- use: operator
+-- Return the newest updates that are not handled.
+WITH waiting AS MATERIALIZED (SELECT * FROM updates WHERE state = 'new')
+SELECT *, 0 AS attempts FROM waiting ORDER BY id DESC LIMIT :limit;
+
+-- name: dead_updates
+-- use: operator
+-- Return the newest updates that failed in every attempt.
+SELECT *, 0 AS attempts FROM updates WHERE state = 'dead' ORDER BY id DESC LIMIT :limit;
+
+-- name: update_row_range
+-- use: operator
+-- Return the lowest and the highest id of a stored update.
+SELECT (SELECT min(id) FROM updates) AS first, (SELECT max(id) FROM updates) AS last;
+
+-- name: updates_between
+-- use: operator
+-- Return the updates in a state within a range of ids, newest first.
+SELECT *, 0 AS attempts FROM updates
+WHERE id >= :floor AND id < :before AND state = :state ORDER BY id DESC LIMIT :limit;
 
 -- name: retry_update
 -- Queue a dead update again.

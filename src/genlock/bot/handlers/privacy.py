@@ -1,0 +1,65 @@
+"""`/privacy`: what is stored about the user and for how long, and its erasure after a confirmation."""
+
+from collections.abc import Awaitable, Callable, Mapping
+
+from genlock.bot.bundle import BotBundle, Tell
+from genlock.bot.buttons import ButtonData, button
+from genlock.bot.context import UpdateContext
+from genlock.bot.handlers.pages import Pages
+from genlock.domain.errors import AccountNotFound
+from genlock.engine.erasure import Erasure
+from genlock.ports import Database
+
+Handler = Callable[[UpdateContext, ButtonData], Awaitable[None]]
+
+
+class Privacy:
+    def __init__(self, *, bundle: BotBundle, store: Database, pages: Pages, tell: Tell) -> None:
+        self._bundle = bundle
+        self._store = store
+        self._pages = pages
+        self._tell = tell
+        self._erasure = Erasure(store)
+        self.button_handlers: Mapping[str, Handler] = {
+            "privacy": lambda ctx, _: self.show(ctx),
+            "erase": lambda ctx, _: self._ask(ctx),
+            "erasenow": lambda ctx, _: self._request(ctx),
+        }
+
+    async def show(self, ctx: UpdateContext) -> None:
+        if await self._pages.is_group(ctx, "privacy"):
+            return
+        t, days = ctx.translator, self._bundle.rules.input_days
+        kept = t.html("privacy.kept_days", time=t.plain("unit.days", n=days)) if days else t.html("privacy.kept")
+        text = t.html("privacy.text", kept=kept)
+        if await self._erasure.is_requested(ctx.account_id, self._bundle.id):
+            await self._pages.show_text(ctx, t.html("privacy.requested"))
+            return
+        await self._pages.show_text(ctx, text, (button(t.plain("button.erase"), "erase"),))
+
+    async def _ask(self, ctx: UpdateContext) -> None:
+        if await self._pages.is_group(ctx, "privacy"):
+            return
+        t, wallet = ctx.translator, await self._store.wallet(ctx.account_id)
+        text = t.html("privacy.ask", balance=t.credits(wallet.available + wallet.held))
+        rows = ((button(t.plain("button.erase_yes"), "erasenow"),), (button(t.plain("button.back"), "privacy"),))
+        await self._pages.show_text(ctx, text, *rows)
+
+    async def _request(self, ctx: UpdateContext) -> None:
+        if await self._pages.is_group(ctx, "privacy"):
+            return
+        await self._erasure.request(ctx.account_id, "user", f"update:{ctx.update}")
+        await self._pages.show_text(ctx, ctx.translator.html("privacy.requested"))
+
+    async def run(self) -> int:
+        """Carry out the erasures that are due, and tell the users. A periodic task of the leader."""
+        erased = await self._erasure.run(self._bundle.id)
+        for account_id in erased:
+            try:
+                language = (await self._store.profile(account_id)).language
+            except AccountNotFound:  # known by a payment only
+                continue
+            t = self._bundle.texts.translator(language)
+            await self._tell(account_id, t.html("privacy.erased"))
+        await self._erasure.erase_old_inputs(self._bundle.rules.input_days)
+        return len(erased)

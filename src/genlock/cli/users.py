@@ -1,0 +1,53 @@
+"""`genlock users`: the users of the bots."""
+
+from typing import Annotated
+
+import typer
+
+from genlock.cli.options import AccountId, Json, Limit
+from genlock.cli.output import echo, in_credits, show
+from genlock.cli.store import with_store
+from genlock.ports import Database, Observer
+
+app = typer.Typer(no_args_is_help=True, help="Users of the bots: what they owe, and the erasure of their data.")
+
+
+@app.command()
+def debts(limit: Limit = 20, as_json: Json = False) -> None:
+    """List users who owe credits: Telegram refunded stars they had spent. The next top-up repays it."""
+    found = with_store(lambda store, _: store.debtors(limit))
+    rows = [
+        {
+            "account": user.account_id,
+            "name": user.name,
+            "username": f"@{user.username}" if user.username else None,
+            "id there": user.external_id,
+            "debt": in_credits(user.debt),
+            "available": in_credits(user.available),
+        }
+        for user in found
+    ]
+    show(rows, as_json=as_json, empty="No user owes credits.")
+
+
+@app.command()
+def erase(
+    account: AccountId, yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False
+) -> None:
+    """Erase the personal data of a user for good: name, inputs, files, results, messages. Money and ledger stay."""
+    import secrets
+
+    from genlock.engine.erasure import Erasure
+
+    if not yes:
+        typer.confirm(f"Erase the name, inputs, files and results of account {account} for good?", abort=True)
+
+    async def work(store: Database, _: Observer) -> bool:
+        erasure = Erasure(store)
+        await erasure.request(account, "operator", f"erase:{secrets.token_hex(8)}")
+        return account in await erasure.run((await store.account(account)).bot, older_than=0.0)
+
+    if with_store(work):
+        echo(f"The personal data of account {account} is erased. Balance and ledger stay, without a name.")
+    else:
+        echo(f"Account {account} has orders in the works. The service erases its data when they have ended.")

@@ -1,0 +1,263 @@
+"""`genlock doctor --live`: edit messages in a real chat, and record what Telegram really answers.
+
+Simulators repeat what is documented and what was seen. This shows what Telegram does today: which message may become
+which, what a repeated edit is answered, and how refusals are worded.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any
+
+from telegram import InlineKeyboardButton, InlineKeyboardMarkup, Message
+from telegram.error import TelegramError
+
+from genlock.channels.telegram.caller import Caller, Priority
+from genlock.channels.telegram.errors import MessageNotModified
+from genlock.doctor.live_files import KINDS, by_reference, make_file, upload
+from genlock.doctor.phase import CheckFailed
+from genlock.domain.errors import ChannelBusy, ChannelError, ChannelOutcomeUnknown
+
+#: a picture that Telegram can fetch
+PICTURE_URL = "https://telegram.org/img/t_logo.png"
+ABSENT_URL = "https://genlock.invalid/absent.png"
+NOT_TESTED = (
+    "edits after the user has blocked the bot (only the user can block it)",
+    "edits of messages older than 48 hours",
+    "edits whose answer is lost on the way",
+)
+#: about how many calls a trial makes, so that the operator knows how long it takes
+CALLS = 90
+NOT_MODIFIED, REFUSED, NO_ANSWER = "not modified", "refused", "no answer"
+#: how often a call is repeated after Telegram asked to wait, and for how long at most
+BUSY_TRIES = 3
+BUSY_SECONDS_MAX = 60.0
+_SHOWN = ("animation", "photo", "video", "audio", "voice", "document", "text")
+_NEXT = dict(zip(KINDS, (*KINDS[1:], KINDS[0]), strict=True))
+CAPTION_TOO_LONG, TEXT_TOO_LONG = 1025, 4097
+
+
+@dataclass(frozen=True, kw_only=True)
+class Observation:
+    """One attempt: what was tried, what genlock expects, and what Telegram answered."""
+
+    attempt: str
+    expected: str
+    #: the kind of message that Telegram shows now, or `not modified`, `refused`, `no answer`
+    outcome: str
+    #: the text of a refusal, as Telegram wrote it
+    answer: str = ""
+    #: the error that genlock makes of it
+    read_as: str = ""
+
+    @property
+    def as_expected(self) -> bool:
+        return self.outcome == self.expected
+
+
+class LiveTrial:
+    """Tries every edit in one chat. The messages are deleted at the end unless `keep` is given."""
+
+    def __init__(
+        self,
+        caller: Caller,
+        chat: int,
+        mask: Callable[[str], str],
+        *,
+        keep: bool = False,
+        picture_url: str = PICTURE_URL,
+    ) -> None:
+        self._caller = caller
+        self._bot = caller.bot
+        self._chat = chat
+        self._mask = mask
+        self._keep = keep
+        self._picture_url = picture_url
+        self._sent: list[int] = []
+        self._files: dict[str, str] = {}
+        self.observations: list[Observation] = []
+
+    async def run(self) -> list[Observation]:
+        """Run all attempts. Raises CheckFailed if the bot cannot write to the chat."""
+        try:
+            first = await self._text("first")
+            shown = {kind: await self._show(kind) for kind in KINDS}
+            await self._repeats(first, shown)
+            await self._transitions(shown)
+            await self._sources()
+            await self._refusals(first)
+            await self._deleted()
+        finally:
+            if not self._keep:
+                await self._delete_all()
+        return self.observations
+
+    # the attempts
+
+    async def _show(self, kind: str) -> int:
+        message = await self._text(kind)
+        await self._edit_media(f"text → {kind}, upload", message, upload(kind), kind)
+        return message
+
+    async def _repeats(self, text: int, shown: dict[str, int]) -> None:
+        await self._edit_text("the same text again", text, _words("first"), NOT_MODIFIED)
+        for kind, message in shown.items():
+            file = self._files.get(kind)
+            if file is not None:
+                again = by_reference(kind, file)
+                await self._edit_media(f"{kind} → the same {kind}, by file id", message, again, NOT_MODIFIED)
+            await self._edit_media(f"{kind} → the same {kind}, upload", message, upload(kind), kind)
+            await self._edit_caption(
+                f"{kind}: the same caption again", message, f"genlock doctor: {kind}", NOT_MODIFIED
+            )
+
+    async def _transitions(self, shown: dict[str, int]) -> None:
+        for kind, message in shown.items():
+            await self._edit_text(f"{kind} → text", message, "genlock doctor: text again", REFUSED)
+        for kind, message in shown.items():
+            other = _NEXT[kind]
+            await self._edit_media(f"{kind} → {other}, upload", message, upload(other), other)
+        text = await self._text("caption")
+        await self._edit_caption("text: a caption", text, "genlock doctor", REFUSED)
+        voice = await self._voice()
+        if voice is not None:
+            await self._edit_media("voice → photo, upload", voice, upload("photo"), REFUSED)
+
+    async def _sources(self) -> None:
+        """Show a file by its id, by its URL, and by references that do not work."""
+        for kind, file in self._files.items():
+            message = await self._text(f"{kind} by file id")
+            await self._edit_media(f"text → {kind}, by file id", message, by_reference(kind, file), kind)
+        message = await self._text("by URL")
+        fetched = by_reference("photo", self._picture_url)
+        await self._edit_media("text → photo, by URL", message, fetched, "photo")
+        await self._edit_media("photo → the same photo, by URL", message, fetched, NOT_MODIFIED)
+        message = await self._text("references that do not work")
+        await self._edit_media(
+            "text → photo, by a URL without a host", message, by_reference("photo", ABSENT_URL), REFUSED
+        )
+        await self._edit_media(
+            "text → photo, by an invalid file id", message, by_reference("photo", "AgADinvalid"), REFUSED
+        )
+        if "video" in self._files:
+            wrong = by_reference("photo", self._files["video"])
+            await self._edit_media("text → photo, by the file id of a video", message, wrong, REFUSED)
+
+    async def _refusals(self, text: int) -> None:
+        message = await self._text("limits")
+        await self._edit_text(f"text of {TEXT_TOO_LONG} characters", message, "x" * TEXT_TOO_LONG, REFUSED)
+        await self._edit_media("text → photo, upload, for its caption", message, upload("photo"), "photo")
+        long = "x" * CAPTION_TOO_LONG
+        await self._edit_caption(f"caption of {CAPTION_TOO_LONG} characters", message, long, REFUSED)
+        for url in ("http://", "not a url", "https://localhost/x.png"):
+            markup = InlineKeyboardMarkup([[InlineKeyboardButton("open", url=url)]])
+            words = f"genlock doctor: a button to {url}"
+            await self._edit_text(f"button with the URL {url!r}", text, words, REFUSED, reply_markup=markup)
+        await self._edit_text("text with broken HTML", text, "<b>genlock doctor", REFUSED, parse_mode="HTML")
+
+    async def _deleted(self) -> None:
+        message = await self._text("deleted")
+        await self._attempt("delete a message", "deleted", self._bot.delete_message, message_id=message)
+        await self._edit_text("deleted message: a text", message, "genlock doctor", REFUSED)
+        await self._edit_media("deleted message: a photo, upload", message, upload("photo"), REFUSED)
+        await self._attempt("delete it again", REFUSED, self._bot.delete_message, message_id=message)
+        self._sent.remove(message)
+
+    # calls
+
+    async def _text(self, label: str) -> int:
+        """Send a text to edit. Raises CheckFailed: without it nothing can be tried."""
+        try:
+            sent = await self._call(self._bot.send_message, text=_words(label), disable_notification=True)
+        except ChannelError as error:
+            raise CheckFailed(
+                f"the bot cannot write to chat {self._chat} ({type(error).__name__}: {self._answer(error)}): open the "
+                "chat with the bot and press Start, or name another chat"
+            ) from None
+        self._sent.append(sent.message_id)
+        return int(sent.message_id)
+
+    async def _voice(self) -> int | None:
+        content, _ = make_file("voice")
+        sent = await self._attempt("send a voice message", "voice", self._bot.send_voice, voice=content)
+        if sent is None:
+            return None
+        self._sent.append(sent.message_id)
+        return int(sent.message_id)
+
+    async def _edit_text(self, attempt: str, message: int, text: str, expected: str, **options: Any) -> None:
+        await self._attempt(attempt, expected, self._bot.edit_message_text, message_id=message, text=text, **options)
+
+    async def _edit_caption(self, attempt: str, message: int, caption: str, expected: str) -> None:
+        await self._attempt(attempt, expected, self._bot.edit_message_caption, message_id=message, caption=caption)
+
+    async def _edit_media(self, attempt: str, message: int, media: Any, expected: str) -> None:
+        shown = await self._attempt(attempt, expected, self._bot.edit_message_media, message_id=message, media=media)
+        if shown is not None and attempt.endswith("upload"):
+            self._files.setdefault(kind_shown(shown), _file_id(shown))
+
+    async def _attempt(
+        self, attempt: str, expected: str, method: Callable[..., Awaitable[Any]], **arguments: Any
+    ) -> Message | None:
+        """Make one call and record its outcome. Returns the message if there is one."""
+        try:
+            answer = await self._call(method, **arguments)
+        except ChannelError as error:
+            self._record(attempt, expected, _outcome(error), answer=self._answer(error), read_as=type(error).__name__)
+            return None
+        if not isinstance(answer, Message):
+            self._record(attempt, expected, "deleted")
+            return None
+        self._record(attempt, expected, kind_shown(answer))
+        return answer
+
+    async def _call(self, method: Callable[..., Awaitable[Any]], **arguments: Any) -> Any:
+        """Call when the rate limits permit it; wait if Telegram asks for it."""
+        for attempt in range(1, BUSY_TRIES + 1):
+            try:
+                return await self._caller.call(method, chat=self._chat, priority=Priority.RESULT, **arguments)
+            except ChannelBusy as busy:
+                if attempt == BUSY_TRIES or busy.after > BUSY_SECONDS_MAX:
+                    raise
+                await asyncio.sleep(busy.after)
+        raise AssertionError
+
+    def _record(self, attempt: str, expected: str, outcome: str, *, answer: str = "", read_as: str = "") -> None:
+        self.observations.append(
+            Observation(attempt=attempt, expected=expected, outcome=outcome, answer=answer, read_as=read_as)
+        )
+
+    def _answer(self, error: ChannelError) -> str:
+        """Return the words of Telegram, without secrets."""
+        cause = error.__cause__
+        return self._mask(cause.message if isinstance(cause, TelegramError) else str(error))
+
+    async def _delete_all(self) -> None:
+        for message in self._sent:
+            try:
+                await self._call(self._bot.delete_message, message_id=message)
+            except ChannelError as error:
+                self._record(
+                    f"remove message {message}", "deleted", _outcome(error),
+                    answer=self._answer(error), read_as=type(error).__name__,
+                )  # fmt: skip
+
+
+def kind_shown(message: Message) -> str:
+    """Return what the message is. An animation also has the fields of a document."""
+    return next((kind for kind in _SHOWN if getattr(message, kind)), "another kind")
+
+
+def _file_id(message: Message) -> str:
+    attachment: Any = message.effective_attachment
+    return str((attachment[-1] if isinstance(attachment, list | tuple) else attachment).file_id)
+
+
+def _outcome(error: ChannelError) -> str:
+    if isinstance(error, MessageNotModified):
+        return NOT_MODIFIED
+    return NO_ANSWER if isinstance(error, ChannelBusy | ChannelOutcomeUnknown) else REFUSED
+
+
+def _words(label: str) -> str:
+    return f"genlock doctor: {label}"

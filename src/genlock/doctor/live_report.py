@@ -1,0 +1,58 @@
+"""A live trial with the configured bot, and its table in Markdown, to attach to an issue."""
+
+from collections.abc import Sequence
+
+from genlock import __version__
+from genlock.app import open_database_check
+from genlock.channels.telegram.caller import Caller, bot_id, make_bot
+from genlock.channels.telegram.rate_limiter import TelegramRateLimiter
+from genlock.doctor.live import NOT_TESTED, LiveTrial, Observation
+from genlock.doctor.phase import CheckFailed
+from genlock.log import Mask, Silent
+from genlock.settings import Settings
+
+_ANSWER_LENGTH = 160
+_HEAD = "| attempt | expected | Telegram | its words | genlock reads it as |\n|---|---|---|---|---|"
+
+
+def live_table(observations: Sequence[Observation], *, server: str) -> str:
+    """Return the table. It names the server, but neither the bot nor the chat."""
+    different = sum(not one.as_expected for one in observations)
+    return "\n".join(
+        [
+            f"genlock {__version__}, {server}: {len(observations)} attempts, {different} not as expected (marked ≠)",
+            "",
+            _HEAD,
+            *map(_row, observations),
+            "",
+            f"Not tested: {'; '.join(NOT_TESTED)}.",
+        ]
+    )
+
+
+def _row(one: Observation) -> str:
+    outcome = one.outcome if one.as_expected else f"≠ {one.outcome}"
+    return f"| {' | '.join(map(_cell, (one.attempt, one.expected, outcome, one.answer, one.read_as)))} |"
+
+
+def _cell(text: str) -> str:
+    """Return a text that can break neither the table nor a terminal."""
+    printable = "".join(character if character.isprintable() else " " for character in text)
+    return printable.replace("|", "\\|")[:_ANSWER_LENGTH]
+
+
+async def examine_live(settings: Settings, chat: int, *, keep: bool, picture_url: str) -> list[Observation]:
+    """Run a live trial with the configured bot, within the rate limits that it shares with the running service."""
+    if settings.telegram_token is None:
+        raise CheckFailed("GENLOCK_TELEGRAM_TOKEN is not set: get a token from @BotFather")
+    token = settings.telegram_token.get_secret_value()
+    database = await open_database_check(settings.database_url, observer=Silent())
+    caller = Caller(
+        make_bot(token, settings.telegram_api_url), TelegramRateLimiter(database.store, bot_id(token)), Silent()
+    )
+    try:
+        mask = Mask(settings.secrets())
+        return await LiveTrial(caller, chat, mask, keep=keep, picture_url=picture_url).run()
+    finally:
+        await caller.close()
+        await database.close()

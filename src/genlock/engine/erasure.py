@@ -1,0 +1,64 @@
+"""Erasure of a user's personal data, and of the inputs of old jobs. What is kept is in docs/how-to/privacy.md."""
+
+from genlock.ports import Database
+
+#: kv entries of the account's bot, one per erasure that was asked for and is not done; the value is the newest job's id
+ERASURE = "erase:"
+#: kv entry of the installation: the job up to which inputs were erased by age
+ERASED_UNTIL = "erased_inputs_until"
+PAGE = 500
+DAY = 86_400.0
+#: the update that asked for the erasure is handled by then, so that its body is erased, too
+DELAY_SECONDS = 10.0
+
+
+class Erasure:
+    """Erases accounts. The request is stored first; a round that crashed is repeated, and each step may be."""
+
+    def __init__(self, store: Database) -> None:
+        self._store = store
+
+    async def request(self, account_id: int, by: str, key: str) -> None:
+        """Store that the data of an account are to be erased; its open jobs end first. Raises AccountNotFound."""
+        bot = (await self._store.account(account_id)).bot
+        newest = await self._store.jobs(account_id=account_id, limit=1)
+        until = str(newest[0].id if newest else 0)
+        await self._store.kv_put_if_absent(f"{ERASURE}{account_id}", until, bot)
+        await self._store.add_audit(
+            bot=bot, key=key, actor=by, action="erasure", subject=str(account_id), detail="requested"
+        )
+
+    async def is_requested(self, account_id: int, bot: str) -> bool:
+        return await self._store.kv_get(f"{ERASURE}{account_id}", bot) is not None
+
+    async def run(self, bot: str, *, older_than: float = DELAY_SECONDS) -> list[int]:
+        """Carry out the erasures of a bot's users whose jobs have ended. Returns the accounts that are erased now."""
+        done = []
+        for entry in await self._store.kv_list(ERASURE, bot):
+            account_id = int(entry.key.removeprefix(ERASURE))
+            if entry.age >= older_than and await self._erase(account_id, int(entry.value)):
+                await self._store.kv_delete(entry.key, bot)
+                done.append(account_id)
+        return done
+
+    async def _erase(self, account_id: int, until: int) -> bool:
+        """Erase an account's data; False if a job up to the id `until` has not ended."""
+        store = self._store
+        if await store.open_jobs_until(account_id, until):
+            return False
+        await store.erase_jobs(account_id, until, PAGE)
+        await store.erase_messages(await store.account(account_id), PAGE)
+        await store.erase_account(account_id, PAGE)
+        # The user may have had a result shown again meanwhile: then another round erases it.
+        return not await store.open_jobs_until(account_id, until)
+
+    async def erase_old_inputs(self, days: float) -> None:
+        """Erase the inputs of jobs older than this many days. A job that an operator must look at keeps its input."""
+        if not days:
+            return
+        entry = await self._store.kv_get(ERASED_UNTIL)
+        after: int | None = int(entry.value) if entry else 0
+        while after is not None:
+            after = await self._store.erase_inputs(after, days * DAY, PAGE)
+            if after is not None:
+                await self._store.kv_put(ERASED_UNTIL, str(after))

@@ -1,0 +1,110 @@
+"""The money check: the leader compares jobs, balances and ledger in small steps, for as long as it runs.
+
+Three things are checked in every round, each with a bounded number of rows:
+
+- the **aged** jobs: each job once, an hour after its order, when it has normally ended, together with its account;
+- a step of the **rolling** pass over all jobs and all accounts, which finds what was changed later;
+- the violations found before, until they are repaired.
+
+The positions are stored, so that another leader continues there. What is stored is also the proof that the check runs:
+an alarm is raised when it gets old.
+"""
+
+import asyncio
+import json
+from dataclasses import asdict, dataclass, field
+
+from genlock.domain.events import Event
+from genlock.engine.context import EngineContext
+from genlock.engine.leader import Leader
+from genlock.ports import Database, Violation
+
+PERIOD_SECONDS = 10.0
+#: a job is checked at this age: nearly all have ended by then
+AGED_SECONDS = 3600.0
+#: jobs in one step of the aged jobs; a leader that is behind makes several steps in a round
+AGED_JOBS = 200
+STEPS_MAX = 20
+PAUSE_SECONDS = 0.05
+ROLLING_JOBS = 2000
+ROLLING_ACCOUNTS = 100
+#: violations that are remembered and checked again; more than these are only counted in the log
+REMEMBERED = 100
+POSITION = "money_check"
+COUNT = "ledger_violations"
+
+
+@dataclass(kw_only=True)
+class _Position:
+    """How far the check has come."""
+
+    aged_job: int = 0
+    rolling_job: int = 0
+    rolling_account: int = 0
+    #: what is broken: the kind and the id of the row
+    broken: list[list[str]] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class MoneyCheck:
+    ctx: EngineContext
+    leader: Leader
+    store: Database
+
+    async def round(self) -> None:
+        """Check the next rows and store the position. Safe to repeat, also on two instances: it only reads."""
+        if self.leader.role is None:
+            return
+        entry = await self.store.kv_get(POSITION)
+        position = _Position(**json.loads(entry.value)) if entry else await self._start()
+        broken = {tuple(one) for one in position.broken if await self._is_broken(*one)}
+        broken |= await self._aged(position) | await self._rolling(position)
+        position.broken = [list(one) for one in sorted(broken)[:REMEMBERED]]
+        await self.store.kv_put(COUNT, str(len(broken)))
+        await self.store.kv_put(POSITION, json.dumps(asdict(position)))
+
+    async def _start(self) -> _Position:
+        """Begin at the newest job: the rolling pass checks the older ones."""
+        newest = await self.store.jobs(limit=1)
+        return _Position(aged_job=newest[0].id if newest else 0)
+
+    async def _is_broken(self, kind: str, subject: str) -> bool:
+        check = self.store.job_violations if kind == "job" else self.store.wallet_violations
+        return bool(await check(int(subject) - 1, int(subject)))
+
+    async def _aged(self, position: _Position) -> set[tuple[str, ...]]:
+        """Check the jobs that have reached the age, and their accounts."""
+        found: set[tuple[str, ...]] = set()
+        for _ in range(STEPS_MAX):
+            jobs = await self.store.aged_jobs(position.aged_job, AGED_SECONDS, AGED_JOBS)
+            if not jobs:
+                break
+            found |= self._report("job", await self.store.job_violations(position.aged_job, jobs[-1].job_id))
+            for account_id in sorted({job.account_id for job in jobs}):
+                found |= self._report("account", await self.store.wallet_violations(account_id - 1, account_id))
+            position.aged_job = jobs[-1].job_id
+            await asyncio.sleep(PAUSE_SECONDS)
+        return found
+
+    async def _rolling(self, position: _Position) -> set[tuple[str, ...]]:
+        """Check the next rows of all jobs and all accounts; after the last, begin with the first."""
+        last_job = await self.store.next_job_id(position.rolling_job, ROLLING_JOBS)
+        found: set[tuple[str, ...]] = set()
+        if last_job is not None:
+            found |= self._report("job", await self.store.job_violations(position.rolling_job, last_job))
+        position.rolling_job = last_job or 0
+        last_account = await self.store.next_account_id(position.rolling_account, ROLLING_ACCOUNTS)
+        if last_account is not None:
+            wrong = await self.store.wallet_violations(position.rolling_account, last_account)
+            found |= self._report("account", wrong)
+            if not wrong:
+                await self.store.save_ledger_checkpoints(position.rolling_account, last_account)
+        position.rolling_account = last_account or 0
+        return found
+
+    def _report(self, kind: str, violations: list[Violation]) -> set[tuple[str, ...]]:
+        for violation in violations[:10]:
+            self.ctx.observer.event(
+                Event.ATTENTION, rule=violation.rule, subject=violation.subject, detail=violation.detail
+            )
+        return {(kind, violation.subject) for violation in violations}

@@ -1,0 +1,224 @@
+"""Measure how long a WebM or Matroska file plays."""
+
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from genlock.media.budget import Budget, require
+from genlock.media.mapped_file import Content
+from genlock.media.ogg import opus_seconds
+
+_HEADER, _SEGMENT, _SEEK_HEAD, _VOID, _CHECKSUM = 0x1A45DFA3, 0x18538067, 0x114D9B74, 0xEC, 0xBF
+_INFO, _TRACKS, _CUES, _TAGS, _CLUSTER = 0x1549A966, 0x1654AE6B, 0x1C53BB6B, 0x1254C367, 0x1F43B675
+_SCALE, _DURATION = 0x2AD7B1, 0x4489
+#: identifiers, date, title and programs
+_INFO_IGNORED = (0x73A4, 0x7384, 0x4461, 0x7BA9, 0x4D80, 0x5741, _VOID, _CHECKSUM)
+_TRACK, _NUMBER, _CODEC, _FRAME_LENGTH = 0xAE, 0xD7, 0x86, 0x23E383
+#: a track's own time scale, its offset, and encodings of its frames: they change when frames are shown
+_TRACK_REFUSED = (0x23314F, 0x537F, 0x6D80, 0x6624)
+_TIME, _BLOCK, _SIMPLE_BLOCK, _GROUP, _LENGTH = 0xE7, 0xA1, 0xA3, 0xA0, 0x9B
+_CLUSTER_IGNORED = (0xAB, 0xA7, _VOID, _CHECKSUM)
+#: references, padding, additions
+_GROUP_IGNORED = (0xFB, 0xFA, 0x75A2, 0x75A1, _VOID, _CHECKSUM)
+_VIDEO = (b"V_VP8", b"V_VP9", b"V_AV1", b"V_MPEG4/ISO/AVC", b"V_MPEGH/ISO/HEVC")
+_OPUS = b"A_OPUS"
+_LACING = 6
+_NUMBER_BYTES_MAX = 8
+
+
+class Element(NamedTuple):
+    name: int
+    start: int
+    #: None if the size is not stated: the element ends where its parent ends or the next of its level begins
+    end: int | None
+
+
+@dataclass(slots=True)
+class _Track:
+    codec: bytes
+    #: nanoseconds
+    frame_length: int
+    decoded: float = 0.0
+
+
+@dataclass(slots=True)
+class _Film:
+    scale: int = 1_000_000
+    #: in units of the scale
+    stated: float = 0.0
+    end: float = 0.0
+    tracks: dict[int, _Track] = field(default_factory=dict)
+    #: where the blocks are
+    blocks: list[tuple[int, int]] = field(default_factory=list)
+
+
+def read_duration(content: Content, budget: Budget) -> float:
+    """Return the duration in the header or the end of the last block, whichever is longer."""
+    header = _element(content, 0, len(content))
+    require(header.name == _HEADER and header.end, "no header")
+    assert header.end is not None
+    segment = _element(content, header.end, len(content))
+    require(segment.name == _SEGMENT and segment.end in (None, len(content)), "no segment, or several")
+    film = _Film()
+    found = _read_segment(content, segment.start, film, budget)
+    _nothing_hidden(content, film, found, budget)
+    decoded = max((track.decoded for track in film.tracks.values()), default=0.0)
+    return max(film.stated * film.scale / 1e9, film.end * film.scale / 1e9, decoded)
+
+
+def _read_segment(content: Content, start: int, film: _Film, budget: Budget) -> list[Element]:
+    """Read the elements of the segment; return those of its first level."""
+    found: list[Element] = []
+    while start < len(content):
+        budget.spend()
+        element = _element(content, start, len(content))
+        found.append(element)
+        if element.name == _CLUSTER:
+            require(film.tracks, "a cluster before the tracks")
+            start = _read_cluster(content, element, film, budget)
+            continue
+        require(element.end is not None, "an element without a size")
+        assert element.end is not None
+        if element.name == _INFO:
+            _read_info(content, element, film, budget)
+        elif element.name == _TRACKS:
+            _read_tracks(content, element, film, budget)
+        else:
+            require(element.name in (_SEEK_HEAD, _CUES, _TAGS, _VOID, _CHECKSUM), f"an element {element.name:x}")
+        start = element.end
+    return found
+
+
+def _nothing_hidden(content: Content, film: _Film, found: list[Element], budget: Budget) -> None:
+    """Check that no other header or cluster is in the file: some players follow references or search for them."""
+    heads = [(one.start, one.end or 0) for one in found if one.name == _SEEK_HEAD]
+    for name, ranges in ((_SEGMENT, []), (_INFO, heads), (_TRACKS, heads), (_CLUSTER, sorted(heads + film.blocks))):
+        expected = 1 if name == _SEGMENT else sum(one.name == name for one in found)
+        require(name == _CLUSTER or expected == 1, "a header that is missing or repeated")
+        count = _count(content, name.to_bytes(4), ranges, budget)
+        require(count == expected, "a header or a cluster in a place where it is not read here")
+
+
+def _count(content: Content, mark: bytes, skipped: list[tuple[int, int]], budget: Budget) -> int:
+    """Count how often bytes occur outside of some ranges, which are in order."""
+    position, count, following = -1, 0, 0
+    while (position := content.find(mark, position + 1)) >= 0:
+        budget.spend()
+        while following < len(skipped) and skipped[following][1] <= position:
+            following += 1
+        count += following == len(skipped) or skipped[following][0] > position
+    return count
+
+
+def _read_info(content: Content, info: Element, film: _Film, budget: Budget) -> None:
+    scales = lengths = 0
+    for one, body in _children(content, info, budget):
+        if one.name == _SCALE:
+            scales, film.scale = scales + 1, _unsigned(body)
+        elif one.name == _DURATION:
+            require(len(body) in (4, 8), "a duration of another form")
+            lengths, film.stated = lengths + 1, struct.unpack(">f" if len(body) == 4 else ">d", body)[0]  # noqa: PLR2004
+        else:
+            require(one.name in _INFO_IGNORED, f"an element {one.name:x}")
+    require(scales <= 1 and lengths <= 1 and film.scale and film.stated >= 0, "a header with several times")
+
+
+def _read_tracks(content: Content, tracks: Element, film: _Film, budget: Budget) -> None:
+    for entry, _ in _children(content, tracks, budget):
+        if entry.name in (_VOID, _CHECKSUM):
+            continue
+        require(entry.name == _TRACK, f"an element {entry.name:x}")
+        values = {_NUMBER: b"", _CODEC: b"", _FRAME_LENGTH: b""}
+        for one, body in _children(content, entry, budget):
+            require(one.name not in _TRACK_REFUSED and not values.get(one.name), f"an element {one.name:x}")
+            if one.name in values:
+                values[one.name] = body
+        codec, number = values[_CODEC].rstrip(b"\0"), _unsigned(values[_NUMBER])
+        require(codec in (*_VIDEO, _OPUS) or codec.startswith(b"S_"), f"the codec {codec[:20]!r}")
+        require(number not in film.tracks, "two tracks of one number")
+        film.tracks[number] = _Track(codec, _unsigned(values[_FRAME_LENGTH]))
+
+
+def _read_cluster(content: Content, cluster: Element, film: _Film, budget: Budget) -> int:
+    """Read the blocks of a cluster, and return where it ends."""
+    position, end = cluster.start, len(content) if cluster.end is None else cluster.end
+    time: int | None = None
+    while position < end:
+        budget.spend()
+        one = _element(content, position, end)
+        if cluster.end is None and one.name in (_CLUSTER, _CUES, _TAGS):
+            return position
+        require(one.end is not None, "an element without a size")
+        assert one.end is not None
+        if one.name == _TIME:
+            require(time is None, "a cluster with two times")
+            time = _unsigned(bytes(content[one.start : min(one.end, one.start + 9)]))
+        elif one.name in (_SIMPLE_BLOCK, _GROUP):
+            require(time is not None, "a block before the time of its cluster")
+            _read_block(content, one, time or 0, film, budget)
+        else:
+            require(one.name in _CLUSTER_IGNORED, f"an element {one.name:x}")
+        position = one.end
+    return end
+
+
+def _read_block(content: Content, element: Element, time: int, film: _Film, budget: Budget) -> None:
+    """Note when a block ends."""
+    assert element.end is not None
+    start, end, length = element.start, element.end, 0
+    if element.name == _GROUP:
+        inside = list(_children(content, element, budget))
+        known = [one for one, _ in inside if one.name not in _GROUP_IGNORED]
+        require(sorted(one.name for one in known) in ([_BLOCK], [_LENGTH, _BLOCK]), "a group of blocks of another form")
+        length = sum(_unsigned(body) for one, body in inside if one.name == _LENGTH)
+        [(start, end)] = [(one.start, one.end or 0) for one in known if one.name == _BLOCK]
+    number, start = _number(content, start, end)
+    require(start + 3 <= end and number in film.tracks, "a block of no track")
+    offset, flags = struct.unpack_from(">hB", content, start)
+    require(not flags & _LACING, "several frames in a block")
+    track = film.tracks[number]
+    if track.codec == _OPUS and start + 3 < end:
+        track.decoded += opus_seconds(bytes(content[start + 3 : min(start + 5, end)]))
+    film.end = max(film.end, time + offset + max(length, track.frame_length / film.scale))
+    film.blocks.append((start, end))
+
+
+def _children(content: Content, parent: Element, budget: Budget) -> Iterator[tuple[Element, bytes]]:
+    """Yield the elements of an element, which they fill exactly, with the first bytes of each."""
+    position, end = parent.start, parent.end
+    assert end is not None
+    while position < end:
+        budget.spend()
+        one = _element(content, position, end)
+        require(one.end is not None, "an element without a size")
+        assert one.end is not None
+        yield one, bytes(content[one.start : min(one.end, one.start + 32)])
+        position = one.end
+
+
+def _element(content: Content, position: int, end: int) -> Element:
+    name, start = _number(content, position, end, keep_marker=True)
+    require(start - position <= 4, "a name of another form")  # noqa: PLR2004
+    size, start = _number(content, start, end)
+    if size < 0:
+        return Element(name, start, None)
+    require(size <= end - start, "an element that does not end where it should")
+    return Element(name, start, start + size)
+
+
+def _number(content: Content, position: int, end: int, *, keep_marker: bool = False) -> tuple[int, int]:
+    """Read a variable-length integer; return it with the position after it. -1 means an unknown size."""
+    require(position < end, "a number that is cut off")
+    count = 9 - content[position].bit_length()
+    require(count <= _NUMBER_BYTES_MAX and position + count <= end, "a number that is cut off")
+    value = int.from_bytes(content[position : position + count])
+    if keep_marker:
+        return value, position + count
+    value &= (1 << 7 * count) - 1
+    return -1 if value == (1 << 7 * count) - 1 else value, position + count
+
+
+def _unsigned(body: bytes) -> int:
+    require(len(body) <= _NUMBER_BYTES_MAX, "a number that is too long")
+    return int.from_bytes(body)

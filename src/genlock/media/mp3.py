@@ -1,0 +1,129 @@
+"""Measure how long an MP3 file plays."""
+
+import struct
+from functools import cache
+from typing import NamedTuple
+
+from genlock.media.budget import Budget, require
+from genlock.media.mapped_file import Content
+
+_FREQUENCIES = {3: (44_100, 48_000, 32_000), 2: (22_050, 24_000, 16_000), 0: (11_025, 12_000, 8_000)}
+_LOW_RATES = (8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160)
+_KILOBITS = {
+    (3, 2): (32, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320, 384),
+    (3, 3): (32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320),
+    **{(version, layer): _LOW_RATES for version in (0, 2) for layer in (2, 3)},
+}
+_TAG_HEADER, _TAGS_MAX = 10, 10
+#: a tag at the end of the file (ID3v1)
+_LAST_TAG = 128
+_FRAMES_STATED = 1
+#: this many frames one after the other are no coincidence
+_FRAMES_FOLLOWING = 3
+
+
+class Frame(NamedTuple):
+    size: int
+    seconds: float
+    kilobits: int
+    #: version, layer and frequency: the same for all frames of a file
+    kind: tuple[int, int, int]
+
+
+def read_duration(content: Content, budget: Budget) -> float:
+    """Add up the durations of all frames, which must fill the file; players search for frames where there are none."""
+    position = _after_tags(content, budget)
+    end = len(content)
+    if content[end - _LAST_TAG : end - _LAST_TAG + 3] == b"TAG" and end - _LAST_TAG > position:
+        end -= _LAST_TAG
+    first = _frame_at(content, position)
+    require(first is not None, "no frame at the beginning")
+    assert first is not None
+    seconds, kilobits, stated = 0.0, set(), _stated(content, position, first)
+    while position + 4 <= end:
+        budget.spend()
+        frame = _frame_at(content, position)
+        require(frame is not None and frame.kind == first.kind, "other bytes between the frames")
+        assert frame is not None
+        kilobits.add(frame.kilobits)
+        position, seconds = position + frame.size, seconds + frame.seconds
+    # Without a stated length, players estimate it from the first bit rate.
+    require(stated is not None or len(kilobits) == 1, "a bit rate that varies without a stated length")
+    return max(seconds, stated or 0.0)
+
+
+def _after_tags(content: Content, budget: Budget) -> int:
+    """Return the position after the ID3 tags at the beginning and the zeros that fill them up."""
+    position = 0
+    for _ in range(_TAGS_MAX):
+        head = bytes(content[position : position + _TAG_HEADER])
+        if head[:3] != b"ID3":
+            break
+        budget.spend()
+        require(len(head) == _TAG_HEADER and 0xFF not in head[3:5] and max(head[6:]) < 128, "a tag of another form")  # noqa: PLR2004
+        size = 0
+        for byte in head[6:]:
+            size = size << 7 | byte
+        position += _TAG_HEADER + size + (_TAG_HEADER if head[5] & 16 else 0)
+    start = content.find(b"\xff", position)
+    require(start >= 0 and not any(content[position:start]), "other bytes before the frames")
+    return start
+
+
+def _stated(content: Content, position: int, frame: Frame) -> float | None:
+    """Return the duration that the first frame states for the whole file (Xing, Info, VBRI); None if it does not."""
+    head = bytes(content[position : position + min(frame.size, 64)])
+    at = max(head.find(b"Xing"), head.find(b"Info"))
+    if at >= 0 and len(head) >= at + 12:
+        flags, frames = struct.unpack_from(">II", head, at + 4)
+        return frames * frame.seconds if flags & _FRAMES_STATED else None
+    at = head.find(b"VBRI")
+    if at >= 0 and len(head) >= at + 18:
+        return float(struct.unpack_from(">I", head, at + 14)[0] * frame.seconds)
+    return None
+
+
+def _frame_at(content: Content, position: int) -> Frame | None:
+    if position + 4 > len(content) or content[position] != 0xFF:  # noqa: PLR2004
+        return None
+    return _frame(content[position + 1], content[position + 2])
+
+
+def frames_follow(content: bytes, budget: Budget) -> bool:
+    """Whether several frames of MPEG audio or of AAC follow each other somewhere in the content."""
+    position = -1
+    while (position := content.find(b"\xff", position + 1)) >= 0:
+        budget.spend()
+        following = position
+        for _ in range(_FRAMES_FOLLOWING):
+            size = _any_frame_size(content, following)
+            if not size:
+                break
+            following += size
+        else:
+            return True
+    return False
+
+
+def _any_frame_size(content: bytes, position: int) -> int:
+    """Return the size of a frame of MPEG audio or AAC (ADTS); 0 if there is none."""
+    if frame := _frame_at(content, position):
+        return frame.size
+    head = content[position : position + 6]
+    if len(head) < 6 or head[0] != 0xFF or head[1] & 0xF6 != 0xF0:  # noqa: PLR2004
+        return 0
+    size = (head[3] & 3) << 11 | head[4] << 3 | head[5] >> 5
+    return size if size >= 7 else 0  # noqa: PLR2004 - the length of a header
+
+
+@cache
+def _frame(kind: int, rates: int) -> Frame | None:
+    """Return a frame by the second and third byte of its header; None if invalid."""
+    version, layer = kind >> 3 & 3, 4 - (kind >> 1 & 3)
+    speed, frequency = rates >> 4, rates >> 2 & 3
+    if kind >> 5 != 7 or (version, layer) not in _KILOBITS or speed in (0, 15) or frequency == 3:  # noqa: PLR2004
+        return None
+    kilobits, per_second = _KILOBITS[version, layer][speed - 1], _FREQUENCIES[version][frequency]
+    samples = 576 if layer == 3 and version != 3 else 1152  # noqa: PLR2004
+    size = samples // 8 * kilobits * 1000 // per_second + (rates >> 1 & 1)
+    return Frame(size, samples / per_second, kilobits, (version, layer, frequency))

@@ -1,0 +1,185 @@
+"""Measure how long an MPEG-4 file plays (.mp4, .mov, .m4a).
+
+Players disagree about what they do not expect: some read an index wherever they find one, some follow edit lists, some
+count samples. So a file is measured only if all of its structure is known here, and the longest reading counts.
+"""
+
+import re
+import struct
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import Final, NamedTuple
+
+from genlock.media.budget import Budget, NotMeasured, require
+from genlock.media.mapped_file import Content
+from genlock.media.mp4 import MEDIA_HEADER, MOVIE_HEADER, TRACK_HEADER, Box, boxes, header_times, version_of
+from genlock.media.mp4_samples import audio_seconds, presented
+
+Tree = dict[bytes, list[Box]]
+
+#: how often a box may occur: at least, at most
+_ONE, _MAYBE, _SOME, _ANY = (1, 1), (0, 1), (1, 1000), (0, 1000)
+_IGNORED = dict.fromkeys((b"free", b"skip", b"uuid", b"udta", b"meta"), _ANY)
+_MEDIA_HEADERS = dict.fromkeys((b"vmhd", b"smhd", b"hmhd", b"nmhd", b"sthd", b"gmhd"), _MAYBE)
+_CHILDREN: Final = {
+    b"file": {b"ftyp": _ONE, b"moov": _ONE, **dict.fromkeys((b"mdat", b"free", b"skip", b"wide", b"uuid"), _ANY)},
+    b"moov": {b"mvhd": _ONE, b"trak": _SOME, b"iods": _MAYBE, **_IGNORED},
+    b"trak": {
+        b"tkhd": _ONE, b"mdia": _ONE, b"edts": _MAYBE, b"tref": _MAYBE, b"tapt": _MAYBE, b"load": _MAYBE, **_IGNORED,
+    },
+    b"edts": {b"elst": _ONE},
+    b"mdia": {b"mdhd": _ONE, b"hdlr": _ONE, b"minf": _ONE, b"elng": _MAYBE, b"free": _ANY},
+    b"minf": {b"stbl": _ONE, b"dinf": _MAYBE, b"hdlr": _MAYBE, **_MEDIA_HEADERS},
+    b"stbl": {
+        b"stsd": _ONE, b"stts": _ONE, b"stsc": _ONE, b"stsz": _ONE, b"stco": _MAYBE, b"co64": _MAYBE, b"ctts": _MAYBE,
+        **dict.fromkeys((b"cslg", b"stss", b"stps", b"sdtp", b"sgpd", b"sbgp", b"subs", b"padb", b"free"), _ANY),
+    },
+}  # fmt: skip
+_FIRST = {b"file": b"ftyp", b"moov": b"mvhd"}
+#: names that make a player read a length; each one outside the media data must be a box in its place
+_MEANINGFUL = (
+    b"moov", b"mvhd", b"trak", b"tkhd", b"edts", b"elst", b"mdia", b"mdhd", b"stbl", b"stsd", b"stts", b"stsc", b"stsz",
+    b"ctts", b"stco", b"co64", b"cmov", b"cmvd", b"foov", b"hoov", b"moof", b"mvex", b"mehd", b"sidx", b"mfra", b"rmra",
+)  # fmt: skip
+_BRANDS = re.compile(rb"isom|iso[2-9]|mp4[12]|avc1|M4[ABV] |qt  |3g[p2].|MSNV|f4v |XAVC|mmp4")
+#: a movie that says this is read as an MPEG program stream instead
+_PROGRAM_STREAM = b"mhlrMPEG"
+_HANDLERS = (b"vide", b"soun", b"text", b"sbtl", b"subt", b"clcp", b"tmcd", b"meta", b"hint")
+_NORMAL_SPEED = 0x10000
+#: a start that is later counts as part of the film: the delay of reordered frames is shorter
+START_SECONDS_MAX = 1.0
+
+
+class Movie(NamedTuple):
+    scale: int
+    seconds: float
+
+
+def read_duration(content: Content, budget: Budget) -> float:
+    """Return the longest duration in seconds that any reading of the file gives. Raises NotMeasured and TooComplex."""
+    found: Counter[bytes] = Counter()
+    top = _children(content, Box(b"file", 0, len(content)), budget, found)
+    require(_BRANDS.fullmatch(content[8:12]), "a brand that is not known")
+    index = _children(content, top[b"moov"][0], budget, found)
+    movie = _movie(content, index)
+    tracks = [_children(content, track, budget, found) for track in index[b"trak"]]
+    lengths = [_track(content, track, movie, budget, found) for track in tracks]
+    _nothing_hidden(content, top.get(b"mdat", []), found)
+    return max(movie.seconds, *lengths)
+
+
+def _children(content: Content, parent: Box, budget: Budget, found: Counter[bytes]) -> Tree:
+    """Return the boxes in a box by name. Each must be known at this place, and occur as often as it may."""
+    tree: Tree = {}
+    allowed = _CHILDREN[parent.name]
+    for box in boxes(content, parent.start, parent.end, budget):
+        require(box.name in allowed, f"{box.name!r} in {parent.name!r}")
+        require(tree or box.name == _FIRST.get(parent.name, box.name), "a header that is not the first box")
+        tree.setdefault(box.name, []).append(box)
+        found[box.name] += 1
+    for name, (least, most) in allowed.items():
+        require(least <= len(tree.get(name, ())) <= most, f"{len(tree.get(name, ()))} of {name!r} in {parent.name!r}")
+    return tree
+
+
+def _nothing_hidden(content: Content, media: list[Box], found: Counter[bytes]) -> None:
+    """Check that no box that players would read is inside another one, whatever its name or nesting."""
+    require(content.find(_PROGRAM_STREAM) < 0, "a program stream inside")
+    for name in _MEANINGFUL:
+        occurrences = sum(_count(content, name, start, end) for start, end in _outside(media, len(content)))
+        require(occurrences == found[name], f"{name!r} in a place where it is not read here")
+
+
+def _outside(media: list[Box], size: int) -> Iterator[tuple[int, int]]:
+    """Yield the ranges of a file that are not media data."""
+    start = 0
+    for box in media:
+        yield start, box.start
+        start = box.end
+    yield start, size
+
+
+def _count(content: Content, name: bytes, start: int, end: int) -> int:
+    count = 0
+    while (start := content.find(name, start, end)) >= 0:
+        count, start = count + 1, start + 4
+        if count > _ANY[1] * 2:
+            raise NotMeasured("too many boxes of a kind")
+    return count
+
+
+def _movie(content: Content, index: Tree) -> Movie:
+    header = index[b"mvhd"][0]
+    scale, length = header_times(content, header, MOVIE_HEADER)
+    [speed] = struct.unpack_from(">I", content, header.start + (32 if content[header.start] else 20))
+    require(speed == _NORMAL_SPEED, "a movie at another speed")
+    return Movie(scale, length / scale)
+
+
+class Edits(NamedTuple):
+    #: the seconds before the track begins
+    delay: float
+    #: the seconds of all edits together
+    whole: float
+    #: where the first sample that is shown lies, in units of the track's time scale
+    first: int
+
+
+def _track(content: Content, track: Tree, movie: Movie, budget: Budget, found: Counter[bytes]) -> float:
+    """Return the longest duration that headers, edits, the times of samples and decoded samples give."""
+    media = _children(content, track[b"mdia"][0], budget, found)
+    info = _children(content, media[b"minf"][0], budget, found)
+    tables = _children(content, info[b"stbl"][0], budget, found)
+    scale, length = header_times(content, media[b"mdhd"][0], MEDIA_HEADER)
+    kind = _handler(content, media[b"hdlr"][0])
+    span = presented(content, {name: boxes_[0] for name, boxes_ in tables.items()}, budget)
+    edits = _edits(content, track, movie, budget, found)
+    # Reordered frames begin late, and the edit list takes that back. A later start counts as part of the film.
+    start = min(span.start, edits.first)
+    start = start if 0 < start <= START_SECONDS_MAX * scale else 0
+    return max(
+        _track_header(content, track[b"tkhd"][0]) / movie.scale,
+        length / scale,
+        edits.whole,
+        edits.delay + (span.end - start) / scale,
+        audio_seconds(content, tables[b"stsd"][0], kind, span.samples, budget),
+    )
+
+
+def _handler(content: Content, box: Box) -> bytes:
+    """Return which type of media a track holds."""
+    kind = bytes(content[box.start + 8 : min(box.start + 12, box.end)])
+    require(kind in _HANDLERS, f"a track of {kind!r}")
+    return kind
+
+
+def _track_header(content: Content, header: Box) -> int:
+    form, offset = (">Q", 28) if version_of(content, header, TRACK_HEADER) else (">I", 20)
+    length: int = struct.unpack_from(form, content, header.start + offset)[0]
+    return length
+
+
+def _edits(content: Content, track: Tree, movie: Movie, budget: Budget, found: Counter[bytes]) -> Edits:
+    if b"edts" not in track:
+        return Edits(0.0, 0.0, 0)
+    box = _children(content, track[b"edts"][0], budget, found)[b"elst"][0]
+    delay = whole = 0
+    first: int | None = None
+    for length, position, speed in _edit_list(content, box, budget):
+        require(speed == _NORMAL_SPEED, "an edit at another speed")
+        whole += length
+        if position == -1:
+            delay += length
+        else:
+            first = position if first is None else min(first, position)
+    return Edits(delay / movie.scale, whole / movie.scale, first or 0)
+
+
+def _edit_list(content: Content, box: Box, budget: Budget) -> Iterable[tuple[int, ...]]:
+    require(box.end - box.start >= 8, "an edit list without its length")  # noqa: PLR2004
+    version, count = struct.unpack_from(">B3xI", content, box.start)
+    require(version < 2, "an edit list of another version")  # noqa: PLR2004
+    form = ">QqI" if version else ">IiI"
+    require(box.end - box.start == 8 + count * struct.calcsize(form), "an edit list of another length")
+    budget.spend(count)
+    return struct.iter_unpack(form, content[box.start + 8 : box.end])

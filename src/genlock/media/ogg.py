@@ -1,0 +1,73 @@
+"""Measure how long an Ogg file with Opus plays, as voice messages are. Other codecs are not measured."""
+
+import struct
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from genlock.media.budget import Budget, require
+from genlock.media.mapped_file import Content
+
+_CONTINUED, _BEGINS = 1, 2
+_FULL = 255
+_HEADERS = (b"OpusHead", b"OpusTags")
+_PER_SECOND = 48_000
+#: a packet plays at most 120 ms
+_FRAMES_MAX = 48
+
+
+class Page(NamedTuple):
+    flags: int
+    #: the end of the page in samples since the beginning; -1 if no packet ends here
+    time: int
+    serial: int
+    lacing: bytes
+    start: int
+
+
+def read_duration(content: Content, budget: Budget) -> float:
+    """Add up the durations that the packets of one stream state, or take the time of its pages if that is longer."""
+    packets, seconds, latest, open_ = 0, 0.0, 0, False
+    first: Page | None = None
+    for page in _pages(content, budget):
+        require((page.flags & _BEGINS != 0) == (first is None), "several streams")
+        first = first or page
+        require(page.serial == first.serial and bool(page.flags & _CONTINUED) == open_, "several streams")
+        latest = max(latest, page.time)
+        position = page.start
+        for size in page.lacing:
+            budget.spend()
+            if not open_:
+                if packets < len(_HEADERS):
+                    require(content[position : position + 8] == _HEADERS[packets], "a codec that is not Opus")
+                elif size:
+                    seconds += opus_seconds(content[position : position + 2])
+                packets += 1
+            open_ = size == _FULL
+            position += size
+    return max(seconds, latest / _PER_SECOND)
+
+
+def _pages(content: Content, budget: Budget) -> Iterator[Page]:
+    position = 0
+    while position < len(content):
+        budget.spend()
+        require(position + 27 <= len(content) and content[position : position + 4] == b"OggS", "bytes that are no page")
+        version, flags, time, serial, count = struct.unpack_from("<BBqI8xB", content, position + 4)
+        require(version == 0, "a page of another version")
+        position += 27
+        lacing = bytes(content[position : position + count])
+        position += count
+        require(len(lacing) == count and position + sum(lacing) <= len(content), "a page that is cut off")
+        yield Page(flags, time, serial, lacing, position)
+        position += sum(lacing)
+
+
+def opus_seconds(head: bytes) -> float:
+    """Return the duration of a packet by its first two bytes (RFC 6716, 3.1)."""
+    kind, second = head[0], head[1] if len(head) > 1 else 0
+    setting, frames = kind >> 3, (1, 2, 2, min(second & 63, _FRAMES_MAX))[kind & 3]
+    if setting < 12:  # noqa: PLR2004
+        return (0.01, 0.02, 0.04, 0.06)[setting & 3] * frames
+    if setting < 16:  # noqa: PLR2004
+        return (0.01, 0.02)[setting & 1] * frames
+    return (0.0025, 0.005, 0.01, 0.02)[setting & 3] * frames

@@ -1,0 +1,28 @@
+"""Erasure of personal data, in bounded steps. Each may be repeated."""
+
+from typing import Protocol
+
+from genlock.domain.account import Account
+
+
+class ErasureStore(Protocol):
+    async def open_jobs_until(self, account_id: int, until: int) -> int:
+        """Count the account's jobs up to the id `until` that have not ended or still need work."""
+
+    async def erase_jobs(self, account_id: int, until: int, limit: int) -> int:
+        """Erase inputs, results and error texts of the account's ended jobs, in pages of `limit`. Returns how many."""
+
+    async def erase_messages(self, account: Account, limit: int) -> None:
+        """Erase the bodies of the user's updates and of the callbacks for the account's jobs, in pages of `limit`."""
+
+    async def erase_account(self, account_id: int, limit: int) -> None:
+        """Erase the user's name, drafts and files, and what operators wrote about the user.
+
+        The account stays with the id by which the channel knows the user, its balance, its ban and its ledger.
+        """
+
+    async def erase_inputs(self, after: int, older_than: float, limit: int) -> int | None:
+        """Erase the inputs of ended jobs among the next `limit` jobs after an id that are older than some seconds.
+
+        Returns the id of the last of these jobs, or None if there is none.
+        """

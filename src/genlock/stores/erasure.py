@@ -1,0 +1,44 @@
+"""Erasure of personal data."""
+
+from genlock.domain.account import Account
+from genlock.stores.session import Subject
+
+
+class Erasures(Subject):
+    async def open_jobs_until(self, account_id: int, until: int) -> int:
+        return int((await self.session.one("open_jobs_until", account_id=account_id, until=until))[0]["count"])
+
+    async def erase_jobs(self, account_id: int, until: int, limit: int) -> int:
+        after = erased = 0
+        while rows := await self.session.one(
+            "erase_jobs", account_id=account_id, after=after, until=until, limit=limit
+        ):
+            after, erased = max(row["id"] for row in rows), erased + len(rows)
+        return erased
+
+    async def erase_messages(self, account: Account, limit: int) -> None:
+        owner = {"bot": account.bot, "user": account.external_id}
+        after = 0
+        while (until := await self._window("update_window", after, limit)) is not None:
+            await self.session.one("erase_updates", after=after, until=until, **owner)
+            after = until
+        after = 0
+        while (until := await self._window("callback_window", after, limit)) is not None:
+            await self.session.one("erase_callbacks", account_id=account.id, after=after, until=until)
+            after = until
+
+    async def erase_account(self, account_id: int, limit: int) -> None:
+        while await self.session.one("erase_uploads", account_id=account_id, limit=limit):
+            pass
+        await self.session.one("erase_account", account_id=account_id)
+
+    async def erase_inputs(self, after: int, older_than: float, limit: int) -> int | None:
+        until = await self._window("old_jobs_window", after, limit, older_than=older_than)
+        if until is not None:
+            await self.session.one("erase_inputs", after=after, until=until)
+        return until
+
+    async def _window(self, name: str, after: int, limit: int, **more: float) -> int | None:
+        """Return the last id of the next rows after an id; None if there are none."""
+        found: int | None = (await self.session.one(name, after=after, limit=limit, **more))[0]["id"]
+        return found

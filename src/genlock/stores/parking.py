@@ -1,0 +1,15 @@
+"""Parking: work that was open when a backup was made waits for the operator, because it may have been done since."""
+
+from genlock.stores.session import Subject
+
+
+class Parking(Subject):
+    async def park(self, reason: str) -> dict[str, int]:
+        """Park open jobs, callbacks, updates and broadcasts, and count them. A notice that was due is not sent."""
+        jobs = await self.session.one("park_jobs", reason=reason)
+        await self.session.one("discard_due_notices")
+        await self.session.one("park_callbacks", reason=reason)
+        updates = await self.session.one("park_updates", reason=reason)
+        await self.session.one("clear_update_queues")
+        broadcasts = await self.session.one("stop_broadcasts")
+        return {"jobs": len(jobs), "updates": len(updates), "broadcasts": len(broadcasts)}

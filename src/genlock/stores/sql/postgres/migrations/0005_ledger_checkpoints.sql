@@ -1,0 +1,8 @@
+-- The sums of an account's ledger entries up to a time, so that the check of an account with many entries reads only
+-- the newer ones.
+CREATE TABLE ledger_checkpoints (
+    account_id  bigint PRIMARY KEY,
+    at          timestamptz NOT NULL,
+    available   bigint NOT NULL,
+    held        bigint NOT NULL
+);

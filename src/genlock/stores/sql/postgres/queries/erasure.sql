@@ -1,0 +1,72 @@
+-- name: open_jobs_until
+-- Count the jobs of an account, up to a job id, that have not ended or still need work.
+SELECT count(*) AS count FROM jobs
+WHERE account_id = :account_id AND id <= :until AND (state IN ('queued', 'submitting', 'running') OR due_at IS NOT NULL);
+
+-- name: erase_jobs
+-- Erase the inputs, results and error texts of an account's ended jobs, a few at a time. Without its secret, a callback
+-- cannot bring another result; with another token, a resend that has read the result cannot write it back.
+UPDATE jobs
+SET input = 'null', parts = '[]', error_text = '', secret_hash = NULL, lease_token = lease_token + 1,
+    attention_reason = CASE WHEN attention_reason IS NOT NULL THEN 'erased' END
+WHERE id IN (
+        SELECT id FROM jobs
+        WHERE account_id = :account_id AND id > :after AND id <= :until AND due_at IS NULL AND ended_at IS NOT NULL
+            AND (input <> 'null' OR parts <> '[]' OR error_text <> '')
+        ORDER BY id LIMIT :limit)
+    AND due_at IS NULL
+RETURNING id;
+
+-- name: callback_window
+-- Return the last of the next callbacks after an id.
+SELECT max(id) AS id FROM (SELECT id FROM inbox WHERE id > :after ORDER BY id LIMIT :limit) w;
+
+-- name: erase_callbacks
+-- Erase the bodies of processed callbacks for jobs of an account, in a range of ids.
+UPDATE inbox SET body = ''::bytea, note = ''
+FROM jobs j
+WHERE inbox.id > :after AND inbox.id <= :until AND inbox.state <> 'new' AND j.id = inbox.job_id
+    AND j.account_id = :account_id
+RETURNING inbox.id;
+
+-- name: update_window
+-- Return the last of the next updates after an id.
+SELECT max(id) AS id FROM (SELECT id FROM updates WHERE id > :after ORDER BY id LIMIT :limit) w;
+
+-- name: erase_updates
+-- Erase the bodies of a user's handled updates, in a range of ids. A dead one cannot be handled again without its body.
+UPDATE updates SET body = '{}', note = '', state = CASE WHEN state = 'dead' THEN 'done' ELSE state END
+WHERE id > :after AND id <= :until AND bot = :bot AND state <> 'new'
+    AND ordering_key IN (:user::text, :user::text || '/pre_checkout_query')
+RETURNING id;
+
+-- name: erase_uploads
+-- Delete what is known of the files of an account, a few at a time.
+DELETE FROM uploads WHERE address IN (SELECT address FROM uploads WHERE account_id = :account_id LIMIT :limit)
+RETURNING address;
+
+-- name: erase_account
+-- Erase the user's name, the contents of drafts, and what operators wrote about the user. Drafts keep their versions,
+-- which are part of idempotency keys of orders.
+WITH named AS (
+    UPDATE profiles SET name = '', username = '', last_model = '', ban_reason = '', referred_by = NULL
+    WHERE account_id = :account_id
+), drafted AS (
+    UPDATE drafts SET body = '{}', uploads = '{}', version = version + 1 WHERE account_id = :account_id
+), explained AS (
+    UPDATE ledger SET reason = ''
+    WHERE account_id = :account_id AND reason <> '' AND (starts_with(key, 'admin:') OR starts_with(key, 'operator:'))
+)
+UPDATE audit SET detail = '' WHERE subject = :account_id::text AND action IN ('credit', 'debit', 'ban', 'unban') AND detail <> ''
+RETURNING id;
+
+-- name: old_jobs_window
+-- Return the last of the next jobs after an id that were created before an age.
+SELECT max(id) AS id FROM (SELECT id, created_at FROM jobs WHERE id > :after ORDER BY id LIMIT :limit) w
+WHERE created_at < :now - make_interval(secs => :older_than::float8);
+
+-- name: erase_inputs
+-- Erase the inputs of ended jobs in a range of ids. Their results stay.
+UPDATE jobs SET input = 'null', error_text = ''
+WHERE id > :after AND id <= :until AND ended_at IS NOT NULL AND due_at IS NULL AND input <> 'null'
+RETURNING id;

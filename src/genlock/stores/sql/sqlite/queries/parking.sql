@@ -1,0 +1,39 @@
+-- name: park_jobs
+-- Put the open jobs and deliveries of a restored database on the operator's list.
+UPDATE jobs
+SET due_at = NULL, lease_owner = NULL, lease_token = lease_token + 1,
+    attention_code = coalesce(attention_code, 'parked'), attention_reason = coalesce(attention_reason, :reason)
+WHERE due_at IS NOT NULL
+    AND (state IN ('queued', 'submitting', 'running') OR delivery IN ('pending', 'sending'))
+RETURNING id;
+
+-- name: discard_due_notices
+-- Count the notices that were due in a restored database as sent: they are sent at most once.
+UPDATE jobs SET notice = 'sent', due_at = NULL, lease_owner = NULL, lease_token = lease_token + 1
+WHERE due_at IS NOT NULL AND notice = 'due'
+RETURNING id;
+
+-- name: park_callbacks
+-- Settle the callbacks that were waiting in a restored database: a retried job asks the provider instead.
+UPDATE inbox SET state = 'done', due_at = NULL, note = :reason
+WHERE due_at IS NOT NULL
+RETURNING id;
+
+-- name: park_updates
+-- Put the waiting updates of a restored database on the operator's list.
+UPDATE updates SET state = 'dead', note = :reason
+WHERE state = 'new'
+RETURNING id;
+
+-- name: clear_update_queues
+-- Empty the update queues of a restored database.
+UPDATE update_queues
+SET waiting = 0, due_at = NULL, lease_owner = NULL, lease_token = lease_token + 1, attempts = 0, crash_count = 0
+WHERE due_at IS NOT NULL
+RETURNING id;
+
+-- name: stop_broadcasts
+-- Stop the broadcasts that were running in a restored database.
+UPDATE broadcasts SET state = 'stopped'
+WHERE state = 'running'
+RETURNING id;

@@ -1,0 +1,209 @@
+"""Limits of one HTTP connection, and of the memory that all connections of the process hold together.
+
+Until an endpoint has checked a secret, the sender of a request is unauthenticated. All unauthenticated senders share a
+number of connections and a number of bytes. When the connections run out, the oldest one is closed; when the bytes run
+out, the one that holds most. So slow, idle and large senders give way, and a sender with a secret always finds room.
+"""
+
+import asyncio
+from typing import Any
+
+from uvicorn.config import Config
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
+from uvicorn.server import ServerState
+
+#: bytes of a request that are not its body: request line, headers, chunk sizes, trailers
+HEAD_BYTES_MAX = 64_000
+HEADERS_MAX = 100
+HEAD_SECONDS = 15.0
+#: longer than any endpoint waits for a body
+BODY_SECONDS = 30.0
+#: requests that a client may send on one connection before the first of them is answered
+PIPELINED_MAX = 8
+#: One read takes at most this much, so that no more of a body is in memory before the endpoint has checked the sender.
+READ_BYTES = 8192
+#: what a piece of a body counts as head, beside its own framing: a body of one-byte chunks takes the parser long
+PIECE_BYTES = 40
+#: the ASGI extension through which an endpoint tells that the sender of a request is authenticated
+AUTHENTICATED = "genlock.authenticated"
+
+# Every read fills this buffer, and is copied from it before the next read of any connection.
+_buffer = bytearray(READ_BYTES)
+
+
+class ConnectionPool:
+    """The connections of unauthenticated senders, oldest first, with the bytes that each of them holds."""
+
+    def __init__(self, connections_max: int, bytes_max: int) -> None:
+        self._connections_max = connections_max
+        self._bytes_max = bytes_max
+        self._held: dict[HttpProtocol, int] = {}
+        self._held_total = 0
+
+    def update(self, connection: "HttpProtocol", held: int) -> None:
+        """Record the bytes that a connection holds, and close others if all of them are too many."""
+        self._held_total += held - self._held.get(connection, 0)
+        self._held[connection] = held
+        if len(self._held) > self._connections_max:
+            self._close(next(iter(self._held)))
+        if self._held_total > self._bytes_max:
+            self._close(max(self._held, key=self._held.__getitem__))
+
+    def _close(self, connection: "HttpProtocol") -> None:
+        self.remove(connection)
+        connection.discard()
+
+    def remove(self, connection: "HttpProtocol") -> None:
+        """Stop counting a connection: it ended, or its sender is authenticated."""
+        self._held_total -= self._held.pop(connection, 0)
+
+
+class HttpProtocol(HttpToolsProtocol):
+    """Refuses requests with too large a head, and closes connections that do not send a whole request in time."""
+
+    def __init__(self, pool: ConnectionPool, config: Config, server_state: ServerState, **more: Any) -> None:
+        super().__init__(config, server_state, **more)
+        self._pool = pool
+        self._timer: asyncio.TimerHandle | None = None
+        self._authenticated = False
+        #: whether a request has begun that is not complete yet
+        self._receiving = False
+        #: bytes of requests that are not answered yet
+        self._held_bytes = 0
+        self._head_bytes = 0
+        self._header_count = 0
+        #: the request that an endpoint is answering; `cycle` may already be a pipelined one after it
+        self._running: RequestResponseCycle | None = None
+
+    # the transport's events
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # uvicorn's signature
+        super().connection_made(transport)
+        self._hold(0)
+        self._expect(HEAD_SECONDS)
+
+    def data_received(self, data: bytes) -> None:
+        self._head_bytes += len(data)
+        self._hold(self._held_bytes + len(data))
+        if self.transport.is_closing():
+            return
+        super().data_received(data)
+        if self.transport.is_closing():  # the parser refused it
+            self._abandon()
+        elif self._head_bytes > HEAD_BYTES_MAX or self._header_count > HEADERS_MAX:
+            self._refuse_head()
+        elif self._timer is None and self._is_idle:
+            self._expect(HEAD_SECONDS)  # empty lines between requests end uvicorn's own timer
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._expect(None)
+        self._pool.remove(self)
+        super().connection_lost(exc)
+        self._free()
+
+    # the parser's events
+
+    def on_message_begin(self) -> None:
+        if len(self.pipeline) >= PIPELINED_MAX:
+            raise ValueError("too many pipelined requests")
+        super().on_message_begin()
+        self.scope["extensions"] = {AUTHENTICATED: self._authenticate}  # type: ignore[dict-item]  # not JSON, but ours
+        self._receiving = True
+        self._head_bytes = self._header_count = 0
+        if self._timer is None:  # a further request on the same connection
+            self._expect(HEAD_SECONDS)
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        self._header_count += 1
+        if self._header_count <= HEADERS_MAX:
+            super().on_header(name, value)
+
+    def on_headers_complete(self) -> None:
+        self._expect(BODY_SECONDS)
+        super().on_headers_complete()
+        self.flow.pause_reading()  # until the endpoint asks for the body, or has answered
+
+    def on_body(self, body: bytes) -> None:
+        self._head_bytes += PIECE_BYTES - len(body)
+        super().on_body(body)
+        self.flow.pause_reading()  # one read at a time, so that connections take turns
+
+    def on_message_complete(self) -> None:
+        self._receiving = False
+        self._expect(None)
+        super().on_message_complete()
+
+    # the endpoint's events
+
+    def on_response_complete(self) -> None:
+        self._authenticated = False  # the next request on the connection may be another sender's, behind a proxy
+        self._hold(self._head_bytes if self._receiving else 0)
+        super().on_response_complete()
+
+    def _authenticate(self) -> None:
+        self._authenticated = True
+        self._pool.remove(self)
+
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
+        self._running = cycle
+        super()._start_asgi_task(cycle, app)
+
+    def discard(self) -> None:
+        """Close the connection at once and free what it holds."""
+        self._abandon()
+        self._free()
+        self.transport.abort()
+
+    def _abandon(self) -> None:
+        """Keep endpoints from writing to a connection that is closed, and drop the body that they have not read."""
+        for cycle in filter(None, (self._running, self.cycle)):
+            cycle.disconnected = True
+            cycle.body = bytearray()
+            cycle.message_event.set()
+
+    def _free(self) -> None:
+        """Drop the parsed head now: it refers to this object, so that only the garbage collector would free it."""
+        self.scope = self.headers = None  # type: ignore[assignment]
+
+    @property
+    def _is_idle(self) -> bool:
+        return not self._receiving and (self._running is None or self._running.response_complete)
+
+    def _hold(self, held: int) -> None:
+        self._held_bytes = held
+        if not self._authenticated and not self.transport.is_closing():
+            self._pool.update(self, held)
+
+    def _refuse_head(self) -> None:
+        if not self.transport.is_closing():
+            self.transport.write(
+                b"HTTP/1.1 431 Request Header Fields Too Large\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
+            )
+            self._abandon()
+            self.transport.close()
+
+    def _expect(self, seconds: float | None) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = None if seconds is None else self.loop.call_later(seconds, self.transport.close)
+
+
+class BoundedReader(asyncio.BufferedProtocol):
+    """Hands the connection's bytes to the HTTP protocol in pieces of at most READ_BYTES.
+
+    Without it the event loop reads up to 256 kB from each connection before any endpoint runs.
+    """
+
+    def __init__(self, http: HttpProtocol) -> None:
+        self._http = http
+        self.connection_made = http.connection_made  # type: ignore[assignment,method-assign]
+        self.connection_lost = http.connection_lost  # type: ignore[method-assign]
+        self.eof_received = http.eof_received  # type: ignore[method-assign]
+        self.pause_writing = http.pause_writing  # type: ignore[method-assign]
+        self.resume_writing = http.resume_writing  # type: ignore[method-assign]
+
+    def get_buffer(self, sizehint: int) -> bytearray:
+        return _buffer
+
+    def buffer_updated(self, nbytes: int) -> None:
+        self._http.data_received(bytes(memoryview(_buffer)[:nbytes]))

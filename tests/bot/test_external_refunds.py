@@ -1,0 +1,168 @@
+"""Refunds that Telegram makes without us: the credits go, what was spent is owed, and the next top-up repays it."""
+
+import pytest
+
+from genlock.domain.alarm import ALARMS
+from genlock.domain.money import EntryKind
+from genlock.domain.payment import PaymentState
+from tests.bot.pages import label, page
+from tests.bot.test_money import OPEN, bought
+from tests.bot.world import BotWorld, ChatUser, running_bot
+
+
+async def refunded_by_telegram(ann: ChatUser, charge: str) -> None:
+    """Telegram refunds a payment and posts its service message, which the bot handles."""
+    async with ann.world.done():
+        await ann.world.caller.bot.refund_star_payment(ann.client.id, charge)
+
+
+async def money(ann: ChatUser) -> tuple[int, int]:
+    wallet = await ann.world.store.wallet(ann.number)
+    return wallet.available, wallet.debt
+
+
+async def spend(ann: ChatUser, amount: int, key: str = "spent") -> None:
+    await ann.world.store.transfer(ann.number, EntryKind.DEBIT, amount, key)
+
+
+async def test_a_refund_made_elsewhere_takes_the_credits_and_tells_the_user(world: BotWorld) -> None:
+    ann = await world.add_user(having=0)
+    charge = await bought(ann)
+    await refunded_by_telegram(ann, charge)
+
+    await ann.sees(page("topup.refunded_outside", stars=100, credits="120 credits"))
+    assert await money(ann) == (0, 0)
+    payment = await world.store.payment(charge)
+    assert payment is not None
+    assert payment.state is PaymentState.REFUNDED
+    assert await world.bot.reconcile() == 0
+    assert len([one for one in ann.from_bot if page("topup.refunded_outside")(one)]) == 1
+
+
+async def test_credits_that_were_spent_before_the_refund_are_owed_and_repaid_by_the_next_top_up(
+    database_url: str,
+) -> None:
+    async with running_bot(database_url, rules=OPEN) as world:
+        ann = await world.add_user(having=0)
+        charge = await bought(ann)
+        await spend(ann, 70_000)
+        await refunded_by_telegram(ann, charge)
+        await ann.sees(page("topup.refunded_owing", stars=100, credits="50 credits", debt="70 credits"))
+        assert await money(ann) == (0, 70_000)
+        await ann.write("/balance")
+        await ann.sees(page("balance.debt", credits="70 credits"))
+        await bought(ann)
+        await ann.sees(page("topup.repaid", credits="70 credits"))
+
+        assert await money(ann) == (50_000, 0)
+        assert await world.store.violations(settled=False) == []
+
+
+async def test_a_gift_does_not_repay_the_debt(world: BotWorld) -> None:
+    ann = await world.add_user(having=0)
+    charge = await bought(ann)
+    await spend(ann, 120_000)
+    await refunded_by_telegram(ann, charge)
+    await world.store.transfer(ann.number, EntryKind.GRANT, 5_000, "gift")
+
+    assert await money(ann) == (5_000, 120_000)
+
+
+async def test_a_refund_is_booked_once_by_message_and_by_list_in_either_order(world: BotWorld) -> None:
+    ann = await world.add_user(having=0)
+    for by_list_first in (True, False):
+        charge = await bought(ann)
+        world.intake.drop_next("refunded_payment")
+        await world.caller.bot.refund_star_payment(ann.client.id, charge)
+        message = await world.intake.next_dropped()
+        if by_list_first:
+            await world.bot.reconcile()
+        async with world.done():
+            await world.intake.receive(message)
+        if not by_list_first:
+            await world.bot.reconcile()
+
+        assert await money(ann) == (0, 0), by_list_first
+    assert len([one for one in ann.from_bot if page("topup.refunded_outside")(one)]) == 2
+    assert await world.store.violations(settled=False) == []
+
+
+async def test_a_refund_that_is_known_before_its_payment_leaves_no_credits(world: BotWorld) -> None:
+    ann = await world.add_user(having=0)
+    await ann.write("/topup")
+    await ann.tap(label("topup.package", stars=100))
+    bill = await ann.sees(lambda message: message.kind == "invoice")
+    world.intake.drop_next("successful_payment")
+    async with world.done():
+        payment = await ann.client.pay(bill)
+    late = await world.intake.next_dropped()
+    await refunded_by_telegram(ann, str(payment.charge_id))
+    assert await money(ann) == (0, 0)
+    async with world.done():
+        await world.intake.receive(late)
+    await world.bot.reconcile()
+
+    assert await money(ann) == (0, 0)
+    assert await world.store.violations(settled=False) == []
+
+
+async def test_a_refund_during_an_order_leaves_nothing_to_spend_when_the_order_is_cancelled(world: BotWorld) -> None:
+    ann = await world.add_user(having=0)
+    charge = await bought(ann)
+    await spend(ann, 119_200)
+    world.kie.service.speed = 0.01
+    await ann.write("/gen z-image a fox")
+    assert await money(ann) == (0, 0)
+    await refunded_by_telegram(ann, charge)
+    [job] = await world.jobs(ann)
+    assert await money(ann) == (0, 120_000)
+    await world.engine.cancel(job.id, "op")
+
+    assert await money(ann) == (0, 119_200)
+    assert await world.store.violations(settled=False) == []
+
+
+async def test_a_refund_of_ours_is_not_reported_as_one_from_outside(world: BotWorld) -> None:
+    ann = await world.add_user(having=0)
+    charge = await bought(ann)
+    async with world.done():
+        await world.bot._payments._refunds.refund(charge, "op")
+
+    assert not any(page("topup.refunded_outside")(one) for one in ann.from_bot)
+    assert (await world.store.stats())["external_refunds"] == 0
+    assert await world.store.kv_list("chat:refund:", world.bot_id) == []
+
+
+async def test_the_operators_get_an_alarm_and_an_audit_line(world: BotWorld) -> None:
+    ann = await world.add_user(having=0)
+    charge = await bought(ann)
+    await spend(ann, 20_000)
+    await refunded_by_telegram(ann, charge)
+    stats = await world.store.stats()
+
+    assert [one.name for one in ALARMS if one.check(stats)] == ["external_refund"]
+    [line] = await world.store.audit(5)
+    assert (line.action, line.subject) == ("refund by Telegram", charge)
+    assert "100 credits deducted, 20 owed" in line.detail
+
+
+async def test_an_instance_that_dies_before_it_tells_the_user_tells_on_the_next_attempt(
+    world: BotWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ann = await world.add_user(having=0)
+    charge = await bought(ann)
+    refunds = world.bot._payments._refunds
+    real, calls = refunds._report_external, []
+
+    async def dies_once(payment: object) -> None:
+        calls.append(payment)
+        if len(calls) == 1:
+            raise TimeoutError("the instance is gone")
+        await real(payment)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(refunds, "_report_external", dies_once)
+    monkeypatch.setattr(world.intake, "failures", type("Ignored", (list,), {"append": lambda *_: None})())
+    await refunded_by_telegram(ann, charge)
+
+    await ann.sees(page("topup.refunded_outside"))
+    assert await money(ann) == (0, 0)

@@ -1,0 +1,133 @@
+"""A refusal of the text, a button or the whole bot does not cost the user the result, nor us the money."""
+
+from typing import Any
+
+import pytest
+
+from genlock.channels.telegram.bot_refusals import BotRefusals
+from genlock.channels.telegram.caller import Caller, Priority, make_bot
+from genlock.channels.telegram.errors import TokenRefused
+from genlock.domain.delivery import Level, Step
+from genlock.domain.events import Event
+from genlock.domain.job import Delivery
+from genlock.domain.money import HoldState
+from genlock.sandbox.telegram.faults import Fault
+from tests.channels.telegram.harness import Harness
+from tests.media.samples import image
+
+LINK_REFUSED = "Bad Request: inline keyboard button URL 'https://x' is invalid: Wrong HTTP URL"
+
+
+@pytest.fixture
+def url(harness: Harness) -> str:
+    return harness.files.put("a.png", image(), "image/png")
+
+
+async def test_a_refusal_of_the_whole_bot_is_recorded_for_the_alarm(harness: Harness) -> None:
+    refusals = BotRefusals(harness.store, harness.recorder)
+    caller = Caller(make_bot("42:revoked", harness.telegram.url), harness.limiter, harness.recorder, refusals.record)
+    for _ in range(2):
+        with pytest.raises(TokenRefused):
+            await caller.call(caller.bot.send_message, chat=harness.ann.id, priority=Priority.RESULT, text="x")
+    await caller.close()
+    assert (await harness.store.stats())["bot_refused"] == 1
+    entry = await harness.store.kv_get("bot_refused")
+    assert entry is not None
+    assert entry.value == "TokenRefused"
+
+
+def refuse(harness: Harness, text: str, **options: Any) -> None:
+    harness.telegram.faults.switch(Fault.REFUSED, text=text, **options)
+
+
+async def test_a_refused_link_button_is_dropped_and_the_other_buttons_stay(harness: Harness, url: str) -> None:
+    job = await harness.running()
+    refuse(harness, LINK_REFUSED, method="editMessageMedia", times=1)
+    job = await harness.end(job, url)
+    assert (job.delivery, job.parts[0].level) == (Delivery.DELIVERED, Level.ADDRESS)
+    [shown] = harness.shown(job)
+    assert [button["text"] for button in shown.buttons] == ["Repeat"]
+    assert shown.content["caption_entities"], "the markup stays"
+
+
+async def test_a_message_whose_buttons_are_all_refused_is_shown_without_buttons(harness: Harness, url: str) -> None:
+    job = await harness.running()
+    refuse(harness, "Bad Request: REPLY_MARKUP_INVALID", method="editMessageMedia", times=2)
+    job = await harness.end(job, url)
+    assert (job.delivery, job.parts[0].level) == (Delivery.DELIVERED, Level.ADDRESS)
+    assert harness.shown(job)[0].buttons == []
+
+
+async def test_a_refused_caption_is_shown_as_plain_text_with_its_buttons(harness: Harness, url: str) -> None:
+    job = await harness.running()
+    refuse(harness, "Bad Request: MEDIA_CAPTION_TOO_LONG", method="editMessageMedia", times=1)
+    job = await harness.end(job, url)
+    [shown] = harness.shown(job)
+    assert (job.parts[0].level, shown.text, len(shown.buttons)) == (Level.ADDRESS, "Part 1", 2)
+    assert "caption_entities" not in shown.content
+
+
+async def test_an_upload_with_a_refused_caption_is_uploaded_again_whole(harness: Harness, url: str) -> None:
+    job = await harness.running()
+    refuse(harness, "Bad Request: failed to get HTTP URL content", method="editMessageMedia", times=1)
+    refuse(harness, "Bad Request: MEDIA_CAPTION_TOO_LONG", method="editMessageMedia", times=1)
+    job = await harness.end(job, url)
+    assert (job.delivery, job.parts[0].level, harness.uploads()) == (Delivery.DELIVERED, Level.BYTES, 2)
+    sizes = {call.uploaded for call in harness.telegram.calls("editMessageMedia")} - {0}
+    assert len(sizes) == 1, "both uploads have the whole file"
+
+
+async def test_an_unknown_refusal_of_every_level_is_retried_later_and_not_refunded(harness: Harness, url: str) -> None:
+    job = await harness.running()
+    refuse(harness, "Bad Request: SOMETHING_NEW_INVALID")
+    job = await harness.end(job, url)
+    assert (job.delivery, job.attempts, job.hold_state) == (Delivery.PENDING, 1, HoldState.HELD)
+    assert harness.recorder.of(Event.CHANNEL_REFUSAL_UNKNOWN, text="Something_new_invalid")
+    harness.telegram.faults.clear()
+    job = await harness.next_try(job)
+    assert (job.delivery, job.hold_state) == (Delivery.DELIVERED, HoldState.CAPTURED)
+
+
+async def test_an_unknown_refusal_that_the_buttons_cause_costs_only_the_buttons(harness: Harness, url: str) -> None:
+    job = await harness.running()
+    refuse(harness, "Bad Request: SOMETHING_NEW_INVALID", method="editMessageMedia", times=1)
+    job = await harness.end(job, url)
+    assert (job.delivery, job.parts[0].level) == (Delivery.DELIVERED, Level.ADDRESS)
+
+
+async def test_a_part_lost_during_the_upload_is_uploaded_again_at_the_same_level(harness: Harness, url: str) -> None:
+    job = await harness.running()
+    refuse(harness, "Bad Request: FILE_PART_3_MISSING", method="editMessageMedia", times=1)
+    job = await harness.end(job, url)
+    assert (job.delivery, job.attempts, job.parts[0].level) == (Delivery.PENDING, 1, Level.ADDRESS)
+    assert (await harness.next_try(job)).delivery is Delivery.DELIVERED
+
+
+async def test_while_telegram_has_frozen_the_bot_jobs_wait_and_nothing_is_refunded(harness: Harness, url: str) -> None:
+    job = await harness.running()
+    refuse(harness, "Bad Request: FROZEN_METHOD_INVALID")
+    job = await harness.end(job, url)
+    assert (job.delivery, job.attempts, job.hold_state) == (Delivery.PENDING, 0, HoldState.HELD)
+    assert harness.limiter.stopped == [(None, 60.0)], "all calls stop, not only those to this chat"
+    assert harness.recorder.of(Event.CHANNEL_REFUSAL_UNKNOWN, error="BotFrozen")
+    harness.telegram.faults.clear()
+    assert (await harness.next_try(job)).delivery is Delivery.DELIVERED
+
+
+async def test_where_texts_are_forbidden_a_photo_is_sent_without_a_placeholder(harness: Harness, url: str) -> None:
+    group = harness.telegram.group("Friends", [harness.ann])
+    await group.forbid("text")
+    job = await harness.running(chat=group.id)
+    assert job.placeholder is None
+    job = await harness.end(job, url)
+    assert (job.delivery, [message.kind for message in group.messages]) == (Delivery.DELIVERED, ["photo"])
+
+
+async def test_a_video_that_telegram_has_not_numbered_yet_counts_as_shown(harness: Harness, url: str) -> None:
+    job = await harness.running()
+    await harness.ann.delete(int(job.placeholder or 0))
+    harness.telegram.faults.once(Fault.UNNUMBERED, method="sendPhoto")
+    job = await harness.end(job, url)
+    assert (job.delivery, job.parts[0].step, job.parts[0].message) == (Delivery.DELIVERED, Step.DONE, None)
+    assert job.parts[0].file, "it can be shown again"
+    assert [message.kind for message in harness.ann.messages] == ["photo", "text"]

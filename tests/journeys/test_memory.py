@@ -1,0 +1,44 @@
+"""Unauthenticated senders cannot take the memory of a real `genlock serve` process."""
+
+import asyncio
+from contextlib import suppress
+from pathlib import Path
+
+from genlock.sandbox.processes import find_free_port
+from tests.journeys.test_serve import running_setup
+
+MEGABYTES_MAX = 200
+HOLDERS = 300
+HEADERS = 4
+
+
+async def send(port: int, beginning: bytes, repeated: bytes, times: int) -> asyncio.StreamWriter | None:
+    """Send until the server closes the connection or does not take more; return the connection if it is open."""
+    _, writer = await asyncio.open_connection("127.0.0.1", port)
+    with suppress(ConnectionError):
+        writer.write(beginning)
+        for _ in range(times):
+            writer.write(repeated)
+            async with asyncio.timeout(0.2):
+                await writer.drain()
+    return writer
+
+
+async def test_unauthenticated_senders_cannot_take_the_memory_and_a_user_is_answered(tmp_path: Path) -> None:
+    port = find_free_port()
+    body = b"POST /callbacks/kie/%d.%s HTTP/1.1\r\nHost: x\r\nContent-Length: 999999\r\n\r\n"
+    async for setup in running_setup(f"sqlite:///{tmp_path}/genlock.db", tmp_path):
+        instance = await setup.start(
+            GENLOCK_PORT=str(port), GENLOCK_PUBLIC_URL=f"http://127.0.0.1:{port}", GENLOCK_KIE_WEBHOOK_KEY=""
+        )
+        await instance.wait_for_event("WEBHOOK_SET")
+        attacks = [send(port, body % (number, b"A" * 43), b" " * 65_536, 15) for number in range(HOLDERS)]
+        attacks += [send(port, b"GET / HTTP/1.1\r\nA: ", b"a" * 65_536, 600) for _ in range(HEADERS)]
+        open_ones = asyncio.gather(*attacks, return_exceptions=True)
+        await setup.telegram.add_user("Ann").say("hello")
+        await instance.wait_for_event("UPDATE_DONE")
+        for writer in await open_ones:
+            if isinstance(writer, asyncio.StreamWriter):
+                writer.close()
+        assert instance.megabytes < MEGABYTES_MAX
+        assert instance.running

@@ -1,0 +1,313 @@
+"""Files that state a short length, or hide a long one, while players play longer."""
+
+import io
+import struct
+import zlib
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from functools import cache, partial
+
+import av
+
+from genlock.sandbox.kie.media import make_video
+from tests.media.samples import encode_audio, encode_video
+
+#: boxes that some player opens although no index belongs there
+CONTAINERS = (
+    b"udta",
+    b"edts",
+    b"minf",
+    b"dinf",
+    b"mvex",
+    b"mdia",
+    b"stbl",
+    b"trak",
+    b"meta",
+    b"ilst",
+    b"wave",
+    b"tref",
+)
+OPAQUE = (b"free", b"skip", b"wide", b"uuid", b"abcd", b"hoov", b"foov")
+
+
+def played_seconds(content: bytes) -> float:
+    """Return the longest length that FFmpeg finds: what it states, when frames are shown, how much audio there is."""
+    with av.open(io.BytesIO(content), "r") as file:
+        longest = (file.duration or 0) / 1e6
+        audio = Fraction(0)
+        ends: list[tuple[Fraction, Fraction]] = []
+        try:
+            for frame in file.decode(video=0) if file.streams.video else file.decode(audio=0):
+                if isinstance(frame, av.AudioFrame):
+                    audio += Fraction(frame.samples, frame.sample_rate)
+                if frame.pts is not None and frame.time_base is not None:
+                    ends.append((frame.pts * frame.time_base, (frame.pts + (frame.duration or 0)) * frame.time_base))
+        except av.FFmpegError:
+            pass  # what was decoded until then counts
+    if ends:
+        longest = max(longest, float(max(end for _, end in ends) - min(start for start, _ in ends)))
+    return max(longest, float(audio))
+
+
+# MPEG-4
+
+
+def box(name: bytes, *content: bytes) -> bytes:
+    body = b"".join(content)
+    return struct.pack(">I4s", 8 + len(body), name) + body
+
+
+def nested(*names_and_content: bytes) -> bytes:
+    """Return content in a box, that in another, and so on; the outermost name comes first."""
+    *names, content = names_and_content
+    for name in reversed(names):
+        content = box(name, content)
+    return content
+
+
+def split(content: bytes) -> list[tuple[bytes, bytes]]:
+    found, position = [], 0
+    while position < len(content):
+        size, name = struct.unpack_from(">I4s", content, position)
+        found.append((name, content[position + 8 : position + size]))
+        position += size
+    return found
+
+
+def edit(content: bytes, path: tuple[bytes, ...], change: Callable[[bytes], bytes]) -> bytes:
+    """Change the content of all boxes at a path."""
+    if not path:
+        return change(content)
+    return b"".join(
+        box(name, edit(body, path[1:], change) if name == path[0] else body) for name, body in split(content)
+    )
+
+
+def moved(moov: bytes, by: int) -> bytes:
+    """Return the content of an index whose media data lies further on."""
+
+    def shift(table: bytes) -> bytes:
+        return table[:8] + b"".join(struct.pack(">I", one + by) for [one] in struct.iter_unpack(">I", table[8:]))
+
+    return edit(moov, (b"trak", b"mdia", b"minf", b"stbl", b"stco"), shift)
+
+
+@cache
+def long_video() -> tuple[bytes, bytes, bytes]:
+    """Return the content of ftyp, mdat and moov of a video of twelve seconds, the index after the data."""
+    boxes = dict(split(encode_video("mp4", "libx264")))
+    return boxes[b"ftyp"], boxes[b"mdat"], boxes[b"moov"]
+
+
+@cache
+def short_index() -> bytes:
+    """Return the content of an index that states two seconds."""
+    return dict(split(make_video("decoy", {"prompt": "x"}, 0)))[b"moov"]
+
+
+def beside_a_decoy(hidden: Callable[[bytes], bytes], *, first: bool = True) -> bytes:
+    """Return a file with a short index, and a long one in the box that `hidden` makes of it."""
+    ftyp, mdat, moov = long_video()
+    head = box(b"ftyp", ftyp)
+    size = len(hidden(moov)) if first else 0
+    before = len(head) + (size if first else 0)
+    # The long index names positions in a file in which the media data follows ftyp.
+    old = 8 + len(ftyp) + _between()
+    secret = hidden(moved(moov, before - old))
+    decoy = box(b"moov", short_index())
+    parts = (head, secret, box(b"mdat", mdat), decoy) if first else (head, box(b"mdat", mdat), decoy, secret)
+    return b"".join(parts)
+
+
+@cache
+def _between() -> int:
+    """Return how many bytes are between ftyp and the media data of the encoded video."""
+    content = encode_video("mp4", "libx264")
+    names = [name for name, _ in split(content)]
+    return sum(8 + len(body) for name, body in split(content)[1 : names.index(b"mdat")])
+
+
+def with_index(moov: bytes) -> bytes:
+    """Return the long video with another index."""
+    ftyp, mdat, _ = long_video()
+    return box(b"ftyp", ftyp) + box(b"free") * (_between() // 8) + box(b"mdat", mdat) + box(b"moov", moov)
+
+
+def with_table(name: bytes, change: Callable[[bytes], bytes]) -> bytes:
+    """Return the long video with a changed sample table and short headers."""
+    moov = edit(long_video()[2], (b"trak", b"mdia", b"minf", b"stbl", name), change)
+    return with_index(short_headers(moov))
+
+
+def short_headers(moov: bytes) -> bytes:
+    """Let every header of an index state one second."""
+
+    def one_second(offset: int, scale: int | None = None) -> Callable[[bytes], bytes]:
+        def change(header: bytes) -> bytes:
+            [own] = struct.unpack_from(">I", header, 12)
+            return header[:offset] + struct.pack(">I", scale or own) + header[offset + 4 :]
+
+        return change
+
+    moov = edit(moov, (b"mvhd",), one_second(16))
+    moov = edit(moov, (b"trak", b"tkhd"), one_second(20, 1000))
+    moov = edit(moov, (b"trak", b"mdia", b"mdhd"), one_second(16))
+    return edit(
+        moov,
+        (b"trak", b"edts"),
+        lambda _: box(b"elst", struct.pack(">II", 0, 1), struct.pack(">IiI", 1000, 0, 1 << 16)),
+    )
+
+
+def _edits(entries: list[tuple[int, int]]) -> bytes:
+    table = struct.pack(">II", 0, len(entries)) + b"".join(struct.pack(">IiI", *one, 1 << 16) for one in entries)
+    return with_index(edit(short_headers(long_video()[2]), (b"trak", b"edts"), lambda _: box(b"elst", table)))
+
+
+def forged_mpeg4() -> Iterator[tuple[str, bytes]]:
+    ftyp, _, moov = long_video()
+    tracks = b"".join(box(name, body) for name, body in split(moov) if name == b"trak")
+    for name in (*CONTAINERS, *OPAQUE):
+        yield f"index in {name!r}", beside_a_decoy(partial(nested, name, b"moov"))
+        yield f"index in {name!r} twice", beside_a_decoy(partial(nested, name, name, b"moov"))
+        yield f"track in {name!r}", beside_a_decoy(partial(box, name))
+        yield f"late index in {name!r}", beside_a_decoy(partial(nested, name, b"moov"), first=False)
+    yield "two indexes", beside_a_decoy(partial(box, b"moov"))
+    yield "two indexes, decoy first", beside_a_decoy(partial(box, b"moov"), first=False)
+    yield "compressed index", beside_a_decoy(compressed)
+    for name in (b"udta", b"meta", b"trak", b"free", b"iods"):
+        yield f"index in {name!r} of the index", with_index(box(name, box(b"moov", moov)) + short_index())
+        yield f"track in {name!r} of the index", with_index(short_index() + box(name, tracks))
+    yield "fragments", encode_video("mp4", "libx264", fragments=True)
+    yield "short headers", with_table(b"stts", lambda table: table)
+    yield "fewer times than samples", with_table(b"stts", lambda table: struct.pack(">III", 0, 1, 1) + table[12:16])
+    yield "last sample late", with_table(b"ctts", lambda _: struct.pack(">IIIiIi", 0, 2, 59, 0, 1, 60 * 10240))
+    yield "an edit repeated", _edits([(1000, 0)] * 12)
+    yield "a late start", _edits([(11_000, -1), (1000, 0)])
+    yield "a start without an end", _edits([(11_000, -1), (0, 0)])
+    yield (
+        "a box beyond the file",
+        box(b"ftyp", ftyp)
+        + struct.pack(">I4s", 1 << 30, b"udta")
+        + beside_a_decoy(partial(box, b"moov"))[8 + len(ftyp) :],
+    )
+    yield "audio with short times", short_audio_times()
+
+
+def compressed(moov: bytes) -> bytes:
+    whole = box(b"moov", moov)
+    packed = zlib.compress(whole)
+    return box(b"moov", box(b"cmov", box(b"dcom", b"zlib"), box(b"cmvd", struct.pack(">I", len(whole)), packed)))
+
+
+def short_audio_times() -> bytes:
+    """Return audio of twelve seconds whose frames are said to follow each other within one second."""
+
+    def hurry(table: bytes) -> bytes:
+        return table[:8] + b"".join(struct.pack(">II", count, 80) for count, _ in struct.iter_unpack(">II", table[8:]))
+
+    content = encode_audio("ipod", "aac", "fltp")
+    path = (b"moov", b"trak", b"mdia", b"minf", b"stbl", b"stts")
+    return edit(edit(content, path, hurry), (b"moov",), short_headers)
+
+
+# other formats
+
+
+def wave(*chunks: tuple[bytes, bytes]) -> bytes:
+    body = b"".join(
+        struct.pack("<4sI", name, len(content)) + content + b"\0" * (len(content) % 2) for name, content in chunks
+    )
+    return b"RIFF" + struct.pack("<I", 4 + len(body)) + b"WAVE" + body
+
+
+def format_chunk(encoding: int, channels: int, frequency: int, bits: int, more: bytes = b"") -> tuple[bytes, bytes]:
+    frame = channels * bits // 8
+    return b"fmt ", struct.pack("<HHIIHH", encoding, channels, frequency, frequency * frame, frame, bits) + more
+
+
+def forged_waves() -> Iterator[tuple[str, bytes]]:
+    samples = bytes(range(256)) * 375  # twelve seconds at 8 kHz
+    slow, fast = format_chunk(1, 1, 8000, 8), format_chunk(1, 8, 96_000, 32)
+    yield "two formats", wave(slow, fast, (b"data", samples))
+    yield "two formats, slow last", wave(fast, slow, (b"data", samples))
+    yield "wide logarithmic samples", wave(format_chunk(7, 1, 8000, 32), (b"data", samples))
+    mp3 = encode_audio("mp3", "libmp3lame", "s16p", 24_000)
+    extension = struct.pack("<HHIH", 22, 16, 4, 0x55) + bytes.fromhex("000000001000800000aa00389b71")
+    yield "an extended format", wave(format_chunk(0xFFFE, 2, 48_000, 16, extension), (b"data", mp3))
+    yield "MP3 as samples", wave(format_chunk(1, 2, 48_000, 16), (b"data", mp3))
+    aac = encode_audio("adts", "aac", "fltp")
+    yield "AAC as samples", wave(format_chunk(1, 2, 48_000, 16), (b"data", aac))
+    ac3 = encode_audio("ac3", "ac3", "fltp")
+    yield "AC-3 as samples", wave(format_chunk(1, 2, 192_000, 16), (b"data", ac3))
+    yield (
+        "a frame of another size",
+        wave((b"fmt ", struct.pack("<HHIIHH", 1, 1, 8000, 8000, 1, 64)), (b"data", samples)),
+    )
+    yield (
+        "a byte rate that lies",
+        wave((b"fmt ", struct.pack("<HHIIHH", 1, 1, 8000, 800_000, 1, 8)), (b"data", samples)),
+    )
+    yield "a short data chunk", wave(slow, (b"data", samples[:800])) + samples
+
+
+def forged_mp3() -> Iterator[tuple[str, bytes]]:
+    whole = encode_audio("mp3", "libmp3lame", "s16p", 24_000)
+    start = whole.index(b"\xff\xf3")
+    frames = whole[start:]
+    yield "a large frame first", b"\xff\xfb\xe8\x00" + frames
+    yield "frames in a tag that is none", b"ID3\x04\0\0\x80\x80\x80\x80" + frames
+    yield "a tag with frames behind its footer", b"ID3\x04\0\x10\0\0\0\x10" + b"\0" * 16 + frames
+    yield "two kinds of frames", (b"\xff\xfb\xe8\x00" + bytes(1436)) * 20 + frames
+    xing = bytearray(whole)
+    at = max(whole.find(b"Xing"), whole.find(b"Info"))
+    struct.pack_into(">I", xing, at + 8, 100_000)
+    yield "a large number of frames stated", bytes(xing)
+    struct.pack_into(">I", xing, at + 8, 10)
+    yield "a small number of frames stated", bytes(xing)
+    yield "zeros first", bytes(300) + frames
+
+
+def forged_ogg() -> Iterator[tuple[str, bytes]]:
+    voice = encode_audio("ogg", "libopus", "s16")
+    last = bytearray(voice)
+    struct.pack_into("<q", last, voice.rindex(b"OggS") + 6, 48_000 * 60)
+    yield "a late last page", bytes(last)
+    other = voice.replace(voice[14:18], b"\1\2\3\4")
+    yield "two streams, one after the other", voice + other
+    yield "the same stream twice", voice + voice
+
+
+def forged_webm() -> Iterator[tuple[str, bytes]]:
+    film = encode_video("webm", "libvpx")
+    scale = bytearray(film)
+    at = film.index(b"\x2a\xd7\xb1") + 4
+    scale[at : at + 3] = (5_000_000).to_bytes(3)
+    yield "a larger scale", bytes(scale)
+    longer = bytearray(film)
+    struct.pack_into(">d", longer, film.index(b"\x44\x89\x88") + 3, 60_000.0)
+    yield "a longer stated duration", bytes(longer)
+    yield "two films", film + film
+    with_group = film + b"\x1f\x43\xb6\x75\x8e\xe7\x81\x00\xa0\x89\xa1\x84\x81\x2e\xe0\x00\x9b\x81\xff"
+    yield "a block after the end", with_group
+    speed = b"\x23\x31\x4f\x84" + struct.pack(">f", 5.0)
+    yield "a track with its own scale", _inserted(film, b"\x83\x81\x01", speed)
+
+
+def _inserted(film: bytes, after: bytes, addition: bytes) -> bytes:
+    """Insert an element into the first track, and make the elements around it longer (their sizes have eight bytes)."""
+    at = film.index(after) + len(after)
+    changed = bytearray(film[:at] + addition + film[at:])
+    for name in (b"\x16\x54\xae\x6b", b"\xae"):
+        place = film.index(name, film.index(b"\x16\x54\xae\x6b")) + len(name)
+        if changed[place] == 1:
+            size = int.from_bytes(changed[place + 1 : place + 8]) + len(addition)
+            changed[place + 1 : place + 8] = size.to_bytes(7)
+        else:
+            changed[place] += len(addition)
+    return bytes(changed)
+
+
+def forgeries() -> Iterator[tuple[str, bytes]]:
+    for make in (forged_mpeg4, forged_waves, forged_mp3, forged_ogg, forged_webm):
+        yield from make()

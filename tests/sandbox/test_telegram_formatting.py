@@ -1,0 +1,91 @@
+"""MarkdownV2, the older Markdown, lengths and link previews of the simulated Telegram, as the real server has them."""
+
+import pytest
+
+from genlock.sandbox.telegram.api_call import ApiError, CallArguments
+from genlock.sandbox.telegram.markdown import parse_markdown
+from genlock.sandbox.telegram.text import read_caption, read_text
+
+CAT = "🐈"  # one code point, two UTF-16 units
+
+
+def shapes(source: str, *, strict: bool = True) -> tuple[str, list[tuple[str, int, int]]]:
+    text, entities = parse_markdown(source, strict=strict)
+    return text, [(one["type"], one["offset"], one["length"]) for one in entities]
+
+
+def refusal(given: dict[str, object], *, edit: bool = False) -> str:
+    with pytest.raises(ApiError) as refused:
+        read_text(CallArguments(given), edit=edit)
+    return refused.value.description.removeprefix("Bad Request: ")
+
+
+def test_markdown_v2_has_all_marks_and_they_can_be_nested() -> None:
+    assert shapes("*b* _i_ __u__ ~s~ ||p|| `c`") == (
+        "b i u s p c",
+        [
+            *(("bold", 0, 1), ("italic", 2, 1), ("underline", 4, 1)),
+            *(("strikethrough", 6, 1), ("spoiler", 8, 1), ("code", 10, 1)),
+        ],
+    )
+    assert shapes(f"*{CAT} _in_*") == (f"{CAT} in", [("bold", 0, 5), ("italic", 3, 2)])
+    assert shapes(">one\n>two\nafter") == ("one\ntwo\nafter", [("blockquote", 0, 8)])
+    assert shapes(r"1\.5 \* 2") == ("1.5 * 2", [])
+
+
+def test_markdown_links_code_blocks_and_custom_emoji_have_their_values() -> None:
+    text, [link, emoji] = parse_markdown("[a](https://x.example) ![b](tg://emoji?id=5)", strict=True)
+    assert (text, link["url"], emoji["custom_emoji_id"]) == ("a b", "https://x.example", "5")
+    text, [block] = parse_markdown("```python\nx = 1\n```", strict=True)
+    assert (text, block["type"], block["language"]) == ("x = 1\n", "pre", "python")
+
+
+def test_the_older_markdown_needs_no_escapes_and_has_fewer_marks() -> None:
+    assert shapes("*b* - __x__ ~y~.", strict=False) == ("b - x ~y~.", [("bold", 0, 1)])
+    assert shapes(r"\*no\* _i_", strict=False) == ("*no* i", [("italic", 5, 1)])
+
+
+def test_markdown_errors_have_the_real_texts() -> None:
+    wrong = []
+    for source, mode, text in (
+        ("a.", "MarkdownV2", "Character '.' is reserved and must be escaped with the preceding '\\'"),
+        ("ab *c", "MarkdownV2", "Can't find end of Bold entity at byte offset 3"),
+        ("```x", "MarkdownV2", "Can't find end of PreCode entity at byte offset 0"),
+        ("ab *c", "Markdown", "Can't find end of the entity starting at byte offset 3"),
+    ):
+        found = refusal({"text": source, "parse_mode": mode})
+        if found != f"can't parse entities: {text}":
+            wrong.append(f"{source}: {found}")
+    assert not wrong, "\n".join(wrong)
+
+
+def test_a_send_is_measured_in_code_points_and_in_utf_16_units_an_edit_only_in_the_latter() -> None:
+    assert read_text(CallArguments({"text": CAT * 2048}))["text"] == CAT * 2048
+    assert refusal({"text": "x" * 4097}) == "message is too long"
+    assert refusal({"text": CAT * 2049}) == "MESSAGE_TOO_LONG"
+    assert refusal({"text": "x" * 4097}, edit=True) == "MESSAGE_TOO_LONG"
+    assert refusal({"text": "x" * 32_769}, edit=True) == "text is too long"
+    assert refusal({"text": ""}) == "message text is empty"
+    assert refusal({"text": " "}) == "text must be non-empty"
+    for caption, edit, text in (
+        ("x" * 1025, False, "message caption is too long"),
+        (CAT * 513, False, "MEDIA_CAPTION_TOO_LONG"),
+        ("x" * 1025, True, "MEDIA_CAPTION_TOO_LONG"),
+    ):
+        with pytest.raises(ApiError, match=text):
+            read_caption(caption, "", [], edit=edit)
+
+
+def test_a_text_with_a_link_has_the_options_of_its_preview() -> None:
+    def preview(**options: object) -> object:
+        given = CallArguments({"text": "see https://x.example", "link_preview_options": options})
+        return read_text(given)["link_preview_options"]
+
+    assert preview() == {"url": "https://x.example"}
+    assert preview(is_disabled=True) == {"is_disabled": True}
+    assert preview(url="https://y.example", prefer_large_media=True, show_above_text=True) == {
+        "url": "https://y.example",
+        "prefer_large_media": True,
+        "show_above_text": True,
+    }
+    assert "link_preview_options" not in read_text(CallArguments({"text": "none"}))

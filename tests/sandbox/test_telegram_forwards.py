@@ -1,0 +1,137 @@
+"""Forwards, copies, pins, protection, topics and rights in the simulated Telegram."""
+
+import pytest
+
+from genlock.sandbox.telegram.api_call import ApiError
+from genlock.sandbox.telegram.limiter import Limiter, Limits
+from genlock.sandbox.telegram.simulated_user import SimulatedUser
+from genlock.sandbox.telegram.simulator import TelegramSimulator
+from tests.sandbox.client_libraries import ApiFailure, Bytes, Client
+from tests.sandbox.sample_media import picture, sample
+
+
+async def test_several_messages_are_forwarded_or_copied_at_once_and_missing_ones_are_skipped(
+    client: Client, ann: SimulatedUser
+) -> None:
+    ids = [(await client.call("sendMessage", chat_id=ann.id, text=text))["message_id"] for text in ("one", "two")]
+    for method in ("forwardMessages", "copyMessages"):
+        sent = await client.call(method, chat_id=ann.id, from_chat_id=ann.id, message_ids=[*ids, 9999])
+        assert [message.id for message in ann.messages[-2:]] == [one["message_id"] for one in sent]
+        assert [message.text for message in ann.messages[-2:]] == ["one", "two"]
+    with pytest.raises(ApiFailure, match=r"(?i)message to forward not found"):
+        await client.call("forwardMessages", chat_id=ann.id, from_chat_id=ann.id, message_ids=[9999])
+
+
+async def test_a_protected_message_cannot_be_forwarded(client: Client, ann: SimulatedUser) -> None:
+    sent = await client.call("sendMessage", chat_id=ann.id, text="mine", protect_content=True)
+    assert sent["has_protected_content"] is True
+    with pytest.raises(ApiFailure, match=r"(?i)protected content and can't be forwarded"):
+        await client.call("forwardMessage", chat_id=ann.id, from_chat_id=ann.id, message_id=sent["message_id"])
+
+
+async def test_the_message_pinned_last_is_shown_until_it_is_unpinned_or_deleted(
+    client: Client, ann: SimulatedUser
+) -> None:
+    ids = [(await client.call("sendMessage", chat_id=ann.id, text=text))["message_id"] for text in ("one", "two")]
+    for number in ids:
+        assert await client.call("pinChatMessage", chat_id=ann.id, message_id=number) is True
+    assert (await client.call("getChat", chat_id=ann.id))["pinned_message"]["text"] == "two"
+    await client.call("deleteMessage", chat_id=ann.id, message_id=ids[1])
+    assert (await client.call("getChat", chat_id=ann.id))["pinned_message"]["text"] == "one"
+    assert await client.call("unpinChatMessage", chat_id=ann.id) is True
+    assert "pinned_message" not in await client.call("getChat", chat_id=ann.id)
+
+
+async def test_groups_without_topics_ignore_a_topic_and_private_chats_refuse_it(
+    client: Client, telegram: TelegramSimulator, ann: SimulatedUser
+) -> None:
+    friends = telegram.group("Friends", [ann], kind="supergroup")
+    sent = await client.call("sendMessage", chat_id=friends.id, text="x", message_thread_id=77)
+    assert "message_thread_id" not in sent
+    with pytest.raises(ApiFailure, match=r"(?i)message thread not found"):
+        await client.call("sendMessage", chat_id=ann.id, text="x", message_thread_id=77)
+
+
+async def test_an_edit_needs_the_right_to_send_its_kind(
+    client: Client, telegram: TelegramSimulator, ann: SimulatedUser
+) -> None:
+    friends = telegram.group("Friends", [ann])
+    sent = await client.call("sendMessage", chat_id=friends.id, text="x")
+    await friends.forbid("photo")
+    photo = {"type": "photo", "media": Bytes(picture(), "x.png")}
+    with pytest.raises(ApiFailure, match=r"(?i)not enough rights to send photos"):
+        await client.call("editMessageMedia", chat_id=friends.id, message_id=sent["message_id"], media=photo)
+
+
+async def test_a_message_in_a_migrated_group_cannot_be_deleted(
+    client: Client, telegram: TelegramSimulator, ann: SimulatedUser
+) -> None:
+    friends = telegram.group("Friends", [ann])
+    sent = await client.call("sendMessage", chat_id=friends.id, text="x")
+    await friends.migrate()
+    with pytest.raises(ApiFailure):
+        await client.call("deleteMessage", chat_id=friends.id, message_id=sent["message_id"])
+    assert telegram.journal[-1].error == "Bad Request: group chat was upgraded to a supergroup chat"
+
+
+async def test_a_group_has_a_creator_and_administrators(
+    client: Client, telegram: TelegramSimulator, ann: SimulatedUser
+) -> None:
+    friends = telegram.group("Friends", [ann, telegram.add_user("Bob")])
+    await friends.set_bot("administrator", by=ann)
+    found = await client.call("getChatAdministrators", chat_id=friends.id)
+    assert [one["status"] for one in found] == ["creator", "administrator"]
+
+
+async def test_an_uploaded_thumbnail_is_shown(client: Client, ann: SimulatedUser) -> None:
+    content, name = sample("audio")
+    small, large = picture(100, 50), picture(400, 400)
+    sent = await client.call(
+        "sendAudio", chat_id=ann.id, audio=Bytes(content, name), thumbnail=Bytes(small, "small.png")
+    )
+    assert (sent["audio"]["thumbnail"]["width"], sent["audio"]["thumbnail"]["file_size"]) == (100, len(small))
+    sent = await client.call("sendAudio", chat_id=ann.id, audio=Bytes(content, name), thumbnail=Bytes(large, "l.png"))
+    assert "thumbnail" not in sent["audio"], "too large"
+
+
+async def test_a_webhook_keeps_its_address_and_certificate(client: Client) -> None:
+    given = {"url": "https://bot.example/hook", "ip_address": "127.0.0.9", "certificate": Bytes(b"pem", "c.pem")}
+    await client.call("setWebhook", **given)
+    info = await client.call("getWebhookInfo")
+    assert (info["ip_address"], info["has_custom_certificate"]) == ("127.0.0.9", True)
+    await client.call("deleteWebhook")
+    info = await client.call("getWebhookInfo")
+    assert (info.get("ip_address"), info["has_custom_certificate"]) == (None, False)
+
+
+async def test_a_command_has_only_small_letters_digits_and_underscores(client: Client) -> None:
+    for name in ("Menu", "a-b", "x" * 33):
+        with pytest.raises(ApiFailure, match=r"(?i)bot_command_invalid"):
+            await client.call("setMyCommands", commands=[{"command": name, "description": "d"}])
+
+
+async def test_an_invoice_in_another_currency_needs_a_payment_provider(client: Client, ann: SimulatedUser) -> None:
+    given = {"title": "T", "description": "D", "payload": "p", "currency": "EUR"}
+    prices = [{"label": "a", "amount": 150}, {"label": "b", "amount": 50}]
+    with pytest.raises(ApiFailure, match=r"(?i)payment_provider_invalid"):
+        await client.call("sendInvoice", chat_id=ann.id, prices=prices, **given)
+    sent = await client.call("sendInvoice", chat_id=ann.id, prices=prices, provider_token="1:TEST:x", **given)
+    assert (sent["invoice"]["currency"], sent["invoice"]["total_amount"]) == ("EUR", 200)
+
+
+async def test_buttons_without_a_text_are_dropped(client: Client, ann: SimulatedUser) -> None:
+    keyboard = {"inline_keyboard": [[{"text": "", "callback_data": "a"}, {"text": "B", "callback_data": "b"}]]}
+    await client.call("sendMessage", chat_id=ann.id, text="x", reply_markup=keyboard)
+    assert [button["text"] for button in ann.last.buttons] == ["B"]
+
+
+def test_large_uploads_of_equal_size_wait_for_each_other_and_then_get_a_429() -> None:
+    limiter = Limiter(limits=Limits(), clock=lambda: 100.0)
+    waits = [limiter.upload_wait(9_000_000) for _ in range(8)]
+    with pytest.raises(ApiError, match="retry after 60"):
+        limiter.upload_wait(9_000_000)
+    assert waits[0] == 0.0
+    assert waits == sorted(waits)
+    assert 5.0 < waits[-1] < 6.0
+    assert limiter.upload_wait(9_000_001) == 0.0, "another size"
+    assert limiter.upload_wait(100_000) == 0.0, "small uploads are not queued"

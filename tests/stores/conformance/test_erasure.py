@@ -1,0 +1,127 @@
+"""Erasure: nothing personal of the user is left in any column, other users keep theirs, and the money adds up."""
+
+from typing import Any
+
+from genlock.domain.draft import SavedDraft
+from genlock.domain.job import Delivery, State, hash_secret
+from genlock.domain.money import EntryKind
+from genlock.domain.upload import Upload
+from genlock.engine.erasure import Erasure
+from genlock.stores.database import SqlDatabase
+from tests.stores.builders import ME, SECRET, end, ended, finish, queued, running, see, update
+from tests.stores.conftest import Raw
+
+TABLES = (
+    "accounts", "jobs", "ledger", "inbox", "updates", "kv", "profiles", "drafts", "uploads", "payments", "free_runs",
+    "promo_uses", "broadcasts", "audit",
+)  # fmt: skip
+
+
+async def user_with(store: SqlDatabase, mark: str) -> int:
+    """A user whose every text contains the mark, with a delivered job and one update."""
+    account_id = await store.ensure_account("chat", "bot", f"id-{mark}")
+    await store.transfer(account_id, EntryKind.GRANT, 1000, f"admin:{account_id}", f"for {mark}")
+    await store.ensure_profile(account_id, language="en", name=f"Ann {mark}", username=mark, referred_by=None)
+    await store.set_ban(account_id, banned=True, reason=f"{mark} was rude")
+    await store.save_draft(account_id, 7, SavedDraft(version=0, message=None, body=f'{{"text": "{mark}"}}'))
+    address = f"https://files/{mark}"
+    await store.add_upload(
+        Upload(address=address, account_id=account_id, file=mark, kind="image", seconds=None, age_seconds=0)
+    )
+    await store.add_audit(
+        key=str(account_id), actor="op", action="ban", subject=str(account_id), detail=f"{mark} was rude"
+    )
+    return account_id
+
+
+async def left_of(raw: Raw, mark: str) -> list[tuple[str, Any]]:
+    """Where the mark still is, besides the external id of the account."""
+    found = []
+    for table in TABLES:
+        for row in await raw(f"SELECT * FROM {table}"):  # noqa: S608
+            found += [(table, one) for one in row if mark in str(one) and one != f"id-{mark}"]
+    return found
+
+
+async def test_an_erased_user_leaves_only_numbers_and_money(store: SqlDatabase, raw: Raw) -> None:
+    ann, bob = await user_with(store, "annmark"), await user_with(store, "bobmark")
+    for account_id, mark in ((ann, "annmark"), (bob, "bobmark")):
+        job = await ended(store, account_id=account_id, price=10)
+        await store.store_callback("kie", job.id, hash_secret(SECRET), f'{{"p": "{mark}"}}'.encode())
+        await raw(f"UPDATE jobs SET input = '\"{mark}\"', error_text = '{mark}' WHERE id = {job.id}")  # noqa: S608
+        assert await finish(store, job, Delivery.DELIVERED)
+        assert await store.begin_notice(job.id, job.lease_token)
+    await raw("UPDATE jobs SET due_at = NULL, lease_owner = NULL")
+    await raw("UPDATE inbox SET state = 'done', due_at = NULL")
+    for number, (name, mark) in enumerate((("id-annmark", "annmark"), ("id-bobmark", "bobmark"))):
+        await store.store_update(update(number + 1))
+        change = f"UPDATE updates SET state = 'dead', ordering_key = '{name}', body = '{mark}' WHERE state = 'new'"  # noqa: S608
+        await raw(change)
+    assert {table for table, _ in await left_of(raw, "annmark")} >= {
+        "jobs", "inbox", "updates", "profiles", "drafts", "uploads", "audit", "ledger",
+    }  # fmt: skip
+    before, bobs = await store.wallet(ann), await left_of(raw, "bobmark")
+    erasure = Erasure(store)
+    await erasure.request(ann, "op", "erase 1")
+
+    assert await erasure.run("bot", older_than=60.0) == []
+    assert await erasure.run("another bot", older_than=0.0) == []
+    assert await erasure.run("bot", older_than=0.0) == [ann]
+    assert await erasure.run("bot", older_than=0.0) == []
+
+    assert await left_of(raw, "annmark") == []
+    assert await left_of(raw, "bobmark") == bobs
+    assert await store.wallet(ann) == before
+    assert (await store.profile(ann)).banned_at is not None  # an erasure lifts no ban
+    assert await store.ensure_account("chat", "bot", "id-annmark") == ann  # so gifts are not given twice
+    saved = await store.draft(ann, 7)
+    assert saved is not None
+    assert (saved.version, saved.body) == (2, "{}")  # versions are part of idempotency keys
+    assert await store.violations(settled=False) == []
+
+
+async def test_an_erasure_waits_until_the_jobs_have_ended_and_leaves_newer_ones(store: SqlDatabase) -> None:
+    job = await running(store)
+    erasure = Erasure(store)
+    await erasure.request(job.account_id, "op", "erase 1")
+    newer = await queued(store, account_id=job.account_id, price=0)
+    assert await erasure.run("bot", older_than=0.0) == []
+    assert await erasure.is_requested(job.account_id, "bot")
+    assert (await store.job(job.id)).input != "null"  # type: ignore[union-attr]
+
+    await _end(store, job.id)
+    assert await erasure.run("bot", older_than=0.0) == [job.account_id]
+    assert (await store.job(job.id)).input == "null"  # type: ignore[union-attr]
+    assert (await store.job(newer.id)).input != "null"  # type: ignore[union-attr]
+
+
+async def _end(store: SqlDatabase, job_id: int) -> bool:
+    await end(store, job_id, State.SUCCEEDED, ME)
+    job = await see(store, job_id)
+    assert await finish(store, job, Delivery.DELIVERED)
+    return await store.begin_notice(job_id, job.lease_token)
+
+
+async def test_a_late_callback_cannot_bring_a_result_to_an_erased_job(store: SqlDatabase) -> None:
+    job = await running(store)
+    await _end(store, job.id)
+    assert await store.erase_jobs(job.account_id, job.id, 5) == 1
+
+    callback = await store.store_callback("kie", job.id, hash_secret(SECRET), b"{}")
+    assert callback.job_id is None  # it is not authenticated any more
+
+
+async def test_inputs_of_old_jobs_are_erased_page_by_page_and_results_stay(store: SqlDatabase, raw: Raw) -> None:
+    jobs = [await running(store, f"task {number}") for number in range(5)]
+    for job in jobs[:4]:
+        await _end(store, job.id)
+    erasure = Erasure(store)
+    await erasure.erase_old_inputs(0)
+    await erasure.erase_old_inputs(1)
+    assert all([(await store.job(job.id)).input != "null" for job in jobs])  # type: ignore[union-attr]
+    await erasure.erase_old_inputs(-1)  # older than tomorrow
+
+    rows = await raw("SELECT input, parts FROM jobs ORDER BY id")
+    assert [row[0] for row in rows[:4]] == ["null"] * 4
+    assert rows[4][0] != "null"  # it is running
+    assert all(row[1] != "[]" for row in rows[:4])

@@ -1,0 +1,105 @@
+"""A skewed history: everything has ended, and half of it belongs to one account."""
+
+import sqlite3
+
+from genlock.stores.database import SqlDatabase
+from genlock.stores.postgres import PostgresStore
+from genlock.stores.sqlite import SqliteStore
+
+#: the account that half of the history belongs to
+HEAVY = 1
+#: `n` counts the rows; {ago} is the time n minutes before the clock of the tests, {account} is an account
+_ROWS = {
+    "accounts": (
+        1, "(channel, bot, external_id, created_at) SELECT 'chat', 'other', 'old-' || n, {ago}",
+    ),
+    "profiles": (
+        1, ("(account_id, language, name, username, referred_by, created_at, seen_at, blocked_at)"
+        " SELECT n, 'en', 'Name ' || n, 'user' || n, CASE WHEN n > 1 THEN 1 END, {ago}, {ago}, {ago}"),
+    ),
+    "jobs": (
+        4, ("(account_id, request_key, request_hash, correlation_id, provider, channel, bot, address, model, input,"
+        " price, hold_state, state, task_id, parts, delivery, notice, deadline_at, lease_token, created_at,"
+        " submitted_at, ended_at, delivered_at, cancelled_by, placeholder)"
+        " SELECT {account}, 'old-' || n, 'x', 'old', 'kie', 'chat', 'bot', 'address', 'model', '{{}}', 0, 'free',"
+        " CASE WHEN n % 3 = 0 THEN 'cancelled' ELSE 'succeeded' END, 'old-' || n, '[]', 'delivered',"
+        " 'none', {ago}, 2, {ago}, {ago}, {ago}, {ago}, CASE WHEN n % 3 = 0 THEN 'user' ELSE '' END, 'old-' || n"),
+    ),
+    "ledger": (
+        4, ("(key, account_id, job_id, kind, debit, credit, amount, at)"
+        " SELECT 'old:' || n, {account}, n, 'hold', 'available', 'held', 1, {ago}"),
+    ),
+    "inbox": (
+        2, ("(provider, job_id, task_id, body, state, received_at) SELECT 'kie', CASE WHEN n % 2 = 0 THEN n END,"
+        " 'old-' || n, {bytes}, 'done', {ago}"),
+    ),
+    "updates": (
+        2, ("(bot, update_id, ordering_key, kind, urgent, dedup_key, body, state, received_at)"
+        " SELECT 'bot', -n, 'user-' || (n % 2 * n), 'message', false, 'old', '{{}}', 'done', {ago}"),
+    ),
+    "update_queues": (1, "(bot, name, urgent, waiting) SELECT 'bot', 'old-' || n, false, 0"),
+    "drafts": (
+        1, "(account_id, chat, version, message, body, updated_at) SELECT n, n, 1, n, '{{}}', {ago}",
+    ),
+    "uploads": (
+        1, "(address, account_id, file, kind, at, ordered) SELECT 'old-' || n, {account}, 'f', 'image', {ago}, true",
+    ),
+    "payments": (
+        1, "(charge, account_id, stars, amount, state, at) SELECT 'old-' || n, {account}, 1, 1, 'refunded', {ago}",
+    ),
+    "free_runs": (
+        2, "(account_id, request_key, source, at) SELECT {account}, 'old-' || n, 'day', {ago}",
+    ),
+    "promo_uses": (
+        1, "(code, account_id, number, request_key, at) SELECT 'OLD', n, 1, 'old-' || n, {ago}",
+    ),
+    "audit": (
+        1, "(at, bot, key, actor, action, subject, detail) SELECT {ago}, 'other', 'old-' || n, '', '', '', ''",
+    ),
+    "broadcasts": (
+        0.1, ("(bot, text, author, request_key, state, total, created_at)"
+        " SELECT 'bot', '', '', 'old-' || n, 'done', 0, {ago}"),
+    ),
+    "limits": (1, "(key, next_at) SELECT 'old-' || n, {ago}"),
+}  # fmt: skip
+#: older than every window that a statement counts in
+_OLD_MINUTES = 50_000
+_DIALECT = {
+    "postgres": {
+        "ago": f"timestamptz '2030-01-01 00:00Z' - ({_OLD_MINUTES} + 100000 - n) * interval '1 minute'",
+        "bytes": "'{}'::bytea",
+        "series": "generate_series(1, {rows}) AS series (n)",
+    },
+    "sqlite": {
+        "ago": f"1893456000000000 - ({_OLD_MINUTES} + 100000 - n) * 60000000",
+        "bytes": "CAST('{}' AS BLOB)",
+        "series": "(WITH RECURSIVE series (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM series WHERE n < {rows})"
+        " SELECT n FROM series)",
+    },
+}
+_ACCOUNT = f"CASE WHEN n % 2 = 0 THEN {HEAVY} ELSE n END"
+
+
+def script(dialect: str, size: int) -> list[str]:
+    words = {**_DIALECT[dialect], "account": _ACCOUNT}
+    found = []
+    for table, (factor, row) in _ROWS.items():
+        series = words["series"].format(rows=max(1, int(size * factor)))
+        found.append(f"INSERT INTO {table} {row.format(**words)} FROM {series}")
+    return found
+
+
+async def fill(store: SqlDatabase, size: int) -> None:
+    """Fill every table that grows with a multiple of `size` rows."""
+    if isinstance(store, SqliteStore):
+
+        def insert(connection: sqlite3.Connection) -> None:
+            for statement in script("sqlite", size):
+                connection.execute(statement)
+
+        await store.session.call(insert)
+        return
+    assert isinstance(store, PostgresStore)
+    for statement in script("postgres", size):
+        await store.session.pool.execute(statement)
+    await store.session.pool.execute("ANALYZE")

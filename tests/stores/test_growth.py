@@ -1,0 +1,144 @@
+"""No statement reads more rows because the history is longer: every statement of both databases is run and counted."""
+
+import sqlite3
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from genlock.sandbox.postgres import Postgres
+from genlock.stores import invariants
+from genlock.stores.batch import Params
+from genlock.stores.database import SqlDatabase
+from genlock.stores.postgres import PostgresStore
+from genlock.stores.queries import load
+from genlock.stores.rows import Row
+from genlock.stores.sqlite import SqliteStore
+from tests.stores.builders import ManualClock
+from tests.stores.conftest import RecordingObserver
+from tests.stores.history import fill
+from tests.stores.test_queries import SQLITE_ONLY, use_jobs, use_kv_and_retention, use_updates
+
+SIZE = 300
+STEP = 100
+FACTOR = 8
+#: Statements that read more when there is more of what they are about, with the reason why they may.
+GROWS = {
+    "check_wallets": "the check on demand reads all entries of an account; the periodic one begins at its checkpoint",
+    "save_ledger_checkpoints": "the first checkpoint of an account reads all of its entries",
+}
+#: rows that may be read more for other reasons; on SQLite, instructions
+SLACK = {"sqlite": 3000, "postgres": 60}
+READ_BY_POSTGRES = """
+SELECT coalesce(sum(pg_stat_get_xact_tuples_returned(c.oid)), 0)::bigint
+FROM pg_class c WHERE c.relnamespace = 'public'::regnamespace AND c.relkind IN ('r', 'i')
+"""
+Costs = dict[str, int]
+
+
+@pytest.fixture(autouse=True)
+def small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What runs in steps runs in more steps here, not in larger ones."""
+    monkeypatch.setattr("genlock.stores.scan.STEP", STEP)
+    monkeypatch.setattr("genlock.stores.retention.LIMITS_AT_ONCE", STEP)
+    monkeypatch.setattr("genlock.stores.retention.ROWS_AT_ONCE", STEP)
+    monkeypatch.setattr("genlock.stores.broadcasts.COUNTED_AT_ONCE", STEP)
+    monkeypatch.setattr("genlock.stores.broadcasts.PROFILES_AT_ONCE", STEP)
+    monkeypatch.setattr("genlock.stores.profiles.NAMES_READ", STEP)
+    for name, steps in invariants._STEPS.items():
+        monkeypatch.setitem(invariants._STEPS, name, replace(steps, size=STEP))
+
+
+async def use_everything(store: SqlDatabase, clock: ManualClock) -> None:
+    await use_jobs(store, clock)
+    await use_updates(store)
+    await use_kv_and_retention(store)
+    await store.violations(settled=False)
+
+
+async def instructions(store: SqliteStore, clock: ManualClock, monkeypatch: pytest.MonkeyPatch) -> Costs:
+    """The instructions of SQLite's virtual machine that each statement took, at most."""
+    costs: Costs = defaultdict(int)
+    execute, step = store.session._execute, 10
+    counted = 0
+
+    def count() -> int:
+        nonlocal counted
+        counted += step
+        return 0
+
+    def measured(connection: sqlite3.Connection, name: str, params: Params) -> list[Row]:
+        nonlocal counted
+        counted = 0
+        rows = execute(connection, name, params)
+        costs[name] = max(costs[name], counted)
+        return rows
+
+    await store.session.call(lambda connection: connection.set_progress_handler(count, step))
+    with monkeypatch.context() as patch:
+        patch.setattr(store.session, "_execute", measured)
+        await use_everything(store, clock)
+    return costs
+
+
+async def tuples(store: PostgresStore, clock: ManualClock, monkeypatch: pytest.MonkeyPatch) -> Costs:
+    """The rows and index entries that each statement read on PostgreSQL, at most."""
+    costs: Costs = defaultdict(int)
+    names = {text: name for name, (text, _) in store.session.statements.items()}
+
+    async def measured(text: str, values: Sequence[Any]) -> list[Row]:
+        async with store.session.pool.acquire() as connection, connection.transaction():
+            before = await connection.fetchval(READ_BY_POSTGRES)
+            rows: Any = await connection.fetch(text, *values)
+            costs[names[text]] = max(costs[names[text]], await connection.fetchval(READ_BY_POSTGRES) - before)
+            return list(rows)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(store.session, "_try", measured)
+        await use_everything(store, clock)
+    return costs
+
+
+def grown(dialect: str, small: Costs, large: Costs) -> list[str]:
+    """The statements that read more rows in the larger database, unless there is a reason for it."""
+    return [
+        f"{name}: {small[name]} → {large[name]}"
+        for name in sorted(large)
+        if name not in GROWS and large[name] > small[name] * 1.5 + SLACK[dialect]
+    ]
+
+
+async def test_no_statement_reads_more_rows_in_a_longer_history_on_sqlite(
+    tmp_path: Path, observer: RecordingObserver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    costs = []
+    for size in (SIZE, SIZE * FACTOR):
+        clock = ManualClock()
+        store = await SqliteStore.open(str(tmp_path / f"{size}.db"), clock=clock, observer=observer)
+        await fill(store, size)
+        costs.append(await instructions(store, clock, monkeypatch))
+        await store.close()
+
+    assert load("sqlite").keys() - SQLITE_ONLY == costs[0].keys() == costs[1].keys()
+    found = grown("sqlite", *costs)
+    assert not found, "\n".join(found)
+
+
+async def test_no_statement_reads_more_rows_in_a_longer_history_on_postgresql(
+    postgres_server: Postgres, observer: RecordingObserver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    costs = []
+    for size in (SIZE, SIZE * FACTOR):
+        clock, url = ManualClock(), postgres_server.create_database()
+        store = await PostgresStore.open(url, clock=clock, observer=observer)
+        await fill(store, size)
+        costs.append(await tuples(store, clock, monkeypatch))
+        await store.close()
+        postgres_server.drop_database(url)
+
+    assert load("postgres").keys() == costs[0].keys() == costs[1].keys()
+    found = grown("postgres", *costs)
+    assert not found, "\n".join(found)

@@ -21,6 +21,8 @@ FIRST_SECONDS = 4.0
 GROWTH = 2.0
 #: how long after a file was put a text edit that was accepted before may take effect
 FILE_SECONDS = 12.0
+#: the store's clock has a resolution: the last put may come this much too early
+TICK = 0.01
 #: between attempts of the last put, when the channel does not answer
 RETRY_SECONDS = 20.0
 
@@ -59,4 +61,4 @@ async def put_again(ctx: EngineContext, job: Job) -> float | None:
     except ChannelError as error:  # the message is gone, or the user: nothing is left to be overwritten
         ctx.event(Event.DELIVER_FAIL, job, step="put_again", reason=type(error).__name__)
         return None
-    return min(max(FIRST_SECONDS, GROWTH * age), over - age) if age < over else None
+    return min(max(FIRST_SECONDS, GROWTH * age), over - age) if age < over - TICK else None

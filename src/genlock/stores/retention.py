@@ -5,8 +5,6 @@ from genlock.stores.session import Session, Subject
 
 #: limits that one call looks at
 LIMITS_AT_ONCE = 2000
-
-
 #: rows that one call looks at in a table without an index by age
 ROWS_AT_ONCE = 1000
 #: tables without an index by age, and the table by whose id they are passed over
@@ -21,8 +19,12 @@ class Retention(Subject):
         self._continue_after = dict.fromkeys(_ROLLING, 0)
 
     async def prune_limits(self, idle_seconds: float, role: Role) -> int:
-        [step] = await self.session.one("step_limits", after=self._limits_after, size=LIMITS_AT_ONCE)
-        after, until = self._limits_after, step["until"]
+        after = self._limits_after
+        [step] = await self.session.one("step_limits", after=after, size=LIMITS_AT_ONCE)
+        if step["until"] is None and after:  # past the last one: begin with the first
+            after = ""
+            [step] = await self.session.one("step_limits", after=after, size=LIMITS_AT_ONCE)
+        until = step["until"]
         self._limits_after = until or ""
         if until is None:
             return 0

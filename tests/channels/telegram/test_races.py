@@ -28,7 +28,7 @@ async def test_the_engine_shows_progress_at_the_first_progress_point(harness: Ha
     await harness.running()
     await poll(harness, harness.engine)
     await idle(harness.engine)
-    assert harness.ann.last.text == "Order 1: 8%"
+    assert harness.ann.last.text == "Order 1: 25%"
     assert [str(priority) for _, priority in harness.limiter.acquired] == ["result", "progress"]
 
 
@@ -51,7 +51,7 @@ async def test_a_progress_edit_that_takes_effect_after_the_result_is_overwritten
     assert job.delivery is Delivery.DELIVERED
     await idle(other)
     [message] = harness.shown(job)
-    await until(lambda: message.text == "Order 1: 8%")
+    await until(lambda: message.text == "Order 1: 25%")
     job = await harness.next_try(job)
 
     calls = harness.telegram.journal

@@ -228,7 +228,8 @@ class TelegramSimulator:
 
     async def _execute(self, call: Call, method: Method, arguments: CallArguments) -> web.Response:
         try:
-            cost = len(arguments.json("media", "media") or [1]) if call.method == "sendMediaGroup" else 1
+            media = arguments.json("media", "media") if call.method == "sendMediaGroup" else None
+            cost = len(media) if isinstance(media, list) and media else 1
             await asyncio.sleep(self.limiter.upload_wait(arguments.uploaded_bytes))
             self.limiter.admit(call.method, call.chat, cost=cost)
             result = await method(self.state, arguments)

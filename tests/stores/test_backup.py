@@ -20,6 +20,7 @@ from genlock.domain.errors import BackupFailed, BackupUnusable, GenlockError, Re
 from genlock.domain.job import AttentionCode, Notice, State
 from genlock.domain.money import EntryKind
 from genlock.domain.update import UpdateState
+from genlock.domain.upload import Upload
 from genlock.stores.backups import restore as restore_module
 from genlock.stores.backups.postgres import postgres_snapshot, postgres_target
 from genlock.stores.backups.sqlite import sqlite_snapshot
@@ -120,6 +121,7 @@ async def fill(store: SqlDatabase, clock: ManualClock) -> None:
     await store.store_callback("kie", None, "", bytes(range(256)))
     await store.transfer(account_id, EntryKind.TOPUP, 1, "stars:charge")  # the payment that use_jobs added
     await store.take_free_run(account_id, "key", 1)
+    await store.add_upload(Upload(address="a", account_id=1, file="f", kind="image", seconds=None, age_seconds=0))
     await store.kv_put("key", "\\N")
     await store.kv_put("other", "")
 

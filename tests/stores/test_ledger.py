@@ -68,17 +68,19 @@ class Order:
     delivery: Delivery = Delivery.NONE
     late: bool = False
     leased: bool = True
+    submitted: bool = False
     notice: Notice = Notice.WANTED
 
     def verdict(self, state: State) -> Verdict:
         """The verdict that an attempt to end it in this state must get."""
         if self.state in OPEN:
             return Verdict.WON
-        if self.state is State.EXPIRED and state is State.SUCCEEDED and not self.late:
+        late = self.state in (State.EXPIRED, State.FAILED) and state is State.SUCCEEDED and not self.late
+        if late and self.submitted:
             return Verdict.BUSY if self.leased else Verdict.LATE
         if self.state is State.CANCELLED:
             return Verdict.CANCELLED
-        if {self.state, state} == {State.SUCCEEDED, State.FAILED}:
+        if self.state is State.SUCCEEDED and state is State.FAILED:
             return Verdict.CONTRADICTION
         return Verdict.DUPLICATE
 
@@ -242,6 +244,15 @@ class Ledger(RuleBasedStateMachine):
         )
         return job.id
 
+    @rule(job_id=jobs)
+    def submit(self, job_id: int) -> None:
+        """Record the intent to call the provider: only a job that was submitted takes a late result."""
+        job = self._orders[job_id]
+        begun = self._run(self._store.begin_submit(job_id, job.token, "hash", None))
+        assert begun == (job.leased and job.state in (State.QUEUED, State.SUBMITTING))
+        if begun:
+            job.state, job.submitted = State.SUBMITTING, True
+
     @rule(job_id=jobs, state=ENDS, lease=LEASES)
     def end(self, job_id: int, state: State, lease: Any) -> None:
         """End by a report, a deadline or a cancellation; a success after the deadline is late and free."""
@@ -275,7 +286,7 @@ class Ledger(RuleBasedStateMachine):
 
         if sending:
             job.delivery = delivery
-            if delivery is Delivery.DELIVERED and job.notice is Notice.WANTED:
+            if delivery is Delivery.UNKNOWN or (delivery is Delivery.DELIVERED and job.notice is Notice.WANTED):
                 job.notice = Notice.DUE
             job.leased = job.notice is Notice.DUE
             arrived = delivery is Delivery.DELIVERED and job.state is State.SUCCEEDED

@@ -12,7 +12,7 @@ from starlette.types import ASGIApp
 from genlock.web.connections import BoundedReader, ConnectionPool, HttpProtocol
 
 #: connections whose sender is not authenticated, and the bytes that these hold together
-CONNECTIONS_MAX = 500
+CONNECTIONS_MAX = 1200
 UNAUTHENTICATED_BYTES_MAX = 8_000_000
 #: The kernel's buffer for one connection. Its memory counts as the service's where a container limits it.
 RECEIVE_BUFFER_BYTES = 65_536

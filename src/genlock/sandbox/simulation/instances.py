@@ -43,8 +43,20 @@ def _calls(port: type, prefix: str) -> list[str]:
     return [f"{prefix}.{name}" for name, member in members.items() if inspect.iscoroutinefunction(member)]
 
 
-#: called by endpoints, the bot and `tell`, which are not simulated
+#: called by endpoints, the bot, the money check, retention and `tell`, which are not simulated
 _NOT_SIMULATED = {
+    "store.kv_get",
+    "store.kv_list",
+    "store.kv_put",
+    "store.kv_put_if_absent",
+    "store.kv_delete",
+    "store.prune_next",
+    "store.next_job_id",
+    "store.next_account_id",
+    "store.job_violations",
+    "store.wallet_violations",
+    "store.aged_jobs",
+    "store.save_ledger_checkpoints",
     "store.close",
     "store.is_callback_secret",
     "store.count_unauthenticated_callbacks",

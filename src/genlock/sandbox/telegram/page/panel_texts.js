@@ -53,6 +53,13 @@ addTexts({
     about_delay_after: ["The call is executed at once and answered later", "Сделано сразу, ответ позже"],
     fault_too_many: ["429 Too Many Requests", "429 Too Many Requests"],
     about_too_many: ["Refused with the given seconds to wait", "Отказ; приходите через указанные секунды"],
+    fault_refused: ["Refused", "Отказ"],
+    about_refused: ["Refused with the given text; the call is not executed", "Отказ с указанным текстом, ничего не сделано"],
+    fault_unnumbered: ["No number", "Без номера"],
+    about_unnumbered: [
+        "The message is sent, its number is 0: as for a video still being processed",
+        "Отправлено, но номер сообщения 0: как у видео, которое ещё обрабатывается",
+    ],
     fault_server_error: ["500", "500"],
     about_server_error: ["Server error; the call is not executed", "Сервер перезапускается, ничего не сделано"],
     fault_server_error_after: ["500 after", "500 после"],

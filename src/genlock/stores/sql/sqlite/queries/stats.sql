@@ -98,10 +98,11 @@ SELECT coalesce(max(id), 0) AS id FROM inbox;
 
 -- name: find_callbacks
 -- use: operator
--- Return the callbacks after an id whose body contains a mark.
-SELECT id, job_id, state FROM inbox WHERE id > :after AND instr(body, :mark) > 0 ORDER BY id;
+-- Return the callbacks after an id whose body contains a mark, or whose task has it as its id.
+SELECT id, job_id, state FROM inbox
+WHERE id > :after AND (instr(body, :mark) > 0 OR task_id = CAST(:mark AS TEXT)) ORDER BY id;
 
 -- name: delete_callbacks
 -- use: operator
--- Delete the callbacks after an id whose body contains a mark: they were probes of the doctor.
-DELETE FROM inbox WHERE id > :after AND instr(body, :mark) > 0 RETURNING id;
+-- Delete the callbacks that `find_callbacks` returns: they were probes of the doctor.
+DELETE FROM inbox WHERE id > :after AND (instr(body, :mark) > 0 OR task_id = CAST(:mark AS TEXT)) RETURNING id;

@@ -26,7 +26,7 @@ BODY_BYTES_MAX = 1_000_000
 UNAUTHENTICATED_BYTES_MAX = SMALL_BODY_BYTES
 #: callbacks without a signature that are parsed and stored at the same time, and that wait for this
 UNSIGNED_AT_ONCE = 16
-UNSIGNED_WAITING_MAX = 200
+UNSIGNED_WAITING_MAX = 2000
 #: whether a callback comes from the provider, by its headers and body
 Verify = VerifyCallback
 

@@ -45,6 +45,8 @@ def _calls(port: type, prefix: str) -> list[str]:
 
 #: called by endpoints, the bot, the money check, retention and `tell`, which are not simulated
 _NOT_SIMULATED = {
+    "store.ledger_entry",
+    "store.open_jobs",
     "store.kv_get",
     "store.kv_list",
     "store.kv_put",

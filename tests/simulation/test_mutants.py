@@ -249,6 +249,7 @@ STAGE_MUTANTS: dict[str, tuple[Any, str, Any]] = {
 
 #: the seed to try first, for mutants that few seeds find: it only saves time, because all other seeds follow
 LIKELY_SEEDS = {
+    "an invalid result is shown": 10,
     "begin_submit ignores the token": 21,
     "a lease never expires": 11,
     "finish_delivery ignores the token": 10,
@@ -256,13 +257,13 @@ LIKELY_SEEDS = {
     "a result that was found invalid comes again": 130,
     "a resend drops a progress edit": 185,
     "a callback is applied without its secret": 11,
-    "a late result is lost while the user is informed": 12,
-    "a callback about another task ends the job": 19,
-    "a late result overwrites the message about the failure": 25,
-    "parts of an older row are resent": 158,
-    "the orphan of a submit is not matched": 29,
+    "a late result is lost while the user is informed": 16,
+    "a callback about another task ends the job": 11,
+    "a late result overwrites the message about the failure": 46,
+    "parts of an older row are resent": 189,
+    "the orphan of a submit is not matched": 34,
     "a progress edit with an unknown outcome is dropped": 41,
-    "an older lease replaces the work of a newer one": 213,
+    "an older lease replaces the work of a newer one": 21,
 }
 
 

@@ -144,7 +144,9 @@ class PostgresSession(Session):
             yield
             return
         try:
-            await asyncio.wait_for(share.acquire(), self.statement_seconds)
+            # Not wait_for: that of Python 3.11 swallows a cancellation that comes in the moment of the acquisition.
+            async with asyncio.timeout(self.statement_seconds):
+                await share.acquire()
         except TimeoutError as error:
             raise StoreUnavailable(f"{name} waited too long for a connection") from error
         try:

@@ -5,7 +5,8 @@ import logging
 import sys
 import tempfile
 
-from genlock.app import make_engine, open_store
+from genlock.app.databases import open_store
+from genlock.app.engine import make_engine
 from genlock.domain.delivery import Part
 from genlock.domain.job import Job, NewJob
 from genlock.domain.money import EntryKind

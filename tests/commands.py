@@ -10,7 +10,15 @@ from tempfile import TemporaryDirectory
 
 _CONTEXT = multiprocessing.get_context("forkserver")
 _CONTEXT.set_forkserver_preload(
-    ["asyncpg", "genlock.app", "genlock.cli", "genlock.doctor.doctor", "genlock.settings", "typer.rich_utils"]
+    [
+        "asyncpg",
+        "genlock.app.databases",
+        "genlock.app.engine",
+        "genlock.cli",
+        "genlock.doctor.doctor",
+        "genlock.settings",
+        "typer.rich_utils",
+    ]
 )
 TIMEOUT_SECONDS = 60.0
 

@@ -15,7 +15,7 @@ from typing import NoReturn
 import uvloop
 from prometheus_client import CollectorRegistry
 
-from genlock.app import App, compose
+from genlock.app.compose import App, Process, compose
 from genlock.channels.telegram.caller import Caller, Priority
 from genlock.channels.telegram.errors import TokenRefused
 from genlock.domain.errors import ChannelError, GenlockError, Refusal
@@ -72,8 +72,7 @@ class Service:
         self.observer.event(Event.STOPPED, instance=self.instance)
 
     async def _compose(self) -> App:
-        return await compose(
-            self._settings,
+        process = Process(
             instance=self.instance,
             observer=self.observer,
             metrics=self._metrics,
@@ -81,6 +80,7 @@ class Service:
             is_open=lambda: self._open,
             closing=self._closing,
         )
+        return await compose(self._settings, process)
 
     async def _check_token(self, caller: Caller) -> None:
         try:

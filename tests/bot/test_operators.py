@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from genlock.app import operator_language
+from genlock.app.telegram import operator_language
 from genlock.bot.admin.broadcasts import Content
 from genlock.channels.telegram.operators import notify_operators
 from genlock.channels.telegram.rate_limiter import Priority, TelegramRateLimiter

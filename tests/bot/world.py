@@ -10,7 +10,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from genlock.app import costs_paid_for, expected_seconds, make_engine, open_store
+from genlock.app.databases import open_store
+from genlock.app.engine import costs_paid_for, expected_seconds, make_engine
 from genlock.bot.bundle import BotBundle
 from genlock.bot.order.draft_view import DraftView
 from genlock.bot.order.job_texts import JobTexts

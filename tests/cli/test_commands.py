@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 from genlock import __version__
-from genlock.app import make_engine, open_store
+from genlock.app.databases import open_store
+from genlock.app.engine import make_engine
 from genlock.domain.job import NewJob
 from genlock.domain.money import EntryKind
 from genlock.log import Silent

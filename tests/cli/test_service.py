@@ -2,7 +2,7 @@
 
 import pytest
 
-from genlock.app import handle_update
+from genlock.app.bot import handle_update
 from genlock.domain.errors import ChannelBusy
 from genlock.domain.update import Update, UpdateState
 from genlock.log import Mask

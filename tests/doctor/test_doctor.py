@@ -13,7 +13,8 @@ from typing import Any
 
 import pytest
 
-from genlock.app import SystemClock, open_store
+from genlock.app.clock import SystemClock
+from genlock.app.databases import open_store
 from genlock.doctor import doctor as module
 from genlock.doctor.doctor import Doctor
 from genlock.doctor.phase import Phase

@@ -12,7 +12,7 @@ from pydantic import SecretStr
 from typer.testing import CliRunner
 
 from genlock import cli
-from genlock.app import open_store
+from genlock.app.databases import open_store
 from genlock.channels.telegram.caller import Caller, make_bot
 from genlock.doctor import live as live_module
 from genlock.doctor.live import CALLS, NO_ANSWER, NOT_MODIFIED, REFUSED, LiveTrial, Observation

@@ -7,7 +7,8 @@ import signal
 import sys
 from dataclasses import dataclass, field
 
-from genlock.app import make_engine, open_store
+from genlock.app.databases import open_store
+from genlock.app.engine import make_engine
 from genlock.domain.delivery import Part
 from genlock.domain.job import Job
 from genlock.engine.context import EngineRules

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from genlock.app import open_store
+from genlock.app.databases import open_store
 from genlock.domain.money import EntryKind
 from genlock.log import Silent
 from genlock.sandbox.chaos.chaos import ChaosRun, Plan, ProgressPrinter, report, run, run_orders, running_chaos

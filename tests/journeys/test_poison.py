@@ -14,7 +14,8 @@ from typing import Any
 
 import pytest
 
-from genlock.app import SystemClock, open_store
+from genlock.app.clock import SystemClock
+from genlock.app.databases import open_store
 from genlock.domain.events import Event
 from genlock.domain.job import Delivery, Job, State
 from genlock.domain.money import HoldState

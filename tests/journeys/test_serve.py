@@ -15,7 +15,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from genlock.app import open_store
+from genlock.app.databases import open_store
 from genlock.domain.update import UpdateState
 from genlock.log import Silent
 from genlock.sandbox.fleet import simulator_settings

@@ -9,7 +9,8 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from genlock.app import SystemClock, make_engine
+from genlock.app.clock import SystemClock
+from genlock.app.engine import make_engine
 from genlock.domain.job import Delivery, Job, NewJob, State
 from genlock.domain.money import EntryKind
 from genlock.engine.context import EngineRules

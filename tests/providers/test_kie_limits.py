@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from genlock.app import make_engine, open_store
+from genlock.app.databases import open_store
+from genlock.app.engine import make_engine
 from genlock.domain.job import NewJob
 from genlock.engine import limits
 from genlock.engine.context import EngineRules

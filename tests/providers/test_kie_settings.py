@@ -5,7 +5,8 @@ from decimal import Decimal
 import pytest
 from pydantic import ValidationError
 
-from genlock.app import configured_providers, make_providers, make_rules, rate_limits
+from genlock.app.engine import make_rules
+from genlock.app.providers import configured_providers, make_providers, rate_limits
 from genlock.catalog import load
 from genlock.settings import Settings
 from tests.providers.models import CATALOG

@@ -13,7 +13,8 @@ from typing import Any
 import asyncpg
 import pytest
 
-from genlock.app import back_up, open_store, restore
+from genlock.app.backups import back_up, restore
+from genlock.app.databases import open_store
 from genlock.domain.backup import RestoreSummary
 from genlock.domain.draft import SavedDraft
 from genlock.domain.errors import BackupFailed, BackupUnusable, GenlockError, Refusal, StoreInUse

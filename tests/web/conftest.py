@@ -6,7 +6,8 @@ from dataclasses import dataclass
 import pytest
 from starlette.applications import Starlette
 
-from genlock.app import SystemClock, make_engine
+from genlock.app.clock import SystemClock
+from genlock.app.engine import make_engine
 from genlock.domain.job import NewJob
 from genlock.domain.money import EntryKind
 from genlock.engine.engine import Engine

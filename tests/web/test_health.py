@@ -12,7 +12,8 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.parser import text_string_to_metric_families
 from starlette.applications import Starlette
 
-from genlock.app import SystemClock, make_engine
+from genlock.app.clock import SystemClock
+from genlock.app.engine import make_engine
 from genlock.domain.errors import StoreUnavailable
 from genlock.engine.engine import Engine
 from genlock.engine.stats import Stats

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from starlette.applications import Starlette
 
-from genlock.app import SystemClock, make_engine
+from genlock.app.clock import SystemClock
+from genlock.app.engine import make_engine
 from genlock.domain.errors import StoreUnavailable
 from genlock.domain.events import Event
 from genlock.domain.update import NewUpdate, Update, UpdateState

@@ -28,7 +28,7 @@ def backup(
     The file is complete or absent, is read back before it gets its name, and can be read by its owner only. It
     contains what users wrote: store it like the database.
     """
-    from genlock.app import back_up
+    from genlock.app.backups import back_up
     from genlock.settings import Settings, read_settings
 
     done = asyncio.run(back_up(read_settings(Settings).database_url, file, overwrite=overwrite))
@@ -58,12 +58,12 @@ def restore(
     All of it is restored or nothing. Jobs that were open when the backup was made may have ended since, so they wait
     on the operator's list. Exits 1 if the restored ledger does not add up.
     """
-    from genlock import app as root
+    from genlock.app import backups
     from genlock.log import Silent
     from genlock.settings import Settings, read_settings
 
     url = read_settings(Settings).database_url
-    done = asyncio.run(root.restore(url, file, observer=Silent(), force=force, resume=resume))
+    done = asyncio.run(backups.restore(url, file, observer=Silent(), force=force, resume=resume))
     if as_json:
         echo_json(asdict(done))
     else:

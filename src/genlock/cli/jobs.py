@@ -84,7 +84,7 @@ def cancel(job_id: JobId) -> None:
 
 
 def _operate(action: str, job_id: int) -> None:
-    from genlock.app import make_engine
+    from genlock.app.engine import make_engine
     from genlock.domain.job import Job
     from genlock.engine import operate
 

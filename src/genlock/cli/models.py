@@ -46,7 +46,7 @@ def ls(
 @app.command("show")
 def show_model(model_id: Annotated[str, typer.Argument(metavar="MODEL")], as_json: Json = False) -> None:
     """Show one model: provider, inputs, rules, prices."""
-    from genlock.app import configured_providers
+    from genlock.app.providers import configured_providers
     from genlock.catalog import tables
 
     catalog, settings = _catalog()
@@ -95,7 +95,7 @@ def sync(
     as_json: Json = False,
 ) -> None:
     """Compare with the providers' public lists: new models, models that are gone, changed prices."""
-    from genlock.app import fetch_public_lists
+    from genlock.app.providers import fetch_public_lists
     from genlock.catalog import load, sync, tables
     from genlock.domain.errors import Refusal
     from genlock.settings import Settings, read_settings

@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 def with_store(work: Callable[[Database, Observer], Awaitable[T]], *, existing: bool = True) -> T:
     """Open the configured store, await `work` with it, and close it."""
-    from genlock.app import open_store
+    from genlock.app.databases import open_store
     from genlock.log import LogObserver, Mask, set_up_logging
     from genlock.settings import LogFormat, Settings, read_settings
 

@@ -5,7 +5,8 @@ import secrets
 from collections.abc import Awaitable, Callable
 from time import time
 
-from genlock.app import make_providers, open_database_check
+from genlock.app.databases import open_database_check
+from genlock.app.providers import make_providers
 from genlock.catalog import load
 from genlock.doctor.network_checks import NetworkChecks
 from genlock.doctor.phase import SKEW_SECONDS_MAX, CheckFailed, Phase, require

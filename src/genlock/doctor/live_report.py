@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from genlock import __version__
-from genlock.app import open_database_check
+from genlock.app.databases import open_database_check
 from genlock.channels.telegram.caller import Caller, bot_id, make_bot
 from genlock.channels.telegram.rate_limiter import TelegramRateLimiter
 from genlock.doctor.live import NOT_TESTED, LiveTrial, Observation

@@ -16,7 +16,7 @@ from typing import TypeVar
 
 import aiohttp
 
-from genlock.app import open_store
+from genlock.app.databases import open_store
 from genlock.domain.inbox import InboxState
 from genlock.domain.money import HoldState
 from genlock.domain.printable import escape_unprintable

@@ -13,7 +13,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from genlock.app import SystemClock
+from genlock.app.clock import SystemClock
 from genlock.domain.job import Delivery
 from genlock.domain.money import HoldState
 from genlock.sandbox.kie.media import make_image

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from genlock.app import make_engine, open_store
+from genlock.app.databases import open_store
+from genlock.app.engine import make_engine
 from genlock.channels.telegram.caller import Caller, make_bot
 from genlock.channels.telegram.channel import TelegramChannel
 from genlock.channels.telegram.rate_limiter import BOT, CHAT, GROUP, Priority, TelegramRateLimiter

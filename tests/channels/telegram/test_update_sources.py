@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from telegram.error import Conflict
 
-from genlock.app import SystemClock
+from genlock.app.clock import SystemClock
 from genlock.channels.telegram import update_sources
 from genlock.channels.telegram.bot_refusals import BotRefusals
 from genlock.channels.telegram.caller import Caller, make_bot

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from genlock.app import SystemClock
+from genlock.app.clock import SystemClock
 from genlock.channels.telegram.update_sources import WebhookSecrets, webhook_secret
 from genlock.log import Silent
 from genlock.stores.sqlite import SqliteStore

@@ -5,7 +5,7 @@ from contextlib import closing
 
 import asyncpg
 
-from genlock.app import open_store
+from genlock.app.databases import open_store
 from genlock.log import Silent
 
 HISTORY = {

@@ -15,7 +15,7 @@ from typing import Any
 import aiohttp
 from PIL import Image
 
-from genlock.app import open_store
+from genlock.app.databases import open_store
 from genlock.domain.job import NewJob, hash_secret
 from genlock.log import Silent
 from genlock.ports import Database, Lease

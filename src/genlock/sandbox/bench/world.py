@@ -6,7 +6,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from genlock.app import make_engine, open_store
+from genlock.app.databases import open_store
+from genlock.app.engine import make_engine
 from genlock.domain.events import Event
 from genlock.domain.job import NewJob
 from genlock.domain.money import EntryKind

@@ -14,7 +14,7 @@ from typing import Any
 
 import aiohttp
 
-from genlock.app import open_store
+from genlock.app.databases import open_store
 from genlock.domain.errors import Refusal
 from genlock.log import Silent
 from genlock.sandbox.chaos.disruptions import LEASE_SECONDS, Disruptor

@@ -1,0 +1,96 @@
+"""Makes the bot, and its rules from the settings."""
+
+from collections.abc import Mapping
+from contextlib import AsyncExitStack
+
+from genlock.bot.bundle import BotBundle
+from genlock.bot.router import BotRouter, make_router
+from genlock.bot.rules import BotRules, Package
+from genlock.channels.telegram.caller import Caller
+from genlock.domain.catalog import Catalog
+from genlock.domain.errors import ChannelError, GenlockError, Refusal
+from genlock.domain.events import Event
+from genlock.domain.money import THOUSANDTHS
+from genlock.domain.update import Update
+from genlock.engine.engine import Engine
+from genlock.log import Mask
+from genlock.media.process import MediaProcess
+from genlock.ports import Database, Observer, ProviderBundle
+from genlock.settings import Settings
+
+#: what an operator receives for one Telegram Star, in US dollars, and the default sizes of packages
+STAR_USD = 0.013
+STARS = (50, 100, 250, 500, 1000, 2500)
+
+
+def make_bot_router(
+    settings: Settings,
+    caller: Caller,
+    store: Database,
+    engine: Engine,
+    catalog: Catalog,
+    bundles: Mapping[str, ProviderBundle],
+    closing: AsyncExitStack,
+) -> BotRouter:
+    upload = next((bundle.upload for bundle in bundles.values() if bundle.upload), None)
+    if upload is None:
+        raise Refusal("No configured provider stores files, so users could not send any: set GENLOCK_KIE_API_KEY")
+    bundle = BotBundle(caller=caller, rules=make_bot_rules(settings))
+    media = MediaProcess()
+    closing.push_async_callback(media.close)
+    return make_router(bundle=bundle, store=store, engine=engine, catalog=catalog, upload=upload, media=media)
+
+
+def make_bot_rules(settings: Settings) -> BotRules:
+    packages = settings.star_packages or {stars: round(stars * STAR_USD / settings.credit_usd) for stars in STARS}
+    return BotRules(
+        markup=settings.markup,
+        credit_usd=settings.credit_usd,
+        admin_ids=frozenset(settings.admin_ids),
+        support=settings.support,
+        packages=tuple(Package(stars=stars, credits=credits_) for stars, credits_ in packages.items() if credits_),
+        invoice_hours=settings.invoice_hours,
+        input_days=settings.input_days,
+        welcome=round(settings.welcome_credits * THOUSANDTHS),
+        free_per_day=settings.free_per_day,
+        reward_inviter=round(settings.reward_inviter_credits * THOUSANDTHS),
+        reward_invited=round(settings.reward_invited_credits * THOUSANDTHS),
+        running_max=settings.running_max,
+        per_minute=settings.per_minute,
+        per_hour=settings.per_hour,
+        uploads_per_hour=settings.uploads_per_hour,
+        late_cancels_per_day=settings.late_cancels_per_day,
+    )
+
+
+async def handle_update(router: BotRouter, mask: Mask, stored: Update) -> None:
+    """Hand a stored update to the bot. The text of an error is stored with the update, so secrets are masked."""
+    try:
+        await router.handle_stored(stored)
+    except GenlockError:
+        raise
+    except Exception as error:
+        text = repr(error)
+        if mask(text) != text:
+            raise RuntimeError(mask(text)) from None
+        raise
+
+
+class CommandRegistration:
+    """Registers the bot's commands with Telegram once. The bot also works while this fails; it is tried again."""
+
+    def __init__(self, router: BotRouter, observer: Observer) -> None:
+        self._router = router
+        self._observer = observer
+        self._done = False
+
+    async def run(self) -> None:
+        if self._done:
+            return
+        try:
+            await self._router.start()
+        except ChannelError as error:
+            reason = f"{type(error).__name__}: {error}"
+            self._observer.event(Event.CHANNEL_UNREACHABLE, step="register commands", error=reason)
+        else:
+            self._done = True

@@ -1,0 +1,145 @@
+"""The composition root: makes one instance of the service of all its parts."""
+
+from collections.abc import Callable, Mapping
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from functools import partial
+from time import monotonic
+
+from starlette.applications import Starlette
+
+from genlock.app.bot import handle_update, make_bot_router
+from genlock.app.databases import open_store
+from genlock.app.engine import costs_paid_for, expected_seconds, make_engine, make_rules
+from genlock.app.periodic_tasks import periodic_tasks
+from genlock.app.providers import make_catalog, rate_limits
+from genlock.app.telegram import make_caller, make_channel, make_update_source, operator_notifier
+from genlock.channels.telegram.caller import Caller
+from genlock.channels.telegram.updates import acknowledge_repeated_press
+from genlock.domain.catalog import Catalog
+from genlock.engine.alarms import Alarms
+from genlock.engine.context import EngineContext
+from genlock.engine.engine import Engine
+from genlock.engine.periodic import PeriodicTask
+from genlock.engine.stats import Stats
+from genlock.engine.updates import Handler, UpdateWorker
+from genlock.log import Mask
+from genlock.metrics import MetricsObserver
+from genlock.ports import Channel, Database, Observer, ProviderBundle
+from genlock.settings import ServiceSettings
+from genlock.web.callbacks import CallbackEndpoint
+from genlock.web.health import FigureAccess, HealthEndpoints
+from genlock.web.requests import BodyMemory
+from genlock.web.routes import make_web
+
+#: how long a stop waits for running jobs and updates before it hands them to other instances
+STOP_SECONDS = 12.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Process:
+    """What the process gives to the parts of the instance that it runs."""
+
+    instance: str
+    observer: Observer
+    metrics: MetricsObserver
+    mask: Mask
+    #: whether the instance accepts traffic: started, and not stopping
+    is_open: Callable[[], bool]
+    #: closes the parts, in reverse order
+    closing: AsyncExitStack
+
+
+@dataclass(frozen=True, kw_only=True)
+class App:
+    """One composed instance, not started yet."""
+
+    engine: Engine
+    caller: Caller
+    web: Starlette
+    alarms: Alarms
+    #: what the instance repeats in addition to `engine.periodic_tasks()`
+    periodic_tasks: list[PeriodicTask]
+
+
+async def compose(settings: ServiceSettings, process: Process) -> App:
+    """Make every part of an instance from the settings."""
+    started, closing, observer, mask = monotonic(), process.closing, process.observer, process.mask
+    store = await open_store(settings.database_url, observer=observer)
+    closing.push_async_callback(store.close)
+
+    catalog, bundles = make_catalog(settings, closing)
+    caller = make_caller(settings, store, observer, closing)
+    channel = make_channel(settings, caller, catalog, closing)
+    handlers: dict[str, Handler] = {}  # filled below: a bot needs the engine, and the engine hands updates to the bots
+    acknowledge = partial(acknowledge_repeated_press, caller)
+    engine = _make_engine(
+        settings, process, store, channel, catalog, bundles, lambda ctx: UpdateWorker(ctx, store, handlers, acknowledge)
+    )
+    router = make_bot_router(settings, caller, store, engine, catalog, bundles, closing)
+    closing.push_async_callback(router.close)
+    handlers[settings.bot_id] = partial(handle_update, router, mask)
+
+    stats = Stats(engine.ctx, store)
+    alarms = Alarms(engine.ctx, engine.leader, store, stats, operator_notifier(settings, caller, store))
+    memory = BodyMemory()
+    receive_updates, telegram_endpoints = await make_update_source(settings, caller, store, engine, mask, memory)
+    health = _make_health(settings, process, engine, stats, started)
+    return App(
+        engine=engine,
+        caller=caller,
+        web=make_web([*_callback_endpoints(engine, bundles, memory), health, *telegram_endpoints]),
+        alarms=alarms,
+        periodic_tasks=periodic_tasks(settings, engine, store, alarms, router, receive_updates, observer),
+    )
+
+
+def _make_engine(
+    settings: ServiceSettings,
+    process: Process,
+    store: Database,
+    channel: Channel,
+    catalog: Catalog,
+    bundles: Mapping[str, ProviderBundle],
+    make_updates: Callable[[EngineContext], UpdateWorker],
+) -> Engine:
+    return make_engine(
+        store,
+        process.observer,
+        providers={name: bundle.provider for name, bundle in bundles.items()},
+        channels={"telegram": channel},
+        rules=make_rules(settings, limits=rate_limits(bundles), stop_seconds=STOP_SECONDS),
+        public_url=settings.public_url,
+        instance=process.instance,
+        expected=expected_seconds(catalog),
+        paid_for=costs_paid_for(catalog, markup=settings.markup, credit_usd=settings.credit_usd),
+        make_updates=make_updates,
+        poll_seconds={name: bundle.poll_seconds for name, bundle in bundles.items() if bundle.poll_seconds},
+        bots=frozenset({settings.bot_id}),
+        mask=process.mask,
+    )
+
+
+def _make_health(
+    settings: ServiceSettings, process: Process, engine: Engine, stats: Stats, started: float
+) -> HealthEndpoints:
+    return HealthEndpoints(
+        engine=engine,
+        stats=stats,
+        is_open=process.is_open,
+        render=lambda counts, active: process.metrics.render(counts, active=active),
+        started=started,
+        access=FigureAccess(
+            token=settings.metrics_token.get_secret_value() if settings.metrics_token else None,
+            is_public=settings.is_public,
+        ),
+    )
+
+
+def _callback_endpoints(
+    engine: Engine, bundles: Mapping[str, ProviderBundle], memory: BodyMemory
+) -> list[CallbackEndpoint]:
+    return [
+        CallbackEndpoint(engine=engine, provider=name, verify=bundle.verify_callback, memory=memory)
+        for name, bundle in bundles.items()
+    ]

@@ -1,0 +1,59 @@
+"""Makes the configured providers, and the catalog of the models that they run."""
+
+from collections.abc import Callable, Mapping
+from contextlib import AsyncExitStack
+from time import time
+
+from genlock.catalog import load
+from genlock.domain.catalog import Catalog
+from genlock.ports import ProviderBundle, PublicLists, RateLimit
+from genlock.settings import Settings
+
+
+def make_catalog(settings: Settings, closing: AsyncExitStack) -> tuple[Catalog, dict[str, ProviderBundle]]:
+    """Return the models that can be sold, and the providers that run them."""
+    catalog = load(settings.catalog_overlay)
+    bundles = make_providers(settings, catalog)
+    for bundle in bundles.values():
+        closing.push_async_callback(bundle.close)
+    return catalog.sold_through(bundles), bundles
+
+
+def make_providers(
+    settings: Settings, catalog: Catalog, *, now: Callable[[], float] = time
+) -> dict[str, ProviderBundle]:
+    """Return the bundles of the configured providers by name. A provider without a key is not configured."""
+    bundles = []
+    if settings.kie_api_key is not None:
+        from genlock.providers.kie.bundle import make_bundle
+
+        bundles.append(
+            make_bundle(
+                catalog,
+                key=settings.kie_api_key.get_secret_value(),
+                api_url=settings.kie_api_url,
+                upload_url=settings.kie_upload_url,
+                webhook_key=settings.kie_webhook_key.get_secret_value() if settings.kie_webhook_key else None,
+                creates_per_10_seconds=settings.kie_creates_per_10_seconds,
+                now=now,
+            )
+        )
+    return {bundle.name: bundle for bundle in bundles}
+
+
+def configured_providers(settings: Settings) -> set[str]:
+    """Return the names of the providers that have a key; only their models are on sale."""
+    return {"kie"} if settings.kie_api_key is not None else set()
+
+
+async def fetch_public_lists(settings: Settings) -> dict[str, PublicLists]:
+    """Fetch the model and price lists of every provider that publishes them; no account is needed."""
+    from genlock.providers.kie import public_lists as kie
+    from genlock.providers.kie.client import Kie
+
+    return {Kie.name: await kie.fetch(settings.kie_api_url)}
+
+
+def rate_limits(bundles: Mapping[str, ProviderBundle]) -> dict[str, RateLimit]:
+    """Return the limits of all providers under the keys that the engine uses: `create:NAME` and `status:NAME`."""
+    return {f"{call}:{name}": limit for name, bundle in bundles.items() for call, limit in bundle.rate_limits.items()}

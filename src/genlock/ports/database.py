@@ -5,9 +5,11 @@ from typing import Protocol
 
 from genlock.ports.audit import AuditStore
 from genlock.ports.broadcasts import BroadcastStore
+from genlock.ports.bulk import BulkStore
 from genlock.ports.clock import Clock
 from genlock.ports.drafts import DraftStore
 from genlock.ports.erasure import ErasureStore
+from genlock.ports.job_search import JobSearchStore
 from genlock.ports.payments import PaymentStore
 from genlock.ports.profiles import ProfileStore
 from genlock.ports.promos import PromoStore
@@ -27,6 +29,8 @@ class Database(
     AuditStore,
     StatsStore,
     ErasureStore,
+    JobSearchStore,
+    BulkStore,
     Protocol,
 ):
     """Everything the database does: the engine's store, and what the bot and the operators need besides."""

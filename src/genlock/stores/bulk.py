@@ -16,6 +16,7 @@ class BulkActions(Subject):
     async def begin_bulk_action(
         self, kind: BulkKind, selection: BulkSelection, *, author: str, request_key: str, expected: JobCount
     ) -> BulkAction:
+        below = max(selection.job_ids) + 1 if selection.filters is None else None
         # PostgreSQL does not see a row that another transaction adds during the statement; the second attempt does.
         for _ in range(2):
             rows = await self.session.one(
@@ -24,6 +25,7 @@ class BulkActions(Subject):
                 selection=selection.dump(),
                 author=author,
                 request_key=request_key,
+                below=below,
                 expected=expected.number,
                 expected_kind=expected.kind.value,
             )

@@ -47,7 +47,7 @@ async def test_a_bulk_action_is_begun_once_per_request_and_takes_the_jobs_there_
     assert first.selection == BulkSelection(filters=filters)
     assert (first.below, first.expected, first.created_at) == (job.id + 1, EXPECTED, clock.now())
     assert both[0] == both[1]
-    assert both[0].selection.job_ids == (7, 5)
+    assert (both[0].selection.job_ids, both[0].below) == ((7, 5), 8)
     assert [action.id for action in await store.bulk_actions(10)] == [both[0].id, first.id]
     assert await store.bulk_actions(10, before=both[0].id) == [first]
     assert await store.open_bulk_actions(10) == [first, both[0]]

@@ -1,7 +1,7 @@
 -- name: begin_bulk_action
--- Start a bulk action on the jobs that exist now; the same key again is the same bulk action.
+-- Start a bulk action on the jobs below an id, or on those that exist now; the same key again is the same bulk action.
 INSERT INTO bulk_actions (kind, selection, author, request_key, state, below, expected, expected_kind, created_at)
-SELECT :kind, :selection, :author, :request_key, 'running', coalesce((SELECT max(id) FROM jobs), 0) + 1, :expected,
+SELECT :kind, :selection, :author, :request_key, 'running', coalesce(:below, (SELECT max(id) FROM jobs) + 1, 1), :expected,
     :expected_kind, :now
 WHERE true
 ON CONFLICT (request_key) DO NOTHING;

@@ -292,8 +292,8 @@ async def check_each_job_once(world: World, kind: BulkKind, action: BulkAction) 
     jobs = await world.store.jobs(account_id=world.account)
     match kind:
         case BulkKind.RESEND:
-            # delivered by hand: lease tokens 2; a resend adds one
-            assert [(job.delivery, job.lease_token) for job in jobs] == [(Delivery.PENDING, 3)] * 2
+            await work(world.engine())  # the first delivery was written by hand, and is not in the channel
+            assert [len(world.channel.showing(job.parts[0].value)) for job in jobs] == [1, 1]
         case BulkKind.REFUND:
             assert await world.spent() == 0
             told = [text for _, text in world.channel.told]
@@ -322,4 +322,6 @@ async def test_an_instance_may_crash_at_any_call_of_a_bulk_action(
         crash = CrashPoint(call)
         action = await crash_during(after, kind, crash)
         assert crash.dead, whole.calls[call]
+        if kind is BulkKind.RESEND:
+            await work(after.engine())  # what was resent before the crash has arrived when the step is repeated
         await check_each_job_once(after, kind, await run(after, action))

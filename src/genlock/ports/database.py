@@ -8,6 +8,7 @@ from genlock.ports.broadcasts import BroadcastStore
 from genlock.ports.clock import Clock
 from genlock.ports.drafts import DraftStore
 from genlock.ports.erasure import ErasureStore
+from genlock.ports.operators import OperatorStore
 from genlock.ports.payments import PaymentStore
 from genlock.ports.profiles import ProfileStore
 from genlock.ports.promos import PromoStore
@@ -25,6 +26,7 @@ class Database(
     PromoStore,
     BroadcastStore,
     AuditStore,
+    OperatorStore,
     StatsStore,
     ErasureStore,
     Protocol,

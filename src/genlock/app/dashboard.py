@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from genlock.domain.catalog import Catalog
 from genlock.engine.engine import Engine
 from genlock.engine.logins import Logins
 from genlock.engine.stats import Stats
@@ -29,6 +30,11 @@ class DashboardParts:
     logins: Logins
     memory: BodyMemory
     stats: Stats
+    catalog: Catalog | None = None
+
+    def model_titles(self) -> dict[str, str]:
+        """Return the titles of models by their ids."""
+        return {} if self.catalog is None else {name: model.title for name, model in self.catalog.models.items()}
 
 
 def make_logins(settings: Settings, store: Database) -> Logins:
@@ -91,9 +97,15 @@ def make_dashboard_app(parts: DashboardParts) -> ASGIApp:
 
 def make_pages(parts: DashboardParts) -> "list[PageRoute]":
     """Return the routes of every page. A page is added here."""
+    from genlock.dashboard.pages.bulk import BulkPages
+    from genlock.dashboard.pages.jobs import JobsPage
     from genlock.dashboard.pages.overview import OverviewPage
 
-    return [*OverviewPage(parts.stats).routes()]
+    return [
+        *OverviewPage(parts.stats).routes(),
+        *JobsPage(parts.store, parts.model_titles).routes(),
+        *BulkPages(parts.store, parts.model_titles).routes(),
+    ]
 
 
 class _Badges:

@@ -66,8 +66,8 @@ _ROWS = {
         4, "(span, start, bot, provider, model, orders) SELECT 'hour', n, 'bot', 'kie', 'model', 1",
     ),
     "block_durations": (
-        4, "(block, kind, start, bot, provider, model, bucket, jobs)"
-        " SELECT -n / 9, 'result', n, 'bot', 'kie', 'model', 1, 1",
+        4, ("(block, kind, start, bot, provider, model, bucket, jobs)"
+        " SELECT -n / 9, 'result', n, 'bot', 'kie', 'model', 1, 1"),
     ),
     "job_durations": (
         4, "(kind, start, bot, provider, model, bucket, jobs) SELECT 'result', n, 'bot', 'kie', 'model', 1, 1",

@@ -90,7 +90,7 @@ async def compose(settings: ServiceSettings, process: Process) -> App:
         caller=caller,
         web=make_web([*_callback_endpoints(engine, bundles, memory), health, *telegram_endpoints]),
         alarms=alarms,
-        periodic_tasks=periodic_tasks(settings, engine, store, alarms, router, receive_updates, observer),
+        periodic_tasks=periodic_tasks(settings, engine, store, alarms, router, receive_updates, observer, bundles),
     )
 
 

@@ -129,7 +129,7 @@ class HourlyFigureStore(Protocol):
     async def model_durations(
         self, since: int, until: int, bot: str | None = None
     ) -> dict[tuple[str, str], dict[int, int]]:
-        """Return the histograms from the order to the result by provider and model, of the UTC days that are touched."""
+        """Return histograms from the order to the result by provider and model, of the UTC days that are touched."""
 
     async def delivery_durations(self, since: int, until: int, bot: str | None = None) -> Durations:
         """Return the histogram from the result to the chat, of the orders of these hours."""

@@ -79,6 +79,11 @@ _ROWS = {
     "account_sets": (
         2, "(kind, span, start, bot, piece, size, members) SELECT 'active', 'hour', n, 'bot', 0, 1, ''",
     ),
+    "bulk_actions": (
+        1, ("(kind, selection, author, request_key, state, below, expected, expected_kind, created_at, ended_at)"
+        " SELECT 'retry', '{{\"jobs\":[]}}', '', 'old-' || n, 'done', 1, 0, 'exact', {ago}, {ago}"),
+    ),
+    "bulk_failures": (1, "(bulk_id, job_id, reason, detail) SELECT 1 + n % 2, n, 'ended', ''"),
     "limits": (1, "(key, next_at) SELECT 'old-' || n, {ago}"),
 }  # fmt: skip
 #: older than every window that a statement counts in

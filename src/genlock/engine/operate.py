@@ -4,6 +4,7 @@ from genlock.domain.delivery import MESSAGE_ONLY, again
 from genlock.domain.errors import ActionNotAllowed, JobNotFound
 from genlock.domain.events import Event
 from genlock.domain.job import Actor, AttentionCode, Job, State, Verdict
+from genlock.domain.money import EntryKind, HoldState
 from genlock.engine.context import EngineContext
 from genlock.ports import EndJob
 
@@ -37,10 +38,13 @@ async def retry(ctx: EngineContext, job_id: int, by: str) -> Job:
     return await find(ctx, job_id)
 
 
-async def resend(ctx: EngineContext, job_id: int, by: str) -> Job:
-    """Deliver an ended job's result again, on new messages, free of charge. Raises ActionNotAllowed."""
+async def resend(ctx: EngineContext, job_id: int, by: str, *, token: int | None = None) -> Job:
+    """Deliver an ended job's result again, on new messages, free of charge. Raises ActionNotAllowed.
+
+    With the fencing token of an earlier read it is done at most once: the first resend uses the token up.
+    """
     job = await find_result(ctx, job_id)
-    if not await ctx.store.resend_job(job_id, again(job.parts), job.lease_token):
+    if not await ctx.store.resend_job(job_id, again(job.parts), job.lease_token if token is None else token):
         raise ActionNotAllowed(f"job {job_id} has nothing to resend yet ({job.state}, {job.delivery})")
     ctx.event(Event.OPERATOR_ACTION, job, action="resend", by=by)
     return await find(ctx, job_id)
@@ -83,3 +87,24 @@ async def cancel(
         raise ActionNotAllowed(f"job {job_id} has already ended ({(await find(ctx, job_id)).state})")
     ctx.event(Event.OPERATOR_ACTION, job, action="cancel", by=by)
     return ended.job
+
+
+def refund_key(job_id: int) -> str:
+    """Return the idempotency key of a job's refund: whoever refunds it, and however often, the user gets it once."""
+    return f"refund:{job_id}"
+
+
+async def refund(ctx: EngineContext, job_id: int, by: str) -> bool:
+    """Return the credits of a paid job to its user. Returns False if that was done before. Raises ActionNotAllowed.
+
+    The result stays in the chat. The caller informs the user (`tell_refund`).
+    """
+    job = await find(ctx, job_id)
+    if job.hold_state is not HoldState.CAPTURED:
+        raise ActionNotAllowed(f"job {job_id} was not paid for ({job.hold_state}): there is nothing to refund")
+    fresh = await ctx.store.transfer(
+        job.account_id, EntryKind.REFUND, job.price, refund_key(job_id), f"order {job_id} refunded"
+    )
+    if fresh:
+        ctx.event(Event.OPERATOR_ACTION, job, action="refund", by=by)
+    return fresh

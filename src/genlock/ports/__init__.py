@@ -3,6 +3,7 @@
 from genlock.ports.accounts import AccountStore
 from genlock.ports.audit import AuditStore
 from genlock.ports.broadcasts import BroadcastStore
+from genlock.ports.bulk import BulkStore
 from genlock.ports.callbacks import CallbackStore
 from genlock.ports.channel import Channel, Placed
 from genlock.ports.clock import Clock
@@ -19,6 +20,7 @@ from genlock.ports.hourly_figures import (
 )
 from genlock.ports.instances import InstanceStore, Role
 from genlock.ports.job_queries import JobQueries
+from genlock.ports.job_search import JobSearchStore
 from genlock.ports.jobs import (
     Accepted,
     DeliveryEnd,
@@ -50,6 +52,7 @@ __all__ = [
     "AgedJob",
     "AuditStore",
     "BroadcastStore",
+    "BulkStore",
     "Button",
     "CallbackStore",
     "Channel",
@@ -68,6 +71,7 @@ __all__ = [
     "InvariantStore",
     "JobEnd",
     "JobQueries",
+    "JobSearchStore",
     "JobStore",
     "KvEntry",
     "KvStore",

@@ -153,7 +153,6 @@ def make_admin(
             catalog=storefront.catalog,
             accounts=accounts,
             audit=audit,
-            tell=tell,
         ),
         stars=StarsCommands(store=store, refunds=refunds, accounts=accounts, audit=audit),
         campaigns=CampaignCommands(

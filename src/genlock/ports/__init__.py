@@ -1,6 +1,7 @@
 """The interfaces between the engine and everything it uses: one module for each thing that can be implemented."""
 
 from genlock.ports.accounts import AccountStore
+from genlock.ports.attention import AttentionStore
 from genlock.ports.audit import AuditStore
 from genlock.ports.broadcasts import BroadcastStore
 from genlock.ports.callbacks import CallbackStore
@@ -9,6 +10,7 @@ from genlock.ports.clock import Clock
 from genlock.ports.database import Database, DatabaseCheck
 from genlock.ports.drafts import DraftStore
 from genlock.ports.instances import InstanceStore, Role
+from genlock.ports.job_events import JobEventStore
 from genlock.ports.job_queries import JobQueries
 from genlock.ports.jobs import (
     Accepted,
@@ -38,6 +40,7 @@ __all__ = [
     "Accepted",
     "AccountStore",
     "AgedJob",
+    "AttentionStore",
     "AuditStore",
     "BroadcastStore",
     "Button",
@@ -54,6 +57,7 @@ __all__ = [
     "InstanceStore",
     "InvariantStore",
     "JobEnd",
+    "JobEventStore",
     "JobQueries",
     "JobStore",
     "KvEntry",

@@ -3,11 +3,13 @@
 from contextlib import AbstractAsyncContextManager
 from typing import Protocol
 
+from genlock.ports.attention import AttentionStore
 from genlock.ports.audit import AuditStore
 from genlock.ports.broadcasts import BroadcastStore
 from genlock.ports.clock import Clock
 from genlock.ports.drafts import DraftStore
 from genlock.ports.erasure import ErasureStore
+from genlock.ports.job_events import JobEventStore
 from genlock.ports.payments import PaymentStore
 from genlock.ports.profiles import ProfileStore
 from genlock.ports.promos import PromoStore
@@ -27,6 +29,8 @@ class Database(
     AuditStore,
     StatsStore,
     ErasureStore,
+    JobEventStore,
+    AttentionStore,
     Protocol,
 ):
     """Everything the database does: the engine's store, and what the bot and the operators need besides."""

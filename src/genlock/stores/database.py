@@ -1,6 +1,7 @@
 """The whole database: one class per subject, composed over one session."""
 
 from genlock.stores.accounts import Accounts
+from genlock.stores.attention import Attention
 from genlock.stores.audit import Audit
 from genlock.stores.broadcasts import Broadcasts
 from genlock.stores.callbacks import Callbacks
@@ -8,6 +9,7 @@ from genlock.stores.drafts import Drafts
 from genlock.stores.erasure import Erasures
 from genlock.stores.instances import Instances
 from genlock.stores.invariants import Invariants
+from genlock.stores.job_events import JobEvents
 from genlock.stores.job_queries import JobLookups
 from genlock.stores.jobs import Jobs
 from genlock.stores.kv import KeyValues
@@ -40,6 +42,8 @@ class SqlDatabase(
     Invariants,
     Retention,
     Erasures,
+    JobEvents,
+    Attention,
 ):
     """The Database port. The session decides which database it is."""
 

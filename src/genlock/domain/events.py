@@ -49,7 +49,7 @@ class Event(StrEnum):
     POISON_SUSPECTED = "POISON_SUSPECTED"  #: a job or update queue whose workers crashed repeatedly is tried alone
     STAGE_ERROR = "STAGE_ERROR"  #: a step failed with an unexpected error; it is retried, then left to the operator
     ATTENTION = "ATTENTION"  #: a job was put on the operator's list
-    OPERATOR_ACTION = "OPERATOR_ACTION"  #: an operator or the user retried, resent or cancelled a job
+    OPERATOR_ACTION = "OPERATOR_ACTION"  #: an operator or the user retried, resent, cancelled or refunded a job
     STORE_RETRY = "STORE_RETRY"  #: a database statement failed with a transient error and is retried
     STORE_TIMEOUT = "STORE_TIMEOUT"  #: a database statement took too long and was cut; it is not run again
     UPDATE_RECEIVED = "UPDATE_RECEIVED"  #: an update is stored and will be acknowledged

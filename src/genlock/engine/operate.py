@@ -4,6 +4,7 @@ from genlock.domain.delivery import MESSAGE_ONLY, again
 from genlock.domain.errors import ActionNotAllowed, JobNotFound
 from genlock.domain.events import Event
 from genlock.domain.job import Actor, AttentionCode, Job, State, Verdict
+from genlock.domain.money import EntryKind, HoldState
 from genlock.engine.context import EngineContext
 from genlock.ports import EndJob
 
@@ -104,3 +105,24 @@ def _why_not_handled(job: Job, token: int) -> str:
     if job.lease_token != token:
         return f"job {job.id} has changed meanwhile ({job.state}, {job.delivery})"
     return f"job {job.id} still waits ({job.state}, {job.delivery}): retry or cancel it"
+
+
+def refund_key(job_id: int) -> str:
+    """Return the idempotency key of a job's refund: whoever refunds it, and however often, the user gets it once."""
+    return f"refund:{job_id}"
+
+
+async def refund(ctx: EngineContext, job_id: int, by: str) -> bool:
+    """Return the credits of a paid job to its user. Returns False if that was done before. Raises ActionNotAllowed.
+
+    The result stays in the chat. The caller informs the user (`tell_refund`).
+    """
+    job = await find(ctx, job_id)
+    if job.hold_state is not HoldState.CAPTURED:
+        raise ActionNotAllowed(f"job {job_id} was not paid for ({job.hold_state}): there is nothing to refund")
+    fresh = await ctx.store.transfer(
+        job.account_id, EntryKind.REFUND, job.price, refund_key(job_id), f"order {job_id} refunded"
+    )
+    if fresh:
+        ctx.event(Event.OPERATOR_ACTION, job, action="refund", by=by)
+    return fresh

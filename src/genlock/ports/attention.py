@@ -14,8 +14,10 @@ class AttentionStore(Protocol):
     """Lists are newest first; `before` is the id where the next page begins. A write says whether it took effect."""
 
     async def attention_counts(self, limit: int, refund_seconds: float) -> Mapping[str, int]:
-        """Count by reason, each up to `limit`: attention codes of jobs, kinds of anomalies, `expired` and `unreadable`
-        callbacks, `dead_update`, `cost_above_price`, and `open_refund`: those that are older than `refund_seconds`.
+        """Count by reason, each up to `limit`.
+
+        The reasons are the attention codes of jobs, the kinds of anomalies, `expired` and `unreadable` callbacks,
+        `dead_update`, `cost_above_price`, and `open_refund`: refunds that are older than `refund_seconds`.
         """
 
     async def jobs_with_attention(self, code: AttentionCode, limit: int, before: int | None = None) -> list[Job]: ...

@@ -111,7 +111,7 @@ async def test_unreadable_callbacks_are_listed_by_cursor_with_the_beginning_of_t
 
 
 @pytest.mark.parametrize("act", ["retry", "close"])
-async def test_a_kept_callback_is_read_again_or_closed_once(store: SqlDatabase, clock: ManualClock, act: str) -> None:
+async def test_a_kept_callback_is_read_again_or_closed_once(store: SqlDatabase, act: str) -> None:
     callback_id = await unreadable(store)
     other = await unreadable(store)
     actions: dict[str, Callable[[int], Awaitable[bool]]] = {
@@ -178,7 +178,7 @@ async def test_what_the_provider_should_not_have_done_is_noted_in_the_commit_tha
     assert [one.kind for one in await store.job_anomalies(cancelled.id)] == [AnomalyKind.LOSS]
 
 
-async def test_an_end_as_usual_is_no_anomaly(store: SqlDatabase, clock: ManualClock) -> None:
+async def test_an_end_as_usual_is_no_anomaly(store: SqlDatabase) -> None:
     job = await ended(store)
     assert (await end(store, job, State.SUCCEEDED)).verdict is Verdict.DUPLICATE
     expired = await ended(store, State.EXPIRED)

@@ -21,7 +21,6 @@ from tests.stores.builders import (
     running,
     see,
 )
-from tests.stores.conftest import Raw
 
 
 def row(correlation_id: str, number: int, *events: tuple[int, str, dict[str, Any]]) -> EventRow:
@@ -126,7 +125,7 @@ async def test_the_callbacks_of_a_job_are_found_by_id_and_cut(store: SqlDatabase
     assert await store.job_callbacks(job.id, [], 5) == []
 
 
-async def test_audit_lines_are_found_by_their_subject(store: SqlDatabase, raw: Raw) -> None:
+async def test_audit_lines_are_found_by_their_subject(store: SqlDatabase) -> None:
     for number, subject in enumerate(["#1", "#11", "1", "#1"]):
         await store.add_audit(key=f"k{number}", actor="op", action=f"act {number}", subject=subject, detail="")
 

@@ -139,7 +139,6 @@ def make_admin(
             catalog=storefront.catalog,
             accounts=accounts,
             audit=audit,
-            tell=tell,
         ),
         stars=StarsCommands(store=store, refunds=refunds, accounts=accounts, audit=audit),
         campaigns=CampaignCommands(

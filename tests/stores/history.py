@@ -56,6 +56,11 @@ _ROWS = {
     "audit": (
         1, "(at, bot, key, actor, action, subject, detail) SELECT {ago}, 'other', 'old-' || n, '', '', '', ''",
     ),
+    "job_events": (
+        4, ("(correlation_id, instance, number, events, at)"
+        " SELECT 'old-' || n, 'old', n, '[]', {ago}"),
+    ),
+    "job_anomalies": (1, "(job_id, kind, at, handled_at) SELECT n, 'loss', {ago}, {ago}"),
     "broadcasts": (
         0.1, ("(bot, text, author, request_key, state, total, created_at)"
         " SELECT 'bot', '', '', 'old-' || n, 'done', 0, {ago}"),

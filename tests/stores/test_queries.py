@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from genlock.domain.account import Account
+from genlock.domain.anomaly import AnomalyKind
 from genlock.domain.broadcast import BroadcastState
 from genlock.domain.bulk import BulkFailure, BulkKind, BulkReason, BulkSelection, BulkState, BulkTarget
 from genlock.domain.delivery import again
@@ -16,7 +17,8 @@ from genlock.domain.draft import SavedDraft
 from genlock.domain.errors import InsufficientBalance
 from genlock.domain.figures import hour_number
 from genlock.domain.inbox import InboxState
-from genlock.domain.job import Delivery, State, hash_secret
+from genlock.domain.job import AttentionCode, Delivery, State, hash_secret
+from genlock.domain.job_event import EventRow
 from genlock.domain.job_search import CountKind, JobCount, JobFilter
 from genlock.domain.money import HoldState
 from genlock.domain.operator import LoginMethod, Operator, OperatorRole
@@ -349,7 +351,8 @@ async def erase_everything(store: Database) -> None:
     account = Account(id=1, channel="chat", bot="bot", external_id="1", address="")
     await store.store_update(update(99))
     await store.open_jobs_until(1, 10)
-    await store.erase_jobs(1, 10, 5)
+    [newest] = await store.jobs(limit=1)
+    await store.erase_jobs(newest.account_id, newest.id, 5)
     await store.erase_messages(account, 5)
     await store.erase_account(1, 5)
     await store.erase_inputs(0, -1.0, 5)
@@ -407,6 +410,13 @@ async def use_the_bot_data(store: Database) -> None:
 
 
 async def use_the_operators_lists(store: Database) -> None:
+    await use_the_attention_lists(store)
+    [job] = await store.jobs(limit=1)
+    await store.add_job_events("me", [EventRow(correlation_id="c", number=1, events="[]")])
+    await store.job_events("c", 1)
+    await store.job_ledger_entries(job)
+    await store.job_callbacks(1, [1], 10)
+    await store.audit_about(["#1"], 1)
     await store.add_audit(key="k", actor="me", action="look", subject="", detail="")
     await store.audit(1)
     await store.audit(1, "bot")
@@ -428,6 +438,22 @@ async def use_the_logins(store: Database) -> None:
     await store.sessions(1)
     await store.end_session(session.id)
     await store.remove_operator("7")
+
+
+async def use_the_attention_lists(store: Database) -> None:
+    await store.attention_counts(10, 60.0)
+    for code in AttentionCode:
+        await store.jobs_with_attention(code, 10)
+    await store.clear_attention(1, 1)
+    await store.kept_callbacks(InboxState.UNREADABLE, 10, 100)
+    await store.close_callback(1, "seen")
+    await store.retry_callback(1)
+    await store.dead_updates(10)
+    await store.discard_update(1, "seen")
+    await store.anomalies(AnomalyKind.LOSS, 10)
+    await store.job_anomalies(1)
+    await store.handle_anomaly(1)
+    await store.kv_list_of_all_bots("k", 10)
 
 
 def _known(ledger_entries: Sequence[Any]) -> tuple[Any, int, str]:

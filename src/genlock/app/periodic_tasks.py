@@ -47,6 +47,7 @@ def periodic_tasks(
             "promo_uses": settings.keep_promo_uses_days,
         }
     )
+    keep["job_events"] = settings.keep_events_days * retention.DAY  # 0: those of an earlier setting are deleted
     prune = Retention(engine.ctx, engine.leader, store, keep).prune
     check_money = MoneyCheck(engine.ctx, engine.leader, store).round
     keep_figures = HourlyFigureKeeper(engine.ctx, engine.leader, store).round

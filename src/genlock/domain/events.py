@@ -31,6 +31,7 @@ class Event(StrEnum):
     DELIVER_START = "DELIVER_START"  #: a delivery attempt begins
     DELIVER_OK = "DELIVER_OK"  #: the channel confirmed every part of the result
     DELIVER_FAIL = "DELIVER_FAIL"  #: this delivery attempt failed
+    LEVEL_LOWERED = "LEVEL_LOWERED"  #: the channel refused a part as it was; it is tried in a simpler form
     DELIVERY_RETRY = "DELIVERY_RETRY"  #: the next delivery attempt is scheduled
     MARK_DELIVERED = "MARK_DELIVERED"  #: the delivery and the capture of the hold are committed
     RESULT_INVALID = "RESULT_INVALID"  #: the result is an HTML page or an empty file; the hold is released

@@ -1,6 +1,7 @@
 """The interfaces between the engine and everything it uses: one module for each thing that can be implemented."""
 
 from genlock.ports.accounts import AccountStore
+from genlock.ports.attention import AttentionStore
 from genlock.ports.audit import AuditStore
 from genlock.ports.broadcasts import BroadcastStore
 from genlock.ports.bulk import BulkStore
@@ -19,6 +20,7 @@ from genlock.ports.hourly_figures import (
     SetKey,
 )
 from genlock.ports.instances import InstanceStore, Role
+from genlock.ports.job_events import JobEventStore
 from genlock.ports.job_queries import JobQueries
 from genlock.ports.job_search import JobSearchStore
 from genlock.ports.jobs import (
@@ -50,6 +52,7 @@ __all__ = [
     "Accepted",
     "AccountStore",
     "AgedJob",
+    "AttentionStore",
     "AuditStore",
     "BroadcastStore",
     "BulkStore",
@@ -70,6 +73,7 @@ __all__ = [
     "InstanceStore",
     "InvariantStore",
     "JobEnd",
+    "JobEventStore",
     "JobQueries",
     "JobSearchStore",
     "JobStore",

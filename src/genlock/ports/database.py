@@ -3,6 +3,7 @@
 from contextlib import AbstractAsyncContextManager
 from typing import Protocol
 
+from genlock.ports.attention import AttentionStore
 from genlock.ports.audit import AuditStore
 from genlock.ports.broadcasts import BroadcastStore
 from genlock.ports.bulk import BulkStore
@@ -10,6 +11,7 @@ from genlock.ports.clock import Clock
 from genlock.ports.drafts import DraftStore
 from genlock.ports.erasure import ErasureStore
 from genlock.ports.hourly_figures import HourlyFigureStore
+from genlock.ports.job_events import JobEventStore
 from genlock.ports.job_search import JobSearchStore
 from genlock.ports.operators import OperatorStore
 from genlock.ports.payments import PaymentStore
@@ -35,6 +37,8 @@ class Database(
     HourlyFigureStore,
     JobSearchStore,
     BulkStore,
+    JobEventStore,
+    AttentionStore,
     Protocol,
 ):
     """Everything the database does: the engine's store, and what the bot and the operators need besides."""

@@ -1,6 +1,7 @@
 """The whole database: one class per subject, composed over one session."""
 
 from genlock.stores.accounts import Accounts
+from genlock.stores.attention import Attention
 from genlock.stores.audit import Audit
 from genlock.stores.broadcasts import Broadcasts
 from genlock.stores.bulk import BulkActions
@@ -10,6 +11,7 @@ from genlock.stores.erasure import Erasures
 from genlock.stores.hourly_figures import HourlyFigures
 from genlock.stores.instances import Instances
 from genlock.stores.invariants import Invariants
+from genlock.stores.job_events import JobEvents
 from genlock.stores.job_queries import JobLookups
 from genlock.stores.job_search import JobSearch
 from genlock.stores.jobs import Jobs
@@ -48,6 +50,8 @@ class SqlDatabase(
     Retention,
     Erasures,
     HourlyFigures,
+    JobEvents,
+    Attention,
 ):
     """The Database port. The session decides which database it is."""
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from genlock.domain.account import Account
 from genlock.domain.activity import Activity
+from genlock.domain.anomaly import Anomaly, AnomalyKind
 from genlock.domain.audit import AuditLine
 from genlock.domain.broadcast import Broadcast, BroadcastState
 from genlock.domain.bulk import BulkAction, BulkFailure, BulkKind, BulkReason, BulkSelection, BulkState, BulkTarget
@@ -342,6 +343,10 @@ def read_audit_line(row: Row, time: Time) -> AuditLine:
         subject=row["subject"],
         detail=row["detail"],
     )
+
+
+def read_anomaly(row: Row, time: Time) -> Anomaly:
+    return Anomaly(id=row["id"], job_id=row["job_id"], kind=AnomalyKind(row["kind"]), at=not_null(time(row["at"])))
 
 
 def read_figures(row: Row) -> Figures:

@@ -93,6 +93,7 @@ CREATE INDEX jobs_due ON jobs (due_at) WHERE due_at IS NOT NULL;
 CREATE UNIQUE INDEX jobs_task_once ON jobs (provider, task_id) WHERE task_id IS NOT NULL;
 CREATE INDEX jobs_poison ON jobs (crash_count) WHERE crash_count > 0;
 CREATE INDEX jobs_attention ON jobs (id) WHERE attention_reason IS NOT NULL;
+CREATE INDEX jobs_attention_code ON jobs (attention_code, id) WHERE attention_reason IS NOT NULL;
 -- An account's jobs by id: its history.
 CREATE INDEX jobs_account ON jobs (account_id, id);
 -- The few jobs that have not ended. `ended_at` is written once, so that no update of an open job touches this index.
@@ -143,6 +144,7 @@ CREATE TABLE inbox (
 CREATE INDEX inbox_due ON inbox (due_at) WHERE due_at IS NOT NULL;
 CREATE INDEX inbox_orphans ON inbox (provider, task_id) WHERE state = 'orphan';
 CREATE INDEX inbox_unauthenticated ON inbox (received_at) WHERE job_id IS NULL;
+CREATE INDEX inbox_kept ON inbox (state, id) WHERE state IN ('expired', 'unreadable');
 
 CREATE TABLE instances (
     id          TEXT PRIMARY KEY,
@@ -389,6 +391,36 @@ CREATE TABLE bulk_failures (
     detail   TEXT NOT NULL,
     PRIMARY KEY (bulk_id, job_id)
 ) STRICT;
+
+CREATE INDEX audit_subject ON audit (subject, id);
+
+
+-- One row for each job and each time an instance writes its events, about once a second.
+CREATE TABLE job_events (
+    id              INTEGER PRIMARY KEY,
+    correlation_id  TEXT NOT NULL,
+    instance        TEXT NOT NULL,
+    -- counts the rows of the instance: a row that was written twice has the same number
+    number          INTEGER NOT NULL,
+    -- [[milliseconds before `at`, event, fields], …], JSON
+    events          TEXT NOT NULL,
+    at              INTEGER NOT NULL
+) STRICT;
+
+CREATE INDEX job_events_correlation_id ON job_events (correlation_id);
+
+-- What the provider did and should not have done, until an operator has handled it.
+CREATE TABLE job_anomalies (
+    id          INTEGER PRIMARY KEY,
+    job_id      INTEGER NOT NULL,
+    kind        TEXT NOT NULL,
+    at          INTEGER NOT NULL,
+    handled_at  INTEGER,
+    CONSTRAINT job_anomalies_once UNIQUE (job_id, kind),
+    CONSTRAINT job_anomalies_kind_known CHECK (kind IN ('contradiction', 'wrong_task', 'loss'))
+) STRICT;
+
+CREATE INDEX job_anomalies_open ON job_anomalies (kind, id) WHERE handled_at IS NULL;
 
 -- Roles that were set in the dashboard. The ids in GENLOCK_ADMIN_IDS are owners without a row.
 CREATE TABLE operators (

@@ -8,12 +8,14 @@ from genlock.ports.broadcasts import BroadcastStore
 from genlock.ports.clock import Clock
 from genlock.ports.drafts import DraftStore
 from genlock.ports.erasure import ErasureStore
+from genlock.ports.money_lists import MoneyLists
 from genlock.ports.payments import PaymentStore
 from genlock.ports.profiles import ProfileStore
 from genlock.ports.promos import PromoStore
 from genlock.ports.stats import StatsStore
 from genlock.ports.store import Store
 from genlock.ports.updates import UpdateStore
+from genlock.ports.users import UserLists
 
 
 class Database(
@@ -27,6 +29,8 @@ class Database(
     AuditStore,
     StatsStore,
     ErasureStore,
+    UserLists,
+    MoneyLists,
     Protocol,
 ):
     """Everything the database does: the engine's store, and what the bot and the operators need besides."""

@@ -12,6 +12,7 @@ from genlock.stores.job_queries import JobLookups
 from genlock.stores.jobs import Jobs
 from genlock.stores.kv import KeyValues
 from genlock.stores.limits import Limits
+from genlock.stores.money_lists import MoneyTables
 from genlock.stores.payments import Payments
 from genlock.stores.profiles import Profiles
 from genlock.stores.promos import Promos
@@ -19,6 +20,7 @@ from genlock.stores.retention import Retention
 from genlock.stores.session import Session
 from genlock.stores.stats import Statistics
 from genlock.stores.updates import Updates
+from genlock.stores.users import Users
 
 
 class SqlDatabase(
@@ -40,6 +42,8 @@ class SqlDatabase(
     Invariants,
     Retention,
     Erasures,
+    Users,
+    MoneyTables,
 ):
     """The Database port. The session decides which database it is."""
 

@@ -1,14 +1,13 @@
 """A bot as a bundle: everything that differs between two bots on one database."""
 
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 from genlock.bot.rules import BotRules
 from genlock.channels.telegram.caller import Caller, Priority, bot_id
+from genlock.engine.tell import Tell
 from genlock.i18n.translator import Texts, Translator, package_texts
 
-#: sends a text to the user of an account; False if the user was not reached
-Tell = Callable[[int, str], Awaitable[bool]]
+__all__ = ["BotBundle", "Tell"]
 
 
 @dataclass(kw_only=True)

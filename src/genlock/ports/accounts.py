@@ -27,7 +27,7 @@ class AccountStore(Protocol):
         Raises InsufficientBalance, IdempotencyKeyReused and AccountNotFound.
         """
 
-    async def transfer_within_allowance(  # noqa: PLR0913 - a transfer, and whose allowance it uses
+    async def transfer_within_allowance(
         self, account_id: int, kind: EntryKind, amount: int, key: str, reason: str, *, allowance: str, most: int
     ) -> bool:
         """Move money as `transfer` does, if the total moved today (UTC) under this allowance stays at most `most`.

@@ -73,7 +73,7 @@ class Accounts(Subject):
             raise IdempotencyKeyReused(f"the key {key!r} was used for another transfer")
         return bool(before)
 
-    async def transfer_within_allowance(  # noqa: PLR0913 - a transfer, and whose allowance it uses
+    async def transfer_within_allowance(
         self, account_id: int, kind: EntryKind, amount: int, key: str, reason: str, *, allowance: str, most: int
     ) -> bool:
         assert kind in (EntryKind.GRANT, EntryKind.DEBIT), "no other kind is moved by an operator"

@@ -153,7 +153,7 @@ async def test_payments_are_listed_by_state_and_account(store: SqlDatabase, cloc
 def test_a_place_is_written_and_read_and_hostile_ones_are_refused() -> None:
     place = Place(microseconds=1_700_000_000_000_001, key="stars:a~b")
     assert Place.parse(str(place)) == place
-    for text in ("", "~", "12", "-1~x", "１~x", "9" * 17 + "~x", "9" * 16 + "~x", "1~" + "x" * 301, "1~\0", "a~b"):
+    for text in ("", "~", "12", "-1~x", "\uff11~x", "9" * 17 + "~x", "9" * 16 + "~x", "1~" + "x" * 301, "1~\0", "a~b"):
         with pytest.raises(Refusal):
             Place.parse(text)
 

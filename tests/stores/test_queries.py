@@ -18,6 +18,7 @@ from genlock.domain.job import Delivery, State, hash_secret
 from genlock.domain.money import EntryKind
 from genlock.domain.payment import PaymentState
 from genlock.domain.place import NEWEST
+from genlock.domain.operator import LoginMethod, Operator, OperatorRole
 from genlock.domain.promo import Promo
 from genlock.domain.update import UpdateState
 from genlock.domain.upload import Upload
@@ -336,6 +337,7 @@ async def use_the_operators_lists(store: Database) -> None:
     await store.audit(1)
     await store.audit(1, "bot")
     await store.figures("bot", 60)
+    await use_the_logins(store)
     await use_the_lists_of_users_and_money(store)
 
 
@@ -355,6 +357,22 @@ async def use_the_lists_of_users_and_money(store: Database) -> None:
     await store.payments_in_state(PaymentState.REFUNDING, before=NEWEST, since=since, limit=2)
     await store.external_refunds(before=NEWEST, since=None, limit=2)
     await store.account_payments(1, before=NEWEST, limit=2)
+
+
+async def use_the_logins(store: Database) -> None:
+    await store.set_operator(Operator(id="7", role=OperatorRole.VIEWER), "me")
+    await store.operator("7")
+    await store.operators()
+    await store.add_login_link("link", "7", LoginMethod.LINK, 60)
+    await store.login_link("link")
+    await store.use_login_link("link", "one", remote="", agent="", seconds=60)
+    session = await store.begin_session("two", "7", LoginMethod.TOKEN, remote="", agent="", seconds=600)
+    assert isinstance(store, SqlDatabase)
+    await store.session.one("touch_session", id=session.id)
+    await store.session_by_secret("two")
+    await store.sessions(1)
+    await store.end_session(session.id)
+    await store.remove_operator("7")
 
 
 def _known(ledger_entries: Sequence[Any]) -> tuple[Any, int, str]:

@@ -1,5 +1,6 @@
 """A bot as a bundle: everything that differs between two bots on one database."""
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 from genlock.bot.rules import BotRules
@@ -7,13 +8,17 @@ from genlock.channels.telegram.caller import Caller, Priority, bot_id
 from genlock.engine.tell import Tell
 from genlock.i18n.translator import Texts, Translator, package_texts
 
-__all__ = ["BotBundle", "Tell"]
+__all__ = ["BotBundle", "MakeDashboardLink", "Tell"]
+
+#: returns the address of a one-time link to the dashboard for a Telegram id; None if the id has no access
+MakeDashboardLink = Callable[[str], Awaitable[str | None]]
 
 
 @dataclass(kw_only=True)
 class BotBundle:
     caller: Caller
     rules: BotRules
+    dashboard_link: MakeDashboardLink | None = None
     texts: Texts = field(default_factory=package_texts)
     #: the bot's own name in lower case; empty until `introduce` has succeeded
     username: str = ""

@@ -25,6 +25,7 @@ from genlock.ports.kv import KvEntry, KvStore
 from genlock.ports.limits import LimitStore, SharedLimit
 from genlock.ports.message_texts import Button, FileLabel, MessageTexts, OutgoingMessage
 from genlock.ports.observer import Observer
+from genlock.ports.operators import OperatorStore
 from genlock.ports.payments import PaymentStore
 from genlock.ports.profiles import ProfileStore
 from genlock.ports.promos import PromoStore
@@ -63,6 +64,7 @@ __all__ = [
     "MessageTexts",
     "NewCallback",
     "Observer",
+    "OperatorStore",
     "OutgoingMessage",
     "PaymentStore",
     "Placed",

@@ -9,6 +9,7 @@ from genlock.ports.clock import Clock
 from genlock.ports.drafts import DraftStore
 from genlock.ports.erasure import ErasureStore
 from genlock.ports.money_lists import MoneyLists
+from genlock.ports.operators import OperatorStore
 from genlock.ports.payments import PaymentStore
 from genlock.ports.profiles import ProfileStore
 from genlock.ports.promos import PromoStore
@@ -27,6 +28,7 @@ class Database(
     PromoStore,
     BroadcastStore,
     AuditStore,
+    OperatorStore,
     StatsStore,
     ErasureStore,
     UserLists,

@@ -13,6 +13,7 @@ from genlock.stores.jobs import Jobs
 from genlock.stores.kv import KeyValues
 from genlock.stores.limits import Limits
 from genlock.stores.money_lists import MoneyTables
+from genlock.stores.operators import Operators
 from genlock.stores.payments import Payments
 from genlock.stores.profiles import Profiles
 from genlock.stores.promos import Promos
@@ -38,6 +39,7 @@ class SqlDatabase(
     Promos,
     Broadcasts,
     Audit,
+    Operators,
     Statistics,
     Invariants,
     Retention,

@@ -16,9 +16,9 @@ from genlock.domain.errors import InsufficientBalance
 from genlock.domain.inbox import InboxState
 from genlock.domain.job import Delivery, State, hash_secret
 from genlock.domain.money import EntryKind
+from genlock.domain.operator import LoginMethod, Operator, OperatorRole
 from genlock.domain.payment import PaymentState
 from genlock.domain.place import NEWEST
-from genlock.domain.operator import LoginMethod, Operator, OperatorRole
 from genlock.domain.promo import Promo
 from genlock.domain.update import UpdateState
 from genlock.domain.upload import Upload

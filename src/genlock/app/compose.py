@@ -97,7 +97,7 @@ async def compose(settings: ServiceSettings, process: Process) -> App:
             ),
         ),
         alarms=alarms,
-        periodic_tasks=periodic_tasks(settings, engine, store, alarms, router, receive_updates, observer),
+        periodic_tasks=periodic_tasks(settings, engine, store, alarms, router, receive_updates, observer, bundles),
     )
 
 

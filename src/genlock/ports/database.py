@@ -8,6 +8,7 @@ from genlock.ports.broadcasts import BroadcastStore
 from genlock.ports.clock import Clock
 from genlock.ports.drafts import DraftStore
 from genlock.ports.erasure import ErasureStore
+from genlock.ports.hourly_figures import HourlyFigureStore
 from genlock.ports.money_lists import MoneyLists
 from genlock.ports.operators import OperatorStore
 from genlock.ports.payments import PaymentStore
@@ -33,6 +34,7 @@ class Database(
     ErasureStore,
     UserLists,
     MoneyLists,
+    HourlyFigureStore,
     Protocol,
 ):
     """Everything the database does: the engine's store, and what the bot and the operators need besides."""

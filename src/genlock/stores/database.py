@@ -6,6 +6,7 @@ from genlock.stores.broadcasts import Broadcasts
 from genlock.stores.callbacks import Callbacks
 from genlock.stores.drafts import Drafts
 from genlock.stores.erasure import Erasures
+from genlock.stores.hourly_figures import HourlyFigures
 from genlock.stores.instances import Instances
 from genlock.stores.invariants import Invariants
 from genlock.stores.job_queries import JobLookups
@@ -46,6 +47,7 @@ class SqlDatabase(
     Erasures,
     Users,
     MoneyTables,
+    HourlyFigures,
 ):
     """The Database port. The session decides which database it is."""
 

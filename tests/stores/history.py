@@ -27,7 +27,8 @@ _ROWS = {
     ),
     "ledger": (
         4, ("(key, account_id, job_id, kind, debit, credit, amount, at)"
-        " SELECT 'old:' || n, {account}, n, 'hold', 'available', 'held', 1, {ago}"),
+        " SELECT 'old:' || n, {account}, n, CASE WHEN n % 4 = 0 THEN 'grant' ELSE 'hold' END, 'available', 'held', 1,"
+        " {ago}"),
     ),
     "inbox": (
         2, ("(provider, job_id, task_id, body, state, received_at) SELECT 'kie', CASE WHEN n % 2 = 0 THEN n END,"

@@ -3,7 +3,7 @@
 import math
 import re
 from collections.abc import Sequence
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -20,11 +20,14 @@ from genlock.domain.inbox import InboxState
 from genlock.domain.job import AttentionCode, Delivery, State, hash_secret
 from genlock.domain.job_event import EventRow
 from genlock.domain.job_search import CountKind, JobCount, JobFilter
-from genlock.domain.money import HoldState
+from genlock.domain.money import EntryKind, HoldState
 from genlock.domain.operator import LoginMethod, Operator, OperatorRole
+from genlock.domain.payment import PaymentState
+from genlock.domain.place import NEWEST
 from genlock.domain.promo import Promo
 from genlock.domain.update import UpdateState
 from genlock.domain.upload import Upload
+from genlock.domain.user import UserFilter
 from genlock.engine.retention import KEEP_SECONDS, ROLLING
 from genlock.ports import Database, Reschedule, SetKey, SharedLimit
 from genlock.stores.batch import Params
@@ -422,6 +425,25 @@ async def use_the_operators_lists(store: Database) -> None:
     await store.audit(1, "bot")
     await store.figures("bot", 60)
     await use_the_logins(store)
+    await use_the_lists_of_users_and_money(store)
+
+
+async def use_the_lists_of_users_and_money(store: Database) -> None:
+    for which in UserFilter:
+        await store.users(which, before=None, limit=2)
+    await store.invited_users(1, before=None, limit=2)
+    await store.used_promos(1, 2)
+    await store.transfer_within_allowance(1, EntryKind.GRANT, 1, "allowed", "", allowance="op", most=10)
+    await store.allowance_used("op")
+    await store.account_ledger(1, before=NEWEST, limit=2)
+    await store.ledger_moves([EntryKind.GRANT, EntryKind.REPAY], before=NEWEST, since=None, limit=2)
+    since = datetime(2030, 1, 1, tzinfo=UTC)
+    await store.order_ledger([EntryKind.HOLD], before=None, since=since, limit=2)
+    await store.order_ledger([EntryKind.RELEASE], before=None, since=None, limit=2)
+    await store.payments_before(before=NEWEST, since=None, limit=2)
+    await store.payments_in_state(PaymentState.REFUNDING, before=NEWEST, since=since, limit=2)
+    await store.external_refunds(before=NEWEST, since=None, limit=2)
+    await store.account_payments(1, before=NEWEST, limit=2)
 
 
 async def use_the_logins(store: Database) -> None:

@@ -13,6 +13,7 @@ from genlock.ports.erasure import ErasureStore
 from genlock.ports.hourly_figures import HourlyFigureStore
 from genlock.ports.job_events import JobEventStore
 from genlock.ports.job_search import JobSearchStore
+from genlock.ports.money_lists import MoneyLists
 from genlock.ports.operators import OperatorStore
 from genlock.ports.payments import PaymentStore
 from genlock.ports.profiles import ProfileStore
@@ -20,6 +21,7 @@ from genlock.ports.promos import PromoStore
 from genlock.ports.stats import StatsStore
 from genlock.ports.store import Store
 from genlock.ports.updates import UpdateStore
+from genlock.ports.users import UserLists
 
 
 class Database(
@@ -34,6 +36,8 @@ class Database(
     OperatorStore,
     StatsStore,
     ErasureStore,
+    UserLists,
+    MoneyLists,
     HourlyFigureStore,
     JobSearchStore,
     BulkStore,

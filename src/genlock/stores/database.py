@@ -17,6 +17,7 @@ from genlock.stores.job_search import JobSearch
 from genlock.stores.jobs import Jobs
 from genlock.stores.kv import KeyValues
 from genlock.stores.limits import Limits
+from genlock.stores.money_lists import MoneyTables
 from genlock.stores.operators import Operators
 from genlock.stores.payments import Payments
 from genlock.stores.profiles import Profiles
@@ -25,6 +26,7 @@ from genlock.stores.retention import Retention
 from genlock.stores.session import Session
 from genlock.stores.stats import Statistics
 from genlock.stores.updates import Updates
+from genlock.stores.users import Users
 
 
 class SqlDatabase(
@@ -49,6 +51,8 @@ class SqlDatabase(
     Invariants,
     Retention,
     Erasures,
+    Users,
+    MoneyTables,
     HourlyFigures,
     JobEvents,
     Attention,

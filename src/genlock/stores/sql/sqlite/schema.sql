@@ -117,6 +117,8 @@ CREATE TABLE ledger (
 ) STRICT;
 
 CREATE INDEX ledger_account ON ledger (account_id, at);
+-- What changes balances outside orders, for the lists of operators.
+CREATE INDEX ledger_moves ON ledger (kind, at, key) WHERE kind NOT IN ('hold', 'capture', 'release');
 
 -- The sums of an account's ledger entries up to a time, so that the check of an account with many entries reads only
 -- the newer ones.
@@ -233,6 +235,8 @@ CREATE TABLE profiles (
 CREATE INDEX profiles_created_at ON profiles (created_at);
 CREATE INDEX profiles_username ON profiles (username);
 CREATE INDEX profiles_unrewarded ON profiles (account_id) WHERE referred_by IS NOT NULL AND rewarded_at IS NULL;
+CREATE INDEX profiles_banned ON profiles (account_id) WHERE banned_at IS NOT NULL;
+CREATE INDEX profiles_invited ON profiles (referred_by, account_id) WHERE referred_by IS NOT NULL;
 
 CREATE TABLE drafts (
     account_id  INTEGER NOT NULL,
@@ -284,6 +288,7 @@ CREATE INDEX payments_account ON payments (account_id, at);
 CREATE INDEX payments_at ON payments (at);
 CREATE INDEX payments_owed ON payments (account_id) WHERE owed > 0;
 CREATE INDEX payments_external_refund ON payments (external_refund_at) WHERE external_refund_at IS NOT NULL;
+CREATE INDEX payments_refunds ON payments (state, at, charge) WHERE state <> 'paid';
 
 CREATE TABLE free_runs (
     account_id   INTEGER NOT NULL,

@@ -18,6 +18,7 @@ TABLES = (
     "ledger", "ledger_checkpoints", "jobs", "accounts", "inbox", "instances", "roles", "limits", "updates",
     "update_queues", "kv",
     "profiles", "drafts", "uploads", "payments", "free_runs", "promos", "promo_uses", "broadcasts", "audit",
+    "catalog_changes",
 )  # fmt: skip
 Raw = Callable[[str], Awaitable[list[tuple[Any, ...]]]]
 

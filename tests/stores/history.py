@@ -60,6 +60,14 @@ _ROWS = {
         0.1, ("(bot, text, author, request_key, state, total, created_at)"
         " SELECT 'bot', '', '', 'old-' || n, 'done', 0, {ago}"),
     ),
+    "catalog_changes": (
+        1, ("(id, at, model, before, after, author, request_key)"
+        " SELECT n, {ago}, 'model', '{{}}', '{{}}', '', 'old-' || n"),
+    ),
+    "promos": (
+        1, ("(code, bot, amount, runs, per_account, author, created_at)"
+        " SELECT 'OLD-' || n, 'bot', 1, 0, 1, '', {ago}"),
+    ),
     "limits": (1, "(key, next_at) SELECT 'old-' || n, {ago}"),
 }  # fmt: skip
 #: older than every window that a statement counts in

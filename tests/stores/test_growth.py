@@ -33,6 +33,7 @@ GROWS = {
     "check_debts": "it reads all entries of an account that has a debt",
     "erase_account": "it is rare, and reads the drafts and entries of one account, and the audit log",
     "erase_updates": "it takes a range of ids, which is larger than the history here",
+    "prune_promo_uses": "it looks at every promo code, and operators make them one by one",
     "erase_callbacks": "it takes a range of ids, which is larger than the history here",
 }
 #: rows that may be read more for other reasons; on SQLite, instructions

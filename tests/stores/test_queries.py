@@ -9,6 +9,7 @@ import pytest
 
 from genlock.domain.account import Account
 from genlock.domain.broadcast import BroadcastState
+from genlock.domain.catalog_change import NewCatalogChange
 from genlock.domain.delivery import again
 from genlock.domain.draft import SavedDraft
 from genlock.domain.errors import InsufficientBalance
@@ -193,6 +194,17 @@ async def use_kv_and_retention(store: SqlDatabase) -> None:
     await Parking(store.session).park("restored")
 
 
+async def use_catalog_changes(store: SqlDatabase) -> None:
+    """Change a model once more: its newest change depends on what is stored already."""
+    newest = await store.catalog_changes(1, model="model")
+    follows = newest[0].id if newest else 0
+    change = NewCatalogChange(model="model", before={}, after={}, author="", request_key="key", follows=follows)
+    assert await store.add_catalog_change(change)
+    assert await store.catalog_change(await store.newest_catalog_change())
+    await store.catalog_changes_after(follows, 1)
+    assert await store.catalog_changes(1)
+
+
 async def use_jobs(store: SqlDatabase, clock: ManualClock) -> None:
     """Every method of the port, at least once."""
     account_id = await account_with(store, 1000)
@@ -314,6 +326,10 @@ async def use_the_bot_data(store: Database) -> None:
     await store.is_promo_used(1, "key")
     await store.close_promo("C")
     await store.promos(1)
+    await store.promos(1, before="CODE")
+    await store.promo("CODE")
+    await store.broadcasts(1)
+    await use_catalog_changes(store)
     await store.rewards_due("bot", 0, 1)
     await store.mark_rewarded(1)
     await store.count_reachable("bot")

@@ -20,6 +20,10 @@ class Promo:
     uses: int = 0
     #: "" for a code that users of every bot may use
     bot: str = ""
+    #: the operator who created it
+    author: str = ""
+    #: None until it is stored
+    created_at: datetime | None = None
 
 
 class PromoVerdict(StrEnum):

@@ -4,6 +4,7 @@ from genlock.ports.accounts import AccountStore
 from genlock.ports.audit import AuditStore
 from genlock.ports.broadcasts import BroadcastStore
 from genlock.ports.callbacks import CallbackStore
+from genlock.ports.catalog_changes import CatalogChangeStore
 from genlock.ports.channel import Channel, Placed
 from genlock.ports.clock import Clock
 from genlock.ports.database import Database, DatabaseCheck
@@ -42,6 +43,7 @@ __all__ = [
     "BroadcastStore",
     "Button",
     "CallbackStore",
+    "CatalogChangeStore",
     "Channel",
     "Clock",
     "Database",

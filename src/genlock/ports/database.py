@@ -5,6 +5,7 @@ from typing import Protocol
 
 from genlock.ports.audit import AuditStore
 from genlock.ports.broadcasts import BroadcastStore
+from genlock.ports.catalog_changes import CatalogChangeStore
 from genlock.ports.clock import Clock
 from genlock.ports.drafts import DraftStore
 from genlock.ports.erasure import ErasureStore
@@ -25,6 +26,7 @@ class Database(
     PromoStore,
     BroadcastStore,
     AuditStore,
+    CatalogChangeStore,
     StatsStore,
     ErasureStore,
     Protocol,

@@ -4,6 +4,7 @@ from genlock.stores.accounts import Accounts
 from genlock.stores.audit import Audit
 from genlock.stores.broadcasts import Broadcasts
 from genlock.stores.callbacks import Callbacks
+from genlock.stores.catalog_changes import CatalogChanges
 from genlock.stores.drafts import Drafts
 from genlock.stores.erasure import Erasures
 from genlock.stores.instances import Instances
@@ -36,6 +37,7 @@ class SqlDatabase(
     Promos,
     Broadcasts,
     Audit,
+    CatalogChanges,
     Statistics,
     Invariants,
     Retention,

@@ -9,6 +9,7 @@ from genlock.domain.account import Account
 from genlock.domain.activity import Activity
 from genlock.domain.audit import AuditLine
 from genlock.domain.broadcast import Broadcast, BroadcastState
+from genlock.domain.catalog_change import CatalogChange, load_table
 from genlock.domain.delivery import Part, load_parts
 from genlock.domain.draft import SavedDraft
 from genlock.domain.figures import Figures
@@ -289,6 +290,8 @@ def read_promo(row: Row, time: Time) -> Promo:
         closed=row["closed_at"] is not None,
         uses=row["used"],
         bot=row["bot"],
+        author=row["author"],
+        created_at=time(row["created_at"]),
     )
 
 
@@ -305,6 +308,18 @@ def read_broadcast(row: Row, time: Time) -> Broadcast:
         failed=row["failed"],
         total=row["total"],
         created_at=not_null(time(row["created_at"])),
+    )
+
+
+def read_catalog_change(row: Row, time: Time) -> CatalogChange:
+    return CatalogChange(
+        id=row["id"],
+        model=row["model"],
+        before=load_table(row["before"]),
+        after=load_table(row["after"]),
+        author=row["author"],
+        at=not_null(time(row["at"])),
+        undoes=row["undoes"],
     )
 
 

@@ -194,8 +194,11 @@ async def use_kv_and_retention(store: SqlDatabase) -> None:
     await Parking(store.session).park("restored")
 
 
-async def use_catalog_changes(store: SqlDatabase) -> None:
-    """Change a model once more: its newest change depends on what is stored already."""
+async def use_operator_lists(store: SqlDatabase) -> None:
+    """Change a model once more, and list campaigns."""
+    await store.promos(1, before="CODE")
+    await store.promo("CODE")
+    await store.broadcasts(1)
     newest = await store.catalog_changes(1, model="model")
     follows = newest[0].id if newest else 0
     change = NewCatalogChange(model="model", before={}, after={}, author="", request_key="key", follows=follows)
@@ -203,6 +206,7 @@ async def use_catalog_changes(store: SqlDatabase) -> None:
     assert await store.catalog_change(await store.newest_catalog_change())
     await store.catalog_changes_after(follows, 1)
     assert await store.catalog_changes(1)
+    assert await store.catalog_change_of_request("key")
 
 
 async def use_jobs(store: SqlDatabase, clock: ManualClock) -> None:
@@ -248,6 +252,7 @@ async def use_jobs(store: SqlDatabase, clock: ManualClock) -> None:
     await store.counts()
     await delivered(store)
     await use_the_bot_data(store)
+    await use_operator_lists(store)
     await erase_everything(store)
     assert await store.violations(settled=True)
 
@@ -326,10 +331,6 @@ async def use_the_bot_data(store: Database) -> None:
     await store.is_promo_used(1, "key")
     await store.close_promo("C")
     await store.promos(1)
-    await store.promos(1, before="CODE")
-    await store.promo("CODE")
-    await store.broadcasts(1)
-    await use_catalog_changes(store)
     await store.rewards_due("bot", 0, 1)
     await store.mark_rewarded(1)
     await store.count_reachable("bot")

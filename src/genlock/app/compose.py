@@ -16,7 +16,7 @@ from genlock.app.providers import make_catalog, rate_limits
 from genlock.app.telegram import make_caller, make_channel, make_update_source, operator_notifier
 from genlock.channels.telegram.caller import Caller
 from genlock.channels.telegram.updates import acknowledge_repeated_press
-from genlock.domain.catalog import Catalog
+from genlock.domain.current_catalog import CurrentCatalog
 from genlock.engine.alarms import Alarms
 from genlock.engine.context import EngineContext
 from genlock.engine.engine import Engine
@@ -68,7 +68,8 @@ async def compose(settings: ServiceSettings, process: Process) -> App:
     store = await open_store(settings.database_url, observer=observer)
     closing.push_async_callback(store.close)
 
-    catalog, bundles = make_catalog(settings, closing)
+    editor, bundles = await make_catalog(settings, store, observer, closing)
+    catalog = editor.current
     caller = make_caller(settings, store, observer, closing)
     channel = make_channel(settings, caller, catalog, closing)
     handlers: dict[str, Handler] = {}  # filled below: a bot needs the engine, and the engine hands updates to the bots
@@ -90,7 +91,7 @@ async def compose(settings: ServiceSettings, process: Process) -> App:
         caller=caller,
         web=make_web([*_callback_endpoints(engine, bundles, memory), health, *telegram_endpoints]),
         alarms=alarms,
-        periodic_tasks=periodic_tasks(settings, engine, store, alarms, router, receive_updates, observer),
+        periodic_tasks=periodic_tasks(settings, engine, store, alarms, router, editor, receive_updates, observer),
     )
 
 
@@ -99,7 +100,7 @@ def _make_engine(
     process: Process,
     store: Database,
     channel: Channel,
-    catalog: Catalog,
+    catalog: CurrentCatalog,
     bundles: Mapping[str, ProviderBundle],
     make_updates: Callable[[EngineContext], UpdateWorker],
 ) -> Engine:

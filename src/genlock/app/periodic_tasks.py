@@ -5,6 +5,8 @@ from functools import partial
 
 from genlock.app.bot import CommandRegistration
 from genlock.bot.router import BotRouter
+from genlock.catalog import editor as catalog_editor
+from genlock.catalog.editor import CatalogEditor
 from genlock.engine import alarms as alarm_rules
 from genlock.engine import money_check, retention
 from genlock.engine.alarms import Alarms
@@ -26,6 +28,7 @@ def periodic_tasks(
     store: Database,
     alarms: Alarms,
     router: BotRouter,
+    editor: CatalogEditor,
     receive_updates: Callable[[], Awaitable[None]],
     observer: Observer,
 ) -> list[PeriodicTask]:
@@ -45,6 +48,7 @@ def periodic_tasks(
     return [
         task(name="receive_updates", period_seconds=BOT_TASK_SECONDS, run=receive_updates),
         task(name="register_commands", period_seconds=BOT_TASK_SECONDS, run=CommandRegistration(router, observer).run),
+        task(name="refresh_catalog", period_seconds=catalog_editor.PERIOD_SECONDS, run=editor.refresh),
         leader_task(name="check_alarms", period_seconds=alarm_rules.PERIOD_SECONDS, run=alarms.check),
         leader_task(name="check_money", period_seconds=money_check.PERIOD_SECONDS, run=check_money),
         leader_task(name="prune_rows", period_seconds=retention.PERIOD_SECONDS, run=prune),

@@ -24,3 +24,6 @@ class CatalogChangeStore(Protocol):
         """Return changes newest first: of one model or of all, older than `before`."""
 
     async def catalog_change(self, change_id: int) -> CatalogChange | None: ...
+
+    async def catalog_change_of_request(self, request_key: str) -> CatalogChange | None:
+        """Return the change that was stored under a request key."""

@@ -50,3 +50,7 @@ class CatalogChanges(Subject):
     async def catalog_change(self, change_id: int) -> CatalogChange | None:
         rows = await self.session.one("catalog_change", change_id=change_id)
         return read_catalog_change(rows[0], self.session.time) if rows else None
+
+    async def catalog_change_of_request(self, request_key: str) -> CatalogChange | None:
+        rows = await self.session.one("catalog_change_of_request", request_key=request_key)
+        return read_catalog_change(rows[0], self.session.time) if rows else None

@@ -39,3 +39,8 @@ SELECT * FROM catalog_changes WHERE model = :model AND id < :before_id ORDER BY 
 -- use: operator
 -- Return one change.
 SELECT * FROM catalog_changes WHERE id = :change_id;
+
+-- name: catalog_change_of_request
+-- use: operator
+-- Return the change that a request made.
+SELECT * FROM catalog_changes WHERE request_key = :request_key;

@@ -7,7 +7,8 @@ from genlock.bot.storefront.storefront import Storefront
 from genlock.catalog.edits import edited
 from genlock.domain.catalog import Catalog, Category
 from tests.bot.pages import label, page
-from tests.bot.world import CATALOG, BotWorld
+from tests.bot.world import BotWorld
+from tests.packaged import CATALOG
 
 MODEL = "z-image"
 #: the price of one image by the package, in credits

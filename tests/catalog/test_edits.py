@@ -210,9 +210,9 @@ async def test_an_edit_that_no_longer_fits_is_left_out_and_named(
     for model, table in (("gone/model", {"title": "C"}), ("taken/back", {})):
         new = NewCatalogChange(model=model, before={}, after=table, author="7", request_key=model, follows=0)
         assert await store.add_catalog_change(new)
-    model = catalog.get(MODEL)
-    model = replace(model, prices=tuple(replace(row, label=None) for row in model.prices))
-    async with editing(store, Catalog(models={**catalog.models, MODEL: model}), observer) as upgraded:
+    old = catalog.get(MODEL)
+    new_model = replace(old, prices=tuple(replace(row, label=None) for row in old.prices))
+    async with editing(store, Catalog(models={**catalog.models, MODEL: new_model}), observer) as upgraded:
         assert upgraded.left_out.keys() == {MODEL, "gone/model"}
         assert upgraded.left_out["gone/model"] == NO_SUCH_MODEL
         assert ROW in upgraded.left_out[MODEL]

@@ -46,17 +46,19 @@ def edited(model: Model, table: Table) -> Model:
     try:
         change = ChangeTable.model_validate(table)
     except ValidationError as error:
-        problems = {}
-        for problem in error.errors(include_url=False):
-            key = str(problem["loc"][0])
-            message = f"{key} {wrong_value(problem['type'], problem)}"
-            problems.setdefault(key, EditProblem(message=message, code=_MALFORMED.get(key, "invalid")))
-        raise InvalidEdit(problems) from None
+        raise InvalidEdit(dict(_malformed(error))) from None
     try:
         return changed_model(model, change, model.id)
     except InvalidCatalog as error:
         problem = EditProblem(message=str(error), code=_CONTRADICTIONS.get(error.key, "invalid"))
         raise InvalidEdit({error.key: problem}) from None
+
+
+def _malformed(error: ValidationError) -> Iterator[tuple[str, EditProblem]]:
+    for found in error.errors(include_url=False):
+        key = str(found["loc"][0])
+        message = f"{key} {wrong_value(found['type'], found)}"
+        yield key, EditProblem(message=message, code=_MALFORMED.get(key, "invalid"))
 
 
 def differences(before: Table, after: Table) -> list[FieldChange]:

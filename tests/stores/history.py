@@ -60,6 +60,25 @@ _ROWS = {
         0.1, ("(bot, text, author, request_key, state, total, created_at)"
         " SELECT 'bot', '', '', 'old-' || n, 'done', 0, {ago}"),
     ),
+    "figure_blocks": (1, "(block, last_job_id, changed_at, due_at) SELECT -n, 0, {ago}, NULL"),
+    "block_figures": (4, "(block, hour, bot, provider, model, orders) SELECT -n / 9, n, 'bot', 'kie', 'model', 1"),
+    "job_figures": (
+        4, "(span, start, bot, provider, model, orders) SELECT 'hour', n, 'bot', 'kie', 'model', 1",
+    ),
+    "block_durations": (
+        4, "(block, kind, start, bot, provider, model, bucket, jobs)"
+        " SELECT -n / 9, 'result', n, 'bot', 'kie', 'model', 1, 1",
+    ),
+    "job_durations": (
+        4, "(kind, start, bot, provider, model, bucket, jobs) SELECT 'result', n, 'bot', 'kie', 'model', 1, 1",
+    ),
+    "topup_figures": (
+        1, ("(hour, bot, topups, stars, credits, repeated, refunds, refunded_stars)"
+        " SELECT n, 'bot', 1, 1, 1, 0, 0, 0"),
+    ),
+    "account_sets": (
+        2, "(kind, span, start, bot, piece, size, members) SELECT 'active', 'hour', n, 'bot', 0, 1, ''",
+    ),
     "catalog_changes": (
         1, ("(id, at, model, before, after, author, request_key)"
         " SELECT n, {ago}, 'model', '{{}}', '{{}}', '', 'old-' || n"),

@@ -13,15 +13,17 @@ from genlock.domain.catalog_change import NewCatalogChange
 from genlock.domain.delivery import again
 from genlock.domain.draft import SavedDraft
 from genlock.domain.errors import InsufficientBalance
+from genlock.domain.figures import hour_number
 from genlock.domain.inbox import InboxState
 from genlock.domain.job import Delivery, State, hash_secret
 from genlock.domain.promo import Promo
 from genlock.domain.update import UpdateState
 from genlock.domain.upload import Upload
 from genlock.engine.retention import KEEP_SECONDS, ROLLING
-from genlock.ports import Database, Reschedule, SharedLimit
+from genlock.ports import Database, Reschedule, SetKey, SharedLimit
 from genlock.stores.batch import Params
 from genlock.stores.database import SqlDatabase
+from genlock.stores.hourly_figures import BLOCK_JOBS
 from genlock.stores.parking import Parking
 from genlock.stores.postgres import PostgresStore
 from genlock.stores.queries import array, load, positional, scripts, statements
@@ -192,6 +194,34 @@ async def use_kv_and_retention(store: SqlDatabase) -> None:
     assert await store.find_callbacks(after, b"mark") == [(None, "new")]
     assert await store.delete_callbacks(after, b"mark") == 1
     await Parking(store.session).park("restored")
+
+
+async def use_figures(store: SqlDatabase) -> None:
+    """Count the newest jobs, accounts and payments, and read the figures of three days."""
+    role = await store.take_role("active", "me", 3.0)
+    job = (await store.jobs(limit=1))[0]
+    await store.due_job_blocks(2)
+    await store.fold_jobs((job.id - 1) // BLOCK_JOBS, role)
+    await store.changed_topup_hours(2)
+    hour = hour_number(await store.read_clock())
+    await store.fold_topups(hour, role)
+    position = await store.figure_position("orders")
+    await store.orders_after(job.id - 1, 10)
+    await store.accounts_after(job.account_id - 1, 10)
+    await store.payments_after(hour * 3_600_000_000, 10)
+    key = SetKey(kind="active", span="hour", start=hour, bot="bot", piece=0)
+    await store.account_sets([key])
+    assert await store.save_account_sets("orders", position, "5", {key: 1}, role)
+    span = (hour - 72, hour + 1)
+    await store.hourly_figures(*span)
+    await store.model_figures(*span)
+    await store.delivery_durations(*span)
+    await store.topup_figures(*span)
+    await store.account_set_sizes("active", *span)
+    assert 0 in await store.account_set("active", *span)
+    await store.heartbeat("me", 3.0)
+    await store.describe_instance("me", "1.0")
+    assert [one.version for one in await store.instances() if one.id == "me"] == ["1.0"]
 
 
 async def use_operator_lists(store: SqlDatabase) -> None:
@@ -375,6 +405,8 @@ async def test_every_statement_runs(store: SqlDatabase, clock: ManualClock, monk
     await use_jobs(store, clock)
     await use_updates(store)
     await use_kv_and_retention(store)
+    await use_figures(store)
+    await store.clear_figures()
     await store.violations(settled=False)
 
     assert store.session.queries.keys() - executed == set()

@@ -9,6 +9,15 @@ from genlock.ports.channel import Channel, Placed
 from genlock.ports.clock import Clock
 from genlock.ports.database import Database, DatabaseCheck
 from genlock.ports.drafts import DraftStore
+from genlock.ports.hourly_figures import (
+    FiguresProgress,
+    HourlyFigureStore,
+    InstanceInfo,
+    NewAccount,
+    NewOrder,
+    NewPayment,
+    SetKey,
+)
 from genlock.ports.instances import InstanceStore, Role
 from genlock.ports.job_queries import JobQueries
 from genlock.ports.jobs import (
@@ -51,8 +60,11 @@ __all__ = [
     "DeliveryEnd",
     "DraftStore",
     "EndJob",
+    "FiguresProgress",
     "FileLabel",
     "FinishDelivery",
+    "HourlyFigureStore",
+    "InstanceInfo",
     "InstanceStore",
     "InvariantStore",
     "JobEnd",
@@ -63,7 +75,10 @@ __all__ = [
     "Lease",
     "LimitStore",
     "MessageTexts",
+    "NewAccount",
     "NewCallback",
+    "NewOrder",
+    "NewPayment",
     "Observer",
     "OutgoingMessage",
     "PaymentStore",
@@ -77,6 +92,7 @@ __all__ = [
     "Reschedule",
     "RetentionStore",
     "Role",
+    "SetKey",
     "Settled",
     "SharedLimit",
     "StatsStore",

@@ -9,6 +9,7 @@ from genlock.ports.catalog_changes import CatalogChangeStore
 from genlock.ports.clock import Clock
 from genlock.ports.drafts import DraftStore
 from genlock.ports.erasure import ErasureStore
+from genlock.ports.hourly_figures import HourlyFigureStore
 from genlock.ports.payments import PaymentStore
 from genlock.ports.profiles import ProfileStore
 from genlock.ports.promos import PromoStore
@@ -29,6 +30,7 @@ class Database(
     CatalogChangeStore,
     StatsStore,
     ErasureStore,
+    HourlyFigureStore,
     Protocol,
 ):
     """Everything the database does: the engine's store, and what the bot and the operators need besides."""

@@ -7,6 +7,7 @@ from genlock.stores.callbacks import Callbacks
 from genlock.stores.catalog_changes import CatalogChanges
 from genlock.stores.drafts import Drafts
 from genlock.stores.erasure import Erasures
+from genlock.stores.hourly_figures import HourlyFigures
 from genlock.stores.instances import Instances
 from genlock.stores.invariants import Invariants
 from genlock.stores.job_queries import JobLookups
@@ -42,6 +43,7 @@ class SqlDatabase(
     Invariants,
     Retention,
     Erasures,
+    HourlyFigures,
 ):
     """The Database port. The session decides which database it is."""
 

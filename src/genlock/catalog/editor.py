@@ -46,6 +46,11 @@ class CatalogEditor:
         self._refreshing = asyncio.Lock()
 
     @property
+    def edited_catalog(self) -> Catalog:
+        """Return the catalog with the edits, with the models of providers that are not configured as they are."""
+        return replace(self.base, models=dict(self._models))
+
+    @property
     def left_out(self) -> Mapping[str, str]:
         """Return the models whose edit is left out, each with the reason."""
         return self._left_out
@@ -61,7 +66,7 @@ class CatalogEditor:
                 self._seen = changes[-1].id
             for model_id, table in tables.items():
                 self._apply(model_id, table)
-            self.current.replace(replace(self.base, models=dict(self._models)).sold_through(self._providers))
+            self.current.replace(self.edited_catalog.sold_through(self._providers))
             self._observer.event(Event.CATALOG_CHANGED, change=self._seen, models=",".join(sorted(tables)))
 
     def _apply(self, model_id: str, table: Table) -> None:

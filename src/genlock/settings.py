@@ -86,7 +86,11 @@ class Settings(BaseSettings):
     )
     dashboard_token: SecretStr | None = Field(
         default=None,
-        description="the password of the dashboard; this version has no dashboard yet and does not use it",
+        description="the password of the dashboard for those without a chat, such as the output of "
+        "`openssl rand -hex 24`; without it only one-time links open the dashboard",
+    )
+    viewers_see_prompts: bool = Field(
+        default=True, description="whether viewers of the dashboard may read prompts and results"
     )
     metrics_token: SecretStr | None = Field(
         default=None,

@@ -16,6 +16,7 @@ from genlock.domain.errors import InsufficientBalance
 from genlock.domain.figures import hour_number
 from genlock.domain.inbox import InboxState
 from genlock.domain.job import Delivery, State, hash_secret
+from genlock.domain.operator import LoginMethod, Operator, OperatorRole
 from genlock.domain.promo import Promo
 from genlock.domain.update import UpdateState
 from genlock.domain.upload import Upload
@@ -378,6 +379,23 @@ async def use_the_operators_lists(store: Database) -> None:
     await store.audit(1)
     await store.audit(1, "bot")
     await store.figures("bot", 60)
+    await use_the_logins(store)
+
+
+async def use_the_logins(store: Database) -> None:
+    await store.set_operator(Operator(id="7", role=OperatorRole.VIEWER), "me")
+    await store.operator("7")
+    await store.operators()
+    await store.add_login_link("link", "7", LoginMethod.LINK, 60)
+    await store.login_link("link")
+    await store.use_login_link("link", "one", remote="", agent="", seconds=60)
+    session = await store.begin_session("two", "7", LoginMethod.TOKEN, remote="", agent="", seconds=600)
+    assert isinstance(store, SqlDatabase)
+    await store.session.one("touch_session", id=session.id)
+    await store.session_by_secret("two")
+    await store.sessions(1)
+    await store.end_session(session.id)
+    await store.remove_operator("7")
 
 
 def _known(ledger_entries: Sequence[Any]) -> tuple[Any, int, str]:

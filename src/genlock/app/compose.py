@@ -9,6 +9,7 @@ from time import monotonic
 from starlette.applications import Starlette
 
 from genlock.app.bot import handle_update, make_bot_router
+from genlock.app.dashboard import DashboardParts, dashboard_routes, make_logins
 from genlock.app.databases import open_store
 from genlock.app.engine import costs_paid_for, expected_seconds, make_engine, make_rules
 from genlock.app.periodic_tasks import periodic_tasks
@@ -77,7 +78,8 @@ async def compose(settings: ServiceSettings, process: Process) -> App:
     engine = _make_engine(
         settings, process, store, channel, catalog, bundles, lambda ctx: UpdateWorker(ctx, store, handlers, acknowledge)
     )
-    router = make_bot_router(settings, caller, store, engine, catalog, bundles, closing)
+    logins = make_logins(settings, store)
+    router = make_bot_router(settings, caller, store, engine, catalog, bundles, logins, closing)
     closing.push_async_callback(router.close)
     handlers[settings.bot_id] = partial(handle_update, router, mask)
 
@@ -89,7 +91,12 @@ async def compose(settings: ServiceSettings, process: Process) -> App:
     return App(
         engine=engine,
         caller=caller,
-        web=make_web([*_callback_endpoints(engine, bundles, memory), health, *telegram_endpoints]),
+        web=make_web(
+            [*_callback_endpoints(engine, bundles, memory), health, *telegram_endpoints],
+            *dashboard_routes(
+                DashboardParts(settings=settings, store=store, engine=engine, logins=logins, memory=memory, stats=stats)
+            ),
+        ),
         alarms=alarms,
         periodic_tasks=periodic_tasks(settings, engine, store, alarms, router, editor, receive_updates, observer),
     )

@@ -7,6 +7,8 @@ from genlock.bot.rules import BotRules
 from genlock.channels.telegram.caller import Caller, Priority, bot_id
 from genlock.i18n.translator import Texts, Translator, package_texts
 
+#: returns the address of a one-time link to the dashboard for a Telegram id; None if the id has no access
+MakeDashboardLink = Callable[[str], Awaitable[str | None]]
 #: sends a text to the user of an account; False if the user was not reached
 Tell = Callable[[int, str], Awaitable[bool]]
 
@@ -15,6 +17,7 @@ Tell = Callable[[int, str], Awaitable[bool]]
 class BotBundle:
     caller: Caller
     rules: BotRules
+    dashboard_link: MakeDashboardLink | None = None
     texts: Texts = field(default_factory=package_texts)
     #: the bot's own name in lower case; empty until `introduce` has succeeded
     username: str = ""

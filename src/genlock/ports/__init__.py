@@ -35,6 +35,7 @@ from genlock.ports.kv import KvEntry, KvStore
 from genlock.ports.limits import LimitStore, SharedLimit
 from genlock.ports.message_texts import Button, FileLabel, MessageTexts, OutgoingMessage
 from genlock.ports.observer import Observer
+from genlock.ports.operators import OperatorStore
 from genlock.ports.payments import PaymentStore
 from genlock.ports.profiles import ProfileStore
 from genlock.ports.promos import PromoStore
@@ -80,6 +81,7 @@ __all__ = [
     "NewOrder",
     "NewPayment",
     "Observer",
+    "OperatorStore",
     "OutgoingMessage",
     "PaymentStore",
     "Placed",

@@ -10,6 +10,7 @@ from genlock.ports.clock import Clock
 from genlock.ports.drafts import DraftStore
 from genlock.ports.erasure import ErasureStore
 from genlock.ports.hourly_figures import HourlyFigureStore
+from genlock.ports.operators import OperatorStore
 from genlock.ports.payments import PaymentStore
 from genlock.ports.profiles import ProfileStore
 from genlock.ports.promos import PromoStore
@@ -27,6 +28,7 @@ class Database(
     PromoStore,
     BroadcastStore,
     AuditStore,
+    OperatorStore,
     CatalogChangeStore,
     StatsStore,
     ErasureStore,

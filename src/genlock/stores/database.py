@@ -14,6 +14,7 @@ from genlock.stores.job_queries import JobLookups
 from genlock.stores.jobs import Jobs
 from genlock.stores.kv import KeyValues
 from genlock.stores.limits import Limits
+from genlock.stores.operators import Operators
 from genlock.stores.payments import Payments
 from genlock.stores.profiles import Profiles
 from genlock.stores.promos import Promos
@@ -38,6 +39,7 @@ class SqlDatabase(
     Promos,
     Broadcasts,
     Audit,
+    Operators,
     CatalogChanges,
     Statistics,
     Invariants,

@@ -23,6 +23,10 @@ TABLES = (
     "operators", "login_links", "dashboard_sessions",
     "figure_changes", "figure_blocks", "block_figures", "job_figures", "block_durations", "job_durations",
     "topup_figures", "account_sets", "figure_positions",
+    "operators", "login_links", "dashboard_sessions",
+    "figure_changes", "figure_blocks", "block_figures", "job_figures", "block_durations", "job_durations",
+    "topup_figures", "account_sets", "figure_positions",
+    "catalog_changes",
 )  # fmt: skip
 Raw = Callable[[str], Awaitable[list[tuple[Any, ...]]]]
 

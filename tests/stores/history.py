@@ -90,6 +90,14 @@ _ROWS = {
         " SELECT 'retry', '{{\"jobs\":[]}}', '', 'old-' || n, 'done', 1, 0, 'exact', {ago}, {ago}"),
     ),
     "bulk_failures": (1, "(bulk_id, job_id, reason, detail) SELECT 1 + n % 2, n, 'ended', ''"),
+    "catalog_changes": (
+        1, ("(id, at, model, before, after, author, request_key)"
+        " SELECT n, {ago}, 'model', '{{}}', '{{}}', '', 'old-' || n"),
+    ),
+    "promos": (
+        1, ("(code, bot, amount, runs, per_account, author, created_at)"
+        " SELECT 'OLD-' || n, 'bot', 1, 0, 1, '', {ago}"),
+    ),
     "limits": (1, "(key, next_at) SELECT 'old-' || n, {ago}"),
 }  # fmt: skip
 #: older than every window that a statement counts in

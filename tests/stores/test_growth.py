@@ -34,6 +34,7 @@ GROWS = {
     "erase_account": "it is rare, and reads the drafts and entries of one account, and the audit log",
     "erase_updates": "it takes a range of ids, which is larger than the history here",
     "clear_figures": "it deletes all figures, at an operator's command",
+    "prune_promo_uses": "it looks at every promo code, and operators make them one by one",
     "erase_callbacks": "it takes a range of ids, which is larger than the history here",
 }
 #: rows that may be read more for other reasons; on SQLite, instructions

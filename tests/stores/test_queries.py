@@ -12,6 +12,7 @@ from genlock.domain.account import Account
 from genlock.domain.anomaly import AnomalyKind
 from genlock.domain.broadcast import BroadcastState
 from genlock.domain.bulk import BulkFailure, BulkKind, BulkReason, BulkSelection, BulkState, BulkTarget
+from genlock.domain.catalog_change import NewCatalogChange
 from genlock.domain.delivery import again
 from genlock.domain.draft import SavedDraft
 from genlock.domain.errors import InsufficientBalance
@@ -235,6 +236,21 @@ async def use_figures(store: SqlDatabase) -> None:
     assert [one.version for one in await store.instances() if one.id == "me"] == ["1.0"]
 
 
+async def use_operator_lists(store: SqlDatabase) -> None:
+    """Change a model once more, and list campaigns."""
+    await store.promos(1, before="CODE")
+    await store.promo("CODE")
+    await store.broadcasts(1)
+    newest = await store.catalog_changes(1, model="model")
+    follows = newest[0].id if newest else 0
+    change = NewCatalogChange(model="model", before={}, after={}, author="", request_key="key", follows=follows)
+    assert await store.add_catalog_change(change)
+    assert await store.catalog_change(await store.newest_catalog_change())
+    await store.catalog_changes_after(follows, 1)
+    assert await store.catalog_changes(1)
+    assert await store.catalog_change_of_request("key")
+
+
 async def use_jobs(store: SqlDatabase, clock: ManualClock) -> None:
     """Every method of the port, at least once."""
     account_id = await account_with(store, 1000)
@@ -280,6 +296,7 @@ async def use_jobs(store: SqlDatabase, clock: ManualClock) -> None:
     await use_the_search(store, account_id)
     await use_bulk_actions(store)
     await use_the_bot_data(store)
+    await use_operator_lists(store)
     await erase_everything(store)
     assert await store.violations(settled=True)
 

@@ -17,7 +17,7 @@ from genlock.app.providers import make_catalog, rate_limits
 from genlock.app.telegram import make_caller, make_channel, make_update_source, operator_notifier
 from genlock.channels.telegram.caller import Caller
 from genlock.channels.telegram.updates import acknowledge_repeated_press
-from genlock.domain.catalog import Catalog
+from genlock.domain.current_catalog import CurrentCatalog
 from genlock.engine.alarms import Alarms
 from genlock.engine.context import EngineContext
 from genlock.engine.engine import Engine
@@ -74,7 +74,8 @@ async def compose(settings: ServiceSettings, process: Process) -> App:
     if process.job_events:
         closing.push_async_callback(process.job_events.write_last, store)
 
-    catalog, bundles = make_catalog(settings, closing)
+    editor, bundles = await make_catalog(settings, store, observer, closing)
+    catalog = editor.current
     caller = make_caller(settings, store, observer, closing)
     channel = make_channel(settings, caller, catalog, closing)
     handlers: dict[str, Handler] = {}  # filled below: a bot needs the engine, and the engine hands updates to the bots
@@ -103,7 +104,7 @@ async def compose(settings: ServiceSettings, process: Process) -> App:
         ),
         alarms=alarms,
         periodic_tasks=[
-            *periodic_tasks(settings, engine, store, alarms, router, receive_updates, observer, bundles),
+            *periodic_tasks(settings, engine, store, alarms, router, editor, receive_updates, bundles),
             *_job_event_tasks(process.job_events, store),
         ],
     )
@@ -120,7 +121,7 @@ def _make_engine(
     process: Process,
     store: Database,
     channel: Channel,
-    catalog: Catalog,
+    catalog: CurrentCatalog,
     bundles: Mapping[str, ProviderBundle],
     make_updates: Callable[[EngineContext], UpdateWorker],
 ) -> Engine:

@@ -6,6 +6,7 @@ from genlock.ports.audit import AuditStore
 from genlock.ports.broadcasts import BroadcastStore
 from genlock.ports.bulk import BulkStore
 from genlock.ports.callbacks import CallbackStore
+from genlock.ports.catalog_changes import CatalogChangeStore
 from genlock.ports.channel import Channel, Placed
 from genlock.ports.clock import Clock
 from genlock.ports.database import Database, DatabaseCheck
@@ -58,6 +59,7 @@ __all__ = [
     "BulkStore",
     "Button",
     "CallbackStore",
+    "CatalogChangeStore",
     "Channel",
     "Clock",
     "Database",

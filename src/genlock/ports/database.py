@@ -7,6 +7,7 @@ from genlock.ports.attention import AttentionStore
 from genlock.ports.audit import AuditStore
 from genlock.ports.broadcasts import BroadcastStore
 from genlock.ports.bulk import BulkStore
+from genlock.ports.catalog_changes import CatalogChangeStore
 from genlock.ports.clock import Clock
 from genlock.ports.drafts import DraftStore
 from genlock.ports.erasure import ErasureStore
@@ -34,6 +35,7 @@ class Database(
     BroadcastStore,
     AuditStore,
     OperatorStore,
+    CatalogChangeStore,
     StatsStore,
     ErasureStore,
     UserLists,

@@ -6,6 +6,7 @@ from genlock.stores.audit import Audit
 from genlock.stores.broadcasts import Broadcasts
 from genlock.stores.bulk import BulkActions
 from genlock.stores.callbacks import Callbacks
+from genlock.stores.catalog_changes import CatalogChanges
 from genlock.stores.drafts import Drafts
 from genlock.stores.erasure import Erasures
 from genlock.stores.hourly_figures import HourlyFigures
@@ -47,6 +48,7 @@ class SqlDatabase(
     Broadcasts,
     Audit,
     Operators,
+    CatalogChanges,
     Statistics,
     Invariants,
     Retention,

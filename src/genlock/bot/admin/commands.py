@@ -151,7 +151,7 @@ def make_admin(
             bundle=bundle,
             store=store,
             engine=engine,
-            catalog=storefront.catalog,
+            storefront=storefront,
             accounts=accounts,
             audit=audit,
         ),

@@ -328,6 +328,8 @@ CREATE TABLE promos (
     CONSTRAINT promos_not_overused CHECK (used <= uses_max)
 );
 
+CREATE INDEX promos_created ON promos (created_at, code);
+
 CREATE TABLE promo_uses (
     code         text NOT NULL,
     account_id   bigint NOT NULL,
@@ -613,3 +615,20 @@ EXECUTE FUNCTION record_job_change();
 
 CREATE TRIGGER payments_changed AFTER UPDATE OF state ON payments FOR EACH ROW
 WHEN (OLD.state <> NEW.state) EXECUTE FUNCTION record_payment_change();
+
+-- Edits of models by operators. The newest change of a model decides; the others are its history.
+CREATE TABLE catalog_changes (
+    id           bigint PRIMARY KEY,
+    at           timestamptz NOT NULL,
+    model        text NOT NULL,
+    -- what is changed in the model, in the form of its table in the overlay file, as JSON
+    before       text NOT NULL,
+    after        text NOT NULL,
+    author       text NOT NULL,
+    request_key  text NOT NULL,
+    -- the change that this one takes back
+    undoes       bigint,
+    CONSTRAINT catalog_changes_request_once UNIQUE (request_key)
+);
+
+CREATE INDEX catalog_changes_model ON catalog_changes (model, id);

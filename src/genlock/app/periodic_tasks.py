@@ -62,7 +62,7 @@ def periodic_tasks(
         task(
             name="register_commands",
             period_seconds=BOT_TASK_SECONDS,
-            run=CommandRegistration(router, engine.ctx.observer).run,
+            run=registration.run,
         ),
         task(name="refresh_catalog", period_seconds=catalog_editor.PERIOD_SECONDS, run=editor.refresh),
         leader_task(name="check_alarms", period_seconds=alarm_rules.PERIOD_SECONDS, run=alarms.check),

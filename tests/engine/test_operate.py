@@ -297,6 +297,50 @@ async def test_a_cancel_takes_a_parked_order_off_the_list(world: World) -> None:
     assert await world.spent() == 0
 
 
+# handled
+
+
+async def unreachable(world: World, engine: Engine) -> Job:
+    """A job whose user blocked the bot."""
+    job = await world.ended(engine)
+    world.channel.faults.add("put", RecipientUnreachable("the user has blocked the bot"))
+    await work(engine)
+    job = await world.see(job)
+    assert job.attention_reason == "the user has blocked the bot"
+    return job
+
+
+async def test_a_handled_job_leaves_the_list_and_nothing_else_changes(world: World, engine: Engine) -> None:
+    job = await unreachable(world, engine)
+    before = await world.wallet()
+
+    now = await operate.mark_handled(engine.ctx, job.id, "ann", job.lease_token)
+
+    assert (now.attention_code, now.delivery, now.hold_state) == (None, Delivery.UNDELIVERABLE, HoldState.RELEASED)
+    assert await world.wallet() == before
+    assert len(world.recorder.of(Event.OPERATOR_ACTION, action="handled")) == 1
+
+
+async def test_the_second_operator_is_told_that_it_was_handled(world: World, engine: Engine) -> None:
+    job = await unreachable(world, engine)
+    await operate.mark_handled(engine.ctx, job.id, "ann", job.lease_token)
+
+    with pytest.raises(ActionNotAllowed, match=f"job {job.id} is not on the operator's list any more"):
+        await operate.mark_handled(engine.ctx, job.id, "bob", job.lease_token)
+    assert len(world.recorder.of(Event.OPERATOR_ACTION)) == 1
+
+
+async def test_a_parked_job_is_not_handled_by_looking_away(world: World) -> None:
+    engine = world.engine(rules=EngineRules(unknown_submit=UnknownSubmit.PARK))
+    job = await parked(world, engine)
+
+    with pytest.raises(ActionNotAllowed, match=f"job {job.id} still waits .*: retry or cancel it"):
+        await operate.mark_handled(engine.ctx, job.id, "ann", job.lease_token)
+    with pytest.raises(ActionNotAllowed, match=f"job {job.id} has changed meanwhile"):
+        await operate.mark_handled(engine.ctx, job.id, "ann", job.lease_token - 1)
+    assert (await world.see(job)).attention_reason == "submit_unknown"
+
+
 # refund
 
 

@@ -89,6 +89,27 @@ async def cancel(
     return ended.job
 
 
+async def mark_handled(ctx: EngineContext, job_id: int, by: str, token: int) -> Job:
+    """Take a job off the operator's list. Nothing else changes: neither its money nor its messages.
+
+    `token` is the lease token that the operator saw: if the job has changed since, nothing is done. A job that still
+    waits for work stays on the list, because nothing else would remind of its hold. Raises ActionNotAllowed.
+    """
+    if not await ctx.store.clear_attention(job_id, token):
+        raise ActionNotAllowed(_why_not_handled(await find(ctx, job_id), token))
+    job = await find(ctx, job_id)
+    ctx.event(Event.OPERATOR_ACTION, job, action="handled", by=by)
+    return job
+
+
+def _why_not_handled(job: Job, token: int) -> str:
+    if job.attention_code is None:
+        return f"job {job.id} is not on the operator's list any more: it was handled meanwhile"
+    if job.lease_token != token:
+        return f"job {job.id} has changed meanwhile ({job.state}, {job.delivery})"
+    return f"job {job.id} still waits ({job.state}, {job.delivery}): retry or cancel it"
+
+
 def refund_key(job_id: int) -> str:
     """Return the idempotency key of a job's refund: whoever refunds it, and however often, the user gets it once."""
     return f"refund:{job_id}"

@@ -7,9 +7,11 @@ from typing import Any
 
 from genlock.domain.account import Account
 from genlock.domain.activity import Activity
+from genlock.domain.anomaly import Anomaly, AnomalyKind
 from genlock.domain.audit import AuditLine
 from genlock.domain.broadcast import Broadcast, BroadcastState
 from genlock.domain.bulk import BulkAction, BulkFailure, BulkKind, BulkReason, BulkSelection, BulkState, BulkTarget
+from genlock.domain.catalog_change import CatalogChange, load_table
 from genlock.domain.delivery import Part, load_parts
 from genlock.domain.draft import SavedDraft
 from genlock.domain.figures import Figures
@@ -291,6 +293,8 @@ def read_promo(row: Row, time: Time) -> Promo:
         closed=row["closed_at"] is not None,
         uses=row["used"],
         bot=row["bot"],
+        author=row["author"],
+        created_at=time(row["created_at"]),
     )
 
 
@@ -332,6 +336,18 @@ def read_bulk_failure(row: Row) -> BulkFailure:
     return BulkFailure(job_id=row["job_id"], reason=BulkReason(row["reason"]), detail=row["detail"])
 
 
+def read_catalog_change(row: Row, time: Time) -> CatalogChange:
+    return CatalogChange(
+        id=row["id"],
+        model=row["model"],
+        before=load_table(row["before"]),
+        after=load_table(row["after"]),
+        author=row["author"],
+        at=not_null(time(row["at"])),
+        undoes=row["undoes"],
+    )
+
+
 def read_audit_line(row: Row, time: Time) -> AuditLine:
     return AuditLine(
         id=row["id"],
@@ -342,6 +358,10 @@ def read_audit_line(row: Row, time: Time) -> AuditLine:
         subject=row["subject"],
         detail=row["detail"],
     )
+
+
+def read_anomaly(row: Row, time: Time) -> Anomaly:
+    return Anomaly(id=row["id"], job_id=row["job_id"], kind=AnomalyKind(row["kind"]), at=not_null(time(row["at"])))
 
 
 def read_figures(row: Row) -> Figures:

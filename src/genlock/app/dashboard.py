@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from genlock.domain.catalog import Catalog
+from genlock.domain.current_catalog import CurrentCatalog
 from genlock.engine.engine import Engine
 from genlock.engine.logins import Logins
 from genlock.engine.stats import Stats
@@ -30,11 +30,12 @@ class DashboardParts:
     logins: Logins
     memory: BodyMemory
     stats: Stats
-    catalog: Catalog | None = None
+    catalog: CurrentCatalog | None = None
 
     def model_titles(self) -> dict[str, str]:
         """Return the titles of models by their ids."""
-        return {} if self.catalog is None else {name: model.title for name, model in self.catalog.models.items()}
+        models = {} if self.catalog is None else self.catalog.get().models
+        return {name: model.title for name, model in models.items()}
 
 
 def make_logins(settings: Settings, store: Database) -> Logins:

@@ -1,6 +1,6 @@
 """The filters of the list of orders as an address has them. A part that means nothing is named, never dropped."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Any, TypeVar
@@ -162,8 +162,3 @@ class _Reader:
 def local_input(at: datetime | None, zone: tzinfo) -> str:
     """Return a time as an input of a browser has it, in the viewer's zone."""
     return "" if at is None else f"{at.astimezone(zone):%Y-%m-%dT%H:%M}"
-
-
-def address_of(given: dict[str, str], **changes: str | None) -> Sequence[tuple[str, str]]:
-    """Return the parameters of an address with some filters changed; None removes one."""
-    return [(name, text) for name, text in {**given, **changes}.items() if text]

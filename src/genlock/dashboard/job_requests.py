@@ -26,11 +26,13 @@ class JobRequest:
     users: tuple[AccountSummary, ...] = ()
     user_name: str = ""
 
-    def address(self, path: str = PATH, **changes: str | None) -> str:
-        """Return the address of a page with these filters, some of them changed; None removes one."""
-        given = {**self.query.given, **changes}
-        text = urlencode([(name, one) for name, one in given.items() if one])
-        return f"{ROOT}{path}?{text}" if text else f"{ROOT}{path}"
+    def address(self, path: str = PATH, **changes: str) -> str:
+        """Return the address of a page with these filters, some of them changed."""
+        return _address(path, {**self.query.given, **changes})
+
+    def without(self, name: str) -> str:
+        """Return the address of the list without a filter."""
+        return _address(PATH, {one: text for one, text in self.query.given.items() if one != name})
 
     @property
     def text(self) -> str:
@@ -45,6 +47,11 @@ class Chip:
     #: the address without this filter
     without: str
     is_known: bool
+
+
+def _address(path: str, given: Mapping[str, str]) -> str:
+    text = urlencode([(name, one) for name, one in given.items() if one])
+    return f"{ROOT}{path}?{text}" if text else f"{ROOT}{path}"
 
 
 async def read_request(store: Database, context: PageContext, pairs: Iterable[tuple[str, str]]) -> JobRequest:
@@ -96,7 +103,7 @@ def chips(context: PageContext, request: JobRequest, titles: Mapping[str, str]) 
         Chip(
             label=context.t.plain(f"dashboard.jobs.filter.{name}") if name in NAMES else name,
             text=_chip_text(context, request, name, titles),
-            without=request.address(**{name: None}),
+            without=request.without(name),
             is_known=name in NAMES,
         )
         for name in ordered

@@ -35,9 +35,9 @@ class JobsPage:
         view, handle = Permission.VIEW, Permission.HANDLE_JOBS
         return [
             PageRoute(path="/jobs", handler=self._show, permission=view),
-            PageRoute(path="/jobs/more", handler=self._more, permission=view),
-            PageRoute(path="/jobs/rows", handler=self._refresh, permission=view),
-            PageRoute(path="/jobs/export.csv", handler=self._export, permission=view),
+            PageRoute(path="/jobs/more", handler=self._more, permission=view, is_data=True),
+            PageRoute(path="/jobs/rows", handler=self._refresh, permission=view, is_data=True),
+            PageRoute(path="/jobs/export.csv", handler=self._export, permission=view, is_data=True),
             PageRoute(path="/jobs/export", handler=self._export_chosen, permission=handle, method="POST"),
         ]
 
@@ -58,7 +58,7 @@ class JobsPage:
             count_text=count_text(context, count),
             open_bulk=await self._store.open_bulk_actions(OPEN_BULK_SHOWN),
             actions=tuple(BulkKind),
-            **await self._choices(context, request),
+            choices=await self._choices(context, request),
         )
 
     async def _more(self, context: PageContext) -> Response:

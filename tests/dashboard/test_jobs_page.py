@@ -92,7 +92,7 @@ async def test_the_list_shows_what_the_filters_of_the_address_ask_for(dashboard:
         "user=@ann": [open_, fox],
         f"user=%23{bob}": [failed, cat],
         "user=Bo": [failed, cat],
-        "user=nobody": [],
+        "user=zoe": [],
         "text=a+CAT&user=Bob": [cat],
         "text=%25_": [open_],
         "error=%3Dnsfw": [failed],
@@ -254,7 +254,7 @@ async def test_nothing_is_done_where_a_filter_has_no_effect_or_nothing_is_chosen
     client = await dashboard.log_in()
     for fields, text in (
         ({"action": "cancel", "scope": "all", "query": "state=opne"}, "a filter in the address has no effect"),
-        ({"action": "cancel", "scope": "all", "query": "user=nobody"}, "a filter in the address has no effect"),
+        ({"action": "cancel", "scope": "all", "query": "user=zoe"}, "a filter in the address has no effect"),
         ({"action": "cancel", "scope": "all", "query": "&".join(["a=b"] * 100)}, "a filter in the address"),
         ({"action": "cancel", "scope": "chosen"}, "choose orders first"),
         ({"action": "cancel", "scope": "chosen", "job": "junk"}, "choose orders first"),

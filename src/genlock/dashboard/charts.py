@@ -22,6 +22,8 @@ class Series:
     style: int
     #: how a value is written in the hover text and in the table
     written: Callable[[float], str]
+    #: how it is written at the axis
+    tick: Callable[[float], str]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,7 +53,7 @@ def stacked_bars(title: str, labels: Sequence[str], series: Sequence[Series]) ->
                 bottom += value
         parts.append(_group(axis, place, _hover(label, series, place), bars))
     return Chart(
-        title=title, series=series, labels=labels, svg=_svg(title, axis, labels, parts, series[0].written)
+        title=title, series=series, labels=labels, svg=_svg(title, axis, labels, parts, series[0].tick)
     )  # fmt: skip
 
 
@@ -62,7 +64,7 @@ def lines(title: str, labels: Sequence[str], series: Sequence[Series]) -> Chart:
     parts = [_line(axis, one) for one in series]
     parts += [_group(axis, place, _hover(label, series, place), Markup()) for place, label in enumerate(labels)]
     return Chart(
-        title=title, series=series, labels=labels, svg=_svg(title, axis, labels, parts, series[0].written)
+        title=title, series=series, labels=labels, svg=_svg(title, axis, labels, parts, series[0].tick)
     )  # fmt: skip
 
 
@@ -96,9 +98,9 @@ def _nice_step(wanted: float) -> float:
 
 
 def _svg(
-    title: str, axis: _Axis, labels: Sequence[str], parts: Sequence[Markup], written: Callable[[float], str]
+    title: str, axis: _Axis, labels: Sequence[str], parts: Sequence[Markup], tick: Callable[[float], str]
 ) -> Markup:
-    grid = Markup().join(_tick(axis.y(tick), written(tick)) for tick in axis.ticks())
+    grid = Markup().join(_tick(axis.y(value), tick(value)) for value in axis.ticks())
     every = max(1, ceil(len(labels) / LABELS_MAX))
     below = Markup().join(
         Markup('<text x="{:.1f}" y="{}" text-anchor="middle">{}</text>').format(

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import UTC, timedelta
 from decimal import Decimal
 
-from starlette.responses import Response, StreamingResponse
+from starlette.responses import HTMLResponse, Response, StreamingResponse
 
 from genlock.dashboard.charts import Chart, Series, lines, stacked_bars
 from genlock.dashboard.live import LiveFeed, LiveFigures, LiveReader
@@ -24,6 +24,7 @@ from genlock.ports import Database, Observer
 #: lines of the table by model; the others are on the page of the models
 MODELS_SHOWN = 12
 _TEXT = "dashboard.overview."
+EVENT_STREAM = "text/event-stream"
 MINUS = "\N{MINUS SIGN}"
 
 
@@ -93,8 +94,11 @@ class OverviewPage:
         return model_title(model.title, t) if model else line.name
 
     async def _stream(self, context: PageContext) -> Response:
+        """Send the live part for as long as the tab listens; once, to a client that does not ask for events."""
+        if EVENT_STREAM not in context.request.headers.get("Accept", ""):
+            return HTMLResponse(self._render_live(await self._live.read(), context.t.language))
         events = self._feed.listen(context.t.language, self._is_open)
-        return StreamingResponse(events, media_type="text/event-stream", headers={"X-Accel-Buffering": "no"})
+        return StreamingResponse(events, media_type=EVENT_STREAM, headers={"X-Accel-Buffering": "no"})
 
     def _render_live(self, live: LiveFigures | None, language: str) -> str:
         context = _Language(self._texts.translator(language))
@@ -219,10 +223,15 @@ def _charts(context: PageContext, overview: Overview) -> list[Chart]:
     t, labels = context.t, _labels(context, overview.period)
 
     def series(name: str, values: Sequence[float], style: int, written: Callable[[float], str] = t.number) -> Series:
-        return Series(name=t.plain(f"{_TEXT}series.{name}"), values=values, style=style, written=written)
+        tick = t.number if written == t.number else whole_dollars
+        return Series(name=t.plain(f"{_TEXT}series.{name}"), values=values, style=style, written=written, tick=tick)
 
     def dollars(amount: float) -> str:
         return _usd(t, Decimal(str(amount)))
+
+    def whole_dollars(amount: float) -> str:
+        sign = MINUS if amount < 0 else ""
+        return sign + t.plain("dashboard.overview.usd", amount=t.number(round(abs(amount), 3)))
 
     jobs = overview.jobs
     open_ = [max(0, one.orders - one.delivered - one.failed - one.cancelled) for one in jobs]

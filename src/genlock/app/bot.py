@@ -9,7 +9,7 @@ from genlock.bot.bundle import BotBundle
 from genlock.bot.router import BotRouter, make_router
 from genlock.bot.rules import BotRules, Package
 from genlock.channels.telegram.caller import Caller
-from genlock.domain.catalog import Catalog
+from genlock.domain.current_catalog import CurrentCatalog
 from genlock.domain.errors import ChannelError, GenlockError, Refusal
 from genlock.domain.events import Event
 from genlock.domain.money import THOUSANDTHS
@@ -31,7 +31,7 @@ def make_bot_router(
     caller: Caller,
     store: Database,
     engine: Engine,
-    catalog: Catalog,
+    catalog: CurrentCatalog,
     bundles: Mapping[str, ProviderBundle],
     logins: Logins,
     closing: AsyncExitStack,

@@ -11,6 +11,7 @@ from starlette.applications import Starlette
 from genlock.app.dashboard import DashboardParts, dashboard_routes, make_logins, make_pages
 from genlock.app.databases import open_store
 from genlock.app.engine import make_engine
+from genlock.catalog import load as load_catalog
 from genlock.dashboard.csrf import csrf_token
 from genlock.dashboard.login import COOKIE
 from genlock.dashboard.page import PageRoute
@@ -127,6 +128,7 @@ async def running_dashboard(database_url: str, **settings: Any) -> AsyncIterator
         logins=make_logins(service, store),
         memory=BodyMemory(),
         stats=Stats(engine.ctx, store),
+        catalog=load_catalog(),
     )
     web = Starlette(routes=dashboard_routes(parts))
     try:

@@ -99,7 +99,16 @@ async def compose(settings: ServiceSettings, process: Process) -> App:
         web=make_web(
             [*_callback_endpoints(engine, bundles, memory), health, *telegram_endpoints],
             *dashboard_routes(
-                DashboardParts(settings=settings, store=store, engine=engine, logins=logins, memory=memory, stats=stats)
+                DashboardParts(
+                    settings=settings,
+                    store=store,
+                    engine=engine,
+                    logins=logins,
+                    memory=memory,
+                    stats=stats,
+                    catalog=catalog,
+                    is_open=process.is_open,
+                )
             ),
         ),
         alarms=alarms,

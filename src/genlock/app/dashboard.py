@@ -1,11 +1,13 @@
 """Makes the dashboard. It is loaded with its first request, so that it costs a start neither time nor memory."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from genlock.domain.catalog import Catalog
 from genlock.engine.engine import Engine
 from genlock.engine.logins import Logins
 from genlock.engine.stats import Stats
@@ -29,6 +31,9 @@ class DashboardParts:
     logins: Logins
     memory: BodyMemory
     stats: Stats
+    catalog: Catalog
+    #: whether the instance accepts traffic; a connection that stays open ends when it does not
+    is_open: Callable[[], bool] = lambda: True
 
 
 def make_logins(settings: Settings, store: Database) -> Logins:
@@ -91,9 +96,25 @@ def make_dashboard_app(parts: DashboardParts) -> ASGIApp:
 
 def make_pages(parts: DashboardParts) -> "list[PageRoute]":
     """Return the routes of every page. A page is added here."""
-    from genlock.dashboard.pages.overview import OverviewPage
+    return [*_overview(parts)]
 
-    return [*OverviewPage(parts.stats).routes()]
+
+def _overview(parts: DashboardParts) -> "list[PageRoute]":
+    from genlock.dashboard.live import LiveReader
+    from genlock.dashboard.overview_figures import OverviewReader, Rates
+    from genlock.dashboard.pages.overview import OverviewPage
+    from genlock.i18n.translator import package_texts
+
+    rates = Rates(parts.settings.credit_usd, parts.catalog.provider_credit_usd)
+    return OverviewPage(
+        store=parts.store,
+        catalog=parts.catalog,
+        figures=OverviewReader(parts.store, parts.catalog, rates),
+        live=LiveReader(parts.store, parts.stats),
+        texts=package_texts(),
+        observer=parts.engine.ctx.observer,
+        is_open=parts.is_open,
+    ).routes()
 
 
 class _Badges:

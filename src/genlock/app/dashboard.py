@@ -1,22 +1,22 @@
 """Makes the dashboard. It is loaded with its first request, so that it costs a start neither time nor memory."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from genlock.domain.catalog import Catalog
+from genlock.catalog.editor import CatalogEditor
+from genlock.domain.current_catalog import CurrentCatalog
+from genlock.engine.attention import AttentionCounts
 from genlock.engine.engine import Engine
 from genlock.engine.logins import Logins
+from genlock.engine.operator_tools import OperatorTools
 from genlock.engine.stats import Stats
-from genlock.ports import Database
+from genlock.media.download import Downloads
+from genlock.ports import Database, ProviderBundle, PublicLists
 from genlock.settings import ServiceSettings, Settings
 from genlock.web.requests import BodyMemory
-
-if TYPE_CHECKING:
-    from genlock.dashboard.page import PageRoute
 
 METHODS = ["GET", "POST"]
 
@@ -31,9 +31,24 @@ class DashboardParts:
     logins: Logins
     memory: BodyMemory
     stats: Stats
-    catalog: Catalog
+    attention: AttentionCounts
+    editor: CatalogEditor
+    #: reads the providers' public lists of models and prices
+    fetch_lists: Callable[[], Awaitable[Mapping[str, PublicLists]]]
+    providers: Mapping[str, ProviderBundle]
+    #: fetches results for previews
+    downloads: Downloads
+    tools: OperatorTools
     #: whether the instance accepts traffic; a connection that stays open ends when it does not
     is_open: Callable[[], bool] = lambda: True
+
+    @property
+    def catalog(self) -> CurrentCatalog:
+        return self.editor.current
+
+    def model_titles(self) -> dict[str, str]:
+        """Return the titles of models by their ids."""
+        return {name: model.title for name, model in self.catalog.get().models.items()}
 
 
 def make_logins(settings: Settings, store: Database) -> Logins:
@@ -66,6 +81,7 @@ class _LoadedOnDemand:
 
 
 def make_dashboard_app(parts: DashboardParts) -> ASGIApp:
+    from genlock.app.dashboard_pages import make_pages
     from genlock.dashboard.dashboard import Dashboard, DashboardSettings, Surroundings, language_of
     from genlock.dashboard.login import LoginPages
     from genlock.i18n.translator import package_texts
@@ -94,35 +110,11 @@ def make_dashboard_app(parts: DashboardParts) -> ASGIApp:
     return dashboard.app()
 
 
-def make_pages(parts: DashboardParts) -> "list[PageRoute]":
-    """Return the routes of every page. A page is added here."""
-    return [*_overview(parts)]
-
-
-def _overview(parts: DashboardParts) -> "list[PageRoute]":
-    from genlock.dashboard.live import LiveReader
-    from genlock.dashboard.overview_figures import OverviewReader, Rates
-    from genlock.dashboard.pages.overview import OverviewPage
-    from genlock.i18n.translator import package_texts
-
-    rates = Rates(parts.settings.credit_usd, parts.catalog.provider_credit_usd)
-    return OverviewPage(
-        store=parts.store,
-        catalog=parts.catalog,
-        figures=OverviewReader(parts.store, parts.catalog, rates),
-        live=LiveReader(parts.store, parts.stats),
-        texts=package_texts(),
-        observer=parts.engine.ctx.observer,
-        is_open=parts.is_open,
-    ).routes()
-
-
 class _Badges:
-    """The figures beside the navigation, from the counts that `/health` also reads."""
+    """The figures beside the navigation, a few seconds old."""
 
     def __init__(self, parts: DashboardParts) -> None:
-        self._stats = parts.stats
+        self._attention = parts.attention
 
     async def read(self) -> dict[str, int]:
-        stats = await self._stats.read() or self._stats.last
-        return {"attention": round(stats.get("attention", 0) + stats.get("updates_dead", 0))}
+        return {"attention": await self._attention.total()}

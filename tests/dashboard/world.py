@@ -11,13 +11,16 @@ from starlette.applications import Starlette
 from genlock.app.dashboard import DashboardParts, dashboard_routes, make_logins, make_pages
 from genlock.app.databases import open_store
 from genlock.app.engine import make_engine
+from genlock.catalog import load
 from genlock.dashboard.csrf import csrf_token
 from genlock.dashboard.login import COOKIE
 from genlock.dashboard.page import PageRoute
 from genlock.domain.operator import Operator, OperatorRole
+from genlock.engine.attention import AttentionCounts
 from genlock.engine.engine import Engine
 from genlock.engine.logins import Logins
 from genlock.engine.stats import Stats
+from genlock.media.download import Downloads
 from genlock.settings import ServiceSettings
 from genlock.stores.database import SqlDatabase
 from genlock.web.requests import BodyMemory
@@ -105,6 +108,10 @@ class DashboardWorld:
         return client
 
 
+async def resume_refunds() -> None:
+    """Telegram has nothing to say."""
+
+
 @asynccontextmanager
 async def running_dashboard(database_url: str, **settings: Any) -> AsyncIterator[DashboardWorld]:
     recorder, channel, provider = Recorder(), FakeChannel(), FakeProvider()
@@ -120,6 +127,7 @@ async def running_dashboard(database_url: str, **settings: Any) -> AsyncIterator
     )
     store: Any = await open_store(database_url, observer=recorder)
     engine = make_engine(store, recorder, providers={provider.name: provider}, channels={channel.name: channel})
+    catalog, downloads = load(None), Downloads(private=service.media_private_hosts)
     parts = DashboardParts(
         settings=service,
         store=store,
@@ -127,6 +135,11 @@ async def running_dashboard(database_url: str, **settings: Any) -> AsyncIterator
         logins=make_logins(service, store),
         memory=BodyMemory(),
         stats=Stats(engine.ctx, store),
+        attention=AttentionCounts(engine.ctx, store),
+        catalog=lambda: catalog,
+        providers={},
+        downloads=downloads,
+        resume_refunds=resume_refunds,
     )
     web = Starlette(routes=dashboard_routes(parts))
     try:
@@ -137,4 +150,5 @@ async def running_dashboard(database_url: str, **settings: Any) -> AsyncIterator
             )  # fmt: skip
     finally:
         await die(engine)
+        await downloads.close()
         await store.close()

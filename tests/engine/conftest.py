@@ -14,7 +14,10 @@ from genlock.stores.postgres import PostgresStore
 from genlock.stores.sqlite import SqliteStore
 from tests.engine.world import FUNDS, HandClock, Recorder, World, die
 
-TABLES = ("ledger", "jobs", "accounts", "inbox", "instances", "roles", "limits", "updates", "update_queues", "kv")
+TABLES = (
+    "ledger", "jobs", "accounts", "inbox", "instances", "roles", "limits", "updates", "update_queues", "kv", "audit",
+    "profiles", "bulk_actions", "bulk_failures",
+)  # fmt: skip
 
 
 @pytest.fixture

@@ -19,6 +19,7 @@ TABLES = (
     "update_queues", "kv",
     "profiles", "drafts", "uploads", "payments", "free_runs", "promos", "promo_uses", "broadcasts", "audit",
     "job_events", "job_anomalies",
+    "bulk_actions", "bulk_failures",
     "operators", "login_links", "dashboard_sessions",
 )  # fmt: skip
 Raw = Callable[[str], Awaitable[list[tuple[Any, ...]]]]

@@ -65,6 +65,11 @@ _ROWS = {
         0.1, ("(bot, text, author, request_key, state, total, created_at)"
         " SELECT 'bot', '', '', 'old-' || n, 'done', 0, {ago}"),
     ),
+    "bulk_actions": (
+        1, ("(kind, selection, author, request_key, state, below, expected, expected_kind, created_at, ended_at)"
+        " SELECT 'retry', '{{\"jobs\":[]}}', '', 'old-' || n, 'done', 1, 0, 'exact', {ago}, {ago}"),
+    ),
+    "bulk_failures": (1, "(bulk_id, job_id, reason, detail) SELECT 1 + n % 2, n, 'ended', ''"),
     "limits": (1, "(key, next_at) SELECT 'old-' || n, {ago}"),
 }  # fmt: skip
 #: older than every window that a statement counts in

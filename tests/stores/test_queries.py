@@ -3,6 +3,7 @@
 import math
 import re
 from collections.abc import Sequence
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -10,12 +11,15 @@ import pytest
 from genlock.domain.account import Account
 from genlock.domain.anomaly import AnomalyKind
 from genlock.domain.broadcast import BroadcastState
+from genlock.domain.bulk import BulkFailure, BulkKind, BulkReason, BulkSelection, BulkState, BulkTarget
 from genlock.domain.delivery import again
 from genlock.domain.draft import SavedDraft
 from genlock.domain.errors import InsufficientBalance
 from genlock.domain.inbox import InboxState
 from genlock.domain.job import AttentionCode, Delivery, State, hash_secret
 from genlock.domain.job_event import EventRow
+from genlock.domain.job_search import CountKind, JobCount, JobFilter
+from genlock.domain.money import HoldState
 from genlock.domain.operator import LoginMethod, Operator, OperatorRole
 from genlock.domain.promo import Promo
 from genlock.domain.update import UpdateState
@@ -44,6 +48,7 @@ from tests.stores.builders import (
     running,
     update,
 )
+from tests.stores.history import HEAVY
 
 DIALECTS = ("sqlite", "postgres")
 #: run once when a connection is opened, and needed by SQLite only: PostgreSQL's statements hold their items themselves
@@ -238,6 +243,8 @@ async def use_jobs(store: SqlDatabase, clock: ManualClock) -> None:
     await store.jobs_needing_attention(10)
     await store.counts()
     await delivered(store)
+    await use_the_search(store, account_id)
+    await use_bulk_actions(store)
     await use_the_bot_data(store)
     await erase_everything(store)
     assert await store.violations(settled=True)
@@ -266,6 +273,47 @@ async def use_callbacks(store: SqlDatabase, clock: ManualClock) -> None:
     await store.release_role("active", "me")
     for state in InboxState:
         await store.callbacks(state, 10)
+
+
+async def use_the_search(store: Database, account_id: int) -> None:
+    """Every source of candidates, whole pages and counts."""
+    [job] = await store.jobs(limit=1)
+    for filters in (
+        JobFilter(states=(State.SUCCEEDED,), since=job.created_at - timedelta(days=1), until=job.created_at),
+        JobFilter(task_id="task"),
+        JobFilter(states=(State.RUNNING,)),
+        JobFilter(holds=(HoldState.HELD,)),
+        JobFilter(attention=True),
+        JobFilter(account_id=HEAVY, text="none"),
+        JobFilter(account_id=account_id),
+        JobFilter(text="none"),
+    ):
+        await store.search_jobs(filters, seconds=0.0)
+        await store.count_jobs(filters)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("genlock.stores.job_search.FIRST_STEP", 1)
+        assert (await store.search_jobs(JobFilter(text="none"), seconds=0.0)).looked_back_to
+    assert await store.jobs_by_id([job.id]) == [job]
+    await store.refunded_jobs([job.id])
+    await store.account_names([account_id])
+    assert await store.job_providers()
+
+
+async def use_bulk_actions(store: Database) -> None:
+    expected = JobCount(number=1, kind=CountKind.EXACT)
+    selection = BulkSelection(job_ids=(1,))
+    begun = await store.begin_bulk_action(BulkKind.RETRY, selection, author="me", request_key="bulk", expected=expected)
+    assert await store.bulk_action(begun.id)
+    assert await store.bulk_actions(10)
+    assert await store.open_bulk_actions(10)
+    stepping = await store.begin_bulk_step(begun, [BulkTarget(job_id=1, token=1)], 1, [])
+    assert stepping
+    failure = BulkFailure(job_id=1, reason=BulkReason.ENDED)
+    between = await store.finish_bulk_step(stepping, done=0, failures=[failure])
+    assert between
+    assert await store.bulk_failures(begun.id, 10) == [failure]
+    assert await store.stop_bulk_action(begun.id)
+    assert await store.end_bulk_action(between, BulkState.STOPPED)
 
 
 async def erase_everything(store: Database) -> None:

@@ -19,6 +19,7 @@ from genlock.channels.telegram.caller import Caller
 from genlock.channels.telegram.updates import acknowledge_repeated_press
 from genlock.domain.catalog import Catalog
 from genlock.engine.alarms import Alarms
+from genlock.engine.attention import AttentionCounts
 from genlock.engine.context import EngineContext
 from genlock.engine.engine import Engine
 from genlock.engine.job_events import PERIOD_SECONDS, JobEventRecorder
@@ -26,6 +27,7 @@ from genlock.engine.periodic import PeriodicTask
 from genlock.engine.stats import Stats
 from genlock.engine.updates import Handler, UpdateWorker
 from genlock.log import Mask
+from genlock.media.download import Downloads
 from genlock.metrics import MetricsObserver
 from genlock.ports import Channel, Database, Observer, ProviderBundle
 from genlock.settings import ServiceSettings
@@ -98,7 +100,19 @@ async def compose(settings: ServiceSettings, process: Process) -> App:
         web=make_web(
             [*_callback_endpoints(engine, bundles, memory), health, *telegram_endpoints],
             *dashboard_routes(
-                DashboardParts(settings=settings, store=store, engine=engine, logins=logins, memory=memory, stats=stats)
+                DashboardParts(
+                    settings=settings,
+                    store=store,
+                    engine=engine,
+                    logins=logins,
+                    memory=memory,
+                    stats=stats,
+                    attention=AttentionCounts(engine.ctx, store),
+                    catalog=lambda: catalog,
+                    providers=bundles,
+                    downloads=_make_downloads(settings, closing),
+                    resume_refunds=router.reconcile,
+                )
             ),
         ),
         alarms=alarms,
@@ -107,6 +121,12 @@ async def compose(settings: ServiceSettings, process: Process) -> App:
             *_job_event_tasks(process.job_events, store),
         ],
     )
+
+
+def _make_downloads(settings: ServiceSettings, closing: AsyncExitStack) -> Downloads:
+    downloads = Downloads(private=settings.media_private_hosts)
+    closing.push_async_callback(downloads.close)
+    return downloads
 
 
 def _job_event_tasks(recorder: JobEventRecorder | None, store: Database) -> list[PeriodicTask]:

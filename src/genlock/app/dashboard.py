@@ -1,15 +1,19 @@
 """Makes the dashboard. It is loaded with its first request, so that it costs a start neither time nor memory."""
 
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from genlock.domain.catalog import Catalog
+from genlock.engine.attention import AttentionCounts
 from genlock.engine.engine import Engine
 from genlock.engine.logins import Logins
 from genlock.engine.stats import Stats
-from genlock.ports import Database
+from genlock.media.download import Downloads
+from genlock.ports import Database, ProviderBundle
 from genlock.settings import ServiceSettings, Settings
 from genlock.web.requests import BodyMemory
 
@@ -29,6 +33,13 @@ class DashboardParts:
     logins: Logins
     memory: BodyMemory
     stats: Stats
+    attention: AttentionCounts
+    catalog: Callable[[], Catalog]
+    providers: Mapping[str, ProviderBundle]
+    #: fetches results for previews
+    downloads: Downloads
+    #: asks Telegram again for the refunds of Stars that it has not confirmed
+    resume_refunds: Callable[[], Awaitable[object]]
 
 
 def make_logins(settings: Settings, store: Database) -> Logins:
@@ -93,15 +104,42 @@ def make_pages(parts: DashboardParts) -> "list[PageRoute]":
     """Return the routes of every page. A page is added here."""
     from genlock.dashboard.pages.overview import OverviewPage
 
-    return [*OverviewPage(parts.stats).routes()]
+    return [*OverviewPage(parts.stats).routes(), *_job_pages(parts)]
+
+
+def _job_pages(parts: DashboardParts) -> "list[PageRoute]":
+    from genlock.dashboard.pages.attention import AttentionPage
+    from genlock.dashboard.pages.job import JobPage, JobPageParts
+    from genlock.dashboard.previews import Previews
+    from genlock.i18n.translator import package_texts
+
+    job = JobPage(
+        JobPageParts(
+            engine=parts.engine,
+            store=parts.store,
+            catalog=parts.catalog,
+            providers=parts.providers,
+            previews=Previews(parts.downloads),
+            texts=package_texts(),
+            credit_usd=parts.settings.credit_usd,
+            keeps_events=parts.settings.keep_events_days > 0,
+        )
+    )
+    attention = AttentionPage(
+        ctx=parts.engine.ctx,
+        store=parts.store,
+        counts=parts.attention,
+        catalog=parts.catalog,
+        resume_refunds=parts.resume_refunds,
+    )
+    return [*job.routes(), *attention.routes()]
 
 
 class _Badges:
-    """The figures beside the navigation, from the counts that `/health` also reads."""
+    """The figures beside the navigation, a few seconds old."""
 
     def __init__(self, parts: DashboardParts) -> None:
-        self._stats = parts.stats
+        self._attention = parts.attention
 
     async def read(self) -> dict[str, int]:
-        stats = await self._stats.read() or self._stats.last
-        return {"attention": round(stats.get("attention", 0) + stats.get("updates_dead", 0))}
+        return {"attention": await self._attention.total()}

@@ -6,8 +6,9 @@ from functools import partial
 from genlock.app.bot import CommandRegistration
 from genlock.bot.router import BotRouter
 from genlock.engine import alarms as alarm_rules
-from genlock.engine import money_check, retention
+from genlock.engine import bulk, money_check, retention
 from genlock.engine.alarms import Alarms
+from genlock.engine.bulk import BulkWork
 from genlock.engine.engine import Engine
 from genlock.engine.money_check import MoneyCheck
 from genlock.engine.periodic import PeriodicTask
@@ -52,5 +53,8 @@ def periodic_tasks(
         leader_task(name="reconcile_payments", period_seconds=RECONCILE_SECONDS, run=router.reconcile),
         leader_task(name="pay_rewards", period_seconds=BOT_TASK_SECONDS, run=router.reward),
         leader_task(name="erase_data", period_seconds=BOT_TASK_SECONDS, run=router.erase),
+        leader_task(
+            name="act_in_bulk", period_seconds=bulk.PERIOD_SECONDS, run=BulkWork(engine.ctx, engine.leader, store).round
+        ),
         leader_task(name="send_broadcasts", period_seconds=BOT_TASK_SECONDS, run=router.broadcast),
     ]

@@ -38,10 +38,13 @@ async def retry(ctx: EngineContext, job_id: int, by: str) -> Job:
     return await find(ctx, job_id)
 
 
-async def resend(ctx: EngineContext, job_id: int, by: str) -> Job:
-    """Deliver an ended job's result again, on new messages, free of charge. Raises ActionNotAllowed."""
+async def resend(ctx: EngineContext, job_id: int, by: str, *, token: int | None = None) -> Job:
+    """Deliver an ended job's result again, on new messages, free of charge. Raises ActionNotAllowed.
+
+    With the fencing token of an earlier read it is done at most once: the first resend uses the token up.
+    """
     job = await find_result(ctx, job_id)
-    if not await ctx.store.resend_job(job_id, again(job.parts), job.lease_token):
+    if not await ctx.store.resend_job(job_id, again(job.parts), job.lease_token if token is None else token):
         raise ActionNotAllowed(f"job {job_id} has nothing to resend yet ({job.state}, {job.delivery})")
     ctx.event(Event.OPERATOR_ACTION, job, action="resend", by=by)
     return await find(ctx, job_id)

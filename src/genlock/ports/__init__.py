@@ -4,6 +4,7 @@ from genlock.ports.accounts import AccountStore
 from genlock.ports.attention import AttentionStore
 from genlock.ports.audit import AuditStore
 from genlock.ports.broadcasts import BroadcastStore
+from genlock.ports.bulk import BulkStore
 from genlock.ports.callbacks import CallbackStore
 from genlock.ports.channel import Channel, Placed
 from genlock.ports.clock import Clock
@@ -12,6 +13,7 @@ from genlock.ports.drafts import DraftStore
 from genlock.ports.instances import InstanceStore, Role
 from genlock.ports.job_events import JobEventStore
 from genlock.ports.job_queries import JobQueries
+from genlock.ports.job_search import JobSearchStore
 from genlock.ports.jobs import (
     Accepted,
     DeliveryEnd,
@@ -44,6 +46,7 @@ __all__ = [
     "AttentionStore",
     "AuditStore",
     "BroadcastStore",
+    "BulkStore",
     "Button",
     "CallbackStore",
     "Channel",
@@ -60,6 +63,7 @@ __all__ = [
     "JobEnd",
     "JobEventStore",
     "JobQueries",
+    "JobSearchStore",
     "JobStore",
     "KvEntry",
     "KvStore",

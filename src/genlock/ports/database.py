@@ -6,10 +6,12 @@ from typing import Protocol
 from genlock.ports.attention import AttentionStore
 from genlock.ports.audit import AuditStore
 from genlock.ports.broadcasts import BroadcastStore
+from genlock.ports.bulk import BulkStore
 from genlock.ports.clock import Clock
 from genlock.ports.drafts import DraftStore
 from genlock.ports.erasure import ErasureStore
 from genlock.ports.job_events import JobEventStore
+from genlock.ports.job_search import JobSearchStore
 from genlock.ports.operators import OperatorStore
 from genlock.ports.payments import PaymentStore
 from genlock.ports.profiles import ProfileStore
@@ -33,6 +35,8 @@ class Database(
     ErasureStore,
     JobEventStore,
     AttentionStore,
+    JobSearchStore,
+    BulkStore,
     Protocol,
 ):
     """Everything the database does: the engine's store, and what the bot and the operators need besides."""

@@ -4,6 +4,7 @@ from genlock.stores.accounts import Accounts
 from genlock.stores.attention import Attention
 from genlock.stores.audit import Audit
 from genlock.stores.broadcasts import Broadcasts
+from genlock.stores.bulk import BulkActions
 from genlock.stores.callbacks import Callbacks
 from genlock.stores.drafts import Drafts
 from genlock.stores.erasure import Erasures
@@ -11,6 +12,7 @@ from genlock.stores.instances import Instances
 from genlock.stores.invariants import Invariants
 from genlock.stores.job_events import JobEvents
 from genlock.stores.job_queries import JobLookups
+from genlock.stores.job_search import JobSearch
 from genlock.stores.jobs import Jobs
 from genlock.stores.kv import KeyValues
 from genlock.stores.limits import Limits
@@ -28,6 +30,8 @@ class SqlDatabase(
     Accounts,
     Jobs,
     JobLookups,
+    JobSearch,
+    BulkActions,
     Callbacks,
     Instances,
     Limits,

@@ -10,11 +10,13 @@ from genlock.domain.activity import Activity
 from genlock.domain.anomaly import Anomaly, AnomalyKind
 from genlock.domain.audit import AuditLine
 from genlock.domain.broadcast import Broadcast, BroadcastState
+from genlock.domain.bulk import BulkAction, BulkFailure, BulkKind, BulkReason, BulkSelection, BulkState, BulkTarget
 from genlock.domain.delivery import Part, load_parts
 from genlock.domain.draft import SavedDraft
 from genlock.domain.figures import Figures
 from genlock.domain.inbox import Callback, InboxState
 from genlock.domain.job import Actor, AttentionCode, Delivery, Job, NewJob, Notice, State, Verdict
+from genlock.domain.job_search import CountKind, JobCount
 from genlock.domain.money import EntryKind, HoldState, LedgerAccount, LedgerEntry
 from genlock.domain.payment import Payment, PaymentState
 from genlock.domain.profile import AccountSummary, Profile
@@ -307,6 +309,28 @@ def read_broadcast(row: Row, time: Time) -> Broadcast:
         total=row["total"],
         created_at=not_null(time(row["created_at"])),
     )
+
+
+def read_bulk_action(row: Row, time: Time) -> BulkAction:
+    return BulkAction(
+        id=row["id"],
+        kind=BulkKind(row["kind"]),
+        selection=BulkSelection.load(row["selection"]),
+        author=row["author"],
+        state=BulkState(row["state"]),
+        below=row["below"],
+        step=tuple(BulkTarget(job_id=job_id, token=token) for job_id, token in json.loads(row["step"])),
+        version=row["version"],
+        expected=JobCount(number=row["expected"], kind=CountKind(row["expected_kind"])),
+        done=row["done"],
+        failed=row["failed"],
+        created_at=not_null(time(row["created_at"])),
+        ended_at=time(row["ended_at"]),
+    )
+
+
+def read_bulk_failure(row: Row) -> BulkFailure:
+    return BulkFailure(job_id=row["job_id"], reason=BulkReason(row["reason"]), detail=row["detail"])
 
 
 def read_audit_line(row: Row, time: Time) -> AuditLine:

@@ -114,7 +114,7 @@ class AttentionPage:
             for group in GROUPS
             if counts.get(group.name)
         ]
-        return context.render("attention.html", groups=groups, only=None)
+        return context.render("attention.html", groups=groups, only=None, masked=self._masked)
 
     async def _show_group(self, context: PageContext) -> Response:
         group = BY_NAME.get(context.request.path_params["group"])
@@ -126,13 +126,14 @@ class AttentionPage:
         shown = rows[:SHOWN_ON_GROUP]
         older = _id_of(shown[-1]) if len(rows) > SHOWN_ON_GROUP else None
         view = GroupView(group=group, count=counts.get(group.name, 0), rows=shown, older=older)
-        return context.render("attention.html", groups=[view] if shown else [], only=group)
+        return context.render("attention.html", groups=[view] if shown else [], only=group, masked=self._masked)
 
     async def _rows(self, context: PageContext, group: Group, limit: int, before: int | None = None) -> Sequence[Any]:
         match group.source:
             case Source.JOB:
                 jobs = await self._store.jobs_with_attention(AttentionCode(group.name), limit, before)
-                return [self._job_row(context, job) for job in jobs]
+                refunded = await self._store.refunded_jobs([job.id for job in jobs])
+                return [self._job_row(context, job, refunded=job.id in refunded) for job in jobs]
             case Source.ANOMALY:
                 return await self._anomaly_rows(context, AnomalyKind(group.name), limit, before)
             case Source.CALLBACK:
@@ -145,10 +146,12 @@ class AttentionPage:
             case Source.COST:
                 return (await self._store.kv_list_of_all_bots(attention.COST_ABOVE_PRICE, ENTRIES_MAX))[:limit]
 
-    def _job_row(self, context: PageContext, job: Job) -> JobRow:
+    def _masked(self, body: bytes | str) -> str:
+        return self._ctx.mask(body if isinstance(body, str) else body.decode("utf-8", "replace"))
+
+    def _job_row(self, context: PageContext, job: Job, *, refunded: bool) -> JobRow:
         title = job_title(job, self._catalog(), context.t)
-        # Whether it was refunded is not read for a list: a second refund is refused when it is asked for.
-        return JobRow(job=job, title=title, seen=seen_state(job), offers=offers(job, refunded=False))
+        return JobRow(job=job, title=title, seen=seen_state(job), offers=offers(job, refunded=refunded))
 
     async def _anomaly_rows(
         self, context: PageContext, kind: AnomalyKind, limit: int, before: int | None

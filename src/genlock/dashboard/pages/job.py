@@ -135,7 +135,9 @@ class JobPage:
         try:
             return await self._parts.previews.open(part.value, f"order-{job.id}-{number}")
         except PreviewRefused as refused:
-            return context.render("job_preview_page.html", 502, job=job, number=number, preview=None, reason=refused.reason)
+            return context.render(
+                "job_preview_page.html", 502, job=job, number=number, preview=None, reason=refused.reason
+            )
 
     async def _preview(self, context: PageContext) -> Response:
         job, part, number = await self._part(context)

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from genlock.domain.delivery import MESSAGE_ONLY, Part
-from genlock.domain.job import Delivery, Job, State, hash_secret
+from genlock.domain.job import AttentionCode, Delivery, Job, State, hash_secret
 from genlock.domain.job_event import EventRow
 from genlock.domain.money import EntryKind, HoldState
 from genlock.domain.operator import OperatorRole
 from genlock.domain.result import PartKind
-from genlock.ports import EndJob, NewCallback
-from tests.dashboard.world import Client, DashboardWorld
+from genlock.ports import EndJob, NewCallback, Reschedule
+from tests.dashboard.world import Client, DashboardWorld, running_dashboard
 from tests.stores import builders
 from tests.stores.builders import SECRET, delivered, ended, finish, queued, running, see
 
@@ -98,8 +98,6 @@ async def test_hostile_texts_are_escaped_and_cut(dashboard: DashboardWorld, clie
 
 
 async def test_without_the_permission_nothing_of_the_user_is_shown(tmp_path: Any) -> None:
-    from tests.dashboard.world import running_dashboard
-
     async with running_dashboard(f"sqlite:///{tmp_path}/genlock.db", viewers_see_prompts=False) as world:
         job = await settled(world, input='{"prompt": "a secret wish"}')
         viewer = await world.log_in(OperatorRole.VIEWER)
@@ -203,18 +201,18 @@ async def test_a_handled_job_leaves_the_list(dashboard: DashboardWorld, client: 
 
 async def test_a_retry_of_a_parked_order_warns_of_the_second_bill(dashboard: DashboardWorld, client: Client) -> None:
     job = await builders.submitting(dashboard.store)
-    await dashboard.store.reschedule(builders_reschedule(job, attention_reason="submit_unknown"))
+    parked = Reschedule(
+        job_id=job.id,
+        token=job.lease_token,
+        after=None,
+        attention_code=AttentionCode.PARKED,
+        attention_reason="submit_unknown",
+    )
+    assert await dashboard.store.reschedule(parked)
 
     assert "you pay it twice" in (await client.get(f"/jobs/{job.id}")).text
     assert "is due now" in await press(client, job, "retry")
     assert (await see(dashboard.store, job)).state is State.QUEUED
-
-
-def builders_reschedule(job: Job, **changes: Any) -> Any:
-    from genlock.domain.job import AttentionCode
-    from genlock.ports import Reschedule
-
-    return Reschedule(job_id=job.id, token=job.lease_token, after=None, attention_code=AttentionCode.PARKED, **changes)
 
 
 # live

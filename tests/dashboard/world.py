@@ -74,7 +74,7 @@ class Client:
                     self.cookies[name] = morsel.value
                 else:
                     self.cookies.pop(name, None)
-            return Answer(response.status, await response.text(), response.headers)
+            return Answer(response.status, await response.text(errors="replace"), response.headers)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,7 +1,6 @@
 """The page of a job: everything that is known, escaped and cut; every action once, and told before it is done."""
 
 import re
-from collections.abc import AsyncIterator
 from dataclasses import replace
 from typing import Any
 
@@ -22,8 +21,8 @@ HOSTILE = "<script>alert(1)</script>\u202e\x07" + "я" * 100_000
 
 
 @pytest.fixture
-async def client(dashboard: DashboardWorld) -> AsyncIterator[Client]:
-    yield await dashboard.log_in()
+async def client(dashboard: DashboardWorld) -> Client:
+    return await dashboard.log_in()
 
 
 async def settled(dashboard: DashboardWorld, **changes: Any) -> Job:
@@ -59,7 +58,7 @@ async def test_the_page_tells_the_whole_life_of_a_job(dashboard: DashboardWorld,
     for text in (
         f"Order #{job.id}", "Z-Image", "Order accepted", "Credits held", "0.75", "The provider succeeded",
         "An instance took over the delivery", "instance-7", "Delivered to the chat", "Credits charged",
-        "Operator 42: resend", "a cat", job.correlation_id, f"/dashboard/users/{job.account_id}",
+        "Operator 42: Send again", "a cat", job.correlation_id, f"/dashboard/users/{job.account_id}",
     ):  # fmt: skip
         assert text in page.text, text
 

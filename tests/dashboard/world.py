@@ -11,6 +11,7 @@ from starlette.applications import Starlette
 from genlock.app.dashboard import DashboardParts, dashboard_routes, make_logins, make_pages
 from genlock.app.databases import open_store
 from genlock.app.engine import make_engine
+from genlock.app.providers import make_providers
 from genlock.catalog import load
 from genlock.dashboard.csrf import csrf_token
 from genlock.dashboard.login import COOKIE
@@ -128,6 +129,7 @@ async def running_dashboard(database_url: str, **settings: Any) -> AsyncIterator
     store: Any = await open_store(database_url, observer=recorder)
     engine = make_engine(store, recorder, providers={provider.name: provider}, channels={channel.name: channel})
     catalog, downloads = load(None), Downloads(private=service.media_private_hosts)
+    providers = make_providers(service, catalog)
     parts = DashboardParts(
         settings=service,
         store=store,
@@ -137,7 +139,7 @@ async def running_dashboard(database_url: str, **settings: Any) -> AsyncIterator
         stats=Stats(engine.ctx, store),
         attention=AttentionCounts(engine.ctx, store),
         catalog=lambda: catalog,
-        providers={},
+        providers=providers,
         downloads=downloads,
         resume_refunds=resume_refunds,
     )
@@ -151,4 +153,6 @@ async def running_dashboard(database_url: str, **settings: Any) -> AsyncIterator
     finally:
         await die(engine)
         await downloads.close()
+        for bundle in providers.values():
+            await bundle.close()
         await store.close()

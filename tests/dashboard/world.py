@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import aiohttp
@@ -11,9 +12,12 @@ from starlette.applications import Starlette
 from genlock.app.dashboard import DashboardParts, dashboard_routes, make_logins, make_pages
 from genlock.app.databases import open_store
 from genlock.app.engine import make_engine
+from genlock.app.providers import fetch_public_lists
+from genlock.catalog.editor import CatalogEditor
 from genlock.dashboard.csrf import csrf_token
 from genlock.dashboard.login import COOKIE
 from genlock.dashboard.page import PageRoute
+from genlock.domain.current_catalog import CurrentCatalog
 from genlock.domain.operator import Operator, OperatorRole
 from genlock.engine.engine import Engine
 from genlock.engine.logins import Logins
@@ -23,6 +27,7 @@ from genlock.stores.database import SqlDatabase
 from genlock.web.requests import BodyMemory
 from genlock.web.server import serving
 from tests.engine.world import FakeChannel, FakeProvider, Recorder, die
+from tests.packaged import CATALOG
 
 OWNER_ID = 7
 TOKEN = "a long and secret token"
@@ -112,6 +117,7 @@ async def running_dashboard(database_url: str, **settings: Any) -> AsyncIterator
         {
             "telegram_token": "42:sandbox",
             "kie_api_key": "key",
+            "kie_api_url": "http://127.0.0.1:9",  # nothing answers there
             "database_url": database_url,
             "admin_ids": (OWNER_ID,),
             "dashboard_token": TOKEN,
@@ -127,6 +133,10 @@ async def running_dashboard(database_url: str, **settings: Any) -> AsyncIterator
         logins=make_logins(service, store),
         memory=BodyMemory(),
         stats=Stats(engine.ctx, store),
+        editor=CatalogEditor(
+            base=CATALOG, current=CurrentCatalog(CATALOG), providers={"kie"}, store=store, observer=recorder
+        ),
+        fetch_lists=partial(fetch_public_lists, service),
     )
     web = Starlette(routes=dashboard_routes(parts))
     try:

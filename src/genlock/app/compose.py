@@ -13,7 +13,7 @@ from genlock.app.dashboard import DashboardParts, dashboard_routes, make_logins
 from genlock.app.databases import open_store
 from genlock.app.engine import costs_paid_for, expected_seconds, make_engine, make_rules
 from genlock.app.periodic_tasks import periodic_tasks
-from genlock.app.providers import make_catalog, rate_limits
+from genlock.app.providers import fetch_public_lists, make_catalog, rate_limits
 from genlock.app.telegram import make_caller, make_channel, make_update_source, operator_notifier
 from genlock.channels.telegram.caller import Caller
 from genlock.channels.telegram.updates import acknowledge_repeated_press
@@ -94,7 +94,16 @@ async def compose(settings: ServiceSettings, process: Process) -> App:
         web=make_web(
             [*_callback_endpoints(engine, bundles, memory), health, *telegram_endpoints],
             *dashboard_routes(
-                DashboardParts(settings=settings, store=store, engine=engine, logins=logins, memory=memory, stats=stats)
+                DashboardParts(
+                    settings=settings,
+                    store=store,
+                    engine=engine,
+                    logins=logins,
+                    memory=memory,
+                    stats=stats,
+                    editor=editor,
+                    fetch_lists=partial(fetch_public_lists, settings),
+                )
             ),
         ),
         alarms=alarms,

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-
 #: databases cannot add more days to a date than this
 DAYS_MAX = 36_500
 RUNS_MAX = USES_MAX = 999_999_999

@@ -1,0 +1,168 @@
+"""The rows of the Models page: every model with its price, its margin and its figures, filtered and sorted."""
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from operator import itemgetter
+from typing import Any
+
+from genlock.catalog.margins import Margin, PriceRules, usual_margin
+from genlock.domain.catalog import Category, Model, Status
+from genlock.domain.figures import Durations, JobFigures, ModelFigures, percentile
+
+#: the periods that figures can be shown for, in days
+PERIODS = (7, 30)
+MEDIAN, P95 = 0.5, 0.95
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ModelRow:
+    model: Model
+    margin: Margin | None
+    figures: JobFigures
+    durations: Durations
+    #: whether an operator edited it in the dashboard
+    edited: bool
+
+    @property
+    def failure_share(self) -> float | None:
+        """Return the part of the ended orders that failed; None if none has ended."""
+        ended = self.figures.delivered + self.figures.failed
+        return self.figures.failed / ended if ended else None
+
+    @property
+    def median(self) -> float | None:
+        return percentile(self.durations, MEDIAN)
+
+    @property
+    def p95(self) -> float | None:
+        return percentile(self.durations, P95)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelFilter:
+    """What the address of the list says, and what in it was not understood."""
+
+    text: str = ""
+    category: Category | None = None
+    #: None: all
+    status: Status | None = Status.OFFERED
+    days: int = PERIODS[0]
+    sort: str = "menu"
+    descending: bool = False
+    #: parameters with an unknown value
+    unknown: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def read(cls, query: Mapping[str, str]) -> "ModelFilter":
+        category, status, days = query.get("category", ""), query.get("status", Status.OFFERED), query.get("days", "")
+        sort = query.get("sort", "")
+        wrong = {
+            "category": bool(category) and category not in set(Category),
+            "status": status not in {*Status, "all", ""},
+            "days": bool(days) and days not in map(str, PERIODS),
+            "sort": bool(sort) and sort.removeprefix("-") not in SORTS,
+        }
+        unknown = {name: query[name] for name, is_wrong in wrong.items() if is_wrong}
+        known = cls(
+            text=query.get("q", "").strip()[:100],
+            category=Category(category) if category and not wrong["category"] else None,
+            days=int(days) if days and not wrong["days"] else PERIODS[0],
+            unknown=unknown,
+        )
+        return cls(
+            text=known.text,
+            category=known.category,
+            status=Status.OFFERED if wrong["status"] else None if status in ("all", "") else Status(status),
+            days=known.days,
+            sort=sort.removeprefix("-") if sort and not wrong["sort"] else "menu",
+            descending=sort.startswith("-"),
+            unknown={**unknown, **{name: query[name] for name in query if name not in _NAMES}},
+        )
+
+    def accepts(self, model: Model) -> bool:
+        words = self.text.lower().split()
+        searched = " ".join((model.title, model.vendor, model.id, *model.aliases)).lower()
+        return (
+            (self.status is None or model.status is self.status)
+            and self.category in (None, model.category, *model.also)
+            and all(word in searched for word in words)
+        )
+
+    def sorted(self, rows: Iterable[ModelRow]) -> list[ModelRow]:
+        """Return the rows in the chosen order. Rows without a value come last, in either direction."""
+        found = list(rows)
+        if self.sort == "menu":
+            return sorted(found, key=_menu_position, reverse=self.descending)
+        value = _VALUES[self.sort]
+        keyed: list[tuple[Any, ModelRow]] = [(value(row), row) for row in found]
+        known = [pair for pair in keyed if pair[0] is not None]
+        known.sort(key=itemgetter(0), reverse=self.descending)
+        return [row for _, row in known] + [row for key, row in keyed if key is None]
+
+
+_NAMES = {"q", "category", "status", "days", "sort"}
+
+
+_CATEGORIES = {category: number for number, category in enumerate(Category)}
+_LAST = 1_000_000
+
+
+def _menu_position(row: ModelRow) -> tuple[int, bool, int, int, str]:
+    """Return the sort key of the bot's menus: by category, featured models, positions, then the cheapest."""
+    model = row.model
+    position = _LAST if model.order is None else model.order
+    price = row.margin.price if row.margin else 0
+    return _CATEGORIES[model.category], not model.featured, position, price, model.title
+
+
+_VALUES: Mapping[str, Callable[[ModelRow], float | str | None]] = {
+    "title": lambda row: row.model.title.lower(),
+    "price": lambda row: row.margin.price if row.margin else None,
+    "cost": lambda row: float(row.margin.cost_usd) if row.margin else None,
+    "margin": lambda row: row.margin.share if row.margin else None,
+    "orders": lambda row: row.figures.orders,
+    "failures": lambda row: row.failure_share,
+    "median": lambda row: row.median,
+    "p95": lambda row: row.p95,
+    "last_failure": lambda row: row.figures.last_failed_job or None,
+}
+#: by which a list can be sorted; `menu` is the order in which the bot shows the models
+SORTS = ("menu", *_VALUES)
+
+
+class ModelRows:
+    """Makes rows. The margin of a model that is the same object as before is not calculated again."""
+
+    def __init__(self, rules: PriceRules) -> None:
+        self.rules = rules
+        self._margins: dict[str, tuple[Model, Margin | None]] = {}
+
+    def margin(self, model: Model) -> Margin | None:
+        known = self._margins.get(model.id)
+        if known is None or known[0] is not model:
+            known = self._margins[model.id] = (model, usual_margin(model, self.rules))
+        return known[1]
+
+    def rows(self, models: Iterable[Model], figures: Iterable[ModelFigures], edited: Collection[str]) -> list[ModelRow]:
+        by_model = merged(figures)
+        none: tuple[JobFigures, Durations] = (JobFigures(), {})
+        return [
+            ModelRow(
+                model=model,
+                margin=self.margin(model),
+                figures=by_model.get(model.id, none)[0],
+                durations=by_model.get(model.id, none)[1],
+                edited=model.id in edited,
+            )
+            for model in models
+        ]
+
+
+def merged(figures: Iterable[ModelFigures]) -> dict[str, tuple[JobFigures, Durations]]:
+    """Return the figures by model, of all its providers together."""
+    found: dict[str, tuple[JobFigures, dict[int, int]]] = {}
+    for one in figures:
+        total, durations = found.get(one.model, (JobFigures(), {}))
+        summed = {bucket: durations.get(bucket, 0) + jobs for bucket, jobs in one.durations.items()}
+        found[one.model] = (total + one.figures, {**durations, **summed})
+    return {model: (total, durations) for model, (total, durations) in found.items()}

@@ -75,8 +75,13 @@ class ModelsPage:
             statuses=list(Status),
             sorts=SORTS,
             periods=PERIODS,
-            left_out=self._editor.left_out,
+            left_out=self._left_out(context),
         )
+
+    def _left_out(self, context: PageContext) -> dict[str, str]:
+        gone = context.t.plain("dashboard.models.gone")
+        found = self._editor.left_out
+        return {model: why if model in self._editor.base.models else gone for model, why in found.items()}
 
     async def _figures(self, days: int) -> list[ModelFigures]:
         until = hour_number(await self._store.read_clock()) + 1
@@ -135,7 +140,7 @@ class ModelsPage:
             at_start=before is None,
             differences=differences,
             value_of=value_of,
-            left_out=self._editor.left_out.get(base.id),
+            left_out=self._left_out(context).get(base.id),
             days=PERIODS[-1],
         )
 

@@ -1,5 +1,6 @@
 """The rows of the Models page: every model with its price, its margin and its figures, filtered and sorted."""
 
+import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from operator import itemgetter
@@ -12,6 +13,9 @@ from genlock.domain.figures import Durations, JobFigures, ModelFigures, percenti
 #: the periods that figures can be shown for, in days
 PERIODS = (7, 30)
 MEDIAN, P95 = 0.5, 0.95
+#: the value of the filter by status that lets every model through
+ALL = "all"
+TEXT_LENGTH_MAX = 100
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -49,34 +53,31 @@ class ModelFilter:
     days: int = PERIODS[0]
     sort: str = "menu"
     descending: bool = False
+    page: int = 1
     #: parameters with an unknown value
     unknown: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def read(cls, query: Mapping[str, str]) -> "ModelFilter":
-        category, status, days = query.get("category", ""), query.get("status", Status.OFFERED), query.get("days", "")
-        sort = query.get("sort", "")
-        wrong = {
-            "category": bool(category) and category not in set(Category),
-            "status": status not in {*Status, "all", ""},
-            "days": bool(days) and days not in map(str, PERIODS),
-            "sort": bool(sort) and sort.removeprefix("-") not in SORTS,
+        allowed = {
+            "category": {"", *Category},
+            "status": {"", ALL, *Status},
+            "days": {"", *map(str, PERIODS)},
+            "sort": {"", *SORTS, *(f"-{one}" for one in SORTS)},
         }
-        unknown = {name: query[name] for name, is_wrong in wrong.items() if is_wrong}
-        known = cls(
-            text=query.get("q", "").strip()[:100],
-            category=Category(category) if category and not wrong["category"] else None,
-            days=int(days) if days and not wrong["days"] else PERIODS[0],
-            unknown=unknown,
-        )
+        unknown = {name: value for name, value in query.items() if name not in _NAMES}
+        unknown |= {name: query[name] for name, values in allowed.items() if query.get(name, "") not in values}
+        known = {name: value for name, value in query.items() if name not in unknown}
+        status, sort, page = known.get("status", Status.OFFERED), known.get("sort", ""), known.get("page", "")
         return cls(
-            text=known.text,
-            category=known.category,
-            status=Status.OFFERED if wrong["status"] else None if status in ("all", "") else Status(status),
-            days=known.days,
-            sort=sort.removeprefix("-") if sort and not wrong["sort"] else "menu",
+            text=known.get("q", "").strip()[:TEXT_LENGTH_MAX],
+            category=Category(known["category"]) if known.get("category") else None,
+            status=None if status in ("", ALL) else Status(status),
+            days=int(known.get("days") or PERIODS[0]),
+            sort=sort.removeprefix("-") or "menu",
             descending=sort.startswith("-"),
-            unknown={**unknown, **{name: query[name] for name in query if name not in _NAMES}},
+            page=int(page) if _PAGE.fullmatch(page) else 1,
+            unknown=unknown,
         )
 
     def accepts(self, model: Model) -> bool:
@@ -100,7 +101,8 @@ class ModelFilter:
         return [row for _, row in known] + [row for key, row in keyed if key is None]
 
 
-_NAMES = {"q", "category", "status", "days", "sort"}
+_NAMES = {"q", "category", "status", "days", "sort", "page"}
+_PAGE = re.compile(r"[1-9]\d{0,3}")
 
 
 _CATEGORIES = {category: number for number, category in enumerate(Category)}

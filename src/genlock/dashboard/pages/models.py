@@ -18,9 +18,11 @@ from genlock.domain.catalog import Category, Model, Status
 from genlock.domain.catalog_change import CatalogChange, Table
 from genlock.domain.errors import InvalidEdit, ModelNotFound, Refusal, StaleEdit
 from genlock.domain.figures import ModelFigures, hour_number
+from genlock.i18n.catalog_texts import category_title
 from genlock.ports import Database
 
 LISTED = 20
+PAGE_ROWS = 50
 HOURS_A_DAY = 24
 ID_MAX = 2**62
 
@@ -65,15 +67,20 @@ class ModelsPage:
         catalog = self._editor.current.get()
         models = [model for model in catalog.models.values() if chosen.accepts(model)]
         figures = await self._figures(chosen.days)
-        rows = self._rows.rows(models, figures, self._editor.edited_models)
+        rows = chosen.sorted(self._rows.rows(models, figures, self._editor.edited_models))
+        pages = max(1, -(-len(rows) // PAGE_ROWS))
+        page = min(chosen.page, pages)
         return context.render(
             "models.html",
-            rows=chosen.sorted(rows),
+            rows=rows[(page - 1) * PAGE_ROWS : page * PAGE_ROWS],
+            page=page,
+            pages=pages,
+            matching=len(rows),
             filter=chosen,
             total=len(catalog.models),
-            categories=list(Category),
+            categories={one: category_title(one, context.t) for one in Category},
+            labels={name: context.t.plain(f"dashboard.models.column.{name}") for name in SORTS[1:]},
             statuses=list(Status),
-            sorts=SORTS,
             periods=PERIODS,
             left_out=self._left_out(context),
         )

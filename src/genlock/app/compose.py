@@ -21,6 +21,7 @@ from genlock.domain.current_catalog import CurrentCatalog
 from genlock.engine.alarms import Alarms
 from genlock.engine.context import EngineContext
 from genlock.engine.engine import Engine
+from genlock.engine.job_events import PERIOD_SECONDS, JobEventRecorder
 from genlock.engine.periodic import PeriodicTask
 from genlock.engine.stats import Stats
 from genlock.engine.updates import Handler, UpdateWorker
@@ -45,6 +46,8 @@ class Process:
     observer: Observer
     metrics: MetricsObserver
     mask: Mask
+    #: keeps the events of jobs; None: they are not kept
+    job_events: JobEventRecorder | None
     #: whether the instance accepts traffic: started, and not stopping
     is_open: Callable[[], bool]
     #: closes the parts, in reverse order
@@ -68,6 +71,8 @@ async def compose(settings: ServiceSettings, process: Process) -> App:
     started, closing, observer, mask = monotonic(), process.closing, process.observer, process.mask
     store = await open_store(settings.database_url, observer=observer)
     closing.push_async_callback(store.close)
+    if process.job_events:
+        closing.push_async_callback(process.job_events.write_last, store)
 
     editor, bundles = await make_catalog(settings, store, observer, closing)
     catalog = editor.current
@@ -107,8 +112,17 @@ async def compose(settings: ServiceSettings, process: Process) -> App:
             ),
         ),
         alarms=alarms,
-        periodic_tasks=periodic_tasks(settings, engine, store, alarms, router, editor, receive_updates, observer),
+        periodic_tasks=[
+            *periodic_tasks(settings, engine, store, alarms, router, editor, receive_updates, bundles),
+            *_job_event_tasks(process.job_events, store),
+        ],
     )
+
+
+def _job_event_tasks(recorder: JobEventRecorder | None, store: Database) -> list[PeriodicTask]:
+    if recorder is None:
+        return []
+    return [PeriodicTask(name="write_job_events", period_seconds=PERIOD_SECONDS, run=partial(recorder.write, store))]
 
 
 def _make_engine(

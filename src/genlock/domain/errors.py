@@ -3,6 +3,7 @@
 GenlockError
 ├── Refusal                the caller's request cannot be done; nothing has changed
 │   ├── InsufficientBalance
+│   ├── AllowanceExceeded  an operator may not move this much; says how much is left today
 │   ├── IdempotencyKeyReused
 │   ├── AccountNotFound
 │   ├── JobNotFound
@@ -64,6 +65,16 @@ class InsufficientBalance(Refusal):
         super().__init__()
         self.price = price
         self.available = available
+
+
+class AllowanceExceeded(Refusal):
+    """The amount is more than this operator may still move today; nothing was moved."""
+
+    def __init__(self, *, amount: int, used: int, most: int) -> None:
+        super().__init__()
+        self.amount = amount
+        self.used = used
+        self.most = most
 
 
 class IdempotencyKeyReused(Refusal):

@@ -132,6 +132,15 @@ _VALUES: Mapping[str, Callable[[ModelRow], float | str | None]] = {
 SORTS = ("menu", *_VALUES)
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PeriodFigures:
+    """The figures of one model in a period."""
+
+    figures: JobFigures = field(default_factory=JobFigures)
+    #: from the order to the result
+    durations: Durations = field(default_factory=dict)
+
+
 class ModelRows:
     """Makes rows. The margin of a model that is the same object as before is not calculated again."""
 
@@ -145,26 +154,30 @@ class ModelRows:
             known = self._margins[model.id] = (model, usual_margin(model, self.rules))
         return known[1]
 
-    def rows(self, models: Iterable[Model], figures: Iterable[ModelFigures], edited: Collection[str]) -> list[ModelRow]:
-        by_model = merged(figures)
-        none: tuple[JobFigures, Durations] = (JobFigures(), {})
+    def rows(
+        self, models: Iterable[Model], figures: Mapping[str, PeriodFigures], edited: Collection[str]
+    ) -> list[ModelRow]:
+        none = PeriodFigures()
         return [
             ModelRow(
                 model=model,
                 margin=self.margin(model),
-                figures=by_model.get(model.id, none)[0],
-                durations=by_model.get(model.id, none)[1],
+                figures=figures.get(model.id, none).figures,
+                durations=figures.get(model.id, none).durations,
                 edited=model.id in edited,
             )
             for model in models
         ]
 
 
-def merged(figures: Iterable[ModelFigures]) -> dict[str, tuple[JobFigures, Durations]]:
-    """Return the figures by model, of all its providers together."""
-    found: dict[str, tuple[JobFigures, dict[int, int]]] = {}
+def by_model(
+    figures: Iterable[ModelFigures], durations: Mapping[tuple[str, str], Durations]
+) -> dict[str, PeriodFigures]:
+    """Return the figures of each model, of all its providers together."""
+    found: dict[str, PeriodFigures] = {}
     for one in figures:
-        total, durations = found.get(one.model, (JobFigures(), {}))
-        summed = {bucket: durations.get(bucket, 0) + jobs for bucket, jobs in one.durations.items()}
-        found[one.model] = (total + one.figures, {**durations, **summed})
-    return {model: (total, durations) for model, (total, durations) in found.items()}
+        known = found.get(one.model, PeriodFigures())
+        own = durations.get((one.provider, one.model), {})
+        buckets = {bucket: known.durations.get(bucket, 0) + own.get(bucket, 0) for bucket in {*known.durations, *own}}
+        found[one.model] = PeriodFigures(figures=known.figures + one.figures, durations=buckets)
+    return found

@@ -12,12 +12,12 @@ from genlock.catalog.edits import FieldChange, differences, rebased
 from genlock.catalog.margins import PriceRules, row_margins
 from genlock.dashboard.page import PageContext, PageNotFound, PageRoute
 from genlock.dashboard.pages.model_form import STATUSES, ModelForm, unique_rows, value_of
-from genlock.dashboard.pages.model_rows import PERIODS, SORTS, ModelFilter, ModelRows
+from genlock.dashboard.pages.model_rows import PERIODS, SORTS, ModelFilter, ModelRows, PeriodFigures, by_model
 from genlock.dashboard.roles import Permission
 from genlock.domain.catalog import Category, Model, Status
 from genlock.domain.catalog_change import CatalogChange, Table
 from genlock.domain.errors import InvalidEdit, ModelNotFound, Refusal, StaleEdit
-from genlock.domain.figures import ModelFigures, hour_number
+from genlock.domain.figures import hour_number
 from genlock.i18n.catalog_texts import category_title
 from genlock.ports import Database
 
@@ -90,9 +90,10 @@ class ModelsPage:
         found = self._editor.left_out
         return {model: why if model in self._editor.base.models else gone for model, why in found.items()}
 
-    async def _figures(self, days: int) -> list[ModelFigures]:
+    async def _figures(self, days: int) -> dict[str, PeriodFigures]:
         until = hour_number(await self._store.read_clock()) + 1
-        return await self._store.model_figures(until - days * HOURS_A_DAY, until)
+        period = (until - days * HOURS_A_DAY, until)
+        return by_model(await self._store.model_figures(*period), await self._store.model_durations(*period))
 
     async def _changes(self, context: PageContext) -> Response:
         before = _cursor(context)
@@ -126,7 +127,7 @@ class ModelsPage:
         await self._editor.refresh()
         before = _cursor(context)
         model = self._editor.current.get().models[base.id]
-        figures = [one for one in await self._figures(PERIODS[-1]) if one.model == base.id]
+        figures = await self._figures(PERIODS[-1])
         changes = await self._store.catalog_changes(LISTED + 1, model=base.id, before=before)
         [row] = self._rows.rows([model], figures, self._editor.edited_models)
         failed = await self._store.job(row.figures.last_failed_job) if row.figures.last_failed_job else None

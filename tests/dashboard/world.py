@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import aiohttp
@@ -15,9 +16,17 @@ from genlock.dashboard.csrf import csrf_token
 from genlock.dashboard.login import COOKIE
 from genlock.dashboard.page import PageRoute
 from genlock.domain.operator import Operator, OperatorRole
+from genlock.domain.payment import Payment
+from genlock.engine.accounts import AccountActions
 from genlock.engine.engine import Engine
+from genlock.engine.full_check import FullMoneyCheck
 from genlock.engine.logins import Logins
+from genlock.engine.operator_tools import OperatorTools
+from genlock.engine.reconciliation import ReconciliationRecord, Run
+from genlock.engine.refunds import Refunds
 from genlock.engine.stats import Stats
+from genlock.engine.tell import tell
+from genlock.i18n.translator import package_texts
 from genlock.settings import ServiceSettings
 from genlock.stores.database import SqlDatabase
 from genlock.web.requests import BodyMemory
@@ -74,6 +83,48 @@ class Client:
             return Answer(response.status, await response.text(), response.headers)
 
 
+class FakeStars:
+    """Telegram's side of payments: which refunds were asked for, and how it answers."""
+
+    def __init__(self) -> None:
+        self.refunded: list[str] = []
+        self.balance = 1234
+        self.missed = 0
+        #: raised by the next call, once
+        self.error: Exception | None = None
+
+    def _answer(self) -> None:
+        error, self.error = self.error, None
+        if error is not None:
+            raise error
+
+    async def refund(self, payment: Payment, user: int) -> None:
+        self._answer()
+        self.refunded.append(payment.charge)
+
+    async def star_balance(self) -> int:
+        self._answer()
+        return self.balance
+
+    def tools(self, bot: str, store: Any, engine: Engine) -> OperatorTools:
+        texts, notify = package_texts(), partial(tell, engine.ctx)
+        record = ReconciliationRecord(store, bot)
+
+        async def reconcile() -> int:
+            self._answer()
+            await record.write(Run(read=self.missed, position=self.missed))
+            return self.missed
+
+        return OperatorTools(
+            accounts=AccountActions(store=store, texts=texts, tell=notify),
+            refunds=Refunds(bot=bot, store=store, texts=texts, tell=notify, refund_call=self.refund),
+            reconciliation=record,
+            reconcile=reconcile,
+            star_balance=self.star_balance,
+            full_check=FullMoneyCheck(store, engine.ctx.observer, engine.ctx.instance),
+        )
+
+
 @dataclass(frozen=True, kw_only=True)
 class DashboardWorld:
     url: str
@@ -85,6 +136,7 @@ class DashboardWorld:
     recorder: Recorder
     routes: list[PageRoute]
     parts: DashboardParts
+    telegram: FakeStars
     _session: aiohttp.ClientSession = field(repr=False)
 
     def client(self) -> Client:
@@ -120,6 +172,7 @@ async def running_dashboard(database_url: str, **settings: Any) -> AsyncIterator
     )
     store: Any = await open_store(database_url, observer=recorder)
     engine = make_engine(store, recorder, providers={provider.name: provider}, channels={channel.name: channel})
+    telegram = FakeStars()
     parts = DashboardParts(
         settings=service,
         store=store,
@@ -127,13 +180,14 @@ async def running_dashboard(database_url: str, **settings: Any) -> AsyncIterator
         logins=make_logins(service, store),
         memory=BodyMemory(),
         stats=Stats(engine.ctx, store),
+        tools=telegram.tools(service.bot_id, store, engine),
     )
     web = Starlette(routes=dashboard_routes(parts))
     try:
         async with serving(web, "127.0.0.1", 0) as url, aiohttp.ClientSession() as session:
             yield DashboardWorld(
                 url=url, store=store, engine=engine, channel=channel, provider=provider, logins=parts.logins,
-                recorder=recorder, routes=make_pages(parts), parts=parts, _session=session,
+                recorder=recorder, routes=make_pages(parts), parts=parts, telegram=telegram, _session=session,
             )  # fmt: skip
     finally:
         await die(engine)

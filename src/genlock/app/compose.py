@@ -8,7 +8,7 @@ from time import monotonic
 
 from starlette.applications import Starlette
 
-from genlock.app.bot import handle_update, make_bot_router
+from genlock.app.bot import handle_update, make_bot_router, make_operator_tools
 from genlock.app.dashboard import DashboardParts, dashboard_routes, make_logins
 from genlock.app.databases import open_store
 from genlock.app.engine import costs_paid_for, expected_seconds, make_engine, make_rules
@@ -81,6 +81,8 @@ async def compose(settings: ServiceSettings, process: Process) -> App:
     router = make_bot_router(settings, caller, store, engine, catalog, bundles, logins, closing)
     closing.push_async_callback(router.close)
     handlers[settings.bot_id] = partial(handle_update, router, mask)
+    tools = make_operator_tools(settings, caller, store, engine, router.reconcile)
+    closing.push_async_callback(tools.full_check.close)
 
     stats = Stats(engine.ctx, store)
     alarms = Alarms(engine.ctx, engine.leader, store, stats, operator_notifier(settings, caller, store))
@@ -93,7 +95,15 @@ async def compose(settings: ServiceSettings, process: Process) -> App:
         web=make_web(
             [*_callback_endpoints(engine, bundles, memory), health, *telegram_endpoints],
             *dashboard_routes(
-                DashboardParts(settings=settings, store=store, engine=engine, logins=logins, memory=memory, stats=stats)
+                DashboardParts(
+                    settings=settings,
+                    store=store,
+                    engine=engine,
+                    logins=logins,
+                    memory=memory,
+                    stats=stats,
+                    tools=tools,
+                )
             ),
         ),
         alarms=alarms,

@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from genlock.domain.money import THOUSANDTHS
 from genlock.engine.engine import Engine
 from genlock.engine.logins import Logins
+from genlock.engine.operator_tools import OperatorTools
 from genlock.engine.stats import Stats
 from genlock.ports import Database
 from genlock.settings import ServiceSettings, Settings
@@ -29,6 +31,7 @@ class DashboardParts:
     logins: Logins
     memory: BodyMemory
     stats: Stats
+    tools: OperatorTools
 
 
 def make_logins(settings: Settings, store: Database) -> Logins:
@@ -93,7 +96,33 @@ def make_pages(parts: DashboardParts) -> "list[PageRoute]":
     """Return the routes of every page. A page is added here."""
     from genlock.dashboard.pages.overview import OverviewPage
 
-    return [*OverviewPage(parts.stats).routes()]
+    return [*OverviewPage(parts.stats).routes(), *_user_pages(parts), *_money_pages(parts)]
+
+
+def _user_pages(parts: DashboardParts) -> "list[PageRoute]":
+    from genlock.dashboard.pages.user_actions import UserActions
+    from genlock.dashboard.pages.users import UserLimits, UsersPage
+
+    settings, tools = parts.settings, parts.tools
+    limits = UserLimits(
+        running_max=settings.running_max,
+        per_minute=settings.per_minute,
+        per_hour=settings.per_hour,
+        late_cancels_per_day=settings.late_cancels_per_day,
+        free_per_day=settings.free_per_day,
+        support_credits_max=round(settings.support_credits_max * THOUSANDTHS),
+    )
+    users = UsersPage(parts.store, limits)
+    actions = UserActions(parts.store, users, tools.accounts, tools.refunds, limits.support_credits_max)
+    return [*users.routes(), *actions.routes()]
+
+
+def _money_pages(parts: DashboardParts) -> "list[PageRoute]":
+    from genlock.dashboard.pages.money import MoneyPage
+    from genlock.dashboard.pages.money_files import MoneyFiles
+
+    money = MoneyPage(parts.store, parts.tools)
+    return [*money.routes(), *MoneyFiles(parts.store, money).routes()]
 
 
 class _Badges:

@@ -22,7 +22,8 @@ LEDGER = ("time_utc", "key", "account", "order", "kind", "from", "to", "credits"
 PAYMENTS = ("time_utc", "receipt", "account", "stars", "credits", "state", "refunded_outside_utc", "credits_owed")
 DAYS = (
     "day_utc", "orders", "delivered", "failed", "cancelled", "refunded", "revenue_credits", "provider_cost_credits",
-    "loss_provider_credits", "topups", "stars", "credits_sold", "repeated_topups", "refunded_payments", "refunded_stars",
+    "loss_provider_credits", "topups", "stars", "credits_sold", "repeated_topups", "refunded_payments",
+    "refunded_stars",
 )  # fmt: skip
 
 

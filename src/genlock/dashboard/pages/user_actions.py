@@ -1,9 +1,12 @@
 """What operators do to a user: credits, bans, messages, free runs, refunds of payments, erasure."""
 
+from collections.abc import Mapping
 from functools import partial
+from types import MappingProxyType
 
 from starlette.responses import Response
 
+from genlock.dashboard.formats import shown
 from genlock.dashboard.page import PageContext, PageRoute
 from genlock.dashboard.pages.users import RECENT, UsersPage, newest_operator_move, state_of_moves
 from genlock.dashboard.roles import Permission
@@ -19,6 +22,7 @@ from genlock.domain.errors import (
 )
 from genlock.domain.money import EntryKind, read_amount
 from genlock.domain.operator import OperatorRole
+from genlock.domain.payment import Payment
 from genlock.domain.place import NEWEST
 from genlock.domain.user import User
 from genlock.engine.accounts import FREE_RUNS_MAX, MESSAGE_LENGTH_MAX, AccountActions, Allowance
@@ -64,7 +68,7 @@ class UserActions:
         if kind is None or not amount:
             return await self._refuse(context, user, "bad_amount")
         if not reason or len(reason) > REASON_LENGTH_MAX:
-            return await self._refuse(context, user, "bad_reason", n=REASON_LENGTH_MAX)
+            return await self._refuse(context, user, "bad_reason", values={"n": REASON_LENGTH_MAX})
         key = f"dashboard:{context.operator.id}:{context.request_key}"
         if await self._store.ledger_entry(key) is None and (stale := await self._changed(context, user)):
             return stale
@@ -73,7 +77,8 @@ class UserActions:
                 user.account_id, kind, amount, key=key, reason=reason, allowance=self._allowance(context)
             )
         except (AllowanceExceeded, InsufficientBalance, IdempotencyKeyReused) as error:
-            return await self._refuse(context, user, *_why_not_moved(error), **_figures(context, error))
+            text, figures = _why_not_moved(context, error)
+            return await self._refuse(context, user, text, values=figures)
         return await self._moved(context, user, kind, amount, reason, fresh=fresh)
 
     async def _changed(self, context: PageContext, user: User) -> Response | None:
@@ -82,9 +87,9 @@ class UserActions:
         moved = newest_operator_move(entries)
         if moved is None or context.form["state"] == state_of_moves(entries):
             return None
-        amount = context.t.credits(moved.amount)
         text = "changed_credit" if moved.kind is EntryKind.GRANT else "changed_debit"
-        return await self._refuse(context, user, text, status=_CONFLICT, credits=amount, reason=moved.reason[:200])
+        values = {"credits": context.t.credits(moved.amount), "reason": shown(moved.reason, 200)}
+        return await self._refuse(context, user, text, status=_CONFLICT, values=values)
 
     async def _moved(
         self, context: PageContext, user: User, kind: EntryKind, amount: int, reason: str, *, fresh: bool
@@ -114,7 +119,7 @@ class UserActions:
     async def _ban(self, context: PageContext) -> Response:
         user, reason = await self._users.find(context), context.form["reason"]
         if not reason or len(reason) > REASON_LENGTH_MAX:
-            return await self._refuse(context, user, "bad_reason", n=REASON_LENGTH_MAX)
+            return await self._refuse(context, user, "bad_reason", values={"n": REASON_LENGTH_MAX})
         if user.banned_at is not None:
             return self._back(context, user, "banned_before", reached=False, reason=user.ban_reason)
         return await self._set_ban(context, user, reason)
@@ -146,7 +151,7 @@ class UserActions:
         try:
             await self._accounts.message(user.account_id, text)
         except InvalidInput:
-            return await self._refuse(context, user, "bad_text", n=MESSAGE_LENGTH_MAX)
+            return await self._refuse(context, user, "bad_text", values={"n": MESSAGE_LENGTH_MAX})
         return context.render("user_message.html", user=user, tab="", text=text)
 
     async def _send(self, context: PageContext) -> Response:
@@ -155,7 +160,7 @@ class UserActions:
         try:
             await self._accounts.message(user.account_id, text)
         except InvalidInput:
-            return await self._refuse(context, user, "bad_text", n=MESSAGE_LENGTH_MAX)
+            return await self._refuse(context, user, "bad_text", values={"n": MESSAGE_LENGTH_MAX})
         if not await self._accounts.claim_message(f"{context.operator.id}:{context.request_key}"):
             return self._back(context, user, "message_before", reached=False)
         await context.audit("message", user.account_id, after={"text": text})
@@ -173,7 +178,7 @@ class UserActions:
         try:
             fresh = await self._accounts.give_free_runs(user.account_id, runs, key=key, by=context.operator.id)
         except InvalidInput:
-            return await self._refuse(context, user, "bad_runs", n=FREE_RUNS_MAX)
+            return await self._refuse(context, user, "bad_runs", values={"n": FREE_RUNS_MAX})
         await context.audit("free runs", user.account_id, after={"runs": runs})
         return self._back(
             context, user, "runs_given" if fresh else "runs_before", runs=context.t.plain("unit.runs", n=runs)
@@ -186,21 +191,21 @@ class UserActions:
         payment = await self._store.payment(charge[:300])
         if payment is None or payment.account_id != user.account_id:
             return await self._refuse(context, user, "refund_no_payment")
-        await context.audit(
-            "refund of stars begun", charge, before={"state": payment.state}, after={"user": user.account_id}
-        )
+        await context.audit("refund of stars begun", charge, before={"state": payment.state, "user": user.account_id})
         try:
             done = await self._refunds.refund(charge, context.operator.id)
         except NoRefund as error:
-            values = {
-                name: context.t.credits(one) if isinstance(one, int) else one for name, one in error.values.items()
-            }
-            return await self._refuse(context, user, f"refund_{error.text}", status=_CONFLICT, **values)
+            in_words = context.t.credits
+            values = {name: in_words(one) if isinstance(one, int) else str(one) for name, one in error.values.items()}
+            return await self._refuse(context, user, f"refund_{error.text}", status=_CONFLICT, values=values)
         except (ChannelBusy, ChannelOutcomeUnknown):
             return self._back(context, user, "refund_open", reached=False)
         except Refusal as error:
-            return await self._refuse(context, user, "refund_impossible", reason=str(error))
-        await context.audit("refund of stars", charge, after={"stars": done.stars, "credits taken": done.amount})
+            return await self._refuse(context, user, "refund_impossible", values={"reason": str(error)})
+        return await self._refunded(context, user, done)
+
+    async def _refunded(self, context: PageContext, user: User, done: Payment) -> Response:
+        await context.audit("refund of stars", done.charge, after={"stars": done.stars, "credits taken": done.amount})
         reached = await self._refunds.tell_refunded(done)
         values = {"stars": done.stars, "credits": context.t.credits(done.amount)}
         return self._back(context, user, "refunded" if reached else "refunded_untold", reached=reached, **values)
@@ -209,7 +214,7 @@ class UserActions:
         """Erase a user's personal data, if the operator typed the account's number."""
         user = await self._users.find(context)
         if context.form["number"] != str(user.account_id):
-            return await self._refuse(context, user, "erase_number", number=str(user.account_id))
+            return await self._refuse(context, user, "erase_number", values={"number": str(user.account_id)})
         key = f"dashboard:{context.request_key}:erasure:{user.account_id}"
         await Erasure(self._store).request(user.account_id, context.operator.id, key)
         return self._back(context, user, "erasing")
@@ -221,7 +226,13 @@ class UserActions:
         return context.redirect(f"/users/{user.account_id}", f"dashboard.users.done.{text}", tone=tone, **values)
 
     async def _refuse(
-        self, context: PageContext, user: User, text: str, *, status: int = _BAD_REQUEST, **values: object
+        self,
+        context: PageContext,
+        user: User,
+        text: str,
+        *,
+        status: int = _BAD_REQUEST,
+        values: Mapping[str, object] = MappingProxyType({}),
     ) -> Response:
         """Show the user's page again: nothing was done, for this reason; what was typed is still there."""
         names = ("direction", "amount", "reason", "text", "runs")
@@ -230,25 +241,15 @@ class UserActions:
         return await self._users.show(context, user, status, refused=refused, fields=fields)
 
 
-def _why_not_moved(error: Refusal) -> tuple[str]:
-    match error:
-        case AllowanceExceeded():
-            return ("allowance",)
-        case InsufficientBalance():
-            return ("too_little",)
-        case _:
-            return ("key_reused",)
-
-
-def _figures(context: PageContext, error: Refusal) -> dict[str, object]:
-    """Return the figures that the reason names."""
-    credits_ = context.t.credits
+def _why_not_moved(context: PageContext, error: Refusal) -> tuple[str, dict[str, object]]:
+    """Return the text that says why no credits were moved, and the figures that it names."""
+    in_words = context.t.credits
     match error:
         case AllowanceExceeded():
             left = max(error.most - error.used, 0)
-            return {"amount": credits_(error.amount), "used": credits_(error.used), "most": credits_(error.most),
-                    "left": credits_(left)}  # fmt: skip
+            figures = {"amount": error.amount, "used": error.used, "most": error.most, "left": left}
+            return "allowance", {name: in_words(one) for name, one in figures.items()}
         case InsufficientBalance():
-            return {"available": credits_(error.available), "amount": credits_(error.price)}
+            return "too_little", {"available": in_words(error.available), "amount": in_words(error.price)}
         case _:
-            return {}
+            return "key_reused", {}

@@ -1,67 +1,11 @@
 """Makes the dashboard. It is loaded with its first request, so that it costs a start neither time nor memory."""
 
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
-
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from genlock.catalog.editor import CatalogEditor
-from genlock.domain.current_catalog import CurrentCatalog
-from genlock.engine.attention import AttentionCounts
-from genlock.engine.engine import Engine
-from genlock.engine.logins import Logins
-from genlock.engine.operator_tools import OperatorTools
-from genlock.engine.stats import Stats
-from genlock.media.download import Downloads
-from genlock.ports import Database, ProviderBundle, PublicLists
-from genlock.settings import ServiceSettings, Settings
-from genlock.web.requests import BodyMemory
+from genlock.app.dashboard_parts import DashboardParts
 
 METHODS = ["GET", "POST"]
-
-
-@dataclass(frozen=True, kw_only=True)
-class DashboardParts:
-    """What the dashboard shows and changes."""
-
-    settings: ServiceSettings
-    store: Database
-    engine: Engine
-    logins: Logins
-    memory: BodyMemory
-    stats: Stats
-    attention: AttentionCounts
-    editor: CatalogEditor
-    #: reads the providers' public lists of models and prices
-    fetch_lists: Callable[[], Awaitable[Mapping[str, PublicLists]]]
-    providers: Mapping[str, ProviderBundle]
-    #: fetches results for previews
-    downloads: Downloads
-    tools: OperatorTools
-    #: whether the instance accepts traffic; a connection that stays open ends when it does not
-    is_open: Callable[[], bool] = lambda: True
-
-    @property
-    def catalog(self) -> CurrentCatalog:
-        return self.editor.current
-
-    def model_titles(self) -> dict[str, str]:
-        """Return the titles of models by their ids."""
-        return {name: model.title for name, model in self.catalog.get().models.items()}
-
-
-def make_logins(settings: Settings, store: Database) -> Logins:
-    token = settings.dashboard_token.get_secret_value() if settings.dashboard_token else None
-    return Logins(store, owners=frozenset(settings.admin_ids), token=token)
-
-
-def public_address(settings: Settings) -> str:
-    """Return the base URL under which an operator reaches this installation: the public one, or this machine."""
-    if settings.public_url:
-        return settings.public_url
-    host = "127.0.0.1" if settings.host in ("0.0.0.0", "::", "") else settings.host  # noqa: S104 - compared, not bound
-    return f"http://[{host}]:{settings.port}" if ":" in host else f"http://{host}:{settings.port}"
 
 
 def dashboard_routes(parts: DashboardParts) -> list[Route]:

@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from genlock.app.dashboard import DashboardParts
+from genlock.app.dashboard_parts import DashboardParts
 from genlock.catalog.margins import PriceRules
 from genlock.dashboard.live import LiveReader
 from genlock.dashboard.overview_figures import OverviewReader, Rates

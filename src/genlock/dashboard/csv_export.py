@@ -1,98 +1,53 @@
-"""Orders as a CSV file, streamed page by page."""
+"""Tables as CSV files, sent while they are read."""
 
-import asyncio
-import codecs
 import csv
 import io
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
 
-from genlock.dashboard.job_rows import JobRow, make_rows
-from genlock.domain.job import Job
-from genlock.domain.job_search import JobFilter
+from starlette.responses import Response, StreamingResponse
+
 from genlock.domain.money import THOUSANDTHS
-from genlock.ports import JobSearchStore
+from genlock.domain.printable import escape_unprintable
 
-PAGE = 500
-SEARCH_SECONDS = 0.1
-#: after each page, so that a long export leaves the database to orders for most of the time
-PAUSE_SECONDS = 0.1
-#: what spreadsheets take for a formula when a cell begins with it
-_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
-COLUMNS = (
-    "order", "created_at", "state", "delivery", "hold", "model", "provider", "task", "account", "user", "price_credits",
-    "cost_provider_credits", "submitted_at", "ended_at", "delivered_at", "seconds", "error", "needs_attention",
-    "refunded",
-)  # fmt: skip
-PROMPT_COLUMN = "prompt"
+#: a cell of a text that begins with one of these is a formula for a spreadsheet
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")  # noqa: RUF001 - the wide forms count, too
+#: spreadsheets recognise UTF-8 by it
+_BYTE_ORDER_MARK = "\ufeff"
+CELL_LENGTH_MAX = 30_000
+Cell = str | int | float | Decimal | datetime | None
 
 
-async def export_jobs(
-    store: JobSearchStore, selection: JobFilter | Sequence[int], titles: Mapping[str, str], *, see_prompts: bool
-) -> AsyncIterator[bytes]:
-    """Write the jobs that match filters, or that are named, newest first. Spreadsheets need the byte order mark."""
-    yield codecs.BOM_UTF8 + line([*COLUMNS, *([PROMPT_COLUMN] if see_prompts else [])])
-    async for jobs in _pages(store, selection):
-        rows = await make_rows(store, jobs, titles, see_prompts=see_prompts)
-        yield b"".join(line(cells(row, see_prompts=see_prompts)) for row in rows)
+def csv_response(name: str, header: Sequence[str], pages: AsyncIterator[Iterable[Sequence[Cell]]]) -> Response:
+    """Answer with a file that is written page by page. If reading fails, the download fails; it is never cut short."""
+
+    async def chunks() -> AsyncIterator[str]:
+        yield _BYTE_ORDER_MARK + _lines([header])
+        async for page in pages:
+            yield _lines(page)
+
+    headers = {"Content-Disposition": f'attachment; filename="{name}"'}
+    return StreamingResponse(chunks(), media_type="text/csv; charset=utf-8", headers=headers)
 
 
-async def _pages(store: JobSearchStore, selection: JobFilter | Sequence[int]) -> AsyncIterator[Sequence[Job]]:
-    if not isinstance(selection, JobFilter):
-        yield await store.jobs_by_id(selection)
-        return
-    before: int | None = None
-    while True:
-        page = await store.search_jobs(selection, before=before, limit=PAGE, seconds=SEARCH_SECONDS)
-        yield page.jobs
-        before = page.before
-        if before is None:
-            return
-        await asyncio.sleep(PAUSE_SECONDS)
+def credits_cell(thousandths: int) -> Decimal:
+    return Decimal(thousandths) / THOUSANDTHS
 
 
-def cells(row: JobRow, *, see_prompts: bool) -> list[str]:
-    job = row.job
-    return [
-        str(job.id),
-        _time(job.created_at),
-        job.state,
-        job.delivery,
-        job.hold_state,
-        safe(job.model),
-        safe(job.provider),
-        safe(job.task_id or ""),
-        str(job.account_id),
-        safe(row.user),
-        _amount(job.price),
-        "" if job.cost is None else _amount(job.cost),
-        _time(job.submitted_at),
-        _time(job.ended_at),
-        _time(job.delivered_at),
-        f"{row.seconds:.3f}" if job.ended_at else "",
-        safe(job.error_code),
-        job.attention_code or "",
-        "yes" if row.refunded else "",
-        *([safe(row.prompt)] if see_prompts else []),
-    ]
+def _lines(rows: Iterable[Sequence[Cell]]) -> str:
+    written = io.StringIO()
+    csv.writer(written).writerows([_cell(one) for one in row] for row in rows)
+    return written.getvalue()
 
 
-def safe(text: str) -> str:
-    """Return a text that no spreadsheet takes for a formula: one that looks like it gets an apostrophe in front."""
-    text = text.replace("\0", "")
+def _cell(cell: Cell) -> str | int | float | Decimal:
+    """Write a cell so that no spreadsheet runs it: a text that looks like a formula begins with an apostrophe."""
+    if cell is None:
+        return ""
+    if isinstance(cell, datetime):
+        return cell.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+    if not isinstance(cell, str):
+        return cell
+    text = escape_unprintable(cell[:CELL_LENGTH_MAX], keep="\n\t")
     return f"'{text}" if text.lstrip(" ").startswith(_FORMULA) else text
-
-
-def line(row: Sequence[str]) -> bytes:
-    text = io.StringIO()
-    csv.writer(text, lineterminator="\r\n").writerow(row)
-    return text.getvalue().encode(errors="backslashreplace")
-
-
-def _amount(thousandths: int) -> str:
-    return f"{Decimal(thousandths) / THOUSANDTHS:f}"
-
-
-def _time(at: datetime | None) -> str:
-    return "" if at is None else at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

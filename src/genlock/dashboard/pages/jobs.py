@@ -2,9 +2,10 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
-from starlette.responses import Response, StreamingResponse
+from starlette.responses import Response
 
-from genlock.dashboard.csv_export import export_jobs
+from genlock.dashboard.csv_export import csv_response
+from genlock.dashboard.job_export import export_jobs, header
 from genlock.dashboard.job_filters import DELIVERY_GROUPS, NAMES, PERIODS, STATE_GROUPS, local_input
 from genlock.dashboard.job_requests import JobRequest, chips, count_text, read_form_request, read_request
 from genlock.dashboard.job_rows import JobRow, make_rows
@@ -106,11 +107,9 @@ class JobsPage:
         return self._csv(context, request.query.filters)
 
     def _csv(self, context: PageContext, selection: JobFilter | Sequence[int]) -> Response:
-        lines = export_jobs(self._store, selection, self._titles(), see_prompts=context.can(Permission.SEE_PROMPTS))
-        disposition = 'attachment; filename="genlock-orders.csv"'
-        return StreamingResponse(
-            lines, media_type="text/csv; charset=utf-8", headers={"Content-Disposition": disposition}
-        )
+        see_prompts = context.can(Permission.SEE_PROMPTS)
+        rows = export_jobs(self._store, selection, self._titles(), see_prompts=see_prompts)
+        return csv_response("genlock-orders.csv", header(see_prompts=see_prompts), rows)
 
     async def _rows(self, context: PageContext, page: JobPage) -> list[JobRow]:
         see_prompts = context.can(Permission.SEE_PROMPTS)

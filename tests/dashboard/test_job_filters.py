@@ -3,9 +3,6 @@
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
-import pytest
-
-from genlock.dashboard.csv_export import line, safe
 from genlock.dashboard.job_filters import JobQuery, local_input, read_query
 from genlock.domain.job import OPEN, Delivery, State
 from genlock.domain.job_search import JobFilter
@@ -87,13 +84,3 @@ def test_hostile_parameters_are_bounded() -> None:
 def test_a_time_is_written_in_the_viewer_s_zone_for_an_input() -> None:
     assert local_input(NOW, TOKYO) == "2026-05-03T21:00"
     assert local_input(None, TOKYO) == ""
-
-
-@pytest.mark.parametrize("text", ["=1+1", "+7", "-2", "@SUM(A1)", "\tx", "\rx", " =cmd|'/c calc'!A0", "\n=1"])
-def test_a_cell_is_never_a_formula(text: str) -> None:
-    assert safe(text) == f"'{text}"
-
-
-def test_a_line_of_csv_can_be_read_back() -> None:
-    assert line(["1", 'a "b", c', "лиса\nx", "\ud800"]) == '1,"a ""b"", c","лиса\nx",\\ud800\r\n'.encode()
-    assert safe("a\0b - c") == "ab - c"

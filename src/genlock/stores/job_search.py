@@ -71,7 +71,7 @@ class JobSearch(Subject):
         found: list[Job] = []
         size = FIRST_STEP
         while upper > candidates.low:
-            ranges, floor = await candidates.step(self.session, upper, size, WINDOW)
+            ranges, floor = await candidates.step(self.session, upper, size, min(size, WINDOW))
             jobs = await self._matching_jobs(filters, ranges, limit - len(found))
             found += jobs
             if len(found) == limit:

@@ -146,6 +146,12 @@ class Settings(BaseSettings):
     keep_audit_days: int = Field(
         default=730, ge=0, description="days after which a line of the audit log is deleted; 0: forever"
     )
+    keep_events_days: int = Field(
+        default=14,
+        ge=0,
+        description="days after which the events of a job, which its page in the dashboard shows, are deleted; "
+        "0: they are not kept at all",
+    )
     keep_promo_uses_days: int = Field(
         default=365, ge=0, description="days after the end of a promo code when its uses are deleted; 0: forever"
     )

@@ -2,6 +2,7 @@
 
 import csv
 import io
+from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -96,7 +97,7 @@ async def test_files_hold_the_whole_range_and_no_formulas(
 
 @pytest.mark.parametrize("cell", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", " =1", "\uff1d1"])
 async def test_a_text_that_a_spreadsheet_would_run_is_only_text(cell: str) -> None:
-    async def pages():  # type: ignore[no-untyped-def]
+    async def pages() -> AsyncIterator[list[tuple[str, int]]]:
         yield [(cell, -5)]
 
     response = csv_response("x.csv", ("a", "b"), pages())

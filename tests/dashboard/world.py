@@ -9,15 +9,22 @@ from typing import Any
 import aiohttp
 from starlette.applications import Starlette
 
-from genlock.app.dashboard import DashboardParts, dashboard_routes, make_logins, make_pages
+from genlock.app.dashboard import dashboard_routes
+from genlock.app.dashboard_pages import make_pages
+from genlock.app.dashboard_parts import DashboardParts
 from genlock.app.databases import open_store
 from genlock.app.engine import make_engine
+from genlock.app.logins import make_logins
+from genlock.app.providers import fetch_public_lists, make_providers
+from genlock.catalog.editor import CatalogEditor
 from genlock.dashboard.csrf import csrf_token
 from genlock.dashboard.login import COOKIE
 from genlock.dashboard.page import PageRoute
+from genlock.domain.current_catalog import CurrentCatalog
 from genlock.domain.operator import Operator, OperatorRole
 from genlock.domain.payment import Payment
 from genlock.engine.accounts import AccountActions
+from genlock.engine.attention import AttentionCounts
 from genlock.engine.engine import Engine
 from genlock.engine.full_check import FullMoneyCheck
 from genlock.engine.logins import Logins
@@ -27,11 +34,13 @@ from genlock.engine.refunds import Refunds
 from genlock.engine.stats import Stats
 from genlock.engine.tell import tell
 from genlock.i18n.translator import package_texts
+from genlock.media.download import Downloads
 from genlock.settings import ServiceSettings
 from genlock.stores.database import SqlDatabase
 from genlock.web.requests import BodyMemory
 from genlock.web.server import serving
 from tests.engine.world import FakeChannel, FakeProvider, Recorder, die
+from tests.packaged import CATALOG
 
 OWNER_ID = 7
 TOKEN = "a long and secret token"
@@ -80,7 +89,7 @@ class Client:
                     self.cookies[name] = morsel.value
                 else:
                     self.cookies.pop(name, None)
-            return Answer(response.status, await response.text(), response.headers)
+            return Answer(response.status, await response.text(errors="replace"), response.headers)
 
 
 class FakeStars:
@@ -165,11 +174,13 @@ async def running_dashboard(database_url: str, **settings: Any) -> AsyncIterator
             "telegram_token": "42:sandbox",
             "kie_api_key": "key",
             "database_url": database_url,
+            "kie_api_url": "http://127.0.0.1:9",  # nothing answers there
             "admin_ids": (OWNER_ID,),
             "dashboard_token": TOKEN,
             **settings,
         }
     )
+    providers, downloads = make_providers(service, CATALOG), Downloads(private=service.media_private_hosts)
     store: Any = await open_store(database_url, observer=recorder)
     engine = make_engine(store, recorder, providers={provider.name: provider}, channels={channel.name: channel})
     telegram = FakeStars()
@@ -180,6 +191,13 @@ async def running_dashboard(database_url: str, **settings: Any) -> AsyncIterator
         logins=make_logins(service, store),
         memory=BodyMemory(),
         stats=Stats(engine.ctx, store),
+        attention=AttentionCounts(engine.ctx, store),
+        editor=CatalogEditor(
+            base=CATALOG, current=CurrentCatalog(CATALOG), providers={"kie"}, store=store, observer=recorder
+        ),
+        fetch_lists=partial(fetch_public_lists, service),
+        providers=providers,
+        downloads=downloads,
         tools=telegram.tools(service.bot_id, store, engine),
     )
     web = Starlette(routes=dashboard_routes(parts))
@@ -190,5 +208,8 @@ async def running_dashboard(database_url: str, **settings: Any) -> AsyncIterator
                 recorder=recorder, routes=make_pages(parts), parts=parts, telegram=telegram, _session=session,
             )  # fmt: skip
     finally:
+        await downloads.close()
+        for bundle in providers.values():
+            await bundle.close()
         await die(engine)
         await store.close()

@@ -18,6 +18,7 @@ TABLES = (
     "ledger", "jobs", "accounts", "inbox", "instances", "roles", "limits", "updates", "update_queues", "kv", "payments",
     "figure_changes", "figure_blocks", "block_figures", "job_figures", "block_durations", "job_durations",
     "topup_figures", "account_sets", "figure_positions",
+    "audit", "profiles", "bulk_actions", "bulk_failures",
 )  # fmt: skip
 
 

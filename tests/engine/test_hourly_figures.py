@@ -57,7 +57,7 @@ class History:
         if not self.accounts or self.rng.random() < 0.15:
             self.accounts.append(await account_with(self.store, 100_000))
         await self.rng.choice([self.order, self.order, self.order, self.pay, self.refund, self.change_later])()
-        self.clock.turn(self.rng.choice([0.3, 1.0, 40.0, 900.0, 2 * HOUR, 30 * HOUR]))
+        self.clock.turn(self.rng.choice([0.3, 1.0, 40.0, 900.0, 2 * HOUR, 30 * HOUR, 120 * HOUR]))
 
     async def order(self) -> None:
         provider, model = self.rng.choice(MODELS)
@@ -215,9 +215,9 @@ async def kept(store: SqlDatabase, since: int, until: int, bot: str | None) -> d
     """The figures as the dashboard reads them."""
     models = await store.model_figures(since, until, bot)
     return {
-        "hours": await store.hourly_figures(since, until, bot),
+        "hours": await store.period_figures(since, until, bot=bot),
         "models": {(one.provider, one.model): one.figures for one in models},
-        "topups": await store.topup_figures(since, until, bot),
+        "topups": await store.topup_figures(since, until, bot=bot),
         "started": await store.account_set("started", since, until, bot),
         "active": await store.account_set("active", since, until, bot),
         "ordered": await store.account_set("ordered", 0, 0) if bot is None else AccountSet(),
@@ -226,10 +226,9 @@ async def kept(store: SqlDatabase, since: int, until: int, bot: str | None) -> d
 
 
 async def everything(store: SqlDatabase, since: int, until: int) -> list[Any]:
-    durations = [one.durations for one in await store.model_figures(since, until)]
     return [
         [await kept(store, since, until, bot) for bot in (None, "bot", "second")],
-        durations,
+        await store.model_durations(since, until),
         await store.delivery_durations(since, until),
         await store.account_set_sizes("first_order", since, until),
     ]
@@ -260,9 +259,12 @@ async def test_the_figures_equal_a_count_of_all_rows_and_a_rebuild(
     assert sum((await store.account_set_sizes("first_order", start, end_)).values()) == len(
         await store.account_set("ordered", 0, 0)
     )
+    days = await store.period_figures(start, end_, 24)
+    assert sum(days.values(), JobFigures()) == sum((await store.period_figures(start, end_)).values(), JobFigures())
+    assert {(first - start) % 24 for first in days} == {0}
     before = await everything(store, start, end_)
     await store.clear_figures()
-    assert await store.hourly_figures(start, end_) == {}
+    assert await store.period_figures(start, end_) == {}
     await keeper.leader.elect()
     await keeper.round()
     assert await everything(store, start, end_) == before
@@ -303,7 +305,7 @@ async def test_an_old_leader_changes_no_figures(store: SqlDatabase) -> None:
     assert not await store.fold_jobs(block, old)
     assert not await store.save_account_sets("orders", "", "5", {}, old)
 
-    assert await store.hourly_figures(0, 10**6) == {}
+    assert await store.period_figures(0, 10**6) == {}
     assert await store.figure_position("orders") == ""
 
 

@@ -57,6 +57,11 @@ _ROWS = {
     "audit": (
         1, "(at, bot, key, actor, action, subject, detail) SELECT {ago}, 'other', 'old-' || n, '', '', '', ''",
     ),
+    "job_events": (
+        4, ("(correlation_id, instance, number, events, at)"
+        " SELECT 'old-' || n, 'old', n, '[]', {ago}"),
+    ),
+    "job_anomalies": (1, "(job_id, kind, at, handled_at) SELECT n, 'loss', {ago}, {ago}"),
     "broadcasts": (
         0.1, ("(bot, text, author, request_key, state, total, created_at)"
         " SELECT 'bot', '', '', 'old-' || n, 'done', 0, {ago}"),
@@ -79,6 +84,19 @@ _ROWS = {
     ),
     "account_sets": (
         2, "(kind, span, start, bot, piece, size, members) SELECT 'active', 'hour', n, 'bot', 0, 1, ''",
+    ),
+    "bulk_actions": (
+        1, ("(kind, selection, author, request_key, state, below, expected, expected_kind, created_at, ended_at)"
+        " SELECT 'retry', '{{\"jobs\":[]}}', '', 'old-' || n, 'done', 1, 0, 'exact', {ago}, {ago}"),
+    ),
+    "bulk_failures": (1, "(bulk_id, job_id, reason, detail) SELECT 1 + n % 2, n, 'ended', ''"),
+    "catalog_changes": (
+        1, ("(id, at, model, before, after, author, request_key)"
+        " SELECT n, {ago}, 'model', '{{}}', '{{}}', '', 'old-' || n"),
+    ),
+    "promos": (
+        1, ("(code, bot, amount, runs, per_account, author, created_at)"
+        " SELECT 'OLD-' || n, 'bot', 1, 0, 1, '', {ago}"),
     ),
     "limits": (1, "(key, next_at) SELECT 'old-' || n, {ago}"),
 }  # fmt: skip

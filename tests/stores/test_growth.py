@@ -34,6 +34,7 @@ GROWS = {
     "erase_account": "it is rare, and reads the drafts and entries of one account, and the audit log",
     "erase_updates": "it takes a range of ids, which is larger than the history here",
     "clear_figures": "it deletes all figures, at an operator's command",
+    "prune_promo_uses": "it looks at every promo code, and operators make them one by one",
     "erase_callbacks": "it takes a range of ids, which is larger than the history here",
 }
 #: rows that may be read more for other reasons; on SQLite, instructions
@@ -49,6 +50,10 @@ Costs = dict[str, int]
 def small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     """What runs in steps runs in more steps here, not in larger ones."""
     monkeypatch.setattr("genlock.stores.scan.STEP", STEP)
+    for name in ("STEP", "FIRST_STEP", "WINDOW", "COUNTED_MAX"):
+        monkeypatch.setattr(f"genlock.stores.job_search.{name}", STEP)
+    monkeypatch.setattr("genlock.stores.job_search.SAMPLE_BLOCKS", 10)
+    monkeypatch.setattr("genlock.stores.job_search.SAMPLE_BLOCK_IDS", 5)
     monkeypatch.setattr("genlock.stores.retention.LIMITS_AT_ONCE", STEP)
     monkeypatch.setattr("genlock.stores.retention.ROWS_AT_ONCE", STEP)
     monkeypatch.setattr("genlock.stores.broadcasts.COUNTED_AT_ONCE", STEP)

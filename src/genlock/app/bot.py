@@ -4,13 +4,13 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack
 from functools import partial
 
-from genlock.app.dashboard import public_address
+from genlock.app.logins import public_address
 from genlock.bot.bundle import BotBundle
 from genlock.bot.router import BotRouter, make_router
 from genlock.bot.rules import BotRules, Package
 from genlock.channels.telegram.caller import Caller
 from genlock.channels.telegram.stars import refund_stars, star_balance
-from genlock.domain.catalog import Catalog
+from genlock.domain.current_catalog import CurrentCatalog
 from genlock.domain.errors import ChannelError, GenlockError, Refusal
 from genlock.domain.events import Event
 from genlock.domain.money import THOUSANDTHS
@@ -39,7 +39,7 @@ def make_bot_router(
     caller: Caller,
     store: Database,
     engine: Engine,
-    catalog: Catalog,
+    catalog: CurrentCatalog,
     bundles: Mapping[str, ProviderBundle],
     logins: Logins,
     closing: AsyncExitStack,

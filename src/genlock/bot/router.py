@@ -39,7 +39,7 @@ from genlock.bot.rules import BotRules
 from genlock.bot.storefront.storefront import Storefront
 from genlock.channels.telegram.caller import Priority
 from genlock.channels.telegram.stars import refund_stars
-from genlock.domain.catalog import Catalog
+from genlock.domain.current_catalog import CurrentCatalog
 from genlock.domain.errors import ChannelError, GenlockError
 from genlock.domain.update import Update as StoredUpdate
 from genlock.engine.accounts import AccountActions
@@ -288,13 +288,16 @@ def make_router(
     bundle: BotBundle,
     store: Database,
     engine: Engine,
-    catalog: Catalog,
+    catalog: CurrentCatalog,
     upload: UploadFile,
     media: MediaReader,
 ) -> BotRouter:
     """Build a bot from its parts."""
     rules, caller, notify = bundle.rules, bundle.caller, partial(tell, engine.ctx)
-    storefront = Storefront(catalog, markup=rules.markup, credit_usd=rules.credit_usd, providers=engine.ctx.providers)
+    storefront = Storefront(
+        catalog.get(), markup=rules.markup, credit_usd=rules.credit_usd, providers=engine.ctx.providers
+    )
+    catalog.watch(storefront.sell)
     seller = Seller(engine=engine, store=store, catalog=catalog, rules=_sale_rules(rules))
     view, quotas = ChatView(caller=caller, store=store), Quotas(store, rules)
     drafts = DraftView(view=view, store=store, storefront=storefront, rules=rules)

@@ -1,7 +1,7 @@
 """Sales figures of a period."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from genlock.domain.value import value
@@ -70,8 +70,6 @@ class ModelFigures:
     provider: str
     model: str
     figures: JobFigures
-    #: from the order to the result, of the UTC days that the period touches
-    durations: Durations = field(default_factory=dict)
 
 
 @value

@@ -1,9 +1,12 @@
 """The interfaces between the engine and everything it uses: one module for each thing that can be implemented."""
 
 from genlock.ports.accounts import AccountStore
+from genlock.ports.attention import AttentionStore
 from genlock.ports.audit import AuditStore
 from genlock.ports.broadcasts import BroadcastStore
+from genlock.ports.bulk import BulkStore
 from genlock.ports.callbacks import CallbackStore
+from genlock.ports.catalog_changes import CatalogChangeStore
 from genlock.ports.channel import Channel, Placed
 from genlock.ports.clock import Clock
 from genlock.ports.database import Database, DatabaseCheck
@@ -18,7 +21,9 @@ from genlock.ports.hourly_figures import (
     SetKey,
 )
 from genlock.ports.instances import InstanceStore, Role
+from genlock.ports.job_events import JobEventStore
 from genlock.ports.job_queries import JobQueries
+from genlock.ports.job_search import JobSearchStore
 from genlock.ports.jobs import (
     Accepted,
     DeliveryEnd,
@@ -48,10 +53,13 @@ __all__ = [
     "Accepted",
     "AccountStore",
     "AgedJob",
+    "AttentionStore",
     "AuditStore",
     "BroadcastStore",
+    "BulkStore",
     "Button",
     "CallbackStore",
+    "CatalogChangeStore",
     "Channel",
     "Clock",
     "Database",
@@ -67,7 +75,9 @@ __all__ = [
     "InstanceStore",
     "InvariantStore",
     "JobEnd",
+    "JobEventStore",
     "JobQueries",
+    "JobSearchStore",
     "JobStore",
     "KvEntry",
     "KvStore",

@@ -3,12 +3,17 @@
 from contextlib import AbstractAsyncContextManager
 from typing import Protocol
 
+from genlock.ports.attention import AttentionStore
 from genlock.ports.audit import AuditStore
 from genlock.ports.broadcasts import BroadcastStore
+from genlock.ports.bulk import BulkStore
+from genlock.ports.catalog_changes import CatalogChangeStore
 from genlock.ports.clock import Clock
 from genlock.ports.drafts import DraftStore
 from genlock.ports.erasure import ErasureStore
 from genlock.ports.hourly_figures import HourlyFigureStore
+from genlock.ports.job_events import JobEventStore
+from genlock.ports.job_search import JobSearchStore
 from genlock.ports.money_lists import MoneyLists
 from genlock.ports.operators import OperatorStore
 from genlock.ports.payments import PaymentStore
@@ -30,11 +35,16 @@ class Database(
     BroadcastStore,
     AuditStore,
     OperatorStore,
+    CatalogChangeStore,
     StatsStore,
     ErasureStore,
     UserLists,
     MoneyLists,
     HourlyFigureStore,
+    JobSearchStore,
+    BulkStore,
+    JobEventStore,
+    AttentionStore,
     Protocol,
 ):
     """Everything the database does: the engine's store, and what the bot and the operators need besides."""

@@ -115,20 +115,34 @@ class HourlyFigureStore(Protocol):
     async def clear_figures(self) -> None:
         """Delete all figures: the leader counts everything again."""
 
-    async def hourly_figures(self, since: int, until: int, bot: str | None = None) -> dict[int, JobFigures]:
-        """Return the figures of the orders of each hour, of one bot or of all."""
+    async def period_figures(
+        self, since: int, until: int, hours: int = 1, bot: str | None = None
+    ) -> dict[int, JobFigures]:
+        """Return the figures of the orders of one bot or of all, from one hour until another.
+
+        They are divided into periods of `hours` each, by the first hour of the period; one without orders is left out.
+        """
 
     async def model_figures(self, since: int, until: int, bot: str | None = None) -> list[ModelFigures]:
-        """Return the figures of each model from one hour until another. Durations are those of the whole UTC days."""
+        """Return the figures of each model from one hour until another."""
+
+    async def model_durations(
+        self, since: int, until: int, bot: str | None = None
+    ) -> dict[tuple[str, str], dict[int, int]]:
+        """Return histograms from the order to the result by provider and model, of the UTC days that are touched."""
 
     async def delivery_durations(self, since: int, until: int, bot: str | None = None) -> Durations:
         """Return the histogram from the result to the chat, of the orders of these hours."""
 
-    async def topup_figures(self, since: int, until: int, bot: str | None = None) -> dict[int, TopupFigures]:
-        """Return the payments of each hour."""
+    async def topup_figures(
+        self, since: int, until: int, hours: int = 1, bot: str | None = None
+    ) -> dict[int, TopupFigures]:
+        """Return the payments of successive periods, as `period_figures`."""
 
-    async def account_set_sizes(self, kind: str, since: int, until: int, bot: str | None = None) -> dict[int, int]:
-        """Return the size of a set of accounts in each hour: those that `started`, or made their `first_order`."""
+    async def account_set_sizes(
+        self, kind: str, since: int, until: int, hours: int = 1, bot: str | None = None
+    ) -> dict[int, int]:
+        """Return how many accounts `started`, or made their `first_order`, in successive periods."""
 
     async def account_set(self, kind: str, since: int, until: int, bot: str | None = None) -> AccountSet:
         """Return the accounts that `started` or were `active` in these hours.

@@ -14,11 +14,13 @@ from genlock.stores.session import Subject
 BLOCK_JOBS = 2000
 #: A block with open jobs is counted again after this time, or after an eighth of the time since its last change.
 RECHECK_SECONDS = 8.0
-#: a block without open jobs is final after this time without a change
+#: a block without open jobs is final when its newest job is as old as this
 SETTLED_SECONDS = 600.0
 #: A statement is cut after 10 s. After twice this time, none can still commit a row with a lower id or an earlier time.
 COMMIT_SECONDS = 20.0
 HOURS_PER_DAY = 24
+#: a month of the figures, counted from 1970
+DAYS_PER_MONTH = 30
 _JOB_FIGURES = (
     "orders", "delivered", "failed", "cancelled", "refunded", "revenue", "cost", "loss", "last_failed_job",
 )  # fmt: skip
@@ -107,35 +109,40 @@ class HourlyFigures(Subject):
     async def clear_figures(self) -> None:
         await self.session.one("clear_figures")
 
-    async def hourly_figures(self, since: int, until: int, bot: str | None = None) -> dict[int, JobFigures]:
-        rows = await self.session.one("hourly_figures", since=since, until=until, bot=bot)
+    async def period_figures(
+        self, since: int, until: int, hours: int = 1, bot: str | None = None
+    ) -> dict[int, JobFigures]:
+        rows = await self.session.one("period_figures", since=since, until=until, hours=hours, bot=bot)
         return {row["start"]: _job_figures(row) for row in rows}
 
     async def model_figures(self, since: int, until: int, bot: str | None = None) -> list[ModelFigures]:
-        rows = await self.session.one("model_figures", **_days_and_hours(since, until), bot=bot)
+        rows = await self.session.one("model_figures", **_months_days_and_hours(since, until), bot=bot)
+        return [ModelFigures(provider=row["provider"], model=row["model"], figures=_job_figures(row)) for row in rows]
+
+    async def model_durations(
+        self, since: int, until: int, bot: str | None = None
+    ) -> dict[tuple[str, str], dict[int, int]]:
         days = {"first_day": since // HOURS_PER_DAY, "last_day": -(-until // HOURS_PER_DAY)}
         durations: dict[tuple[str, str], dict[int, int]] = defaultdict(dict)
         for row in await self.session.one("model_durations", **days, bot=bot):
             durations[row["provider"], row["model"]][row["bucket"]] = row["jobs"]
-        return [
-            ModelFigures(
-                provider=row["provider"], model=row["model"], figures=_job_figures(row),
-                durations=durations.get((row["provider"], row["model"]), {}),
-            )
-            for row in rows
-        ]  # fmt: skip
+        return dict(durations)
 
     async def delivery_durations(self, since: int, until: int, bot: str | None = None) -> Durations:
         rows = await self.session.one("delivery_durations", since=since, until=until, bot=bot)
         return {row["bucket"]: row["jobs"] for row in rows}
 
-    async def topup_figures(self, since: int, until: int, bot: str | None = None) -> dict[int, TopupFigures]:
-        rows = await self.session.one("topup_figures", since=since, until=until, bot=bot)
-        return {row["hour"]: TopupFigures(**{name: row[name] for name in _TOPUP_FIGURES}) for row in rows}
+    async def topup_figures(
+        self, since: int, until: int, hours: int = 1, bot: str | None = None
+    ) -> dict[int, TopupFigures]:
+        rows = await self.session.one("topup_figures", since=since, until=until, hours=hours, bot=bot)
+        return {row["start"]: TopupFigures(**{name: row[name] for name in _TOPUP_FIGURES}) for row in rows}
 
-    async def account_set_sizes(self, kind: str, since: int, until: int, bot: str | None = None) -> dict[int, int]:
-        rows = await self.session.one("account_set_sizes", kind=kind, since=since, until=until, bot=bot)
-        return {row["hour"]: row["size"] for row in rows}
+    async def account_set_sizes(
+        self, kind: str, since: int, until: int, hours: int = 1, bot: str | None = None
+    ) -> dict[int, int]:
+        rows = await self.session.one("account_set_sizes", kind=kind, since=since, until=until, hours=hours, bot=bot)
+        return {row["start"]: row["size"] for row in rows}
 
     async def account_set(self, kind: str, since: int, until: int, bot: str | None = None) -> AccountSet:
         rows = await self.session.one("account_set_pieces", kind=kind, **_days_and_hours(since, until), bot=bot)
@@ -183,4 +190,17 @@ def _days_and_hours(since: int, until: int) -> dict[str, int]:
     return {
         "since": since, "hours_before": first_day * HOURS_PER_DAY, "first_day": first_day, "last_day": last_day,
         "hours_after": last_day * HOURS_PER_DAY, "until": until,
+    }  # fmt: skip
+
+
+def _months_days_and_hours(since: int, until: int) -> dict[str, int]:
+    """Divide hours into periods of 30 days, and the days and hours before and after them."""
+    found = _days_and_hours(since, until)
+    first_day, last_day = found["first_day"], found["last_day"]
+    first_month, last_month = -(-first_day // DAYS_PER_MONTH), last_day // DAYS_PER_MONTH
+    if last_month <= first_month:
+        return {**found, "days_before": last_day, "days_after": last_day, "first_month": 0, "last_month": 0}
+    return {
+        **found, "days_before": first_month * DAYS_PER_MONTH, "days_after": last_month * DAYS_PER_MONTH,
+        "first_month": first_month, "last_month": last_month,
     }  # fmt: skip

@@ -151,10 +151,9 @@ def make_admin(
             bundle=bundle,
             store=store,
             engine=engine,
-            catalog=storefront.catalog,
+            storefront=storefront,
             accounts=accounts,
             audit=audit,
-            tell=actions.tell,
         ),
         stars=StarsCommands(store=store, refunds=refunds, accounts=accounts, audit=audit),
         campaigns=CampaignCommands(

@@ -100,19 +100,17 @@ class MoneyPage:
         first = _midnight(since) if since else last - timedelta(days=DAYS - 1)
         first = max(first, last - timedelta(days=DAYS_MAX - 1))
         start, end = hour_number(first), hour_number(last) + DAY_HOURS
-        orders = await self._store.hourly_figures(start, end)
-        topups = await self._store.topup_figures(start, end)
-        found = []
-        for hour in range(start, end, DAY_HOURS):
-            hours = range(hour, hour + DAY_HOURS)
-            found.append(
-                Day(
-                    day=first + timedelta(hours=hour - start),
-                    orders=sum((orders[one] for one in hours if one in orders), JobFigures()),
-                    topups=sum((topups[one] for one in hours if one in topups), TopupFigures()),
-                )
+        orders = await self._store.period_figures(start, end, DAY_HOURS)
+        topups = await self._store.topup_figures(start, end, DAY_HOURS)
+        days = [
+            Day(
+                day=first + timedelta(hours=hour - start),
+                orders=orders.get(hour, JobFigures()),
+                topups=topups.get(hour, TopupFigures()),
             )
-        return found[::-1]
+            for hour in range(start, end, DAY_HOURS)
+        ]
+        return days[::-1]
 
     # lists
 

@@ -97,6 +97,7 @@ CREATE INDEX jobs_due ON jobs (due_at) WHERE due_at IS NOT NULL;
 CREATE UNIQUE INDEX jobs_task_once ON jobs (provider, task_id) WHERE task_id IS NOT NULL;
 CREATE INDEX jobs_poison ON jobs (crash_count) WHERE crash_count > 0;
 CREATE INDEX jobs_attention ON jobs (id) WHERE attention_reason IS NOT NULL;
+CREATE INDEX jobs_attention_code ON jobs (attention_code, id) WHERE attention_reason IS NOT NULL;
 -- An account's jobs by id: its history.
 CREATE INDEX jobs_account ON jobs (account_id, id);
 -- The few jobs that have not ended. `ended_at` is written once, so that no update of an open job touches this index.
@@ -153,6 +154,7 @@ CREATE TABLE inbox (
 CREATE INDEX inbox_due ON inbox (due_at) WHERE due_at IS NOT NULL;
 CREATE INDEX inbox_orphans ON inbox (provider, task_id) WHERE state = 'orphan';
 CREATE INDEX inbox_unauthenticated ON inbox (received_at) WHERE job_id IS NULL;
+CREATE INDEX inbox_kept ON inbox (state, id) WHERE state IN ('expired', 'unreadable');
 
 CREATE TABLE instances (
     id          text PRIMARY KEY,
@@ -326,6 +328,8 @@ CREATE TABLE promos (
     CONSTRAINT promos_not_overused CHECK (used <= uses_max)
 );
 
+CREATE INDEX promos_created ON promos (created_at, code);
+
 CREATE TABLE promo_uses (
     code         text NOT NULL,
     account_id   bigint NOT NULL,
@@ -367,6 +371,75 @@ CREATE TABLE audit (
     detail   text NOT NULL,
     CONSTRAINT audit_once UNIQUE (bot, key)
 );
+
+CREATE TABLE bulk_actions (
+    id             bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    kind           text NOT NULL,
+    -- filters or job ids, JSON
+    selection      text NOT NULL,
+    author         text NOT NULL,
+    request_key    text NOT NULL,
+    state          text NOT NULL,
+    -- the jobs below this id are still to be looked at
+    below          bigint NOT NULL,
+    -- the jobs of the step that has begun, with their fencing tokens, JSON
+    step           text NOT NULL DEFAULT '[]',
+    version        bigint NOT NULL DEFAULT 0,
+    expected       bigint NOT NULL,
+    expected_kind  text NOT NULL,
+    done           bigint NOT NULL DEFAULT 0,
+    failed         bigint NOT NULL DEFAULT 0,
+    created_at     timestamptz NOT NULL,
+    -- NULL while a worker must look at it
+    ended_at       timestamptz,
+    CONSTRAINT bulk_actions_request_once UNIQUE (request_key),
+    CONSTRAINT bulk_actions_kind_known CHECK (kind IN ('retry', 'resend', 'cancel', 'refund')),
+    CONSTRAINT bulk_actions_state_known CHECK (state IN ('running', 'stopped', 'done')),
+    CONSTRAINT bulk_actions_ended_between_steps CHECK (ended_at IS NULL OR step = '[]')
+);
+
+CREATE INDEX bulk_actions_open ON bulk_actions (id) WHERE ended_at IS NULL;
+
+-- Jobs that a bulk action left out, and why.
+CREATE TABLE bulk_failures (
+    bulk_id  bigint NOT NULL,
+    job_id   bigint NOT NULL,
+    reason   text NOT NULL,
+    detail   text NOT NULL,
+    PRIMARY KEY (bulk_id, job_id)
+);
+CREATE INDEX audit_subject ON audit (subject, id);
+
+
+-- One row for each job and each time an instance writes its events, about once a second.
+CREATE TABLE job_events (
+    id              bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    correlation_id  text NOT NULL,
+    instance        text NOT NULL,
+    -- counts the rows of the instance: a row that was written twice has the same number
+    number          bigint NOT NULL,
+    -- [[milliseconds before `at`, event, fields], …], JSON
+    events          text NOT NULL,
+    at              timestamptz NOT NULL
+) WITH (
+    autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 50000,
+    autovacuum_analyze_scale_factor = 0, autovacuum_analyze_threshold = 50000,
+    autovacuum_vacuum_insert_scale_factor = 0, autovacuum_vacuum_insert_threshold = 200000);
+
+CREATE INDEX job_events_correlation_id ON job_events (correlation_id);
+
+-- What the provider did and should not have done, until an operator has handled it.
+CREATE TABLE job_anomalies (
+    id          bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    job_id      bigint NOT NULL,
+    kind        text NOT NULL,
+    at          timestamptz NOT NULL,
+    handled_at  timestamptz,
+    CONSTRAINT job_anomalies_once UNIQUE (job_id, kind),
+    CONSTRAINT job_anomalies_kind_known CHECK (kind IN ('contradiction', 'wrong_task', 'loss'))
+);
+
+CREATE INDEX job_anomalies_open ON job_anomalies (kind, id) WHERE handled_at IS NULL;
 
 -- Roles that were set in the dashboard. The ids in GENLOCK_ADMIN_IDS are owners without a row.
 CREATE TABLE operators (
@@ -446,7 +519,7 @@ CREATE TABLE block_figures (
     PRIMARY KEY (block, hour, bot, provider, model)
 ) WITH (fillfactor = 80);
 
--- The sums of all blocks: by hour and model, by day and model, and by hour for all models together (`hour_total`).
+-- The sums of all blocks: by model for each hour, day and 30 days, and by hour for all models together (`hour_total`).
 CREATE TABLE job_figures (
     span            text NOT NULL,
     start           bigint NOT NULL,
@@ -463,7 +536,7 @@ CREATE TABLE job_figures (
     loss            bigint NOT NULL DEFAULT 0,
     last_failed_job bigint NOT NULL DEFAULT 0,
     PRIMARY KEY (span, start, bot, provider, model),
-    CONSTRAINT job_figures_span_known CHECK (span IN ('hour', 'day', 'hour_total'))
+    CONSTRAINT job_figures_span_known CHECK (span IN ('hour', 'day', '30days', 'hour_total'))
 ) WITH (fillfactor = 80);
 
 -- Histograms: from the order to the result by day and model (`result`), from the result to the chat by hour (`delivery`).
@@ -542,3 +615,20 @@ EXECUTE FUNCTION record_job_change();
 
 CREATE TRIGGER payments_changed AFTER UPDATE OF state ON payments FOR EACH ROW
 WHEN (OLD.state <> NEW.state) EXECUTE FUNCTION record_payment_change();
+
+-- Edits of models by operators. The newest change of a model decides; the others are its history.
+CREATE TABLE catalog_changes (
+    id           bigint PRIMARY KEY,
+    at           timestamptz NOT NULL,
+    model        text NOT NULL,
+    -- what is changed in the model, in the form of its table in the overlay file, as JSON
+    before       text NOT NULL,
+    after        text NOT NULL,
+    author       text NOT NULL,
+    request_key  text NOT NULL,
+    -- the change that this one takes back
+    undoes       bigint,
+    CONSTRAINT catalog_changes_request_once UNIQUE (request_key)
+);
+
+CREATE INDEX catalog_changes_model ON catalog_changes (model, id);

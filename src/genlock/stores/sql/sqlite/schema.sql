@@ -93,6 +93,7 @@ CREATE INDEX jobs_due ON jobs (due_at) WHERE due_at IS NOT NULL;
 CREATE UNIQUE INDEX jobs_task_once ON jobs (provider, task_id) WHERE task_id IS NOT NULL;
 CREATE INDEX jobs_poison ON jobs (crash_count) WHERE crash_count > 0;
 CREATE INDEX jobs_attention ON jobs (id) WHERE attention_reason IS NOT NULL;
+CREATE INDEX jobs_attention_code ON jobs (attention_code, id) WHERE attention_reason IS NOT NULL;
 -- An account's jobs by id: its history.
 CREATE INDEX jobs_account ON jobs (account_id, id);
 -- The few jobs that have not ended. `ended_at` is written once, so that no update of an open job touches this index.
@@ -145,6 +146,7 @@ CREATE TABLE inbox (
 CREATE INDEX inbox_due ON inbox (due_at) WHERE due_at IS NOT NULL;
 CREATE INDEX inbox_orphans ON inbox (provider, task_id) WHERE state = 'orphan';
 CREATE INDEX inbox_unauthenticated ON inbox (received_at) WHERE job_id IS NULL;
+CREATE INDEX inbox_kept ON inbox (state, id) WHERE state IN ('expired', 'unreadable');
 
 CREATE TABLE instances (
     id          TEXT PRIMARY KEY,
@@ -316,6 +318,8 @@ CREATE TABLE promos (
     CONSTRAINT promos_not_overused CHECK (used <= uses_max)
 ) STRICT;
 
+CREATE INDEX promos_created ON promos (created_at, code);
+
 CREATE TABLE promo_uses (
     code         TEXT NOT NULL,
     account_id   INTEGER NOT NULL,
@@ -357,6 +361,73 @@ CREATE TABLE audit (
     detail   TEXT NOT NULL,
     CONSTRAINT audit_once UNIQUE (bot, key)
 ) STRICT;
+
+CREATE TABLE bulk_actions (
+    id             INTEGER PRIMARY KEY,
+    kind           TEXT NOT NULL,
+    -- filters or job ids, JSON
+    selection      TEXT NOT NULL,
+    author         TEXT NOT NULL,
+    request_key    TEXT NOT NULL,
+    state          TEXT NOT NULL,
+    -- the jobs below this id are still to be looked at
+    below          INTEGER NOT NULL,
+    -- the jobs of the step that has begun, with their fencing tokens, JSON
+    step           TEXT NOT NULL DEFAULT '[]',
+    version        INTEGER NOT NULL DEFAULT 0,
+    expected       INTEGER NOT NULL,
+    expected_kind  TEXT NOT NULL,
+    done           INTEGER NOT NULL DEFAULT 0,
+    failed         INTEGER NOT NULL DEFAULT 0,
+    created_at     INTEGER NOT NULL,
+    -- NULL while a worker must look at it
+    ended_at       INTEGER,
+    CONSTRAINT bulk_actions_request_once UNIQUE (request_key),
+    CONSTRAINT bulk_actions_kind_known CHECK (kind IN ('retry', 'resend', 'cancel', 'refund')),
+    CONSTRAINT bulk_actions_state_known CHECK (state IN ('running', 'stopped', 'done')),
+    CONSTRAINT bulk_actions_ended_between_steps CHECK (ended_at IS NULL OR step = '[]')
+) STRICT;
+
+CREATE INDEX bulk_actions_open ON bulk_actions (id) WHERE ended_at IS NULL;
+
+-- Jobs that a bulk action left out, and why.
+CREATE TABLE bulk_failures (
+    bulk_id  INTEGER NOT NULL,
+    job_id   INTEGER NOT NULL,
+    reason   TEXT NOT NULL,
+    detail   TEXT NOT NULL,
+    PRIMARY KEY (bulk_id, job_id)
+) STRICT;
+
+CREATE INDEX audit_subject ON audit (subject, id);
+
+
+-- One row for each job and each time an instance writes its events, about once a second.
+CREATE TABLE job_events (
+    id              INTEGER PRIMARY KEY,
+    correlation_id  TEXT NOT NULL,
+    instance        TEXT NOT NULL,
+    -- counts the rows of the instance: a row that was written twice has the same number
+    number          INTEGER NOT NULL,
+    -- [[milliseconds before `at`, event, fields], …], JSON
+    events          TEXT NOT NULL,
+    at              INTEGER NOT NULL
+) STRICT;
+
+CREATE INDEX job_events_correlation_id ON job_events (correlation_id);
+
+-- What the provider did and should not have done, until an operator has handled it.
+CREATE TABLE job_anomalies (
+    id          INTEGER PRIMARY KEY,
+    job_id      INTEGER NOT NULL,
+    kind        TEXT NOT NULL,
+    at          INTEGER NOT NULL,
+    handled_at  INTEGER,
+    CONSTRAINT job_anomalies_once UNIQUE (job_id, kind),
+    CONSTRAINT job_anomalies_kind_known CHECK (kind IN ('contradiction', 'wrong_task', 'loss'))
+) STRICT;
+
+CREATE INDEX job_anomalies_open ON job_anomalies (kind, id) WHERE handled_at IS NULL;
 
 -- Roles that were set in the dashboard. The ids in GENLOCK_ADMIN_IDS are owners without a row.
 CREATE TABLE operators (
@@ -436,7 +507,7 @@ CREATE TABLE block_figures (
     PRIMARY KEY (block, hour, bot, provider, model)
 ) STRICT;
 
--- The sums of all blocks: by hour and model, by day and model, and by hour for all models together (`hour_total`).
+-- The sums of all blocks: by model for each hour, day and 30 days, and by hour for all models together (`hour_total`).
 CREATE TABLE job_figures (
     span            TEXT NOT NULL,
     start           INTEGER NOT NULL,
@@ -453,7 +524,7 @@ CREATE TABLE job_figures (
     loss            INTEGER NOT NULL DEFAULT 0,
     last_failed_job INTEGER NOT NULL DEFAULT 0,
     PRIMARY KEY (span, start, bot, provider, model),
-    CONSTRAINT job_figures_span_known CHECK (span IN ('hour', 'day', 'hour_total'))
+    CONSTRAINT job_figures_span_known CHECK (span IN ('hour', 'day', '30days', 'hour_total'))
 ) STRICT;
 
 -- Histograms: from the order to the result by day and model (`result`), from the result to the chat by hour (`delivery`).
@@ -528,3 +599,20 @@ WHEN OLD.state <> NEW.state
 BEGIN
     INSERT INTO figure_changes (payment_hour) VALUES (NEW.at / 3600000000);
 END;
+
+-- Edits of models by operators. The newest change of a model decides; the others are its history.
+CREATE TABLE catalog_changes (
+    id           INTEGER PRIMARY KEY,
+    at           INTEGER NOT NULL,
+    model        TEXT NOT NULL,
+    -- what is changed in the model, in the form of its table in the overlay file, as JSON
+    before       TEXT NOT NULL,
+    after        TEXT NOT NULL,
+    author       TEXT NOT NULL,
+    request_key  TEXT NOT NULL,
+    -- the change that this one takes back
+    undoes       INTEGER,
+    CONSTRAINT catalog_changes_request_once UNIQUE (request_key)
+) STRICT;
+
+CREATE INDEX catalog_changes_model ON catalog_changes (model, id);

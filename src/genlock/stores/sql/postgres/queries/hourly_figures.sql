@@ -25,7 +25,7 @@ WITH role AS MATERIALIZED (
 ), changes AS (
     DELETE FROM figure_changes c USING role WHERE c.job_id > :after AND c.job_id <= :until RETURNING c.id
 ), job AS MATERIALIZED (
-    SELECT j.id, floor(date_part('epoch', j.created_at) / 3600)::bigint AS hour, j.bot, j.provider, j.model, j.state,
+    SELECT j.id, j.created_at, floor(date_part('epoch', j.created_at) / 3600)::bigint AS hour, j.bot, j.provider, j.model, j.state,
         j.state = 'succeeded' AND j.delivery = 'delivered' AS delivered, j.hold_state, j.price, coalesce(j.cost, 0) AS cost,
         j.due_at IS NOT NULL OR j.ended_at IS NULL AS open,
         date_part('epoch', j.ended_at - j.created_at) AS result_seconds,
@@ -81,6 +81,11 @@ WITH role AS MATERIALIZED (
         max(last_failed_job)
     FROM difference GROUP BY hour / 24, bot, provider, model
     UNION ALL
+    SELECT '30days', hour / 720, bot, provider, model, sum(orders)::bigint, sum(delivered)::bigint, sum(failed)::bigint,
+        sum(cancelled)::bigint, sum(refunded)::bigint, sum(revenue)::bigint, sum(cost)::bigint, sum(loss)::bigint,
+        max(last_failed_job)
+    FROM difference GROUP BY hour / 720, bot, provider, model
+    UNION ALL
     SELECT 'hour_total', hour, bot, '', '', sum(orders)::bigint, sum(delivered)::bigint, sum(failed)::bigint,
         sum(cancelled)::bigint, sum(refunded)::bigint, sum(revenue)::bigint, sum(cost)::bigint, sum(loss)::bigint,
         max(last_failed_job)
@@ -101,18 +106,19 @@ WITH role AS MATERIALIZED (
     ON CONFLICT (kind, start, bot, provider, model, bucket) DO UPDATE SET jobs = f.jobs + excluded.jobs
 ), found AS MATERIALIZED (
     SELECT coalesce((SELECT max(id) FROM job), :after::bigint) AS last_job_id,
-        coalesce((SELECT bool_or(open) FROM job), false) AS open,
+        coalesce((SELECT bool_or(open) OR max(created_at) > :now - make_interval(secs => :settled_seconds::float8) FROM job),
+            false) AS open,
         EXISTS (SELECT FROM difference) OR EXISTS (SELECT FROM durations) OR EXISTS (SELECT FROM changes) AS changed
     FROM role
 )
 INSERT INTO figure_blocks AS b (block, last_job_id, changed_at, due_at)
-SELECT :block, last_job_id, :now, :now + make_interval(secs => :recheck_seconds::float8) FROM found
+SELECT :block, last_job_id, :now, CASE WHEN open THEN :now + make_interval(secs => :recheck_seconds::float8) END FROM found
 ON CONFLICT (block) DO UPDATE
 SET last_job_id = excluded.last_job_id,
     changed_at = CASE WHEN (SELECT changed FROM found) THEN excluded.changed_at ELSE b.changed_at END,
     due_at = CASE
         WHEN (SELECT changed FROM found) THEN excluded.due_at
-        WHEN (SELECT open FROM found) OR :now - b.changed_at < make_interval(secs => :settled_seconds::float8)
+        WHEN (SELECT open FROM found)
         THEN :now + least(interval '1 hour', greatest(make_interval(secs => :recheck_seconds::float8), (:now - b.changed_at) / 8))
         END
 RETURNING b.block;
@@ -210,24 +216,28 @@ SELECT name FROM moved;
 TRUNCATE figure_blocks, block_figures, job_figures, block_durations, job_durations, topup_figures, account_sets,
     figure_changes, figure_positions;
 
--- name: hourly_figures
+-- name: period_figures
 -- use: operator
--- Return the figures of each hour, of one bot or of all.
-SELECT start, sum(orders)::bigint AS orders, sum(delivered)::bigint AS delivered, sum(failed)::bigint AS failed,
+-- Return the figures of successive periods of some hours each, of one bot or of all.
+SELECT :since::bigint + (start - :since::bigint) / :hours::bigint * :hours::bigint AS start, sum(orders)::bigint AS orders, sum(delivered)::bigint AS delivered, sum(failed)::bigint AS failed,
     sum(cancelled)::bigint AS cancelled, sum(refunded)::bigint AS refunded, sum(revenue)::bigint AS revenue,
     sum(cost)::bigint AS cost, sum(loss)::bigint AS loss, max(last_failed_job) AS last_failed_job
 FROM job_figures
 WHERE span = 'hour_total' AND start >= :since AND start < :until AND bot = coalesce(:bot::text, bot)
-GROUP BY start ORDER BY start;
+GROUP BY 1 ORDER BY 1;
 
 -- name: model_figures
 -- use: operator
--- Return the figures of each model: whole days, and the hours before and after them.
+-- Return the figures of each model: 30 days at a time, and the days and hours before and after them.
 SELECT provider, model, sum(orders)::bigint AS orders, sum(delivered)::bigint AS delivered, sum(failed)::bigint AS failed,
     sum(cancelled)::bigint AS cancelled, sum(refunded)::bigint AS refunded, sum(revenue)::bigint AS revenue,
     sum(cost)::bigint AS cost, sum(loss)::bigint AS loss, max(last_failed_job) AS last_failed_job
 FROM (
-    SELECT * FROM job_figures WHERE span = 'day' AND start >= :first_day AND start < :last_day
+    SELECT * FROM job_figures WHERE span = '30days' AND start >= :first_month AND start < :last_month
+    UNION ALL
+    SELECT * FROM job_figures WHERE span = 'day' AND start >= :first_day AND start < :days_before
+    UNION ALL
+    SELECT * FROM job_figures WHERE span = 'day' AND start >= :days_after AND start < :last_day
     UNION ALL
     SELECT * FROM job_figures WHERE span = 'hour' AND start >= :since AND start < :hours_before
     UNION ALL
@@ -252,18 +262,18 @@ GROUP BY bucket HAVING sum(jobs) > 0;
 
 -- name: topup_figures
 -- use: operator
--- Return the payments of each hour, of one bot or of all.
-SELECT hour, sum(topups)::bigint AS topups, sum(stars)::bigint AS stars, sum(credits)::bigint AS credits,
+-- Return the payments of successive periods of some hours each, of one bot or of all.
+SELECT :since::bigint + (hour - :since::bigint) / :hours::bigint * :hours::bigint AS start, sum(topups)::bigint AS topups, sum(stars)::bigint AS stars, sum(credits)::bigint AS credits,
     sum(repeated)::bigint AS repeated, sum(refunds)::bigint AS refunds, sum(refunded_stars)::bigint AS refunded_stars
 FROM topup_figures WHERE hour >= :since AND hour < :until AND bot = coalesce(:bot::text, bot)
-GROUP BY hour ORDER BY hour;
+GROUP BY 1 ORDER BY 1;
 
 -- name: account_set_sizes
 -- use: operator
--- Return the size of a set of accounts in each hour.
-SELECT start AS hour, sum(size)::bigint AS size FROM account_sets
+-- Return the sum of the sizes of a set of accounts in the hours of successive periods.
+SELECT :since::bigint + (start - :since::bigint) / :hours::bigint * :hours::bigint AS start, sum(size)::bigint AS size FROM account_sets
 WHERE kind = :kind AND span = 'hour' AND start >= :since AND start < :until AND bot = coalesce(:bot::text, bot)
-GROUP BY start;
+GROUP BY 1;
 
 -- name: account_set_pieces
 -- use: operator

@@ -18,7 +18,7 @@ SELECT (job_id - 1) / :size FROM (
 -- Count the jobs of a block again and add the difference to the figures of the hours and days. The marks of the changes
 -- are deleted; a later change leaves a new one.
 INSERT INTO figure_job
-SELECT id, created_at / 3600000000, bot, provider, model, state, state = 'succeeded' AND delivery = 'delivered',
+SELECT id, created_at, created_at / 3600000000, bot, provider, model, state, state = 'succeeded' AND delivery = 'delivered',
     hold_state, price, coalesce(cost, 0), due_at IS NOT NULL OR ended_at IS NULL, (ended_at - created_at) / 1e6,
     (delivered_at - ended_at) / 1e6
 FROM jobs WHERE id > :after AND id <= :until AND EXISTS (SELECT 1 FROM roles WHERE name = 'active' AND holder = :holder AND epoch = :epoch);
@@ -69,6 +69,10 @@ SELECT * FROM (
         sum(refunded), sum(revenue), sum(cost), sum(loss), max(last_failed_job)
     FROM figure_difference GROUP BY hour / 24, bot, provider, model
     UNION ALL
+    SELECT '30days', hour / 720, bot, provider, model, sum(orders), sum(delivered), sum(failed), sum(cancelled),
+        sum(refunded), sum(revenue), sum(cost), sum(loss), max(last_failed_job)
+    FROM figure_difference GROUP BY hour / 720, bot, provider, model
+    UNION ALL
     SELECT 'hour_total', hour, bot, '', '', sum(orders), sum(delivered), sum(failed), sum(cancelled), sum(refunded),
         sum(revenue), sum(cost), sum(loss), max(last_failed_job)
     FROM figure_difference GROUP BY hour, bot
@@ -86,18 +90,20 @@ INSERT INTO job_durations
 SELECT * FROM figure_duration WHERE true
 ON CONFLICT (kind, start, bot, provider, model, bucket) DO UPDATE SET jobs = jobs + excluded.jobs;
 INSERT INTO figure_found
-SELECT coalesce((SELECT max(id) FROM figure_job), :after), coalesce((SELECT max(open) FROM figure_job), 0),
+SELECT coalesce((SELECT max(id) FROM figure_job), :after), coalesce(
+        (SELECT max(open) OR max(created_at) > :now - CAST(:settled_seconds * 1000000 AS INTEGER) FROM figure_job), 0),
     EXISTS (SELECT 1 FROM figure_difference) OR EXISTS (SELECT 1 FROM figure_duration)
     OR EXISTS (SELECT 1 FROM figure_changes WHERE job_id > :after AND job_id <= :until)
 WHERE EXISTS (SELECT 1 FROM roles WHERE name = 'active' AND holder = :holder AND epoch = :epoch);
 INSERT INTO figure_blocks (block, last_job_id, changed_at, due_at)
-SELECT :block, last_job_id, :now, :now + CAST(:recheck_seconds * 1000000 AS INTEGER) FROM figure_found WHERE true
+SELECT :block, last_job_id, :now, CASE WHEN open THEN :now + CAST(:recheck_seconds * 1000000 AS INTEGER) END
+FROM figure_found WHERE true
 ON CONFLICT (block) DO UPDATE
 SET last_job_id = excluded.last_job_id,
     changed_at = CASE WHEN (SELECT changed FROM figure_found) THEN excluded.changed_at ELSE changed_at END,
     due_at = CASE
         WHEN (SELECT changed FROM figure_found) THEN excluded.due_at
-        WHEN (SELECT open FROM figure_found) OR :now - changed_at < CAST(:settled_seconds * 1000000 AS INTEGER)
+        WHEN (SELECT open FROM figure_found)
         THEN :now + min(3600000000, max(CAST(:recheck_seconds * 1000000 AS INTEGER), (:now - changed_at) / 8))
         END
 RETURNING block;
@@ -196,24 +202,28 @@ DELETE FROM account_sets;
 DELETE FROM figure_changes;
 DELETE FROM figure_positions;
 
--- name: hourly_figures
+-- name: period_figures
 -- use: operator
--- Return the figures of each hour, of one bot or of all.
-SELECT start, sum(orders) AS orders, sum(delivered) AS delivered, sum(failed) AS failed,
+-- Return the figures of successive periods of some hours each, of one bot or of all.
+SELECT :since + (start - :since) / :hours * :hours AS start, sum(orders) AS orders, sum(delivered) AS delivered, sum(failed) AS failed,
     sum(cancelled) AS cancelled, sum(refunded) AS refunded, sum(revenue) AS revenue,
     sum(cost) AS cost, sum(loss) AS loss, max(last_failed_job) AS last_failed_job
 FROM job_figures
 WHERE span = 'hour_total' AND start >= :since AND start < :until AND bot = coalesce(:bot, bot)
-GROUP BY start ORDER BY start;
+GROUP BY 1 ORDER BY 1;
 
 -- name: model_figures
 -- use: operator
--- Return the figures of each model: whole days, and the hours before and after them.
+-- Return the figures of each model: 30 days at a time, and the days and hours before and after them.
 SELECT provider, model, sum(orders) AS orders, sum(delivered) AS delivered, sum(failed) AS failed,
     sum(cancelled) AS cancelled, sum(refunded) AS refunded, sum(revenue) AS revenue,
     sum(cost) AS cost, sum(loss) AS loss, max(last_failed_job) AS last_failed_job
 FROM (
-    SELECT * FROM job_figures WHERE span = 'day' AND start >= :first_day AND start < :last_day
+    SELECT * FROM job_figures WHERE span = '30days' AND start >= :first_month AND start < :last_month
+    UNION ALL
+    SELECT * FROM job_figures WHERE span = 'day' AND start >= :first_day AND start < :days_before
+    UNION ALL
+    SELECT * FROM job_figures WHERE span = 'day' AND start >= :days_after AND start < :last_day
     UNION ALL
     SELECT * FROM job_figures WHERE span = 'hour' AND start >= :since AND start < :hours_before
     UNION ALL
@@ -238,18 +248,18 @@ GROUP BY bucket HAVING sum(jobs) > 0;
 
 -- name: topup_figures
 -- use: operator
--- Return the payments of each hour, of one bot or of all.
-SELECT hour, sum(topups) AS topups, sum(stars) AS stars, sum(credits) AS credits,
+-- Return the payments of successive periods of some hours each, of one bot or of all.
+SELECT :since + (hour - :since) / :hours * :hours AS start, sum(topups) AS topups, sum(stars) AS stars, sum(credits) AS credits,
     sum(repeated) AS repeated, sum(refunds) AS refunds, sum(refunded_stars) AS refunded_stars
 FROM topup_figures WHERE hour >= :since AND hour < :until AND bot = coalesce(:bot, bot)
-GROUP BY hour ORDER BY hour;
+GROUP BY 1 ORDER BY 1;
 
 -- name: account_set_sizes
 -- use: operator
--- Return the size of a set of accounts in each hour.
-SELECT start AS hour, sum(size) AS size FROM account_sets
+-- Return the sum of the sizes of a set of accounts in the hours of successive periods.
+SELECT :since + (start - :since) / :hours * :hours AS start, sum(size) AS size FROM account_sets
 WHERE kind = :kind AND span = 'hour' AND start >= :since AND start < :until AND bot = coalesce(:bot, bot)
-GROUP BY start;
+GROUP BY 1;
 
 -- name: account_set_pieces
 -- use: operator

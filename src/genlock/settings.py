@@ -97,6 +97,12 @@ class Settings(BaseSettings):
         description="the bearer token for `/metrics` and the figures of `/health`; without it both are private where "
         "the service can be reached from outside: see [deploy](../how-to/deploy.md)",
     )
+    support_credits_max: float = Field(
+        default=100.0,
+        ge=0.0,
+        description="credits that an operator with the role `support` may credit and debit in the dashboard in one day "
+        "(UTC), all together; owners have no limit",
+    )
     welcome_credits: float = Field(default=0.0, ge=0.0, description="credits that a new user receives")
     free_per_day: int = Field(default=0, ge=0, description="free runs per user and day, on the models marked `free`")
     markup: float = Field(default=2.0, gt=0.0, description="price for users as a multiple of the provider's price")

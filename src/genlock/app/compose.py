@@ -8,16 +8,18 @@ from time import monotonic
 
 from starlette.applications import Starlette
 
-from genlock.app.bot import handle_update, make_bot_router
-from genlock.app.dashboard import DashboardParts, dashboard_routes, make_logins
+from genlock.app.bot import handle_update, make_bot_router, make_operator_tools
+from genlock.app.dashboard import dashboard_routes
+from genlock.app.dashboard_parts import DashboardParts
 from genlock.app.databases import open_store
 from genlock.app.engine import costs_paid_for, expected_seconds, make_engine, make_rules
+from genlock.app.logins import make_logins
 from genlock.app.periodic_tasks import periodic_tasks
-from genlock.app.providers import make_catalog, rate_limits
+from genlock.app.providers import fetch_public_lists, make_catalog, rate_limits
 from genlock.app.telegram import make_caller, make_channel, make_update_source, operator_notifier
 from genlock.channels.telegram.caller import Caller
 from genlock.channels.telegram.updates import acknowledge_repeated_press
-from genlock.domain.catalog import Catalog
+from genlock.domain.current_catalog import CurrentCatalog
 from genlock.engine.alarms import Alarms
 from genlock.engine.attention import AttentionCounts
 from genlock.engine.context import EngineContext
@@ -76,7 +78,8 @@ async def compose(settings: ServiceSettings, process: Process) -> App:
     if process.job_events:
         closing.push_async_callback(process.job_events.write_last, store)
 
-    catalog, bundles = make_catalog(settings, closing)
+    editor, bundles = await make_catalog(settings, store, observer, closing)
+    catalog = editor.current
     caller = make_caller(settings, store, observer, closing)
     channel = make_channel(settings, caller, catalog, closing)
     handlers: dict[str, Handler] = {}  # filled below: a bot needs the engine, and the engine hands updates to the bots
@@ -88,6 +91,8 @@ async def compose(settings: ServiceSettings, process: Process) -> App:
     router = make_bot_router(settings, caller, store, engine, catalog, bundles, logins, closing)
     closing.push_async_callback(router.close)
     handlers[settings.bot_id] = partial(handle_update, router, mask)
+    tools = make_operator_tools(settings, caller, store, engine, router.reconcile)
+    closing.push_async_callback(tools.full_check.close)
 
     stats = Stats(engine.ctx, store)
     alarms = Alarms(engine.ctx, engine.leader, store, stats, operator_notifier(settings, caller, store))
@@ -108,16 +113,18 @@ async def compose(settings: ServiceSettings, process: Process) -> App:
                     memory=memory,
                     stats=stats,
                     attention=AttentionCounts(engine.ctx, store),
-                    catalog=lambda: catalog,
+                    editor=editor,
+                    fetch_lists=partial(fetch_public_lists, settings),
                     providers=bundles,
                     downloads=_make_downloads(settings, closing),
-                    resume_refunds=router.reconcile,
+                    tools=tools,
+                    is_open=process.is_open,
                 )
             ),
         ),
         alarms=alarms,
         periodic_tasks=[
-            *periodic_tasks(settings, engine, store, alarms, router, receive_updates, observer),
+            *periodic_tasks(settings, engine, store, alarms, router, editor, receive_updates, bundles),
             *_job_event_tasks(process.job_events, store),
         ],
     )
@@ -140,7 +147,7 @@ def _make_engine(
     process: Process,
     store: Database,
     channel: Channel,
-    catalog: Catalog,
+    catalog: CurrentCatalog,
     bundles: Mapping[str, ProviderBundle],
     make_updates: Callable[[EngineContext], UpdateWorker],
 ) -> Engine:

@@ -1,58 +1,11 @@
 """Makes the dashboard. It is loaded with its first request, so that it costs a start neither time nor memory."""
 
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from genlock.domain.catalog import Catalog
-from genlock.engine.attention import AttentionCounts
-from genlock.engine.engine import Engine
-from genlock.engine.logins import Logins
-from genlock.engine.stats import Stats
-from genlock.media.download import Downloads
-from genlock.ports import Database, ProviderBundle
-from genlock.settings import ServiceSettings, Settings
-from genlock.web.requests import BodyMemory
-
-if TYPE_CHECKING:
-    from genlock.dashboard.page import PageRoute
+from genlock.app.dashboard_parts import DashboardParts
 
 METHODS = ["GET", "POST"]
-
-
-@dataclass(frozen=True, kw_only=True)
-class DashboardParts:
-    """What the dashboard shows and changes."""
-
-    settings: ServiceSettings
-    store: Database
-    engine: Engine
-    logins: Logins
-    memory: BodyMemory
-    stats: Stats
-    attention: AttentionCounts
-    catalog: Callable[[], Catalog]
-    providers: Mapping[str, ProviderBundle]
-    #: fetches results for previews
-    downloads: Downloads
-    #: asks Telegram again for the refunds of Stars that it has not confirmed
-    resume_refunds: Callable[[], Awaitable[object]]
-
-
-def make_logins(settings: Settings, store: Database) -> Logins:
-    token = settings.dashboard_token.get_secret_value() if settings.dashboard_token else None
-    return Logins(store, owners=frozenset(settings.admin_ids), token=token)
-
-
-def public_address(settings: Settings) -> str:
-    """Return the base URL under which an operator reaches this installation: the public one, or this machine."""
-    if settings.public_url:
-        return settings.public_url
-    host = "127.0.0.1" if settings.host in ("0.0.0.0", "::", "") else settings.host  # noqa: S104 - compared, not bound
-    return f"http://[{host}]:{settings.port}" if ":" in host else f"http://{host}:{settings.port}"
 
 
 def dashboard_routes(parts: DashboardParts) -> list[Route]:
@@ -72,6 +25,7 @@ class _LoadedOnDemand:
 
 
 def make_dashboard_app(parts: DashboardParts) -> ASGIApp:
+    from genlock.app.dashboard_pages import make_pages
     from genlock.dashboard.dashboard import Dashboard, DashboardSettings, Surroundings, language_of
     from genlock.dashboard.login import LoginPages
     from genlock.i18n.translator import package_texts
@@ -98,41 +52,6 @@ def make_dashboard_app(parts: DashboardParts) -> ASGIApp:
         settings=DashboardSettings(viewers_see_prompts=parts.settings.viewers_see_prompts),
     )
     return dashboard.app()
-
-
-def make_pages(parts: DashboardParts) -> "list[PageRoute]":
-    """Return the routes of every page. A page is added here."""
-    from genlock.dashboard.pages.overview import OverviewPage
-
-    return [*OverviewPage(parts.stats).routes(), *_job_pages(parts)]
-
-
-def _job_pages(parts: DashboardParts) -> "list[PageRoute]":
-    from genlock.dashboard.pages.attention import AttentionPage
-    from genlock.dashboard.pages.job import JobPage, JobPageParts
-    from genlock.dashboard.previews import Previews
-    from genlock.i18n.translator import package_texts
-
-    job = JobPage(
-        JobPageParts(
-            engine=parts.engine,
-            store=parts.store,
-            catalog=parts.catalog,
-            providers=parts.providers,
-            previews=Previews(parts.downloads),
-            texts=package_texts(),
-            credit_usd=parts.settings.credit_usd,
-            keeps_events=parts.settings.keep_events_days > 0,
-        )
-    )
-    attention = AttentionPage(
-        ctx=parts.engine.ctx,
-        store=parts.store,
-        counts=parts.attention,
-        catalog=parts.catalog,
-        resume_refunds=parts.resume_refunds,
-    )
-    return [*job.routes(), *attention.routes()]
 
 
 class _Badges:

@@ -123,6 +123,8 @@ class PageRoute:
     handler: Handler
     permission: Permission
     method: str = "GET"
+    #: whether the answer is not a whole page: a part of one, a stream or a file
+    is_data: bool = False
 
 
 def read_notice(request: Request) -> Notice | None:

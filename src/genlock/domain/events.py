@@ -66,6 +66,8 @@ class Event(StrEnum):
     ROWS_PRUNED = "ROWS_PRUNED"  #: rows past their retention period were deleted
     ALARM = "ALARM"  #: an alarm condition began
     RECOVERED = "RECOVERED"  #: an alarm condition ended
+    CATALOG_CHANGED = "CATALOG_CHANGED"  #: operators edited models; this instance sells by the new catalog
+    CATALOG_EDIT_LEFT_OUT = "CATALOG_EDIT_LEFT_OUT"  #: an operator's edit of a model does not fit it any more
     SETTING_UNKNOWN = "SETTING_UNKNOWN"  #: an environment variable looks like a setting but is not one
     READY = "READY"  #: this instance has started
     STOPPING = "STOPPING"  #: this instance accepts no new work

@@ -1,5 +1,7 @@
 """Send a user a message that belongs to no job, through the channel of the user's account."""
 
+from collections.abc import Awaitable, Callable
+
 from genlock.domain.errors import AccountNotFound, ChannelError
 from genlock.domain.events import Event
 from genlock.domain.job import Job
@@ -7,6 +9,9 @@ from genlock.engine.context import EngineContext
 from genlock.i18n.loader import DEFAULT
 from genlock.i18n.translator import Texts
 from genlock.ports import ProfileStore
+
+#: sends a text to the user of an account; False if the user was not reached
+Tell = Callable[[int, str], Awaitable[bool]]
 
 
 async def tell(ctx: EngineContext, account_id: int, text: str) -> bool:
@@ -16,7 +21,8 @@ async def tell(ctx: EngineContext, account_id: int, text: str) -> bool:
     except AccountNotFound:
         return False
     channel = ctx.channels.get(account.channel)
-    if channel is None or not account.address:
+    is_other_bot = ctx.bots is not None and bool(account.bot) and account.bot not in ctx.bots
+    if channel is None or not account.address or is_other_bot:
         return False
     try:
         await channel.tell(account.address, text)

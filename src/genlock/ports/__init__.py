@@ -6,10 +6,20 @@ from genlock.ports.audit import AuditStore
 from genlock.ports.broadcasts import BroadcastStore
 from genlock.ports.bulk import BulkStore
 from genlock.ports.callbacks import CallbackStore
+from genlock.ports.catalog_changes import CatalogChangeStore
 from genlock.ports.channel import Channel, Placed
 from genlock.ports.clock import Clock
 from genlock.ports.database import Database, DatabaseCheck
 from genlock.ports.drafts import DraftStore
+from genlock.ports.hourly_figures import (
+    FiguresProgress,
+    HourlyFigureStore,
+    InstanceInfo,
+    NewAccount,
+    NewOrder,
+    NewPayment,
+    SetKey,
+)
 from genlock.ports.instances import InstanceStore, Role
 from genlock.ports.job_events import JobEventStore
 from genlock.ports.job_queries import JobQueries
@@ -49,6 +59,7 @@ __all__ = [
     "BulkStore",
     "Button",
     "CallbackStore",
+    "CatalogChangeStore",
     "Channel",
     "Clock",
     "Database",
@@ -56,8 +67,11 @@ __all__ = [
     "DeliveryEnd",
     "DraftStore",
     "EndJob",
+    "FiguresProgress",
     "FileLabel",
     "FinishDelivery",
+    "HourlyFigureStore",
+    "InstanceInfo",
     "InstanceStore",
     "InvariantStore",
     "JobEnd",
@@ -70,7 +84,10 @@ __all__ = [
     "Lease",
     "LimitStore",
     "MessageTexts",
+    "NewAccount",
     "NewCallback",
+    "NewOrder",
+    "NewPayment",
     "Observer",
     "OperatorStore",
     "OutgoingMessage",
@@ -85,6 +102,7 @@ __all__ = [
     "Reschedule",
     "RetentionStore",
     "Role",
+    "SetKey",
     "Settled",
     "SharedLimit",
     "StatsStore",

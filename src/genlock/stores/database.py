@@ -6,8 +6,10 @@ from genlock.stores.audit import Audit
 from genlock.stores.broadcasts import Broadcasts
 from genlock.stores.bulk import BulkActions
 from genlock.stores.callbacks import Callbacks
+from genlock.stores.catalog_changes import CatalogChanges
 from genlock.stores.drafts import Drafts
 from genlock.stores.erasure import Erasures
+from genlock.stores.hourly_figures import HourlyFigures
 from genlock.stores.instances import Instances
 from genlock.stores.invariants import Invariants
 from genlock.stores.job_events import JobEvents
@@ -16,6 +18,7 @@ from genlock.stores.job_search import JobSearch
 from genlock.stores.jobs import Jobs
 from genlock.stores.kv import KeyValues
 from genlock.stores.limits import Limits
+from genlock.stores.money_lists import MoneyTables
 from genlock.stores.operators import Operators
 from genlock.stores.payments import Payments
 from genlock.stores.profiles import Profiles
@@ -24,6 +27,7 @@ from genlock.stores.retention import Retention
 from genlock.stores.session import Session
 from genlock.stores.stats import Statistics
 from genlock.stores.updates import Updates
+from genlock.stores.users import Users
 
 
 class SqlDatabase(
@@ -44,10 +48,14 @@ class SqlDatabase(
     Broadcasts,
     Audit,
     Operators,
+    CatalogChanges,
     Statistics,
     Invariants,
     Retention,
     Erasures,
+    Users,
+    MoneyTables,
+    HourlyFigures,
     JobEvents,
     Attention,
 ):

@@ -11,6 +11,7 @@ from genlock.domain.anomaly import Anomaly, AnomalyKind
 from genlock.domain.audit import AuditLine
 from genlock.domain.broadcast import Broadcast, BroadcastState
 from genlock.domain.bulk import BulkAction, BulkFailure, BulkKind, BulkReason, BulkSelection, BulkState, BulkTarget
+from genlock.domain.catalog_change import CatalogChange, load_table
 from genlock.domain.delivery import Part, load_parts
 from genlock.domain.draft import SavedDraft
 from genlock.domain.figures import Figures
@@ -292,6 +293,8 @@ def read_promo(row: Row, time: Time) -> Promo:
         closed=row["closed_at"] is not None,
         uses=row["used"],
         bot=row["bot"],
+        author=row["author"],
+        created_at=time(row["created_at"]),
     )
 
 
@@ -331,6 +334,18 @@ def read_bulk_action(row: Row, time: Time) -> BulkAction:
 
 def read_bulk_failure(row: Row) -> BulkFailure:
     return BulkFailure(job_id=row["job_id"], reason=BulkReason(row["reason"]), detail=row["detail"])
+
+
+def read_catalog_change(row: Row, time: Time) -> CatalogChange:
+    return CatalogChange(
+        id=row["id"],
+        model=row["model"],
+        before=load_table(row["before"]),
+        after=load_table(row["after"]),
+        author=row["author"],
+        at=not_null(time(row["at"])),
+        undoes=row["undoes"],
+    )
 
 
 def read_audit_line(row: Row, time: Time) -> AuditLine:

@@ -9,7 +9,7 @@ from genlock.bot.admin.command import AdminCommand, Declined, Run, argument, ord
 from genlock.bot.bundle import BotBundle
 from genlock.bot.context import UpdateContext
 from genlock.bot.screen_context import code
-from genlock.domain.catalog import Catalog
+from genlock.bot.storefront.storefront import Storefront
 from genlock.domain.errors import AccountNotFound, ActionNotAllowed
 from genlock.domain.job import Job
 from genlock.domain.money import THOUSANDTHS, HoldState
@@ -34,14 +34,14 @@ class OrderCommands:
         bundle: BotBundle,
         store: Database,
         engine: Engine,
-        catalog: Catalog,
+        storefront: Storefront,
         accounts: AccountCommands,
         audit: AuditLog,
     ) -> None:
         self._bundle = bundle
         self._store = store
         self._engine = engine
-        self._catalog = catalog
+        self._storefront = storefront
         self._accounts = accounts
         self._audit = audit
 
@@ -74,7 +74,7 @@ class OrderCommands:
         return screens.attention(ctx.translator, self._with_titles(ours))
 
     def _with_titles(self, jobs: Sequence[Job]) -> list[tuple[Job, str]]:
-        models = self._catalog.models
+        models = self._storefront.catalog.models
         return [(job, models[job.model].title if job.model in models else job.model) for job in jobs]
 
     # one order

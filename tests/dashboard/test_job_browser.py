@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import pytest
 from axe_playwright_python.async_playwright import Axe
 from playwright.async_api import Page, expect
 
@@ -43,6 +44,7 @@ async def hostile_job(world: DashboardWorld) -> Job:
     return job
 
 
+@pytest.mark.browser
 async def test_hostile_texts_do_nothing_and_fit_on_a_narrow_phone(tmp_path: Path) -> None:
     async with running_dashboard(f"sqlite:///{tmp_path}/genlock.db") as world, opened(world) as page:
         job = await hostile_job(world)
@@ -58,6 +60,7 @@ async def test_hostile_texts_do_nothing_and_fit_on_a_narrow_phone(tmp_path: Path
             assert serious == [], path
 
 
+@pytest.mark.browser
 async def test_an_open_page_follows_the_job_and_acts_by_keyboard(tmp_path: Path) -> None:
     async with (
         running_dashboard(f"sqlite:///{tmp_path}/genlock.db") as world,
@@ -71,7 +74,7 @@ async def test_an_open_page_follows_the_job_and_acts_by_keyboard(tmp_path: Path)
 
         await page.locator("summary", has_text="Cancel").focus()
         await page.keyboard.press("Enter")
-        await page.get_by_role("button", name="Cancel the order").focus()
+        await page.get_by_role("button", name="Cancel the order", exact=True).focus()
         await page.keyboard.press("Enter")
         await expect(page.get_by_role("status")).to_contain_text("is cancelled")
         await expect(page.locator("#live")).to_contain_text("Order cancelled")

@@ -33,7 +33,7 @@ class MoneyFiles:
         self._reader = LedgerReader(store)
 
     def routes(self) -> list[PageRoute]:
-        view = partial(PageRoute, permission=Permission.VIEW)
+        view = partial(PageRoute, permission=Permission.VIEW, is_data=True)
         return [
             view(path="/money/ledger.csv", handler=self._ledger),
             view(path="/money/payments.csv", handler=self._payments),

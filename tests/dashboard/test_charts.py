@@ -37,7 +37,9 @@ def test_the_parts_of_a_bar_stand_on_each_other() -> None:
 def test_every_value_is_inside_the_picture(values: tuple[float, ...]) -> None:
     for chart in (lines("t", ["x"] * len(values), [series(*values)]),):
         for one in elements(chart, "path") + elements(chart, "circle"):
-            numbers = [float(n) for n in (one.get("d") or one.get("cy", "")).replace("M", "").replace("L", "").split()]
+            numbers = [
+                float(n) for n in (one.get("d") or one.get("cy") or "").replace("M", "").replace("L", "").split()
+            ]
             assert all(-1 <= y <= HEIGHT for y in numbers[1::2] or numbers), values
 
 

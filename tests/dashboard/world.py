@@ -15,6 +15,7 @@ from genlock.catalog import load as load_catalog
 from genlock.dashboard.csrf import csrf_token
 from genlock.dashboard.login import COOKIE
 from genlock.dashboard.page import PageRoute
+from genlock.domain.current_catalog import CurrentCatalog
 from genlock.domain.operator import Operator, OperatorRole
 from genlock.engine.engine import Engine
 from genlock.engine.logins import Logins
@@ -128,7 +129,7 @@ async def running_dashboard(database_url: str, **settings: Any) -> AsyncIterator
         logins=make_logins(service, store),
         memory=BodyMemory(),
         stats=Stats(engine.ctx, store),
-        catalog=load_catalog(),
+        catalog=CurrentCatalog(load_catalog()),
     )
     web = Starlette(routes=dashboard_routes(parts))
     try:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from genlock.domain.catalog import Catalog
+from genlock.domain.current_catalog import CurrentCatalog
 from genlock.engine.engine import Engine
 from genlock.engine.logins import Logins
 from genlock.engine.stats import Stats
@@ -31,7 +31,7 @@ class DashboardParts:
     logins: Logins
     memory: BodyMemory
     stats: Stats
-    catalog: Catalog
+    catalog: CurrentCatalog
     #: whether the instance accepts traffic; a connection that stays open ends when it does not
     is_open: Callable[[], bool] = lambda: True
 
@@ -105,7 +105,7 @@ def _overview(parts: DashboardParts) -> "list[PageRoute]":
     from genlock.dashboard.pages.overview import OverviewPage
     from genlock.i18n.translator import package_texts
 
-    rates = Rates(parts.settings.credit_usd, parts.catalog.provider_credit_usd)
+    rates = Rates(parts.settings.credit_usd, parts.catalog.get().provider_credit_usd)
     return OverviewPage(
         store=parts.store,
         catalog=parts.catalog,

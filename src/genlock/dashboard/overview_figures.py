@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from genlock.dashboard.periods import Period
-from genlock.domain.catalog import Catalog
+from genlock.domain.current_catalog import CurrentCatalog
 from genlock.domain.figures import JobFigures, ModelFigures, TopupFigures
 from genlock.domain.money import THOUSANDTHS
 from genlock.ports import HourlyFigureStore
@@ -106,7 +106,7 @@ class Rates:
 
 
 class OverviewReader:
-    def __init__(self, store: HourlyFigureStore, catalog: Catalog, rates: Rates) -> None:
+    def __init__(self, store: HourlyFigureStore, catalog: CurrentCatalog, rates: Rates) -> None:
         self._store = store
         self._catalog = catalog
         self._rates = rates
@@ -166,7 +166,7 @@ class OverviewReader:
         found: dict[str, Line] = {}
         groups: dict[str, list[ModelFigures]] = defaultdict(list)
         for one in models:
-            model = self._catalog.models.get(one.model)
+            model = self._catalog.get().models.get(one.model)
             groups[model.category if model else NO_CATEGORY].append(one)
         for name, members in groups.items():
             figures = sum((one.figures for one in members), JobFigures())

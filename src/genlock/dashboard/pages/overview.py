@@ -14,7 +14,7 @@ from genlock.dashboard.page import PageContext, PageRoute
 from genlock.dashboard.periods import Period, read_period
 from genlock.dashboard.rendering import render
 from genlock.dashboard.roles import Permission
-from genlock.domain.catalog import Catalog
+from genlock.domain.current_catalog import CurrentCatalog
 from genlock.domain.figures import hour_start
 from genlock.i18n.alarms import found_text
 from genlock.i18n.catalog_texts import category_title, model_title
@@ -47,7 +47,7 @@ class OverviewPage:
     def __init__(
         self,
         store: Database,
-        catalog: Catalog,
+        catalog: CurrentCatalog,
         figures: OverviewReader,
         live: LiveReader,
         texts: Texts,
@@ -90,7 +90,7 @@ class OverviewPage:
         )
 
     def _model_name(self, line: Line, t: Translator) -> str:
-        model = self._catalog.models.get(line.name)
+        model = self._catalog.get().models.get(line.name)
         return model_title(model.title, t) if model else line.name
 
     async def _stream(self, context: PageContext) -> Response:

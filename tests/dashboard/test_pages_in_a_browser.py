@@ -38,7 +38,7 @@ def addresses(routes: list[PageRoute], rows: Hostile) -> list[str]:
         elif "{account_id:int}" in path:
             found += [path.replace("{account_id:int}", str(number)) for number in rows.accounts]
         else:
-            found.append(re.sub(r"\{model\w*(:\w+)?\}", "z-image", path))
+            found.append(re.sub(r"\{model\w*(:\w+)?\}", "z-image", path).replace("{broadcast:int}", "1"))
     return [path for path in found if "{" not in path]
 
 

@@ -5,6 +5,8 @@ import re
 from html import unescape
 from pathlib import Path
 
+import pytest
+
 from genlock.domain.broadcast import BroadcastState
 from genlock.domain.promo import PromoVerdict
 from tests.dashboard.world import OWNER_ID, Answer, Client, DashboardWorld, running_dashboard
@@ -116,8 +118,27 @@ async def test_a_message_is_checked_and_shown_with_the_number_of_its_recipients(
     assert "&lt;blink&gt;you&lt;/blink&gt;</textarea>" in wrong.text, "the text is still there"
     shown = await preview(client, "<b>Sale</b> & more")
     assert (shown.status, "<b>Sale</b> &amp; more" in shown.text) == (200, True)
-    assert "3 users will receive it." in shown.text
+    assert "3 users will receive it." in (await client.get("/campaigns/broadcasts/recipients")).text
     assert await dashboard.store.broadcasts(9) == []
+
+
+async def test_a_page_does_not_wait_for_a_long_count(
+    dashboard: DashboardWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client, counted = await dashboard.log_in(), asyncio.Event()
+
+    async def count(_: str) -> int:
+        await counted.wait()
+        return 300_000
+
+    monkeypatch.setattr(dashboard.store, "count_reachable", count)
+    page = await preview(client, "Hello")
+    assert (page.status, "Counting the recipients" in page.text) == (200, True)
+    waiting = asyncio.create_task(client.get("/campaigns/broadcasts/recipients"))
+    counted.set()
+    assert "300,000 users will receive it." in (await waiting).text
+    assert "300,000 users will receive it." in (await preview(client, "Hello")).text
+    assert "Send to 300,000 users" in (await preview(client, "Hello")).text
 
 
 async def test_a_trial_goes_to_the_operator_alone(dashboard: DashboardWorld) -> None:

@@ -9,7 +9,8 @@ from genlock.sandbox.telegram.api_call import ApiError
 from genlock.sandbox.telegram.text import formatted, utf16
 
 PIECES = (
-    "<b>", "</b>", "</B>", "<i>", "</i>", "</>", "<a href='https://x.example/?a=1&amp;b'>", "</a>", '<code class="language-x">',
+    "<b>", "</b>", "</B>", "<i>", "</i>", "</>", "<a href='https://x.example/?a=1&amp;b'>", "</a>",
+    '<code class="language-x">',
     "</code>", "<pre>", "</pre>", "<span class='tg-spoiler'>", "<span>", "</span>", "<blockquote expandable>",
     "</blockquote>", "<tg-emoji emoji-id=5>", "</tg-emoji>", "<script>", "<", ">", "&", "&lt;", "&#128512;", "&#0;",
     "&nope;", "word", " ", "\n", "🎨", "é", "<b onclick=alert(1)>", "<a href=javascript:alert(1)>",

@@ -160,7 +160,7 @@ async def test_a_newer_cost_above_the_price_is_not_accepted_unseen(dashboard: Da
     assert await dashboard.store.kv_get(key)
 
 
-async def test_open_refunds_are_asked_for_by_those_who_manage_money(
+async def test_only_an_owner_asks_for_open_refunds_again(
     dashboard: DashboardWorld, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(attention, "REFUND_SECONDS", 0.0)

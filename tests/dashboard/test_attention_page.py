@@ -181,7 +181,9 @@ async def test_a_long_group_is_paged_by_cursor_and_a_broken_cursor_shows_the_new
 ) -> None:
     monkeypatch.setattr("genlock.dashboard.pages.attention.SHOWN_ON_GROUP", 2)
     jobs = [await undeliverable(dashboard.store) for _ in range(5)]
-    shown: Callable[[str], list[int]] = lambda page: [int(one) for one in re.findall(r"class="order".*?>#(\d+)</a>", page)]  # noqa: E731
+    shown: Callable[[str], list[int]] = lambda page: [
+        int(one) for one in re.findall(r'class="order".*?>#(\d+)</a>', page)
+    ]  # noqa: E731
     pages, path = [], "/attention/undeliverable"
     while path:
         page = (await client.get(path)).text

@@ -53,6 +53,23 @@ async def test_a_job_that_was_done_leaves_a_mark_when_it_changes(store: SqlDatab
     assert await store.due_job_blocks(10) == []
 
 
+async def test_a_cost_that_is_reported_after_the_deadline_leaves_a_mark(store: SqlDatabase, clock: ManualClock) -> None:
+    job = await running(store, deadline_seconds=1.0, notice=False)
+    cancelled = (await end(store, job, State.CANCELLED)).job
+    assert cancelled
+    clock.advance(5.0)
+    assert await finish(store, cancelled)
+    clock.advance(SETTLED_SECONDS + 1)
+    await fold(store, job)
+    assert await store.due_job_blocks(10) == []
+
+    await end(store, job, State.SUCCEEDED, task_id=job.task_id, cost=70)
+
+    assert await store.due_job_blocks(10) == [(job.id - 1) // BLOCK_JOBS]
+    await fold(store, job)
+    assert [(one.figures.cost, one.figures.loss) for one in await store.model_figures(*EVER)] == [(70, 70)]
+
+
 async def test_a_block_with_open_jobs_is_counted_again_less_and_less_often(
     store: SqlDatabase, clock: ManualClock
 ) -> None:

@@ -22,6 +22,7 @@ _CONTRADICTIONS = {"status": "no_price", "expected_seconds": "seconds", CREDITS:
 _MALFORMED = {
     "title": "title",
     "status": "choice",
+    "reason": "text",
     "price": "amount",
     CREDITS: "amount",
     "order": "position",
@@ -85,6 +86,17 @@ def undone(table: Table, change: CatalogChange) -> dict[str, object]:
             values[place] = one.old
     if overwritten:
         raise StaleEdit(f"changed again since: {', '.join(overwritten)}")
+    return _nested(values)
+
+
+def rebased(base: Table, mine: Table, current: Table) -> dict[str, object]:
+    """Return what `mine` changed in `base`, applied to `current`: an edit that began before another was stored."""
+    values = dict(_flat(current))
+    for one in differences(base, mine):
+        if one.new is None:
+            values.pop((one.field, one.row), None)
+        else:
+            values[one.field, one.row] = one.new
     return _nested(values)
 
 

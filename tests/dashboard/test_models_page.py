@@ -21,7 +21,7 @@ from tests.dashboard.world import Answer, Client, DashboardWorld, running_dashbo
 from tests.packaged import CATALOG
 
 MODEL = "kling-2.6/text-to-video"
-PATH = f"/models/m/{MODEL}"
+PATH = f"/models/{MODEL}"
 ROW = "kling 2.6, text-to-video, without audio-5.0s"
 
 

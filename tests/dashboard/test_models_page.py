@@ -163,6 +163,8 @@ async def test_an_edit_of_an_older_state_is_refused_with_what_changed_meanwhile(
     first, second = await dashboard.log_in(), await dashboard.log_in()
     opened = field(await second.get(PATH), "follows")
     await save(first, 0, title="Films", order="4")
+    unsaved = await second.post(PATH, {"follows": opened, "step": "preview", "price": "9"})
+    assert (unsaved.status, "This will be saved" in unsaved.text) == (409, False)
     answer = await save(second, opened, "mine", price="9")
     assert (answer.status, "The model was changed since you opened the form" in answer.text) == (409, True)
     assert "<ins><bdi>Films</bdi></ins>" in answer.text

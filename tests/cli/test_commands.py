@@ -82,6 +82,17 @@ def test_migrate_reports_what_it_applied_and_then_that_nothing_is_left(shell: Sh
     assert second.stdout == "The schema is up to date.\n"
 
 
+def test_the_command_for_the_dashboard_prints_a_link_for_operators_only(shell: Shell) -> None:
+    shell.run("migrate")
+    link = "http://127.0.0.1:8080/dashboard/login/"
+    assert shell.run("dashboard", "link").stdout.startswith(link)
+    assert json.loads(shell.run("dashboard", "link", "--json").stdout)["url"].startswith(link)
+    assert shell.run("dashboard", "link", "--operator", "7", GENLOCK_ADMIN_IDS="7").returncode == 0
+    refused = shell.run("dashboard", "link", "--operator", "8", GENLOCK_ADMIN_IDS="7")
+    assert refused.returncode == 1
+    assert "8 is not an operator: add the id to GENLOCK_ADMIN_IDS" in refused.stderr
+
+
 def test_an_empty_list_is_reported_as_empty(shell: Shell) -> None:
     shell.run("migrate")
     assert shell.run("jobs", "ls").stdout == "No jobs.\n"

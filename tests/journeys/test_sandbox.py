@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
-from urllib.request import Request, urlopen
+from urllib.request import HTTPCookieProcessor, Request, build_opener, urlopen
 
 import psutil
 import pytest
@@ -76,6 +76,12 @@ class Sandbox:
             text = response.read()
             return json.loads(text) if "json" in response.headers["Content-Type"] else text.decode()
 
+    def open_dashboard(self) -> str:
+        """Follow the one link that the sandbox prints, as a browser does."""
+        browser = build_opener(HTTPCookieProcessor())
+        with browser.open(f"http://127.0.0.1:{self.port}/dashboard", timeout=10) as response:
+            return str(response.read().decode())
+
     def post(self, path: str, said: Any) -> Any:
         body = json.dumps(said).encode()
         request = Request(f"http://127.0.0.1:{self.port}{path}", body, {"Content-Type": "application/json"})
@@ -113,6 +119,8 @@ def test_the_sandbox_serves_page_and_health_and_stops_all_its_processes(
     assert "<html" in running.get("/")
     assert running.get("/health", place=1)["active"] in {True, False}
     assert [person["first_name"] for person in running.get("/sim/state")["people"]] == ["Ann"]
+    assert f"http://127.0.0.1:{running.port}/dashboard" in running.output
+    assert 'aria-current="page"' in running.open_dashboard()
     wait_until(
         lambda: [event for event in running.get("/sim/page")["journal"] if event["kind"] == "log"],
         "the instance's log lines are on the page",

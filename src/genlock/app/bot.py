@@ -2,17 +2,20 @@
 
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
+from functools import partial
 
+from genlock.app.dashboard import public_address
 from genlock.bot.bundle import BotBundle
 from genlock.bot.router import BotRouter, make_router
 from genlock.bot.rules import BotRules, Package
 from genlock.channels.telegram.caller import Caller
-from genlock.domain.catalog import Catalog
+from genlock.domain.current_catalog import CurrentCatalog
 from genlock.domain.errors import ChannelError, GenlockError, Refusal
 from genlock.domain.events import Event
 from genlock.domain.money import THOUSANDTHS
 from genlock.domain.update import Update
 from genlock.engine.engine import Engine
+from genlock.engine.logins import Logins
 from genlock.log import Mask
 from genlock.media.process import MediaProcess
 from genlock.ports import Database, Observer, ProviderBundle
@@ -28,17 +31,25 @@ def make_bot_router(
     caller: Caller,
     store: Database,
     engine: Engine,
-    catalog: Catalog,
+    catalog: CurrentCatalog,
     bundles: Mapping[str, ProviderBundle],
+    logins: Logins,
     closing: AsyncExitStack,
 ) -> BotRouter:
     upload = next((bundle.upload for bundle in bundles.values() if bundle.upload), None)
     if upload is None:
         raise Refusal("No configured provider stores files, so users could not send any: set GENLOCK_KIE_API_KEY")
-    bundle = BotBundle(caller=caller, rules=make_bot_rules(settings))
+    bundle = BotBundle(
+        caller=caller, rules=make_bot_rules(settings), dashboard_link=partial(_dashboard_link, settings, logins)
+    )
     media = MediaProcess()
     closing.push_async_callback(media.close)
     return make_router(bundle=bundle, store=store, engine=engine, catalog=catalog, upload=upload, media=media)
+
+
+async def _dashboard_link(settings: Settings, logins: Logins, operator_id: str) -> str | None:
+    path = await logins.make_link(operator_id)
+    return path and f"{public_address(settings)}{path}"
 
 
 def make_bot_rules(settings: Settings) -> BotRules:

@@ -12,7 +12,7 @@ from genlock.channels.telegram.operators import notify_operators
 from genlock.channels.telegram.rate_limiter import TelegramRateLimiter
 from genlock.channels.telegram.update_sources import WEBHOOK_PATH, Poller, WebhookRegistrar, WebhookSecrets
 from genlock.domain.alarm import AlarmNotice
-from genlock.domain.catalog import Catalog
+from genlock.domain.current_catalog import CurrentCatalog
 from genlock.engine.engine import Engine
 from genlock.i18n.alarms import alarm_text
 from genlock.i18n.translator import translator
@@ -34,14 +34,14 @@ def make_caller(settings: ServiceSettings, store: Database, observer: Observer, 
     return caller
 
 
-def make_channel(settings: Settings, caller: Caller, catalog: Catalog, closing: AsyncExitStack) -> Channel:
+def make_channel(settings: Settings, caller: Caller, catalog: CurrentCatalog, closing: AsyncExitStack) -> Channel:
     downloads = Downloads(private=settings.media_private_hosts)
     closing.push_async_callback(downloads.close)
     media = MediaProcess()  # of its own: results do not wait for the files of users
     closing.push_async_callback(media.close)
     # A self-hosted Bot API server may fetch files that Telegram's servers cannot reach.
     local_bot_api = settings.telegram_api_url != API_URL
-    return TelegramChannel(caller, JobTexts(catalog.get), downloads, media, local_bot_api=local_bot_api)
+    return TelegramChannel(caller, JobTexts(catalog.model), downloads, media, local_bot_api=local_bot_api)
 
 
 async def make_update_source(

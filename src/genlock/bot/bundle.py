@@ -5,16 +5,20 @@ from dataclasses import dataclass, field
 
 from genlock.bot.rules import BotRules
 from genlock.channels.telegram.caller import Caller, Priority, bot_id
+from genlock.engine.tell import Tell
 from genlock.i18n.translator import Texts, Translator, package_texts
 
-#: sends a text to the user of an account; False if the user was not reached
-Tell = Callable[[int, str], Awaitable[bool]]
+__all__ = ["BotBundle", "MakeDashboardLink", "Tell"]
+
+#: returns the address of a one-time link to the dashboard for a Telegram id; None if the id has no access
+MakeDashboardLink = Callable[[str], Awaitable[str | None]]
 
 
 @dataclass(kw_only=True)
 class BotBundle:
     caller: Caller
     rules: BotRules
+    dashboard_link: MakeDashboardLink | None = None
     texts: Texts = field(default_factory=package_texts)
     #: the bot's own name in lower case; empty until `introduce` has succeeded
     username: str = ""

@@ -29,6 +29,8 @@ class EntryKind(StrEnum):
     REPAY = "repay"
 
 
+#: the kinds of entries that belong to an order
+ORDER_KINDS = frozenset({EntryKind.HOLD, EntryKind.CAPTURE, EntryKind.RELEASE})
 #: From which ledger account to which each kind moves money.
 ROUTE: dict[EntryKind, tuple[LedgerAccount, LedgerAccount]] = {
     EntryKind.HOLD: (LedgerAccount.AVAILABLE, LedgerAccount.HELD),

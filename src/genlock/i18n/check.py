@@ -15,6 +15,7 @@ TAGS = {"b", "i", "code"}
 PLAIN = ("button.", "unit.", "choice.", "command.", "category.", "title.", "member.", "alarm.")
 #: names of inputs: English and Russian have theirs in the catalog
 OPTIONAL = "field."
+_KEY_IN_TEMPLATE = re.compile(r"""\bt\(\s*["'](dashboard\.[\w.-]*\w)["'][),]""")
 _KEY_IN_CODE = re.compile(r"""\.(?:html|plain)\(\s*"([a-z]+\.[\w.-]+)\"""")
 
 
@@ -30,8 +31,9 @@ def find_problems(texts: Texts, source: Path | None = None) -> list[str]:
 
 def _unknown_keys(english: Language, source: Path | None) -> list[str]:
     """Keys that the code names and English lacks; keys that the code composes cannot be seen here."""
-    code = (path.read_text(encoding="utf-8") for path in (source or Path(__file__).parents[1]).rglob("*.py"))
-    named = {key for text in code for key in _KEY_IN_CODE.findall(text)}
+    folder = source or Path(__file__).parents[1]
+    code = (path.read_text(encoding="utf-8") for kind in ("*.py", "*.html") for path in folder.rglob(kind))
+    named = {key for text in code for key in (*_KEY_IN_CODE.findall(text), *_KEY_IN_TEMPLATE.findall(text))}
     return sorted(named - english.texts.keys())
 
 

@@ -1,15 +1,29 @@
 """The interfaces between the engine and everything it uses: one module for each thing that can be implemented."""
 
 from genlock.ports.accounts import AccountStore
+from genlock.ports.attention import AttentionStore
 from genlock.ports.audit import AuditStore
 from genlock.ports.broadcasts import BroadcastStore
+from genlock.ports.bulk import BulkStore
 from genlock.ports.callbacks import CallbackStore
+from genlock.ports.catalog_changes import CatalogChangeStore
 from genlock.ports.channel import Channel, Placed
 from genlock.ports.clock import Clock
 from genlock.ports.database import Database, DatabaseCheck
 from genlock.ports.drafts import DraftStore
+from genlock.ports.hourly_figures import (
+    FiguresProgress,
+    HourlyFigureStore,
+    InstanceInfo,
+    NewAccount,
+    NewOrder,
+    NewPayment,
+    SetKey,
+)
 from genlock.ports.instances import InstanceStore, Role
+from genlock.ports.job_events import JobEventStore
 from genlock.ports.job_queries import JobQueries
+from genlock.ports.job_search import JobSearchStore
 from genlock.ports.jobs import (
     Accepted,
     DeliveryEnd,
@@ -25,6 +39,7 @@ from genlock.ports.kv import KvEntry, KvStore
 from genlock.ports.limits import LimitStore, SharedLimit
 from genlock.ports.message_texts import Button, FileLabel, MessageTexts, OutgoingMessage
 from genlock.ports.observer import Observer
+from genlock.ports.operators import OperatorStore
 from genlock.ports.payments import PaymentStore
 from genlock.ports.profiles import ProfileStore
 from genlock.ports.promos import PromoStore
@@ -38,10 +53,13 @@ __all__ = [
     "Accepted",
     "AccountStore",
     "AgedJob",
+    "AttentionStore",
     "AuditStore",
     "BroadcastStore",
+    "BulkStore",
     "Button",
     "CallbackStore",
+    "CatalogChangeStore",
     "Channel",
     "Clock",
     "Database",
@@ -49,20 +67,29 @@ __all__ = [
     "DeliveryEnd",
     "DraftStore",
     "EndJob",
+    "FiguresProgress",
     "FileLabel",
     "FinishDelivery",
+    "HourlyFigureStore",
+    "InstanceInfo",
     "InstanceStore",
     "InvariantStore",
     "JobEnd",
+    "JobEventStore",
     "JobQueries",
+    "JobSearchStore",
     "JobStore",
     "KvEntry",
     "KvStore",
     "Lease",
     "LimitStore",
     "MessageTexts",
+    "NewAccount",
     "NewCallback",
+    "NewOrder",
+    "NewPayment",
     "Observer",
+    "OperatorStore",
     "OutgoingMessage",
     "PaymentStore",
     "Placed",
@@ -75,6 +102,7 @@ __all__ = [
     "Reschedule",
     "RetentionStore",
     "Role",
+    "SetKey",
     "Settled",
     "SharedLimit",
     "StatsStore",

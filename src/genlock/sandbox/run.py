@@ -6,6 +6,7 @@ instances that end, and shows their log lines on the chat page, until Ctrl-C.
 
 import asyncio
 import fcntl
+import secrets
 import signal
 import socket
 from collections import Counter
@@ -27,7 +28,7 @@ from genlock.sandbox.fleet import WEBHOOK_KEY, Fleet, running_fleet
 from genlock.sandbox.kie.simulator import running_kie
 from genlock.sandbox.postgres import PostgresServer
 from genlock.sandbox.processes import ProgramFailed, find_free_port, guarded_folder
-from genlock.sandbox.telegram.simulator import running_telegram
+from genlock.sandbox.telegram.simulator import DashboardLogin, running_telegram
 
 STATE = Path(".sandbox")
 #: port of the chat page; the service, the Kie.ai simulator and its file host use the next three
@@ -113,7 +114,7 @@ async def _start_fleet(options: Options, folder: Path, database: str, stack: Asy
         catalog=load(overlay), webhook_key=WEBHOOK_KEY, speed=1.0, seed=None, port=kie_port, files_port=files_port
     )
     kie = await stack.enter_async_context(kie_simulator)
-    chats = folder / "telegram" if options.state else None
+    chats, token = folder / "telegram" if options.state else None, secrets.token_hex(24)
     telegram_simulator = running_telegram(limiter=True, seed=None, port=page_port, folder=chats, kie_url=kie.url)
     telegram = await stack.enter_async_context(telegram_simulator)
     instances = running_fleet(
@@ -122,9 +123,14 @@ async def _start_fleet(options: Options, folder: Path, database: str, stack: Asy
         folder=folder,
         database_url=database,
         port=service_port,
-        settings={"GENLOCK_WELCOME_CREDITS": str(WELCOME_CREDITS), "GENLOCK_CATALOG_OVERLAY": str(overlay)},
+        settings={
+            "GENLOCK_DASHBOARD_TOKEN": token,
+            "GENLOCK_WELCOME_CREDITS": str(WELCOME_CREDITS),
+            "GENLOCK_CATALOG_OVERLAY": str(overlay),
+        },
     )
     fleet = await stack.enter_async_context(instances)
+    telegram.dashboard = DashboardLogin(url=f"{fleet.url}/dashboard", token=token)
     await fleet.start(options.instances)
     return fleet
 
@@ -205,6 +211,8 @@ async def _stop(fleet: Fleet, stop_requests: StopRequests, console: Console) -> 
 def _welcome_panel(fleet: Fleet, options: Options, folder: Path, seconds: float) -> Panel:
     table = Table.grid(padding=(0, 2))
     table.add_row("Chat page", f"[bold link={fleet.telegram.page_url}]{fleet.telegram.page_url}[/]")
+    dashboard = f"{fleet.telegram.page_url.rstrip('/')}/dashboard"
+    table.add_row("Dashboard", f"[bold link={dashboard}]{dashboard}[/] (logs you in)")
     table.add_row("Health", f"{fleet.url}/health")
     table.add_row("Metrics", f"{fleet.url}/metrics")
     table.add_row("Kie.ai", f"{fleet.kie.url}/_control (simulated)")

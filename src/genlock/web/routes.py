@@ -12,9 +12,9 @@ from genlock.web.telegram import TelegramEndpoint
 Endpoint = CallbackEndpoint | HealthEndpoints | TelegramEndpoint
 
 
-def make_web(endpoints: Iterable[Endpoint]) -> Starlette:
-    """Return the web application that serves these endpoints."""
-    web = Starlette(routes=[route for endpoint in endpoints for route in routes_of(endpoint)])
+def make_web(endpoints: Iterable[Endpoint], *others: Route) -> Starlette:
+    """Return the web application that serves these endpoints, and other routes."""
+    web = Starlette(routes=[*(route for endpoint in endpoints for route in routes_of(endpoint)), *others])
     web.router.redirect_slashes = False  # many senders of callbacks do not follow redirects
     return web
 

@@ -10,21 +10,25 @@ from genlock.bot.admin.audit import AuditLog
 from genlock.bot.admin.broadcasts import Broadcasts, Content
 from genlock.bot.admin.campaigns import CampaignCommands
 from genlock.bot.admin.command import AdminCommand, Declined, NotUnderstood
+from genlock.bot.admin.dashboard import DashboardCommands
 from genlock.bot.admin.orders import OrderCommands
 from genlock.bot.admin.overview import OverviewCommands
 from genlock.bot.admin.stars import StarsCommands
-from genlock.bot.bundle import BotBundle, Tell
+from genlock.bot.bundle import BotBundle
 from genlock.bot.buttons import ButtonData
 from genlock.bot.chat_view import ChatView
 from genlock.bot.context import UpdateContext
-from genlock.bot.money.refunds import NoRefund, Refunds
 from genlock.bot.storefront.storefront import Storefront
 from genlock.domain.errors import ChannelBusy, ChannelError, ChannelOutcomeUnknown, InsufficientBalance, Refusal
+from genlock.engine.accounts import AccountActions
 from genlock.engine.engine import Engine
+from genlock.engine.refunds import NoRefund, Refunds
 from genlock.i18n.translator import Html, Translator
 from genlock.ports import Database, OutgoingMessage
 
 FIRST = "today"
+#: the one command of operators whose role was set in the dashboard
+DASHBOARD = "dashboard"
 
 
 class Admin:
@@ -38,8 +42,10 @@ class Admin:
         orders: OrderCommands,
         stars: StarsCommands,
         campaigns: CampaignCommands,
+        dashboard: DashboardCommands,
     ) -> None:
         self._bundle = bundle
+        self._dashboard = dashboard
         self._view = view
         self._campaigns = campaigns
         self._commands: Mapping[str, AdminCommand] = {
@@ -48,12 +54,20 @@ class Admin:
             **orders.commands,
             **stars.commands,
             **campaigns.commands,
+            **dashboard.commands,
             "commands": AdminCommand(run=self._list_commands),
         }
 
     def may(self, ctx: UpdateContext) -> bool:
         """Whether the user is an operator of this bot, in their private chat."""
         return not ctx.group and int(ctx.profile.external_id) in self._bundle.admin_ids
+
+    async def may_open_dashboard(self, ctx: UpdateContext) -> bool:
+        """Whether the user may ask for a link to the dashboard, and for nothing else."""
+        return not self.may(ctx) and await self._dashboard.may(ctx)
+
+    async def send_dashboard_link(self, ctx: UpdateContext) -> None:
+        await self._view.send(ctx, await self._answer(ctx, DASHBOARD, []))
 
     async def command(self, ctx: UpdateContext, line: str, message: Message) -> None:
         """Answer `/admin LINE` on a message of its own."""
@@ -63,10 +77,11 @@ class Admin:
 
     async def handle_button(self, ctx: UpdateContext, data: ButtonData) -> None:
         """Answer a button of the operators on its own message."""
-        if not self.may(ctx) or ctx.button_message is None:
+        name, *args = data.args or ("",)
+        may = self.may(ctx) or (name == DASHBOARD and await self.may_open_dashboard(ctx))
+        if not may or ctx.button_message is None:
             await self._view.toast(ctx, ctx.translator.plain("order.unknown"), alert=True)
             return
-        name, *args = data.args or ("",)
         answer = await self._answer(ctx, name, args)
         await self._view.toast(ctx)
         await self._view.edit(ctx.chat, ctx.button_message, answer)
@@ -123,10 +138,10 @@ def make_admin(
     engine: Engine,
     refunds: Refunds,
     broadcasts: Broadcasts,
-    tell: Tell,
+    actions: AccountActions,
 ) -> Admin:
     audit = AuditLog(bundle, store)
-    accounts = AccountCommands(bundle=bundle, store=store, audit=audit, tell=tell)
+    accounts = AccountCommands(bundle=bundle, store=store, audit=audit, actions=actions)
     return Admin(
         bundle=bundle,
         view=view,
@@ -136,13 +151,13 @@ def make_admin(
             bundle=bundle,
             store=store,
             engine=engine,
-            catalog=storefront.catalog,
+            storefront=storefront,
             accounts=accounts,
             audit=audit,
-            tell=tell,
         ),
         stars=StarsCommands(store=store, refunds=refunds, accounts=accounts, audit=audit),
         campaigns=CampaignCommands(
             bundle=bundle, store=store, storefront=storefront, broadcasts=broadcasts, audit=audit
         ),
+        dashboard=DashboardCommands(bundle=bundle, store=store),
     )

@@ -98,6 +98,7 @@ def figures(
         (admin_button(t, "promos", "promos"), admin_button(t, "broadcast", "broadcast")),
         (admin_button(t, "maintenance", "maintenance"), admin_button(t, "refunds", "refunds")),
         (admin_button(t, "log", "log"), admin_button(t, "commands", "commands")),
+        (admin_button(t, "dashboard", "dashboard"),),
     )
     return OutgoingMessage(text="\n".join(lines), buttons=rows)
 

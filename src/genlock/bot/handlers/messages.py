@@ -129,6 +129,8 @@ class MessageHandler:
             await self._view.send_text(ctx, ctx.translator.html("misc.forwarded_command"))
         elif (line := _admin_line(message, incoming)) is not None and self._admin.may(ctx):
             await self._admin.command(ctx, line, message)
+        elif line is not None and await self._admin.may_open_dashboard(ctx):
+            await self._admin.send_dashboard_link(ctx)
         elif incoming.command:
             await self._command(ctx, incoming, message.date)
         elif ctx.repeated:

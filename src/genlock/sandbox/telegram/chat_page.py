@@ -1,7 +1,7 @@
 """Serves the chat page of the sandbox.
 
 `/page/*` are its static files, `/sim/page` the complete state that it shows, and `/sim/kie` forwards to the control
-API of the Kie.ai simulator.
+API of the Kie.ai simulator. `/dashboard` logs in to the operator's dashboard of the service.
 """
 
 from pathlib import Path
@@ -41,6 +41,7 @@ def add_page(app: web.Application, telegram: "TelegramSimulator", methods: list[
     app.router.add_get("/", page.index)
     app.router.add_get("/page/{name:[a-z_]+[.][a-z]+}", page.file)
     app.router.add_get("/sim/page", page.everything)
+    app.router.add_get("/dashboard", page.dashboard)
     app.router.add_get("/sim/kie", page.kie)
     app.router.add_post("/sim/kie", page.kie)
 
@@ -74,6 +75,7 @@ class Page:
                 "kinds_of_faults": list(Fault),
                 "methods": self._methods,
                 "kie": telegram.kie_url is not None,
+                "dashboard": telegram.dashboard is not None,
                 "journal": [event.as_json() for event in journal[-JOURNAL_MAX:]],
             }
         )
@@ -84,6 +86,20 @@ class Page:
 
     def _message(self, message: Message) -> dict[str, Any]:
         return self._telegram.state.view(message) | {"hidden_from": sorted(message.hidden_from)}
+
+    async def dashboard(self, _: web.Request) -> web.Response:
+        """Log in with the sandbox's token and go there. Browsers send a cookie to every port of a host."""
+        login = self._telegram.dashboard
+        if login is None:
+            raise web.HTTPNotFound(text="this sandbox has no dashboard")
+        async with (
+            aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=KIE_SECONDS)) as session,
+            session.post(f"{login.url}/login", data={"token": login.token}, allow_redirects=False) as response,
+        ):
+            cookies = response.headers.getall("Set-Cookie", [])
+        answer = web.Response(status=302, headers={"Location": login.url})
+        answer.headers.extend([("Set-Cookie", cookie) for cookie in cookies])
+        return answer
 
     async def kie(self, request: web.Request) -> web.Response:
         """Forward to the control API of the Kie.ai simulator, which has another origin than the page."""

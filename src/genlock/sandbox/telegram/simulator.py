@@ -74,6 +74,12 @@ async def get_webhook_info(state: TelegramState, _: CallArguments) -> Any:
     return state.updates.webhook_info()
 
 
+@dataclass(frozen=True, kw_only=True)
+class DashboardLogin:
+    url: str
+    token: str
+
+
 @dataclass(frozen=True)
 class DescribedResult:
     """The result `true` with a description."""
@@ -115,6 +121,8 @@ class TelegramSimulator:
         self.host = ""
         #: the Kie.ai simulator whose faults the page controls
         self.kie_url: str | None = None
+        #: where the chat page finds the operator's dashboard
+        self.dashboard: DashboardLogin | None = None
         state.updates.run_call = self._run_webhook_reply
         self.app = web.Application(client_max_size=BODY_BYTES_MAX)
         self.app.router.add_route("*", "/bot{token:[^/]+}/{method:.*}", self._call)

@@ -16,6 +16,7 @@ const PATHS = {
     checks: "M2 12.5l4.5 4.5L15 7.5M11.5 16l1 1L21.5 7.5",
     close: "M6 6l12 12M18 6L6 18",
     copy: "M9 9h10v11H9zM5 15V4h10",
+    chart: "M4 20V4M4 20h16M8 16v-5M12 16V8M16 16v-7",
     down: "M6 9.5l6 6 6-6",
     download: "M12 4v11M7 10.5l5 5 5-5M5 20h14",
     eraser: "M8 20h12M4.5 14.5L14 5l5.5 5.5L11 19H8z",

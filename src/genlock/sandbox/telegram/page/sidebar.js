@@ -29,7 +29,14 @@ function brand() {
     const logo = node("img", { src: "/page/icon.svg", alt: "" });
     const open = (event) => openSettings(event.currentTarget);
     const gear = roundButton("gear", getText("settings"), open, "", { data: { key: "settings" } });
-    return node("div", { class: "brand" }, logo, node("h1", {}, getText("title")), gear);
+    const title = node("h1", {}, getText("title"));
+    return node("div", { class: "brand" }, logo, title, state.dashboard ? dashboardLink() : null, gear);
+}
+
+function dashboardLink() {
+    const label = getText("dashboard");
+    const marks = { class: "round", href: "/dashboard", target: "_blank", "aria-label": label, title: label };
+    return node("a", { ...marks, data: { key: "dashboard" } }, icon("chart"));
 }
 
 function people() {

@@ -14,6 +14,7 @@ const TEXTS = {
     telegram_language: ["Language in Telegram", "Язык в Telegram"],
     add: ["Add", "Добавить"],
     settings: ["Settings", "Настройки"],
+    dashboard: ["The operator's dashboard", "Панель оператора"],
     language: ["Page language", "Язык страницы"],
     theme: ["Appearance", "Оформление"],
     theme_system: ["Auto", "Авто"],

@@ -1,0 +1,43 @@
+"""`genlock dashboard`: logins to the operator's dashboard."""
+
+from typing import Annotated
+
+import typer
+
+from genlock.cli.options import Json
+from genlock.cli.output import echo, echo_json
+from genlock.cli.store import with_store
+from genlock.ports import Database, Observer
+
+app = typer.Typer(no_args_is_help=True, help="The operator's dashboard in the browser.")
+
+
+@app.command()
+def link(
+    operator: Annotated[
+        str, typer.Option(help="Telegram id of the operator to log in as. Default: an owner without a chat.")
+    ] = "",
+    as_json: Json = False,
+) -> None:
+    """Print a link that logs in to the dashboard once, within 10 minutes."""
+    from genlock.app.dashboard import make_logins, public_address
+    from genlock.domain.errors import Refusal
+    from genlock.domain.operator import LoginMethod
+    from genlock.engine.logins import COMMAND_OPERATOR
+    from genlock.settings import Settings, read_settings
+
+    settings = read_settings(Settings)
+
+    async def work(store: Database, _: Observer) -> str | None:
+        return await make_logins(settings, store).make_link(operator or COMMAND_OPERATOR, LoginMethod.COMMAND)
+
+    path = with_store(work)
+    if path is None:
+        raise Refusal(
+            f"{operator} is not an operator: add the id to GENLOCK_ADMIN_IDS, or give it a role in the dashboard"
+        )
+    url = f"{public_address(settings)}{path}"
+    if as_json:
+        echo_json({"url": url})
+    else:
+        echo(url)

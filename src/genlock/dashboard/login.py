@@ -1,0 +1,165 @@
+"""Logging in: by a one-time link, or by the token of the settings. There are no passwords of operators."""
+
+from collections.abc import Callable
+from hmac import compare_digest
+from ipaddress import ip_address
+from types import SimpleNamespace
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.routing import Route
+
+from genlock.dashboard.csrf import csrf_token, is_same_origin
+from genlock.dashboard.forms import Form, InvalidForm
+from genlock.dashboard.page import ROOT
+from genlock.dashboard.rendering import render
+from genlock.engine.logins import SESSION_SECONDS, Browser, Logins, TooManyAttempts
+from genlock.i18n.translator import Translator
+from genlock.ports import AuditStore
+from genlock.web.requests import BodyMemory, IncomingBody, RequestRefused
+
+COOKIE = "genlock_session"
+LOGIN_PATH = f"{ROOT}/login"
+_BODY_BYTES_MAX = 4_000
+_NEXT_LENGTH_MAX = 500
+_REMOTE_LENGTH_MAX = 60
+
+
+class LoginPages:
+    def __init__(
+        self,
+        logins: Logins,
+        *,
+        translator: Callable[[Request], Translator],
+        audit: AuditStore,
+        memory: BodyMemory,
+        bot_link: Callable[[], str],
+    ) -> None:
+        self._logins = logins
+        self._translator = translator
+        self._audit = audit
+        self._memory = memory
+        self._bot_link = bot_link
+
+    def routes(self) -> list[Route]:
+        return [
+            Route(LOGIN_PATH, self._show, methods=["GET"]),
+            Route(LOGIN_PATH, self._use_token, methods=["POST"]),
+            Route(f"{LOGIN_PATH}/{{secret}}", self._show_link, methods=["GET"]),
+            Route(f"{LOGIN_PATH}/{{secret}}", self._use_link, methods=["POST"]),
+            Route(f"{ROOT}/logout", self._log_out, methods=["POST"]),
+        ]
+
+    def required(self, request: Request) -> Response:
+        """Answer a request without a session: log in first, then go on where the operator wanted to go."""
+        if "HX-Request" in request.headers:  # a part of an open page: the whole page must go to the login
+            return Response(status_code=401, headers={"HX-Redirect": LOGIN_PATH})
+        if request.method != "GET":
+            return self._page(request, "login.html", 401, problem="expired", next="")
+        wanted = request.url.path + (f"?{request.url.query}" if request.url.query else "")
+        query = f"?next={quote(wanted, safe='')}" if wanted != ROOT else ""
+        return RedirectResponse(f"{LOGIN_PATH}{query}", 303)
+
+    async def _show(self, request: Request) -> Response:
+        return self._page(request, "login.html", problem="", next=_next(request.query_params.get("next", "")))
+
+    async def _use_token(self, request: Request) -> Response:
+        form = await self._read(request)
+        if form is None:
+            return self._page(request, "login.html", 400, problem="bad_form", next="")
+        wanted = _next(form["next"])
+        try:
+            secret = await self._logins.use_token(form["token"], _browser(request))
+        except TooManyAttempts as error:
+            response = self._page(request, "login.html", 429, problem="attempts", next=wanted, seconds=error.seconds)
+            response.headers["Retry-After"] = str(max(1, round(error.seconds)))
+            return response
+        if secret is None:
+            return self._page(request, "login.html", 401, problem="wrong_token", next=wanted)
+        return await self._begin(request, secret, wanted)
+
+    async def _show_link(self, request: Request) -> Response:
+        """Ask before the link is used up: scanners of chats and mails open every address they see."""
+        operator = await self._logins.link_operator(request.path_params["secret"])
+        if operator is None:
+            return self._page(request, "login.html", 410, problem="used_link", next="")
+        return self._page(request, "login_link.html", operator=operator, path=request.url.path)
+
+    async def _use_link(self, request: Request) -> Response:
+        secret = await self._logins.use_link(request.path_params["secret"], _browser(request))
+        if secret is None:
+            return self._page(request, "login.html", 410, problem="used_link", next="")
+        return await self._begin(request, secret, ROOT)
+
+    async def _begin(self, request: Request, secret: str, path: str) -> Response:
+        login = await self._logins.find(secret)
+        if login is not None:
+            await self._audit.add_audit(
+                key=f"login:{login.session.id}",
+                actor=login.operator.id,
+                action="login",
+                subject=login.session.method.value,
+                detail="",
+            )
+        response = RedirectResponse(path, 303)
+        response.set_cookie(
+            COOKIE,
+            secret,
+            max_age=round(SESSION_SECONDS),
+            path=ROOT,
+            secure=not _is_loopback(request),
+            httponly=True,
+            samesite="lax",
+        )
+        return response
+
+    async def _log_out(self, request: Request) -> Response:
+        form, secret = await self._read(request), request.cookies.get(COOKIE, "")
+        login = await self._logins.find(secret) if secret else None
+        if login is not None and form is not None and compare_digest(form["csrf"], csrf_token(secret)):
+            await self._logins.end(login.session.id)
+        response = RedirectResponse(LOGIN_PATH, 303)
+        response.delete_cookie(COOKIE, path=ROOT)
+        return response
+
+    async def _read(self, request: Request) -> Form | None:
+        """Return the posted form; None if it is not one of ours."""
+        if not is_same_origin(request):
+            return None
+        try:
+            with IncomingBody(request, self._memory) as incoming:
+                body = await incoming.read(_BODY_BYTES_MAX)
+            return None if body is None else Form.parse(body)
+        except (InvalidForm, RequestRefused):
+            return None
+
+    def _page(self, request: Request, template: str, status: int = 200, **values: Any) -> Response:
+        context = SimpleNamespace(t=self._translator(request), request=request)
+        values = {"seconds": 0.0, "has_token": self._logins.has_token, "bot_link": self._bot_link(), **values}
+        return HTMLResponse(render(template, context=context, **values), status)
+
+
+def _next(path: str) -> str:
+    """Return where to go after the login: a page of the dashboard, never another host."""
+    parts = urlsplit(path[:_NEXT_LENGTH_MAX])
+    inside = parts.path == ROOT or parts.path.startswith(f"{ROOT}/")
+    if not inside or parts.scheme or parts.netloc or "\\" in path or parts.path.startswith(LOGIN_PATH):
+        return ROOT
+    return parts.path + (f"?{parts.query}" if parts.query else "")
+
+
+def _browser(request: Request) -> Browser:
+    """Describe the browser for the list of sessions. Behind a proxy the address is what the nearest proxy saw."""
+    forwarded = request.headers.get("X-Forwarded-For", "").rpartition(",")[2].strip()
+    direct = request.client.host if request.client else ""
+    return Browser(remote=(forwarded or direct)[:_REMOTE_LENGTH_MAX], agent=request.headers.get("User-Agent", ""))
+
+
+def _is_loopback(request: Request) -> bool:
+    host = urlsplit(f"//{request.headers.get('Host', '')}").hostname or ""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

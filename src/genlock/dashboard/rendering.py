@@ -1,0 +1,105 @@
+"""Templates and static files, read once."""
+
+import hashlib
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from functools import cache
+from importlib.resources import files
+from types import MappingProxyType
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined, pass_context
+from jinja2.runtime import Context
+from markupsafe import Markup
+
+from genlock.dashboard import formats
+from genlock.domain.money import THOUSANDTHS
+
+_MEDIA_TYPES = {
+    "css": "text/css; charset=utf-8",
+    "js": "text/javascript; charset=utf-8",
+    "svg": "image/svg+xml",
+}
+
+
+def render(template: str, **values: Any) -> str:
+    return environment().get_template(template).render(**values)
+
+
+@cache
+def environment() -> Environment:
+    found = Environment(
+        loader=PackageLoader("genlock.dashboard", "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    found.globals |= {"t": _translate, "static": static_path, "time": _time, "thousandths": THOUSANDTHS}
+    found.filters |= {
+        "credits": _credits,
+        "amount": _amount,
+        "number": _number,
+        "duration": _duration,
+        "shown": formats.shown,
+    }
+    return found
+
+
+@pass_context
+def _translate(context: Context, key: str, /, **values: Any) -> str:
+    return str(context["context"].t.plain(key, **values))
+
+
+@pass_context
+def _credits(context: Context, thousandths: int) -> str:
+    return str(context["context"].t.credits(thousandths))
+
+
+@pass_context
+def _amount(context: Context, thousandths: int) -> str:
+    return str(context["context"].t.amount(thousandths))
+
+
+@pass_context
+def _number(context: Context, number: float) -> str:
+    return str(context["context"].t.number(number))
+
+
+@pass_context
+def _duration(context: Context, seconds: float) -> str:
+    return str(context["context"].t.duration(seconds))
+
+
+@pass_context
+def _time(context: Context, at: datetime | None, *, seconds: bool = False) -> str:
+    """Return a time in the viewer's zone; the hover text is UTC."""
+    if at is None:
+        return "—"
+    page = context["context"]
+    local = at.astimezone(page.zone)
+    day = page.t.day(local.replace(tzinfo=None).replace(tzinfo=UTC))
+    clock = f"{local:%H:%M:%S}" if seconds else f"{local:%H:%M}"
+    return Markup('<time datetime="{}" title="{}">{}, {}</time>').format(formats.iso(at), formats.utc(at), day, clock)
+
+
+# static files
+
+
+@cache
+def static_files() -> Mapping[str, tuple[bytes, str]]:
+    """Return every static file with its media type, by name."""
+    folder = files("genlock.dashboard") / "static"
+    found = {}
+    for file in folder.iterdir():
+        kind = file.name.rpartition(".")[2]
+        if kind in _MEDIA_TYPES:
+            found[file.name] = (file.read_bytes(), _MEDIA_TYPES[kind])
+    return MappingProxyType(found)
+
+
+@cache
+def static_path(name: str) -> str:
+    """Return the address of a static file. It changes with the content, so that browsers may keep the file."""
+    digest = hashlib.sha256(static_files()[name][0]).hexdigest()[:12]
+    return f"/dashboard/static/{digest}/{name}"

@@ -1,0 +1,130 @@
+"""Logins to the dashboard: one-time links, the token of the settings, and sessions that every instance serves."""
+
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass
+from hmac import compare_digest
+
+from genlock.domain.job import hash_secret
+from genlock.domain.operator import DashboardSession, LoginMethod, Operator, OperatorRole
+from genlock.ports import Database
+
+LINK_SECONDS = 60.0
+#: a link of the command line is copied by hand
+COMMAND_LINK_SECONDS = 600.0
+SESSION_SECONDS = 14 * 86_400.0
+#: attempts with a token, on all instances together: a burst, then one per interval
+ATTEMPT_INTERVAL_SECONDS = 6.0
+ATTEMPTS_BURST = 10
+_ATTEMPTS = "dashboard:token"
+#: the operator of a session that was opened with the token, and of a link of the command line without an operator
+TOKEN_OPERATOR = "token"  # noqa: S105 - a name
+COMMAND_OPERATOR = "command"
+#: what is stored of the browser's own description
+AGENT_LENGTH_MAX = 300
+
+
+class TooManyAttempts(Exception):
+    """The token was tried too often; `seconds` says when to try again."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__("too many attempts")
+        self.seconds = seconds
+
+
+@dataclass(frozen=True, kw_only=True)
+class Browser:
+    remote: str
+    agent: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Login:
+    """A session, and whose it is."""
+
+    session: DashboardSession
+    operator: Operator
+
+
+class Logins:
+    def __init__(
+        self,
+        store: Database,
+        *,
+        owners: frozenset[int],
+        token: str | None = None,
+        new_secret: Callable[[], str] = lambda: secrets.token_urlsafe(32),
+    ) -> None:
+        self._store = store
+        self._owners = frozenset(map(str, owners))
+        self._token = token
+        self._new_secret = new_secret
+
+    @property
+    def has_token(self) -> bool:
+        return bool(self._token)
+
+    async def operator(self, operator_id: str) -> Operator | None:
+        """Return who an id belongs to and what that operator may do; None if the id has no access."""
+        if operator_id in self._owners:
+            return Operator(id=operator_id, role=OperatorRole.OWNER)
+        if operator_id == COMMAND_OPERATOR or (operator_id == TOKEN_OPERATOR and self._token):
+            return Operator(id=operator_id, role=OperatorRole.OWNER)
+        return await self._store.operator(operator_id)
+
+    async def make_link(self, operator_id: str, method: LoginMethod = LoginMethod.LINK) -> str | None:
+        """Return the path of a link that opens one session; None if the id has no access."""
+        if await self.operator(operator_id) is None:
+            return None
+        secret = self._new_secret()
+        seconds = LINK_SECONDS if method is LoginMethod.LINK else COMMAND_LINK_SECONDS
+        await self._store.add_login_link(hash_secret(secret), operator_id, method, seconds)
+        return f"/dashboard/login/{secret}"
+
+    async def link_operator(self, secret: str) -> Operator | None:
+        """Return whose link this is, if it can still be used."""
+        operator_id = await self._store.login_link(hash_secret(secret))
+        return None if operator_id is None else await self.operator(operator_id)
+
+    async def use_link(self, secret: str, browser: Browser) -> str | None:
+        """Use a link up and return the secret of the new session; None if the link cannot be used."""
+        if await self.link_operator(secret) is None:
+            return None
+        session_secret = self._new_secret()
+        opened = await self._store.use_login_link(
+            hash_secret(secret),
+            hash_secret(session_secret),
+            remote=browser.remote,
+            agent=browser.agent[:AGENT_LENGTH_MAX],
+            seconds=SESSION_SECONDS,
+        )
+        return session_secret if opened else None
+
+    async def use_token(self, token: str, browser: Browser) -> str | None:
+        """Open a session with the token of the settings; None if it is wrong. Raises TooManyAttempts."""
+        if not self._token:
+            return None
+        waits = await self._store.take_permits([_ATTEMPTS], ATTEMPT_INTERVAL_SECONDS, ATTEMPTS_BURST, 0.0)
+        if waits[0] > 0:
+            raise TooManyAttempts(waits[0])
+        if not compare_digest(hash_secret(token), hash_secret(self._token)):
+            return None
+        session_secret = self._new_secret()
+        await self._store.begin_session(
+            hash_secret(session_secret),
+            TOKEN_OPERATOR,
+            LoginMethod.TOKEN,
+            remote=browser.remote,
+            agent=browser.agent[:AGENT_LENGTH_MAX],
+            seconds=SESSION_SECONDS,
+        )
+        return session_secret
+
+    async def find(self, session_secret: str) -> Login | None:
+        """Return the open session with this secret. It ends when its operator loses access."""
+        session = await self._store.session_by_secret(hash_secret(session_secret))
+        operator = None if session is None else await self.operator(session.operator)
+        return None if session is None or operator is None else Login(session=session, operator=operator)
+
+    async def end(self, session_id: int) -> bool:
+        return await self._store.end_session(session_id)

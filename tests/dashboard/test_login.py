@@ -1,0 +1,141 @@
+"""Logging in: one-time links, the token, sessions, and what protects them."""
+
+import asyncio
+
+from genlock.dashboard.login import COOKIE
+from genlock.domain.operator import LoginMethod, Operator, OperatorRole
+from genlock.engine.logins import ATTEMPTS_BURST
+from tests.dashboard.world import OWNER_ID, TOKEN, DashboardWorld
+
+
+async def link(dashboard: DashboardWorld, operator: str = str(OWNER_ID)) -> str:
+    path = await dashboard.logins.make_link(operator)
+    assert path is not None
+    return path.removeprefix("/dashboard")
+
+
+async def test_without_a_session_every_page_leads_to_the_login(dashboard: DashboardWorld) -> None:
+    answer = await dashboard.client().get("/jobs?state=failed")
+    assert answer.status == 303
+    assert answer.headers["Location"] == "/dashboard/login?next=%2Fdashboard%2Fjobs%3Fstate%3Dfailed"
+    assert (await dashboard.client().get("/jobs", **{"HX-Request": "true"})).status == 401
+
+
+async def test_a_link_logs_in_once(dashboard: DashboardWorld) -> None:
+    path, client = await link(dashboard), dashboard.client()
+    assert (await client.post(path)).status == 303
+    assert (await client.get("")).status == 200
+
+    second = dashboard.client()
+    answer = await second.post(path)
+    assert answer.status == 410
+    assert "has been used or has expired" in answer.text
+    assert (await second.get("")).status == 303
+
+
+async def test_two_presses_of_one_link_open_one_session(dashboard: DashboardWorld) -> None:
+    path = await link(dashboard)
+    answers = await asyncio.gather(*(dashboard.client().post(path) for _ in range(6)))
+    assert sorted(answer.status for answer in answers) == [303, 410, 410, 410, 410, 410]
+
+
+async def test_looking_at_a_link_does_not_use_it(dashboard: DashboardWorld) -> None:
+    """Scanners of chats open every address they see."""
+    path, client = await link(dashboard), dashboard.client()
+    for _ in range(3):
+        answer = await client.get(path)
+        assert (answer.status, COOKIE in client.cookies) == (200, False)
+    assert (await client.post(path)).status == 303
+
+
+async def test_a_link_of_an_operator_who_lost_access_opens_nothing(dashboard: DashboardWorld) -> None:
+    await dashboard.store.set_operator(Operator(id="9", role=OperatorRole.SUPPORT), "7")
+    path = await link(dashboard, "9")
+    client = dashboard.client()
+    await client.post(await link(dashboard, "9"))
+    assert (await client.get("")).status == 200
+
+    await dashboard.store.remove_operator("9")
+
+    assert (await dashboard.client().post(path)).status == 410
+    assert (await client.get("")).status == 303
+    assert await dashboard.logins.make_link("9") is None
+
+
+async def test_the_token_logs_in_and_attempts_are_limited(dashboard: DashboardWorld) -> None:
+    client = dashboard.client()
+    wrong = await client.post("/login", {"token": "guess"})
+    assert (wrong.status, "That token is wrong" in wrong.text) == (401, True)
+    assert (await client.post("/login", {"token": TOKEN})).status == 303
+    assert (await client.get("")).status == 200
+
+    attacker = dashboard.client()
+    answers = [await attacker.post("/login", {"token": f"guess {n}"}) for n in range(ATTEMPTS_BURST + 2)]
+    assert answers[-1].status == 429
+    assert int(answers[-1].headers["Retry-After"]) >= 1
+    assert "use a link from the chat" in answers[-1].text
+    assert (await dashboard.client().post(await link(dashboard))).status == 303, "a link still works"
+
+
+async def test_the_cookie_is_out_of_reach_of_scripts_and_other_sites(dashboard: DashboardWorld) -> None:
+    answer = await dashboard.client().post(await link(dashboard))
+    assert "HttpOnly" in answer.headers["Set-Cookie"]
+    assert "SameSite=lax" in answer.headers["Set-Cookie"]
+    assert "Secure" not in answer.headers["Set-Cookie"], "this machine has no https"
+    public = await dashboard.client().post(await link(dashboard), Host="bot.example")
+    assert "Secure" in public.headers["Set-Cookie"]
+
+
+async def test_after_the_login_the_operator_gets_the_page_they_wanted_and_never_another_host(
+    dashboard: DashboardWorld,
+) -> None:
+    wanted = {
+        "/dashboard/jobs?state=failed": "/dashboard/jobs?state=failed",
+        "https://evil.example/dashboard": "/dashboard",
+        "//evil.example/dashboard": "/dashboard",
+        "/dashboard\\@evil.example": "/dashboard",
+        "/dashboardx": "/dashboard",
+        "javascript:alert(1)": "/dashboard",
+        "": "/dashboard",
+    }
+    for path, goes_to in wanted.items():
+        answer = await dashboard.client().post("/login", {"token": TOKEN, "next": path})
+        assert answer.headers.get("Location") == goes_to, path
+
+
+async def test_logging_out_ends_the_session_on_the_server(dashboard: DashboardWorld) -> None:
+    client = await dashboard.log_in()
+    secret = client.cookies[COOKIE]
+    await client.post("/logout")
+    client.cookies[COOKIE] = secret
+    assert (await client.get("")).status == 303
+
+
+async def test_a_form_of_another_site_ends_no_session(dashboard: DashboardWorld) -> None:
+    client = await dashboard.log_in()
+    for fields, origin in (({"csrf": "forged"}, None), ({}, "https://evil.example")):
+        secret = client.cookies[COOKIE]
+        await client.post("/logout", fields, **({"Origin": origin} if origin else {}))
+        client.cookies[COOKIE] = secret
+        assert (await client.get("")).status == 200
+
+
+async def test_a_login_is_in_the_audit_log(dashboard: DashboardWorld) -> None:
+    await dashboard.log_in()
+    [line] = await dashboard.store.audit(10)
+    assert (line.actor, line.action, line.subject) == ("7", "login", LoginMethod.LINK.value)
+
+
+async def test_secrets_of_links_and_sessions_are_not_in_the_store(dashboard: DashboardWorld) -> None:
+    path = await link(dashboard)
+    client = dashboard.client()
+    await client.post(path)
+    session: object = dashboard.store.session
+    rows = [
+        str(tuple(row))
+        for table in ("login_links", "dashboard_sessions", "audit")
+        for row in session.connection.execute(f"SELECT * FROM {table}")  # type: ignore[attr-defined]  # noqa: S608
+    ]
+    assert rows
+    for secret in (path.rpartition("/")[2], client.cookies[COOKIE]):
+        assert not [row for row in rows if secret in row]

@@ -1,0 +1,125 @@
+"""Every page in a real browser: hostile texts, phone and desktop, light and dark, both languages, no other host."""
+
+import re
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from axe_playwright_python.async_playwright import Axe
+from playwright.async_api import BrowserContext, Page, Request
+
+from genlock.dashboard.login import COOKIE
+from genlock.dashboard.page import PageRoute
+from tests.browser import chromium
+from tests.dashboard.hostile import Hostile, add_hostile_rows
+from tests.dashboard.world import DashboardWorld, running_dashboard
+
+#: width, colours, language
+LOOKS = ((360, "dark", "ru"), (1280, "light", "en"))
+SERIOUS = ("serious", "critical")
+
+
+@pytest.fixture
+async def hostile(tmp_path: Path) -> AsyncIterator[tuple[DashboardWorld, Hostile]]:
+    async with running_dashboard(f"sqlite:///{tmp_path}/genlock.db") as dashboard:
+        yield dashboard, await add_hostile_rows(dashboard)
+
+
+def addresses(routes: list[PageRoute], rows: Hostile) -> list[str]:
+    """Return the address of every page that is a whole page: with the numbers of hostile rows in it."""
+    found = []
+    for route in routes:
+        if route.method != "GET" or route.is_data:
+            continue
+        path = route.path
+        if "{job_id:int}" in path:
+            found += [path.replace("{job_id:int}", str(number)) for number in rows.jobs]
+        elif "{account_id:int}" in path:
+            found += [path.replace("{account_id:int}", str(number)) for number in rows.accounts]
+        else:
+            found.append(re.sub(r"\{model\w*(:\w+)?\}", "z-image", path))
+    return [path for path in found if "{" not in path]
+
+
+async def open_context(browser: Any, dashboard: DashboardWorld, look: tuple[int, str, str]) -> BrowserContext:
+    width, colours, language = look
+    context: BrowserContext = await browser.new_context(
+        viewport={"width": width, "height": 900}, color_scheme=colours, locale=language, timezone_id="Asia/Tokyo"
+    )
+    client = await dashboard.log_in()
+    await context.add_cookies([{"name": COOKIE, "value": client.cookies[COOKIE], "url": f"{dashboard.url}/dashboard"}])
+    return context
+
+
+async def watched_page(context: BrowserContext, dashboard: DashboardWorld, problems: list[str]) -> Page:
+    """Return a page that records errors of scripts, scripts that ran from the data, and requests to other hosts."""
+    page = await context.new_page()
+
+    def check_request(request: Request) -> None:
+        if not request.url.startswith(dashboard.url):
+            problems.append(f"{page.url}: asks another host: {request.url}")
+
+    page.on("pageerror", lambda error: problems.append(f"{page.url}: {error}"))
+    page.on("dialog", lambda dialog: problems.append(f"{page.url}: a script of the data ran: {dialog.message}"))
+    page.on("request", check_request)
+    return page
+
+
+async def faults_of(page: Page, width: int) -> list[str]:
+    """Return what is wrong with the page that is open."""
+    found = []
+    if (wide := await page.evaluate("document.documentElement.scrollWidth")) > width:
+        found.append(f"scrolls sideways: {wide} px")
+    if await page.locator("h1, .empty h2").count() == 0:
+        found.append("has no heading")
+    results = await Axe().run(page)
+    found += [
+        f"axe: {violation['id']}: {violation['nodes'][0]['html'][:160]}"
+        for violation in results.response["violations"]
+        if violation["impact"] in SERIOUS
+    ]
+    return found
+
+
+@pytest.mark.browser
+async def test_every_page_stands_hostile_texts_in_every_look(hostile: tuple[DashboardWorld, Hostile]) -> None:
+    dashboard, rows = hostile
+    problems: list[str] = []
+    async with chromium() as browser:
+        for look in LOOKS:
+            context = await open_context(browser, dashboard, look)
+            page = await watched_page(context, dashboard, problems)
+            for path in addresses(dashboard.routes, rows):
+                response = await page.goto(f"{dashboard.url}/dashboard{path}")
+                if response is None or response.status >= 500:
+                    problems.append(f"{path}: {response and response.status}")
+                problems += [f"{path} {look}: {fault}" for fault in await faults_of(page, look[0])]
+            await context.close()
+    assert problems == []
+
+
+@pytest.mark.browser
+async def test_the_login_page_can_be_used_by_everybody(dashboard: DashboardWorld) -> None:
+    problems: list[str] = []
+    async with chromium() as browser:
+        for width, colours, language in LOOKS:
+            page = await browser.new_page(
+                viewport={"width": width, "height": 900},
+                color_scheme="dark" if colours == "dark" else "light",
+                locale=language,
+            )
+            await page.goto(f"{dashboard.url}/dashboard/login")
+            problems += await faults_of(page, width)
+            await page.close()
+    assert problems == []
+
+
+@pytest.mark.browser
+async def test_a_link_logs_in_with_one_click(dashboard: DashboardWorld) -> None:
+    path = await dashboard.logins.make_link("7")
+    async with chromium() as browser:
+        page = await browser.new_page()
+        await page.goto(f"{dashboard.url}{path}")
+        await page.wait_for_url(f"{dashboard.url}/dashboard")
+        assert await page.locator("h1").inner_text()

@@ -1,0 +1,140 @@
+"""The dashboard on a real server, with a client that posts forms as a browser does."""
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import aiohttp
+from starlette.applications import Starlette
+
+from genlock.app.dashboard import DashboardParts, dashboard_routes, make_logins, make_pages
+from genlock.app.databases import open_store
+from genlock.app.engine import make_engine
+from genlock.dashboard.csrf import csrf_token
+from genlock.dashboard.login import COOKIE
+from genlock.dashboard.page import PageRoute
+from genlock.domain.operator import Operator, OperatorRole
+from genlock.engine.engine import Engine
+from genlock.engine.logins import Logins
+from genlock.engine.stats import Stats
+from genlock.settings import ServiceSettings
+from genlock.stores.database import SqlDatabase
+from genlock.web.requests import BodyMemory
+from genlock.web.server import serving
+from tests.engine.world import FakeChannel, FakeProvider, Recorder, die
+
+OWNER_ID = 7
+TOKEN = "a long and secret token"
+
+
+@dataclass(frozen=True)
+class Answer:
+    status: int
+    text: str
+    headers: Mapping[str, str]
+
+
+class Client:
+    """A browser without scripts: keeps cookies, follows no redirects, and adds the CSRF token to forms."""
+
+    def __init__(self, url: str, session: aiohttp.ClientSession) -> None:
+        self._url = url
+        self._session = session
+        self.cookies: dict[str, str] = {}
+
+    async def get(self, path: str, **headers: str) -> Answer:
+        return await self._request("GET", path, headers, None)
+
+    async def post(self, path: str, fields: Mapping[str, Any] | None = None, **headers: str) -> Answer:
+        """Post a form of the page, with the token of the session unless the fields have another."""
+        secret = self.cookies.get(COOKIE)
+        form = {**({"csrf": csrf_token(secret)} if secret else {}), **(fields or {})}
+        return await self._request("POST", path, headers, form)
+
+    async def follow(self, path: str, fields: Mapping[str, Any] | None = None) -> Answer:
+        """Post a form and return the page that it leads to."""
+        answer = await self.post(path, fields)
+        assert answer.status == 303, answer.text
+        return await self.get(answer.headers["Location"].removeprefix("/dashboard"))
+
+    async def _request(
+        self, method: str, path: str, headers: Mapping[str, str], form: Mapping[str, Any] | None
+    ) -> Answer:
+        cookie = "; ".join(f"{name}={value}" for name, value in self.cookies.items())
+        headers = {"Accept-Language": "en", **headers, **({"Cookie": cookie} if cookie else {})}
+        async with self._session.request(
+            method, f"{self._url}/dashboard{path}", headers=headers, data=form, allow_redirects=False
+        ) as response:
+            for name, morsel in response.cookies.items():
+                if morsel.value and morsel["max-age"] != "0":
+                    self.cookies[name] = morsel.value
+                else:
+                    self.cookies.pop(name, None)
+            return Answer(response.status, await response.text(), response.headers)
+
+
+@dataclass(frozen=True, kw_only=True)
+class DashboardWorld:
+    url: str
+    store: SqlDatabase
+    engine: Engine
+    channel: FakeChannel
+    provider: FakeProvider
+    logins: Logins
+    recorder: Recorder
+    routes: list[PageRoute]
+    parts: DashboardParts
+    _session: aiohttp.ClientSession = field(repr=False)
+
+    def client(self) -> Client:
+        """Return a browser that is not logged in."""
+        return Client(self.url, self._session)
+
+    async def log_in(self, role: OperatorRole = OperatorRole.OWNER) -> Client:
+        """Return the browser of an operator with this role."""
+        operator = str(OWNER_ID)
+        if role is not OperatorRole.OWNER:
+            operator = f"id-of-{role}"
+            await self.store.set_operator(Operator(id=operator, role=role, name=f"the {role}"), "test")
+        path = await self.logins.make_link(operator)
+        assert path is not None
+        client = self.client()
+        answer = await client.post(path.removeprefix("/dashboard"))
+        assert (answer.status, answer.headers["Location"]) == (303, "/dashboard")
+        return client
+
+
+@asynccontextmanager
+async def running_dashboard(database_url: str, **settings: Any) -> AsyncIterator[DashboardWorld]:
+    recorder, channel, provider = Recorder(), FakeChannel(), FakeProvider()
+    service = ServiceSettings.model_validate(
+        {
+            "telegram_token": "42:sandbox",
+            "kie_api_key": "key",
+            "database_url": database_url,
+            "admin_ids": (OWNER_ID,),
+            "dashboard_token": TOKEN,
+            **settings,
+        }
+    )
+    store: Any = await open_store(database_url, observer=recorder)
+    engine = make_engine(store, recorder, providers={provider.name: provider}, channels={channel.name: channel})
+    parts = DashboardParts(
+        settings=service,
+        store=store,
+        engine=engine,
+        logins=make_logins(service, store),
+        memory=BodyMemory(),
+        stats=Stats(engine.ctx, store),
+    )
+    web = Starlette(routes=dashboard_routes(parts))
+    try:
+        async with serving(web, "127.0.0.1", 0) as url, aiohttp.ClientSession() as session:
+            yield DashboardWorld(
+                url=url, store=store, engine=engine, channel=channel, provider=provider, logins=parts.logins,
+                recorder=recorder, routes=make_pages(parts), parts=parts, _session=session,
+            )  # fmt: skip
+    finally:
+        await die(engine)
+        await store.close()

@@ -19,7 +19,7 @@ from genlock.engine.periodic import PeriodicTask
 from genlock.engine.provider_credit import ProviderCreditReader
 from genlock.engine.retention import Retention
 from genlock.ports import Database, ProviderBundle
-from genlock.settings import ServiceSettings
+from genlock.settings import ServiceSettings, Settings
 
 #: payments that Telegram lists and we missed
 RECONCILE_SECONDS = 180.0
@@ -41,16 +41,7 @@ def periodic_tasks(
     """Return the periodic tasks of the service. Those of the engine are in `Engine.periodic_tasks`."""
     task = PeriodicTask
     leader_task = partial(PeriodicTask, leader_only=True)
-    keep = retention.keep_seconds(
-        {
-            "ordered_uploads": settings.keep_uploads_days,
-            "drafts": settings.keep_drafts_days,
-            "audit": settings.keep_audit_days,
-            "promo_uses": settings.keep_promo_uses_days,
-        }
-    )
-    keep["job_events"] = settings.keep_events_days * retention.DAY  # 0: those of an earlier setting are deleted
-    prune = Retention(engine.ctx, engine.leader, store, keep).prune
+    prune = Retention(engine.ctx, engine.leader, store, retention_periods(settings)).prune
     check_money = MoneyCheck(engine.ctx, engine.leader, store).round
     keep_figures = HourlyFigureKeeper(engine.ctx, engine.leader, store).round
     read_credit = ProviderCreditReader(engine.ctx, engine.leader, store, bundles).read
@@ -78,3 +69,16 @@ def periodic_tasks(
         ),
         leader_task(name="send_broadcasts", period_seconds=BOT_TASK_SECONDS, run=router.broadcast),
     ]
+
+
+def retention_periods(settings: Settings) -> dict[str, float]:
+    """Return how long rows are kept, in seconds by table; a table that is missing is kept forever."""
+    keep = retention.keep_seconds(
+        {
+            "ordered_uploads": settings.keep_uploads_days,
+            "drafts": settings.keep_drafts_days,
+            "audit": settings.keep_audit_days,
+            "promo_uses": settings.keep_promo_uses_days,
+        }
+    )
+    return {**keep, "job_events": settings.keep_events_days * retention.DAY}  # 0: those of before are deleted

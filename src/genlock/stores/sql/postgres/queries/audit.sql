@@ -31,8 +31,11 @@ ORDER BY id DESC LIMIT :limit;
 
 -- name: audit_of_subject
 -- use: operator
--- Return the lines about a subject within a range of ids, newest first.
-SELECT * FROM audit WHERE subject = :subject AND id >= :floor AND id < :before ORDER BY id DESC LIMIT :limit;
+-- Return the lines about a subject within a range of ids, newest first. Compared as pairs, so that only the index of
+-- subjects can serve it.
+SELECT * FROM audit
+WHERE (subject, id) >= (:subject::text, :floor::bigint) AND (subject, id) < (:subject::text, :before::bigint)
+ORDER BY subject DESC, id DESC LIMIT :limit;
 
 -- name: first_audit_since
 -- use: operator

@@ -5,6 +5,7 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from functools import partial
 from time import monotonic
+from typing import TYPE_CHECKING
 
 from starlette.applications import Starlette
 
@@ -34,6 +35,9 @@ from genlock.web.health import FigureAccess, HealthEndpoints
 from genlock.web.requests import BodyMemory
 from genlock.web.routes import make_web
 
+if TYPE_CHECKING:
+    from genlock.dashboard.installation import Examine
+
 #: how long a stop waits for running jobs and updates before it hands them to other instances
 STOP_SECONDS = 12.0
 
@@ -52,6 +56,8 @@ class Process:
     is_open: Callable[[], bool]
     #: closes the parts, in reverse order
     closing: AsyncExitStack
+    #: runs the doctor and yields its phases
+    examine: "Examine | None" = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,7 +105,15 @@ async def compose(settings: ServiceSettings, process: Process) -> App:
         web=make_web(
             [*_callback_endpoints(engine, bundles, memory), health, *telegram_endpoints],
             *dashboard_routes(
-                DashboardParts(settings=settings, store=store, engine=engine, logins=logins, memory=memory, stats=stats)
+                DashboardParts(
+                    settings=settings,
+                    store=store,
+                    engine=engine,
+                    logins=logins,
+                    memory=memory,
+                    stats=stats,
+                    examine=process.examine,
+                )
             ),
         ),
         alarms=alarms,

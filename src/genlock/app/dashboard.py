@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from genlock import __version__
+from genlock.app.engine import retention_periods
 from genlock.engine.engine import Engine
 from genlock.engine.logins import Logins
 from genlock.engine.stats import Stats
@@ -14,6 +16,7 @@ from genlock.settings import ServiceSettings, Settings
 from genlock.web.requests import BodyMemory
 
 if TYPE_CHECKING:
+    from genlock.dashboard.installation import Examine
     from genlock.dashboard.page import PageRoute
 
 METHODS = ["GET", "POST"]
@@ -29,6 +32,8 @@ class DashboardParts:
     logins: Logins
     memory: BodyMemory
     stats: Stats
+    #: runs the doctor and yields its phases; None: it cannot be run from the dashboard
+    examine: "Examine | None" = None
 
 
 def make_logins(settings: Settings, store: Database) -> Logins:
@@ -93,7 +98,31 @@ def make_pages(parts: DashboardParts) -> "list[PageRoute]":
     """Return the routes of every page. A page is added here."""
     from genlock.dashboard.pages.overview import OverviewPage
 
-    return [*OverviewPage(parts.stats).routes()]
+    return [*OverviewPage(parts.stats).routes(), *_system_pages(parts)]
+
+
+def _system_pages(parts: DashboardParts) -> "list[PageRoute]":
+    from genlock.app.installation import effective_settings
+    from genlock.dashboard.doctor_runs import DoctorRuns
+    from genlock.dashboard.installation import Installation
+    from genlock.dashboard.pages.audit import AuditLogPage
+    from genlock.dashboard.pages.doctor import DoctorPage
+    from genlock.dashboard.pages.operators import OperatorsPage
+    from genlock.dashboard.pages.system import SystemPage
+
+    store, ctx = parts.store, parts.engine.ctx
+    installation = Installation(
+        version=__version__,
+        instance=ctx.instance,
+        settings=effective_settings(parts.settings),
+        keep_seconds=retention_periods(parts.settings),
+    )
+    return [
+        *SystemPage(store, installation).routes(),
+        *OperatorsPage(store, parts.settings.admin_ids).routes(),
+        *DoctorPage(DoctorRuns(store, ctx.observer, parts.examine)).routes(),
+        *AuditLogPage(store).routes(),
+    ]
 
 
 class _Badges:

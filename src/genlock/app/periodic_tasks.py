@@ -5,6 +5,7 @@ from functools import partial
 
 from genlock import __version__
 from genlock.app.bot import CommandRegistration
+from genlock.app.engine import retention_periods
 from genlock.bot.router import BotRouter
 from genlock.catalog import editor as catalog_editor
 from genlock.catalog.editor import CatalogEditor
@@ -19,7 +20,7 @@ from genlock.engine.periodic import PeriodicTask
 from genlock.engine.provider_credit import ProviderCreditReader
 from genlock.engine.retention import Retention
 from genlock.ports import Database, ProviderBundle
-from genlock.settings import ServiceSettings, Settings
+from genlock.settings import ServiceSettings
 
 #: payments that Telegram lists and we missed
 RECONCILE_SECONDS = 180.0
@@ -69,16 +70,3 @@ def periodic_tasks(
         ),
         leader_task(name="send_broadcasts", period_seconds=BOT_TASK_SECONDS, run=router.broadcast),
     ]
-
-
-def retention_periods(settings: Settings) -> dict[str, float]:
-    """Return how long rows are kept, in seconds by table; a table that is missing is kept forever."""
-    keep = retention.keep_seconds(
-        {
-            "ordered_uploads": settings.keep_uploads_days,
-            "drafts": settings.keep_drafts_days,
-            "audit": settings.keep_audit_days,
-            "promo_uses": settings.keep_promo_uses_days,
-        }
-    )
-    return {**keep, "job_events": settings.keep_events_days * retention.DAY}  # 0: those of before are deleted

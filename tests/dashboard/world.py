@@ -12,6 +12,7 @@ from genlock.app.dashboard import DashboardParts, dashboard_routes, make_logins,
 from genlock.app.databases import open_store
 from genlock.app.engine import make_engine
 from genlock.dashboard.csrf import csrf_token
+from genlock.dashboard.installation import Examine
 from genlock.dashboard.login import COOKIE
 from genlock.dashboard.page import PageRoute
 from genlock.domain.operator import Operator, OperatorRole
@@ -106,7 +107,9 @@ class DashboardWorld:
 
 
 @asynccontextmanager
-async def running_dashboard(database_url: str, **settings: Any) -> AsyncIterator[DashboardWorld]:
+async def running_dashboard(
+    database_url: str, *, examine: Examine | None = None, **settings: Any
+) -> AsyncIterator[DashboardWorld]:
     recorder, channel, provider = Recorder(), FakeChannel(), FakeProvider()
     service = ServiceSettings.model_validate(
         {
@@ -127,6 +130,7 @@ async def running_dashboard(database_url: str, **settings: Any) -> AsyncIterator
         logins=make_logins(service, store),
         memory=BodyMemory(),
         stats=Stats(engine.ctx, store),
+        examine=examine,
     )
     web = Starlette(routes=dashboard_routes(parts))
     try:

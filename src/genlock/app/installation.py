@@ -2,7 +2,7 @@
 
 import os
 from typing import Any
-from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+from urllib.parse import parse_qsl, urlsplit
 
 from pydantic import SecretStr
 from pydantic.fields import FieldInfo
@@ -65,16 +65,16 @@ def _shown(name: str, setting: Any) -> str:
 
 def without_password(url: str) -> str:
     """Return a database URL without its password. One that cannot be read shows its scheme only."""
-    scheme = url.partition("://")[0]
+    scheme, _, _ = url.partition("://")
+    if scheme == "sqlite":
+        return url
     try:
         parts = urlsplit(url)
         options = parse_qsl(parts.query, keep_blank_values=True)
-        host = parts.netloc.rpartition("@")[2]
-        user = parts.username
-        has_password = parts.password is not None
+        user, has_password = parts.username or "", parts.password is not None
     except ValueError:
         return f"{scheme}://…"
-    login = "" if "@" not in parts.netloc else f"{user or ''}{f':{HIDDEN}' if has_password else ''}@"
-    kept = [(name, HIDDEN if name.lower() in _PASSWORD_OPTIONS else one) for name, one in options]
-    query = urlencode(kept, safe=f"{HIDDEN}/:")
-    return urlunsplit((parts.scheme, f"{login}{host}", parts.path, query, ""))
+    login = "" if "@" not in parts.netloc else f"{user}{f':{HIDDEN}' if has_password else ''}@"
+    kept = [f"{name}={HIDDEN if name.lower() in _PASSWORD_OPTIONS else one}" for name, one in options]
+    query = f"?{'&'.join(kept)}" if kept else ""
+    return f"{scheme}://{login}{parts.netloc.rpartition('@')[2]}{parts.path}{query}"

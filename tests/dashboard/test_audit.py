@@ -59,11 +59,11 @@ async def test_a_filter_without_a_meaning_is_named_and_the_others_apply(dashboar
     await add(dashboard, 2, actor="9")
     client = await dashboard.log_in()
     text = (await client.get("/audit?actor=8&colour=red&since=yesterday&before=x")).text
-    assert "There is no filter “colour”" in text
-    assert "“yesterday” means nothing for the filter “since”" in text
+    for problem in ("There is no filter “colour”", "“yesterday” is not possible for “since”", "“x” is not possible"):
+        assert problem in text
     assert "line 1." in text
     assert "line 2." not in text
-    assert "is before the first one" in (await client.get("/audit?since=2026-02-01&until=2026-01-01")).text
+    assert "“2026-01-01” is not possible" in (await client.get("/audit?since=2026-02-01&until=2026-01-01")).text
     export = await client.get("/audit/export.csv?colour=red")
     assert (export.status, export.headers["Location"]) == (303, "/dashboard/audit?colour=red")
 

@@ -119,6 +119,14 @@ async def test_a_message_is_escaped_and_bounded(world: World, actions: AccountAc
     assert not await actions.send(10**9, "nobody")
 
 
+async def test_a_form_sends_its_message_once(actions: AccountActions, world: World) -> None:
+    done = await asyncio.gather(*(actions.claim_message(f"form-{world.account}") for _ in range(10)))
+
+    assert sum(done) == 1
+    assert not await actions.claim_message(f"form-{world.account}")
+    assert await actions.claim_message(f"other-{world.account}")
+
+
 async def test_money_adds_up_after_a_random_series_of_actions(world: World, actions: AccountActions) -> None:
     rng, allowance = random.Random(5), Allowance(name=f"random-{world.account}", most=20_000)
     expected = FUNDS

@@ -57,7 +57,7 @@ class History:
         if not self.accounts or self.rng.random() < 0.15:
             self.accounts.append(await account_with(self.store, 100_000))
         await self.rng.choice([self.order, self.order, self.order, self.pay, self.refund, self.change_later])()
-        self.clock.turn(self.rng.choice([0.3, 1.0, 40.0, 900.0, 2 * HOUR, 30 * HOUR]))
+        self.clock.turn(self.rng.choice([0.3, 1.0, 40.0, 900.0, 2 * HOUR, 30 * HOUR, 120 * HOUR]))
 
     async def order(self) -> None:
         provider, model = self.rng.choice(MODELS)

@@ -9,17 +9,20 @@ from typing import TYPE_CHECKING
 
 from starlette.applications import Starlette
 
-from genlock.app.bot import handle_update, make_bot_router
-from genlock.app.dashboard import DashboardParts, dashboard_routes, make_logins
+from genlock.app.bot import handle_update, make_bot_router, make_operator_tools
+from genlock.app.dashboard import dashboard_routes
+from genlock.app.dashboard_parts import DashboardParts
 from genlock.app.databases import open_store
 from genlock.app.engine import costs_paid_for, expected_seconds, make_engine, make_rules
+from genlock.app.logins import make_logins
 from genlock.app.periodic_tasks import periodic_tasks
-from genlock.app.providers import make_catalog, rate_limits
+from genlock.app.providers import fetch_public_lists, make_catalog, rate_limits
 from genlock.app.telegram import make_caller, make_channel, make_update_source, operator_notifier
 from genlock.channels.telegram.caller import Caller
 from genlock.channels.telegram.updates import acknowledge_repeated_press
 from genlock.domain.current_catalog import CurrentCatalog
 from genlock.engine.alarms import Alarms
+from genlock.engine.attention import AttentionCounts
 from genlock.engine.context import EngineContext
 from genlock.engine.engine import Engine
 from genlock.engine.job_events import PERIOD_SECONDS, JobEventRecorder
@@ -27,6 +30,7 @@ from genlock.engine.periodic import PeriodicTask
 from genlock.engine.stats import Stats
 from genlock.engine.updates import Handler, UpdateWorker
 from genlock.log import Mask
+from genlock.media.download import Downloads
 from genlock.metrics import MetricsObserver
 from genlock.ports import Channel, Database, Observer, ProviderBundle
 from genlock.settings import ServiceSettings
@@ -93,6 +97,8 @@ async def compose(settings: ServiceSettings, process: Process) -> App:
     router = make_bot_router(settings, caller, store, engine, catalog, bundles, logins, closing)
     closing.push_async_callback(router.close)
     handlers[settings.bot_id] = partial(handle_update, router, mask)
+    tools = make_operator_tools(settings, caller, store, engine, router.reconcile)
+    closing.push_async_callback(tools.full_check.close)
 
     stats = Stats(engine.ctx, store)
     alarms = Alarms(engine.ctx, engine.leader, store, stats, operator_notifier(settings, caller, store))
@@ -112,6 +118,13 @@ async def compose(settings: ServiceSettings, process: Process) -> App:
                     logins=logins,
                     memory=memory,
                     stats=stats,
+                    attention=AttentionCounts(engine.ctx, store),
+                    editor=editor,
+                    fetch_lists=partial(fetch_public_lists, settings),
+                    providers=bundles,
+                    downloads=_make_downloads(settings, closing),
+                    tools=tools,
+                    is_open=process.is_open,
                     examine=process.examine,
                 )
             ),
@@ -122,6 +135,12 @@ async def compose(settings: ServiceSettings, process: Process) -> App:
             *_job_event_tasks(process.job_events, store),
         ],
     )
+
+
+def _make_downloads(settings: ServiceSettings, closing: AsyncExitStack) -> Downloads:
+    downloads = Downloads(private=settings.media_private_hosts)
+    closing.push_async_callback(downloads.close)
+    return downloads
 
 
 def _job_event_tasks(recorder: JobEventRecorder | None, store: Database) -> list[PeriodicTask]:

@@ -51,6 +51,12 @@ class CatalogEditor:
         return replace(self.base, models=dict(self._models))
 
     @property
+    def edited_models(self) -> frozenset[str]:
+        """Return the models that an edit is applied to."""
+        base = self.base.models
+        return frozenset(model_id for model_id, model in self._models.items() if model is not base[model_id])
+
+    @property
     def left_out(self) -> Mapping[str, str]:
         """Return the models whose edit is left out, each with the reason."""
         return self._left_out
@@ -103,7 +109,8 @@ class CatalogEditor:
         The other instances apply it within seconds. The same request key again gives the same change.
         Raises ModelNotFound, InvalidEdit and StaleEdit.
         """
-        self.edited(model_id, table)
+        if table:  # an edit of a model that is gone can still be removed
+            self.edited(model_id, table)
         _, before = await self.newest(model_id)
         change = await self._store.add_catalog_change(
             NewCatalogChange(

@@ -88,6 +88,17 @@ def undone(table: Table, change: CatalogChange) -> dict[str, object]:
     return _nested(values)
 
 
+def rebased(base: Table, mine: Table, current: Table) -> dict[str, object]:
+    """Return what `mine` changed in `base`, applied to `current`: an edit that began before another was stored."""
+    values = dict(_flat(current))
+    for one in differences(base, mine):
+        if one.new is None:
+            values.pop((one.field, one.row), None)
+        else:
+            values[one.field, one.row] = one.new
+    return _nested(values)
+
+
 def _flat(table: Table) -> Iterator[tuple[tuple[str, str], object]]:
     for field, value in table.items():
         if isinstance(value, Mapping):

@@ -38,7 +38,7 @@ class RowMargin:
     row: PriceRow
     #: whether it is added to the price, as an extra
     extra: bool
-    #: None where the operator's own price replaces the rows
+    #: None where the operator's own price replaces a row that is only a part of an order's cost
     margin: Margin | None
     cost_usd: Decimal
 
@@ -63,9 +63,9 @@ def row_margins(model: Model, rules: PriceRules) -> Iterator[RowMargin]:
         for row in rows:
             cost = thousandths(row.credits)
             ours = our_price(cost, rules.markup, rules.credit_usd, model.provider_credit_usd)
-            margin = _margin(model, cost, ours, rules)
-            replaced = model.own_price is not None
-            yield RowMargin(row=row, extra=extra, margin=None if replaced else margin, cost_usd=margin.cost_usd)
+            margin = _margin(model, cost, ours if model.own_price is None else model.own_price, rules)
+            is_comparable = model.own_price is None or (row.measure() is None and not extra)
+            yield RowMargin(row=row, extra=extra, margin=margin if is_comparable else None, cost_usd=margin.cost_usd)
 
 
 def _margin(model: Model, cost: int, ours: int, rules: PriceRules) -> Margin:

@@ -31,7 +31,7 @@ _CLASSES = {"tg-spoiler": "spoiler", "span": "spoiler", "a": "chat-link"}
 _CHARACTERS = {"lt": "<", "gt": ">", "amp": "&", "quot": '"'}
 _CHARACTER = re.compile(r"&(?:#(\d{1,7})|#x([0-9a-fA-F]{1,6})|(lt|gt|amp|quot));")
 _ATTRIBUTE = re.compile(r"""\s*([^\s=>"']+)\s*(?:=\s*(?:"([^"]*)"|'([^']*)'|([^\s>"']+)))?""")
-_SURROGATES = range(0xD800, 0xE000)
+_SURROGATES, _CODES = range(0xD800, 0xE000), range(1, 0x110000)
 
 
 class InvalidMessage(Exception):
@@ -121,4 +121,4 @@ def _decoded(match: "re.Match[str]") -> str:
     if name:
         return _CHARACTERS[name]
     code = int(decimal) if decimal else int(hexadecimal, 16)
-    return chr(code) if 0 < code < 0x110000 and code not in _SURROGATES else match.group()
+    return chr(code) if code in _CODES and code not in _SURROGATES else match.group()

@@ -16,7 +16,9 @@ from genlock.ports import Database
 _TEXTS = {EntryKind.GRANT: "account.credited", EntryKind.DEBIT: "account.debited"}
 #: Telegram shows 4,096 characters; the rest is our heading
 MESSAGE_LENGTH_MAX = 3500
-FREE_RUNS_MAX = 1000
+FREE_RUNS_MAX = 100
+#: a form that sends a message is remembered this long
+MESSAGE_SECONDS = 86_400.0
 #: codes of promos that give free runs to one user begin with it
 GIFT_CODE = "GIFT-"
 _DIGEST_LENGTH = 24
@@ -96,6 +98,11 @@ class AccountActions:
         if len(text) > MESSAGE_LENGTH_MAX:
             raise InvalidInput("text", f"has {len(text)} characters; at most {MESSAGE_LENGTH_MAX} are possible")
         return (await self._translator(account_id)).html("account.message", text=text.strip())
+
+    async def claim_message(self, key: str) -> bool:
+        """Return True for the first caller with this key: a message is sent at most once, whatever crashes."""
+        [wait] = await self.store.take_permits([f"message:{key}"], MESSAGE_SECONDS, 1, 0.0)
+        return wait == 0
 
     async def send(self, account_id: int, text: str) -> bool:
         """Send an operator's own text to a user. Returns whether the user was reached. Raises InvalidInput."""

@@ -25,9 +25,9 @@ _SAME_MOMENT = timedelta(seconds=5)
 class Tone(StrEnum):
     """How an entry is coloured."""
 
-    PLAIN = "plain"
+    PLAIN = ""
     GOOD = "good"
-    WARNING = "warning"
+    WARNING = "warn"
     BAD = "bad"
 
 

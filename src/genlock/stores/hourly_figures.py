@@ -19,6 +19,8 @@ SETTLED_SECONDS = 600.0
 #: A statement is cut after 10 s. After twice this time, none can still commit a row with a lower id or an earlier time.
 COMMIT_SECONDS = 20.0
 HOURS_PER_DAY = 24
+#: a month of the figures, counted from 1970
+DAYS_PER_MONTH = 30
 _JOB_FIGURES = (
     "orders", "delivered", "failed", "cancelled", "refunded", "revenue", "cost", "loss", "last_failed_job",
 )  # fmt: skip
@@ -114,7 +116,7 @@ class HourlyFigures(Subject):
         return {row["start"]: _job_figures(row) for row in rows}
 
     async def model_figures(self, since: int, until: int, bot: str | None = None) -> list[ModelFigures]:
-        rows = await self.session.one("model_figures", **_days_and_hours(since, until), bot=bot)
+        rows = await self.session.one("model_figures", **_months_days_and_hours(since, until), bot=bot)
         return [ModelFigures(provider=row["provider"], model=row["model"], figures=_job_figures(row)) for row in rows]
 
     async def model_durations(
@@ -188,4 +190,17 @@ def _days_and_hours(since: int, until: int) -> dict[str, int]:
     return {
         "since": since, "hours_before": first_day * HOURS_PER_DAY, "first_day": first_day, "last_day": last_day,
         "hours_after": last_day * HOURS_PER_DAY, "until": until,
+    }  # fmt: skip
+
+
+def _months_days_and_hours(since: int, until: int) -> dict[str, int]:
+    """Divide hours into periods of 30 days, and the days and hours before and after them."""
+    found = _days_and_hours(since, until)
+    first_day, last_day = found["first_day"], found["last_day"]
+    first_month, last_month = -(-first_day // DAYS_PER_MONTH), last_day // DAYS_PER_MONTH
+    if last_month <= first_month:
+        return {**found, "days_before": last_day, "days_after": last_day, "first_month": 0, "last_month": 0}
+    return {
+        **found, "days_before": first_month * DAYS_PER_MONTH, "days_after": last_month * DAYS_PER_MONTH,
+        "first_month": first_month, "last_month": last_month,
     }  # fmt: skip

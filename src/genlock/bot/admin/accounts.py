@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 
 from genlock.bot.admin import screens
 from genlock.bot.admin.audit import AuditLog
-from genlock.bot.admin.command import AdminCommand, Declined, NotUnderstood, argument, read_amount
+from genlock.bot.admin.command import AdminCommand, Declined, NotUnderstood, argument
 from genlock.bot.bundle import BotBundle
 from genlock.bot.context import UpdateContext
-from genlock.domain.money import THOUSANDTHS, EntryKind
+from genlock.domain.money import THOUSANDTHS, EntryKind, read_amount
 from genlock.domain.profile import Profile
 from genlock.engine.accounts import AccountActions
 from genlock.engine.erasure import Erasure

@@ -9,10 +9,11 @@ from genlock.bot.admin import campaign_screens as campaign
 from genlock.bot.admin import screens
 from genlock.bot.admin.audit import AuditLog
 from genlock.bot.admin.broadcasts import Broadcasts, Content
-from genlock.bot.admin.command import AdminCommand, NotUnderstood, argument, read_amount
+from genlock.bot.admin.command import AdminCommand, NotUnderstood, argument
 from genlock.bot.bundle import BotBundle
 from genlock.bot.context import UpdateContext
 from genlock.bot.storefront.storefront import Storefront
+from genlock.domain.money import read_amount
 from genlock.domain.promo import Promo, promo_problems
 from genlock.i18n.translator import DAY, Html
 from genlock.ports import Database, OutgoingMessage

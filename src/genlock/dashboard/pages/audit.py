@@ -5,10 +5,10 @@ from collections.abc import AsyncIterator
 
 from starlette.responses import Response
 
-from genlock.dashboard.audit_filters import AuditQuery, read_audit_query
 from genlock.dashboard.audit_lines import show_line
 from genlock.dashboard.csv_export import Cell, csv_response
 from genlock.dashboard.page import PageContext, PageRoute
+from genlock.dashboard.query import Query
 from genlock.dashboard.roles import Permission
 from genlock.domain.audit import AuditFilter
 from genlock.ports import Database
@@ -18,7 +18,7 @@ CSV_PAGE = 500
 #: after each page of a file, so that a long one leaves the database to orders for most of the time
 CSV_PAUSE_SECONDS = 0.1
 COLUMNS = ("id", "at", "bot", "actor", "action", "subject", "detail")
-_ID_DIGITS_MAX = 18
+_FILTERS = ("actor", "action", "subject", "since", "until")
 
 
 class AuditLogPage:
@@ -32,12 +32,14 @@ class AuditLogPage:
         ]
 
     async def _show(self, context: PageContext) -> Response:
-        query, before = _read(context), _cursor(context)
-        page = await self._store.search_audit(query.filters, before=before, limit=PAGE)
+        query = Query(context, (*_FILTERS, "before"))
+        filters, before = _read(query), query.number("before")
+        page = await self._store.search_audit(filters, before=before, limit=PAGE)
         names = {operator.id: operator.name for operator in await self._store.operators() if operator.name}
         return context.render(
             "audit.html",
-            query=query,
+            problems=query.problems,
+            given={name: query.text(name) for name in _FILTERS if query.text(name)},
             page=page,
             lines=[show_line(line) for line in page.lines],
             names=names,
@@ -46,10 +48,11 @@ class AuditLogPage:
         )
 
     async def _export(self, context: PageContext) -> Response:
-        query = _read(context)
+        query = Query(context, _FILTERS)
+        filters = _read(query)
         if query.problems:  # a file must not contain more than the operator asked for
             return context.redirect(f"/audit?{context.request.url.query}")
-        return csv_response("genlock-audit.csv", COLUMNS, self._rows(query.filters))
+        return csv_response("genlock-audit.csv", COLUMNS, self._rows(filters))
 
     async def _rows(self, filters: AuditFilter) -> AsyncIterator[list[list[Cell]]]:
         before: int | None = None
@@ -61,10 +64,7 @@ class AuditLogPage:
             await asyncio.sleep(CSV_PAUSE_SECONDS)
 
 
-def _read(context: PageContext) -> AuditQuery:
-    return read_audit_query(context.request.query_params.multi_items(), context.zone)
-
-
-def _cursor(context: PageContext) -> int | None:
-    text = context.request.query_params.get("before", "")
-    return int(text) if text.isascii() and text.isdigit() and len(text) <= _ID_DIGITS_MAX else None
+def _read(query: Query) -> AuditFilter:
+    since, until = query.range()
+    texts = {name: query.text(name) for name in ("actor", "action", "subject")}
+    return AuditFilter(**texts, since=since, until=until)

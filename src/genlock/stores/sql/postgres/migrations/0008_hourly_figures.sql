@@ -41,7 +41,7 @@ CREATE TABLE block_figures (
     PRIMARY KEY (block, hour, bot, provider, model)
 ) WITH (fillfactor = 80);
 
--- The sums of all blocks: by hour and model, by day and model, and by hour for all models together (`hour_total`).
+-- The sums of all blocks: by model for each hour, day and 30 days, and by hour for all models together (`hour_total`).
 CREATE TABLE job_figures (
     span            text NOT NULL,
     start           bigint NOT NULL,
@@ -58,7 +58,7 @@ CREATE TABLE job_figures (
     loss            bigint NOT NULL DEFAULT 0,
     last_failed_job bigint NOT NULL DEFAULT 0,
     PRIMARY KEY (span, start, bot, provider, model),
-    CONSTRAINT job_figures_span_known CHECK (span IN ('hour', 'day', 'hour_total'))
+    CONSTRAINT job_figures_span_known CHECK (span IN ('hour', 'day', '30days', 'hour_total'))
 ) WITH (fillfactor = 80);
 
 -- Histograms: from the order to the result by day and model (`result`), from the result to the chat by hour (`delivery`).

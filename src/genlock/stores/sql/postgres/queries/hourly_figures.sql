@@ -81,6 +81,11 @@ WITH role AS MATERIALIZED (
         max(last_failed_job)
     FROM difference GROUP BY hour / 24, bot, provider, model
     UNION ALL
+    SELECT '30days', hour / 720, bot, provider, model, sum(orders)::bigint, sum(delivered)::bigint, sum(failed)::bigint,
+        sum(cancelled)::bigint, sum(refunded)::bigint, sum(revenue)::bigint, sum(cost)::bigint, sum(loss)::bigint,
+        max(last_failed_job)
+    FROM difference GROUP BY hour / 720, bot, provider, model
+    UNION ALL
     SELECT 'hour_total', hour, bot, '', '', sum(orders)::bigint, sum(delivered)::bigint, sum(failed)::bigint,
         sum(cancelled)::bigint, sum(refunded)::bigint, sum(revenue)::bigint, sum(cost)::bigint, sum(loss)::bigint,
         max(last_failed_job)
@@ -223,12 +228,16 @@ GROUP BY 1 ORDER BY 1;
 
 -- name: model_figures
 -- use: operator
--- Return the figures of each model: whole days, and the hours before and after them.
+-- Return the figures of each model: 30 days at a time, and the days and hours before and after them.
 SELECT provider, model, sum(orders)::bigint AS orders, sum(delivered)::bigint AS delivered, sum(failed)::bigint AS failed,
     sum(cancelled)::bigint AS cancelled, sum(refunded)::bigint AS refunded, sum(revenue)::bigint AS revenue,
     sum(cost)::bigint AS cost, sum(loss)::bigint AS loss, max(last_failed_job) AS last_failed_job
 FROM (
-    SELECT * FROM job_figures WHERE span = 'day' AND start >= :first_day AND start < :last_day
+    SELECT * FROM job_figures WHERE span = '30days' AND start >= :first_month AND start < :last_month
+    UNION ALL
+    SELECT * FROM job_figures WHERE span = 'day' AND start >= :first_day AND start < :days_before
+    UNION ALL
+    SELECT * FROM job_figures WHERE span = 'day' AND start >= :days_after AND start < :last_day
     UNION ALL
     SELECT * FROM job_figures WHERE span = 'hour' AND start >= :since AND start < :hours_before
     UNION ALL

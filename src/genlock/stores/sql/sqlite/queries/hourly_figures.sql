@@ -69,6 +69,10 @@ SELECT * FROM (
         sum(refunded), sum(revenue), sum(cost), sum(loss), max(last_failed_job)
     FROM figure_difference GROUP BY hour / 24, bot, provider, model
     UNION ALL
+    SELECT '30days', hour / 720, bot, provider, model, sum(orders), sum(delivered), sum(failed), sum(cancelled),
+        sum(refunded), sum(revenue), sum(cost), sum(loss), max(last_failed_job)
+    FROM figure_difference GROUP BY hour / 720, bot, provider, model
+    UNION ALL
     SELECT 'hour_total', hour, bot, '', '', sum(orders), sum(delivered), sum(failed), sum(cancelled), sum(refunded),
         sum(revenue), sum(cost), sum(loss), max(last_failed_job)
     FROM figure_difference GROUP BY hour, bot
@@ -210,12 +214,16 @@ GROUP BY 1 ORDER BY 1;
 
 -- name: model_figures
 -- use: operator
--- Return the figures of each model: whole days, and the hours before and after them.
+-- Return the figures of each model: 30 days at a time, and the days and hours before and after them.
 SELECT provider, model, sum(orders) AS orders, sum(delivered) AS delivered, sum(failed) AS failed,
     sum(cancelled) AS cancelled, sum(refunded) AS refunded, sum(revenue) AS revenue,
     sum(cost) AS cost, sum(loss) AS loss, max(last_failed_job) AS last_failed_job
 FROM (
-    SELECT * FROM job_figures WHERE span = 'day' AND start >= :first_day AND start < :last_day
+    SELECT * FROM job_figures WHERE span = '30days' AND start >= :first_month AND start < :last_month
+    UNION ALL
+    SELECT * FROM job_figures WHERE span = 'day' AND start >= :first_day AND start < :days_before
+    UNION ALL
+    SELECT * FROM job_figures WHERE span = 'day' AND start >= :days_after AND start < :last_day
     UNION ALL
     SELECT * FROM job_figures WHERE span = 'hour' AND start >= :since AND start < :hours_before
     UNION ALL

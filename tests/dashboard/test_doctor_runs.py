@@ -65,6 +65,8 @@ async def test_phases_appear_one_by_one(dashboard: DashboardWorld, doctor: FakeD
     await doctor.phases.put(None)
     ended = await until(dashboard, "All checks have ended.")
     assert "every 1s" not in ended
+    part = await client.get(f"{PATH}/phases", **{"HX-Request": "true"})
+    assert part.headers["HX-Refresh"] == "true", "the whole page has the button again"
     assert [line.action for line in await dashboard.store.audit(10) if line.subject == "doctor"] == ["run_doctor"]
 
 

@@ -14,7 +14,9 @@ _VALUE_LENGTH_MAX = 300
 _JOB = re.compile(r"#([0-9]{1,18})")
 _ACCOUNT = re.compile(r"[0-9]{1,18}")
 #: actions whose subject is the number of a user's account
-_ACCOUNT_ACTIONS = frozenset({"credit", "debit", "ban", "unban", "erase", "message", "free_runs"})
+_ACCOUNT_ACTIONS = frozenset(
+    {"credit", "debit", "ban", "unban", "free runs", "message", "message not delivered", "erasure"}
+)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -26,8 +26,12 @@ class DoctorPage:
         return context.render("system_doctor.html", tab="doctor", run=run, is_available=self._runs.is_available)
 
     async def _phases(self, context: PageContext) -> Response:
-        """Return the part of the page that changes while the doctor runs."""
-        return context.render("system_doctor_phases.html", run=await self._runs.last())
+        """Return the part of the page that changes while the doctor runs; when it has ended, load the whole page."""
+        run = await self._runs.last()
+        response = context.render("system_doctor_phases.html", run=run)
+        if context.is_part and run is not None and not run.running:
+            response.headers["HX-Refresh"] = "true"
+        return response
 
     async def _start(self, context: PageContext) -> Response:
         if not self._runs.is_available:

@@ -45,7 +45,7 @@ class OperatorsPage:
             manages=manages,
             owners=self._owners,
             operators=operators,
-            names={one.id: one.name for one in operators if one.name},
+            names={one.id: one.name for one in (*operators, context.operator) if one.name},
             roles=tuple(OperatorRole),
             sessions=await self._sessions(context),
             own_session=context.login.session.id,

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,7 +15,7 @@ from genlock.settings import ServiceSettings
 from tests.dashboard.world import TOKEN, DashboardWorld, running_dashboard
 
 PASSWORD = "s3cr3t-pass/word"
-SECRETS = {
+SECRETS: dict[str, Any] = {
     "telegram_token": "123456:AAsecretsecretsecret",
     "kie_api_key": "kie-secret-key",
     "kie_webhook_key": "whsec-very-secret",
@@ -64,7 +65,8 @@ def test_each_setting_is_shown_with_its_source(monkeypatch: pytest.MonkeyPatch, 
     monkeypatch.setenv("GENLOCK_PORT", "9001")
     monkeypatch.setenv("DATABASE_URL", f"postgresql://bot:{PASSWORD.replace('/', '%2F')}@db.example:5432/bot")
 
-    shown = {one.name: one for one in effective_settings(ServiceSettings(free_per_day=3))}
+    settings = ServiceSettings(free_per_day=3)  # type: ignore[call-arg] # the others are in the environment
+    shown = {one.name: one for one in effective_settings(settings)}
 
     def source(name: str) -> SettingSource:
         return shown[f"GENLOCK_{name}"].source

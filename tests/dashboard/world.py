@@ -169,7 +169,7 @@ class DashboardWorld:
 
 @asynccontextmanager
 async def running_dashboard(
-    database_url: str, *, examine: Examine | None = None, **settings: Any
+    database_url: str, *, fetch_lists: Any = None, examine: Examine | None = None, **settings: Any
 ) -> AsyncIterator[DashboardWorld]:
     recorder, channel, provider = Recorder(), FakeChannel(), FakeProvider()
     service = ServiceSettings.model_validate(
@@ -198,7 +198,7 @@ async def running_dashboard(
         editor=CatalogEditor(
             base=CATALOG, current=CurrentCatalog(CATALOG), providers={"kie"}, store=store, observer=recorder
         ),
-        fetch_lists=partial(fetch_public_lists, service),
+        fetch_lists=fetch_lists or partial(fetch_public_lists, service),
         providers=providers,
         downloads=downloads,
         tools=telegram.tools(service.bot_id, store, engine),

@@ -10,7 +10,8 @@ from genlock.app.installation import effective_settings, without_password
 from genlock.dashboard.installation import SettingSource
 from genlock.domain.job_event import EventRow
 from genlock.domain.operator import OperatorRole
-from genlock.engine.retention import LAST_PRUNE
+from genlock.engine.retention import KEEP_SECONDS, LAST_PRUNE
+from genlock.i18n.translator import translator
 from genlock.settings import ServiceSettings
 from tests.dashboard.world import TOKEN, DashboardWorld, running_dashboard
 
@@ -40,6 +41,12 @@ async def test_an_installation_without_any_heartbeat_is_shown(dashboard: Dashboa
     text = (await (await dashboard.log_in()).get("/system")).text
     assert "No instance has sent a heartbeat yet." in text
     assert "The leader has not deleted old rows yet." in text
+
+
+def test_everything_that_is_pruned_has_a_name() -> None:
+    for language in ("en", "ru"):
+        texts = translator(language)
+        assert [table for table in KEEP_SECONDS if f"dashboard.system.table.{table}" not in texts] == []
 
 
 # settings

@@ -173,7 +173,7 @@ def test_typed_values_are_parsed() -> None:
 @pytest.mark.parametrize(
     ("model", "field", "typed", "english", "russian"),
     [
-        ("z-image", "prompt", "x" * 1001, "That is too long: 1,001 characters. At most 1,000 fit.",
+        ("z-image", "prompt", "x" * 1001, "That's too long: 1,001 characters. The limit is 1,000.",
          "Слишком длинно: 1 001 символ. Помещается до 1 000."),
         ("wan/2-7-image", "n", "13", "It must be between 1 and 12.", "Нужно число от 1 до 12."),
         ("wan/2-7-image", "n", "many", "It must be between 1 and 12.", "Нужно число от 1 до 12."),
@@ -186,7 +186,7 @@ def test_typed_values_are_parsed() -> None:
         ("recraft/remove-background", "image", "cat.png", "Please send a picture, or a link", "Пришлите картинку"),
         ("google/nano-banana-edit", "image_urls", "https://a.b/c.png " * 11,
          "I need 1 to 10 of them, and have 11.", "Нужно от 1 до 10"),
-        ("suno/generate", "prompt", "x" * 6000, "That is too long", "Слишком длинно"),
+        ("suno/generate", "prompt", "x" * 6000, "That's too long", "Слишком длинно"),
     ],
 )  # fmt: skip
 def test_an_invalid_value_is_refused_with_the_allowed_range(

@@ -135,6 +135,9 @@ class ButtonHandler:
                 await self._save_and_show(ctx, draft.keeping_input())
             case "other":
                 await self._save_and_show(ctx, _to_model_list(draft, model))
+            case "take" if (another := self._storefront.by_code(data.word())) is not None:
+                carried = _to_model_list(draft, model)
+                await self._save_and_show(ctx, wizard.start_with_defaults(carried, another, carried.category))
             case "example" if draft.field:
                 await self._save_and_show(ctx, wizard.answer(draft, model, example(model, ctx.translator)))
             case verb if verb in TRANSITIONS:
@@ -185,8 +188,8 @@ class ButtonHandler:
             await self._view.toast(ctx, ctx.translator.plain("order.model_gone"), alert=True)
             return
         category = data.word(1) if data.word(1) in set(Category) else model.category.value
-        draft = wizard.start_order(ctx.draft.keeping_input(), model, category)
-        await self._save_and_show(ctx, wizard.skip_rest(draft, model) if data.word(2) == AS_USUAL else draft)
+        start = wizard.start_with_defaults if data.word(2) == AS_USUAL else wizard.start_order
+        await self._save_and_show(ctx, start(ctx.draft.keeping_input(), model, category))
 
     async def _show_again(self, ctx: UpdateContext, data: ButtonData) -> None:
         if (job := await self._orders.find_own(ctx, data.number())) is not None:
@@ -217,6 +220,7 @@ def _to_model_list(draft: Draft, model: Model) -> Draft:
     """Go back from the first question to the model list; text and files wait for another model."""
     main = wizard.main_text(model)
     text = str(draft.values.get(main.name, "")) if main else ""
+    text = wizard.refused_text(draft, model) or text
     return replace(
         draft.cleared(),
         step=Step.LIST,

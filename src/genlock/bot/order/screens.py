@@ -3,7 +3,17 @@
 from genlock.bot.buttons import Row, button, draft_button, grid
 from genlock.bot.order.draft import MISPLACED, Draft, Step
 from genlock.bot.order.input_errors import explain
-from genlock.bot.order.wizard import OPTIONS_A_PAGE, asked_fields, can_skip, choices_of, editable_fields, main_text
+from genlock.bot.order.wizard import (
+    OPTIONS_A_PAGE,
+    asked_fields,
+    can_skip,
+    choices_of,
+    editable_fields,
+    files_given,
+    main_text,
+    refused_text,
+    takes_text,
+)
 from genlock.bot.screen_context import (
     ANY,
     ScreenContext,
@@ -15,9 +25,9 @@ from genlock.bot.screen_context import (
     shorten,
     value_label,
 )
-from genlock.bot.storefront.screens import is_fixed, pager
-from genlock.bot.storefront.storefront import text_only
-from genlock.domain.catalog import NOTHING, Model
+from genlock.bot.storefront.screens import is_fixed, pager, row
+from genlock.bot.storefront.storefront import code_of, text_only
+from genlock.domain.catalog import NOTHING, Category, Model
 from genlock.domain.errors import InvalidInput
 from genlock.domain.field import FILES, Field, FieldType
 from genlock.engine.sell import Quote
@@ -26,6 +36,8 @@ from genlock.ports import Button, OutgoingMessage
 
 CHOICE_ROWS = 8
 ADDED_SHOWN = 3
+#: models offered for a text that is too long for the chosen one
+TAKERS_SHOWN = 3
 #: the largest file that Telegram lets bots download
 MEGABYTES_MAX = 20
 WIDTHS = ((5, 4), (7, 3), (16, 2), (10**6, 1))
@@ -46,12 +58,39 @@ def ask(draft: Draft, model: Model, screen: ScreenContext) -> OutgoingMessage:
     lines: list[str] = head if first else head[:1]
     if draft.problem:
         lines += ["", explain(draft.problem, model, draft.values, t)]
+    takers = _takers(draft, model, screen)
+    if refused_text(draft, model):
+        lines.append(t.html("refused.text_kept" if takers else "refused.text_shorten"))
     lines += ["", *_question(draft, model, one, screen)]
     if screen.group and not choices_of(one):
         lines.append(t.html("ask.in_group"))
     return OutgoingMessage(
-        text="\n".join(lines), buttons=(*_instead(draft, screen), *_answers(draft, model, one, screen))
+        text="\n".join(lines),
+        buttons=(*_instead(draft, screen), *_take_buttons(draft, takers, screen), *_answers(draft, model, one, screen)),
     )
+
+
+def _takers(draft: Draft, model: Model, screen: ScreenContext) -> list[Model]:
+    """Return models of the category that take the text which is too long for this one, and its files; cheapest first."""
+    text = refused_text(draft, model)
+    if not text:
+        return []
+    category = Category(draft.category) if draft.category in set(Category) else model.category
+    kinds = {one.kind for one in files_given(draft, model)}
+    return [
+        other
+        for other in screen.storefront.models(category)
+        if kinds <= {one.type for one in other.fields} and takes_text(other, text)
+    ]
+
+
+def _take_buttons(draft: Draft, takers: list[Model], screen: ScreenContext) -> list[Row]:
+    rows: list[Row] = [
+        (draft_button(row(screen, other), draft.version, "take", code_of(other.id)),) for other in takers[:TAKERS_SHOWN]
+    ]
+    if len(takers) > TAKERS_SHOWN:
+        rows.append((draft_button(screen.translator.plain("button.other_model"), draft.version, "other"),))
+    return rows
 
 
 def _instead(draft: Draft, screen: ScreenContext) -> list[Row]:

@@ -28,10 +28,16 @@ def start_order(draft: Draft, model: Model, category: str) -> Draft:
             fresh = add_file(fresh, target, one)
     error = fresh.problem
     if draft.text and (main := main_text(model)) is not None:
-        fresh = _with_value(fresh, main, draft.text)
+        fresh = _with_main_text(fresh, main, draft.text)
         if fresh.problem:
-            return replace(fresh, step=Step.ASK, field=main.name)
+            return fresh
     return _ask(fresh, error.field, error) if error else advance(fresh, model)
+
+
+def start_with_defaults(draft: Draft, model: Model, category: str) -> Draft:
+    """Start an order that asks only for what has no default; a refused text or file stays refused."""
+    started = start_order(draft, model, category)
+    return _settle_optional(started, model) if started.problem else skip_rest(started, model)
 
 
 def draft_from_job(draft: Draft, model: Model, values: Mapping[str, Any], seconds: Mapping[str, float]) -> Draft:
@@ -56,6 +62,28 @@ def main_text(model: Model) -> Field | None:
     texts = [one for one in model.fields if one.type is FieldType.TEXT and not one.many and not one.advanced]
     named = next((one for one in texts if one.name == PROMPT), None)
     return named or next((one for one in texts if one.required), None)
+
+
+def takes_text(model: Model, text: str) -> bool:
+    """Whether the model has a field for such a text and does not refuse it, for example because of its length."""
+    main = main_text(model)
+    if main is None:
+        return False
+    try:
+        main.clean(text)
+    except InvalidInput:
+        return False
+    rule = broken_rule(model, {main.name: text})
+    return rule is None or main.name not in rule.most
+
+
+def refused_text(draft: Draft, model: Model) -> str:
+    """Return the text that is too long for the model; empty if that is not the problem."""
+    main, problem = main_text(model), draft.problem
+    if main is None or problem is None or problem.field != main.name or problem.name not in ("length", "range"):
+        return ""
+    text = draft.text if problem.name == "length" else str(draft.values.get(main.name, ""))
+    return text if len(text) > main.min_length else ""
 
 
 def asked_fields(model: Model, category: str) -> list[Field]:
@@ -122,7 +150,7 @@ def answer(draft: Draft, model: Model, value: object) -> Draft:
         value = read_list(one, value)
     if one.many and one.type in FILES:
         value = [*draft.values.get(one.name, []), *str(value).split()]
-    taken = _with_value(draft, one, value)
+    taken = _with_main_text(draft, one, value) if one is main_text(model) else _with_value(draft, one, value)
     if taken.problem or (one.many and one.type in FILES and _has_room(taken, one)):
         return taken
     return _continue(taken, model)
@@ -153,8 +181,12 @@ def clear(draft: Draft, model: Model) -> Draft:
 
 def skip_rest(draft: Draft, model: Model) -> Draft:
     """Use the defaults for all questions that are left."""
+    return advance(_settle_optional(draft, model), model)
+
+
+def _settle_optional(draft: Draft, model: Model) -> Draft:
     left = [one.name for one in asked_fields(model, draft.category) if may_skip(one)]
-    return advance(replace(draft, settled=tuple(dict.fromkeys((*draft.settled, *left)))), model)
+    return replace(draft, settled=tuple(dict.fromkeys((*draft.settled, *left))))
 
 
 def back(draft: Draft, model: Model) -> Draft | None:
@@ -239,7 +271,7 @@ def with_caption(draft: Draft, model: Model, caption: str) -> Draft:
     main = main_text(model)
     if main is None or main.name in draft.settled or draft.problem:
         return draft
-    taken = _with_value(draft, main, caption)
+    taken = _with_main_text(draft, main, caption)
     return taken if draft.field != main.name or taken.problem else advance(taken, model)
 
 
@@ -316,6 +348,15 @@ def _with_value(draft: Draft, one: Field, value: object) -> Draft:
     if clean in NOTHING and not may_skip(one):
         return replace(draft, problem=Problem(name="missing", field=one.name))
     return _settle(replace(draft, values={**draft.values, one.name: clean}), one)
+
+
+def _with_main_text(draft: Draft, main: Field, text: object) -> Draft:
+    """Set the main text; a refused one is asked for again and kept, because another model may take it."""
+    taken = _with_value(draft, main, text)
+    if not taken.problem:
+        return replace(taken, text="")
+    step = Step.EDIT if draft.step is Step.EDIT else Step.ASK
+    return replace(taken, step=step, field=main.name, text=str(text).strip())
 
 
 def _settle(draft: Draft, one: Field) -> Draft:

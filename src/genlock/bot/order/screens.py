@@ -71,7 +71,7 @@ def ask(draft: Draft, model: Model, screen: ScreenContext) -> OutgoingMessage:
 
 
 def _takers(draft: Draft, model: Model, screen: ScreenContext) -> list[Model]:
-    """Return models of the category that take the text which is too long for this one, and its files; cheapest first."""
+    """Return models of the category that take the text that is too long for this one, and its files; cheapest first."""
     text = refused_text(draft, model)
     if not text:
         return []

@@ -1,6 +1,7 @@
 """The screen context: what screens need besides the draft; and labels of models, fields, values and orders."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import lru_cache
@@ -58,9 +59,9 @@ class ScreenContext:
         return [self.translator.html(key, n=self.free.left)]
 
 
-def quote(draft: Draft, model: Model, screen: ScreenContext) -> Quote:
-    """Price the order of a draft. Raises InvalidInput."""
-    return screen.storefront.quote(model, draft.values, draft.seconds, free_left=screen.free.left)
+def quote_each(orders: Sequence[Draft], model: Model, screen: ScreenContext) -> list[Quote]:
+    """Price orders that are made together. Raises InvalidInput."""
+    return screen.storefront.quotes(model, orders, free_left=screen.free.left)
 
 
 def model_label(model: Model, translator: Translator) -> str:

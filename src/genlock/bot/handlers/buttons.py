@@ -9,7 +9,7 @@ from genlock.bot.chat_view import ChatView
 from genlock.bot.context import UpdateContext
 from genlock.bot.handlers.pages import Pages
 from genlock.bot.handlers.privacy import Privacy
-from genlock.bot.order import wizard
+from genlock.bot.order import per_file, wizard
 from genlock.bot.order.draft import Draft, Step
 from genlock.bot.order.draft_view import DraftView
 from genlock.bot.order.orders import Orders
@@ -127,6 +127,8 @@ class ButtonHandler:
         match data.verb:
             case "go":
                 await self._orders.confirm(ctx, model)
+            case "all":
+                await self._orders.confirm(ctx, model, every_file=True)
             case "topup":
                 await self._pages.topup_for(ctx, model)
             case "back":
@@ -137,7 +139,7 @@ class ButtonHandler:
                 await self._save_and_show(ctx, _to_model_list(draft, model))
             case "take" if (another := self._storefront.by_code(data.word())) is not None:
                 carried = _to_model_list(draft, model)
-                await self._save_and_show(ctx, wizard.start_with_defaults(carried, another, carried.category))
+                await self._save_and_show(ctx, per_file.start(carried, another, carried.category, defaults=True))
             case "example" if draft.field:
                 await self._save_and_show(ctx, wizard.answer(draft, model, example(model, ctx.translator)))
             case verb if verb in TRANSITIONS:
@@ -188,8 +190,8 @@ class ButtonHandler:
             await self._view.toast(ctx, ctx.translator.plain("order.model_gone"), alert=True)
             return
         category = data.word(1) if data.word(1) in set(Category) else model.category.value
-        start = wizard.start_with_defaults if data.word(2) == AS_USUAL else wizard.start_order
-        await self._save_and_show(ctx, start(ctx.draft.keeping_input(), model, category))
+        started = per_file.start(ctx.draft.keeping_input(), model, category, defaults=data.word(2) == AS_USUAL)
+        await self._save_and_show(ctx, started)
 
     async def _show_again(self, ctx: UpdateContext, data: ButtonData) -> None:
         if (job := await self._orders.find_own(ctx, data.number())) is not None:

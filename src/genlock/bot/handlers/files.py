@@ -12,7 +12,7 @@ from telegram import Message
 
 from genlock.bot.chat_view import ChatView
 from genlock.bot.context import UpdateContext
-from genlock.bot.order import wizard
+from genlock.bot.order import per_file, wizard
 from genlock.bot.order.draft import MISPLACED, Draft, Problem, SentFile, Step
 from genlock.bot.order.draft_view import DraftView
 from genlock.bot.order.input_errors import explain_file
@@ -156,6 +156,9 @@ class Files:
             await self._keep_for_a_model(ctx, sent, caption)
             return
         target = wizard.field_for_file(draft, model, sent.kind) if sent.kind else None
+        if target is None and sent.kind and (single := per_file.single_file_field(model, sent.kind)) is not None:
+            await self._add_other(ctx, sent, caption, model, single)
+            return
         problem = _no_place(draft, model, sent) if target is None else _limits(target, sent)
         if target is None and problem is not None and problem.name.startswith(MISPLACED):
             await self._keep_for_another_order(ctx, sent, caption, problem)
@@ -170,6 +173,15 @@ class Files:
         draft = wizard.add_file(draft, target, taken)
         draft = wizard.with_caption(draft, model, caption) if caption else draft
         await self._show(ctx, sent, wizard.after_file(draft, model, target))
+
+    async def _add_other(self, ctx: UpdateContext, sent: Attachment, caption: str, model: Model, single: Field) -> None:
+        """Keep a file beyond the one that an order takes: it may become an order of its own."""
+        taken = _limits(single, sent) or await self._upload_checked(ctx, sent)
+        if isinstance(taken, Problem):
+            await self._show(ctx, sent, replace(ctx.draft, problem=taken))
+            return
+        draft = per_file.add_other(ctx.draft, model, taken)
+        await self._show(ctx, sent, wizard.with_caption(draft, model, caption) if caption else draft)
 
     async def _show(self, ctx: UpdateContext, sent: Attachment, draft: Draft) -> None:
         """Save and show the draft; of an album only the last file received shows it."""

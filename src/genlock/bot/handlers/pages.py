@@ -13,7 +13,8 @@ from genlock.bot.money.invoices import Invoices
 from genlock.bot.order.draft import Step
 from genlock.bot.order.draft_view import DraftView
 from genlock.bot.order.orders import Orders
-from genlock.bot.screen_context import quote
+from genlock.bot.order.per_file import orders_of
+from genlock.bot.screen_context import quote_each
 from genlock.bot.storefront import screens as front
 from genlock.bot.storefront.languages import language_rows, languages_text
 from genlock.channels.telegram.address import Address
@@ -113,7 +114,8 @@ class Pages:
         await self._view.toast(ctx)
         screen, rules = await self._drafts.screen_context(ctx), self._bundle.rules
         try:
-            missing = quote(ctx.draft, model, screen).price - screen.wallet.available
+            costs = quote_each(orders_of(ctx.draft, model), model, screen)
+            missing = sum(cost.price for cost in costs) - screen.wallet.available
         except InvalidInput:
             missing = 0
         await self._view.show(ctx, wallet_screens.topup(screen, rules.packages, support=rules.support, missing=missing))

@@ -3,6 +3,7 @@
 from genlock.bot.buttons import Row, button, draft_button, grid
 from genlock.bot.order.draft import MISPLACED, Draft, Step
 from genlock.bot.order.input_errors import explain
+from genlock.bot.order.per_file import orders_of
 from genlock.bot.order.wizard import (
     OPTIONS_A_PAGE,
     asked_fields,
@@ -21,7 +22,7 @@ from genlock.bot.screen_context import (
     field_label,
     members,
     model_label,
-    quote,
+    quote_each,
     shorten,
     value_label,
 )
@@ -177,7 +178,7 @@ def _by_type(draft: Draft, model: Model, one: Field, screen: ScreenContext) -> l
 def _files(draft: Draft, model: Model, *, except_field: Field) -> int:
     """Return how many files the order has in other fields."""
     given = [draft.values.get(one.name) for one in model.fields if one.type in FILES and one is not except_field]
-    return sum(len(value) if isinstance(value, list) else 1 for value in given if value not in NOTHING)
+    return len(draft.others) + sum(len(one) if isinstance(one, list) else 1 for one in given if one not in NOTHING)
 
 
 def _text_hints(model: Model, one: Field, screen: ScreenContext) -> list[Html]:
@@ -325,13 +326,15 @@ def confirm(draft: Draft, model: Model, screen: ScreenContext, *, note: Html | N
     if draft.problem:
         lines += ["", explain(draft.problem, model, draft.values, t)]
     try:
-        cost = quote(draft, model, screen)
+        costs = quote_each(orders_of(draft, model), model, screen)
     except InvalidInput as refused:
         lines += ["", t.html("refused.price") if refused.problem == "price" else t.html("refused.combination")]
         return OutgoingMessage(text="\n".join(lines), buttons=tuple(_confirm_rows(draft, model, screen, [])))
-    lines += ["", *_money(cost, screen), t.html("confirm.time", time=t.duration(model.expected_seconds))]
+    if len(costs) > 1:
+        lines.append(t.html("confirm.each", n=len(costs)))
+    lines += ["", *_money(costs, screen), t.html("confirm.time", time=t.duration(model.expected_seconds))]
     return OutgoingMessage(
-        text="\n".join(lines), buttons=tuple(_confirm_rows(draft, model, screen, _go(draft, cost, screen)))
+        text="\n".join(lines), buttons=tuple(_confirm_rows(draft, model, screen, _go(draft, costs, screen)))
     )
 
 
@@ -347,29 +350,37 @@ def _summary(draft: Draft, model: Model, main: Field | None, screen: ScreenConte
     return lines[:LINES_MAX]
 
 
-def _money(cost: Quote, screen: ScreenContext) -> list[Html]:
+def _money(costs: list[Quote], screen: ScreenContext) -> list[Html]:
     t = screen.translator
-    have = screen.wallet.available
-    if cost.free:
+    have, price = screen.wallet.available, sum(cost.price for cost in costs)
+    if all(cost.free for cost in costs):
         return [t.html("confirm.price_free", runs=screen.free.left)]
-    lines = [t.html("confirm.price", price=t.credits(cost.price))]
-    if cost.assumed_seconds is not None:
-        lines.append(t.html("confirm.price_about", time=t.duration(cost.assumed_seconds)))
+    lines = [t.html("confirm.price" if len(costs) == 1 else "confirm.price_all", price=t.credits(price))]
+    assumed = [cost.assumed_seconds for cost in costs if cost.assumed_seconds is not None]
+    if assumed:
+        lines.append(t.html("confirm.price_about", time=t.duration(max(assumed))))
     if screen.group:
-        return [*lines, t.html("confirm.short_group")] if have < cost.price else lines
-    if have < cost.price:
-        missing = t.credits(cost.price - have)
+        return [*lines, t.html("confirm.short_group")] if have < price else lines
+    if have < price:
+        missing = t.credits(price - have)
         return [*lines, t.html("confirm.short", balance=t.credits(have), missing=missing)]
-    return [*lines, t.html("confirm.balance", before=t.amount(have), after=t.credits(have - cost.price))]
+    return [*lines, t.html("confirm.balance", before=t.amount(have), after=t.credits(have - price))]
 
 
-def _go(draft: Draft, cost: Quote, screen: ScreenContext) -> list[Row]:
-    t = screen.translator
-    if cost.price > screen.wallet.available:
-        return [(draft_button(t.plain("button.topup"), draft.version, "topup"),)]
-    if cost.price == 0:
-        return [(draft_button(t.plain("button.generate_free"), draft.version, "go"),)]
-    return [(draft_button(t.plain("button.generate", price=t.credits(cost.price)), draft.version, "go"),)]
+def _go(draft: Draft, costs: list[Quote], screen: ScreenContext) -> list[Row]:
+    t, have, total = screen.translator, screen.wallet.available, sum(cost.price for cost in costs)
+
+    def go(key: str, verb: str, price: int) -> Row:
+        text = (
+            t.plain(f"{key}_free", n=len(costs)) if price == 0 else t.plain(key, n=len(costs), price=t.credits(price))
+        )
+        return (draft_button(text, draft.version, verb),)
+
+    rows = [] if total <= have else [(draft_button(t.plain("button.topup"), draft.version, "topup"),)]
+    if len(costs) == 1:
+        return rows or [go("button.generate", "go", total)]
+    rows = rows or [go("button.generate_all", "all", total)]
+    return [*rows, go("button.generate_first", "go", costs[0].price)] if costs[0].price <= have else rows
 
 
 def _confirm_rows(draft: Draft, model: Model, screen: ScreenContext, go: list[Row]) -> list[Row]:

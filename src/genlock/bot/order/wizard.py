@@ -174,8 +174,9 @@ def skip(draft: Draft, model: Model) -> Draft:
 def clear(draft: Draft, model: Model) -> Draft:
     """Remove the value of the field; its files may then be sent again."""
     values = {name: value for name, value in draft.values.items() if name != draft.field}
-    without = replace(draft, values=values, problem=None)
     one = model.field(draft.field)
+    others = () if one is not None and one.type in FILES else draft.others
+    without = replace(draft, values=values, others=others, problem=None)
     return without if one is not None and one.type in FILES else _continue(without, model)
 
 
@@ -239,12 +240,13 @@ def field_for_file(draft: Draft, model: Model, kind: FieldType) -> Field | None:
 
 def files_given(draft: Draft, model: Model) -> tuple[SentFile, ...]:
     """Return the files of the order, as files that wait for a model."""
-    return tuple(
+    given = (
         SentFile(kind=one.type, address=str(address), seconds=draft.seconds.get(str(address)))
         for one in model.fields
         if one.type in FILES and (value := draft.values.get(one.name))
         for address in (value if isinstance(value, list) else [value])
     )
+    return (*given, *draft.others)
 
 
 def add_file(draft: Draft, one: Field, sent: SentFile) -> Draft:

@@ -240,11 +240,15 @@ def test_a_field_that_a_rule_requires_is_asked_for() -> None:
 
 
 def test_a_text_that_a_rule_requires_cannot_be_skipped() -> None:
-    suno, gpt = CATALOG.get("suno/generate"), CATALOG.get("kling/ai-avatar-pro")
+    suno, avatar = CATALOG.get("suno/generate"), CATALOG.get("kling/ai-avatar-pro")
     draft = wizard.start_order(Draft(), suno, "music")
     assert "skip" not in verbs(order.ask(draft, suno, screen_context()))
-    draft = wizard.start_order(Draft(), gpt, "avatar")
-    assert "skip" in verbs(order.ask(draft, gpt, screen_context()))
+    draft = wizard.start_order(Draft(), avatar, "avatar")
+    for kind in (FieldType.IMAGE, FieldType.AUDIO):
+        assert "skip" not in verbs(order.ask(draft, avatar, screen_context()))
+        draft = wizard.answer(draft, avatar, FILE[kind])
+    assert draft.field == "prompt"
+    assert "skip" in verbs(order.ask(draft, avatar, screen_context()))
 
 
 def test_options_list_common_fields_first_and_no_internal_ones() -> None:

@@ -179,7 +179,8 @@ class MessageHandler:
                 ctx, wizard.advance(taken, model) if ctx.draft.step is Step.CONFIRM and not taken.problem else taken
             )
             return
-        await self._save_and_show(ctx, wizard.answer(draft, model, await self._files.resolve_task(ctx, model, text)))
+        text = await self._files.resolve_task(ctx, model, text)
+        await self._save_and_show(ctx, wizard.answer_text(draft, model, text))
 
     async def _search(self, ctx: UpdateContext, text: str) -> None:
         """Search the model list; a sentence that finds nothing is a prompt."""

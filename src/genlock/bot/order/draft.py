@@ -81,6 +81,8 @@ class Draft:
     values: Mapping[str, Any] = dataclass_field(default_factory=dict)
     #: measured lengths of files by URL
     seconds: Mapping[str, float] = dataclass_field(default_factory=dict)
+    #: width divided by height of pictures by URL
+    aspects: Mapping[str, float] = dataclass_field(default_factory=dict)
     #: a text and files that wait until the user chooses a model
     text: str = ""
     sent: tuple[SentFile, ...] = ()
@@ -105,7 +107,7 @@ class Draft:
 
     def keeping_input(self) -> "Draft":
         """Return an empty draft that keeps the text and files waiting for a model."""
-        return replace(self.cleared(), text=self.text, sent=self.sent)
+        return replace(self.cleared(), text=self.text, sent=self.sent, aspects=self.aspects)
 
 
 def dump(draft: Draft) -> str:

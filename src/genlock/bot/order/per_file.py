@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from genlock.bot.order import wizard
+from genlock.bot.order.aspect import refit_picture
 from genlock.bot.order.draft import Draft, Problem, SentFile, Step
 from genlock.domain.catalog import Model
 from genlock.domain.field import FILES, Field, FieldType
@@ -38,7 +39,7 @@ def add_other(draft: Draft, model: Model, sent: SentFile) -> Draft:
     slots = sum(other.max_count or 1 for other in model.fields if other.type is sent.kind)
     if one is None or len(draft.others) + 1 >= ORDERS_MAX:
         return replace(draft, problem=Problem(name="full", allowed={"n": slots if one is None else ORDERS_MAX}))
-    problem = _with_file(draft, one, sent).problem
+    problem = _with_file(draft, model, one, sent).problem
     others = draft.others if problem else (*draft.others, sent)
     return replace(draft, others=others, problem=problem, price=None, other_prices=())
 
@@ -49,7 +50,7 @@ def orders_of(draft: Draft, model: Model) -> list[Draft]:
     one = single_file_field(model, draft.others[0].kind) if draft.others else None
     if one is None:
         return [first]
-    rest = [replace(_with_file(first, one, other), price=None) for other in draft.others]
+    rest = [replace(_with_file(first, model, one, other), price=None) for other in draft.others]
     prices = (*draft.other_prices, *[None] * len(rest))
     return [first, *(replace(order, price=price) for order, price in zip(rest, prices, strict=False))]
 
@@ -61,6 +62,6 @@ def without_first(draft: Draft, model: Model, ordered: int) -> Draft:
     return replace(left[0], step=Step.CONFIRM, others=others, price=None, other_prices=(), message=None)
 
 
-def _with_file(draft: Draft, one: Field, sent: SentFile) -> Draft:
+def _with_file(draft: Draft, model: Model, one: Field, sent: SentFile) -> Draft:
     values = {name: value for name, value in draft.values.items() if name != one.name}
-    return wizard.add_file(replace(draft, values=values), one, sent)
+    return refit_picture(wizard.add_file(replace(draft, values=values), one, sent), model, draft)

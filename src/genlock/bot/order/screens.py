@@ -1,6 +1,7 @@
 """Screens of the order wizard: questions, options, confirmation. Pure functions of draft and context."""
 
 from genlock.bot.buttons import Row, button, draft_button, grid
+from genlock.bot.order.card import card, category_of, example
 from genlock.bot.order.draft import MISPLACED, Draft, Step
 from genlock.bot.order.input_errors import explain
 from genlock.bot.order.per_file import orders_of
@@ -26,9 +27,9 @@ from genlock.bot.screen_context import (
     shorten,
     value_label,
 )
-from genlock.bot.storefront.screens import is_fixed, pager, row
+from genlock.bot.storefront.screens import pager, row
 from genlock.bot.storefront.storefront import code_of, text_only
-from genlock.domain.catalog import NOTHING, Category, Model
+from genlock.domain.catalog import NOTHING, Model
 from genlock.domain.errors import InvalidInput
 from genlock.domain.field import FILES, Field, FieldType
 from genlock.engine.sell import Quote
@@ -46,7 +47,7 @@ WIDTHS = ((5, 4), (7, 3), (16, 2), (10**6, 1))
 LINES_MAX = 14
 #: lengths in characters: phones cut a button's label at about forty
 MAIN_LENGTH, OPTION_LENGTH, OPTION_VALUE = 30, 34, 12
-PROMPT_SHOWN = 600
+PROMPT_SHOWN, CARRIED_SHOWN = 600, 200
 
 
 def ask(draft: Draft, model: Model, screen: ScreenContext) -> OutgoingMessage:
@@ -55,7 +56,7 @@ def ask(draft: Draft, model: Model, screen: ScreenContext) -> OutgoingMessage:
     assert one is not None, "the draft asks for no field"
     t = screen.translator
     first = draft.step is Step.ASK and not draft.path
-    head = card(model, screen)
+    head = card(draft, model, screen)
     lines: list[str] = head if first else head[:1]
     if draft.problem:
         lines += ["", explain(draft.problem, model, draft.values, t)]
@@ -76,7 +77,7 @@ def _takers(draft: Draft, model: Model, screen: ScreenContext) -> list[Model]:
     text = refused_text(draft, model)
     if not text:
         return []
-    category = Category(draft.category) if draft.category in set(Category) else model.category
+    category = category_of(draft, model)
     kinds = {one.kind for one in files_given(draft, model)}
     return [
         other
@@ -101,41 +102,13 @@ def _instead(draft: Draft, screen: ScreenContext) -> list[Row]:
     return [(draft_button(screen.translator.plain("button.instead"), draft.version, "instead"),)]
 
 
-def card(model: Model, screen: ScreenContext) -> list[str]:
-    """Return what a model does, its price and its duration."""
-    t = screen.translator
-    usual, least = screen.storefront.usual_price(model), screen.storefront.price_from(model)
-    varies = "card.facts_usual" if usual.exact and least < usual.price else "card.facts"
-    if usual.per:
-        varies = f"card.facts_{usual.per}"
-    values_shown = {
-        "price": t.credits(usual.price),
-        "least": t.amount(least),
-        "time": t.duration(model.expected_seconds),
-    }
-    own = model.title.lower().startswith(model.vendor.lower())
-    lines = [
-        t.html("card.head_own" if own else "card.head", title=model_label(model, t), vendor=model.vendor),
-        t.html(f"about.{model.category.value}"),
-        t.html("card.facts_fixed" if is_fixed(model) else varies, **values_shown),
-    ]
-    if screen.free_now(model):
-        lines += screen.free_runs()
-    if isinstance(model.count, int) and model.count > 1:
-        lines.append(t.html("card.results", n=model.count))
-    return list(lines)
-
-
-def example(model: Model, t: Translator) -> str:
-    """Return a sample prompt for a model."""
-    key = f"example.{model.category.value}"
-    return t.plain(key if key in t else "example.other")
-
-
 def _question(draft: Draft, model: Model, one: Field, screen: ScreenContext) -> list[Html]:
     t = screen.translator
     lines = _by_type(draft, model, one, screen)
     asking = draft.step is Step.ASK
+    main = main_text(model)
+    if asking and one.type in FILES and main is not None and (text := draft.values.get(main.name)):
+        lines.append(t.html("list.carried_text", text=shorten(str(text), CARRIED_SHOWN)))
     if asking and (files := _files(draft, model, except_field=one)):
         lines.append(t.html("ask.have_files", n=files))
     now = draft.values.get(one.name, one.default)
@@ -143,7 +116,7 @@ def _question(draft: Draft, model: Model, one: Field, screen: ScreenContext) -> 
         lines.append(t.html("ask.now", value=shorten(value_label(one, now, t), 300)))
     if asking and one.default in NOTHING and can_skip(draft, model, one):
         lines.append(t.html("ask.not_needed"))
-    if one is main_text(model) and draft.step is Step.ASK and (more := _addable(draft, model, t)):
+    if one is main and asking and (more := _addable(draft, model, t)):
         lines.append(t.html("ask.may_add", fields=t.list(more).lower()))
     return lines
 
@@ -172,7 +145,7 @@ def _by_type(draft: Draft, model: Model, one: Field, screen: ScreenContext) -> l
         case FieldType.TASK:
             return [t.html("ask.task", about=about)]
         case _:
-            return [t.html("ask.text", about=about), *_text_hints(model, one, screen)]
+            return [t.html("ask.text", about=about), *_text_hints(draft, model, one, screen)]
 
 
 def _files(draft: Draft, model: Model, *, except_field: Field) -> int:
@@ -181,7 +154,7 @@ def _files(draft: Draft, model: Model, *, except_field: Field) -> int:
     return len(draft.others) + sum(len(one) if isinstance(one, list) else 1 for one in given if one not in NOTHING)
 
 
-def _text_hints(model: Model, one: Field, screen: ScreenContext) -> list[Html]:
+def _text_hints(draft: Draft, model: Model, one: Field, screen: ScreenContext) -> list[Html]:
     t = screen.translator
     hints = [
         t.html("ask.text_hint", characters=t.plain("unit.characters", n=one.max_length))
@@ -189,7 +162,7 @@ def _text_hints(model: Model, one: Field, screen: ScreenContext) -> list[Html]:
         else t.html("ask.text_hint_any")
     ]
     if main_text(model) is one:
-        hints.append(t.html("ask.example", example=example(model, t)))
+        hints.append(t.html("ask.example", example=example(draft, model, t)))
     return hints
 
 
@@ -230,7 +203,7 @@ def _answers(draft: Draft, model: Model, one: Field, screen: ScreenContext) -> l
         more.append(draft_button(t.plain("button.skip"), version, "skip"))
     if draft.step is Step.EDIT and have not in NOTHING and (not one.required or isinstance(have, list)):
         more.append(draft_button(t.plain("button.clear"), version, "clear"))
-    if main_text(model) is one and draft.step is Step.ASK and not draft.path:
+    if main_text(model) is one and draft.step is Step.ASK and have in NOTHING and not draft.problem:
         more.append(draft_button(t.plain("button.example"), version, "example"))
     rows += [(other,) for other in more]
     if draft.step is Step.ASK and one.default not in NOTHING and choices_of(one) and _more_to_come(draft, model, one):
@@ -345,6 +318,8 @@ def _summary(draft: Draft, model: Model, main: Field | None, screen: ScreenConte
         value = draft.values.get(one.name)
         if one is main or (value in NOTHING and (one.advanced or one.default in NOTHING)):
             continue
+        if draft.others and one.type is draft.others[0].kind:  # the line about all files says it
+            continue
         effective = value if value not in NOTHING else one.default
         lines.append(t.html("confirm.line", about=field_label(one, t), value=shorten(value_label(one, effective, t))))
     return lines[:LINES_MAX]
@@ -376,7 +351,7 @@ def _go(draft: Draft, costs: list[Quote], screen: ScreenContext) -> list[Row]:
         )
         return (draft_button(text, draft.version, verb),)
 
-    rows = [] if total <= have else [(draft_button(t.plain("button.topup"), draft.version, "topup"),)]
+    rows: list[Row] = [] if total <= have else [(draft_button(t.plain("button.topup"), draft.version, "topup"),)]
     if len(costs) == 1:
         return rows or [go("button.generate", "go", total)]
     rows = rows or [go("button.generate_all", "all", total)]

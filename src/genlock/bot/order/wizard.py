@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from genlock.bot.order.aspect import fit_picture
 from genlock.bot.order.draft import Draft, Problem, SentFile, Step
 from genlock.bot.storefront.storefront import BEGINS_WITH
 from genlock.domain.catalog import NOTHING, Category, Model, Rule
@@ -16,17 +17,20 @@ NUMBER_DIGITS = 10
 #: tolerance: a video of ten seconds may have one frame more
 ROUNDING_SECONDS = 0.5
 PROMPT = "prompt"
+#: kinds of fields that are asked before all others
+ASKED_FIRST = (FieldType.TASK, FieldType.IMAGE, FieldType.VIDEO, FieldType.AUDIO)
 OPTIONS_A_PAGE = 8
 
 
 def start_order(draft: Draft, model: Model, category: str) -> Draft:
     """Start an order with the text and files that waited for a model."""
-    fresh = replace(draft.cleared(), model=model.id, category=category)
+    fresh = replace(draft.cleared(), model=model.id, category=category, aspects=draft.aspects)
     for one in draft.sent:
         target = field_for_file(fresh, model, one.kind)
         if target is not None:
             fresh = add_file(fresh, target, one)
     error = fresh.problem
+    fresh = fit_picture(fresh, model)
     if draft.text and (main := main_text(model)) is not None:
         fresh = _with_main_text(fresh, main, draft.text)
         if fresh.problem:
@@ -87,18 +91,22 @@ def refused_text(draft: Draft, model: Model) -> str:
 
 
 def asked_fields(model: Model, category: str) -> list[Field]:
-    """Return fields asked one by one: required ones, the prompt, and the file that the category is about."""
+    """Return fields asked one by one: required ones, the prompt, and the file that the category is about.
+
+    Files come first, and of them pictures: a user thinks of the photo, then of the speech, then of what happens.
+    """
     begins = BEGINS_WITH.get(Category(category)) if category in set(Category) else None
     if begins and any(one.type is begins and one.required for one in model.fields):
         begins = None
     about = next((one for one in model.fields if one.type is begins and not one.advanced), None) if begins else None
-    return [
+    asked = (
         one
         for one in model.fields
         if (one.required and not (one.advanced and one.default is not None))
         or (one.name == PROMPT and not one.advanced)
         or one is about
-    ]
+    )
+    return sorted(asked, key=lambda one: ASKED_FIRST.index(one.type) if one.type in ASKED_FIRST else len(ASKED_FIRST))
 
 
 def editable_fields(model: Model) -> list[Field]:
@@ -154,6 +162,15 @@ def answer(draft: Draft, model: Model, value: object) -> Draft:
     if taken.problem or (one.many and one.type in FILES and _has_room(taken, one)):
         return taken
     return _continue(taken, model)
+
+
+def answer_text(draft: Draft, model: Model, text: str) -> Draft:
+    """Take a text message as the answer; while a file is asked for, a text without a link is the prompt."""
+    one, main = model.field(draft.field), main_text(model)
+    asks_file = one is not None and one.type in FILES and draft.step is Step.ASK
+    if asks_file and main is not None and main.name not in draft.values and "://" not in text:
+        return _with_main_text(draft, main, text)
+    return answer(draft, model, text)
 
 
 def pick(draft: Draft, model: Model, index: int) -> Draft:

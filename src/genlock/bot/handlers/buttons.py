@@ -4,18 +4,18 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 
 from genlock.bot.admin.commands import Admin
-from genlock.bot.buttons import ButtonData
+from genlock.bot.buttons import BELOW, ButtonData
 from genlock.bot.chat_view import ChatView
 from genlock.bot.context import UpdateContext
 from genlock.bot.handlers.pages import Pages
 from genlock.bot.handlers.privacy import Privacy
 from genlock.bot.order import per_file, wizard
+from genlock.bot.order.card import example
 from genlock.bot.order.draft import Draft, Step
 from genlock.bot.order.draft_view import DraftView
 from genlock.bot.order.orders import Orders
-from genlock.bot.order.screens import example
 from genlock.bot.storefront.screens import ALL, AS_USUAL
-from genlock.bot.storefront.storefront import Storefront
+from genlock.bot.storefront.storefront import BEGINS_WITH, Storefront
 from genlock.domain.catalog import Category, Model
 from genlock.ports import Database
 
@@ -79,6 +79,7 @@ class ButtonHandler:
         if data.version is not None:
             await self._draft_button(ctx, data)
             return
+        ctx.on_notice = ctx.on_notice or data.args[-1:] == (BELOW,)
         handler = self._handlers.get(data.verb)
         if handler is None:
             await self._outdated(ctx)
@@ -141,7 +142,7 @@ class ButtonHandler:
                 carried = _to_model_list(draft, model)
                 await self._save_and_show(ctx, per_file.start(carried, another, carried.category, defaults=True))
             case "example" if draft.field:
-                await self._save_and_show(ctx, wizard.answer(draft, model, example(model, ctx.translator)))
+                await self._save_and_show(ctx, wizard.answer(draft, model, example(draft, model, ctx.translator)))
             case verb if verb in TRANSITIONS:
                 await self._save_and_show(ctx, TRANSITIONS[verb](draft, model, data))
             case _:
@@ -189,7 +190,7 @@ class ButtonHandler:
         if model is None:
             await self._view.toast(ctx, ctx.translator.plain("order.model_gone"), alert=True)
             return
-        category = data.word(1) if data.word(1) in set(Category) else model.category.value
+        category = data.word(1) if data.word(1) in set(Category) else _category_for(model, ctx.draft)
         started = per_file.start(ctx.draft.keeping_input(), model, category, defaults=data.word(2) == AS_USUAL)
         await self._save_and_show(ctx, started)
 
@@ -218,6 +219,13 @@ class ButtonHandler:
         await self._orders.cancel(ctx, job)
 
 
+def _category_for(model: Model, draft: Draft) -> str:
+    """Return the category that an order starts from: one about the kind of file that waits, else the model's own."""
+    kind = draft.sent[0].kind if draft.sent else None
+    about_file = (one for one in (model.category, *model.also) if kind and BEGINS_WITH.get(one) is kind)
+    return next(about_file, model.category).value
+
+
 def _to_model_list(draft: Draft, model: Model) -> Draft:
     """Go back from the first question to the model list; text and files wait for another model."""
     main = wizard.main_text(model)
@@ -229,4 +237,5 @@ def _to_model_list(draft: Draft, model: Model) -> Draft:
         category=draft.category or model.category.value,
         text=text,
         sent=(*draft.sent, *wizard.files_given(draft, model)),
+        aspects=draft.aspects,
     )

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 
 from genlock.bot.bundle import BotBundle
-from genlock.bot.buttons import ButtonData, Row, base36
+from genlock.bot.buttons import ButtonData, Row, base36, button
 from genlock.bot.chat_view import ChatView
 from genlock.bot.context import CHANNEL, UpdateContext
 from genlock.bot.money import screens as wallet_screens
@@ -155,20 +155,29 @@ class Pages:
         t = ctx.translator
         text = t.html("help.group", bot=self._bundle.username) if ctx.group else t.html("help.text")
         lines = [*([note, ""] if note else []), text]
-        await self.show_text(ctx, Html("\n".join(lines)))
+        await self.send_text(ctx, Html("\n".join(lines)))
 
     async def show_text(self, ctx: UpdateContext, text: Html, *rows: Row) -> None:
         """Show a page of text."""
         screen = await self._drafts.screen_context(ctx)
         await self._show(ctx, front.page(screen, text, in_progress=ctx.draft.in_progress, rows=rows))
 
+    async def send_text(self, ctx: UpdateContext, text: Html, *rows: Row) -> None:
+        """Answer a command with a page of its own that stays in the chat; after a button, show it as the screen."""
+        if ctx.button_message is not None:
+            await self.show_text(ctx, text, *rows)
+            return
+        screen = await self._drafts.screen_context(ctx)
+        page = front.page(screen, text, in_progress=ctx.draft.in_progress, rows=rows, below=True)
+        await self._view.send(ctx, page)
+
     async def terms(self, ctx: UpdateContext) -> None:
-        await self.show_text(ctx, ctx.translator.html("terms.text"))
+        await self.send_text(ctx, ctx.translator.html("terms.text"))
 
     async def paysupport(self, ctx: UpdateContext) -> None:
         t = ctx.translator
         support = self._bundle.rules.support or t.plain("paysupport.support_default")
-        await self.show_text(ctx, t.html("paysupport.text", support=support, person=str(ctx.account_id)))
+        await self.send_text(ctx, t.html("paysupport.text", support=support, person=str(ctx.account_id)))
 
     async def language(self, ctx: UpdateContext) -> None:
         await self.show_text(ctx, languages_text(ctx.translator), *language_rows(ctx.translator))
@@ -197,7 +206,8 @@ class Pages:
         if await self.is_group(ctx, "invite"):
             return
         rules, link = self._bundle.rules, f"{self._bundle.link}?start=r{base36(ctx.account_id)}"
-        message = wallet_screens.invite(
+        text, share = wallet_screens.invite(
             ctx.translator, link, inviter=rules.reward_inviter, invited=rules.reward_invited
         )
-        await self._show(ctx, message)
+        back: tuple[Row, ...] = ((button(ctx.translator.plain("button.back"), "balance"),),)
+        await self.send_text(ctx, text, share, *(back if ctx.button_message is not None else ()))

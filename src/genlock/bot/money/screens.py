@@ -88,18 +88,13 @@ def _package(package: Package, t: Translator, missing: int) -> Button:
     return button(t.plain(key, stars=t.number(package.stars), credits=t.credits(worth)), "buy", package.stars)
 
 
-def invite(t: Translator, link: str, *, inviter: int, invited: int) -> OutgoingMessage:
+def invite(t: Translator, link: str, *, inviter: int, invited: int) -> tuple[Html, Row]:
     """Return the user's invitation link, what it brings, and a button that shares it."""
     key = ("both" if invited else "inviter") if inviter else ("invited" if invited else "off")
     terms = t.html(f"invite.{key}", inviter=t.credits(inviter), invited=t.credits(invited))
     share = f"https://t.me/share/url?url={quote_plus(link)}&text={quote_plus(t.plain('invite.share_text'))}"
-    rows: tuple[Row, ...] = (
-        (Button(text=t.plain("button.share"), url=share),),
-        (button(t.plain("button.back"), "balance"), button(t.plain("button.menu"), "menu")),
-    )
-    return OutgoingMessage(
-        text="\n".join([t.html("invite.title"), terms, "", t.html("invite.link", link=link)]), buttons=rows
-    )
+    text = Html("\n".join([t.html("invite.title"), terms, "", t.html("invite.link", link=link)]))
+    return text, (Button(text=t.plain("button.share"), url=share),)
 
 
 def history(screen: ScreenContext, jobs: Sequence[Job], *, newest: bool, more: bool) -> OutgoingMessage:

@@ -1,6 +1,6 @@
 """Screens of the storefront: menu, model list, actions for a file. Pure functions of draft and context."""
 
-from genlock.bot.buttons import Row, button, draft_button, grid
+from genlock.bot.buttons import BELOW, Row, button, draft_button, grid
 from genlock.bot.order.draft import Draft
 from genlock.bot.order.wizard import main_text, takes_text
 from genlock.bot.screen_context import ICONS, ScreenContext, model_label, shorten
@@ -166,10 +166,14 @@ def promo(screen: ScreenContext, *, note: Html | None = None) -> OutgoingMessage
     return OutgoingMessage(text="\n".join(lines), buttons=(back,))
 
 
-def page(screen: ScreenContext, text: Html, *, in_progress: bool, rows: tuple[Row, ...] = ()) -> OutgoingMessage:
-    """Return a page of text; with an order in progress, a button back to it."""
-    t = screen.translator
-    menu = button(t.plain("button.menu"), "menu")
-    return OutgoingMessage(
-        text=text, buttons=(*rows, (button(t.plain("button.back"), "here"), menu) if in_progress else (menu,))
-    )
+def page(
+    screen: ScreenContext, text: Html, *, in_progress: bool, rows: tuple[Row, ...] = (), below: bool = False
+) -> OutgoingMessage:
+    """Return a page of text; with an order in progress, a button back to it.
+
+    With `below`, its buttons open the screen below it, so that the page stays readable.
+    """
+    t, where = screen.translator, (BELOW,) if below else ()
+    menu = button(t.plain("button.menu"), "menu", *where)
+    back = button(t.plain("button.back"), "here", *where)
+    return OutgoingMessage(text=text, buttons=(*rows, (back, menu) if in_progress else (menu,)))

@@ -5,6 +5,7 @@ from contextlib import AsyncExitStack
 from functools import partial
 
 from genlock.app.dashboard import public_address
+from genlock.app.telegram import bot_texts
 from genlock.bot.bundle import BotBundle
 from genlock.bot.router import BotRouter, make_router
 from genlock.bot.rules import BotRules, Package
@@ -40,7 +41,10 @@ def make_bot_router(
     if upload is None:
         raise Refusal("No configured provider stores files, so users could not send any: set GENLOCK_KIE_API_KEY")
     bundle = BotBundle(
-        caller=caller, rules=make_bot_rules(settings), dashboard_link=partial(_dashboard_link, settings, logins)
+        caller=caller,
+        rules=make_bot_rules(settings),
+        dashboard_link=partial(_dashboard_link, settings, logins),
+        texts=bot_texts(caller),
     )
     media = MediaProcess()
     closing.push_async_callback(media.close)

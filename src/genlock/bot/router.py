@@ -221,7 +221,7 @@ class BotRouter:
             language=self._bundle.texts.guess_language(user.language_code),
             name=user.full_name[:NAME_LENGTH],
             username=(user.username or "").lower(),
-            referred_by=inviter(start_payload(message)) if message.text else None,
+            referred_by=inviter(start_payload(message), self._bundle.texts.numbers) if message.text else None,
         )
         if profile.fresh or not first:  # an attempt before may have crashed here
             await self._gifts.welcome(account_id)

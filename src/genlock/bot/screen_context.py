@@ -114,8 +114,13 @@ def shorten(text: str, length: int = LINE_LENGTH) -> str:
     return line if len(line) <= length else line[: length - 1].rstrip() + "…"
 
 
+def public_code(job_id: int, translator: Translator) -> str:
+    """Return the number of an order as users see it. It does not tell how many orders there are."""
+    return f"#{translator.numbers.order(job_id)}"
+
+
 def code(job_id: int) -> str:
-    """Return the number of an order as users see it."""
+    """Return the number of an order as operators see it: its id."""
     return f"#{job_id}"
 
 

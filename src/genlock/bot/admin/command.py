@@ -7,9 +7,9 @@ from decimal import Decimal
 
 from genlock.bot.context import UpdateContext
 from genlock.domain.money import THOUSANDTHS
+from genlock.domain.public_number import PublicNumbers
 from genlock.ports import OutgoingMessage
 
-ORDER_DIGITS_MAX = 15
 _AMOUNT = re.compile(r"\d{1,9}(?:[.,]\d{1,3})?")
 
 #: runs a command with its arguments, and returns the screen that answers it
@@ -43,12 +43,12 @@ def argument(args: Sequence[str], index: int = 0) -> str:
     return args[index]
 
 
-def order_number(args: Sequence[str]) -> int:
-    """Return the number of an order, as `125` or `#125`. Raises NotUnderstood."""
-    digits = argument(args).lstrip("#")
-    if not digits.isdecimal() or len(digits) > ORDER_DIGITS_MAX:
+def order_number(args: Sequence[str], numbers: PublicNumbers) -> int:
+    """Return the id of an order, from `125`, `#125` or the number that its user sees. Raises NotUnderstood."""
+    job_id = numbers.order_id(argument(args))
+    if job_id is None:
         raise NotUnderstood
-    return int(digits)
+    return job_id
 
 
 def read_amount(text: str) -> int:

@@ -8,7 +8,7 @@ from genlock.bot.admin.audit import AuditLog
 from genlock.bot.admin.command import AdminCommand, Declined, Run, argument, order_number
 from genlock.bot.bundle import BotBundle, Tell
 from genlock.bot.context import UpdateContext
-from genlock.bot.screen_context import code
+from genlock.bot.screen_context import code, public_code
 from genlock.domain.catalog import Catalog
 from genlock.domain.errors import AccountNotFound, ActionNotAllowed
 from genlock.domain.job import Job
@@ -83,7 +83,7 @@ class OrderCommands:
     # one order
 
     async def _order(self, ctx: UpdateContext, args: Sequence[str]) -> OutgoingMessage:
-        return await self._card(ctx, (await self._job(order_number(args))).id)
+        return await self._card(ctx, (await self._job(order_number(args, ctx.translator.numbers))).id)
 
     async def _job(self, number: int) -> Job:
         job = await self._store.job(number)
@@ -116,7 +116,7 @@ class OrderCommands:
         """Return a command that does something with an order, answered with the order as it is afterwards."""
 
         async def run(ctx: UpdateContext, args: Sequence[str]) -> OutgoingMessage:
-            job = await self._job(order_number(args))
+            job = await self._job(order_number(args, ctx.translator.numbers))
             try:
                 note = await action(ctx, job)
             except ActionNotAllowed:
@@ -161,7 +161,7 @@ class OrderCommands:
         except AccountNotFound:  # it was not ordered in a chat
             language = DEFAULT
         t = self._bundle.texts.translator(language)
-        text = t.html("account.refunded", code=code(job.id), credits=t.credits(job.price))
+        text = t.html("account.refunded", code=public_code(job.id, t), credits=t.credits(job.price))
         return await self._tell(job.account_id, text)
 
 

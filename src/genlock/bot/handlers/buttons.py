@@ -195,19 +195,19 @@ class ButtonHandler:
         await self._save_and_show(ctx, started)
 
     async def _show_again(self, ctx: UpdateContext, data: ButtonData) -> None:
-        if (job := await self._orders.find_own(ctx, data.number())) is not None:
+        if (job := await self._orders.find_own(ctx, ctx.order_id(data))) is not None:
             await self._orders.show_again(ctx, job)
 
     async def _repeat(self, ctx: UpdateContext, data: ButtonData) -> None:
-        if (job := await self._orders.find_own(ctx, data.number())) is not None:
+        if (job := await self._orders.find_own(ctx, ctx.order_id(data))) is not None:
             await self._orders.repeat(ctx, job, change=False)
 
     async def _change(self, ctx: UpdateContext, data: ButtonData) -> None:
-        if (job := await self._orders.find_own(ctx, data.number())) is not None:
+        if (job := await self._orders.find_own(ctx, ctx.order_id(data))) is not None:
             await self._orders.repeat(ctx, job, change=True)
 
     async def _cancel_order(self, ctx: UpdateContext, data: ButtonData) -> None:
-        if (job := await self._orders.find_own(ctx, data.number())) is not None:
+        if (job := await self._orders.find_own(ctx, ctx.order_id(data))) is not None:
             await self._orders.cancel(ctx, job)
 
     async def _stop(self, ctx: UpdateContext, data: ButtonData) -> None:

@@ -36,7 +36,6 @@ CHUNK = 65_536
 FOLDER = "genlock"
 SECONDS_MAX = 120.0
 WAITING_FILES_MAX = 10
-NUMBER_DIGITS = 15
 OK = 200
 #: upload again after this time: the provider keeps files for three days
 RENEW_SECONDS = 2 * 86_400
@@ -311,10 +310,10 @@ class Files:
         one = model.field(ctx.draft.field)
         if one is None or one.type is not FieldType.TASK:
             return text
-        number = text.strip().lstrip("#")
-        if not number.isdecimal() or len(number) >= NUMBER_DIGITS:
+        job_id = ctx.translator.numbers.order_id(text)
+        if job_id is None:
             return text
-        job = await self._store.job(int(number))
+        job = await self._store.job(job_id)
         return job.task_id or "" if job is not None and job.account_id == ctx.account_id else ""
 
     # files of past orders

@@ -4,11 +4,11 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 
 from genlock.bot.bundle import BotBundle
-from genlock.bot.buttons import ButtonData, Row, base36, button
+from genlock.bot.buttons import ButtonData, Row, button
 from genlock.bot.chat_view import ChatView
 from genlock.bot.context import CHANNEL, UpdateContext
 from genlock.bot.money import screens as wallet_screens
-from genlock.bot.money.gifts import Gifts
+from genlock.bot.money.gifts import Gifts, invitation
 from genlock.bot.money.invoices import Invoices
 from genlock.bot.order.draft import Step
 from genlock.bot.order.draft_view import DraftView
@@ -65,7 +65,7 @@ class Pages:
             "balance": lambda ctx, _: self.balance(ctx),
             "topup": lambda ctx, _: self.topup(ctx),
             "buy": lambda ctx, data: self._invoices.send(ctx, data.number()),
-            "history": lambda ctx, data: self.history(ctx, data.number()),
+            "history": lambda ctx, data: self.history(ctx, ctx.order_id(data)),
             "order": self._order,
             "help": lambda ctx, _: self.help(ctx),
             "language": lambda ctx, _: self.language(ctx),
@@ -147,7 +147,7 @@ class Pages:
         return bool(running)
 
     async def _order(self, ctx: UpdateContext, data: ButtonData) -> None:
-        job = await self._orders.find_own(ctx, data.number())
+        job = await self._orders.find_own(ctx, ctx.order_id(data))
         if job is not None:
             await self._show(ctx, wallet_screens.order(await self._drafts.screen_context(ctx), job))
 
@@ -177,7 +177,7 @@ class Pages:
     async def paysupport(self, ctx: UpdateContext) -> None:
         t = ctx.translator
         support = self._bundle.rules.support or t.plain("paysupport.support_default")
-        await self.send_text(ctx, t.html("paysupport.text", support=support, person=str(ctx.account_id)))
+        await self.send_text(ctx, t.html("paysupport.text", support=support, person=ctx.profile.external_id))
 
     async def language(self, ctx: UpdateContext) -> None:
         await self.show_text(ctx, languages_text(ctx.translator), *language_rows(ctx.translator))
@@ -205,7 +205,7 @@ class Pages:
     async def invite(self, ctx: UpdateContext) -> None:
         if await self.is_group(ctx, "invite"):
             return
-        rules, link = self._bundle.rules, f"{self._bundle.link}?start=r{base36(ctx.account_id)}"
+        rules, link = self._bundle.rules, f"{self._bundle.link}?start={invitation(ctx.account_id, ctx.texts.numbers)}"
         text, share = wallet_screens.invite(
             ctx.translator, link, inviter=rules.reward_inviter, invited=rules.reward_invited
         )

@@ -14,7 +14,7 @@ from genlock.bot.order.draft import Draft, Problem, Step
 from genlock.bot.order.draft_view import DraftView
 from genlock.bot.order.wizard import draft_from_job, options
 from genlock.bot.quotas import Quotas
-from genlock.bot.screen_context import code, model_label
+from genlock.bot.screen_context import model_label, public_code
 from genlock.bot.storefront.storefront import Storefront
 from genlock.domain.catalog import Model
 from genlock.domain.errors import ActionNotAllowed, InsufficientBalance
@@ -83,7 +83,7 @@ class Orders:
         if every_file:
             await self._order_others(ctx, model, job)
             return
-        await view.toast(ctx, ctx.translator.plain("order.accepted_toast", code=code(job.id)))
+        await view.toast(ctx, ctx.translator.plain("order.accepted_toast", code=public_code(job.id, ctx.translator)))
         await self._save_ordered(ctx, job)
 
     async def _order_others(self, ctx: UpdateContext, model: Model, first: Job) -> None:

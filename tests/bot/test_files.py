@@ -56,7 +56,7 @@ async def test_a_photo_is_uploaded_and_the_bot_token_is_not_disclosed(world: Bot
 
 async def test_a_photo_with_a_caption_is_a_complete_order(world: BotWorld) -> None:
     ann = await opened(world, "Qwen Image Edit")
-    await ann.sees("Describe what you want")
+    await ann.sees(page("ask.image"))
     await ann.send("photo", picture(), caption="make it blue")
     await ann.sees("make it blue")
     job = await ordered(world, ann)
@@ -64,7 +64,17 @@ async def test_a_photo_with_a_caption_is_a_complete_order(world: BotWorld) -> No
     assert json.loads(job.input)["prompt"] == "make it blue"
 
 
-async def test_a_photo_sent_while_a_text_is_asked_for_is_kept(world: BotWorld) -> None:
+async def test_a_text_written_while_a_photo_is_asked_for_is_the_prompt(world: BotWorld) -> None:
+    ann = await opened(world, "Qwen Image Edit")
+    await ann.write("make it green")
+    await ann.sees(page("list.carried_text", text="make it green"))
+    await ann.send("photo", picture())
+    job = await ordered(world, ann)
+
+    assert json.loads(job.input)["prompt"] == "make it green"
+
+
+async def test_a_photo_sent_before_the_text_is_kept(world: BotWorld) -> None:
     ann = await opened(world, "Qwen Image Edit")
     await ann.send("photo", picture())
     asked = await ann.sees("Received: 1")
@@ -353,9 +363,9 @@ async def test_an_earlier_order_of_the_user_can_be_continued(world: BotWorld) ->
     for person, told in ((bob, "I do not find such an order of yours"), (ann, "what would you like to change?")):
         await person.write("/models Grok Imagine Video from an image")
         await person.tap("Grok Imagine Video from an image ·")
-        await person.tap(label("button.skip"))
         await person.write("https://example.com/a.png")
         await person.tap(label("button.done_files"))
+        await person.tap(label("button.skip"))
         await person.tap(label("button.options"))
         await person.tap("Earlier")
         await person.write(f"#{job.id}")

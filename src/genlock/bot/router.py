@@ -47,6 +47,7 @@ from genlock.engine.engine import Engine
 from genlock.engine.refunds import Refunds
 from genlock.engine.sell import SaleRules, Seller
 from genlock.engine.tell import tell
+from genlock.i18n.translator import Texts
 from genlock.media.process import MediaReader
 from genlock.ports import Database
 
@@ -111,6 +112,11 @@ class BotRouter:
     async def erase(self) -> int:
         """Erase the data of users who asked for it, and inputs that are too old. A periodic task of the leader."""
         return await self._privacy.run()
+
+    @property
+    def texts(self) -> Texts:
+        """The bot's texts, with its numbers of orders and accounts."""
+        return self._bundle.texts
 
     async def close(self) -> None:
         await self._files.close()
@@ -223,7 +229,7 @@ class BotRouter:
             language=self._bundle.texts.guess_language(user.language_code),
             name=user.full_name[:NAME_LENGTH],
             username=(user.username or "").lower(),
-            referred_by=inviter(start_payload(message)) if message.text else None,
+            referred_by=inviter(start_payload(message), self._bundle.texts.numbers) if message.text else None,
         )
         if profile.fresh or not first:  # an attempt before may have crashed here
             await self._gifts.welcome(account_id)

@@ -4,18 +4,18 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 
 from genlock.bot.admin.commands import Admin
-from genlock.bot.buttons import ButtonData
+from genlock.bot.buttons import BELOW, ButtonData
 from genlock.bot.chat_view import ChatView
 from genlock.bot.context import UpdateContext
 from genlock.bot.handlers.pages import Pages
 from genlock.bot.handlers.privacy import Privacy
-from genlock.bot.order import wizard
+from genlock.bot.order import per_file, wizard
+from genlock.bot.order.card import example
 from genlock.bot.order.draft import Draft, Step
 from genlock.bot.order.draft_view import DraftView
 from genlock.bot.order.orders import Orders
-from genlock.bot.order.screens import example
 from genlock.bot.storefront.screens import ALL, AS_USUAL
-from genlock.bot.storefront.storefront import Storefront
+from genlock.bot.storefront.storefront import BEGINS_WITH, Storefront
 from genlock.domain.catalog import Category, Model
 from genlock.ports import Database
 
@@ -79,6 +79,7 @@ class ButtonHandler:
         if data.version is not None:
             await self._draft_button(ctx, data)
             return
+        ctx.on_notice = ctx.on_notice or data.args[-1:] == (BELOW,)
         handler = self._handlers.get(data.verb)
         if handler is None:
             await self._outdated(ctx)
@@ -127,6 +128,8 @@ class ButtonHandler:
         match data.verb:
             case "go":
                 await self._orders.confirm(ctx, model)
+            case "all":
+                await self._orders.confirm(ctx, model, every_file=True)
             case "topup":
                 await self._pages.topup_for(ctx, model)
             case "back":
@@ -135,8 +138,11 @@ class ButtonHandler:
                 await self._save_and_show(ctx, draft.keeping_input())
             case "other":
                 await self._save_and_show(ctx, _to_model_list(draft, model))
+            case "take" if (another := self._storefront.by_code(data.word())) is not None:
+                carried = _to_model_list(draft, model)
+                await self._save_and_show(ctx, per_file.start(carried, another, carried.category, defaults=True))
             case "example" if draft.field:
-                await self._save_and_show(ctx, wizard.answer(draft, model, example(model, ctx.translator)))
+                await self._save_and_show(ctx, wizard.answer(draft, model, example(draft, model, ctx.translator)))
             case verb if verb in TRANSITIONS:
                 await self._save_and_show(ctx, TRANSITIONS[verb](draft, model, data))
             case _:
@@ -184,24 +190,24 @@ class ButtonHandler:
         if model is None:
             await self._view.toast(ctx, ctx.translator.plain("order.model_gone"), alert=True)
             return
-        category = data.word(1) if data.word(1) in set(Category) else model.category.value
-        draft = wizard.start_order(ctx.draft.keeping_input(), model, category)
-        await self._save_and_show(ctx, wizard.skip_rest(draft, model) if data.word(2) == AS_USUAL else draft)
+        category = data.word(1) if data.word(1) in set(Category) else _category_for(model, ctx.draft)
+        started = per_file.start(ctx.draft.keeping_input(), model, category, defaults=data.word(2) == AS_USUAL)
+        await self._save_and_show(ctx, started)
 
     async def _show_again(self, ctx: UpdateContext, data: ButtonData) -> None:
-        if (job := await self._orders.find_own(ctx, data.number())) is not None:
+        if (job := await self._orders.find_own(ctx, ctx.order_id(data))) is not None:
             await self._orders.show_again(ctx, job)
 
     async def _repeat(self, ctx: UpdateContext, data: ButtonData) -> None:
-        if (job := await self._orders.find_own(ctx, data.number())) is not None:
+        if (job := await self._orders.find_own(ctx, ctx.order_id(data))) is not None:
             await self._orders.repeat(ctx, job, change=False)
 
     async def _change(self, ctx: UpdateContext, data: ButtonData) -> None:
-        if (job := await self._orders.find_own(ctx, data.number())) is not None:
+        if (job := await self._orders.find_own(ctx, ctx.order_id(data))) is not None:
             await self._orders.repeat(ctx, job, change=True)
 
     async def _cancel_order(self, ctx: UpdateContext, data: ButtonData) -> None:
-        if (job := await self._orders.find_own(ctx, data.number())) is not None:
+        if (job := await self._orders.find_own(ctx, ctx.order_id(data))) is not None:
             await self._orders.cancel(ctx, job)
 
     async def _stop(self, ctx: UpdateContext, data: ButtonData) -> None:
@@ -213,14 +219,23 @@ class ButtonHandler:
         await self._orders.cancel(ctx, job)
 
 
+def _category_for(model: Model, draft: Draft) -> str:
+    """Return the category that an order starts from: one about the kind of file that waits, else the model's own."""
+    kind = draft.sent[0].kind if draft.sent else None
+    about_file = (one for one in (model.category, *model.also) if kind and BEGINS_WITH.get(one) is kind)
+    return next(about_file, model.category).value
+
+
 def _to_model_list(draft: Draft, model: Model) -> Draft:
     """Go back from the first question to the model list; text and files wait for another model."""
     main = wizard.main_text(model)
     text = str(draft.values.get(main.name, "")) if main else ""
+    text = wizard.refused_text(draft, model) or text
     return replace(
         draft.cleared(),
         step=Step.LIST,
         category=draft.category or model.category.value,
         text=text,
         sent=(*draft.sent, *wizard.files_given(draft, model)),
+        aspects=draft.aspects,
     )

@@ -179,7 +179,8 @@ class MessageHandler:
                 ctx, wizard.advance(taken, model) if ctx.draft.step is Step.CONFIRM and not taken.problem else taken
             )
             return
-        await self._save_and_show(ctx, wizard.answer(draft, model, await self._files.resolve_task(ctx, model, text)))
+        text = await self._files.resolve_task(ctx, model, text)
+        await self._save_and_show(ctx, wizard.answer_text(draft, model, text))
 
     async def _search(self, ctx: UpdateContext, text: str) -> None:
         """Search the model list; a sentence that finds nothing is a prompt."""
@@ -203,7 +204,7 @@ class MessageHandler:
         await self._offer(ctx, model, carried)
 
     async def _offer(self, ctx: UpdateContext, model: Model, carried: Draft) -> None:
-        draft = wizard.skip_rest(wizard.start_order(carried, model, model.category.value), model)
+        draft = wizard.start_with_defaults(carried, model, model.category.value)
         await self._drafts.save(ctx, replace(draft, path=()))
         t = ctx.translator
         note = t.html("confirm.suggestion", title=model_label(model, t)) if draft.step is Step.CONFIRM else None
@@ -264,9 +265,7 @@ class MessageHandler:
             await self._suggest_models(ctx, line)
             return
         model, text = found
-        draft = wizard.skip_rest(
-            wizard.start_order(replace(ctx.draft.cleared(), text=text), model, model.category.value), model
-        )
+        draft = wizard.start_with_defaults(replace(ctx.draft.cleared(), text=text), model, model.category.value)
         draft = replace(draft, path=())  # without a path, the first question shows the model's card
         if ctx.partial_text:  # the rest of the text may follow in the next message
             ctx.partial_text = replace(ctx.partial_text, text=text, step=Step.CONFIRM)

@@ -36,7 +36,7 @@ async def delivered(world: BotWorld) -> Job:
 
 
 async def test_the_notice_says_what_happened_and_what_became_of_the_money(world: BotWorld) -> None:
-    job, texts = await delivered(world), JobTexts(CATALOG.get)
+    job, texts = await delivered(world), JobTexts(CATALOG)
     part = job.parts[0]
     lost, poison, partly = AttentionCode.UNKNOWN_DELIVERY, AttentionCode.POISON, AttentionCode.UNDELIVERABLE
     paid = replace(job, hold_state=HoldState.CAPTURED)

@@ -17,6 +17,7 @@ from genlock.domain.update import Update
 from genlock.engine.engine import Engine
 from genlock.engine.logins import Logins
 from genlock.log import Mask
+from genlock.media.download import Downloads
 from genlock.media.process import MediaProcess
 from genlock.ports import Database, Observer, ProviderBundle
 from genlock.settings import Settings
@@ -44,7 +45,11 @@ def make_bot_router(
     )
     media = MediaProcess()
     closing.push_async_callback(media.close)
-    return make_router(bundle=bundle, store=store, engine=engine, catalog=catalog, upload=upload, media=media)
+    downloads = Downloads(private=settings.media_private_hosts)
+    closing.push_async_callback(downloads.close)
+    return make_router(
+        bundle=bundle, store=store, engine=engine, catalog=catalog, upload=upload, media=media, downloads=downloads
+    )
 
 
 async def _dashboard_link(settings: Settings, logins: Logins, operator_id: str) -> str | None:

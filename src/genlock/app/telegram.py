@@ -41,7 +41,7 @@ def make_channel(settings: Settings, caller: Caller, catalog: Catalog, closing: 
     closing.push_async_callback(media.close)
     # A self-hosted Bot API server may fetch files that Telegram's servers cannot reach.
     local_bot_api = settings.telegram_api_url != API_URL
-    return TelegramChannel(caller, JobTexts(catalog.get), downloads, media, local_bot_api=local_bot_api)
+    return TelegramChannel(caller, JobTexts(catalog), downloads, media, local_bot_api=local_bot_api)
 
 
 async def make_update_source(

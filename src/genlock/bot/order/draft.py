@@ -89,6 +89,8 @@ class Draft:
     #: the price that the confirmation shows
     price: int | None = None
     job: int | None = None
+    #: the key of the next step that the order is, if it began with a result or a captioned file
+    next_step: str = ""
 
     @property
     def in_progress(self) -> bool:

@@ -1,12 +1,10 @@
 """Texts that the channel shows for a job: progress, captions, the end."""
 
-from collections.abc import Callable
-
 from genlock.bot.buttons import button
+from genlock.bot.order.next_step_screens import likely_steps, rows_under_result
 from genlock.bot.screen_context import code, model_label, prompt_of, shorten, text_of
-from genlock.domain.catalog import Model
+from genlock.domain.catalog import Catalog, Model
 from genlock.domain.delivery import Part, Step, shown_results
-from genlock.domain.errors import ModelNotFound
 from genlock.domain.job import Actor, AttentionCode, Delivery, Job, State
 from genlock.domain.money import HoldState
 from genlock.i18n.loader import DEFAULT
@@ -26,14 +24,15 @@ SAME_AGAIN_FAILS = ("moderation", "bad_input", "file_unreachable")
 class JobTexts:
     """The MessageTexts port in every language. Pure: the same job gives the same texts."""
 
-    def __init__(self, find_model: Callable[[str], Model], texts: Texts | None = None) -> None:
-        self._find_model = find_model
+    def __init__(self, catalog: Catalog, texts: Texts | None = None) -> None:
+        self._catalog = catalog
         self._texts = texts or package_texts()
 
     def label(self, job: Job) -> FileLabel:
         name = self._title(job, self._texts.translator(DEFAULT))
         title = text_of(job, TITLE) or prompt_of(job, self._model(job)) or name
-        return FileLabel(title=shorten(title, TITLE_LENGTH), performer=name)
+        model = self._model(job)
+        return FileLabel(title=shorten(title, TITLE_LENGTH), performer=name, exact=model.exact if model else False)
 
     def waiting(self, job: Job, language: str, fraction: float | None) -> OutgoingMessage:
         t = self._texts.translator(language)
@@ -61,7 +60,7 @@ class JobTexts:
         lines: list[str] = [self._head(job, t, index)]
         if index == 0 and (prompt := prompt_of(job, self._model(job))):
             lines.append(t.html("order.caption_prompt", text=shorten(prompt, PROMPT_SHOWN)))
-        return OutgoingMessage(text="\n".join(lines), buttons=_original(part, t))
+        return OutgoingMessage(text="\n".join(lines), buttons=rows_under_result(self._catalog, job, index, part, t))
 
     def _head(self, job: Job, t: Translator, index: int) -> Html:
         title, number = self._title(job, t), code(job.id)
@@ -109,6 +108,7 @@ class JobTexts:
         else:
             text = t.html("order.done", title=title, code=number, price=t.credits(job.price))
         rows = (
+            *likely_steps(self._catalog, job, t),
             (button(t.plain("button.again"), "again", job.id), _repeat(job, t, "button.repeat")),
             (button(t.plain("button.change_repeat"), "change", job.id), _menu(t)),
         )
@@ -129,10 +129,7 @@ class JobTexts:
         return OutgoingMessage(text=text, buttons=((button(t.plain("button.again"), "again", job.id), _menu(t)),))
 
     def _model(self, job: Job) -> Model | None:
-        try:
-            return self._find_model(job.model)
-        except ModelNotFound:
-            return None
+        return self._catalog.models.get(job.model)
 
     def _expected(self, job: Job) -> int:
         model = self._model(job)

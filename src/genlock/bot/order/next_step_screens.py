@@ -1,0 +1,88 @@
+"""Buttons and screens of next steps: what can be done with a result. Pure functions."""
+
+from collections.abc import Sequence
+
+from genlock.bot.buttons import Row, button, grid
+from genlock.bot.order.results import is_document, kind_of_part
+from genlock.bot.screen_context import ScreenContext, code, model_label
+from genlock.domain.catalog import Catalog
+from genlock.domain.delivery import Part
+from genlock.domain.field import FieldType
+from genlock.domain.job import Job
+from genlock.domain.next_step import NextStep
+from genlock.i18n.translator import Translator
+from genlock.ports import Button, OutgoingMessage
+
+#: steps shown under a result; the others are one press away
+SHOWN = 3
+PARTS_A_ROW = 5
+
+
+def steps_of(catalog: Catalog, job: Job, part: Part) -> Sequence[NextStep]:
+    """Return the next steps of a part."""
+    model = catalog.models.get(job.model)
+    kind = kind_of_part(part, model)
+    return catalog.steps_for(kind, model.category if model else None) if kind else []
+
+
+def rows_under_result(catalog: Catalog, job: Job, index: int, part: Part, t: Translator) -> tuple[Row, ...]:
+    """Return the likely steps of a part in two rows, with its original and all steps at the end."""
+    steps = steps_of(catalog, job, part)
+    rest = [_step(job, index, step, t) for step in steps[:SHOWN]]
+    if has_original(catalog, job, part):
+        rest.append(original(job, index, t))
+    if len(steps) > SHOWN:
+        rest.append(_more(job, index, t))
+    return tuple(row for row in (tuple(rest[:2]), tuple(rest[2:])) if row)
+
+
+def likely_steps(catalog: Catalog, job: Job, t: Translator) -> tuple[Row, ...]:
+    """Return the likely steps of a single result and the way to all; several results have only the latter."""
+    first = job.parts[0] if job.parts else None
+    steps = steps_of(catalog, job, first) if first else []
+    if not steps:
+        return ()
+    likely = [_step(job, 0, step, t) for step in steps[: SHOWN - 1]] if len(job.parts) == 1 else []
+    return ((*likely, _more(job, 0, t)),)
+
+
+def has_original(catalog: Catalog, job: Job, part: Part) -> bool:
+    """Whether the chat shows a picture that the channel may have compressed."""
+    return kind_of_part(part, catalog.models.get(job.model)) is FieldType.IMAGE and not is_document(part)
+
+
+def original(job: Job, index: int, t: Translator) -> Button:
+    return button(t.plain("button.original"), "original", job.id, index)
+
+
+def _step(job: Job, index: int, step: NextStep, t: Translator) -> Button:
+    return button(t.plain(f"button.next_{step.key}"), "next", job.id, index, step.key)
+
+
+def _more(job: Job, index: int, t: Translator) -> Button:
+    return button(t.plain("button.next_more"), "nexts", job.id, index)
+
+
+def all_steps(screen: ScreenContext, job: Job, index: int) -> OutgoingMessage:
+    """Return every next step of a part."""
+    t, catalog, part = screen.translator, screen.storefront.catalog, job.parts[index]
+    model = catalog.models.get(job.model)
+    title = model_label(model, t) if model else job.model
+    text = t.html("next.choose", title=title, code=code(job.id))
+    rows = grid([_step(job, index, step, t) for step in steps_of(catalog, job, part)], 2)
+    if has_original(catalog, job, part):
+        rows.append((original(job, index, t),))
+    if len(job.parts) > 1:
+        text = t.html("next.choose_of", title=title, code=code(job.id), index=index + 1, count=len(job.parts))
+        rows = [*_parts(job, index), *rows]
+    rows.append((button(t.plain("button.repeat"), "repeat", job.id), button(t.plain("button.menu"), "menu")))
+    return OutgoingMessage(text=text, buttons=tuple(rows))
+
+
+def _parts(job: Job, index: int) -> list[Row]:
+    """Return buttons that choose a part by its number."""
+    numbers = [
+        button(f"• {number + 1} •" if number == index else str(number + 1), "nexts", job.id, number)
+        for number in range(len(job.parts))
+    ]
+    return grid(numbers, PARTS_A_ROW)

@@ -18,7 +18,15 @@ TABLES = (
     "ledger", "ledger_checkpoints", "jobs", "accounts", "inbox", "instances", "roles", "limits", "updates",
     "update_queues", "kv",
     "profiles", "drafts", "uploads", "payments", "free_runs", "promos", "promo_uses", "broadcasts", "audit",
+    "bulk_actions", "bulk_failures",
+    "job_events", "job_anomalies",
     "operators", "login_links", "dashboard_sessions",
+    "figure_changes", "figure_blocks", "block_figures", "job_figures", "block_durations", "job_durations",
+    "topup_figures", "account_sets", "figure_positions",
+    "operators", "login_links", "dashboard_sessions",
+    "figure_changes", "figure_blocks", "block_figures", "job_figures", "block_durations", "job_durations",
+    "topup_figures", "account_sets", "figure_positions",
+    "catalog_changes",
 )  # fmt: skip
 Raw = Callable[[str], Awaitable[list[tuple[Any, ...]]]]
 

@@ -12,7 +12,7 @@ from genlock.channels.telegram.operators import notify_operators
 from genlock.channels.telegram.rate_limiter import TelegramRateLimiter
 from genlock.channels.telegram.update_sources import WEBHOOK_PATH, Poller, WebhookRegistrar, WebhookSecrets
 from genlock.domain.alarm import AlarmNotice
-from genlock.domain.catalog import Catalog
+from genlock.domain.current_catalog import CurrentCatalog
 from genlock.engine.engine import Engine
 from genlock.i18n.alarms import alarm_text
 from genlock.i18n.translator import translator
@@ -34,7 +34,7 @@ def make_caller(settings: ServiceSettings, store: Database, observer: Observer, 
     return caller
 
 
-def make_channel(settings: Settings, caller: Caller, catalog: Catalog, closing: AsyncExitStack) -> Channel:
+def make_channel(settings: Settings, caller: Caller, catalog: CurrentCatalog, closing: AsyncExitStack) -> Channel:
     downloads = Downloads(private=settings.media_private_hosts)
     closing.push_async_callback(downloads.close)
     media = MediaProcess()  # of its own: results do not wait for the files of users

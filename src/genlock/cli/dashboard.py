@@ -20,7 +20,7 @@ def link(
     as_json: Json = False,
 ) -> None:
     """Print a link that logs in to the dashboard once, within 10 minutes."""
-    from genlock.app.dashboard import make_logins, public_address
+    from genlock.app.logins import make_logins, public_address
     from genlock.domain.errors import Refusal
     from genlock.domain.operator import LoginMethod
     from genlock.engine.logins import COMMAND_OPERATOR

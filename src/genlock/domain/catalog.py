@@ -146,6 +146,8 @@ class Model:
     free: bool = False  #: a user's free runs apply to it
     aliases: tuple[str, ...] = ()  #: other ids in the provider's list
     exact: bool = False  #: its images must reach the user unchanged, not as photos that the channel compresses
+    order: int | None = None  #: position in menus, before the models without one
+    featured: bool = False  #: first in menus, with a mark
 
     def field(self, name: str) -> Field | None:
         return next((one for one in self.fields if one.name == name), None)
@@ -285,9 +287,9 @@ class Catalog:
         ]
 
     def step_models(self, step: NextStep) -> list[Model]:
-        """Return the models on sale that do a step, the best first."""
+        """Return the models on sale that do a step: those the operator features, then in the order of the catalog."""
         known = [self.models[model_id] for model_id in step.models if model_id in self.models]
-        return [model for model in known if model.status is Status.OFFERED]
+        return sorted((one for one in known if one.status is Status.OFFERED), key=lambda one: not one.featured)
 
     def step(self, key: str) -> NextStep | None:
         return next((step for step in self.next_steps if step.key == key), None)

@@ -20,6 +20,8 @@ KEEP_SECONDS: Mapping[str, float] = {
     "uploads": 14 * DAY,
     "ordered_uploads": 365 * DAY,
     "audit": 730 * DAY,
+    "job_events": 14 * DAY,
+    "anomalies": 90 * DAY,
     "promo_uses": 365 * DAY,
     "free_runs": 30 * DAY,
     "drafts": 180 * DAY,

@@ -1,5 +1,6 @@
 """The check of the invariants: in steps of a bounded number of rows, so that it can run beside the work."""
 
+import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -33,14 +34,18 @@ _STEPS = {
 
 
 class Invariants(Subject):
-    async def violations(self, *, settled: bool, progress: Callable[[str, int], None] | None = None) -> list[Violation]:
+    async def violations(
+        self, *, settled: bool, progress: Callable[[str, int], None] | None = None, pause_seconds: float = 0.0
+    ) -> list[Violation]:
         prefixes = ("check_", "settled_") if settled else ("check_",)
         found: list[Violation] = []
         for name in [name for name in self.session.queries if name.startswith(prefixes)]:
-            found += await self._check_all(name, progress or (lambda _rule, _rows: None))
+            found += await self._check_all(name, progress or (lambda _rule, _rows: None), pause_seconds)
         return found
 
-    async def _check_all(self, name: str, progress: Callable[[str, int], None]) -> list[Violation]:
+    async def _check_all(
+        self, name: str, progress: Callable[[str, int], None], pause_seconds: float
+    ) -> list[Violation]:
         """Check one rule for all rows."""
         if name not in _STEPS:
             return await self._check(name)
@@ -50,6 +55,7 @@ class Invariants(Subject):
             found += await self._check(name, after, until)
             after, rows = until, rows + steps.size
             progress(self.session.queries[name].description, rows)
+            await asyncio.sleep(pause_seconds)
         return found
 
     async def _step(self, steps: _Steps, after: int | str, size: int | None = None) -> int | str | None:

@@ -3,7 +3,8 @@
 from genlock.bot.buttons import button
 from genlock.bot.order.next_step_screens import likely_steps, rows_under_result
 from genlock.bot.screen_context import code, model_label, prompt_of, shorten, text_of
-from genlock.domain.catalog import Catalog, Model
+from genlock.domain.catalog import Model
+from genlock.domain.current_catalog import CurrentCatalog
 from genlock.domain.delivery import Part, Step, shown_results
 from genlock.domain.job import Actor, AttentionCode, Delivery, Job, State
 from genlock.domain.money import HoldState
@@ -24,7 +25,7 @@ SAME_AGAIN_FAILS = ("moderation", "bad_input", "file_unreachable")
 class JobTexts:
     """The MessageTexts port in every language. Pure: the same job gives the same texts."""
 
-    def __init__(self, catalog: Catalog, texts: Texts | None = None) -> None:
+    def __init__(self, catalog: CurrentCatalog, texts: Texts | None = None) -> None:
         self._catalog = catalog
         self._texts = texts or package_texts()
 
@@ -60,7 +61,9 @@ class JobTexts:
         lines: list[str] = [self._head(job, t, index)]
         if index == 0 and (prompt := prompt_of(job, self._model(job))):
             lines.append(t.html("order.caption_prompt", text=shorten(prompt, PROMPT_SHOWN)))
-        return OutgoingMessage(text="\n".join(lines), buttons=rows_under_result(self._catalog, job, index, part, t))
+        return OutgoingMessage(
+            text="\n".join(lines), buttons=rows_under_result(self._catalog.get(), job, index, part, t)
+        )
 
     def _head(self, job: Job, t: Translator, index: int) -> Html:
         title, number = self._title(job, t), code(job.id)
@@ -108,7 +111,7 @@ class JobTexts:
         else:
             text = t.html("order.done", title=title, code=number, price=t.credits(job.price))
         rows = (
-            *likely_steps(self._catalog, job, t),
+            *likely_steps(self._catalog.get(), job, t),
             (button(t.plain("button.again"), "again", job.id), _repeat(job, t, "button.repeat")),
             (button(t.plain("button.change_repeat"), "change", job.id), _menu(t)),
         )
@@ -129,7 +132,7 @@ class JobTexts:
         return OutgoingMessage(text=text, buttons=((button(t.plain("button.again"), "again", job.id), _menu(t)),))
 
     def _model(self, job: Job) -> Model | None:
-        return self._catalog.models.get(job.model)
+        return self._catalog.get().models.get(job.model)
 
     def _expected(self, job: Job) -> int:
         model = self._model(job)

@@ -8,7 +8,7 @@ from genlock.domain.field import FieldType
 from genlock.domain.job import Job
 from tests.bot.order_by_chat import sample
 from tests.bot.pages import label, page
-from tests.bot.world import BotWorld, ChatUser, die_once
+from tests.bot.world import BotWorld, ChatUser, die_once, holds
 
 DRAW = "/gen z-image a red fox"
 
@@ -216,7 +216,7 @@ async def test_a_reply_to_a_video_or_a_song_changes_it_where_a_model_can(world: 
         job = await drawn(ann, f"/gen {order}")
         shown = next(message for message in ann.from_bot if str(message.id) == job.parts[0].message)
         await ann.write(text, reply_to=shown)
-        confirm = await ann.sees(lambda message, text=text: page("confirm.price")(message) and text in message.text)
+        confirm = await ann.sees(holds(page("confirm.price"), text))
         assert label(key).search(confirm.text)
 
 

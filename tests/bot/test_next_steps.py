@@ -5,7 +5,7 @@ import json
 import pytest
 
 from genlock.domain.field import FieldType
-from genlock.domain.job import Job
+from genlock.domain.job import Job, State
 from tests.bot.order_by_chat import sample
 from tests.bot.pages import label, page
 from tests.bot.world import BotWorld, ChatUser, die_once, holds
@@ -63,6 +63,25 @@ async def test_a_result_whose_link_is_gone_is_taken_from_the_chat(world: BotWorl
     assert world.kie.service.files.find(str(inputs(larger)["image"])) is not None, "a copy was uploaded"
 
 
+async def test_a_step_is_repeated_days_later_with_the_file_of_the_chat(world: BotWorld) -> None:
+    ann = await world.add_user()
+    await drawn(ann)
+    await ann.tap(label("button.next_image_upscale"), on=ann.from_bot[0])
+    await ann.tap(label("button.generate"))
+    await ann.sees(lambda message: message.kind == "document")
+    await world.quiet()
+    world.kie.service.files.expire()
+    await world.age_uploads(days=3)
+    await ann.tap(label("button.repeat"), on=ann.from_bot[-1])
+    await ann.sees(page("confirm.price"))
+    await ann.tap(label("button.generate"))
+    await world.quiet()
+    again, larger, _ = await world.jobs(ann)
+    assert again.model == larger.model
+    assert inputs(again)["image"] != inputs(larger)["image"]
+    assert again.state is State.SUCCEEDED
+
+
 async def test_a_result_that_is_gone_everywhere_is_said_and_costs_nothing(world: BotWorld) -> None:
     ann = await world.add_user()
     await drawn(ann)
@@ -82,8 +101,8 @@ async def test_the_notice_and_the_history_offer_the_same_steps(world: BotWorld) 
     ann = await world.add_user()
     await drawn(ann)
     notice = await ann.sees(page("order.done"))
-    await ann.tap(label("button.next_image_edit"), on=notice)
-    await ann.sees(page("ask.text"))
+    await ann.tap(label("button.next_image_animate"), on=notice)
+    await ann.sees(page("confirm.price"))
     await ann.write("/history")
     await ann.sees(page("history.title"))
     await ann.tap("a red fox")
@@ -97,7 +116,7 @@ async def test_the_notice_and_the_history_offer_the_same_steps(world: BotWorld) 
     await ann.tap(label("button.next_image_variations"))
     await ann.sees(page("next.prompt_image_variations"))
     await ann.tap(label("button.generate"))
-    await ann.sees(lambda message: message.kind == "photo" and "Seedream" in message.text)
+    await ann.sees(lambda message: message.kind == "photo" and "Nano Banana" in message.text)
 
 
 async def test_another_model_gets_the_same_file(world: BotWorld) -> None:
@@ -271,6 +290,15 @@ async def test_a_photo_with_a_caption_needs_one_tap(world: BotWorld) -> None:
     await ann.tap(label("button.generate"))
     await ann.sees(lambda message: message.kind == "photo" and "make it winter" in message.text)
     assert len(await world.jobs(ann)) == 1
+
+
+async def test_a_text_after_a_photo_is_its_caption(world: BotWorld) -> None:
+    ann = await world.add_user()
+    await ann.send("photo", sample(FieldType.IMAGE))
+    await ann.sees(page("misc.what_with_file"))
+    await ann.write("make it winter")
+    confirm = await ann.sees(page("confirm.price"))
+    assert label("button.next_image_edit").search(confirm.text)
 
 
 async def test_a_captioned_photo_can_still_be_used_for_something_else(world: BotWorld) -> None:

@@ -93,6 +93,11 @@ def test_a_song_and_speech_have_steps_of_their_own() -> None:
         ('"maker/one"', '"maker/two"', "steps.toml: text.again: there is no model 'maker/two'"),
         ('"prompt"', '"size"', "steps.toml: text.again: maker/one has no field 'size' for text"),
         ("[text.again", "[image.again", "steps.toml: image.again: maker/one has no field 'prompt' for image"),
+        (
+            "[text.again.models]",
+            'values = { size = "9K" }\n[text.again.models]',
+            "steps.toml: text.again: maker/one: size must be one of",
+        ),
         ('"text-to-image"', '"nothing"', "steps.toml: text"),
     ],
 )

@@ -2,7 +2,6 @@
 
 import asyncio
 import io
-import os
 from pathlib import Path
 
 import pytest
@@ -32,8 +31,6 @@ WORDS = {
         "original": "Оригинал",
     },
 }
-#: a folder for pictures of every new screen, to be looked at; none are taken without it
-PICTURES = os.environ.get("GENLOCK_TEST_PICTURES")
 
 
 class Journey:
@@ -47,32 +44,23 @@ class Journey:
         self.taps += 1
         await key(self.page, text).click()
 
-    async def picture(self, name: str) -> None:
-        if PICTURES:
-            await self.page.wait_for_timeout(700)
-            await self.page.screenshot(path=Path(PICTURES) / f"{name}-{self.language}.png")
-
     async def animate_in_two_taps(self) -> None:
         await say(self.page, "/gen z-image cat astronaut")
         await expect(self.page.locator("article.row img")).to_have_count(1)
         await expect(bubbles(self.page, "Z-Image").last).to_contain_text(self.words["more"])
-        await self.picture("1-result")
         self.taps = 0
         picture = self.page.locator("article.row", has=self.page.locator("img"))
         self.taps += 1
         await picture.locator(".key", has_text=self.words["animate"]).click()
         await expect(key(self.page, self.words["go"])).to_be_visible()
-        await self.picture("2-animate")
         await self.tap(self.words["go"])
         await expect(self.page.locator("article.row video")).to_have_count(1)
         assert self.taps == 2
-        await self.picture("3-animated")
 
     async def show_all_steps(self) -> None:
         picture = self.page.locator("article.row", has=self.page.locator("img")).first
         await picture.locator(".key", has_text=self.words["more"]).click()
         await expect(bubbles(self.page, self.words["next"])).to_have_count(1)
-        await self.picture("4-more")
 
     async def edit_by_reply(self) -> None:
         picture = self.page.locator("article.row", has=self.page.locator("img")).first
@@ -80,7 +68,6 @@ class Journey:
         await self.page.get_by_role("menuitem", name="Reply").click()
         await say(self.page, "make it winter")
         await expect(bubbles(self.page, "Nano Banana")).to_have_count(1)
-        await self.picture("5-reply")
         await self.tap(self.words["go"])
         await expect(self.page.locator("article.row img")).to_have_count(2)
 
@@ -95,7 +82,6 @@ class Journey:
         await self.page.locator(".sending textarea").fill("add snow")
         await self.page.locator(".sending").get_by_role("button", name="Send").click()
         await expect(bubbles(self.page, "add snow").last).to_contain_text("Nano Banana")
-        await self.picture("6-caption")
         await self.tap(self.words["go"])
         await expect(self.page.locator("article.row img")).to_have_count(4)
         assert self.taps <= 3

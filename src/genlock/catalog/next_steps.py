@@ -6,7 +6,7 @@ from pathlib import Path
 from genlock.catalog.reader import check, parse
 from genlock.catalog.schema import StepsFile, StepTable
 from genlock.domain.catalog import Model
-from genlock.domain.errors import InvalidCatalog
+from genlock.domain.errors import InvalidCatalog, InvalidInput
 from genlock.domain.field import FieldType
 from genlock.domain.next_step import NextStep
 
@@ -50,3 +50,14 @@ def _problems(steps: tuple[NextStep, ...], models: Mapping[str, Model]) -> Itera
                 yield f"{where}: there is no model {model_id!r}"
             elif one is None or one.type is not step.kind:
                 yield f"{where}: {model_id} has no field {name!r} for {step.kind.value}"
+            else:
+                yield from (f"{where}: {model_id}: {problem}" for problem in _value_problems(step, model))
+
+
+def _value_problems(step: NextStep, model: Model) -> Iterator[str]:
+    for name, value in step.values.items():
+        try:
+            if (one := model.field(name)) is not None:
+                one.clean(value)
+        except InvalidInput as refused:
+            yield f"{name} {refused.message}"

@@ -19,6 +19,7 @@ from genlock.bot.money.gifts import Gifts
 from genlock.bot.order import wizard
 from genlock.bot.order.draft import Draft, PartialText, Step
 from genlock.bot.order.draft_view import DraftView
+from genlock.bot.order.next_step_drafts import captioned
 from genlock.bot.order.next_steps import NextSteps
 from genlock.bot.order.orders import Orders
 from genlock.bot.screen_context import model_label, shorten
@@ -211,7 +212,7 @@ class MessageHandler:
         model = self._storefront.text_model(ctx.profile.last_model, category)
         carried = replace(ctx.draft.keeping_input(), text=text)
         if carried.sent:
-            await self._save_and_show(ctx, carried)
+            await self._save_and_show(ctx, captioned(carried, self._storefront.catalog, category or ""))
             return
         if model is None:
             await self._save_and_show(ctx, replace(carried, step=Step.LIST))

@@ -26,23 +26,23 @@ def steps_of(catalog: Catalog, job: Job, part: Part) -> Sequence[NextStep]:
 
 
 def rows_under_result(catalog: Catalog, job: Job, index: int, part: Part, t: Translator) -> tuple[Row, ...]:
-    """Return the likely steps of a part in two rows, with its original and all steps at the end."""
+    """Return the likely steps of a part, its original and the way to all steps, two in a row: more would not fit."""
     steps = steps_of(catalog, job, part)
-    rest = [_step(job, index, step, t) for step in steps[:SHOWN]]
+    buttons = [_step(job, index, step, t) for step in steps[:SHOWN]]
     if has_original(catalog, job, part):
-        rest.append(original(job, index, t))
+        buttons.append(original(job, index, t))
     if len(steps) > SHOWN:
-        rest.append(_more(job, index, t))
-    return tuple(row for row in (tuple(rest[:2]), tuple(rest[2:])) if row)
+        buttons.append(_more(job, index, t))
+    return tuple(grid(buttons, 2))
 
 
 def likely_steps(catalog: Catalog, job: Job, t: Translator) -> tuple[Row, ...]:
-    """Return the likely steps of a single result and the way to all; several results have only the latter."""
+    """Return the likeliest step of a single result and the way to all; several results have only the latter."""
     first = job.parts[0] if job.parts else None
     steps = steps_of(catalog, job, first) if first else []
     if not steps:
         return ()
-    likely = [_step(job, 0, step, t) for step in steps[: SHOWN - 1]] if len(job.parts) == 1 else []
+    likely = [_step(job, 0, steps[0], t)] if len(job.parts) == 1 else []
     return ((*likely, _more(job, 0, t)),)
 
 

@@ -178,7 +178,12 @@ async def test_a_result_of_another_user_has_no_next_step(world: BotWorld) -> Non
     for verb in ("next", "nexts", "original"):
         press = await bob.press(bob.screen, f"{verb}:{job.id}:0:image_animate")
         assert page("order.not_yours")(press), verb
-    for data in ("next:99999999:0:image_animate", f"next:{job.id}:7:image_animate", f"next:{job.id}:0:nothing"):
+    for data in (
+        "next:99999999:0:image_animate",
+        f"next:{job.id}:7:image_animate",
+        f"next:{job.id}:0:nothing",
+        f"next:{job.id}:0:text_speak",
+    ):
         press = await ann.press(ann.from_bot[0], data)
         assert press.text, data
     assert (await world.jobs(bob), len(await world.jobs(ann))) == ([], 1)
@@ -364,6 +369,7 @@ async def test_what_must_stay_exact_is_a_document_and_has_no_button_for_the_orig
     document = await ann.sees(lambda message: message.kind == "document")
     await ann.sees(page("order.done"))
     assert any(label("button.next_image_animate").search(one["text"]) for one in document.buttons)
+    assert not any(label("button.original").search(one["text"]) for one in document.buttons)
     await ann.tap(label("button.next_more"), on=document)
     more = await ann.sees(page("next.choose"))
     assert not any(label("button.original").search(one["text"]) for one in more.buttons)

@@ -16,19 +16,15 @@ TIMEOUT_MS = 40_000
 WORDS = {
     "en": {
         "animate": "Animate",
-        "edit": "Edit",
         "more": "More",
         "next": "What's next?",
         "go": "✅",
-        "original": "Original",
     },
     "ru": {
         "animate": "Оживить",
-        "edit": "Изменить",
         "more": "Ещё",
         "next": "Что дальше?",
         "go": "✅",
-        "original": "Оригинал",
     },
 }
 

@@ -48,7 +48,9 @@ def likely_steps(catalog: Catalog, job: Job, t: Translator) -> tuple[Row, ...]:
 
 def has_original(catalog: Catalog, job: Job, part: Part) -> bool:
     """Whether the chat shows a picture that the channel may have compressed."""
-    return kind_of_part(part, catalog.models.get(job.model)) is FieldType.IMAGE and not is_document(part)
+    model = catalog.models.get(job.model)
+    unchanged = is_document(part) or (model is not None and model.exact)
+    return kind_of_part(part, model) is FieldType.IMAGE and not unchanged
 
 
 def original(job: Job, index: int, t: Translator) -> Button:

@@ -65,7 +65,10 @@ class NextSteps:
         if (found := await self._orders.find_own_part(ctx, data)) is not None:
             job, part = found
             step = self._storefront.catalog.step(data.word(2))
-            if step is None or not self._storefront.catalog.step_models(step):
+            if step is None or step.kind is not self._kind_of(job, part):
+                await self._view.toast(ctx, ctx.translator.plain("order.stale"), alert=True)
+                return
+            if not self._storefront.catalog.step_models(step):
                 await self._view.toast(ctx, ctx.translator.plain("order.model_gone"), alert=True)
                 return
             await self.start(ctx, job, part, step)

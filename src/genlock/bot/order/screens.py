@@ -299,7 +299,8 @@ def confirm(draft: Draft, model: Model, screen: ScreenContext, *, note: Html | N
 
 def _step_line(draft: Draft, t: Translator) -> list[Html]:
     """Return what the order does with a result, if it is a next step."""
-    return [t.html("next.title", step=t.plain(f"button.next_{draft.next_step}"))] if draft.next_step else []
+    key = f"button.next_{draft.next_step}"  # a draft may be older than the steps of this version
+    return [t.html("next.title", step=t.plain(key))] if key in t else []
 
 
 def _summary(draft: Draft, model: Model, main: Field | None, screen: ScreenContext) -> list[Html]:

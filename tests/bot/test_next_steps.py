@@ -111,7 +111,7 @@ async def test_the_notice_and_the_history_offer_the_same_steps(world: BotWorld) 
     more = await ann.sees(page("next.choose"))
 
     labels = [one["text"] for one in more.buttons]
-    for name in ("animate", "edit", "upscale", "variations", "remove_background", "talk"):
+    for name in ("animate", "edit", "upscale", "variations", "remove_background", "avatar"):
         assert any(label(f"button.next_image_{name}").search(one) for one in labels), name
     await ann.tap(label("button.next_image_variations"))
     await ann.sees(page("next.prompt_image_variations"))
@@ -269,7 +269,7 @@ async def test_a_reply_that_is_handled_twice_makes_one_draft(world: BotWorld) ->
     assert len(await world.jobs(ann)) == 2
 
 
-async def test_a_reply_to_a_result_in_a_group_edits_it_for_whoever_replies(world: BotWorld) -> None:
+async def test_a_reply_to_a_result_in_a_group_edits_it_for_the_user_who_replies(world: BotWorld) -> None:
     ann, bob = await world.add_user("Ann"), await world.add_user("Bob")
     group = world.telegram.group("Friends", [ann.client, bob.client])
     await ann.write("/gen@sandbox_bot z-image a fox", chat=group.id)

@@ -53,5 +53,5 @@ def is_document(part: Part) -> bool:
 
 
 def part_of(job: Job, index: int) -> Part | None:
-    """Return a part of a result; None if the order has none, or not so many."""
+    """Return a part of a result; None if the order has no such part."""
     return job.parts[index] if job.has_result and 0 <= index < len(job.parts) else None

@@ -36,9 +36,10 @@ def addresses(routes: list[PageRoute], rows: Hostile) -> list[str]:
         if "{job_id:int}" in path:
             found += [path.replace("{job_id:int}", str(number)) for number in rows.jobs]
         elif "{account_id:int}" in path:
-            found += [path.replace("{account_id:int}", str(number)) for number in rows.accounts]
+            accounts = rows.accounts if path.endswith("}") else rows.accounts[:2]  # its first page shows every text
+            found += [path.replace("{account_id:int}", str(number)) for number in accounts]
         else:
-            found.append(re.sub(r"\{model\w*(:\w+)?\}", "z-image", path))
+            found.append(re.sub(r"\{model\w*(:\w+)?\}", "z-image", path).replace("{broadcast:int}", "1"))
     return [path for path in found if "{" not in path]
 
 

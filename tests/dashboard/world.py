@@ -167,7 +167,9 @@ class DashboardWorld:
 
 
 @asynccontextmanager
-async def running_dashboard(database_url: str, **settings: Any) -> AsyncIterator[DashboardWorld]:
+async def running_dashboard(
+    database_url: str, *, fetch_lists: Any = None, **settings: Any
+) -> AsyncIterator[DashboardWorld]:
     recorder, channel, provider = Recorder(), FakeChannel(), FakeProvider()
     service = ServiceSettings.model_validate(
         {
@@ -195,7 +197,7 @@ async def running_dashboard(database_url: str, **settings: Any) -> AsyncIterator
         editor=CatalogEditor(
             base=CATALOG, current=CurrentCatalog(CATALOG), providers={"kie"}, store=store, observer=recorder
         ),
-        fetch_lists=partial(fetch_public_lists, service),
+        fetch_lists=fetch_lists or partial(fetch_public_lists, service),
         providers=providers,
         downloads=downloads,
         tools=telegram.tools(service.bot_id, store, engine),

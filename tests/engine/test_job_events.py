@@ -81,8 +81,14 @@ async def test_the_events_of_a_second_are_one_statement_with_one_row_for_each_jo
     await recorder.write(store)
 
     assert store.events() == [
-        ("a", [[750, "SUBMIT_START", {"provider": "kie"}], [500, "SUBMIT_OK", {"task_id": "t", "seconds": 0.2}]]),
-        ("b", [[750, "SUBMIT_START", {}]]),
+        (
+            "a",
+            [
+                [750, "SUBMIT_START", {"job": 7, "provider": "kie"}],
+                [500, "SUBMIT_OK", {"job": 7, "task_id": "t", "seconds": 0.2}],
+            ],
+        ),
+        ("b", [[750, "SUBMIT_START", {"job": 8}]]),
     ]
     assert len(store.statements) == 1
     assert [row.number for row in store.statements[0]] == [1, 2]

@@ -187,3 +187,11 @@ def test_an_event_of_another_version_is_shown_with_its_name() -> None:
     found = merge(JOB, events=[JobEvent(at=at(1), event="NEW_THING", instance="one", fields={"odd": 1})])
 
     assert (found[-1].kind, found[-1].fields, found[-1].tone) == ("new_thing", {"odd": 1}, Tone.PLAIN)
+
+
+def test_events_of_another_job_from_the_same_message_are_left_out() -> None:
+    events = [event(1, Event.SUBMIT_OK, job=1, task_id="mine"), event(1, Event.SUBMIT_OK, job=2, task_id="other")]
+
+    found = merge(JOB, events=events)
+
+    assert [one.fields for one in found if one.kind == "submit_ok"] == [{"task_id": "mine"}]

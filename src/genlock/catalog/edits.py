@@ -22,6 +22,7 @@ _CONTRADICTIONS = {"status": "no_price", "expected_seconds": "seconds", CREDITS:
 _MALFORMED = {
     "title": "title",
     "status": "choice",
+    "reason": "text",
     "price": "amount",
     CREDITS: "amount",
     "order": "position",

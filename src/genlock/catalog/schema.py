@@ -15,6 +15,7 @@ from genlock.domain.next_step import PromptSource
 AMOUNT_MAX, AMOUNT_DIGITS = 10**9, 6
 #: what fits on a button of a chat, with the price
 TITLE_LENGTH = 60
+REASON_LENGTH = 300
 POSITION_MAX = 9999
 
 
@@ -64,6 +65,12 @@ def _count(value: object) -> int | str:
 def _fields_groups(value: object) -> object:
     if not isinstance(value, list) or not all(isinstance(group, list) for group in value):
         raise ValueError("must be a list of lists of fields")
+    return value
+
+
+def _reason(value: object) -> object:
+    if isinstance(value, str) and (len(value) > REASON_LENGTH or not value.isprintable()):
+        raise ValueError(f"must be up to {REASON_LENGTH} printable characters, not {value!r}")
     return value
 
 
@@ -213,7 +220,7 @@ class ChangeTable(Table):
     title: Annotated[str | None, BeforeValidator(_title)] = None
     hidden: bool = False
     status: Annotated[Status, Key(strict=False)] | None = None
-    reason: str = ""
+    reason: Annotated[str, BeforeValidator(_reason)] = ""
     price: Annotated[Decimal | None, BeforeValidator(_amount)] = None
     free: bool | None = None
     credits: dict[str, Amount] = Key(default_factory=dict)

@@ -159,6 +159,8 @@ def _described(context: PageContext, filters: JobFilter, name: str, stored: obje
 
 def count_text(context: PageContext, count: JobCount) -> str:
     """Say how many orders match, and how sure that is."""
+    if count.kind is CountKind.AT_LEAST and not count.number:
+        return context.t.plain("dashboard.jobs.count_unknown")
     number = count.number if count.kind in (CountKind.EXACT, CountKind.AT_LEAST) else _rounded(count.number)
     return context.t.plain(f"dashboard.jobs.count.{count.kind}", n=number)
 

@@ -116,7 +116,7 @@ def _in_rows(groups: dict[str, list[_Waiting]]) -> list[tuple[str, Sequence[_Wai
 
 def _entry(waiting: _Waiting, now: float) -> tuple[int, str, dict[str, Any]]:
     at, event, _, fields = waiting
-    kept = {name: _cut(value) for name, value in fields.items() if value is not None and name != "job"}
+    kept = {name: _cut(value) for name, value in fields.items() if value is not None}
     return round((now - at) * 1000), event.value, kept
 
 

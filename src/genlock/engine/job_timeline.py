@@ -104,11 +104,12 @@ def merge(
     mask: Callable[[str], str] = str,
 ) -> list[TimelineEntry]:
     """Merge everything that is known about a job into one list, oldest first, each thing once."""
+    events = [event for event in events if _is_about(event, job)]
     rest = [event for event in events if event.event not in _LEFT_OUT]
     merged: list[TimelineEntry] = []
     for entry, event_name in _milestones(job):
         same = _take_nearest(rest, event_name, entry.at)
-        merged.append(entry if same is None else replace(entry, instance=same.instance, fields=same.fields))
+        merged.append(entry if same is None else _with_event(entry, same))
     merged += [_money(entry) for entry in ledger]
     for callback in callbacks:
         received = _take_callback(rest, callback.id)
@@ -121,6 +122,11 @@ def merge(
     return _with_runs(sorted(merged, key=_order))
 
 
+def _is_about(event: JobEvent, job: Job) -> bool:
+    """Whether an event is about this job: several jobs may have come from one message and share its correlation id."""
+    return event.fields.get("job") in (None, job.id)
+
+
 def _order(entry: TimelineEntry) -> tuple[datetime, int]:
     """Within one moment, the order in which a commit's parts are told: the row first, then the money."""
     return entry.at, _RANK.get(entry.kind, 5)
@@ -130,6 +136,10 @@ _RANK = {"accepted": 0, "hold": 1, "callback": 2, "ended": 3, "delivered": 6, "c
 
 
 # the row
+
+
+def _with_event(entry: TimelineEntry, event: JobEvent) -> TimelineEntry:
+    return replace(entry, instance=event.instance, fields=_event(event).fields)
 
 
 def _milestones(job: Job) -> Iterator[tuple[TimelineEntry, Event]]:
@@ -181,7 +191,7 @@ def _audit_fields(line: AuditLine) -> dict[str, Any]:
 
 
 def _event(event: JobEvent) -> TimelineEntry:
-    fields = dict(event.fields)
+    fields = {name: one for name, one in event.fields.items() if name != "job"}
     actor = str(fields.pop("by", "")) if event.event == Event.OPERATOR_ACTION else ""
     return TimelineEntry(
         at=event.at,

@@ -111,7 +111,7 @@ def _why_not_handled(job: Job, token: int) -> str:
 
 
 def refund_key(job_id: int) -> str:
-    """Return the idempotency key of a job's refund: whoever refunds it, and however often, the user gets it once."""
+    """Return the idempotency key of a job's refund: the user gets it once, however often operators ask for it."""
     return f"refund:{job_id}"
 
 

@@ -20,6 +20,7 @@ KEEP_SECONDS: Mapping[str, float] = {
     "uploads": 14 * DAY,
     "ordered_uploads": 365 * DAY,
     "audit": 730 * DAY,
+    "bulk_failures": 90 * DAY,
     "job_events": 14 * DAY,
     "anomalies": 90 * DAY,
     "promo_uses": 365 * DAY,

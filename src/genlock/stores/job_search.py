@@ -22,7 +22,7 @@ FIRST_STEP = 200
 STEP_GROWTH = 5
 #: candidates that one statement reads from an index
 WINDOW = 2_000
-#: candidates from an index up to which they are counted exactly
+#: up to this number the entries of an index are counted, where no other filter is set
 COUNTED_MAX = 10_000
 #: the sample of a count: evenly spread blocks of consecutive ids
 SAMPLE_BLOCKS = 40
@@ -71,7 +71,7 @@ class JobSearch(Subject):
         found: list[Job] = []
         size = FIRST_STEP
         while upper > candidates.low:
-            ranges, floor = await candidates.step(self.session, upper, size, WINDOW)
+            ranges, floor = await candidates.step(self.session, upper, size, min(size, WINDOW))
             jobs = await self._matching_jobs(filters, ranges, limit - len(found))
             found += jobs
             if len(found) == limit:
@@ -85,10 +85,11 @@ class JobSearch(Subject):
         candidates = await self._search_candidates(filters)
         if candidates.statement is None:
             return await self._estimate_jobs(filters, candidates)
-        ranges, floor = await candidates.step(self.session, candidates.high, 0, COUNTED_MAX)
-        matches, _ = await self._count_matching_jobs(filters, ranges)
-        is_all = floor == candidates.low or len(ranges) < COUNTED_MAX
-        return JobCount(number=matches, kind=CountKind.EXACT if is_all else CountKind.AT_LEAST)
+        is_plain = filters in (JobFilter(attention=True), JobFilter(account_id=filters.account_id))
+        window = COUNTED_MAX if is_plain else WINDOW
+        ranges, _ = await candidates.step(self.session, candidates.high, 0, window)
+        matches = len(ranges) if is_plain else (await self._count_matching_jobs(filters, ranges))[0]
+        return JobCount(number=matches, kind=CountKind.EXACT if len(ranges) < window else CountKind.AT_LEAST)
 
     async def _estimate_jobs(self, filters: JobFilter, candidates: Candidates) -> JobCount:
         span = candidates.high - candidates.low

@@ -115,3 +115,20 @@ async def test_a_restored_bulk_action_does_not_continue(store: SqlDatabase, cloc
     parked = await see(store, stepping)
     assert (parked.state, parked.step, parked.ended_at) == (BulkState.STOPPED, (), clock.now())
     assert await store.finish_bulk_step(stepping, done=2, failures=[]) is None
+
+
+async def test_what_old_bulk_actions_left_out_is_deleted(store: SqlDatabase, clock: ManualClock) -> None:
+    role = await store.take_role("active", "me", 1000.0)
+    failure = BulkFailure(job_id=5, reason=BulkReason.ENDED)
+    for key in ("old", "new"):
+        stepping = await store.begin_bulk_step(await begin(store, key), (), 5, [failure])
+        assert stepping is not None
+        assert await store.end_bulk_action(stepping, BulkState.DONE)
+        clock.advance(60)
+    open_ = await store.begin_bulk_step(await begin(store, "open"), (), 5, [failure])
+    assert open_ is not None
+
+    assert await store.prune("bulk_failures", 90.0, 10, role) == 1
+    assert await store.prune("bulk_failures", 90.0, 10, role) == 0
+    assert await store.prune("bulk_failures", 0.0, 10, role) == 1
+    assert await store.bulk_failures(open_.id, 10) == [failure]

@@ -3,7 +3,9 @@
 The bot sends them; this page only writes the rows that say so.
 """
 
+import asyncio
 from collections.abc import Awaitable, Callable
+from time import monotonic
 
 from starlette.responses import Response
 
@@ -18,8 +20,33 @@ PATH = "/campaigns/broadcasts"
 #: what a page reads of a text: longer than Telegram allows, so that the message about it is right
 SOURCE_LENGTH_MAX = 20_000
 ID_MAX = 2**62
+#: how long a page waits for the number of recipients, and how long that number is used
+PAGE_WAIT_SECONDS, COUNT_SECONDS = 0.08, 10.0
 #: sends a text to the user of an account; False if the user was not reached
 Tell = Callable[[int, str], Awaitable[bool]]
+
+
+class RecipientCount:
+    """Counts the users whom a broadcast would go to. Many users take longer than a page may, so it goes on after it."""
+
+    def __init__(self, store: Database, bot: str) -> None:
+        self._store = store
+        self._bot = bot
+        self._counting: asyncio.Task[int] | None = None
+        self._begun = 0.0
+
+    async def read(self, seconds: float | None = None) -> int | None:
+        """Return the number; None if it is not known within some seconds. Raises StoreError."""
+        known = self._counting
+        if known is None or (known.done() and monotonic() - self._begun > COUNT_SECONDS):
+            known = self._counting = asyncio.create_task(self._store.count_reachable(self._bot))
+            self._begun = monotonic()
+        await asyncio.wait([known], timeout=seconds)
+        if not known.done():
+            return None
+        if known.cancelled() or known.exception():
+            self._counting = None
+        return known.result()
 
 
 class BroadcastsPage:
@@ -27,11 +54,13 @@ class BroadcastsPage:
         self._store = store
         self._bot = bot
         self._tell = tell
+        self._recipients = RecipientCount(store, bot)
 
     def routes(self) -> list[PageRoute]:
         manage, one = Permission.MANAGE_CAMPAIGNS, f"{PATH}/{{broadcast:int}}"
         return [
             PageRoute(path=PATH, handler=self._list, permission=Permission.VIEW),
+            PageRoute(path=f"{PATH}/recipients", handler=self._count, permission=manage, is_data=True),
             PageRoute(path=f"{PATH}/preview", handler=self._preview, permission=manage, method="POST"),
             PageRoute(path=f"{PATH}/test", handler=self._test, permission=manage, method="POST"),
             PageRoute(path=f"{PATH}/start", handler=self._start, permission=manage, method="POST"),
@@ -77,11 +106,14 @@ class BroadcastsPage:
             text=text,
             message=message,
             text_max=TEXT_MAX,
-            recipients=await self._store.count_reachable(self._bot),
+            recipients=await self._recipients.read(None if context.form["step"] == "count" else PAGE_WAIT_SECONDS),
             running=await self._store.running_broadcast(self._bot),
             account=await self._own_account(context),
             tried=tried,
         )
+
+    async def _count(self, context: PageContext) -> Response:
+        return context.render("campaigns_recipients.html", recipients=await self._recipients.read())
 
     async def _own_account(self, context: PageContext) -> int | None:
         """Return the operator's own account with the bot; None if there is none, as after a login with the token."""

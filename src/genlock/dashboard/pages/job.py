@@ -57,12 +57,12 @@ class JobPage:
         self._store = parts.store
 
     def routes(self) -> list[PageRoute]:
-        base = "/jobs/{number:int}"
+        base = "/jobs/{job_id:int}"
         result = f"{base}/results/{{part:int}}"
         return [
             PageRoute(path=base, handler=self._show, permission=Permission.VIEW),
-            PageRoute(path=f"{base}/live", handler=self._live, permission=Permission.VIEW),
-            PageRoute(path=result, handler=self._result, permission=Permission.SEE_PROMPTS),
+            PageRoute(path=f"{base}/live", handler=self._live, permission=Permission.VIEW, is_data=True),
+            PageRoute(path=result, handler=self._result, permission=Permission.SEE_PROMPTS, is_data=True),
             PageRoute(path=f"{result}/preview", handler=self._preview, permission=Permission.SEE_PROMPTS),
             *(
                 PageRoute(
@@ -92,7 +92,7 @@ class JobPage:
         return context.render("job_live.html", **values)
 
     async def _job(self, context: PageContext) -> Job:
-        number: int = context.request.path_params["number"]
+        number: int = context.request.path_params["job_id"]
         job = await self._store.job(number) if number <= _ID_MAX else None
         if job is None:
             raise PageNotFound("dashboard.error.no_job", number=str(number)[:30])

@@ -1,5 +1,6 @@
 """Ledger, payments and figures by day as CSV files, written while they are read."""
 
+import asyncio
 from collections.abc import AsyncIterator, Sequence
 from functools import partial
 
@@ -18,6 +19,8 @@ from genlock.domain.place import Place
 from genlock.ports import Database
 
 STEP = 1000
+#: after each page, so that a long export leaves the database to orders for most of the time
+PAUSE_SECONDS = 0.05
 LEDGER = ("time_utc", "key", "account", "order", "kind", "from", "to", "credits", "balance_change", "reason")
 PAYMENTS = ("time_utc", "receipt", "account", "stars", "credits", "state", "refunded_outside_utc", "credits_owed")
 DAYS = (
@@ -33,7 +36,7 @@ class MoneyFiles:
         self._reader = LedgerReader(store)
 
     def routes(self) -> list[PageRoute]:
-        view = partial(PageRoute, permission=Permission.VIEW)
+        view = partial(PageRoute, permission=Permission.VIEW, is_data=True)
         return [
             view(path="/money/ledger.csv", handler=self._ledger),
             view(path="/money/payments.csv", handler=self._payments),
@@ -47,6 +50,7 @@ class MoneyFiles:
     async def _ledger_pages(self, which: LedgerFilter) -> AsyncIterator[list[Sequence[Cell]]]:
         async for entries in self._reader.pages(which, STEP):
             yield [_ledger_row(one) for one in entries]
+            await asyncio.sleep(PAUSE_SECONDS)
 
     async def _payments(self, context: PageContext) -> Response:
         query = Query(context, ("state", "since", "until"))
@@ -60,6 +64,7 @@ class MoneyFiles:
                 found = await read(before=before)
                 yield [_payment_row(one) for one in found]
                 before = payment_place(found[-1], which) if len(found) == STEP else None
+                await asyncio.sleep(PAUSE_SECONDS)
 
         return csv_response("payments.csv", PAYMENTS, pages())
 

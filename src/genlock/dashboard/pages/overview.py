@@ -65,7 +65,7 @@ class OverviewPage:
     def routes(self) -> list[PageRoute]:
         return [
             PageRoute(path="", handler=self._show, permission=Permission.VIEW),
-            PageRoute(path="/live", handler=self._stream, permission=Permission.VIEW),
+            PageRoute(path="/live", handler=self._stream, permission=Permission.VIEW, is_data=True),
         ]
 
     async def _show(self, context: PageContext) -> Response:

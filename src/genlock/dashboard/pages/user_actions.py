@@ -47,7 +47,7 @@ class UserActions:
 
     def routes(self) -> list[PageRoute]:
         post = partial(PageRoute, method="POST")
-        user = "/users/{id:int}"
+        user = "/users/{account_id:int}"
         return [
             post(path=f"{user}/credits", handler=self._move, permission=Permission.MOVE_CREDITS),
             post(path=f"{user}/ban", handler=self._ban, permission=Permission.HANDLE_USERS),

@@ -49,10 +49,10 @@ class UsersPage:
         route = partial(PageRoute, permission=Permission.VIEW)
         return [
             route(path="/users", handler=self._list),
-            route(path="/users/{id:int}", handler=self._show),
-            route(path="/users/{id:int}/ledger", handler=self._ledger),
-            route(path="/users/{id:int}/payments", handler=self._payments),
-            route(path="/users/{id:int}/gifts", handler=self._gifts),
+            route(path="/users/{account_id:int}", handler=self._show),
+            route(path="/users/{account_id:int}/ledger", handler=self._ledger),
+            route(path="/users/{account_id:int}/payments", handler=self._payments),
+            route(path="/users/{account_id:int}/gifts", handler=self._gifts),
         ]
 
     async def _list(self, context: PageContext) -> Response:
@@ -107,7 +107,7 @@ class UsersPage:
 
     async def find(self, context: PageContext) -> User:
         """Return the user in the address. Raises PageNotFound."""
-        account_id = context.request.path_params["id"]
+        account_id = context.request.path_params["account_id"]
         found = await self._store.users_by_id([account_id]) if account_id < 2**62 else []
         if not found:
             raise PageNotFound("dashboard.error.no_user", number=str(account_id)[:20])

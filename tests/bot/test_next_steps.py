@@ -1,6 +1,7 @@
 """A result is the beginning of the next order: from its buttons, its notice and the history."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -117,6 +118,23 @@ async def test_the_notice_and_the_history_offer_the_same_steps(world: BotWorld) 
     await ann.sees(page("next.prompt_image_variations"))
     await ann.tap(label("button.generate"))
     await ann.sees(lambda message: message.kind == "photo" and "Nano Banana" in message.text)
+
+
+async def test_a_prompt_that_is_too_long_for_the_next_model_is_shortened(world: BotWorld) -> None:
+    ann = await world.add_user()
+    job = await drawn(ann, "/gen seedream/5-lite-text-to-image " + "a red fox " * 150)
+    step = world.catalog.step("image_animate")
+    assert step is not None
+    [model, *_] = world.catalog.step_models(step)
+    prompts = [one for one in model.fields if one.name == "prompt"]
+    shorter = replace(
+        model, fields=(*(one for one in model.fields if one not in prompts), replace(prompts[0], max_length=50))
+    )
+    world.current.replace(replace(world.catalog, models={**world.catalog.models, model.id: shorter}))
+    await ann.tap(label("button.next_image_animate"), on=ann.from_bot[0])
+    confirm = await ann.sees(page("confirm.price"))
+    assert "a red fox" in confirm.text
+    assert len(inputs(job)["prompt"]) > 50  # type: ignore[arg-type]
 
 
 async def test_another_model_gets_the_same_file(world: BotWorld) -> None:

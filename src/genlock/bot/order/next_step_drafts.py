@@ -20,8 +20,8 @@ def input_field(step: NextStep, model: Model) -> Field:
 def reply_step(catalog: Catalog, kind: FieldType | None, category: str = "") -> NextStep | None:
     """Return the step that a text asks for when it comes with a file: that of the category, else the usual one."""
     steps = catalog.steps_for(kind) if kind else []
-    by_category = [step for step in steps if step.category == category and step.prompt is not None]
-    return next(iter(by_category), None) or next((step for step in steps if step.reply), None)
+    by_category = next((step for step in steps if step.category == category), None)
+    return by_category or next((step for step in steps if step.reply), None)
 
 
 def captioned(draft: Draft, catalog: Catalog, category: str) -> Draft:

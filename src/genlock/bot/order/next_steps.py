@@ -16,9 +16,11 @@ from genlock.bot.order.next_step_drafts import fitting, input_field, reply_step,
 from genlock.bot.order.orders import Orders
 from genlock.bot.order.result_files import ResultFiles
 from genlock.bot.order.results import kind_of_part
+from genlock.bot.order.wizard import main_text
 from genlock.bot.screen_context import prompt_of
 from genlock.bot.storefront.storefront import Storefront
 from genlock.channels.telegram.address import Address
+from genlock.domain.catalog import Model
 from genlock.domain.delivery import Part
 from genlock.domain.field import FieldType
 from genlock.domain.job import Job
@@ -82,7 +84,7 @@ class NextSteps:
                 return
             files = [file] if file else []
             model = fitting(step, self._storefront.catalog.step_models(step), file.seconds if file else None)
-            prompt = text or (self._prompt(job, step, ctx.translator) if file else part.value)
+            prompt = text or (self._prompt(job, step, model, ctx.translator) if file else part.value)
             await self._drafts.save(ctx, start_step(ctx.draft, step, model, files, prompt))
         await self._view.toast(ctx)
         await self._drafts.show(ctx)
@@ -100,13 +102,14 @@ class NextSteps:
         await self._view.toast(ctx)
         await self._view.send_text(ctx, Html(f"{text}\n{t.html('failed.money_none')}"))
 
-    def _prompt(self, job: Job, step: NextStep, t: Translator) -> str:
-        """Return the prompt that a step begins with; empty if it needs none or the user writes it."""
-        if step.prompt not in (PromptSource.ORDER, PromptSource.OURS):
+    def _prompt(self, job: Job, step: NextStep, model: Model, t: Translator) -> str:
+        """Return the prompt that a step begins with; empty if its model takes none or the user writes it."""
+        main = main_text(model)
+        if main is None or step.prompt not in (PromptSource.ORDER, PromptSource.OURS):
             return ""
-        model = self._storefront.catalog.models.get(job.model)
-        own = prompt_of(job, model) if step.prompt is PromptSource.ORDER and not job.erased else ""
-        return own or t.plain(f"next.prompt_{step.key}")
+        ordered = step.prompt is PromptSource.ORDER and not job.erased
+        own = prompt_of(job, self._storefront.catalog.models.get(job.model)) if ordered else ""
+        return (own or t.plain(f"next.prompt_{step.key}"))[: main.max_length]
 
     # replies
 

@@ -21,7 +21,7 @@ from genlock.ports.hourly_figures import (
     SetKey,
 )
 from genlock.ports.instances import InstanceStore, Role
-from genlock.ports.job_events import JobEventStore
+from genlock.ports.job_events import JobEventStore, JobEventWriter
 from genlock.ports.job_queries import JobQueries
 from genlock.ports.job_search import JobSearchStore
 from genlock.ports.jobs import (
@@ -76,6 +76,7 @@ __all__ = [
     "InvariantStore",
     "JobEnd",
     "JobEventStore",
+    "JobEventWriter",
     "JobQueries",
     "JobSearchStore",
     "JobStore",

@@ -25,6 +25,7 @@ from genlock.engine.reconciliation import ReconciliationRecord
 from genlock.engine.refunds import Refunds
 from genlock.engine.tell import tell
 from genlock.log import Mask
+from genlock.media.download import Downloads
 from genlock.media.process import MediaProcess
 from genlock.ports import Database, Observer, ProviderBundle
 from genlock.settings import ServiceSettings, Settings
@@ -55,7 +56,11 @@ def make_bot_router(
     )
     media = MediaProcess()
     closing.push_async_callback(media.close)
-    return make_router(bundle=bundle, store=store, engine=engine, catalog=catalog, upload=upload, media=media)
+    downloads = Downloads(private=settings.media_private_hosts)
+    closing.push_async_callback(downloads.close)
+    return make_router(
+        bundle=bundle, store=store, engine=engine, catalog=catalog, upload=upload, media=media, downloads=downloads
+    )
 
 
 async def _dashboard_link(settings: Settings, logins: Logins, operator_id: str) -> str | None:

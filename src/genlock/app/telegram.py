@@ -47,7 +47,7 @@ def make_channel(settings: Settings, caller: Caller, catalog: CurrentCatalog, cl
     closing.push_async_callback(media.close)
     # A self-hosted Bot API server may fetch files that Telegram's servers cannot reach.
     local_bot_api = settings.telegram_api_url != API_URL
-    texts = JobTexts(catalog.model, bot_texts(caller))
+    texts = JobTexts(catalog, bot_texts(caller))
     return TelegramChannel(caller, texts, downloads, media, local_bot_api=local_bot_api)
 
 

@@ -225,6 +225,20 @@ async def test_an_edit_that_no_longer_fits_is_left_out_and_named(
         assert upgraded.left_out.keys() == {"gone/model"}
 
 
+async def test_an_edit_that_this_version_does_not_know_takes_the_earlier_one_back(
+    editor: CatalogEditor, store: Database, catalog: Catalog
+) -> None:
+    first = await editor.save(MODEL, {"title": "A"}, follows=0, author="7", request_key="k1")
+    later = NewCatalogChange(
+        model=MODEL, before={}, after={"colour": "red"}, author="7", request_key="k2", follows=first.id
+    )
+    assert await store.add_catalog_change(later)
+    await editor.refresh()
+    assert editor.left_out.keys() == {MODEL}
+    assert editor.current.model(MODEL).title == catalog.get(MODEL).title
+    assert editor.edited_models == frozenset()
+
+
 async def test_an_edited_model_of_a_provider_without_a_key_stays_off_sale(
     store: Database, catalog: Catalog, observer: RecordingObserver
 ) -> None:

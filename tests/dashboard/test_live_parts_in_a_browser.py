@@ -77,7 +77,7 @@ async def _read_the_list(page: Page, world: DashboardWorld, provider: SlowProvid
 
 
 async def _edit_by_keyboard(page: Page, world: DashboardWorld) -> None:
-    await page.goto(f"{world.url}/dashboard/models/m/z-image")
+    await page.goto(f"{world.url}/dashboard/models/z-image")
     await page.get_by_label("Title").focus()
     await page.keyboard.type("Typed title")
     await page.keyboard.press("Enter")

@@ -38,7 +38,7 @@ async def test_two_instances_apply_an_edit_within_seconds_and_name_one_that_does
     async with aiohttp.ClientSession() as session:
         client = Client(instances[0].url, session)
         assert (await client.post("/login", {"token": TOKEN})).status == 303
-        saved = await client.post("/models/m/z-image", {"step": "save", "follows": "0", "title": "Edited"})
+        saved = await client.post("/models/z-image", {"step": "save", "follows": "0", "title": "Edited"})
         assert saved.status == 303, saved.text
     for instance in instances:
         await instance.wait_for_event("CATALOG_CHANGED", change=2, seconds=SECONDS_MAX)

@@ -53,10 +53,11 @@ class ModelsPage:
         return [
             PageRoute(path="/models", handler=self._list, permission=Permission.VIEW),
             PageRoute(path="/models/changes", handler=self._changes, permission=Permission.VIEW),
-            PageRoute(path="/models/m/{model:path}", handler=self._model, permission=Permission.VIEW),
-            PageRoute(path="/models/m/{model:path}", handler=self._edit, permission=edit, method="POST"),
             PageRoute(path="/models/clear/{model:path}", handler=self._clear, permission=edit, method="POST"),
             PageRoute(path="/models/undo/{change:int}", handler=self._undo, permission=edit, method="POST"),
+            # Last, because ids of models contain slashes.
+            PageRoute(path="/models/{model:path}", handler=self._model, permission=Permission.VIEW),
+            PageRoute(path="/models/{model:path}", handler=self._edit, permission=edit, method="POST"),
         ]
 
     # lists
@@ -228,7 +229,7 @@ class ModelsPage:
 
 
 def model_path(model_id: str) -> str:
-    return f"/models/m/{quote(model_id)}"
+    return f"/models/{quote(model_id)}"
 
 
 def _cursor(context: PageContext) -> int | None:

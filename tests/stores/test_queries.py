@@ -10,6 +10,7 @@ import pytest
 
 from genlock.domain.account import Account
 from genlock.domain.anomaly import AnomalyKind
+from genlock.domain.audit import AuditFilter
 from genlock.domain.broadcast import BroadcastState
 from genlock.domain.bulk import BulkFailure, BulkKind, BulkReason, BulkSelection, BulkState, BulkTarget
 from genlock.domain.catalog_change import NewCatalogChange
@@ -396,6 +397,7 @@ async def use_the_bot_data(store: Database) -> None:
     await store.draft(1, 7)
     await store.draft_owner(7, 5)
     await store.is_job_message(1, "5")
+    await store.jobs_shown_by(1, "5")
     await store.add_upload(Upload(address="a", account_id=1, file="f", kind="image", seconds=None, age_seconds=0))
     await store.mark_upload_used("a")
     await store.upload("a")
@@ -440,6 +442,12 @@ async def use_the_operators_lists(store: Database) -> None:
     await store.add_audit(key="k", actor="me", action="look", subject="", detail="")
     await store.audit(1)
     await store.audit(1, "bot")
+    now = await store.read_clock()
+    await store.search_audit(AuditFilter(actor="me", since=now - timedelta(days=1), until=now), limit=1)
+    await store.search_audit(AuditFilter(subject="#1"), limit=1)
+    await store.roles()
+    await store.applied_migrations()
+    await store.database_facts()
     await store.figures("bot", 60)
     await use_the_logins(store)
     await use_the_lists_of_users_and_money(store)

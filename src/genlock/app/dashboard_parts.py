@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from genlock.catalog.editor import CatalogEditor
 from genlock.domain.current_catalog import CurrentCatalog
@@ -10,10 +11,14 @@ from genlock.engine.engine import Engine
 from genlock.engine.logins import Logins
 from genlock.engine.operator_tools import OperatorTools
 from genlock.engine.stats import Stats
+from genlock.i18n.translator import Texts
 from genlock.media.download import Downloads
 from genlock.ports import Database, ProviderBundle, PublicLists
 from genlock.settings import ServiceSettings
 from genlock.web.requests import BodyMemory
+
+if TYPE_CHECKING:
+    from genlock.dashboard.installation import Examine
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,8 +39,12 @@ class DashboardParts:
     #: fetches results for previews
     downloads: Downloads
     tools: OperatorTools
+    #: for messages to users, with the bot's numbers of orders
+    texts: Texts
     #: whether the instance accepts traffic; a connection that stays open ends when it does not
     is_open: Callable[[], bool] = lambda: True
+    #: runs the doctor and yields its phases; None: it cannot be run from the dashboard
+    examine: "Examine | None" = None
 
     @property
     def catalog(self) -> CurrentCatalog:

@@ -3,6 +3,7 @@
 import asyncio
 import io
 import zipfile
+from collections.abc import Callable
 
 import pytest
 from aiohttp import web
@@ -14,10 +15,11 @@ from genlock.domain.job import Delivery, Notice, State
 from genlock.domain.money import HoldState
 from genlock.domain.result import PartKind, Piece
 from genlock.engine import operate
-from genlock.ports import Button, OutgoingMessage
+from genlock.ports import Button, FileLabel, OutgoingMessage
 from genlock.sandbox.kie.media import make_audio
 from genlock.sandbox.telegram.faults import Fault
 from tests.channels.telegram.harness import Harness
+from tests.channels.telegram.plain_texts import PlainTexts
 from tests.engine.world import idle
 from tests.media.samples import image, noise_image, short_video
 
@@ -26,6 +28,15 @@ PNG, MP4, MP3 = ("image/png", "video/mp4", "audio/mpeg")
 
 def text(value: str) -> Piece:
     return Piece(kind=PartKind.TEXT, value=value)
+
+
+def made(content: bytes | Callable[[], bytes]) -> bytes:
+    """Encode a file in the test that needs it: a parameter is made whenever the tests are collected."""
+    return content() if callable(content) else content
+
+
+def song() -> bytes:
+    return make_audio(0)
 
 
 def gif() -> bytes:
@@ -59,26 +70,26 @@ def wav() -> bytes:
 @pytest.mark.parametrize(
     ("content", "type_", "kind", "level"),
     [
-        (image(), PNG, "photo", Level.ADDRESS),
-        (image(form="JPEG"), "image/jpeg", "photo", Level.ADDRESS),
-        (short_video(), MP4, "video", Level.ADDRESS),
-        (make_audio(0), MP3, "audio", Level.ADDRESS),
-        (gif(), "image/gif", "animation", Level.ADDRESS),
+        (image, PNG, "photo", Level.ADDRESS),
+        (lambda: image(form="JPEG"), "image/jpeg", "photo", Level.ADDRESS),
+        (short_video, MP4, "video", Level.ADDRESS),
+        (song, MP3, "audio", Level.ADDRESS),
+        (gif, "image/gif", "animation", Level.ADDRESS),
         (b"%PDF-1.7 and so on", "application/pdf", "document", Level.ADDRESS),
-        (archive(), "application/zip", "document", Level.ADDRESS),
+        (archive, "application/zip", "document", Level.ADDRESS),
         # A file with another Content-Type, or of a format that Telegram does not fetch, is uploaded.
-        (image(), "application/octet-stream", "photo", Level.BYTES),
-        (webp(), "image/webp", "photo", Level.BYTES),
-        (short_video(), "application/octet-stream", "video", Level.BYTES),
-        (wav(), "audio/wav", "audio", Level.BYTES),
+        (image, "application/octet-stream", "photo", Level.BYTES),
+        (webp, "image/webp", "photo", Level.BYTES),
+        (short_video, "application/octet-stream", "video", Level.BYTES),
+        (wav, "audio/wav", "audio", Level.BYTES),
         (b"1\n00:00 --> 00:02\nHello", "text/plain", "document", Level.BYTES),
         (b"\x00\x01\x02 something else", "application/x-strange", "document", Level.BYTES),
     ],
 )
 async def test_the_content_decides_the_kind_of_the_message(
-    harness: Harness, content: bytes, type_: str, kind: str, level: Level
+    harness: Harness, content: bytes | Callable[[], bytes], type_: str, kind: str, level: Level
 ) -> None:
-    url = harness.files.put("result-without-a-suffix", content, type_)
+    url = harness.files.put("result-without-a-suffix", made(content), type_)
     job = await harness.deliver(url)
 
     [message], [part] = harness.shown(job), job.parts
@@ -95,23 +106,25 @@ async def test_the_content_decides_the_kind_of_the_message(
 @pytest.mark.parametrize(
     ("content", "type_", "kind", "suffix"),
     [
-        (wav(), "audio/wav", "audio", ".wav"),
-        (short_video(), "application/octet-stream", "video", ".mp4"),
+        (wav, "audio/wav", "audio", ".wav"),
+        (short_video, "application/octet-stream", "video", ".mp4"),
         (b"1\n00:00 --> 00:02\nHello", "text/plain", "document", ".txt"),
     ],
 )
 async def test_an_uploaded_file_is_named_after_its_title(
-    harness: Harness, content: bytes, type_: str, kind: str, suffix: str
+    harness: Harness, content: bytes | Callable[[], bytes], type_: str, kind: str, suffix: str
 ) -> None:
-    job = await harness.deliver(harness.files.put("05b6e6d1_1", content, type_))
+    job = await harness.deliver(harness.files.put("05b6e6d1_1", made(content), type_))
 
     [message] = harness.shown(job)
     assert message.content[kind]["file_name"] == f"Title-of-order-{job.id}{suffix}"
 
 
-@pytest.mark.parametrize("sound", [(make_audio(0), MP3), (wav(), "audio/wav")])
-async def test_an_audio_file_has_a_title_and_a_performer(harness: Harness, sound: tuple[bytes, str]) -> None:
-    job = await harness.deliver(harness.files.put("05b6e6d1_1", *sound))
+@pytest.mark.parametrize("sound", [(song, MP3), (wav, "audio/wav")])
+async def test_an_audio_file_has_a_title_and_a_performer(
+    harness: Harness, sound: tuple[Callable[[], bytes], str]
+) -> None:
+    job = await harness.deliver(harness.files.put("05b6e6d1_1", sound[0](), sound[1]))
 
     [message] = harness.shown(job)
     assert message.content["audio"]["title"] == f"Title of order {job.id}"
@@ -141,29 +154,49 @@ async def test_a_file_whose_url_telegram_cannot_fetch_is_uploaded(harness: Harne
 
 
 @pytest.mark.slow
-async def test_a_photo_with_too_long_sides_is_scaled_down_and_has_a_button_for_the_original(harness: Harness) -> None:
-    url = harness.files.put("long.png", image((9000, 3000)), PNG)
-    job = await harness.deliver(url)
+async def test_a_photo_with_too_long_sides_arrives_unchanged_as_a_document(harness: Harness) -> None:
+    content = image((9000, 3000))
+    job = await harness.deliver(harness.files.put("long.png", content, PNG))
     [message] = harness.shown(job)
-    sizes = [(size["width"], size["height"]) for size in message.content["photo"]]
-    assert (message.kind, job.parts[0].level) == ("photo", Level.BYTES)
-    assert max(sizes[-1]) <= 4096
-    assert message.buttons[0]["url"] == url
+    assert (message.kind, job.parts[0].level) == ("document", Level.BYTES)
+    assert harness.telegram.state.files.read(message.content["document"]["file_id"]) == content
 
 
 @pytest.mark.slow
-async def test_a_photo_of_too_many_bytes_is_compressed(harness: Harness) -> None:
+async def test_a_photo_of_too_many_bytes_arrives_unchanged_as_a_document(harness: Harness) -> None:
     content = noise_image((2200, 1900))
     assert len(content) > 10 * 1024 * 1024
     job = await harness.deliver(harness.files.put("noise.png", content, PNG))
-    assert ([message.kind for message in harness.shown(job)], job.parts[0].level) == (["photo"], Level.BYTES)
+    assert ([message.kind for message in harness.shown(job)], job.parts[0].level) == (["document"], Level.BYTES)
     [call] = [call for call in harness.telegram.journal if call.uploaded]
-    assert call.uploaded < 10 * 1024 * 1024
+    assert call.uploaded >= len(content)
+
+
+async def test_a_transparent_image_arrives_as_a_document_and_an_unused_alpha_channel_as_a_photo(
+    harness: Harness,
+) -> None:
+    for alpha, kind in ((255, "photo"), (100, "document")):
+        file = io.BytesIO()
+        Image.new("RGBA", (300, 200), (200, 30, 30, alpha)).save(file, "PNG")
+        job = await harness.deliver(harness.files.put(f"{alpha}.png", file.getvalue(), PNG))
+        assert [message.kind for message in harness.shown(job)] == [kind]
+
+
+async def test_an_image_of_a_model_that_must_stay_exact_arrives_as_a_document(
+    harness: Harness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    label = FileLabel(title="Larger", performer="A Model", exact=True)
+    monkeypatch.setattr(PlainTexts, "label", lambda *_: label)
+    content = image()
+    job = await harness.deliver(harness.files.put("a.png", content, PNG))
+    [message] = harness.shown(job)
+    assert message.kind == "document"
+    assert harness.telegram.state.files.read(message.content["document"]["file_id"]) == content
 
 
 async def test_a_photo_that_is_too_narrow_is_sent_as_a_document(harness: Harness) -> None:
     job = await harness.deliver(harness.files.put("line.png", image((2100, 100)), PNG))
-    assert ([message.kind for message in harness.shown(job)], job.parts[0].level) == (["document"], Level.DOCUMENT)
+    assert ([message.kind for message in harness.shown(job)], job.parts[0].level) == (["document"], Level.BYTES)
 
 
 async def test_a_damaged_image_is_sent_as_a_document(harness: Harness) -> None:

@@ -128,6 +128,18 @@ async def test_a_name_that_several_users_have_asks_which_one_and_finds_nothing(d
     assert f"user=%23{anna}" in answer.text
 
 
+async def test_an_order_is_found_by_its_number(dashboard: DashboardWorld) -> None:
+    job = await running_job(dashboard, await user(dashboard, "Ann"))
+    client = await dashboard.log_in()
+    for number in (f"{job.id}", f" %23{job.id} "):
+        answer = await client.get(f"/jobs/find?number={number}")
+        assert (answer.status, answer.headers["Location"]) == (303, f"/dashboard/jobs/{job.id}")
+    for number in ("404", "", "-1", "x" * 500, "9" * 30):
+        answer = await client.get(f"/jobs/find?number={number}")
+        assert (answer.status, answer.headers["Location"]) == (303, "/dashboard/jobs")
+        assert "There is no order" in (await client.get("/jobs")).text
+
+
 async def test_without_orders_the_page_says_so(dashboard: DashboardWorld) -> None:
     client = await dashboard.log_in()
     assert "No orders yet" in (await client.get("/jobs")).text
@@ -264,6 +276,18 @@ async def test_nothing_is_done_where_a_filter_has_no_effect_or_nothing_is_chosen
         for path in ("/jobs/confirm", "/jobs/bulk"):
             assert text in (await client.follow(path, fields)).text, (path, fields)
     assert await dashboard.store.bulk_actions(10) == []
+
+
+async def test_support_may_refund_chosen_orders_but_not_all_that_match(dashboard: DashboardWorld) -> None:
+    job = await ended_job(dashboard, await user(dashboard, "Ann"))
+    support = await dashboard.log_in(OperatorRole.SUPPORT)
+    for path in ("/jobs/confirm", "/jobs/bulk"):
+        refused = await support.follow(path, {"action": "refund", "scope": "all", "query": ""})
+        assert "not all that match" in refused.text
+    assert await dashboard.store.bulk_actions(10) == []
+    await confirmed(support, action="refund", scope="chosen", job=[job.id])
+    await confirmed(support, action="resend", scope="all", query="")
+    assert len(await dashboard.store.bulk_actions(10)) == 2
 
 
 async def test_a_second_operator_sees_that_it_was_stopped_already(dashboard: DashboardWorld) -> None:

@@ -31,7 +31,7 @@ async def test_users_are_found_by_name_username_and_numbers(dashboard: Dashboard
         page = (await client.get(f"/users?q={text}")).text
         assert "Ann Archer" in page, text
         assert "Bob" not in page, text
-    assert "No user was found" in (await client.get("/users?q=nobody")).text
+    assert "No user was found" in (await client.get("/users?q=missing")).text
 
 
 async def test_filters_select_and_bad_ones_are_named(dashboard: DashboardWorld) -> None:

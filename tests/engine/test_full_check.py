@@ -63,13 +63,13 @@ async def test_a_second_check_does_not_start_while_one_runs(
     assert await check.start("op")
     other = FullMoneyCheck(store, recorder, "other")
 
-    assert not await other.start("someone else")
+    assert not await other.start("another operator")
     found = await other.latest()
     assert found is not None
     assert found.state is RunState.RUNNING
     go.set()
     await check.wait()
-    assert await other.start("someone else")
+    assert await other.start("another operator")
     await other.wait()
 
 

@@ -174,7 +174,7 @@ class LiveFeed:
                     yield ":\n\n"
         finally:
             self._listeners[language] -= 1
-            self._listeners += Counter()  # forgets languages without a listener
+            self._listeners += Counter()  # drops languages without a listener
 
     async def _next(self, language: str, sent: str) -> str:
         """Wait for another text, for a moment."""
@@ -189,9 +189,9 @@ class LiveFeed:
     def _start(self) -> None:
         if self._task is None or self._task.done():
             self._latest = {}
-            self._task = asyncio.get_running_loop().create_task(self._read_while_heard(), name="live_figures")
+            self._task = asyncio.get_running_loop().create_task(self._read_while_listened(), name="live_figures")
 
-    async def _read_while_heard(self) -> None:
+    async def _read_while_listened(self) -> None:
         while self._listeners:
             try:
                 live = await self._reader.read()

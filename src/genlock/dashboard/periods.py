@@ -11,7 +11,7 @@ from genlock.domain.figures import JobFigures, TopupFigures, hour_number
 #: the periods that have a name, and how many days they take, today included
 NAMED = {"today": 1, "7d": 7, "30d": 30}
 DAYS_MAX = 400
-#: up to so many days a chart shows hours, days, and above them weeks
+#: up to this many days a chart shows hours, or days; a longer period is shown by weeks
 HOURLY_DAYS_MAX = 2
 DAILY_DAYS_MAX = 92
 HOURS_PER_DAY = 24

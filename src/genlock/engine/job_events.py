@@ -15,7 +15,7 @@ from genlock.domain.errors import StoreError, StoreUnavailable
 from genlock.domain.events import Event
 from genlock.domain.job_event import EventRow
 from genlock.domain.printable import escape_unprintable
-from genlock.ports import JobEventStore, Observer
+from genlock.ports import JobEventWriter, Observer
 
 PERIOD_SECONDS = 1.0
 #: events in memory; at about 15 for each order, those of a thousand orders
@@ -61,14 +61,14 @@ class JobEventRecorder:
     def count(self, name: str, amount: float = 1, /, **labels: str) -> None:
         """Ignore counts."""
 
-    async def write(self, store: JobEventStore) -> None:
+    async def write(self, store: JobEventWriter) -> None:
         """Write what has been collected. After a failure it is written by the next call."""
         while self._unwritten or self._waiting:
             if not self._unwritten:
                 self._unwritten = self._take_rows()
             await self._write_rows(store)
 
-    async def _write_rows(self, store: JobEventStore) -> None:
+    async def _write_rows(self, store: JobEventWriter) -> None:
         try:
             if self._unwritten:
                 await store.add_job_events(self._instance, self._unwritten)
@@ -79,7 +79,7 @@ class JobEventRecorder:
             raise
         self._unwritten = []
 
-    async def write_last(self, store: JobEventStore) -> None:
+    async def write_last(self, store: JobEventWriter) -> None:
         """Write the rest before the store is closed; report a failure, which must not keep the instance from ending."""
         try:
             await self.write(store)

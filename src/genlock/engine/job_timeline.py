@@ -44,7 +44,7 @@ class TimelineEntry:
     amount: int | None = None
     #: who did it, where a human did
     actor: str = ""
-    #: more about it, for those who look closer
+    #: the technical details
     fields: Mapping[str, Any] = field(default_factory=dict)
     #: the beginning of a callback's body
     body: str = ""

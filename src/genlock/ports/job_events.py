@@ -10,12 +10,14 @@ from genlock.domain.job_event import EventRow, JobEvent
 from genlock.domain.money import LedgerEntry
 
 
-class JobEventStore(Protocol):
+class JobEventWriter(Protocol):
     """The row of a job, the ledger and the inbox are the truth; events only show how it came about."""
 
     async def add_job_events(self, instance: str, rows: Sequence[EventRow]) -> None:
         """Add rows of events in one statement. Adding a row again does no harm: it is read once."""
 
+
+class JobEventStore(JobEventWriter, Protocol):
     async def job_events(self, correlation_id: str, limit: int) -> list[JobEvent]:
         """Return the newest events of a correlation id, oldest first."""
 

@@ -12,7 +12,7 @@ from genlock.domain.money import LedgerEntry
 from genlock.stores.rows import Row, Time, not_null, read_audit_line, read_callback, read_ledger_entry
 from genlock.stores.session import Subject
 
-#: earlier holds of a job have the lease token of that time in their keys; so many tokens back are looked up
+#: earlier holds of a job have the lease token of that time in their keys; the last tokens are looked up
 TOKENS_BACK = 200
 
 

@@ -13,7 +13,7 @@ from genlock.stores.rows import Row, not_null, read_ledger_entry, read_payment
 from genlock.stores.session import Subject
 
 #: steps of `scan.STEP` jobs that one page of order entries looks at
-ORDER_STEPS_MAX = 3
+ORDER_STEPS_MAX = 2
 #: the hold states of jobs that have an entry of a kind
 _HOLD_STATES = {
     EntryKind.HOLD: (HoldState.HELD, HoldState.CAPTURED, HoldState.RELEASED),

@@ -96,6 +96,7 @@ async def test_a_page_of_order_entries_looks_at_a_bounded_number_of_jobs(
     store: SqlDatabase, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("genlock.stores.scan.STEP", 1)
+    monkeypatch.setattr("genlock.stores.money_lists.ORDER_STEPS_MAX", 3)
     rare = await ended(store, State.FAILED, price=7)
     for _ in range(4):
         await queued(store, price=1)

@@ -22,7 +22,7 @@ from genlock.engine.context import EngineContext
 from genlock.ports import Database
 
 SHOWN_ON_OVERVIEW = 5
-SHOWN_ON_GROUP = 50
+SHOWN_ON_GROUP = 30
 BODY_BYTES = 500
 ENTRIES_MAX = 200
 _ID_MAX = 2**63 - 1

@@ -109,6 +109,8 @@ class BulkPages:
         if kind is None:
             return back(context, request, "dashboard.jobs.unknown_action")
         if context.form["scope"] == "all":
+            if kind is BulkKind.REFUND and not context.can(Permission.MANAGE_MONEY):
+                return back(context, request, "dashboard.jobs.refund_all_forbidden")
             # A filter that has no effect would let the action reach orders that the operator did not mean.
             return None if request.query.is_understood else back(context, request, "dashboard.jobs.unclear")
         return None if chosen else back(context, request, "dashboard.jobs.nothing_chosen")

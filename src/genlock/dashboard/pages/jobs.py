@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from starlette.responses import Response
 
 from genlock.dashboard.csv_export import csv_response
+from genlock.dashboard.formats import shown
 from genlock.dashboard.job_export import export_jobs, header
 from genlock.dashboard.job_filters import DELIVERY_GROUPS, NAMES, PERIODS, STATE_GROUPS, local_input
 from genlock.dashboard.job_requests import JobRequest, chips, count_text, read_form_request, read_request
@@ -23,6 +24,7 @@ REFRESHED_MAX = 100
 OPEN_BULK_SHOWN = 5
 #: filters that are folded away until one of them is used
 RARE_FILTERS = frozenset({"provider", "error", "task", "text", "since", "until"})
+NUMBER_SHOWN = 30
 _ID_DIGITS_MAX = 18
 
 
@@ -36,6 +38,7 @@ class JobsPage:
         view, handle = Permission.VIEW, Permission.HANDLE_JOBS
         return [
             PageRoute(path="/jobs", handler=self._show, permission=view),
+            PageRoute(path="/jobs/find", handler=self._find, permission=view, is_data=True),
             PageRoute(path="/jobs/more", handler=self._more, permission=view, is_data=True),
             PageRoute(path="/jobs/rows", handler=self._refresh, permission=view, is_data=True),
             PageRoute(path="/jobs/export.csv", handler=self._export, permission=view, is_data=True),
@@ -61,6 +64,14 @@ class JobsPage:
             actions=tuple(BulkKind),
             choices=await self._choices(context, request),
         )
+
+    async def _find(self, context: PageContext) -> Response:
+        """Go to the order with a number, as users see it: `#123` or `123`."""
+        text = context.request.query_params.get("number", "").strip().removeprefix("#")
+        job_id = read_id(text)
+        if job_id is None or await self._store.job(job_id) is None:
+            return context.redirect("/jobs", "dashboard.jobs.no_order", tone="bad", number=shown(text, NUMBER_SHOWN))
+        return context.redirect(f"/jobs/{job_id}")
 
     async def _more(self, context: PageContext) -> Response:
         """Continue a search that had used up its time: the next rows, and what is to be done after them."""

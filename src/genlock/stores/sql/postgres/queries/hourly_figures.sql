@@ -1,5 +1,5 @@
--- The figures of the dashboard. Whoever writes them locks the row of the role until its statement ends, so that a new
--- leader's statements begin after those of the old one.
+-- The figures of the dashboard. Every statement that writes them locks the row of the role until it ends, so that the
+-- statements of a new leader begin after those of the old one.
 
 -- name: job_blocks
 -- use: periodic

@@ -56,7 +56,7 @@ async def test_a_photo_is_uploaded_and_the_bot_token_is_not_disclosed(world: Bot
 
 async def test_a_photo_with_a_caption_is_a_complete_order(world: BotWorld) -> None:
     ann = await opened(world, "Qwen Image Edit")
-    await ann.sees("Describe what you want")
+    await ann.sees(page("ask.image"))
     await ann.send("photo", picture(), caption="make it blue")
     await ann.sees("make it blue")
     job = await ordered(world, ann)
@@ -64,7 +64,17 @@ async def test_a_photo_with_a_caption_is_a_complete_order(world: BotWorld) -> No
     assert json.loads(job.input)["prompt"] == "make it blue"
 
 
-async def test_a_photo_sent_while_a_text_is_asked_for_is_kept(world: BotWorld) -> None:
+async def test_a_text_written_while_a_photo_is_asked_for_is_the_prompt(world: BotWorld) -> None:
+    ann = await opened(world, "Qwen Image Edit")
+    await ann.write("make it green")
+    await ann.sees(page("list.carried_text", text="make it green"))
+    await ann.send("photo", picture())
+    job = await ordered(world, ann)
+
+    assert json.loads(job.input)["prompt"] == "make it green"
+
+
+async def test_a_photo_sent_before_the_text_is_kept(world: BotWorld) -> None:
     ann = await opened(world, "Qwen Image Edit")
     await ann.send("photo", picture())
     asked = await ann.sees("Received: 1")
@@ -198,7 +208,7 @@ async def test_a_file_of_unknown_length_is_priced_as_the_longest_and_the_user_is
 @pytest.mark.usefixtures("declared")
 async def test_a_video_longer_than_declared_is_refused_if_it_exceeds_the_limit(world: BotWorld) -> None:
     ann = await world.add_user()
-    await ann.send("video", encode_video("mp4", "libx264"), caption="make it snow")
+    await ann.send("video", encode_video("mp4", "libx264"))
     await ann.sees(page("misc.what_with_file"))
     await ann.write("/models Wan 2.7 Video Edit")
     await ann.tap("Wan 2.7 Video Edit ·")
@@ -254,15 +264,15 @@ async def test_a_model_without_image_fields_refuses_an_image(world: BotWorld) ->
 
 async def test_an_image_without_an_order_asks_what_to_do_with_it(world: BotWorld) -> None:
     ann = await world.add_user()
-    await ann.send("photo", picture(), caption="make it snow")
-    shown = await ann.sees(page("misc.what_with_file"))
-    assert "make it snow" in shown.text
+    await ann.send("photo", picture())
+    await ann.sees(page("misc.what_with_file"))
     await ann.tap(label("category.image-to-image"))
     await ann.sees("Kept: 1 file")
     await ann.write("qwen image edit")
     await ann.sees("Kept: 1 file")
     await ann.tap("Qwen Image Edit ·")
-    await ann.sees("make it snow")
+    await ann.sees(page("ask.text"))
+    await ann.write("make it snow")
     job = await ordered(world, ann)
 
     assert json.loads(job.input).keys() >= {"prompt", "image_url"}
@@ -353,9 +363,9 @@ async def test_an_earlier_order_of_the_user_can_be_continued(world: BotWorld) ->
     for person, told in ((bob, "I do not find such an order of yours"), (ann, "what would you like to change?")):
         await person.write("/models Grok Imagine Video from an image")
         await person.tap("Grok Imagine Video from an image ·")
-        await person.tap(label("button.skip"))
         await person.write("https://example.com/a.png")
         await person.tap(label("button.done_files"))
+        await person.tap(label("button.skip"))
         await person.tap(label("button.options"))
         await person.tap("Earlier")
         await person.write(f"#{job.id}")

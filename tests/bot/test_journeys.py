@@ -291,8 +291,8 @@ async def test_the_chat_has_one_screen_message_that_is_edited(world: BotWorld, m
     ):  # fmt: skip
         await ann.tap(label(button))
         await ann.sees(page(shown))
-    await ann.write("/help")
-    await ann.sees(page("help.text"))
+    await ann.write("/balance")
+    await ann.sees(page("balance.title"))
 
     assert ann.from_bot == [ann.client.last]
 

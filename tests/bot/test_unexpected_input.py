@@ -49,6 +49,20 @@ async def test_two_taps_on_generate_order_once(
     assert [message.kind for message in ann.from_bot] == ["photo", "text"]
 
 
+async def test_a_button_pressed_again_after_another_one_is_handled(
+    world: BotWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("genlock.stores.updates.REPEAT_SECONDS", 60.0)
+    ann = await world.add_user()
+    await ann.write("/start")
+    for _ in range(3):
+        await ann.press(ann.screen, "cat:music:0")
+        await ann.sees(page("list.title", title="Music"))
+        await ann.press(ann.screen, "menu")
+        await ann.sees(page("menu.nothing_chosen"))
+    assert ann.screen.buttons[0]["callback_data"] != "menu"
+
+
 async def test_an_outdated_button_shows_the_current_draft(world: BotWorld) -> None:
     ann = await world.add_user()
     await ann.write("/models z-image")

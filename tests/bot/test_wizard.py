@@ -173,7 +173,7 @@ def test_typed_values_are_parsed() -> None:
 @pytest.mark.parametrize(
     ("model", "field", "typed", "english", "russian"),
     [
-        ("z-image", "prompt", "x" * 1001, "That is too long: 1,001 characters. At most 1,000 fit.",
+        ("z-image", "prompt", "x" * 1001, "That's too long: 1,001 characters. The limit is 1,000.",
          "Слишком длинно: 1 001 символ. Помещается до 1 000."),
         ("wan/2-7-image", "n", "13", "It must be between 1 and 12.", "Нужно число от 1 до 12."),
         ("wan/2-7-image", "n", "many", "It must be between 1 and 12.", "Нужно число от 1 до 12."),
@@ -186,7 +186,7 @@ def test_typed_values_are_parsed() -> None:
         ("recraft/remove-background", "image", "cat.png", "Please send a picture, or a link", "Пришлите картинку"),
         ("google/nano-banana-edit", "image_urls", "https://a.b/c.png " * 11,
          "I need 1 to 10 of them, and have 11.", "Нужно от 1 до 10"),
-        ("suno/generate", "prompt", "x" * 6000, "That is too long", "Слишком длинно"),
+        ("suno/generate", "prompt", "x" * 6000, "That's too long", "Слишком длинно"),
     ],
 )  # fmt: skip
 def test_an_invalid_value_is_refused_with_the_allowed_range(
@@ -240,11 +240,15 @@ def test_a_field_that_a_rule_requires_is_asked_for() -> None:
 
 
 def test_a_text_that_a_rule_requires_cannot_be_skipped() -> None:
-    suno, gpt = CATALOG.get("suno/generate"), CATALOG.get("kling/ai-avatar-pro")
+    suno, avatar = CATALOG.get("suno/generate"), CATALOG.get("kling/ai-avatar-pro")
     draft = wizard.start_order(Draft(), suno, "music")
     assert "skip" not in verbs(order.ask(draft, suno, screen_context()))
-    draft = wizard.start_order(Draft(), gpt, "avatar")
-    assert "skip" in verbs(order.ask(draft, gpt, screen_context()))
+    draft = wizard.start_order(Draft(), avatar, "avatar")
+    for kind in (FieldType.IMAGE, FieldType.AUDIO):
+        assert "skip" not in verbs(order.ask(draft, avatar, screen_context()))
+        draft = wizard.answer(draft, avatar, FILE[kind])
+    assert draft.field == "prompt"
+    assert "skip" in verbs(order.ask(draft, avatar, screen_context()))
 
 
 def test_options_list_common_fields_first_and_no_internal_ones() -> None:

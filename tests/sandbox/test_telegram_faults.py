@@ -191,6 +191,26 @@ async def test_too_many_messages_to_a_chat_get_429_and_early_retries_wait_longer
         await client.close()
 
 
+async def test_each_action_of_a_user_allows_one_more_call_to_the_private_chat() -> None:
+    now = [1000.0]
+    async with running_telegram(limiter=True, clock=lambda: now[0]) as telegram:
+        ann, client = telegram.add_user("Ann"), connect("aiogram", telegram)
+        for _ in range(12):
+            await ann.say("hello")
+            await client.call("sendMessage", chat_id=ann.id, text="x")
+        for _ in range(3):
+            await client.call("sendMessage", chat_id=ann.id, text="unasked")
+        with pytest.raises(ApiFailure, match="retry"):
+            await client.call("sendMessage", chat_id=ann.id, text="unasked")
+        await ann.say("hello")
+        now[0] += 600.0
+        for _ in range(3):
+            await client.call("sendMessage", chat_id=ann.id, text="x")
+        with pytest.raises(ApiFailure, match="retry"):
+            await client.call("sendMessage", chat_id=ann.id, text="too late for an answer")
+        await client.close()
+
+
 @pytest.mark.slow
 async def test_a_group_has_a_limit_of_twenty_sends_and_edits_per_minute() -> None:
     now = [1000.0]

@@ -5,6 +5,7 @@ from contextlib import AsyncExitStack
 from functools import partial
 
 from genlock.app.logins import public_address
+from genlock.app.telegram import bot_texts
 from genlock.bot.bundle import BotBundle
 from genlock.bot.router import BotRouter, make_router
 from genlock.bot.rules import BotRules, Package
@@ -23,8 +24,8 @@ from genlock.engine.operator_tools import OperatorTools
 from genlock.engine.reconciliation import ReconciliationRecord
 from genlock.engine.refunds import Refunds
 from genlock.engine.tell import tell
-from genlock.i18n.translator import package_texts
 from genlock.log import Mask
+from genlock.media.download import Downloads
 from genlock.media.process import MediaProcess
 from genlock.ports import Database, Observer, ProviderBundle
 from genlock.settings import ServiceSettings, Settings
@@ -48,11 +49,18 @@ def make_bot_router(
     if upload is None:
         raise Refusal("No configured provider stores files, so users could not send any: set GENLOCK_KIE_API_KEY")
     bundle = BotBundle(
-        caller=caller, rules=make_bot_rules(settings), dashboard_link=partial(_dashboard_link, settings, logins)
+        caller=caller,
+        rules=make_bot_rules(settings),
+        dashboard_link=partial(_dashboard_link, settings, logins),
+        texts=bot_texts(caller),
     )
     media = MediaProcess()
     closing.push_async_callback(media.close)
-    return make_router(bundle=bundle, store=store, engine=engine, catalog=catalog, upload=upload, media=media)
+    downloads = Downloads(private=settings.media_private_hosts)
+    closing.push_async_callback(downloads.close)
+    return make_router(
+        bundle=bundle, store=store, engine=engine, catalog=catalog, upload=upload, media=media, downloads=downloads
+    )
 
 
 async def _dashboard_link(settings: Settings, logins: Logins, operator_id: str) -> str | None:
@@ -64,7 +72,7 @@ def make_operator_tools(
     settings: ServiceSettings, caller: Caller, store: Database, engine: Engine, reconcile: Callable[[], Awaitable[int]]
 ) -> OperatorTools:
     """Return what the dashboard acts with: the same operations as the operators' commands in the chat."""
-    texts, bot, notify = package_texts(), settings.bot_id, partial(tell, engine.ctx)
+    texts, bot, notify = bot_texts(caller), settings.bot_id, partial(tell, engine.ctx)
     refund_call = partial(refund_stars, caller)
     return OperatorTools(
         accounts=AccountActions(store=store, texts=texts, tell=notify),

@@ -78,7 +78,7 @@ def _job_pages(parts: DashboardParts) -> list[PageRoute]:
             catalog=parts.catalog.get,
             providers=parts.providers,
             previews=Previews(parts.downloads),
-            texts=package_texts(),
+            texts=parts.texts,
             credit_usd=parts.settings.credit_usd,
             keeps_events=parts.settings.keep_events_days > 0,
         )

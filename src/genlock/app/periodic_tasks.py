@@ -47,6 +47,7 @@ def periodic_tasks(
     keep_figures = HourlyFigureKeeper(engine.ctx, engine.leader, store).round
     read_credit = ProviderCreditReader(engine.ctx, engine.leader, store, bundles).read
     describe = partial(store.describe_instance, engine.ctx.instance, __version__)
+    act_in_bulk = BulkWork(engine.ctx, engine.leader, store, texts=router.texts).round
     registration = CommandRegistration(router, engine.ctx.observer)
     return [
         task(name="describe_instance", period_seconds=DESCRIBE_SECONDS, run=describe),
@@ -65,8 +66,6 @@ def periodic_tasks(
         leader_task(name="reconcile_payments", period_seconds=RECONCILE_SECONDS, run=router.reconcile),
         leader_task(name="pay_rewards", period_seconds=BOT_TASK_SECONDS, run=router.reward),
         leader_task(name="erase_data", period_seconds=BOT_TASK_SECONDS, run=router.erase),
-        leader_task(
-            name="act_in_bulk", period_seconds=bulk.PERIOD_SECONDS, run=BulkWork(engine.ctx, engine.leader, store).round
-        ),
+        leader_task(name="act_in_bulk", period_seconds=bulk.PERIOD_SECONDS, run=act_in_bulk),
         leader_task(name="send_broadcasts", period_seconds=BOT_TASK_SECONDS, run=router.broadcast),
     ]

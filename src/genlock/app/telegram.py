@@ -13,9 +13,10 @@ from genlock.channels.telegram.rate_limiter import TelegramRateLimiter
 from genlock.channels.telegram.update_sources import WEBHOOK_PATH, Poller, WebhookRegistrar, WebhookSecrets
 from genlock.domain.alarm import AlarmNotice
 from genlock.domain.current_catalog import CurrentCatalog
+from genlock.domain.public_number import PublicNumbers
 from genlock.engine.engine import Engine
 from genlock.i18n.alarms import alarm_text
-from genlock.i18n.translator import translator
+from genlock.i18n.translator import Texts, package_texts, translator
 from genlock.log import Mask
 from genlock.media.download import Downloads
 from genlock.media.process import MediaProcess
@@ -34,6 +35,11 @@ def make_caller(settings: ServiceSettings, store: Database, observer: Observer, 
     return caller
 
 
+def bot_texts(caller: Caller) -> Texts:
+    """Return all texts with the order and account numbers of a bot."""
+    return package_texts().numbered(PublicNumbers.of_bot(caller.bot.token))
+
+
 def make_channel(settings: Settings, caller: Caller, catalog: CurrentCatalog, closing: AsyncExitStack) -> Channel:
     downloads = Downloads(private=settings.media_private_hosts)
     closing.push_async_callback(downloads.close)
@@ -41,7 +47,8 @@ def make_channel(settings: Settings, caller: Caller, catalog: CurrentCatalog, cl
     closing.push_async_callback(media.close)
     # A self-hosted Bot API server may fetch files that Telegram's servers cannot reach.
     local_bot_api = settings.telegram_api_url != API_URL
-    return TelegramChannel(caller, JobTexts(catalog.model), downloads, media, local_bot_api=local_bot_api)
+    texts = JobTexts(catalog, bot_texts(caller))
+    return TelegramChannel(caller, texts, downloads, media, local_bot_api=local_bot_api)
 
 
 async def make_update_source(

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from genlock.ports import Button
 
 DATA_BYTES_MAX = 64
+#: last argument of buttons whose message stays as it is: the screen appears below it
+BELOW = "below"
 #: prefix of buttons that carry the version of a draft, so that outdated ones are recognised
 _DRAFT = "w"
 _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"

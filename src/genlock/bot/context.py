@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from telegram import CallbackQuery, Message, Update, User
 
+from genlock.bot.buttons import ButtonData
 from genlock.bot.order.draft import Draft, PartialText
 from genlock.channels.telegram.address import Address
 from genlock.domain.profile import Profile
@@ -41,7 +42,7 @@ class UpdateContext:
     partial_text: PartialText | None = None
     #: id of the message whose button was pressed
     button_message: int | None = None
-    #: whether that message is the notice of a finished order, which is never edited
+    #: whether that message is the notice of a finished order or a page to read, which are never edited
     on_notice: bool = False
     #: id of the callback query that still needs an answer
     query_id: str | None = None
@@ -57,6 +58,11 @@ class UpdateContext:
     @property
     def address(self) -> Address:
         return Address(chat=self.chat, thread=self.thread, language=self.translator.language)
+
+    def order_id(self, data: ButtonData) -> int:
+        """Return the order that a button is about; -1 if it names none. Buttons of earlier versions have the id."""
+        job_id = self.texts.numbers.order_id(data.word())
+        return -1 if job_id is None else job_id
 
     @property
     def repeated(self) -> bool:

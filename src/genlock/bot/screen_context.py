@@ -1,6 +1,7 @@
 """The screen context: what screens need besides the draft; and labels of models, fields, values and orders."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import lru_cache
@@ -58,9 +59,9 @@ class ScreenContext:
         return [self.translator.html(key, n=self.free.left)]
 
 
-def quote(draft: Draft, model: Model, screen: ScreenContext) -> Quote:
-    """Price the order of a draft. Raises InvalidInput."""
-    return screen.storefront.quote(model, draft.values, draft.seconds, free_left=screen.free.left)
+def quote_each(orders: Sequence[Draft], model: Model, screen: ScreenContext) -> list[Quote]:
+    """Price orders that are made together. Raises InvalidInput."""
+    return screen.storefront.quotes(model, orders, free_left=screen.free.left)
 
 
 def model_label(model: Model, translator: Translator) -> str:
@@ -113,8 +114,13 @@ def shorten(text: str, length: int = LINE_LENGTH) -> str:
     return line if len(line) <= length else line[: length - 1].rstrip() + "…"
 
 
+def public_code(job_id: int, translator: Translator) -> str:
+    """Return the number of an order as users see it. It does not tell how many orders there are."""
+    return f"#{translator.numbers.order(job_id)}"
+
+
 def code(job_id: int) -> str:
-    """Return the number of an order as users see it."""
+    """Return the number of an order as operators see it: its id."""
     return f"#{job_id}"
 
 

@@ -4,8 +4,27 @@ from typing import Annotated, Any
 
 import typer
 
+
+def _job_id(text: str) -> int:
+    """Return the id of a job from its id or from the number that its user sees, such as `#K7Q2M9`."""
+    from genlock.domain.public_number import PublicNumbers
+    from genlock.settings import Settings
+
+    numbers = PublicNumbers()
+    if not text.removeprefix("#").isdecimal() and (token := Settings().telegram_token) is not None:
+        numbers = PublicNumbers.of_bot(token.get_secret_value())
+    if (job_id := numbers.order_id(text)) is None:
+        raise typer.BadParameter(f"{text!r} is not the number of a job")
+    return job_id
+
+
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-JobId = Annotated[int, typer.Argument(metavar="JOB", help="The job's number, as `genlock jobs ls` shows it.")]
+JobId = Annotated[
+    int,
+    typer.Argument(
+        metavar="JOB", parser=_job_id, help="The job's number, as `genlock jobs ls` shows it, or as its user sees it."
+    ),
+]
 AccountId = Annotated[
     int, typer.Argument(metavar="ACCOUNT", help="The account's number, as `genlock wallet ls` shows it.")
 ]

@@ -10,7 +10,7 @@ class Received(StrEnum):
 
     FRESH = "fresh"  #: stored; a worker will handle it
     KNOWN = "known"  #: already stored under the same update id
-    REPEATED = "repeated"  #: the same button again under a new update id; stored, but not handled
+    REPEATED = "repeated"  #: the same button at once again, under a new update id; stored, but not handled
 
 
 class UpdateState(StrEnum):

@@ -17,6 +17,7 @@ from babel.lists import format_list
 from babel.numbers import parse_pattern
 
 from genlock.domain.money import THOUSANDTHS
+from genlock.domain.public_number import PublicNumbers
 from genlock.i18n.loader import DEFAULT, Language, load_languages
 
 MINUTE, HOUR, DAY = 60, 3600, 86400
@@ -36,8 +37,10 @@ class Html(str):
 class Translator:
     """One language. `html` makes Telegram HTML, `plain` the plain text of a button or a toast."""
 
-    def __init__(self, language: Language, languages: Mapping[str, Language]) -> None:
+    def __init__(self, language: Language, languages: Mapping[str, Language], numbers: PublicNumbers) -> None:
         self.language = language.code
+        #: how orders and accounts are numbered for users
+        self.numbers = numbers
         #: every language there is, for menus
         self.languages = languages
         self._settings = language
@@ -146,16 +149,21 @@ def plural_form(language: Language, number: Number) -> str:
 
 
 class Texts:
-    """All texts in all languages."""
+    """All texts in all languages, with the numbers of one bot."""
 
-    def __init__(self, languages: Mapping[str, Language]) -> None:
+    def __init__(self, languages: Mapping[str, Language], numbers: PublicNumbers = PublicNumbers()) -> None:  # noqa: B008 - immutable
         self.languages = languages
-        self._translators = {code: Translator(language, languages) for code, language in languages.items()}
+        self.numbers = numbers
+        self._translators = {code: Translator(language, languages, numbers) for code, language in languages.items()}
 
     @classmethod
     def load(cls, *more: Path) -> "Texts":
         """Return the languages of the package, and those whose folders are in `more`. Raises InvalidLanguage."""
         return cls(load_languages(*more))
+
+    def numbered(self, numbers: PublicNumbers) -> "Texts":
+        """Return the same texts with the order and account numbers of a bot."""
+        return Texts(self.languages, numbers)
 
     def translator(self, language: str) -> Translator:
         """Return the translator of a language; English if there is no such language."""

@@ -10,7 +10,7 @@ from genlock.stores.rows import Row, not_null, read_update, read_update_queue
 from genlock.stores.scan import newest_between
 from genlock.stores.session import Session, Subject
 
-#: a second press of the same button on the same message within this time is ignored
+#: a second press of the same button within this time is ignored, unless the user did something else in between
 REPEAT_SECONDS = 3.0
 #: the states that an index knows, with their statements
 _INDEXED = {UpdateState.NEW: "new_updates", UpdateState.DEAD: "dead_updates"}

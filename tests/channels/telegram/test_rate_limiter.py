@@ -12,7 +12,7 @@ from genlock.app.databases import open_store
 from genlock.app.engine import make_engine
 from genlock.channels.telegram.caller import Caller, make_bot
 from genlock.channels.telegram.channel import TelegramChannel
-from genlock.channels.telegram.rate_limiter import BOT, CHAT, GROUP, Priority, TelegramRateLimiter
+from genlock.channels.telegram.rate_limiter import BOT, CHAT, GROUP, SCREENS, Priority, TelegramRateLimiter
 from genlock.domain.delivery import plan
 from genlock.domain.errors import ChannelBusy, StoreUnavailable
 from genlock.domain.events import Event
@@ -160,11 +160,34 @@ def quickly(scenario: Any) -> None:
 def test_calls_to_one_chat_stay_within_its_limit(chat: int, rate: Any, allowed: Any, instances: int) -> None:
     async def scenario() -> None:
         async with some_limiters(instances) as limiters:
-            found = sorted(time for time, _, _ in await times(limiters, [(chat, Priority.SCREEN)] * 5))
+            found = sorted(time for time, _, _ in await times(limiters, [(chat, Priority.RESULT)] * 5))
             for one, later in zip(found, found[rate.burst :], strict=False):
                 assert later - one >= rate.interval * 0.9
             count, seconds = allowed
             assert all(later - one >= seconds * 0.9 for one, later in zip(found, found[count:], strict=False))
+
+    quickly(scenario())
+
+
+@pytest.mark.parametrize("instances", [1, 3])
+def test_a_burst_of_screens_does_not_wait_and_leaves_the_permits_of_results(instances: int) -> None:
+    async def scenario() -> None:
+        async with some_limiters(instances) as limiters:
+            found = sorted(time for time, _, _ in await times(limiters, [(5, Priority.SCREEN)] * (SCREENS.burst + 3)))
+            assert found[SCREENS.burst - 1] < 0.9
+            assert found[-1] >= 3 * SCREENS.interval * 0.9
+            [result] = await times(limiters, [(5, Priority.RESULT)])
+            assert result[0] < 0.2
+
+    quickly(scenario())
+
+
+def test_a_429_stops_screens_and_results_of_a_chat() -> None:
+    async def scenario() -> None:
+        async with some_limiters(2) as [one, other]:
+            await one.stop(5, 12.0)
+            found = await times([other], [(5, Priority.SCREEN), (5, Priority.RESULT)])
+            assert all(time == pytest.approx(12.0, abs=0.4) for time, _, _ in found)
 
     quickly(scenario())
 
@@ -202,7 +225,7 @@ def test_progress_gets_a_permit_only_if_no_other_call_wants_it() -> None:
             before = loop.time()
             await limiter.acquire(5, Priority.RESULT)
             assert loop.time() - before < 0.1
-            waiting = [asyncio.ensure_future(limiter.acquire(6, Priority.SCREEN)) for _ in range(5)]
+            waiting = [asyncio.ensure_future(limiter.acquire(6, Priority.RESULT)) for _ in range(5)]
             await asyncio.sleep(0.2)
             with pytest.raises(ChannelBusy):  # other calls wait
                 await limiter.acquire(7, Priority.PROGRESS)
@@ -270,7 +293,7 @@ def test_429_answers_from_several_chats_stop_the_bot() -> None:
 def test_a_cancelled_call_uses_no_permit() -> None:
     async def scenario() -> None:
         async with some_limiters() as [limiter]:
-            waiting = [asyncio.ensure_future(limiter.acquire(5, Priority.SCREEN)) for _ in range(6)]
+            waiting = [asyncio.ensure_future(limiter.acquire(5, Priority.RESULT)) for _ in range(6)]
             await asyncio.sleep(0.1)
             for task in waiting[2:5]:
                 task.cancel()

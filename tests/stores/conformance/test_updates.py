@@ -293,6 +293,31 @@ async def test_a_button_may_be_pressed_again_later(store: SqlDatabase, clock: Ma
     assert await store.store_update(update(3, dedup_key="p")) is Received.FRESH, "a repeated one does not count"
 
 
+@pytest.mark.parametrize("between", ["q", None], ids=["another button", "a message"])
+@pytest.mark.parametrize("settled", [True, False])
+async def test_a_press_after_another_update_of_the_user_is_no_repeat(
+    store: SqlDatabase, between: str | None, *, settled: bool
+) -> None:
+    for number_, key in enumerate(("p", between, "p"), start=1):
+        await stored(store, number_, dedup_key=key)
+        if settled:
+            [queue] = await claim(store)
+            await store.settle_update(queue, UpdateState.DONE, "", ME)
+    await stored(store, 4, queue="bob", dedup_key="q")
+    assert await store.store_update(update(5, dedup_key="p")) is Received.REPEATED, "others do not count"
+    assert await store.violations(settled=False) == []
+
+
+async def test_presses_that_arrive_together_repeat_only_the_one_before(store: SqlDatabase) -> None:
+    await stored(store, 1, dedup_key="p")
+    keys = ("p", "q", "p", "p", None, "p", "q")
+    arrivals = await asyncio.gather(
+        *(store.store_update(update(n, dedup_key=key)) for n, key in enumerate(keys, start=2))
+    )
+    fresh, repeated = Received.FRESH, Received.REPEATED
+    assert arrivals == [repeated, fresh, fresh, repeated, fresh, fresh, fresh]
+
+
 async def test_a_second_press_is_repeated_while_the_first_is_still_handled(
     store: SqlDatabase, clock: ManualClock
 ) -> None:

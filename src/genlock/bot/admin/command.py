@@ -4,9 +4,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
 from genlock.bot.context import UpdateContext
+from genlock.domain.public_number import PublicNumbers
 from genlock.ports import OutgoingMessage
-
-ORDER_DIGITS_MAX = 15
 
 #: runs a command with its arguments, and returns the screen that answers it
 Run = Callable[[UpdateContext, Sequence[str]], Awaitable[OutgoingMessage]]
@@ -39,9 +38,9 @@ def argument(args: Sequence[str], index: int = 0) -> str:
     return args[index]
 
 
-def order_number(args: Sequence[str]) -> int:
-    """Return the number of an order, as `125` or `#125`. Raises NotUnderstood."""
-    digits = argument(args).lstrip("#")
-    if not digits.isdecimal() or len(digits) > ORDER_DIGITS_MAX:
+def order_number(args: Sequence[str], numbers: PublicNumbers) -> int:
+    """Return the id of an order, from `125`, `#125` or the number that its user sees. Raises NotUnderstood."""
+    job_id = numbers.order_id(argument(args))
+    if job_id is None:
         raise NotUnderstood
-    return int(digits)
+    return job_id

@@ -80,7 +80,7 @@ class OrderCommands:
     # one order
 
     async def _order(self, ctx: UpdateContext, args: Sequence[str]) -> OutgoingMessage:
-        return await self._card(ctx, (await self._job(order_number(args))).id)
+        return await self._card(ctx, (await self._job(order_number(args, ctx.translator.numbers))).id)
 
     async def _job(self, number: int) -> Job:
         job = await self._store.job(number)
@@ -112,7 +112,7 @@ class OrderCommands:
         """Return a command that does something with an order, answered with the order as it is afterwards."""
 
         async def run(ctx: UpdateContext, args: Sequence[str]) -> OutgoingMessage:
-            job = await self._job(order_number(args))
+            job = await self._job(order_number(args, ctx.translator.numbers))
             try:
                 note = await action(ctx, job)
             except ActionNotAllowed:

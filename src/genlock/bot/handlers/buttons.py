@@ -4,18 +4,20 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 
 from genlock.bot.admin.commands import Admin
-from genlock.bot.buttons import ButtonData
+from genlock.bot.buttons import BELOW, ButtonData
 from genlock.bot.chat_view import ChatView
 from genlock.bot.context import UpdateContext
 from genlock.bot.handlers.pages import Pages
 from genlock.bot.handlers.privacy import Privacy
-from genlock.bot.order import wizard
+from genlock.bot.order import per_file, wizard
+from genlock.bot.order.card import example
 from genlock.bot.order.draft import Draft, Step
 from genlock.bot.order.draft_view import DraftView
+from genlock.bot.order.next_steps import NextSteps
 from genlock.bot.order.orders import Orders
-from genlock.bot.order.screens import example
+from genlock.bot.order.originals import Originals
 from genlock.bot.storefront.screens import ALL, AS_USUAL
-from genlock.bot.storefront.storefront import Storefront
+from genlock.bot.storefront.storefront import BEGINS_WITH, Storefront
 from genlock.domain.catalog import Category, Model
 from genlock.ports import Database
 
@@ -23,6 +25,8 @@ Handler = Callable[[UpdateContext, ButtonData], Awaitable[None]]
 Transition = Callable[[Draft, Model, ButtonData], Draft]
 
 
+#: buttons under results, which find the order's owner themselves
+BUTTONS_OF_RESULTS = frozenset({"again", "repeat", "change", "next", "nexts", "original"})
 #: what buttons do that need only the draft and the model
 TRANSITIONS: Mapping[str, Transition] = {
     "pick": lambda draft, model, data: wizard.pick(draft, model, data.number()),
@@ -37,7 +41,7 @@ TRANSITIONS: Mapping[str, Transition] = {
 
 
 class ButtonHandler:
-    def __init__(
+    def __init__(  # noqa: PLR0913 - one argument per part it works with
         self,
         *,
         view: ChatView,
@@ -46,6 +50,8 @@ class ButtonHandler:
         storefront: Storefront,
         orders: Orders,
         pages: Pages,
+        next_steps: NextSteps,
+        originals: Originals,
         admin: Admin,
         privacy: Privacy,
     ) -> None:
@@ -66,6 +72,8 @@ class ButtonHandler:
             "cancel": self._cancel_order,
             "stop": self._stop,
             **pages.button_handlers,
+            **next_steps.button_handlers,
+            **originals.button_handlers,
             **privacy.button_handlers,
         }
 
@@ -79,6 +87,7 @@ class ButtonHandler:
         if data.version is not None:
             await self._draft_button(ctx, data)
             return
+        ctx.on_notice = ctx.on_notice or data.args[-1:] == (BELOW,)
         handler = self._handlers.get(data.verb)
         if handler is None:
             await self._outdated(ctx)
@@ -87,7 +96,7 @@ class ButtonHandler:
 
     async def _is_of_another_user(self, ctx: UpdateContext, data: ButtonData) -> bool:
         """Refuse a press on the menu of another user of the group; return whether it was refused."""
-        if not ctx.group or ctx.button_message is None or data.verb in ("again", "repeat", "change"):
+        if not ctx.group or ctx.button_message is None or data.verb in BUTTONS_OF_RESULTS:
             return False
         owner = await self._store.draft_owner(ctx.chat, ctx.button_message)
         if owner is None or owner == ctx.account_id:
@@ -127,16 +136,21 @@ class ButtonHandler:
         match data.verb:
             case "go":
                 await self._orders.confirm(ctx, model)
+            case "all":
+                await self._orders.confirm(ctx, model, every_file=True)
             case "topup":
                 await self._pages.topup_for(ctx, model)
             case "back":
-                await self._save_and_show(ctx, wizard.back(draft, model) or _to_model_list(draft, model))
+                await self._save_and_show(ctx, wizard.back(draft, model) or _before(draft, model))
             case "instead":
                 await self._save_and_show(ctx, draft.keeping_input())
             case "other":
                 await self._save_and_show(ctx, _to_model_list(draft, model))
+            case "take" if (another := self._storefront.by_code(data.word())) is not None:
+                carried = _to_model_list(draft, model)
+                await self._save_and_show(ctx, per_file.start(carried, another, carried.category, defaults=True))
             case "example" if draft.field:
-                await self._save_and_show(ctx, wizard.answer(draft, model, example(model, ctx.translator)))
+                await self._save_and_show(ctx, wizard.answer(draft, model, example(draft, model, ctx.translator)))
             case verb if verb in TRANSITIONS:
                 await self._save_and_show(ctx, TRANSITIONS[verb](draft, model, data))
             case _:
@@ -184,24 +198,24 @@ class ButtonHandler:
         if model is None:
             await self._view.toast(ctx, ctx.translator.plain("order.model_gone"), alert=True)
             return
-        category = data.word(1) if data.word(1) in set(Category) else model.category.value
-        draft = wizard.start_order(ctx.draft.keeping_input(), model, category)
-        await self._save_and_show(ctx, wizard.skip_rest(draft, model) if data.word(2) == AS_USUAL else draft)
+        category = data.word(1) if data.word(1) in set(Category) else _category_for(model, ctx.draft)
+        started = per_file.start(ctx.draft.keeping_input(), model, category, defaults=data.word(2) == AS_USUAL)
+        await self._save_and_show(ctx, started)
 
     async def _show_again(self, ctx: UpdateContext, data: ButtonData) -> None:
-        if (job := await self._orders.find_own(ctx, data.number())) is not None:
+        if (job := await self._orders.find_own(ctx, ctx.order_id(data))) is not None:
             await self._orders.show_again(ctx, job)
 
     async def _repeat(self, ctx: UpdateContext, data: ButtonData) -> None:
-        if (job := await self._orders.find_own(ctx, data.number())) is not None:
+        if (job := await self._orders.find_own(ctx, ctx.order_id(data))) is not None:
             await self._orders.repeat(ctx, job, change=False)
 
     async def _change(self, ctx: UpdateContext, data: ButtonData) -> None:
-        if (job := await self._orders.find_own(ctx, data.number())) is not None:
+        if (job := await self._orders.find_own(ctx, ctx.order_id(data))) is not None:
             await self._orders.repeat(ctx, job, change=True)
 
     async def _cancel_order(self, ctx: UpdateContext, data: ButtonData) -> None:
-        if (job := await self._orders.find_own(ctx, data.number())) is not None:
+        if (job := await self._orders.find_own(ctx, ctx.order_id(data))) is not None:
             await self._orders.cancel(ctx, job)
 
     async def _stop(self, ctx: UpdateContext, data: ButtonData) -> None:
@@ -213,14 +227,27 @@ class ButtonHandler:
         await self._orders.cancel(ctx, job)
 
 
+def _category_for(model: Model, draft: Draft) -> str:
+    """Return the category that an order starts from: one about the kind of file that waits, else the model's own."""
+    kind = draft.sent[0].kind if draft.sent else None
+    about_file = (one for one in (model.category, *model.also) if kind and BEGINS_WITH.get(one) is kind)
+    return next(about_file, model.category).value
+
+
+def _before(draft: Draft, model: Model) -> Draft:
+    """Go back from the first question: to the model list, or to what can be done with the file of a next step."""
+    return _waiting(draft, model) if draft.next_step else _to_model_list(draft, model)
+
+
 def _to_model_list(draft: Draft, model: Model) -> Draft:
-    """Go back from the first question to the model list; text and files wait for another model."""
+    """Go to the model list; text and files wait for another model."""
+    return replace(_waiting(draft, model), step=Step.LIST, category=draft.category or model.category.value)
+
+
+def _waiting(draft: Draft, model: Model) -> Draft:
+    """Return a draft without a model, in which the text and the files of the order wait for one."""
     main = wizard.main_text(model)
     text = str(draft.values.get(main.name, "")) if main else ""
-    return replace(
-        draft.cleared(),
-        step=Step.LIST,
-        category=draft.category or model.category.value,
-        text=text,
-        sent=(*draft.sent, *wizard.files_given(draft, model)),
-    )
+    text = wizard.refused_text(draft, model) or text
+    files = (*draft.sent, *wizard.files_given(draft, model))
+    return replace(draft.cleared(), text=text, sent=files, aspects=draft.aspects)

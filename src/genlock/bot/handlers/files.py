@@ -8,14 +8,16 @@ from tempfile import TemporaryFile
 from typing import IO, Any
 
 import aiohttp
-from telegram import Message
+from telegram import Message, PhotoSize
 
 from genlock.bot.chat_view import ChatView
 from genlock.bot.context import UpdateContext
-from genlock.bot.order import wizard
+from genlock.bot.order import per_file, wizard
+from genlock.bot.order.aspect import fit_picture
 from genlock.bot.order.draft import MISPLACED, Draft, Problem, SentFile, Step
 from genlock.bot.order.draft_view import DraftView
 from genlock.bot.order.input_errors import explain_file
+from genlock.bot.order.next_step_drafts import captioned
 from genlock.bot.quotas import Quotas
 from genlock.bot.storefront.storefront import Storefront
 from genlock.channels.telegram.caller import Caller, Priority
@@ -35,7 +37,6 @@ CHUNK = 65_536
 FOLDER = "genlock"
 SECONDS_MAX = 120.0
 WAITING_FILES_MAX = 10
-NUMBER_DIGITS = 15
 OK = 200
 #: upload again after this time: the provider keeps files for three days
 RENEW_SECONDS = 2 * 86_400
@@ -54,6 +55,8 @@ class Attachment:
     #: as the sender's client says: used to refuse early, never for a price
     seconds: float | None
     extension: str
+    #: width divided by height of a picture
+    aspect: float | None = None
     #: id that the messages of one album share
     album: str | None = None
 
@@ -67,7 +70,14 @@ def attachment(message: Message) -> Attachment | None:
 def _find_attachment(message: Message) -> Attachment | None:
     if message.photo:
         photo = message.photo[-1]
-        return Attachment(kind=FieldType.IMAGE, file=photo.file_id, size=photo.file_size, seconds=None, extension="jpg")
+        return Attachment(
+            kind=FieldType.IMAGE,
+            file=photo.file_id,
+            size=photo.file_size,
+            seconds=None,
+            extension="jpg",
+            aspect=_aspect(photo),
+        )
     for one in (message.animation, message.video, message.video_note):
         if one is not None:
             return _video(one)
@@ -89,6 +99,7 @@ def _find_attachment(message: Message) -> Attachment | None:
             size=message.document.file_size,
             seconds=None,
             extension=_extension(message.document.file_name, message.document.mime_type, kind),
+            aspect=_aspect(message.document.thumbnail),
         )
     return None
 
@@ -102,6 +113,10 @@ def _video(film: Any) -> Attachment:
         seconds=_seconds(film.duration) if kind is FieldType.VIDEO else None,
         extension=_extension(getattr(film, "file_name", None), getattr(film, "mime_type", None), kind),
     )
+
+
+def _aspect(picture: PhotoSize | None) -> float | None:
+    return picture.width / picture.height if picture and picture.width > 0 and picture.height > 0 else None
 
 
 def _seconds(duration: Any) -> float | None:
@@ -156,6 +171,9 @@ class Files:
             await self._keep_for_a_model(ctx, sent, caption)
             return
         target = wizard.field_for_file(draft, model, sent.kind) if sent.kind else None
+        if target is None and sent.kind and (single := per_file.single_file_field(model, sent.kind)) is not None:
+            await self._add_other(ctx, sent, caption, model, single)
+            return
         problem = _no_place(draft, model, sent) if target is None else _limits(target, sent)
         if target is None and problem is not None and problem.name.startswith(MISPLACED):
             await self._keep_for_another_order(ctx, sent, caption, problem)
@@ -167,9 +185,18 @@ class Files:
         if isinstance(taken, Problem):
             await self._show(ctx, sent, replace(draft, problem=taken))
             return
-        draft = wizard.add_file(draft, target, taken)
+        draft = fit_picture(wizard.add_file(_with_aspect(draft, sent, taken), target, taken), model)
         draft = wizard.with_caption(draft, model, caption) if caption else draft
         await self._show(ctx, sent, wizard.after_file(draft, model, target))
+
+    async def _add_other(self, ctx: UpdateContext, sent: Attachment, caption: str, model: Model, single: Field) -> None:
+        """Keep a file beyond the one that an order takes: it may become an order of its own."""
+        taken = _limits(single, sent) or await self._upload_checked(ctx, sent)
+        if isinstance(taken, Problem):
+            await self._show(ctx, sent, replace(ctx.draft, problem=taken))
+            return
+        draft = per_file.add_other(_with_aspect(ctx.draft, sent, taken), model, taken)
+        await self._show(ctx, sent, wizard.with_caption(draft, model, caption) if caption else draft)
 
     async def _show(self, ctx: UpdateContext, sent: Attachment, draft: Draft) -> None:
         """Save and show the draft; of an album only the last file received shows it."""
@@ -185,6 +212,7 @@ class Files:
         if sent.kind is not None and self._storefront.for_file(sent.kind) and _limits(None, sent) is None:
             taken = await self._upload_checked(ctx, sent)
             if isinstance(taken, SentFile):
+                draft = _with_aspect(draft, sent, taken)
                 draft = replace(draft, sent=_with(draft, taken), text=caption or draft.text)
         await self._show(ctx, sent, draft)
 
@@ -199,8 +227,19 @@ class Files:
             await self._refuse(ctx, sent, explain_file(taken, t) or t.html("refused.upload_failed"))
             return
         assert taken is not None
-        waiting = ctx.draft.keeping_input()
-        await self._show(ctx, sent, replace(waiting, sent=_with(waiting, taken), text=caption or waiting.text))
+        waiting, category = ctx.draft.keeping_input(), ctx.draft.category if ctx.draft.step is Step.LIST else ""
+        waiting = _with_aspect(waiting, sent, taken)
+        kept = replace(waiting, sent=_with(waiting, taken), text=caption or waiting.text)
+        if await _album_continues(ctx, sent):
+            await self._drafts.save(ctx, kept)
+            return
+        await self._drafts.save(ctx, captioned(kept, self._storefront.catalog, category))
+        await self._drafts.show(ctx)
+
+    async def begin_with(self, ctx: UpdateContext, sent: Attachment, text: str) -> None:
+        """Begin an order with a file of an earlier message; an order in progress is left."""
+        ctx.draft = ctx.draft.cleared()
+        await self._keep_for_a_model(ctx, sent, text)
 
     async def _refuse(self, ctx: UpdateContext, sent: Attachment, why: str) -> None:
         """Tell the user why a file is refused; the last file of an album also shows the draft for the others."""
@@ -283,10 +322,10 @@ class Files:
         one = model.field(ctx.draft.field)
         if one is None or one.type is not FieldType.TASK:
             return text
-        number = text.strip().lstrip("#")
-        if not number.isdecimal() or len(number) >= NUMBER_DIGITS:
+        job_id = ctx.translator.numbers.order_id(text)
+        if job_id is None:
             return text
-        job = await self._store.job(int(number))
+        job = await self._store.job(job_id)
         return job.task_id or "" if job is not None and job.account_id == ctx.account_id else ""
 
     # files of past orders
@@ -335,6 +374,13 @@ def _with(draft: Draft, taken: SentFile) -> tuple[SentFile, ...]:
     return (*same, taken)
 
 
+def _with_aspect(draft: Draft, sent: Attachment, taken: SentFile) -> Draft:
+    if sent.aspect is None:
+        return draft
+    recent = dict(list(draft.aspects.items())[-2 * WAITING_FILES_MAX :])
+    return replace(draft, aspects={**recent, taken.address: sent.aspect})
+
+
 def _no_place(draft: Draft, model: Model, sent: Attachment) -> Problem:
     """Return why the order has no field for the file."""
     now = model.field(draft.field)
@@ -342,7 +388,7 @@ def _no_place(draft: Draft, model: Model, sent: Attachment) -> Problem:
         return Problem(name=f"wrong_kind_{now.type.value}")
     if sent.kind is None:
         wanted = next((one.type for one in model.fields if one.type in FILES), None)
-        return Problem(name=f"not_a_file_{wanted.value}") if wanted else Problem(name="no_place_image")
+        return Problem(name=f"not_a_file_{wanted.value}") if wanted else Problem(name="no_place_file")
     if full := [one for one in model.fields if one.type is sent.kind]:
         return Problem(name="full", allowed={"n": full[0].max_count or 1})
     return Problem(name=f"no_place_{sent.kind.value}")

@@ -4,16 +4,17 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 
 from genlock.bot.bundle import BotBundle
-from genlock.bot.buttons import ButtonData, Row, base36
+from genlock.bot.buttons import ButtonData, Row, button
 from genlock.bot.chat_view import ChatView
 from genlock.bot.context import CHANNEL, UpdateContext
 from genlock.bot.money import screens as wallet_screens
-from genlock.bot.money.gifts import Gifts
+from genlock.bot.money.gifts import Gifts, invitation
 from genlock.bot.money.invoices import Invoices
 from genlock.bot.order.draft import Step
 from genlock.bot.order.draft_view import DraftView
 from genlock.bot.order.orders import Orders
-from genlock.bot.screen_context import quote
+from genlock.bot.order.per_file import orders_of
+from genlock.bot.screen_context import quote_each
 from genlock.bot.storefront import screens as front
 from genlock.bot.storefront.languages import language_rows, languages_text
 from genlock.channels.telegram.address import Address
@@ -64,7 +65,7 @@ class Pages:
             "balance": lambda ctx, _: self.balance(ctx),
             "topup": lambda ctx, _: self.topup(ctx),
             "buy": lambda ctx, data: self._invoices.send(ctx, data.number()),
-            "history": lambda ctx, data: self.history(ctx, data.number()),
+            "history": lambda ctx, data: self.history(ctx, ctx.order_id(data)),
             "order": self._order,
             "help": lambda ctx, _: self.help(ctx),
             "language": lambda ctx, _: self.language(ctx),
@@ -113,7 +114,8 @@ class Pages:
         await self._view.toast(ctx)
         screen, rules = await self._drafts.screen_context(ctx), self._bundle.rules
         try:
-            missing = quote(ctx.draft, model, screen).price - screen.wallet.available
+            costs = quote_each(orders_of(ctx.draft, model), model, screen)
+            missing = sum(cost.price for cost in costs) - screen.wallet.available
         except InvalidInput:
             missing = 0
         await self._view.show(ctx, wallet_screens.topup(screen, rules.packages, support=rules.support, missing=missing))
@@ -145,7 +147,7 @@ class Pages:
         return bool(running)
 
     async def _order(self, ctx: UpdateContext, data: ButtonData) -> None:
-        job = await self._orders.find_own(ctx, data.number())
+        job = await self._orders.find_own(ctx, ctx.order_id(data))
         if job is not None:
             await self._show(ctx, wallet_screens.order(await self._drafts.screen_context(ctx), job))
 
@@ -153,20 +155,29 @@ class Pages:
         t = ctx.translator
         text = t.html("help.group", bot=self._bundle.username) if ctx.group else t.html("help.text")
         lines = [*([note, ""] if note else []), text]
-        await self.show_text(ctx, Html("\n".join(lines)))
+        await self.send_text(ctx, Html("\n".join(lines)))
 
     async def show_text(self, ctx: UpdateContext, text: Html, *rows: Row) -> None:
         """Show a page of text."""
         screen = await self._drafts.screen_context(ctx)
         await self._show(ctx, front.page(screen, text, in_progress=ctx.draft.in_progress, rows=rows))
 
+    async def send_text(self, ctx: UpdateContext, text: Html, *rows: Row) -> None:
+        """Answer a command with a page of its own that stays in the chat; after a button, show it as the screen."""
+        if ctx.button_message is not None:
+            await self.show_text(ctx, text, *rows)
+            return
+        screen = await self._drafts.screen_context(ctx)
+        page = front.page(screen, text, in_progress=ctx.draft.in_progress, rows=rows, below=True)
+        await self._view.send(ctx, page)
+
     async def terms(self, ctx: UpdateContext) -> None:
-        await self.show_text(ctx, ctx.translator.html("terms.text"))
+        await self.send_text(ctx, ctx.translator.html("terms.text"))
 
     async def paysupport(self, ctx: UpdateContext) -> None:
         t = ctx.translator
         support = self._bundle.rules.support or t.plain("paysupport.support_default")
-        await self.show_text(ctx, t.html("paysupport.text", support=support, person=str(ctx.account_id)))
+        await self.send_text(ctx, t.html("paysupport.text", support=support, person=ctx.profile.external_id))
 
     async def language(self, ctx: UpdateContext) -> None:
         await self.show_text(ctx, languages_text(ctx.translator), *language_rows(ctx.translator))
@@ -194,8 +205,9 @@ class Pages:
     async def invite(self, ctx: UpdateContext) -> None:
         if await self.is_group(ctx, "invite"):
             return
-        rules, link = self._bundle.rules, f"{self._bundle.link}?start=r{base36(ctx.account_id)}"
-        message = wallet_screens.invite(
+        rules, link = self._bundle.rules, f"{self._bundle.link}?start={invitation(ctx.account_id, ctx.texts.numbers)}"
+        text, share = wallet_screens.invite(
             ctx.translator, link, inviter=rules.reward_inviter, invited=rules.reward_invited
         )
-        await self._show(ctx, message)
+        back: tuple[Row, ...] = ((button(ctx.translator.plain("button.back"), "balance"),),)
+        await self.send_text(ctx, text, share, *(back if ctx.button_message is not None else ()))

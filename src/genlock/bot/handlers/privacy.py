@@ -35,7 +35,7 @@ class Privacy:
         if await self._erasure.is_requested(ctx.account_id, self._bundle.id):
             await self._pages.show_text(ctx, t.html("privacy.requested"))
             return
-        await self._pages.show_text(ctx, text, (button(t.plain("button.erase"), "erase"),))
+        await self._pages.send_text(ctx, text, (button(t.plain("button.erase"), "erase"),))
 
     async def _ask(self, ctx: UpdateContext) -> None:
         if await self._pages.is_group(ctx, "privacy"):

@@ -1,12 +1,13 @@
 """Gifts: welcome credit, rewards for invitations, promo codes. Idempotency keys in the ledger make each happen once."""
 
 from genlock.bot.bundle import BotBundle, Tell
-from genlock.bot.buttons import from_base36
+from genlock.bot.buttons import base36, from_base36
 from genlock.bot.context import UpdateContext
 from genlock.bot.quotas import Quotas
 from genlock.domain.errors import AccountNotFound, IdempotencyKeyReused
 from genlock.domain.money import EntryKind
 from genlock.domain.promo import PromoVerdict
+from genlock.domain.public_number import PublicNumbers
 from genlock.i18n.translator import Html
 from genlock.ports import Database
 
@@ -17,9 +18,18 @@ CODE_LENGTH_MAX = 40
 INVITATION = "r"
 
 
-def inviter(payload: str) -> int | None:
-    """Return the account that invited, from the payload of /start."""
-    return from_base36(payload[1:]) if payload.startswith(INVITATION) else None
+def invitation(account_id: int, numbers: PublicNumbers) -> str:
+    """Return the payload of /start in the invitation link of an account."""
+    return f"{INVITATION}{numbers.account(account_id)}" if numbers.key else f"{INVITATION}{base36(account_id)}"
+
+
+def inviter(payload: str, numbers: PublicNumbers) -> int | None:
+    """Return the account that invited, from the payload of /start; also from links of earlier versions."""
+    if not payload.startswith(INVITATION):
+        return None
+    number = payload.removeprefix(INVITATION)
+    # Links of earlier versions have the id in lower case; the numbers of now begin with a capital letter.
+    return numbers.account_id(number) if number[:1].isupper() else from_base36(number)
 
 
 class Gifts:

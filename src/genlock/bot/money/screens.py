@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from urllib.parse import quote_plus
 
 from genlock.bot.buttons import Row, button
+from genlock.bot.order.next_step_screens import likely_steps
 from genlock.bot.rules import Package
-from genlock.bot.screen_context import ICONS, ScreenContext, code, model_label, prompt_of, shorten
+from genlock.bot.screen_context import ICONS, ScreenContext, model_label, prompt_of, public_code, shorten
 from genlock.domain.job import Delivery, Job, State
 from genlock.domain.money import THOUSANDTHS, EntryKind, LedgerAccount, LedgerEntry
 from genlock.i18n.translator import Html, Translator
@@ -59,8 +60,9 @@ def _what(entry: LedgerEntry, t: Translator) -> str:
         return t.plain(f"balance.{beginning}")
     if beginning == "admin":
         return t.plain(f"balance.admin_{entry.kind.value}")
-    number = rest if beginning == "refund" and rest.isdecimal() else str(entry.job_id or "")
-    return t.plain(f"balance.{entry.kind.value}", code=f"#{number}").removesuffix(" #")
+    job_id = int(rest) if beginning == "refund" and rest.isdecimal() else entry.job_id
+    code = public_code(job_id, t) if job_id else "#"
+    return t.plain(f"balance.{entry.kind.value}", code=code).removesuffix(" #")
 
 
 def topup(screen: ScreenContext, packages: Sequence[Package], *, support: str, missing: int = 0) -> OutgoingMessage:
@@ -88,18 +90,13 @@ def _package(package: Package, t: Translator, missing: int) -> Button:
     return button(t.plain(key, stars=t.number(package.stars), credits=t.credits(worth)), "buy", package.stars)
 
 
-def invite(t: Translator, link: str, *, inviter: int, invited: int) -> OutgoingMessage:
+def invite(t: Translator, link: str, *, inviter: int, invited: int) -> tuple[Html, Row]:
     """Return the user's invitation link, what it brings, and a button that shares it."""
     key = ("both" if invited else "inviter") if inviter else ("invited" if invited else "off")
     terms = t.html(f"invite.{key}", inviter=t.credits(inviter), invited=t.credits(invited))
     share = f"https://t.me/share/url?url={quote_plus(link)}&text={quote_plus(t.plain('invite.share_text'))}"
-    rows: tuple[Row, ...] = (
-        (Button(text=t.plain("button.share"), url=share),),
-        (button(t.plain("button.back"), "balance"), button(t.plain("button.menu"), "menu")),
-    )
-    return OutgoingMessage(
-        text="\n".join([t.html("invite.title"), terms, "", t.html("invite.link", link=link)]), buttons=rows
-    )
+    text = Html("\n".join([t.html("invite.title"), terms, "", t.html("invite.link", link=link)]))
+    return text, (Button(text=t.plain("button.share"), url=share),)
 
 
 def history(screen: ScreenContext, jobs: Sequence[Job], *, newest: bool, more: bool) -> OutgoingMessage:
@@ -107,12 +104,12 @@ def history(screen: ScreenContext, jobs: Sequence[Job], *, newest: bool, more: b
     t = screen.translator
     if not jobs and newest:
         return OutgoingMessage(text=t.html("history.none"), buttons=((button(t.plain("button.menu"), "menu"),),))
-    rows: list[Row] = [(button(_row(screen, job), "order", job.id),) for job in jobs]
+    rows: list[Row] = [(button(_row(screen, job), "order", t.numbers.order(job.id)),) for job in jobs]
     pages: list[Row] = []
     if not newest:
         pages.append((button(t.plain("button.newer"), "history"),))
     if more and jobs:
-        pages.append((button(t.plain("button.more"), "history", jobs[-1].id),))
+        pages.append((button(t.plain("button.more"), "history", t.numbers.order(jobs[-1].id)),))
     rows += [tuple(one for row in pages for one in row)] if pages else []
     rows.append((button(t.plain("button.menu"), "menu"),))
     return OutgoingMessage(text=t.html("history.title"), buttons=tuple(rows))
@@ -121,7 +118,10 @@ def history(screen: ScreenContext, jobs: Sequence[Job], *, newest: bool, more: b
 def cancellable(screen: ScreenContext, jobs: Sequence[Job]) -> OutgoingMessage:
     """Running orders, each with a button that cancels it."""
     t = screen.translator
-    rows = [(button(f"✖️ {code(job.id)} · {_row(screen, job)}", "cancel", job.id),) for job in jobs]
+    rows = [
+        (button(f"✖️ {public_code(job.id, t)} · {_row(screen, job)}", "cancel", t.numbers.order(job.id)),)
+        for job in jobs
+    ]
     return OutgoingMessage(
         text=t.html("menu.which_to_cancel"), buttons=(*rows, (button(t.plain("button.menu"), "menu"),))
     )
@@ -150,7 +150,7 @@ def order(screen: ScreenContext, job: Job) -> OutgoingMessage:
     text = t.html(
         "history.order",
         title=model_label(model, t) if model else job.model,
-        code=code(job.id),
+        code=public_code(job.id, t),
         when=t.day_and_time(job.created_at),
         state=t.plain(f"history.{_state(job)}"),
     )
@@ -158,19 +158,22 @@ def order(screen: ScreenContext, job: Job) -> OutgoingMessage:
         text = Html(f"{text}\n{t.html('order.caption_prompt', text=shorten(prompt, PROMPT_SHOWN))}")
     rows: list[Row] = []
     if not job.ended:
-        rows.append((button(t.plain("button.stop"), "cancel", job.id),))
+        rows.append((button(t.plain("button.stop"), "cancel", t.numbers.order(job.id)),))
     elif job.has_result and job.parts:
-        rows.append((button(t.plain("button.again"), "again", job.id),))
+        rows += likely_steps(screen.storefront.catalog, job, t)
+        rows.append((button(t.plain("button.again"), "again", t.numbers.order(job.id)),))
     if job.erased:
         text = Html(f"{text}\n{t.html('history.erased')}")
     elif screen.storefront.by_id(job.model):
         rows.append(
             (
-                button(t.plain("button.repeat"), "repeat", job.id),
-                button(t.plain("button.change_repeat"), "change", job.id),
+                button(t.plain("button.repeat"), "repeat", t.numbers.order(job.id)),
+                button(t.plain("button.change_repeat"), "change", t.numbers.order(job.id)),
             )
         )
-    rows.append((button(t.plain("button.back"), "history", job.id + 1), button(t.plain("button.menu"), "menu")))
+    rows.append(
+        (button(t.plain("button.back"), "history", t.numbers.order(job.id + 1)), button(t.plain("button.menu"), "menu"))
+    )
     return OutgoingMessage(text=text, buttons=tuple(rows))
 
 

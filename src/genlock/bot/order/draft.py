@@ -81,14 +81,22 @@ class Draft:
     values: Mapping[str, Any] = dataclass_field(default_factory=dict)
     #: measured lengths of files by URL
     seconds: Mapping[str, float] = dataclass_field(default_factory=dict)
+    #: width divided by height of pictures by URL
+    aspects: Mapping[str, float] = dataclass_field(default_factory=dict)
     #: a text and files that wait until the user chooses a model
     text: str = ""
     sent: tuple[SentFile, ...] = ()
+    #: further files of which each becomes an order like this one
+    others: tuple[SentFile, ...] = ()
     problem: Problem | None = None
     partial_text: PartialText | None = None
     #: the price that the confirmation shows
     price: int | None = None
+    #: the prices of the orders with the further files
+    other_prices: tuple[int, ...] = ()
     job: int | None = None
+    #: the key of the next step that the order is, if it began with a result or a captioned file
+    next_step: str = ""
 
     @property
     def in_progress(self) -> bool:
@@ -101,7 +109,7 @@ class Draft:
 
     def keeping_input(self) -> "Draft":
         """Return an empty draft that keeps the text and files waiting for a model."""
-        return replace(self.cleared(), text=self.text, sent=self.sent)
+        return replace(self.cleared(), text=self.text, sent=self.sent, aspects=self.aspects)
 
 
 def dump(draft: Draft) -> str:
@@ -114,8 +122,9 @@ def dump(draft: Draft) -> str:
     }
     if draft.problem:
         body["problem"] = asdict(draft.problem)
-    if draft.sent:
-        body["sent"] = [asdict(one) for one in draft.sent]
+    for name, files in (("sent", draft.sent), ("others", draft.others)):
+        if files:
+            body[name] = [asdict(one) for one in files]
     if draft.partial_text:
         body["partial_text"] = asdict(draft.partial_text)
     return json.dumps(body, ensure_ascii=False, separators=(",", ":"))
@@ -125,7 +134,7 @@ def file_urls(draft: Draft) -> tuple[str, ...]:
     """Return the URLs of all files that the draft uses."""
     given = [one for value in draft.values.values() for one in (value if isinstance(value, list | tuple) else [value])]
     urls = [one for one in given if isinstance(one, str) and one.startswith(("https://", "http://"))]
-    return tuple(dict.fromkeys([*(one.address for one in draft.sent), *draft.seconds, *urls]))
+    return tuple(dict.fromkeys([*(one.address for one in (*draft.sent, *draft.others)), *draft.seconds, *urls]))
 
 
 def load(body: str, *, version: int, message: int | None) -> Draft:
@@ -142,6 +151,7 @@ def load(body: str, *, version: int, message: int | None) -> Draft:
         values["partial_text"] = PartialText(**values["partial_text"])
     if values.get("problem"):
         values["problem"] = Problem(**values["problem"])
-    if "sent" in values:
-        values["sent"] = tuple(SentFile(**{**one, "kind": FieldType(one["kind"])}) for one in values["sent"])
+    for name in {"sent", "others"} & set(values):
+        values[name] = tuple(SentFile(**{**one, "kind": FieldType(one["kind"])}) for one in values[name])
+    values["other_prices"] = tuple(values.get("other_prices", ()))
     return Draft(**values, version=version, message=message)

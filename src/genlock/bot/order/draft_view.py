@@ -5,6 +5,7 @@ from dataclasses import replace
 from genlock.bot.chat_view import ChatView
 from genlock.bot.context import UpdateContext
 from genlock.bot.order import draft as drafts
+from genlock.bot.order import per_file
 from genlock.bot.order import screens as order
 from genlock.bot.order.draft import Draft, Step
 from genlock.bot.rules import BotRules
@@ -52,10 +53,11 @@ class DraftView:
             return draft
         free = await self._free_runs(ctx) if model.free else NO_FREE_RUNS
         try:
-            quote = self._storefront.quote(model, draft.values, draft.seconds, free_left=free.left)
+            quotes = self._storefront.quotes(model, per_file.orders_of(draft, model), free_left=free.left)
         except InvalidInput:
             return draft
-        return replace(draft, price=quote.price)
+        first, *others = (quote.price for quote in quotes)
+        return replace(draft, price=first, other_prices=tuple(others))
 
     async def screen_context(self, ctx: UpdateContext) -> ScreenContext:
         """Read what screens show besides the draft: the wallet and the free runs."""

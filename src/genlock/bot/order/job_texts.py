@@ -1,12 +1,11 @@
 """Texts that the channel shows for a job: progress, captions, the end."""
 
-from collections.abc import Callable
-
 from genlock.bot.buttons import button
-from genlock.bot.screen_context import code, model_label, prompt_of, shorten, text_of
+from genlock.bot.order.next_step_screens import likely_steps, rows_under_result
+from genlock.bot.screen_context import model_label, prompt_of, public_code, shorten, text_of
 from genlock.domain.catalog import Model
+from genlock.domain.current_catalog import CurrentCatalog
 from genlock.domain.delivery import Part, Step, shown_results
-from genlock.domain.errors import ModelNotFound
 from genlock.domain.job import Actor, AttentionCode, Delivery, Job, State
 from genlock.domain.money import HoldState
 from genlock.i18n.loader import DEFAULT
@@ -26,18 +25,19 @@ SAME_AGAIN_FAILS = ("moderation", "bad_input", "file_unreachable")
 class JobTexts:
     """The MessageTexts port in every language. Pure: the same job gives the same texts."""
 
-    def __init__(self, find_model: Callable[[str], Model], texts: Texts | None = None) -> None:
-        self._find_model = find_model
+    def __init__(self, catalog: CurrentCatalog, texts: Texts | None = None) -> None:
+        self._catalog = catalog
         self._texts = texts or package_texts()
 
     def label(self, job: Job) -> FileLabel:
         name = self._title(job, self._texts.translator(DEFAULT))
         title = text_of(job, TITLE) or prompt_of(job, self._model(job)) or name
-        return FileLabel(title=shorten(title, TITLE_LENGTH), performer=name)
+        model = self._model(job)
+        return FileLabel(title=shorten(title, TITLE_LENGTH), performer=name, exact=model.exact if model else False)
 
     def waiting(self, job: Job, language: str, fraction: float | None) -> OutgoingMessage:
         t = self._texts.translator(language)
-        values = {"title": self._title(job, t), "code": code(job.id), "time": t.duration(self._expected(job))}
+        values = {"title": self._title(job, t), "code": public_code(job.id, t), "time": t.duration(self._expected(job))}
         if fraction is None:
             key = "order.queued" if job.state is State.QUEUED else "order.running_unknown"
             text = t.html(key, **values)
@@ -45,15 +45,19 @@ class JobTexts:
             share = min(max(fraction, 0.0), 1.0)
             full = round(share * BAR)
             text = t.html("order.running", **values, bar="▓" * full + "░" * (BAR - full), percent=round(share * 100))
-        return OutgoingMessage(text=text, buttons=((button(t.plain("button.stop"), "cancel", job.id),),))
+        return OutgoingMessage(
+            text=text, buttons=((button(t.plain("button.stop"), "cancel", t.numbers.order(job.id)),),)
+        )
 
     def placeholder(self, job: Job, language: str, index: int) -> OutgoingMessage:
         t = self._texts.translator(language)
         if index == 0 and not job.ended:
             text = t.html("order.accepted", title=self._title(job, t), time=t.duration(self._expected(job)))
-            return OutgoingMessage(text=text, buttons=((button(t.plain("button.stop"), "cancel", job.id),),))
+            return OutgoingMessage(
+                text=text, buttons=((button(t.plain("button.stop"), "cancel", t.numbers.order(job.id)),),)
+            )
         return OutgoingMessage(
-            text=t.html("order.next_part", title=self._title(job, t), code=code(job.id), index=index + 1)
+            text=t.html("order.next_part", title=self._title(job, t), code=public_code(job.id, t), index=index + 1)
         )
 
     def caption(self, job: Job, language: str, index: int, part: Part) -> OutgoingMessage:
@@ -61,28 +65,32 @@ class JobTexts:
         lines: list[str] = [self._head(job, t, index)]
         if index == 0 and (prompt := prompt_of(job, self._model(job))):
             lines.append(t.html("order.caption_prompt", text=shorten(prompt, PROMPT_SHOWN)))
-        return OutgoingMessage(text="\n".join(lines), buttons=_original(part, t))
+        return OutgoingMessage(
+            text="\n".join(lines), buttons=rows_under_result(self._catalog.get(), job, index, part, t)
+        )
 
     def _head(self, job: Job, t: Translator, index: int) -> Html:
-        title, number = self._title(job, t), code(job.id)
+        title, number = self._title(job, t), public_code(job.id, t)
         if len(job.parts) > 1:
             return t.html("order.caption_many", title=title, code=number, index=index + 1, count=len(job.parts))
         return t.html("order.caption", title=title, code=number)
 
     def link(self, job: Job, language: str, index: int, part: Part) -> OutgoingMessage:
         t = self._texts.translator(language)
-        text = t.html("order.link", title=self._title(job, t), code=code(job.id), link=part.value)
+        text = t.html("order.link", title=self._title(job, t), code=public_code(job.id, t), link=part.value)
         return OutgoingMessage(text=text, buttons=_original(part, t))
 
     def failed(self, job: Job, language: str) -> OutgoingMessage:
         t = self._texts.translator(language)
         if job.has_result:
-            return OutgoingMessage(text=t.html("order.part_invalid", title=self._title(job, t), code=code(job.id)))
+            return OutgoingMessage(
+                text=t.html("order.part_invalid", title=self._title(job, t), code=public_code(job.id, t))
+            )
         if job.state is State.CANCELLED:
-            text = t.html("order.cancelled", code=code(job.id), money=_money(job, t))
+            text = t.html("order.cancelled", code=public_code(job.id, t), money=_money(job, t))
             return OutgoingMessage(text=text, buttons=_again_or_menu(job, t))
         lines = [
-            t.html("failed.head", code=code(job.id), title=self._title(job, t)),
+            t.html("failed.head", code=public_code(job.id, t), title=self._title(job, t)),
             "",
             _reason(job, t),
             _money(job, t),
@@ -91,7 +99,7 @@ class JobTexts:
 
     def notice(self, job: Job, language: str) -> OutgoingMessage:
         t = self._texts.translator(language)
-        title, number = self._title(job, t), code(job.id)
+        title, number = self._title(job, t), public_code(job.id, t)
         if _is_unknown(job) and not job.has_result:
             return self.failed(job, language)  # the message with the reason may be missing
         if job.state is State.CANCELLED:
@@ -109,14 +117,15 @@ class JobTexts:
         else:
             text = t.html("order.done", title=title, code=number, price=t.credits(job.price))
         rows = (
-            (button(t.plain("button.again"), "again", job.id), _repeat(job, t, "button.repeat")),
-            (button(t.plain("button.change_repeat"), "change", job.id), _menu(t)),
+            *likely_steps(self._catalog.get(), job, t),
+            (button(t.plain("button.again"), "again", t.numbers.order(job.id)), _repeat(job, t, "button.repeat")),
+            (button(t.plain("button.change_repeat"), "change", t.numbers.order(job.id)), _menu(t)),
         )
         return OutgoingMessage(text=text, buttons=rows)
 
     def _attention_notice(self, job: Job, t: Translator) -> OutgoingMessage:
         """Return the notice of a result that was not, or perhaps not, shown as a whole."""
-        values = {"title": self._title(job, t), "code": code(job.id), "money": _settled_money(job, t)}
+        values = {"title": self._title(job, t), "code": public_code(job.id, t), "money": _settled_money(job, t)}
         if _is_unknown(job) and job.attention_code is AttentionCode.POISON:
             return OutgoingMessage(text=t.html("order.unsure_listed", **values), buttons=((_menu(t),),))
         if _is_unknown(job):
@@ -126,13 +135,12 @@ class JobTexts:
             text = t.html("order.done_broken_part", **values)
         else:
             text = t.html("order.done_partly", **values, n=shown_results(job.parts), count=len(job.parts))
-        return OutgoingMessage(text=text, buttons=((button(t.plain("button.again"), "again", job.id), _menu(t)),))
+        return OutgoingMessage(
+            text=text, buttons=((button(t.plain("button.again"), "again", t.numbers.order(job.id)), _menu(t)),)
+        )
 
     def _model(self, job: Job) -> Model | None:
-        try:
-            return self._find_model(job.model)
-        except ModelNotFound:
-            return None
+        return self._catalog.get().models.get(job.model)
 
     def _expected(self, job: Job) -> int:
         model = self._model(job)
@@ -175,7 +183,7 @@ def _money(job: Job, t: Translator) -> Html:
 
 
 def _after_failure(job: Job, t: Translator) -> tuple[tuple[Button, ...], ...]:
-    change = button(t.plain("button.change_repeat"), "change", job.id)
+    change = button(t.plain("button.change_repeat"), "change", t.numbers.order(job.id))
     if job.error_code in SAME_AGAIN_FAILS:
         return ((change, _menu(t)),)
     return ((_repeat(job, t, "button.try_again"), change), (_menu(t),))
@@ -186,7 +194,7 @@ def _again_or_menu(job: Job, t: Translator) -> tuple[tuple[Button, ...], ...]:
 
 
 def _repeat(job: Job, t: Translator, key: str) -> Button:
-    return button(t.plain(key), "repeat", job.id)
+    return button(t.plain(key), "repeat", t.numbers.order(job.id))
 
 
 def _menu(t: Translator) -> Button:

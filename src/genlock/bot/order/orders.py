@@ -5,17 +5,20 @@ from dataclasses import replace
 from typing import Any
 
 from genlock.bot.bundle import BotBundle
-from genlock.bot.buttons import button
+from genlock.bot.buttons import ButtonData, button
 from genlock.bot.chat_view import ChatView
 from genlock.bot.context import CHANNEL, UpdateContext
 from genlock.bot.handlers.files import Files
+from genlock.bot.order import per_file
 from genlock.bot.order.draft import Draft, Problem, Step
 from genlock.bot.order.draft_view import DraftView
+from genlock.bot.order.results import part_of
 from genlock.bot.order.wizard import draft_from_job, options
 from genlock.bot.quotas import Quotas
-from genlock.bot.screen_context import code, model_label
+from genlock.bot.screen_context import model_label, public_code
 from genlock.bot.storefront.storefront import Storefront
 from genlock.domain.catalog import Model
+from genlock.domain.delivery import Part
 from genlock.domain.errors import ActionNotAllowed, InsufficientBalance
 from genlock.domain.field import FILES
 from genlock.domain.job import Actor, AttentionCode, Delivery, Job
@@ -60,8 +63,11 @@ class Orders:
 
     # a new order
 
-    async def confirm(self, ctx: UpdateContext, model: Model) -> None:
-        """Sell what the draft says, at the price it shows. The message with the button becomes the result."""
+    async def confirm(self, ctx: UpdateContext, model: Model, *, every_file: bool = False) -> None:
+        """Sell what the draft says, at the price it shows. The message with the button becomes the result.
+
+        With `every_file`, make one order per file of the draft. The engine sends the placeholders of the others.
+        """
         view, draft = self._view, ctx.draft
         placeholder = draft.message if ctx.button_message == draft.message else None
 
@@ -76,7 +82,28 @@ class Orders:
             await self._show_not_sold(ctx, job)
             return
         # The placeholder belongs to the engine from here on: it may already show how the job ended.
-        await view.toast(ctx, ctx.translator.plain("order.accepted_toast", code=code(job.id)))
+        if every_file:
+            await self._order_others(ctx, model, job)
+            return
+        await view.toast(ctx, ctx.translator.plain("order.accepted_toast", code=public_code(job.id, ctx.translator)))
+        await self._save_ordered(ctx, job)
+
+    async def _order_others(self, ctx: UpdateContext, model: Model, first: Job) -> None:
+        """Sell the orders with the draft's further files; what cannot be sold now stays as a draft with the reason.
+
+        After a crash in between, the same keys give the same jobs.
+        """
+        orders, job = per_file.orders_of(ctx.draft, model), first
+        for index, draft in enumerate(orders[1:], start=1):
+            order = self._order(ctx, model, _key(ctx, ctx.draft.version, index))
+            order = replace(order, values=draft.values, seconds=draft.seconds, agreed_price=draft.price)
+            sold = await self._seller.sell(order)
+            if isinstance(sold, NotSold):
+                await self._drafts.save(ctx, per_file.without_first(ctx.draft, model, index))
+                await self._show_not_sold(ctx, sold)
+                return
+            job = sold
+        await self._view.toast(ctx, ctx.translator.plain("order.accepted_many", n=len(orders)))
         await self._save_ordered(ctx, job)
 
     async def order_at_once(self, ctx: UpdateContext, model: Model, draft: Draft) -> None:
@@ -139,6 +166,17 @@ class Orders:
             await self._view.toast(ctx, ctx.translator.plain("order.not_yours"), alert=True)
             job = None
         return job
+
+    async def find_own_part(self, ctx: UpdateContext, data: ButtonData) -> tuple[Job, Part] | None:
+        """Return the part of a result that a button names; else tell the user why there is none and return None."""
+        job = await self.find_own(ctx, ctx.order_id(data))
+        if job is None:
+            return None
+        part = part_of(job, max(data.number(1), 0))
+        if part is not None:
+            return job, part
+        await self._view.toast(ctx, ctx.translator.plain(_cannot_show(job) or "order.unknown"), alert=True)
+        return None
 
     async def show_again(self, ctx: UpdateContext, job: Job) -> None:
         """Send a result again, from Telegram's copy. A repeated update does not send it twice."""
@@ -230,9 +268,9 @@ class Orders:
         await self._view.toast(ctx, t.plain("order.cancelled_toast"))
 
 
-def _key(ctx: UpdateContext, version: int) -> str:
-    """Idempotency key: one version of a draft is ordered once, however often the button is pressed."""
-    return f"draft:{ctx.chat}:{version}"
+def _key(ctx: UpdateContext, version: int, index: int = 0) -> str:
+    """Idempotency key: one version of a draft is ordered once per file, however often the button is pressed."""
+    return f"draft:{ctx.chat}:{version}:{index}" if index else f"draft:{ctx.chat}:{version}"
 
 
 def _cannot_show(job: Job) -> str | None:

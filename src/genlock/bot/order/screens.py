@@ -1,9 +1,21 @@
 """Screens of the order wizard: questions, options, confirmation. Pure functions of draft and context."""
 
 from genlock.bot.buttons import Row, button, draft_button, grid
+from genlock.bot.order.card import card, category_of, example
 from genlock.bot.order.draft import MISPLACED, Draft, Step
 from genlock.bot.order.input_errors import explain
-from genlock.bot.order.wizard import OPTIONS_A_PAGE, asked_fields, can_skip, choices_of, editable_fields, main_text
+from genlock.bot.order.per_file import orders_of
+from genlock.bot.order.wizard import (
+    OPTIONS_A_PAGE,
+    asked_fields,
+    can_skip,
+    choices_of,
+    editable_fields,
+    files_given,
+    main_text,
+    refused_text,
+    takes_text,
+)
 from genlock.bot.screen_context import (
     ANY,
     ScreenContext,
@@ -11,12 +23,12 @@ from genlock.bot.screen_context import (
     field_label,
     members,
     model_label,
-    quote,
+    quote_each,
     shorten,
     value_label,
 )
-from genlock.bot.storefront.screens import is_fixed, pager
-from genlock.bot.storefront.storefront import text_only
+from genlock.bot.storefront.screens import pager, row
+from genlock.bot.storefront.storefront import code_of, text_only
 from genlock.domain.catalog import NOTHING, Model
 from genlock.domain.errors import InvalidInput
 from genlock.domain.field import FILES, Field, FieldType
@@ -26,6 +38,8 @@ from genlock.ports import Button, OutgoingMessage
 
 CHOICE_ROWS = 8
 ADDED_SHOWN = 3
+#: models offered for a text that is too long for the chosen one
+TAKERS_SHOWN = 3
 #: the largest file that Telegram lets bots download
 MEGABYTES_MAX = 20
 WIDTHS = ((5, 4), (7, 3), (16, 2), (10**6, 1))
@@ -33,7 +47,7 @@ WIDTHS = ((5, 4), (7, 3), (16, 2), (10**6, 1))
 LINES_MAX = 14
 #: lengths in characters: phones cut a button's label at about forty
 MAIN_LENGTH, OPTION_LENGTH, OPTION_VALUE = 30, 34, 12
-PROMPT_SHOWN = 600
+PROMPT_SHOWN, CARRIED_SHOWN = 600, 200
 
 
 def ask(draft: Draft, model: Model, screen: ScreenContext) -> OutgoingMessage:
@@ -42,16 +56,43 @@ def ask(draft: Draft, model: Model, screen: ScreenContext) -> OutgoingMessage:
     assert one is not None, "the draft asks for no field"
     t = screen.translator
     first = draft.step is Step.ASK and not draft.path
-    head = card(model, screen)
-    lines: list[str] = head if first else head[:1]
+    head = card(draft, model, screen)
+    lines: list[str] = [*_step_line(draft, t), *(head if first else head[:1])]
     if draft.problem:
         lines += ["", explain(draft.problem, model, draft.values, t)]
+    takers = _takers(draft, model, screen)
+    if refused_text(draft, model):
+        lines.append(t.html("refused.text_kept" if takers else "refused.text_shorten"))
     lines += ["", *_question(draft, model, one, screen)]
     if screen.group and not choices_of(one):
         lines.append(t.html("ask.in_group"))
     return OutgoingMessage(
-        text="\n".join(lines), buttons=(*_instead(draft, screen), *_answers(draft, model, one, screen))
+        text="\n".join(lines),
+        buttons=(*_instead(draft, screen), *_take_buttons(draft, takers, screen), *_answers(draft, model, one, screen)),
     )
+
+
+def _takers(draft: Draft, model: Model, screen: ScreenContext) -> list[Model]:
+    """Return models of the category that take the text that is too long for this one, and its files; cheapest first."""
+    text = refused_text(draft, model)
+    if not text:
+        return []
+    category = category_of(draft, model)
+    kinds = {one.kind for one in files_given(draft, model)}
+    return [
+        other
+        for other in screen.storefront.models(category)
+        if kinds <= {one.type for one in other.fields} and takes_text(other, text)
+    ]
+
+
+def _take_buttons(draft: Draft, takers: list[Model], screen: ScreenContext) -> list[Row]:
+    rows: list[Row] = [
+        (draft_button(row(screen, other), draft.version, "take", code_of(other.id)),) for other in takers[:TAKERS_SHOWN]
+    ]
+    if len(takers) > TAKERS_SHOWN:
+        rows.append((draft_button(screen.translator.plain("button.other_model"), draft.version, "other"),))
+    return rows
 
 
 def _instead(draft: Draft, screen: ScreenContext) -> list[Row]:
@@ -61,41 +102,13 @@ def _instead(draft: Draft, screen: ScreenContext) -> list[Row]:
     return [(draft_button(screen.translator.plain("button.instead"), draft.version, "instead"),)]
 
 
-def card(model: Model, screen: ScreenContext) -> list[str]:
-    """Return what a model does, its price and its duration."""
-    t = screen.translator
-    usual, least = screen.storefront.usual_price(model), screen.storefront.price_from(model)
-    varies = "card.facts_usual" if usual.exact and least < usual.price else "card.facts"
-    if usual.per:
-        varies = f"card.facts_{usual.per}"
-    values_shown = {
-        "price": t.credits(usual.price),
-        "least": t.amount(least),
-        "time": t.duration(model.expected_seconds),
-    }
-    own = model.title.lower().startswith(model.vendor.lower())
-    lines = [
-        t.html("card.head_own" if own else "card.head", title=model_label(model, t), vendor=model.vendor),
-        t.html(f"about.{model.category.value}"),
-        t.html("card.facts_fixed" if is_fixed(model) else varies, **values_shown),
-    ]
-    if screen.free_now(model):
-        lines += screen.free_runs()
-    if isinstance(model.count, int) and model.count > 1:
-        lines.append(t.html("card.results", n=model.count))
-    return list(lines)
-
-
-def example(model: Model, t: Translator) -> str:
-    """Return a sample prompt for a model."""
-    key = f"example.{model.category.value}"
-    return t.plain(key if key in t else "example.other")
-
-
 def _question(draft: Draft, model: Model, one: Field, screen: ScreenContext) -> list[Html]:
     t = screen.translator
     lines = _by_type(draft, model, one, screen)
     asking = draft.step is Step.ASK
+    main = main_text(model)
+    if asking and one.type in FILES and main is not None and (text := draft.values.get(main.name)):
+        lines.append(t.html("list.carried_text", text=shorten(str(text), CARRIED_SHOWN)))
     if asking and (files := _files(draft, model, except_field=one)):
         lines.append(t.html("ask.have_files", n=files))
     now = draft.values.get(one.name, one.default)
@@ -103,7 +116,7 @@ def _question(draft: Draft, model: Model, one: Field, screen: ScreenContext) -> 
         lines.append(t.html("ask.now", value=shorten(value_label(one, now, t), 300)))
     if asking and one.default in NOTHING and can_skip(draft, model, one):
         lines.append(t.html("ask.not_needed"))
-    if one is main_text(model) and draft.step is Step.ASK and (more := _addable(draft, model, t)):
+    if one is main and asking and (more := _addable(draft, model, t)):
         lines.append(t.html("ask.may_add", fields=t.list(more).lower()))
     return lines
 
@@ -132,16 +145,16 @@ def _by_type(draft: Draft, model: Model, one: Field, screen: ScreenContext) -> l
         case FieldType.TASK:
             return [t.html("ask.task", about=about)]
         case _:
-            return [t.html("ask.text", about=about), *_text_hints(model, one, screen)]
+            return [t.html("ask.text", about=about), *_text_hints(draft, model, one, screen)]
 
 
 def _files(draft: Draft, model: Model, *, except_field: Field) -> int:
     """Return how many files the order has in other fields."""
     given = [draft.values.get(one.name) for one in model.fields if one.type in FILES and one is not except_field]
-    return sum(len(value) if isinstance(value, list) else 1 for value in given if value not in NOTHING)
+    return len(draft.others) + sum(len(one) if isinstance(one, list) else 1 for one in given if one not in NOTHING)
 
 
-def _text_hints(model: Model, one: Field, screen: ScreenContext) -> list[Html]:
+def _text_hints(draft: Draft, model: Model, one: Field, screen: ScreenContext) -> list[Html]:
     t = screen.translator
     hints = [
         t.html("ask.text_hint", characters=t.plain("unit.characters", n=one.max_length))
@@ -149,7 +162,7 @@ def _text_hints(model: Model, one: Field, screen: ScreenContext) -> list[Html]:
         else t.html("ask.text_hint_any")
     ]
     if main_text(model) is one:
-        hints.append(t.html("ask.example", example=example(model, t)))
+        hints.append(t.html("ask.example", example=example(draft, model, t)))
     return hints
 
 
@@ -190,7 +203,7 @@ def _answers(draft: Draft, model: Model, one: Field, screen: ScreenContext) -> l
         more.append(draft_button(t.plain("button.skip"), version, "skip"))
     if draft.step is Step.EDIT and have not in NOTHING and (not one.required or isinstance(have, list)):
         more.append(draft_button(t.plain("button.clear"), version, "clear"))
-    if main_text(model) is one and draft.step is Step.ASK and not draft.path:
+    if main_text(model) is one and draft.step is Step.ASK and have in NOTHING and not draft.problem:
         more.append(draft_button(t.plain("button.example"), version, "example"))
     rows += [(other,) for other in more]
     if draft.step is Step.ASK and one.default not in NOTHING and choices_of(one) and _more_to_come(draft, model, one):
@@ -278,7 +291,8 @@ def _effective(draft: Draft, one: Field, screen: ScreenContext) -> str:
 def confirm(draft: Draft, model: Model, screen: ScreenContext, *, note: Html | None = None) -> OutgoingMessage:
     """Return the values, the exact price, and the balance after it."""
     t = screen.translator
-    lines: list[str] = [*([note, ""] if note else []), t.html("confirm.title", title=model_label(model, t))]
+    lines: list[str] = [*([note, ""] if note else []), *_step_line(draft, t)]
+    lines.append(t.html("confirm.title", title=model_label(model, t)))
     main = main_text(model)
     if main is not None and draft.values.get(main.name):
         lines.append(t.html("confirm.prompt", text=shorten(str(draft.values[main.name]), PROMPT_SHOWN)))
@@ -286,14 +300,22 @@ def confirm(draft: Draft, model: Model, screen: ScreenContext, *, note: Html | N
     if draft.problem:
         lines += ["", explain(draft.problem, model, draft.values, t)]
     try:
-        cost = quote(draft, model, screen)
+        costs = quote_each(orders_of(draft, model), model, screen)
     except InvalidInput as refused:
         lines += ["", t.html("refused.price") if refused.problem == "price" else t.html("refused.combination")]
         return OutgoingMessage(text="\n".join(lines), buttons=tuple(_confirm_rows(draft, model, screen, [])))
-    lines += ["", *_money(cost, screen), t.html("confirm.time", time=t.duration(model.expected_seconds))]
+    if len(costs) > 1:
+        lines.append(t.html("confirm.each", n=len(costs)))
+    lines += ["", *_money(costs, screen), t.html("confirm.time", time=t.duration(model.expected_seconds))]
     return OutgoingMessage(
-        text="\n".join(lines), buttons=tuple(_confirm_rows(draft, model, screen, _go(draft, cost, screen)))
+        text="\n".join(lines), buttons=tuple(_confirm_rows(draft, model, screen, _go(draft, costs, screen)))
     )
+
+
+def _step_line(draft: Draft, t: Translator) -> list[Html]:
+    """Return what the order does with a result, if it is a next step."""
+    key = f"button.next_{draft.next_step}"  # a draft may be older than the steps of this version
+    return [t.html("next.title", step=t.plain(key))] if key in t else []
 
 
 def _summary(draft: Draft, model: Model, main: Field | None, screen: ScreenContext) -> list[Html]:
@@ -303,40 +325,50 @@ def _summary(draft: Draft, model: Model, main: Field | None, screen: ScreenConte
         value = draft.values.get(one.name)
         if one is main or (value in NOTHING and (one.advanced or one.default in NOTHING)):
             continue
+        if draft.others and one.type is draft.others[0].kind:  # the line about all files says it
+            continue
         effective = value if value not in NOTHING else one.default
         lines.append(t.html("confirm.line", about=field_label(one, t), value=shorten(value_label(one, effective, t))))
     return lines[:LINES_MAX]
 
 
-def _money(cost: Quote, screen: ScreenContext) -> list[Html]:
+def _money(costs: list[Quote], screen: ScreenContext) -> list[Html]:
     t = screen.translator
-    have = screen.wallet.available
-    if cost.free:
+    have, price = screen.wallet.available, sum(cost.price for cost in costs)
+    if all(cost.free for cost in costs):
         return [t.html("confirm.price_free", runs=screen.free.left)]
-    lines = [t.html("confirm.price", price=t.credits(cost.price))]
-    if cost.assumed_seconds is not None:
-        lines.append(t.html("confirm.price_about", time=t.duration(cost.assumed_seconds)))
+    lines = [t.html("confirm.price" if len(costs) == 1 else "confirm.price_all", price=t.credits(price))]
+    assumed = [cost.assumed_seconds for cost in costs if cost.assumed_seconds is not None]
+    if assumed:
+        lines.append(t.html("confirm.price_about", time=t.duration(max(assumed))))
     if screen.group:
-        return [*lines, t.html("confirm.short_group")] if have < cost.price else lines
-    if have < cost.price:
-        missing = t.credits(cost.price - have)
+        return [*lines, t.html("confirm.short_group")] if have < price else lines
+    if have < price:
+        missing = t.credits(price - have)
         return [*lines, t.html("confirm.short", balance=t.credits(have), missing=missing)]
-    return [*lines, t.html("confirm.balance", before=t.amount(have), after=t.credits(have - cost.price))]
+    return [*lines, t.html("confirm.balance", before=t.amount(have), after=t.credits(have - price))]
 
 
-def _go(draft: Draft, cost: Quote, screen: ScreenContext) -> list[Row]:
-    t = screen.translator
-    if cost.price > screen.wallet.available:
-        return [(draft_button(t.plain("button.topup"), draft.version, "topup"),)]
-    if cost.price == 0:
-        return [(draft_button(t.plain("button.generate_free"), draft.version, "go"),)]
-    return [(draft_button(t.plain("button.generate", price=t.credits(cost.price)), draft.version, "go"),)]
+def _go(draft: Draft, costs: list[Quote], screen: ScreenContext) -> list[Row]:
+    t, have, total = screen.translator, screen.wallet.available, sum(cost.price for cost in costs)
+
+    def go(key: str, verb: str, price: int) -> Row:
+        text = (
+            t.plain(f"{key}_free", n=len(costs)) if price == 0 else t.plain(key, n=len(costs), price=t.credits(price))
+        )
+        return (draft_button(text, draft.version, verb),)
+
+    rows: list[Row] = [] if total <= have else [(draft_button(t.plain("button.topup"), draft.version, "topup"),)]
+    if len(costs) == 1:
+        return rows or [go("button.generate", "go", total)]
+    rows = rows or [go("button.generate_all", "all", total)]
+    return [*rows, go("button.generate_first", "go", costs[0].price)] if costs[0].price <= have else rows
 
 
 def _confirm_rows(draft: Draft, model: Model, screen: ScreenContext, go: list[Row]) -> list[Row]:
     t = screen.translator
     rows = [*_instead(draft, screen), *go, (draft_button(t.plain("button.options"), draft.version, "options"),)]
-    if not draft.path and text_only(model):
+    if draft.next_step or (not draft.path and text_only(model)):
         rows[-1] = (*rows[-1], draft_button(t.plain("button.other_model"), draft.version, "other"))
     if not any(one.name in draft.values for one in asked_fields(model, draft.category)):
         return [*rows, (button(t.plain("button.menu"), "menu"),)]

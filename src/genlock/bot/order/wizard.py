@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from genlock.bot.order.aspect import fit_picture
 from genlock.bot.order.draft import Draft, Problem, SentFile, Step
 from genlock.bot.storefront.storefront import BEGINS_WITH
 from genlock.domain.catalog import NOTHING, Category, Model, Rule
@@ -16,22 +17,31 @@ NUMBER_DIGITS = 10
 #: tolerance: a video of ten seconds may have one frame more
 ROUNDING_SECONDS = 0.5
 PROMPT = "prompt"
+#: kinds of fields that are asked before all others
+ASKED_FIRST = (FieldType.TASK, FieldType.IMAGE, FieldType.VIDEO, FieldType.AUDIO)
 OPTIONS_A_PAGE = 8
 
 
 def start_order(draft: Draft, model: Model, category: str) -> Draft:
     """Start an order with the text and files that waited for a model."""
-    fresh = replace(draft.cleared(), model=model.id, category=category)
+    fresh = replace(draft.cleared(), model=model.id, category=category, aspects=draft.aspects)
     for one in draft.sent:
         target = field_for_file(fresh, model, one.kind)
         if target is not None:
             fresh = add_file(fresh, target, one)
     error = fresh.problem
+    fresh = fit_picture(fresh, model)
     if draft.text and (main := main_text(model)) is not None:
-        fresh = _with_value(fresh, main, draft.text)
+        fresh = _with_main_text(fresh, main, draft.text)
         if fresh.problem:
-            return replace(fresh, step=Step.ASK, field=main.name)
+            return fresh
     return _ask(fresh, error.field, error) if error else advance(fresh, model)
+
+
+def start_with_defaults(draft: Draft, model: Model, category: str) -> Draft:
+    """Start an order that asks only for what has no default; a refused text or file stays refused."""
+    started = start_order(draft, model, category)
+    return _settle_optional(started, model) if started.problem else skip_rest(started, model)
 
 
 def draft_from_job(draft: Draft, model: Model, values: Mapping[str, Any], seconds: Mapping[str, float]) -> Draft:
@@ -58,19 +68,45 @@ def main_text(model: Model) -> Field | None:
     return named or next((one for one in texts if one.required), None)
 
 
+def takes_text(model: Model, text: str) -> bool:
+    """Whether the model has a field for such a text and does not refuse it, for example because of its length."""
+    main = main_text(model)
+    if main is None:
+        return False
+    try:
+        main.clean(text)
+    except InvalidInput:
+        return False
+    rule = broken_rule(model, {main.name: text})
+    return rule is None or main.name not in rule.most
+
+
+def refused_text(draft: Draft, model: Model) -> str:
+    """Return the text that is too long for the model; empty if that is not the problem."""
+    main, problem = main_text(model), draft.problem
+    if main is None or problem is None or problem.field != main.name or problem.name not in ("length", "range"):
+        return ""
+    text = draft.text if problem.name == "length" else str(draft.values.get(main.name, ""))
+    return text if len(text) > main.min_length else ""
+
+
 def asked_fields(model: Model, category: str) -> list[Field]:
-    """Return fields asked one by one: required ones, the prompt, and the file that the category is about."""
+    """Return fields asked one by one: required ones, the prompt, and the file that the category is about.
+
+    Files come first, and of them pictures: a user thinks of the photo, then of the speech, then of what happens.
+    """
     begins = BEGINS_WITH.get(Category(category)) if category in set(Category) else None
     if begins and any(one.type is begins and one.required for one in model.fields):
         begins = None
     about = next((one for one in model.fields if one.type is begins and not one.advanced), None) if begins else None
-    return [
+    asked = (
         one
         for one in model.fields
         if (one.required and not (one.advanced and one.default is not None))
         or (one.name == PROMPT and not one.advanced)
         or one is about
-    ]
+    )
+    return sorted(asked, key=lambda one: ASKED_FIRST.index(one.type) if one.type in ASKED_FIRST else len(ASKED_FIRST))
 
 
 def editable_fields(model: Model) -> list[Field]:
@@ -122,10 +158,19 @@ def answer(draft: Draft, model: Model, value: object) -> Draft:
         value = read_list(one, value)
     if one.many and one.type in FILES:
         value = [*draft.values.get(one.name, []), *str(value).split()]
-    taken = _with_value(draft, one, value)
+    taken = _with_main_text(draft, one, value) if one is main_text(model) else _with_value(draft, one, value)
     if taken.problem or (one.many and one.type in FILES and _has_room(taken, one)):
         return taken
     return _continue(taken, model)
+
+
+def answer_text(draft: Draft, model: Model, text: str) -> Draft:
+    """Take a text message as the answer; while a file is asked for, a text without a link is the prompt."""
+    one, main = model.field(draft.field), main_text(model)
+    asks_file = one is not None and one.type in FILES and draft.step is Step.ASK
+    if asks_file and main is not None and main.name not in draft.values and "://" not in text:
+        return _with_main_text(draft, main, text)
+    return answer(draft, model, text)
 
 
 def pick(draft: Draft, model: Model, index: int) -> Draft:
@@ -146,15 +191,20 @@ def skip(draft: Draft, model: Model) -> Draft:
 def clear(draft: Draft, model: Model) -> Draft:
     """Remove the value of the field; its files may then be sent again."""
     values = {name: value for name, value in draft.values.items() if name != draft.field}
-    without = replace(draft, values=values, problem=None)
     one = model.field(draft.field)
+    others = () if one is not None and one.type in FILES else draft.others
+    without = replace(draft, values=values, others=others, problem=None)
     return without if one is not None and one.type in FILES else _continue(without, model)
 
 
 def skip_rest(draft: Draft, model: Model) -> Draft:
     """Use the defaults for all questions that are left."""
+    return advance(_settle_optional(draft, model), model)
+
+
+def _settle_optional(draft: Draft, model: Model) -> Draft:
     left = [one.name for one in asked_fields(model, draft.category) if may_skip(one)]
-    return advance(replace(draft, settled=tuple(dict.fromkeys((*draft.settled, *left)))), model)
+    return replace(draft, settled=tuple(dict.fromkeys((*draft.settled, *left))))
 
 
 def back(draft: Draft, model: Model) -> Draft | None:
@@ -207,12 +257,13 @@ def field_for_file(draft: Draft, model: Model, kind: FieldType) -> Field | None:
 
 def files_given(draft: Draft, model: Model) -> tuple[SentFile, ...]:
     """Return the files of the order, as files that wait for a model."""
-    return tuple(
+    given = (
         SentFile(kind=one.type, address=str(address), seconds=draft.seconds.get(str(address)))
         for one in model.fields
         if one.type in FILES and (value := draft.values.get(one.name))
         for address in (value if isinstance(value, list) else [value])
     )
+    return (*given, *draft.others)
 
 
 def add_file(draft: Draft, one: Field, sent: SentFile) -> Draft:
@@ -239,7 +290,7 @@ def with_caption(draft: Draft, model: Model, caption: str) -> Draft:
     main = main_text(model)
     if main is None or main.name in draft.settled or draft.problem:
         return draft
-    taken = _with_value(draft, main, caption)
+    taken = _with_main_text(draft, main, caption)
     return taken if draft.field != main.name or taken.problem else advance(taken, model)
 
 
@@ -316,6 +367,15 @@ def _with_value(draft: Draft, one: Field, value: object) -> Draft:
     if clean in NOTHING and not may_skip(one):
         return replace(draft, problem=Problem(name="missing", field=one.name))
     return _settle(replace(draft, values={**draft.values, one.name: clean}), one)
+
+
+def _with_main_text(draft: Draft, main: Field, text: object) -> Draft:
+    """Set the main text; a refused one is asked for again and kept, because another model may take it."""
+    taken = _with_value(draft, main, text)
+    if not taken.problem:
+        return replace(taken, text="")
+    step = Step.EDIT if draft.step is Step.EDIT else Step.ASK
+    return replace(taken, step=step, field=main.name, text=str(text).strip())
 
 
 def _settle(draft: Draft, one: Field) -> Draft:

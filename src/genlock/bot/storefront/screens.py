@@ -1,7 +1,8 @@
 """Screens of the storefront: menu, model list, actions for a file. Pure functions of draft and context."""
 
-from genlock.bot.buttons import Row, button, draft_button, grid
+from genlock.bot.buttons import BELOW, Row, button, draft_button, grid
 from genlock.bot.order.draft import Draft
+from genlock.bot.order.wizard import main_text, takes_text
 from genlock.bot.screen_context import ICONS, ScreenContext, model_label, shorten
 from genlock.bot.storefront.storefront import code_of
 from genlock.domain.catalog import Category, Model
@@ -74,8 +75,7 @@ def model_list(draft: Draft, screen: ScreenContext) -> OutgoingMessage:
     """Return models of a category, or those that a search found."""
     t = screen.translator
     category = Category(draft.category) if draft.category in set(Category) else None
-    kinds = {one.kind for one in draft.sent}
-    models = _taking(kinds, screen.storefront.models(category))
+    models = _taking(draft, screen.storefront.models(category))
     lines = [_list_title(screen, category, len(models)), t.html("list.search_hint")]
     if draft.query:
         found = screen.storefront.search(draft.query, category)
@@ -97,9 +97,13 @@ def model_list(draft: Draft, screen: ScreenContext) -> OutgoingMessage:
     return OutgoingMessage(text="\n".join(lines), buttons=(*rows, _navigation(draft, screen)))
 
 
-def _taking(kinds: set[FieldType], models: list[Model]) -> list[Model]:
-    """Return models that take all of these kinds of files; all models if none does."""
-    return [model for model in models if kinds <= {one.type for one in model.fields}] or models
+def _taking(draft: Draft, models: list[Model]) -> list[Model]:
+    """Return models that take the kinds of files and the text that wait for one; all models if none does."""
+    kinds = {one.kind for one in draft.sent}
+    taking = [model for model in models if kinds <= {one.type for one in model.fields}] or models
+    if not draft.text:
+        return taking
+    return [model for model in taking if main_text(model) is None or takes_text(model, draft.text)] or taking
 
 
 def _list_title(screen: ScreenContext, category: Category | None, count: int) -> Html:
@@ -165,10 +169,14 @@ def promo(screen: ScreenContext, *, note: Html | None = None) -> OutgoingMessage
     return OutgoingMessage(text="\n".join(lines), buttons=(back,))
 
 
-def page(screen: ScreenContext, text: Html, *, in_progress: bool, rows: tuple[Row, ...] = ()) -> OutgoingMessage:
-    """Return a page of text; with an order in progress, a button back to it."""
-    t = screen.translator
-    menu = button(t.plain("button.menu"), "menu")
-    return OutgoingMessage(
-        text=text, buttons=(*rows, (button(t.plain("button.back"), "here"), menu) if in_progress else (menu,))
-    )
+def page(
+    screen: ScreenContext, text: Html, *, in_progress: bool, rows: tuple[Row, ...] = (), below: bool = False
+) -> OutgoingMessage:
+    """Return a page of text; with an order in progress, a button back to it.
+
+    With `below`, its buttons open the screen below it, so that the page stays readable.
+    """
+    t, where = screen.translator, (BELOW,) if below else ()
+    menu = button(t.plain("button.menu"), "menu", *where)
+    back = button(t.plain("button.back"), "here", *where)
+    return OutgoingMessage(text=text, buttons=(*rows, (back, menu) if in_progress else (menu,)))

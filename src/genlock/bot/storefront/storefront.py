@@ -2,9 +2,10 @@
 
 import hashlib
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher, get_close_matches
+from typing import Any, Protocol
 
 from genlock.domain.catalog import Catalog, Category, Model, price, price_from
 from genlock.domain.errors import InvalidInput
@@ -43,6 +44,16 @@ class UsualPrice:
     exact: bool
     #: unit of the price, "second" or "characters" (a thousand); empty for the whole order
     per: str = ""
+
+
+class Priced(Protocol):
+    """What a price depends on: the values, and the measured lengths of files by URL."""
+
+    @property
+    def values(self) -> Mapping[str, Any]: ...
+
+    @property
+    def seconds(self) -> Mapping[str, float]: ...
 
 
 def code_of(model_id: str) -> str:
@@ -126,6 +137,14 @@ class Storefront:
     ) -> Quote:
         """Price an order; `seconds` are measured lengths of files by URL. Raises InvalidInput."""
         return make_quote(model, values, seconds, markup=self._markup, credit_usd=self._credit_usd, free_left=free_left)
+
+    def quotes(self, model: Model, orders: Sequence[Priced], *, free_left: int) -> list[Quote]:
+        """Price orders that are made together: each free run pays for one of them. Raises InvalidInput."""
+        quotes: list[Quote] = []
+        for order in orders:
+            used = sum(quote.free for quote in quotes)
+            quotes.append(self.quote(model, order.values, order.seconds, free_left=free_left - used))
+        return quotes
 
     def models(self, category: Category | None = None) -> list[Model]:
         """Return models in the order of menus: featured ones, those with a position, then the cheapest."""

@@ -16,7 +16,7 @@ class Priority(StrEnum):
     """Which call goes first when calls must wait."""
 
     RESULT = "result"  #: deliveries, payments, answers to queries
-    SCREEN = "screen"  #: the bot's own screens
+    SCREEN = "screen"  #: the bot's own screens, which answer what the user wrote or tapped
     PROGRESS = "progress"  #: never waits: it takes a permit that no other call wants, or fails
 
 
@@ -32,6 +32,9 @@ class Rate:
 #: may be used up to a second after it was taken, which can make a burst one call larger than stated here.
 BOT = Rate(interval=0.035, burst=1)
 CHAT = Rate(interval=1.02, burst=2)
+#: screens of a private chat have permits of their own: Telegram tolerates short bursts over one call a second, and bots
+#: that only answer their users hardly reach its limits. A user who taps quickly for some seconds does not wait.
+SCREENS = Rate(interval=1.02, burst=10)
 GROUP = Rate(interval=3.25, burst=2)
 #: permits granted at once; the other calls stay in the queue, where a more urgent one can overtake them
 BATCH = 8
@@ -48,6 +51,9 @@ class _Waiter:
     rank: int
     number: int
     chat: int = field(compare=False)
+    rate: Rate = field(compare=False)
+    #: the limit that it takes a permit of, beside that of the bot
+    key: str = field(compare=False)
     until: float = field(compare=False)
     future: asyncio.Future[None] = field(compare=False)
 
@@ -60,8 +66,8 @@ class TelegramRateLimiter:
         self._bot = bot
         self._waiting: list[_Waiter] = []
         self._numbers = count()
-        #: until when a chat has no permit, as far as this instance knows; and the same for the whole bot
-        self._closed: dict[int, float] = {}
+        #: until when a limit has no permit, as far as this instance knows; and the same for the whole bot
+        self._closed: dict[str, float] = {}
         self._bot_closed = 0.0
         #: chats (None: the bot) stopped by a 429: since when and until when
         self._stopped: dict[int | None, tuple[float, float]] = {}
@@ -75,7 +81,10 @@ class TelegramRateLimiter:
             return
         loop = asyncio.get_running_loop()
         until = loop.time() + WAIT_SECONDS_MAX[priority]
-        waiter = _Waiter(_RANK[priority], next(self._numbers), chat, until, loop.create_future())
+        rate = _rate(chat, priority)
+        waiter = _Waiter(
+            _RANK[priority], next(self._numbers), chat, rate, self._key(chat, rate), until, loop.create_future()
+        )
         insort(self._waiting, waiter)
         self._changed.set()
         if self._server is None:
@@ -89,8 +98,9 @@ class TelegramRateLimiter:
         self._stopped = {key: (at, until) for key, (at, until) in self._stopped.items() if at > recent or until > now}
         self._stopped[chat] = (now, now + seconds)
         if chat is not None:
-            self._close(chat, now + seconds)
-            await self._limits.block_limit(self._key(chat), seconds)
+            for rate in (GROUP,) if chat < 0 else (CHAT, SCREENS):
+                self._close(self._key(chat, rate), now + seconds)
+                await self._limits.block_limit(self._key(chat, rate), seconds)
         if chat is None or sum(at > recent for at, _ in self._stopped.values()) >= RATE_LIMITED_CHATS:
             self._stopped[None] = (now, now + seconds)
             self._bot_closed = max(self._bot_closed, now + seconds)
@@ -100,13 +110,14 @@ class TelegramRateLimiter:
 
     async def _acquire_free(self, chat: int) -> None:
         now = asyncio.get_running_loop().time()
-        closed = max(self._bot_closed, self._closed.get(chat, 0.0))
+        rate = _rate(chat, Priority.PROGRESS)
+        key = self._key(chat, rate)
+        closed = max(self._bot_closed, self._closed.get(key, 0.0))
         if self._waiting or closed > now:
             raise ChannelBusy(max(closed - now, BOT.interval), "other calls wait for permits")
-        rate = _rate(chat)
         try:
             # One permit stays free for a result that may come in the next moment.
-            [wait] = await self._limits.take_permits([self._key(chat)], rate.interval, rate.burst, rate.interval * 0.9)
+            [wait] = await self._limits.take_permits([key], rate.interval, rate.burst, rate.interval * 0.9)
             free = wait <= 0.0 and await self._limits.reserve_permits(self._bot_key, 1, BOT.interval, BOT.burst, 0.0)
         except StoreError as error:
             raise ChannelBusy(1.0, f"the rate limits cannot be read: {error}") from error
@@ -132,13 +143,13 @@ class TelegramRateLimiter:
         finally:
             # There is no await between the last check of the queue and this line, so no new call is missed.
             self._server = None
-            self._closed = {chat: until for chat, until in self._closed.items() if until > loop.time()}
+            self._closed = {key: until for key, until in self._closed.items() if until > loop.time()}
             if self._waiting and not loop.is_closed():
                 self._refuse(list(self._waiting), ChannelBusy(1.0, "the rate limiter stopped"))
 
     def _refuse_late(self, now: float) -> None:
         for waiter in list(self._waiting):
-            free = max(self._bot_closed, self._closed.get(waiter.chat, 0.0))
+            free = max(self._bot_closed, self._closed.get(waiter.key, 0.0))
             if waiter.future.done():
                 self._waiting.remove(waiter)
             elif free > waiter.until:
@@ -153,20 +164,20 @@ class TelegramRateLimiter:
                 waiter.future.set_exception(error)
 
     def _choose(self, now: float) -> Iterable[_Waiter]:
-        """Yield the first waiting calls that may go now, one per chat."""
+        """Yield the first waiting calls that may go now, one per limit."""
         if self._bot_closed > now:
             return
-        chats: set[int] = set()
+        keys: set[str] = set()
         for waiter in self._waiting:
-            if len(chats) == BATCH:
+            if len(keys) == BATCH:
                 return
-            if waiter.chat not in chats and self._closed.get(waiter.chat, 0.0) <= now:
-                chats.add(waiter.chat)
+            if waiter.key not in keys and self._closed.get(waiter.key, 0.0) <= now:
+                keys.add(waiter.key)
                 yield waiter
 
     async def _grant_all(self, chosen: list[_Waiter]) -> None:
         loop = asyncio.get_running_loop()
-        last = max([await self._grant_same_rate(rate, chosen) for rate in (CHAT, GROUP)])
+        last = max([await self._grant_same_rate(rate, chosen) for rate in (CHAT, SCREENS, GROUP)])
         if last > loop.time() + BOT.interval and self._bot_closed <= loop.time():
             # Reserve no further ahead: a more urgent call may come.
             await asyncio.sleep(last - loop.time() - BOT.interval)
@@ -174,17 +185,17 @@ class TelegramRateLimiter:
     async def _grant_same_rate(self, rate: Rate, chosen: list[_Waiter]) -> float:
         """Grant the chosen calls with this rate whose chat and bot have a permit. Returns when the last one may go."""
         loop = asyncio.get_running_loop()
-        same_rate = [waiter for waiter in chosen if _rate(waiter.chat) is rate]
+        same_rate = [waiter for waiter in chosen if waiter.rate is rate]
         if not same_rate:
             return 0.0
-        keys = [self._key(waiter.chat) for waiter in same_rate]
+        keys = [waiter.key for waiter in same_rate]
         waits, bot_waits = await self._limits.take_call_permits(keys, rate.interval, rate.burst, shared=self._bot_limit)
         now, permits = loop.time(), iter(bot_waits)
         for waiter, wait in zip(same_rate, waits, strict=True):
             if wait is None:
                 self._bot_closed = max(self._bot_closed, now + BOT_HORIZON_SECONDS / 2)
             elif wait > 0.0:
-                self._close(waiter.chat, now + wait)
+                self._close(waiter.key, now + wait)
             else:
                 if waiter in self._waiting:
                     self._waiting.remove(waiter)
@@ -204,7 +215,7 @@ class TelegramRateLimiter:
 
     async def _pause(self, now: float) -> None:
         """Sleep until a new call arrives or a chat may be called again."""
-        free = min((self._closed.get(waiter.chat, 0.0) for waiter in self._waiting), default=inf)
+        free = min((self._closed.get(waiter.key, 0.0) for waiter in self._waiting), default=inf)
         deadline = min(waiter.until for waiter in self._waiting)
         seconds = min(max(free, self._bot_closed), deadline) - now
         try:
@@ -213,8 +224,8 @@ class TelegramRateLimiter:
         except TimeoutError:
             return
 
-    def _close(self, chat: int, until: float) -> None:
-        self._closed[chat] = max(self._closed.get(chat, 0.0), until)
+    def _close(self, key: str, until: float) -> None:
+        self._closed[key] = max(self._closed.get(key, 0.0), until)
 
     @property
     def _bot_limit(self) -> SharedLimit:
@@ -224,9 +235,12 @@ class TelegramRateLimiter:
     def _bot_key(self) -> str:
         return f"telegram:{self._bot}"
 
-    def _key(self, chat: int) -> str:
-        return f"telegram:{self._bot}:{chat}"
+    def _key(self, chat: int, rate: Rate) -> str:
+        key = f"telegram:{self._bot}:{chat}"
+        return f"{key}:screens" if rate is SCREENS else key
 
 
-def _rate(chat: int) -> Rate:
-    return GROUP if chat < 0 else CHAT
+def _rate(chat: int, priority: Priority) -> Rate:
+    if chat < 0:
+        return GROUP
+    return SCREENS if priority is Priority.SCREEN else CHAT

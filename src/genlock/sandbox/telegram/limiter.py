@@ -1,6 +1,11 @@
-"""Telegram's rate limits: about 1 message per second and chat, 20 per minute and group, 30 per second in total."""
+"""Telegram's rate limits: about 1 message per second and chat, 20 per minute and group, 30 per second in total.
+
+Telegram publishes no more than that, and that it tolerates short bursts. Its developers add that bots which only answer
+their users hardly reach the limits; so each action of a user in a private chat allows one more call there.
+"""
 
 import math
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -11,6 +16,9 @@ LIMITED_PREFIXES = ("send", "edit", "forward", "copy")
 QUEUED_UPLOAD_BYTES = 100_000
 QUEUE_SECONDS_MAX = 5.0
 QUEUE_FULL_SECONDS = 60
+#: calls that actions of the user allow at most, and for how long
+ANSWERS_MAX = 20
+ANSWER_SECONDS = 15.0
 UNLIMITED_METHODS = {"sendchataction", "sendmessagedraft"}
 
 
@@ -48,6 +56,8 @@ class Limiter:
     on: bool = True
     refused: int = 0
     _buckets: dict[str, Bucket] = field(default_factory=dict)
+    #: by private chat: when its user acted, for each action that was not answered yet
+    _actions: dict[int, deque[float]] = field(default_factory=dict)
     #: by chat id, 0 for the whole bot: blocked until when, and for how long
     _blocked: dict[int, tuple[float, float]] = field(default_factory=dict)
     #: by size: when the last upload of exactly this size may begin
@@ -64,8 +74,23 @@ class Limiter:
             if now < until:
                 self._refuse(place, now, length * 2)
         for place, bucket in self._of(chat, now):
+            if place == chat and cost == 1 and self._answers(chat, now):
+                continue
             if wait := bucket.take(now, cost):
                 self._refuse(place, now, max(wait, self.limits.penalty_seconds))
+
+    def note_action(self, chat: int) -> None:
+        """Allow one more call to a private chat: its user wrote or tapped."""
+        if chat > 0:
+            self._actions.setdefault(chat, deque(maxlen=ANSWERS_MAX)).append(self.clock())
+
+    def _answers(self, chat: int, now: float) -> bool:
+        """Whether the call answers a recent action of the user."""
+        actions = self._actions.get(chat)
+        while actions:
+            if actions.popleft() > now - ANSWER_SECONDS:
+                return True
+        return False
 
     def upload_wait(self, size: int) -> float:
         """Return the seconds that an upload waits: the server queues large uploads of equal size. Raises 429."""

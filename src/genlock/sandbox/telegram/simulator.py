@@ -116,6 +116,7 @@ class TelegramSimulator:
         self.state = state
         self.faults = faults
         self.limiter = limiter
+        state.updates.note_action = limiter.note_action
         self.journal: list[Call] = []
         self.url = ""
         self.host = ""

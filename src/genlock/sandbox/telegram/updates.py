@@ -51,6 +51,8 @@ class Updates:
         self.webhook: Webhook | None = None
         #: executes a Bot API call that the bot returned in its webhook response
         self.run_call: RunCall | None = None
+        #: called with the chat in which a user wrote or tapped
+        self.note_action: Callable[[int], None] | None = None
         self._arrived = asyncio.Event()
         self._poll: asyncio.Future[str] | None = None
         self._conflict_until = 0.0
@@ -69,6 +71,9 @@ class Updates:
         self.pending[update.id] = update
         self._events.add("update", update=update.as_json())
         self._arrived.set()
+        chat = (payload.get("message") or payload).get("chat")
+        if self.note_action is not None and isinstance(chat, dict):
+            self.note_action(chat["id"])
         if self.webhook:
             self.webhook.take(update)
 

@@ -3,23 +3,31 @@
 -- miss a new one. Queues are locked in the order of their ids.
 
 -- name: store_updates
--- Store updates, each id once, and count them in their queues. A second press of the same button within a moment is
--- stored as repeated and not handled. With an owner, a queue that was empty is leased to it. Returns the added updates
--- and then the queues; a queue with as many waiting updates as were added to it was empty.
+-- Store updates, each id once, and count them in their queues. A press of the same button within a moment, with no other
+-- update of the user in between, is stored as repeated and not handled. With an owner, a queue that was empty is leased
+-- to it. Returns the added updates and then the queues; a queue with as many waiting updates as were added to it was
+-- empty.
 WITH item AS MATERIALIZED (
-    SELECT t.*, row_number() OVER (PARTITION BY bot, ordering_key, dedup_key ORDER BY update_id) AS nth
+    SELECT t.*, row_number() OVER sent AS nth, lag(dedup_key) OVER sent AS previous_key
     FROM unnest(:bot::text[], :update_id::bigint[], :ordering_key::text[], :kind::text[], :urgent::boolean[],
                 :dedup_key::text[],
                 :body::text[]) AS t (bot, update_id, ordering_key, kind, urgent, dedup_key, body)
+    WINDOW sent AS (PARTITION BY bot, ordering_key ORDER BY update_id)
 ), added AS (
     INSERT INTO updates (bot, update_id, ordering_key, kind, urgent, dedup_key, body, state, received_at)
     SELECT i.bot, i.update_id, i.ordering_key, i.kind, i.urgent, i.dedup_key, i.body,
-        CASE WHEN i.dedup_key IS NOT NULL AND (i.nth > 1 OR EXISTS (
+        CASE WHEN i.dedup_key IS NOT NULL AND (i.previous_key = i.dedup_key OR i.nth = 1 AND EXISTS (
             SELECT FROM updates u
             WHERE u.bot = i.bot AND u.ordering_key = i.ordering_key AND u.dedup_key = i.dedup_key
                 AND u.update_id <> i.update_id
                 AND (u.state = 'new' OR u.state <> 'repeated'
-                     AND u.received_at > :now - make_interval(secs => :repeat_seconds::float8))))
+                     AND u.received_at > :now - make_interval(secs => :repeat_seconds::float8))
+                AND NOT EXISTS (
+                    SELECT FROM updates b
+                    WHERE b.bot = i.bot AND b.ordering_key = i.ordering_key
+                        AND b.dedup_key IS DISTINCT FROM i.dedup_key
+                        AND b.update_id > least(u.update_id, i.update_id)
+                        AND b.update_id < greatest(u.update_id, i.update_id))))
         THEN 'repeated' ELSE 'new' END,
         :now
     FROM item i ORDER BY i.bot, i.update_id

@@ -1,26 +1,29 @@
 -- There is one writer, so the count in a queue's row always equals the number of its new updates.
 
 -- name: store_updates
--- Store updates, each id once, and count them in their queues. A second press of the same button within a moment is
--- stored as repeated and not handled. With an owner, a queue that was empty is leased to it. Returns the added updates
--- and then the queues; a queue with as many waiting updates as were added to it was empty.
+-- Store updates, each id once, and count them in their queues. A press of the same button within a moment, with no other
+-- update of the user in between, is stored as repeated and not handled. With an owner, a queue that was empty is leased
+-- to it. Returns the added updates and then the queues; a queue with as many waiting updates as were added to it was
+-- empty.
 INSERT INTO update_item
 SELECT bot, update_id, ordering_key, kind, urgent, dedup_key, body,
-    CASE WHEN dedup_key IS NOT NULL AND (nth > 1 OR EXISTS (
+    CASE WHEN dedup_key IS NOT NULL AND (previous_key = dedup_key OR nth = 1 AND EXISTS (
         SELECT 1 FROM updates u
         WHERE u.bot = i.bot AND u.ordering_key = i.ordering_key AND u.dedup_key = i.dedup_key
             AND u.update_id <> i.update_id
             AND (u.state = 'new' OR u.state <> 'repeated'
-                 AND u.received_at > :now - CAST(:repeat_seconds * 1000000 AS INTEGER))))
+                 AND u.received_at > :now - CAST(:repeat_seconds * 1000000 AS INTEGER))
+            AND NOT EXISTS (
+                SELECT 1 FROM updates b
+                WHERE b.bot = i.bot AND b.ordering_key = i.ordering_key AND b.dedup_key IS NOT i.dedup_key
+                    AND b.update_id > min(u.update_id, i.update_id) AND b.update_id < max(u.update_id, i.update_id))))
     THEN 'repeated' ELSE 'new' END
 FROM (
     SELECT value ->> 'bot' AS bot, value ->> 'update_id' AS update_id, value ->> 'ordering_key' AS ordering_key,
         value ->> 'kind' AS kind, value ->> 'urgent' AS urgent, value ->> 'dedup_key' AS dedup_key,
-        value ->> 'body' AS body,
-        row_number() OVER (
-            PARTITION BY value ->> 'bot', value ->> 'ordering_key', value ->> 'dedup_key'
-            ORDER BY value ->> 'update_id') AS nth
+        value ->> 'body' AS body, row_number() OVER sent AS nth, lag(value ->> 'dedup_key') OVER sent AS previous_key
     FROM json_each(:items)
+    WINDOW sent AS (PARTITION BY value ->> 'bot', value ->> 'ordering_key' ORDER BY value ->> 'update_id')
 ) i
 WHERE NOT EXISTS (SELECT 1 FROM updates u WHERE u.bot = i.bot AND u.update_id = i.update_id);
 INSERT INTO updates (bot, update_id, ordering_key, kind, urgent, dedup_key, body, state, received_at)

@@ -1,0 +1,71 @@
+"""The aspect ratio of a result that is made from the user's picture: that of the picture, unless the user chooses."""
+
+import re
+from dataclasses import replace
+
+from genlock.bot.order.draft import Draft
+from genlock.domain.catalog import NOTHING, Model
+from genlock.domain.field import Field, FieldType, Scalar
+
+_RATIO = re.compile(r"(\d+)[:_](\d+)$")
+#: choices that leave it to the provider, which sees the picture
+_AUTOMATIC = ("auto", "adaptive")
+
+
+def fit_picture(draft: Draft, model: Model) -> Draft:
+    """Choose the aspect ratio closest to the order's first picture, where the model's default would be a fixed one."""
+    one, ratio = _aspect_field(model), _ratio_of_picture(draft, model)
+    if one is None or ratio is None or one.name in draft.values:
+        return draft
+    return replace(draft, values={**draft.values, one.name: _closest(one, ratio)})
+
+
+def refit_picture(draft: Draft, model: Model, before: Draft) -> Draft:
+    """Fit a draft whose picture was exchanged, unless the user chose the aspect ratio of the order before it."""
+    one, ratio = _aspect_field(model), _ratio_of_picture(before, model)
+    if one is None or ratio is None or before.values.get(one.name) != _closest(one, ratio):
+        return draft
+    return fit_picture(
+        replace(draft, values={name: value for name, value in draft.values.items() if name != one.name}), model
+    )
+
+
+def _aspect_field(model: Model) -> Field | None:
+    """Return the field with a fixed aspect ratio as its default; None if there is none or the provider decides."""
+    for one in model.fields:
+        if one.type is FieldType.CHOICE and not one.many and one.default not in NOTHING:
+            ratios = [choice for choice in one.choices if _ratio(choice) is not None]
+            if len(ratios) > 1 and _ratio(str(one.default)) is not None:
+                return one
+    return None
+
+
+def _closest(one: Field, ratio: float) -> Scalar:
+    automatic = next((choice for choice in one.choices if str(choice).lower() in _AUTOMATIC), None)
+    if automatic is not None:
+        return automatic
+
+    def distance(choice: Scalar) -> tuple[float, bool]:
+        own = _ratio(choice) or 1.0
+        return max(own / ratio, ratio / own), choice != one.default
+
+    return min((choice for choice in one.choices if _ratio(choice) is not None), key=distance)
+
+
+def _ratio(choice: Scalar) -> float | None:
+    """Return width divided by height: `16:9`, `landscape_16_9`, `portrait_16_9` (9:16) or `square_hd`."""
+    text = str(choice)
+    if text.startswith("square"):
+        return 1.0
+    match = _RATIO.search(text)
+    if match is None or not int(match[2]) or not int(match[1]):
+        return None
+    ratio = int(match[1]) / int(match[2])
+    return 1 / ratio if text.startswith("portrait") else ratio
+
+
+def _ratio_of_picture(draft: Draft, model: Model) -> float | None:
+    first = next((one for one in model.fields if one.type is FieldType.IMAGE), None)
+    value = draft.values.get(first.name) if first else None
+    address = value[0] if isinstance(value, list) and value else value
+    return draft.aspects.get(str(address))

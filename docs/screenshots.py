@@ -14,6 +14,20 @@ from tests.sandbox.page.browser_tabs import bubbles, key, say
 IMAGES = Path(__file__).parent / "images"
 PATIENCE_MS = 40_000
 SIZE = ViewportSize(width=1280, height=800)
+#: pages of the dashboard by the name of their picture; the order and its user have the number 1
+DASHBOARD = {
+    "overview": "",
+    "jobs": "/jobs",
+    "job": "/jobs/1",
+    "attention": "/attention",
+    "users": "/users",
+    "user": "/users/1",
+    "money": "/money",
+    "models": "/models",
+    "campaigns": "/campaigns",
+    "system": "/system",
+    "audit": "/audit",
+}
 
 
 async def order(page: Page) -> None:
@@ -27,6 +41,15 @@ async def order(page: Page) -> None:
         await key(page, name).click()
     await expect(bubbles(page, "Generation complete")).to_have_count(1)
     await expect(page.locator("article.row img")).to_have_count(1)
+
+
+async def photograph_dashboard(page: Page, url: str, images: Path) -> None:
+    """Log in as the sandbox prints it, and take every page."""
+    await page.goto(url)
+    for name, path in DASHBOARD.items():
+        await page.goto(page.url.partition("/dashboard")[0] + f"/dashboard{path}")
+        await expect(page.locator("h1")).to_be_visible()
+        await page.screenshot(path=images / f"dashboard-{name}.png")
 
 
 async def take(folder: Path, images: Path) -> None:
@@ -43,6 +66,7 @@ async def take(folder: Path, images: Path) -> None:
             await page.screenshot(path=images / "chat.png")
             await page.get_by_role("button", name="Show faults and calls").click()
             await page.screenshot(path=images / "panel.png")
+            await photograph_dashboard(page, f"http://127.0.0.1:{sandbox.port}/dashboard", images)
     finally:
         sandbox.process.terminate()
         sandbox.process.wait()

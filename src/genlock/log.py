@@ -32,6 +32,7 @@ _LEVELS = {
     Event.POLL_CONFLICT: logging.WARNING,
     Event.SETTING_UNKNOWN: logging.WARNING,
     Event.POISON_SUSPECTED: logging.WARNING,
+    Event.CATALOG_EDIT_LEFT_OUT: logging.WARNING,
 }
 _encode = json.JSONEncoder(default=str, ensure_ascii=False).encode
 #: the form of a bot token, ours or another: libraries put URLs that contain it into their errors

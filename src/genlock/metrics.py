@@ -25,6 +25,7 @@ COUNTS: dict[str, tuple[str, tuple[str, ...]]] = {
     "deliveries": ("Delivery attempts by outcome and level.", ("outcome", "level")),
     "stage_errors": ("Unexpected errors in a stage or a periodic task.", ("state",)),
     "updates": ("Received updates by kind and by whether they were new.", ("kind", "arrival")),
+    "job_events_dropped": ("Events of jobs that were not kept, because they came faster than they were written.", ()),
     "takeovers": ("Jobs taken over from dead instances.", ()),
 }
 

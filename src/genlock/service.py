@@ -21,6 +21,7 @@ from genlock.channels.telegram.errors import TokenRefused
 from genlock.domain.errors import ChannelError, GenlockError, Refusal
 from genlock.domain.events import Event
 from genlock.domain.printable import escape_unprintable
+from genlock.engine.job_events import JobEventRecorder
 from genlock.log import LogObserver, Mask, set_up_logging
 from genlock.metrics import MetricsObserver, Observers
 from genlock.settings import LogFormat, ServiceSettings, unknown_settings
@@ -46,6 +47,9 @@ class Service:
         as_json = settings.log_format is LogFormat.JSON
         log = LogObserver(logging.getLogger("genlock"), as_json=as_json, instance=self.instance)
         self.observer = Observers(log, self._metrics)
+        self._job_events = JobEventRecorder(self.instance, self.observer, mask) if settings.keep_events_days else None
+        if self._job_events:
+            self.observer = Observers(log, self._metrics, self._job_events)
         self._open = False
         self._closing = AsyncExitStack()
 
@@ -76,6 +80,7 @@ class Service:
             instance=self.instance,
             observer=self.observer,
             metrics=self._metrics,
+            job_events=self._job_events,
             mask=self._mask,
             is_open=lambda: self._open,
             closing=self._closing,

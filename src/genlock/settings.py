@@ -97,6 +97,12 @@ class Settings(BaseSettings):
         description="the bearer token for `/metrics` and the figures of `/health`; without it both are private where "
         "the service can be reached from outside: see [deploy](../how-to/deploy.md)",
     )
+    support_credits_max: float = Field(
+        default=100.0,
+        ge=0.0,
+        description="credits that an operator with the role `support` may credit and debit in the dashboard in one day "
+        "(UTC), all together; owners have no limit",
+    )
     welcome_credits: float = Field(default=0.0, ge=0.0, description="credits that a new user receives")
     free_per_day: int = Field(default=0, ge=0, description="free runs per user and day, on the models marked `free`")
     markup: float = Field(default=2.0, gt=0.0, description="price for users as a multiple of the provider's price")
@@ -139,6 +145,12 @@ class Settings(BaseSettings):
     keep_drafts_days: int = Field(default=180, ge=0, description="days after which a draft is deleted; 0: forever")
     keep_audit_days: int = Field(
         default=730, ge=0, description="days after which a line of the audit log is deleted; 0: forever"
+    )
+    keep_events_days: int = Field(
+        default=14,
+        ge=0,
+        description="days after which the events of a job, which its page in the dashboard shows, are deleted; "
+        "0: they are not kept at all",
     )
     keep_promo_uses_days: int = Field(
         default=365, ge=0, description="days after the end of a promo code when its uses are deleted; 0: forever"

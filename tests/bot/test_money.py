@@ -11,10 +11,12 @@ from telegram import LabeledPrice
 from genlock.bot.buttons import button
 from genlock.bot.rules import BotRules
 from genlock.domain.catalog import Catalog
+from genlock.domain.errors import ChannelBusy
 from genlock.domain.events import Event
 from genlock.domain.job import Delivery, Job
 from genlock.domain.money import EntryKind
 from genlock.domain.tariff import PriceRow
+from genlock.engine.reconciliation import DifferenceKind, ReconciliationRecord
 from genlock.i18n.translator import translator
 from tests.bot.pages import label, page
 from tests.bot.world import PACKAGES, BotWorld, ChatUser, running_bot, sqlite_url
@@ -126,6 +128,30 @@ async def test_a_payment_whose_message_was_lost_is_found_in_telegrams_list(datab
         assert await ann.available() == 650_000
         await ann.sees(page("topup.paid", credits="650 credits"))
         assert await world.bot.reconcile() == 0
+        record = await ReconciliationRecord(world.store, world.bot_id).read()
+        assert record is not None
+        assert (record.read, record.position, record.error) == (0, 1, "")
+        [found] = record.differences
+        assert (found.kind, found.stars, found.user) == (DifferenceKind.MISSED_PAYMENT, 500, str(ann.client.id))
+
+
+async def test_a_list_that_telegram_does_not_give_is_recorded_with_its_error(world: BotWorld) -> None:
+    ann = await world.add_user(having=0)
+    await bought(ann)
+    await world.bot.reconcile()
+
+    async def refused(**_: object) -> None:
+        raise ChannelBusy(3.0, "Telegram is busy")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(world.bot._payments._caller, "call", lambda *_, **__: refused())
+        with pytest.raises(ChannelBusy):
+            await world.bot.reconcile()
+
+    record = await ReconciliationRecord(world.store, world.bot_id).read()
+    assert record is not None
+    assert "Telegram is busy" in record.error
+    assert record.position == 1
 
 
 async def test_each_bot_has_its_own_place_in_telegrams_list(world: BotWorld) -> None:

@@ -23,6 +23,7 @@ from genlock.channels.telegram.rate_limiter import TelegramRateLimiter
 from genlock.channels.telegram.update_sources import Poller
 from genlock.channels.telegram.updates import acknowledge_repeated_press
 from genlock.domain.catalog import Catalog
+from genlock.domain.current_catalog import CurrentCatalog
 from genlock.domain.errors import ChannelBusy, ChannelOutcomeUnknown, RecipientUnreachable
 from genlock.domain.events import Event
 from genlock.domain.job import Delivery, Job, Notice
@@ -139,6 +140,8 @@ class BotWorld:
     bot: BotRouter
     caller: Caller
     catalog: Catalog
+    #: what the parts of the bot read
+    current: CurrentCatalog
     rules: BotRules
     recorder: UpdateRecorder
     intake: Intake
@@ -265,7 +268,7 @@ def _make_engine(
     caller: Caller,
     providers: Mapping[str, Provider],
     channels: Mapping[str, Channel],
-    catalog: Catalog,
+    catalog: CurrentCatalog,
     rules: BotRules,
 ) -> Engine:
     handlers = {bot_id(caller.bot.token): intake.handle}
@@ -295,7 +298,7 @@ async def running_bot(
     media: MediaReader | None = None,
 ) -> AsyncIterator[BotWorld]:
     media = media or ThreadReader()
-    recorder = UpdateRecorder()
+    recorder, current = UpdateRecorder(), CurrentCatalog(catalog)
     rules = rules or BotRules(packages=PACKAGES, per_minute=1000, per_hour=10_000, running_max=1000)
     store: Any = await open_store(database_url, observer=recorder)
     async with (
@@ -307,14 +310,14 @@ async def running_bot(
         caller = Caller(make_bot(telegram.token, telegram.url), NoLimits(), recorder)
         provider = Kie(key=kie.key, find_model=catalog.get, api_url=kie.url, upload_url=kie.url)
         downloads = Downloads(private=[kie.files_url.removeprefix("http://")])
-        channel = TelegramChannel(caller, JobTexts(catalog.get, texts), downloads, media, local_bot_api=True)
+        channel = TelegramChannel(caller, JobTexts(current.model, texts), downloads, media, local_bot_api=True)
         intake = Intake()
-        engine = _make_engine(store, recorder, intake, caller, {"kie": provider}, {"telegram": channel}, catalog, rules)
+        engine = _make_engine(store, recorder, intake, caller, {"kie": provider}, {"telegram": channel}, current, rules)
 
         def make() -> BotRouter:
             bundle = BotBundle(caller=caller, rules=rules, texts=texts or package_texts())
             return make_router(
-                bundle=bundle, store=store, engine=engine, catalog=catalog, upload=provider.upload, media=media
+                bundle=bundle, store=store, engine=engine, catalog=current, upload=provider.upload, media=media
             )
 
         intake.bot = bot = make()
@@ -325,7 +328,7 @@ async def running_bot(
         try:
             yield BotWorld(
                 telegram=telegram, kie=kie, store=store, engine=engine, bot=bot, caller=caller, catalog=catalog,
-                rules=rules, recorder=recorder, intake=intake, make_bot=make,
+                current=current, rules=rules, recorder=recorder, intake=intake, make_bot=make,
             )  # fmt: skip
             assert intake.failures == []
         finally:

@@ -3,26 +3,44 @@
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import aiohttp
 from starlette.applications import Starlette
 
-from genlock.app.dashboard import DashboardParts, dashboard_routes, make_logins, make_pages
+from genlock.app.dashboard import dashboard_routes
+from genlock.app.dashboard_pages import make_pages
+from genlock.app.dashboard_parts import DashboardParts
 from genlock.app.databases import open_store
 from genlock.app.engine import make_engine
+from genlock.app.logins import make_logins
+from genlock.app.providers import fetch_public_lists, make_providers
+from genlock.catalog.editor import CatalogEditor
 from genlock.dashboard.csrf import csrf_token
 from genlock.dashboard.login import COOKIE
 from genlock.dashboard.page import PageRoute
+from genlock.domain.current_catalog import CurrentCatalog
 from genlock.domain.operator import Operator, OperatorRole
+from genlock.domain.payment import Payment
+from genlock.engine.accounts import AccountActions
+from genlock.engine.attention import AttentionCounts
 from genlock.engine.engine import Engine
+from genlock.engine.full_check import FullMoneyCheck
 from genlock.engine.logins import Logins
+from genlock.engine.operator_tools import OperatorTools
+from genlock.engine.reconciliation import ReconciliationRecord, Run
+from genlock.engine.refunds import Refunds
 from genlock.engine.stats import Stats
+from genlock.engine.tell import tell
+from genlock.i18n.translator import package_texts
+from genlock.media.download import Downloads
 from genlock.settings import ServiceSettings
 from genlock.stores.database import SqlDatabase
 from genlock.web.requests import BodyMemory
 from genlock.web.server import serving
 from tests.engine.world import FakeChannel, FakeProvider, Recorder, die
+from tests.packaged import CATALOG
 
 OWNER_ID = 7
 TOKEN = "a long and secret token"
@@ -71,7 +89,49 @@ class Client:
                     self.cookies[name] = morsel.value
                 else:
                     self.cookies.pop(name, None)
-            return Answer(response.status, await response.text(), response.headers)
+            return Answer(response.status, await response.text(errors="replace"), response.headers)
+
+
+class FakeStars:
+    """Telegram's side of payments: which refunds were asked for, and how it answers."""
+
+    def __init__(self) -> None:
+        self.refunded: list[str] = []
+        self.balance = 1234
+        self.missed = 0
+        #: raised by the next call, once
+        self.error: Exception | None = None
+
+    def _answer(self) -> None:
+        error, self.error = self.error, None
+        if error is not None:
+            raise error
+
+    async def refund(self, payment: Payment, user: int) -> None:
+        self._answer()
+        self.refunded.append(payment.charge)
+
+    async def star_balance(self) -> int:
+        self._answer()
+        return self.balance
+
+    def tools(self, bot: str, store: Any, engine: Engine) -> OperatorTools:
+        texts, notify = package_texts(), partial(tell, engine.ctx)
+        record = ReconciliationRecord(store, bot)
+
+        async def reconcile() -> int:
+            self._answer()
+            await record.write(Run(read=self.missed, position=self.missed))
+            return self.missed
+
+        return OperatorTools(
+            accounts=AccountActions(store=store, texts=texts, tell=notify),
+            refunds=Refunds(bot=bot, store=store, texts=texts, tell=notify, refund_call=self.refund),
+            reconciliation=record,
+            reconcile=reconcile,
+            star_balance=self.star_balance,
+            full_check=FullMoneyCheck(store, engine.ctx.observer, engine.ctx.instance),
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,6 +145,7 @@ class DashboardWorld:
     recorder: Recorder
     routes: list[PageRoute]
     parts: DashboardParts
+    telegram: FakeStars
     _session: aiohttp.ClientSession = field(repr=False)
 
     def client(self) -> Client:
@@ -106,20 +167,25 @@ class DashboardWorld:
 
 
 @asynccontextmanager
-async def running_dashboard(database_url: str, **settings: Any) -> AsyncIterator[DashboardWorld]:
+async def running_dashboard(
+    database_url: str, *, fetch_lists: Any = None, **settings: Any
+) -> AsyncIterator[DashboardWorld]:
     recorder, channel, provider = Recorder(), FakeChannel(), FakeProvider()
     service = ServiceSettings.model_validate(
         {
             "telegram_token": "42:sandbox",
             "kie_api_key": "key",
             "database_url": database_url,
+            "kie_api_url": "http://127.0.0.1:9",  # nothing answers there
             "admin_ids": (OWNER_ID,),
             "dashboard_token": TOKEN,
             **settings,
         }
     )
+    providers, downloads = make_providers(service, CATALOG), Downloads(private=service.media_private_hosts)
     store: Any = await open_store(database_url, observer=recorder)
     engine = make_engine(store, recorder, providers={provider.name: provider}, channels={channel.name: channel})
+    telegram = FakeStars()
     parts = DashboardParts(
         settings=service,
         store=store,
@@ -127,14 +193,25 @@ async def running_dashboard(database_url: str, **settings: Any) -> AsyncIterator
         logins=make_logins(service, store),
         memory=BodyMemory(),
         stats=Stats(engine.ctx, store),
+        attention=AttentionCounts(engine.ctx, store),
+        editor=CatalogEditor(
+            base=CATALOG, current=CurrentCatalog(CATALOG), providers={"kie"}, store=store, observer=recorder
+        ),
+        fetch_lists=fetch_lists or partial(fetch_public_lists, service),
+        providers=providers,
+        downloads=downloads,
+        tools=telegram.tools(service.bot_id, store, engine),
     )
     web = Starlette(routes=dashboard_routes(parts))
     try:
         async with serving(web, "127.0.0.1", 0) as url, aiohttp.ClientSession() as session:
             yield DashboardWorld(
                 url=url, store=store, engine=engine, channel=channel, provider=provider, logins=parts.logins,
-                recorder=recorder, routes=make_pages(parts), parts=parts, _session=session,
+                recorder=recorder, routes=make_pages(parts), parts=parts, telegram=telegram, _session=session,
             )  # fmt: skip
     finally:
+        await downloads.close()
+        for bundle in providers.values():
+            await bundle.close()
         await die(engine)
         await store.close()

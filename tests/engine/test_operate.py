@@ -16,6 +16,8 @@ from genlock.domain.money import HoldState
 from genlock.engine import operate
 from genlock.engine.context import EngineRules, UnknownSubmit
 from genlock.engine.engine import Engine
+from genlock.engine.tell import tell_refund
+from genlock.i18n.translator import package_texts
 from tests.engine.world import PRICE, URL, World, die, idle, success, work
 
 GRACE = EngineRules().grace_seconds
@@ -293,3 +295,79 @@ async def test_a_cancel_takes_a_parked_order_off_the_list(world: World) -> None:
     row = await world.see(job)
     assert (row.state, row.attention_reason, row.delivery) == (State.CANCELLED, None, Delivery.DELIVERED)
     assert await world.spent() == 0
+
+
+# handled
+
+
+async def unreachable(world: World, engine: Engine) -> Job:
+    """A job whose user blocked the bot."""
+    job = await world.ended(engine)
+    world.channel.faults.add("put", RecipientUnreachable("the user has blocked the bot"))
+    await work(engine)
+    job = await world.see(job)
+    assert job.attention_reason == "the user has blocked the bot"
+    return job
+
+
+async def test_a_handled_job_leaves_the_list_and_nothing_else_changes(world: World, engine: Engine) -> None:
+    job = await unreachable(world, engine)
+    before = await world.wallet()
+
+    now = await operate.mark_handled(engine.ctx, job.id, "ann", job.lease_token)
+
+    assert (now.attention_code, now.delivery, now.hold_state) == (None, Delivery.UNDELIVERABLE, HoldState.RELEASED)
+    assert await world.wallet() == before
+    assert len(world.recorder.of(Event.OPERATOR_ACTION, action="handled")) == 1
+
+
+async def test_the_second_operator_is_told_that_it_was_handled(world: World, engine: Engine) -> None:
+    job = await unreachable(world, engine)
+    await operate.mark_handled(engine.ctx, job.id, "ann", job.lease_token)
+
+    with pytest.raises(ActionNotAllowed, match=f"job {job.id} is not on the operator's list any more"):
+        await operate.mark_handled(engine.ctx, job.id, "bob", job.lease_token)
+    assert len(world.recorder.of(Event.OPERATOR_ACTION)) == 1
+
+
+async def test_a_parked_job_is_not_handled_by_looking_away(world: World) -> None:
+    engine = world.engine(rules=EngineRules(unknown_submit=UnknownSubmit.PARK))
+    job = await parked(world, engine)
+
+    with pytest.raises(ActionNotAllowed, match=f"job {job.id} still waits .*: retry or cancel it"):
+        await operate.mark_handled(engine.ctx, job.id, "ann", job.lease_token)
+    with pytest.raises(ActionNotAllowed, match=f"job {job.id} has changed meanwhile"):
+        await operate.mark_handled(engine.ctx, job.id, "ann", job.lease_token - 1)
+    assert (await world.see(job)).attention_reason == "submit_unknown"
+
+
+# refund
+
+
+async def test_a_refund_returns_the_price_once_and_only_of_a_paid_job(world: World, engine: Engine) -> None:
+    job = await world.ended(engine)
+    with pytest.raises(ActionNotAllowed, match="was not paid for"):
+        await operate.refund(engine.ctx, job.id, "ann")
+    await work(engine)
+    assert await world.spent() == PRICE
+
+    assert await operate.refund(engine.ctx, job.id, "ann")
+    assert not await operate.refund(engine.ctx, job.id, "bob")
+
+    assert await world.spent() == 0
+    assert [seen.facts["by"] for seen in world.recorder.of(Event.OPERATOR_ACTION, action="refund")] == ["ann"]
+    with pytest.raises(JobNotFound):
+        await operate.refund(engine.ctx, 404, "ann")
+
+
+async def test_the_user_of_a_refunded_job_is_told_in_their_language(world: World, engine: Engine) -> None:
+    job = await world.ended(engine)
+    assert not await tell_refund(engine.ctx, world.store, package_texts(), job)  # the account has no address
+    await world.store.set_account_address(world.account, "42")
+    await world.store.ensure_profile(world.account, language="ru", name="Анна", username="", referred_by=None)
+
+    assert await tell_refund(engine.ctx, world.store, package_texts(), job)
+
+    [(address, text)] = world.channel.told
+    assert address == "42"
+    assert f"#{job.id} возвращено: 0,1" in text

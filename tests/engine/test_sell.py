@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from genlock.domain.catalog import Catalog, Category, Model, Output, Status
+from genlock.domain.current_catalog import CurrentCatalog
 from genlock.domain.field import Field, FieldType
 from genlock.domain.job import Job, NewJob, State
 from genlock.domain.money import EntryKind
@@ -55,7 +56,7 @@ def seller(world: World, engine: Engine) -> Seller:
 
 
 def make_seller(world: World, engine: Engine, rules: SaleRules = RULES, store: Any = None) -> Seller:
-    return Seller(engine=engine, store=store or world.store, catalog=CATALOG, rules=rules)
+    return Seller(engine=engine, store=store or world.store, catalog=CurrentCatalog(CATALOG), rules=rules)
 
 
 def order(world: World, **changes: Any) -> Order:

@@ -8,6 +8,7 @@ import json
 import signal
 import sys
 from dataclasses import dataclass
+from functools import partial
 from random import Random
 from typing import Any
 
@@ -20,7 +21,10 @@ from genlock.domain.job import Job
 from genlock.domain.result import Outcome, PartKind, Piece, Report
 from genlock.engine.context import EngineContext, EngineRules
 from genlock.engine.engine import Engine
+from genlock.engine.job_events import JobEventRecorder
 from genlock.engine.limits import RateLimiter
+from genlock.engine.periodic import PeriodicTask
+from genlock.metrics import Observers
 from genlock.ports import Channel, Placed
 from genlock.stores.postgres import PostgresStore
 
@@ -147,7 +151,9 @@ class Chat(Channel):
 
 
 async def main(config: Config) -> None:
-    store = await PostgresStore.open(config.url, observer=Lines())
+    recorder = JobEventRecorder(config.name, Lines(), str)
+    observer = Observers(Lines(), recorder)
+    store = await PostgresStore.open(config.url, observer=observer)
     pool = await asyncpg.create_pool(config.url, min_size=1, max_size=4)
     outside, rng = OutsideTables(pool, config.name), Random(config.name)
     provider, chat = InstantProvider(outside, rng), Chat(outside, rng, config)
@@ -156,7 +162,7 @@ async def main(config: Config) -> None:
             store=store,
             providers={"instant": provider},
             channels={"chat": chat},
-            observer=Lines(),
+            observer=observer,
             instance=config.name,
             limits=RateLimiter(store, {}),
             rules=EngineRules(**config.rules),  # type: ignore[arg-type]
@@ -168,10 +174,12 @@ async def main(config: Config) -> None:
     loop = asyncio.get_running_loop()
     loop.add_signal_handler(signal.SIGTERM, stop.set)
     loop.add_signal_handler(signal.SIGUSR1, chat.open.set)
-    await engine.start()
+    writing = PeriodicTask(name="write_job_events", period_seconds=0.2, run=partial(recorder.write, store))
+    await engine.start([writing])
     log(READY)
     await stop.wait()
     await engine.stop()
+    await recorder.write_last(store)
     await store.close()
     await pool.close()
 

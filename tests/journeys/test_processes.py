@@ -102,6 +102,7 @@ class Fleet:
                 price=PRICE,
                 deadline_seconds=600,
                 placeholder=f"message-{number}",
+                correlation_id=f"correlation-{number}",
             )
             for number in range(len(self.jobs), len(self.jobs) + count)
         ]

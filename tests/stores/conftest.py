@@ -14,11 +14,20 @@ from genlock.stores.postgres import PostgresStore
 from genlock.stores.sqlite import SqliteStore
 from tests.stores.builders import ManualClock
 
+#: what the leader counts
+FIGURE_TABLES = (
+    "figure_changes", "figure_blocks", "block_figures", "job_figures", "block_durations", "job_durations",
+    "topup_figures", "account_sets", "figure_positions",
+)  # fmt: skip
 TABLES = (
     "ledger", "ledger_checkpoints", "jobs", "accounts", "inbox", "instances", "roles", "limits", "updates",
     "update_queues", "kv",
     "profiles", "drafts", "uploads", "payments", "free_runs", "promos", "promo_uses", "broadcasts", "audit",
+    "bulk_actions", "bulk_failures",
+    "job_events", "job_anomalies",
     "operators", "login_links", "dashboard_sessions",
+    *FIGURE_TABLES,
+    "catalog_changes",
 )  # fmt: skip
 Raw = Callable[[str], Awaitable[list[tuple[Any, ...]]]]
 

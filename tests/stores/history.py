@@ -27,7 +27,8 @@ _ROWS = {
     ),
     "ledger": (
         4, ("(key, account_id, job_id, kind, debit, credit, amount, at)"
-        " SELECT 'old:' || n, {account}, n, 'hold', 'available', 'held', 1, {ago}"),
+        " SELECT 'old:' || n, {account}, n, CASE WHEN n % 4 = 0 THEN 'grant' ELSE 'hold' END, 'available', 'held', 1,"
+        " {ago}"),
     ),
     "inbox": (
         2, ("(provider, job_id, task_id, body, state, received_at) SELECT 'kie', CASE WHEN n % 2 = 0 THEN n END,"
@@ -56,9 +57,46 @@ _ROWS = {
     "audit": (
         1, "(at, bot, key, actor, action, subject, detail) SELECT {ago}, 'other', 'old-' || n, '', '', '', ''",
     ),
+    "job_events": (
+        4, ("(correlation_id, instance, number, events, at)"
+        " SELECT 'old-' || n, 'old', n, '[]', {ago}"),
+    ),
+    "job_anomalies": (1, "(job_id, kind, at, handled_at) SELECT n, 'loss', {ago}, {ago}"),
     "broadcasts": (
         0.1, ("(bot, text, author, request_key, state, total, created_at)"
         " SELECT 'bot', '', '', 'old-' || n, 'done', 0, {ago}"),
+    ),
+    "figure_blocks": (1, "(block, last_job_id, changed_at, due_at) SELECT -n, 0, {ago}, NULL"),
+    "block_figures": (4, "(block, hour, bot, provider, model, orders) SELECT -n / 9, n, 'bot', 'kie', 'model', 1"),
+    "job_figures": (
+        4, "(span, start, bot, provider, model, orders) SELECT 'hour', n, 'bot', 'kie', 'model', 1",
+    ),
+    "block_durations": (
+        4, ("(block, kind, start, bot, provider, model, bucket, jobs)"
+        " SELECT -n / 9, 'result', n, 'bot', 'kie', 'model', 1, 1"),
+    ),
+    "job_durations": (
+        4, "(kind, start, bot, provider, model, bucket, jobs) SELECT 'result', n, 'bot', 'kie', 'model', 1, 1",
+    ),
+    "topup_figures": (
+        1, ("(hour, bot, topups, stars, credits, repeated, refunds, refunded_stars)"
+        " SELECT n, 'bot', 1, 1, 1, 0, 0, 0"),
+    ),
+    "account_sets": (
+        2, "(kind, span, start, bot, piece, size, members) SELECT 'active', 'hour', n, 'bot', 0, 1, ''",
+    ),
+    "bulk_actions": (
+        1, ("(kind, selection, author, request_key, state, below, expected, expected_kind, created_at, ended_at)"
+        " SELECT 'retry', '{{\"jobs\":[]}}', '', 'old-' || n, 'done', 1, 0, 'exact', {ago}, {ago}"),
+    ),
+    "bulk_failures": (1, "(bulk_id, job_id, reason, detail) SELECT 1 + n % 2, n, 'ended', ''"),
+    "catalog_changes": (
+        1, ("(id, at, model, before, after, author, request_key)"
+        " SELECT n, {ago}, 'model', '{{}}', '{{}}', '', 'old-' || n"),
+    ),
+    "promos": (
+        1, ("(code, bot, amount, runs, per_account, author, created_at)"
+        " SELECT 'OLD-' || n, 'bot', 1, 0, 1, '', {ago}"),
     ),
     "limits": (1, "(key, next_at) SELECT 'old-' || n, {ago}"),
 }  # fmt: skip

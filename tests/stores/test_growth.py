@@ -20,7 +20,7 @@ from genlock.stores.sqlite import SqliteStore
 from tests.stores.builders import ManualClock
 from tests.stores.conftest import RecordingObserver
 from tests.stores.history import fill
-from tests.stores.test_queries import SQLITE_ONLY, use_jobs, use_kv_and_retention, use_updates
+from tests.stores.test_queries import SQLITE_ONLY, use_figures, use_jobs, use_kv_and_retention, use_updates
 
 SIZE = 300
 STEP = 100
@@ -33,6 +33,8 @@ GROWS = {
     "check_debts": "it reads all entries of an account that has a debt",
     "erase_account": "it is rare, and reads the drafts and entries of one account, and the audit log",
     "erase_updates": "it takes a range of ids, which is larger than the history here",
+    "clear_figures": "it deletes all figures, at an operator's command",
+    "prune_promo_uses": "it looks at every promo code, and operators make them one by one",
     "erase_callbacks": "it takes a range of ids, which is larger than the history here",
 }
 #: rows that may be read more for other reasons; on SQLite, instructions
@@ -48,11 +50,17 @@ Costs = dict[str, int]
 def small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     """What runs in steps runs in more steps here, not in larger ones."""
     monkeypatch.setattr("genlock.stores.scan.STEP", STEP)
+    for name in ("STEP", "FIRST_STEP", "WINDOW", "COUNTED_MAX"):
+        monkeypatch.setattr(f"genlock.stores.job_search.{name}", STEP)
+    monkeypatch.setattr("genlock.stores.job_search.SAMPLE_BLOCKS", 10)
+    monkeypatch.setattr("genlock.stores.job_search.SAMPLE_BLOCK_IDS", 5)
     monkeypatch.setattr("genlock.stores.retention.LIMITS_AT_ONCE", STEP)
     monkeypatch.setattr("genlock.stores.retention.ROWS_AT_ONCE", STEP)
     monkeypatch.setattr("genlock.stores.broadcasts.COUNTED_AT_ONCE", STEP)
     monkeypatch.setattr("genlock.stores.broadcasts.PROFILES_AT_ONCE", STEP)
     monkeypatch.setattr("genlock.stores.profiles.NAMES_READ", STEP)
+    monkeypatch.setattr("genlock.stores.hourly_figures.BLOCK_JOBS", STEP)
+    monkeypatch.setattr("tests.stores.test_queries.BLOCK_JOBS", STEP)
     for name, steps in invariants._STEPS.items():
         monkeypatch.setitem(invariants._STEPS, name, replace(steps, size=STEP))
 
@@ -61,6 +69,8 @@ async def use_everything(store: SqlDatabase, clock: ManualClock) -> None:
     await use_jobs(store, clock)
     await use_updates(store)
     await use_kv_and_retention(store)
+    await use_figures(store)
+    await store.clear_figures()
     await store.violations(settled=False)
 
 

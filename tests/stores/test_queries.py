@@ -3,25 +3,37 @@
 import math
 import re
 from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
 from genlock.domain.account import Account
+from genlock.domain.anomaly import AnomalyKind
 from genlock.domain.broadcast import BroadcastState
+from genlock.domain.bulk import BulkFailure, BulkKind, BulkReason, BulkSelection, BulkState, BulkTarget
+from genlock.domain.catalog_change import NewCatalogChange
 from genlock.domain.delivery import again
 from genlock.domain.draft import SavedDraft
 from genlock.domain.errors import InsufficientBalance
+from genlock.domain.figures import hour_number
 from genlock.domain.inbox import InboxState
-from genlock.domain.job import Delivery, State, hash_secret
+from genlock.domain.job import AttentionCode, Delivery, State, hash_secret
+from genlock.domain.job_event import EventRow
+from genlock.domain.job_search import CountKind, JobCount, JobFilter
+from genlock.domain.money import EntryKind, HoldState
 from genlock.domain.operator import LoginMethod, Operator, OperatorRole
+from genlock.domain.payment import PaymentState
+from genlock.domain.place import NEWEST
 from genlock.domain.promo import Promo
 from genlock.domain.update import UpdateState
 from genlock.domain.upload import Upload
+from genlock.domain.user import UserFilter
 from genlock.engine.retention import KEEP_SECONDS, ROLLING
-from genlock.ports import Database, Reschedule, SharedLimit
+from genlock.ports import Database, Reschedule, SetKey, SharedLimit
 from genlock.stores.batch import Params
 from genlock.stores.database import SqlDatabase
+from genlock.stores.hourly_figures import BLOCK_JOBS
 from genlock.stores.parking import Parking
 from genlock.stores.postgres import PostgresStore
 from genlock.stores.queries import array, load, positional, scripts, statements
@@ -42,6 +54,7 @@ from tests.stores.builders import (
     running,
     update,
 )
+from tests.stores.history import HEAVY
 
 DIALECTS = ("sqlite", "postgres")
 #: run once when a connection is opened, and needed by SQLite only: PostgreSQL's statements hold their items themselves
@@ -194,6 +207,50 @@ async def use_kv_and_retention(store: SqlDatabase) -> None:
     await Parking(store.session).park("restored")
 
 
+async def use_figures(store: SqlDatabase) -> None:
+    """Count the newest jobs, accounts and payments, and read the figures of three days."""
+    role = await store.take_role("active", "me", 3.0)
+    job = (await store.jobs(limit=1))[0]
+    await store.due_job_blocks(2)
+    await store.fold_jobs((job.id - 1) // BLOCK_JOBS, role)
+    await store.changed_topup_hours(2)
+    hour = hour_number(await store.read_clock())
+    await store.fold_topups(hour, role)
+    position = await store.figure_position("orders")
+    await store.orders_after(job.id - 1, 10)
+    await store.accounts_after(job.account_id - 1, 10)
+    await store.payments_after(hour * 3_600_000_000, 10)
+    key = SetKey(kind="active", span="hour", start=hour, bot="bot", piece=0)
+    await store.account_sets([key])
+    assert await store.save_account_sets("orders", position, "5", {key: 1}, role)
+    span = (hour - 72, hour + 1)
+    await store.period_figures(*span)
+    await store.model_figures(*span)
+    await store.model_durations(*span)
+    await store.delivery_durations(*span)
+    await store.topup_figures(*span)
+    await store.account_set_sizes("active", *span)
+    assert 0 in await store.account_set("active", *span)
+    await store.heartbeat("me", 3.0)
+    await store.describe_instance("me", "1.0")
+    assert [one.version for one in await store.instances() if one.id == "me"] == ["1.0"]
+
+
+async def use_operator_lists(store: SqlDatabase) -> None:
+    """Change a model once more, and list campaigns."""
+    await store.promos(1, before="CODE")
+    await store.promo("CODE")
+    await store.broadcasts(1)
+    newest = await store.catalog_changes(1, model="model")
+    follows = newest[0].id if newest else 0
+    change = NewCatalogChange(model="model", before={}, after={}, author="", request_key="key", follows=follows)
+    assert await store.add_catalog_change(change)
+    assert await store.catalog_change(await store.newest_catalog_change())
+    await store.catalog_changes_after(follows, 1)
+    assert await store.catalog_changes(1)
+    assert await store.catalog_change_of_request("key")
+
+
 async def use_jobs(store: SqlDatabase, clock: ManualClock) -> None:
     """Every method of the port, at least once."""
     account_id = await account_with(store, 1000)
@@ -236,7 +293,10 @@ async def use_jobs(store: SqlDatabase, clock: ManualClock) -> None:
     await store.jobs_needing_attention(10)
     await store.counts()
     await delivered(store)
+    await use_the_search(store, account_id)
+    await use_bulk_actions(store)
     await use_the_bot_data(store)
+    await use_operator_lists(store)
     await erase_everything(store)
     assert await store.violations(settled=True)
 
@@ -266,11 +326,53 @@ async def use_callbacks(store: SqlDatabase, clock: ManualClock) -> None:
         await store.callbacks(state, 10)
 
 
+async def use_the_search(store: Database, account_id: int) -> None:
+    """Every source of candidates, whole pages and counts."""
+    [job] = await store.jobs(limit=1)
+    for filters in (
+        JobFilter(states=(State.SUCCEEDED,), since=job.created_at - timedelta(days=1), until=job.created_at),
+        JobFilter(task_id="task"),
+        JobFilter(states=(State.RUNNING,)),
+        JobFilter(holds=(HoldState.HELD,)),
+        JobFilter(attention=True),
+        JobFilter(account_id=HEAVY, text="none"),
+        JobFilter(account_id=account_id),
+        JobFilter(text="none"),
+    ):
+        await store.search_jobs(filters, seconds=0.0)
+        await store.count_jobs(filters)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("genlock.stores.job_search.FIRST_STEP", 1)
+        assert (await store.search_jobs(JobFilter(text="none"), seconds=0.0)).looked_back_to
+    assert await store.jobs_by_id([job.id]) == [job]
+    await store.refunded_jobs([job.id])
+    await store.account_names([account_id])
+    assert await store.job_providers()
+
+
+async def use_bulk_actions(store: Database) -> None:
+    expected = JobCount(number=1, kind=CountKind.EXACT)
+    selection = BulkSelection(job_ids=(1,))
+    begun = await store.begin_bulk_action(BulkKind.RETRY, selection, author="me", request_key="bulk", expected=expected)
+    assert await store.bulk_action(begun.id)
+    assert await store.bulk_actions(10)
+    assert await store.open_bulk_actions(10)
+    stepping = await store.begin_bulk_step(begun, [BulkTarget(job_id=1, token=1)], 1, [])
+    assert stepping
+    failure = BulkFailure(job_id=1, reason=BulkReason.ENDED)
+    between = await store.finish_bulk_step(stepping, done=0, failures=[failure])
+    assert between
+    assert await store.bulk_failures(begun.id, 10) == [failure]
+    assert await store.stop_bulk_action(begun.id)
+    assert await store.end_bulk_action(between, BulkState.STOPPED)
+
+
 async def erase_everything(store: Database) -> None:
     account = Account(id=1, channel="chat", bot="bot", external_id="1", address="")
     await store.store_update(update(99))
     await store.open_jobs_until(1, 10)
-    await store.erase_jobs(1, 10, 5)
+    [newest] = await store.jobs(limit=1)
+    await store.erase_jobs(newest.account_id, newest.id, 5)
     await store.erase_messages(account, 5)
     await store.erase_account(1, 5)
     await store.erase_inputs(0, -1.0, 5)
@@ -328,11 +430,37 @@ async def use_the_bot_data(store: Database) -> None:
 
 
 async def use_the_operators_lists(store: Database) -> None:
+    await use_the_attention_lists(store)
+    [job] = await store.jobs(limit=1)
+    await store.add_job_events("me", [EventRow(correlation_id="c", number=1, events="[]")])
+    await store.job_events("c", 1)
+    await store.job_ledger_entries(job)
+    await store.job_callbacks(1, [1], 10)
+    await store.audit_about(["#1"], 1)
     await store.add_audit(key="k", actor="me", action="look", subject="", detail="")
     await store.audit(1)
     await store.audit(1, "bot")
     await store.figures("bot", 60)
     await use_the_logins(store)
+    await use_the_lists_of_users_and_money(store)
+
+
+async def use_the_lists_of_users_and_money(store: Database) -> None:
+    for which in UserFilter:
+        await store.users(which, before=None, limit=2)
+    await store.invited_users(1, before=None, limit=2)
+    await store.used_promos(1, 2)
+    await store.transfer_within_allowance(1, EntryKind.GRANT, 1, "allowed", "", allowance="op", most=10)
+    await store.allowance_used("op")
+    await store.account_ledger(1, before=NEWEST, limit=2)
+    await store.ledger_moves([EntryKind.GRANT, EntryKind.REPAY], before=NEWEST, since=None, limit=2)
+    since = datetime(2030, 1, 1, tzinfo=UTC)
+    await store.order_ledger([EntryKind.HOLD], before=None, since=since, limit=2)
+    await store.order_ledger([EntryKind.RELEASE], before=None, since=None, limit=2)
+    await store.payments_before(before=NEWEST, since=None, limit=2)
+    await store.payments_in_state(PaymentState.REFUNDING, before=NEWEST, since=since, limit=2)
+    await store.external_refunds(before=NEWEST, since=None, limit=2)
+    await store.account_payments(1, before=NEWEST, limit=2)
 
 
 async def use_the_logins(store: Database) -> None:
@@ -349,6 +477,22 @@ async def use_the_logins(store: Database) -> None:
     await store.sessions(1)
     await store.end_session(session.id)
     await store.remove_operator("7")
+
+
+async def use_the_attention_lists(store: Database) -> None:
+    await store.attention_counts(10, 60.0)
+    for code in AttentionCode:
+        await store.jobs_with_attention(code, 10)
+    await store.clear_attention(1, 1)
+    await store.kept_callbacks(InboxState.UNREADABLE, 10, 100)
+    await store.close_callback(1, "seen")
+    await store.retry_callback(1)
+    await store.dead_updates(10)
+    await store.discard_update(1, "seen")
+    await store.anomalies(AnomalyKind.LOSS, 10)
+    await store.job_anomalies(1)
+    await store.handle_anomaly(1)
+    await store.kv_list_of_all_bots("k", 10)
 
 
 def _known(ledger_entries: Sequence[Any]) -> tuple[Any, int, str]:
@@ -376,6 +520,8 @@ async def test_every_statement_runs(store: SqlDatabase, clock: ManualClock, monk
     await use_jobs(store, clock)
     await use_updates(store)
     await use_kv_and_retention(store)
+    await use_figures(store)
+    await store.clear_figures()
     await store.violations(settled=False)
 
     assert store.session.queries.keys() - executed == set()

@@ -1,26 +1,33 @@
 """Makes the bot, and its rules from the settings."""
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack
 from functools import partial
 
-from genlock.app.dashboard import public_address
+from genlock.app.logins import public_address
 from genlock.app.telegram import bot_texts
 from genlock.bot.bundle import BotBundle
 from genlock.bot.router import BotRouter, make_router
 from genlock.bot.rules import BotRules, Package
 from genlock.channels.telegram.caller import Caller
-from genlock.domain.catalog import Catalog
+from genlock.channels.telegram.stars import refund_stars, star_balance
+from genlock.domain.current_catalog import CurrentCatalog
 from genlock.domain.errors import ChannelError, GenlockError, Refusal
 from genlock.domain.events import Event
 from genlock.domain.money import THOUSANDTHS
 from genlock.domain.update import Update
+from genlock.engine.accounts import AccountActions
 from genlock.engine.engine import Engine
+from genlock.engine.full_check import FullMoneyCheck
 from genlock.engine.logins import Logins
+from genlock.engine.operator_tools import OperatorTools
+from genlock.engine.reconciliation import ReconciliationRecord
+from genlock.engine.refunds import Refunds
+from genlock.engine.tell import tell
 from genlock.log import Mask
 from genlock.media.process import MediaProcess
 from genlock.ports import Database, Observer, ProviderBundle
-from genlock.settings import Settings
+from genlock.settings import ServiceSettings, Settings
 
 #: what an operator receives for one Telegram Star, in US dollars, and the default sizes of packages
 STAR_USD = 0.013
@@ -32,7 +39,7 @@ def make_bot_router(
     caller: Caller,
     store: Database,
     engine: Engine,
-    catalog: Catalog,
+    catalog: CurrentCatalog,
     bundles: Mapping[str, ProviderBundle],
     logins: Logins,
     closing: AsyncExitStack,
@@ -44,7 +51,7 @@ def make_bot_router(
         caller=caller,
         rules=make_bot_rules(settings),
         dashboard_link=partial(_dashboard_link, settings, logins),
-        texts=bot_texts(caller),
+        texts=bot_texts(caller.bot.token),
     )
     media = MediaProcess()
     closing.push_async_callback(media.close)
@@ -54,6 +61,22 @@ def make_bot_router(
 async def _dashboard_link(settings: Settings, logins: Logins, operator_id: str) -> str | None:
     path = await logins.make_link(operator_id)
     return path and f"{public_address(settings)}{path}"
+
+
+def make_operator_tools(
+    settings: ServiceSettings, caller: Caller, store: Database, engine: Engine, reconcile: Callable[[], Awaitable[int]]
+) -> OperatorTools:
+    """Return what the dashboard acts with: the same operations as the operators' commands in the chat."""
+    texts, bot, notify = bot_texts(caller.bot.token), settings.bot_id, partial(tell, engine.ctx)
+    refund_call = partial(refund_stars, caller)
+    return OperatorTools(
+        accounts=AccountActions(store=store, texts=texts, tell=notify),
+        refunds=Refunds(bot=bot, store=store, texts=texts, tell=notify, refund_call=refund_call),
+        reconciliation=ReconciliationRecord(store, bot),
+        reconcile=reconcile,
+        star_balance=partial(star_balance, caller),
+        full_check=FullMoneyCheck(store, engine.ctx.observer, engine.ctx.instance),
+    )
 
 
 def make_bot_rules(settings: Settings) -> BotRules:

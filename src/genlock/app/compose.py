@@ -8,23 +8,28 @@ from time import monotonic
 
 from starlette.applications import Starlette
 
-from genlock.app.bot import handle_update, make_bot_router
-from genlock.app.dashboard import DashboardParts, dashboard_routes, make_logins
+from genlock.app.bot import handle_update, make_bot_router, make_operator_tools
+from genlock.app.dashboard import dashboard_routes
+from genlock.app.dashboard_parts import DashboardParts
 from genlock.app.databases import open_store
 from genlock.app.engine import costs_paid_for, expected_seconds, make_engine, make_rules
+from genlock.app.logins import make_logins
 from genlock.app.periodic_tasks import periodic_tasks
-from genlock.app.providers import make_catalog, rate_limits
+from genlock.app.providers import fetch_public_lists, make_catalog, rate_limits
 from genlock.app.telegram import make_caller, make_channel, make_update_source, operator_notifier
 from genlock.channels.telegram.caller import Caller
 from genlock.channels.telegram.updates import acknowledge_repeated_press
-from genlock.domain.catalog import Catalog
+from genlock.domain.current_catalog import CurrentCatalog
 from genlock.engine.alarms import Alarms
+from genlock.engine.attention import AttentionCounts
 from genlock.engine.context import EngineContext
 from genlock.engine.engine import Engine
+from genlock.engine.job_events import PERIOD_SECONDS, JobEventRecorder
 from genlock.engine.periodic import PeriodicTask
 from genlock.engine.stats import Stats
 from genlock.engine.updates import Handler, UpdateWorker
 from genlock.log import Mask
+from genlock.media.download import Downloads
 from genlock.metrics import MetricsObserver
 from genlock.ports import Channel, Database, Observer, ProviderBundle
 from genlock.settings import ServiceSettings
@@ -45,6 +50,8 @@ class Process:
     observer: Observer
     metrics: MetricsObserver
     mask: Mask
+    #: keeps the events of jobs; None: they are not kept
+    job_events: JobEventRecorder | None
     #: whether the instance accepts traffic: started, and not stopping
     is_open: Callable[[], bool]
     #: closes the parts, in reverse order
@@ -68,8 +75,11 @@ async def compose(settings: ServiceSettings, process: Process) -> App:
     started, closing, observer, mask = monotonic(), process.closing, process.observer, process.mask
     store = await open_store(settings.database_url, observer=observer)
     closing.push_async_callback(store.close)
+    if process.job_events:
+        closing.push_async_callback(process.job_events.write_last, store)
 
-    catalog, bundles = make_catalog(settings, closing)
+    editor, bundles = await make_catalog(settings, store, observer, closing)
+    catalog = editor.current
     caller = make_caller(settings, store, observer, closing)
     channel = make_channel(settings, caller, catalog, closing)
     handlers: dict[str, Handler] = {}  # filled below: a bot needs the engine, and the engine hands updates to the bots
@@ -81,6 +91,8 @@ async def compose(settings: ServiceSettings, process: Process) -> App:
     router = make_bot_router(settings, caller, store, engine, catalog, bundles, logins, closing)
     closing.push_async_callback(router.close)
     handlers[settings.bot_id] = partial(handle_update, router, mask)
+    tools = make_operator_tools(settings, caller, store, engine, router.reconcile)
+    closing.push_async_callback(tools.full_check.close)
 
     stats = Stats(engine.ctx, store)
     alarms = Alarms(engine.ctx, engine.leader, store, stats, operator_notifier(settings, caller, store))
@@ -93,12 +105,41 @@ async def compose(settings: ServiceSettings, process: Process) -> App:
         web=make_web(
             [*_callback_endpoints(engine, bundles, memory), health, *telegram_endpoints],
             *dashboard_routes(
-                DashboardParts(settings=settings, store=store, engine=engine, logins=logins, memory=memory, stats=stats)
+                DashboardParts(
+                    settings=settings,
+                    store=store,
+                    engine=engine,
+                    logins=logins,
+                    memory=memory,
+                    stats=stats,
+                    attention=AttentionCounts(engine.ctx, store),
+                    editor=editor,
+                    fetch_lists=partial(fetch_public_lists, settings),
+                    providers=bundles,
+                    downloads=_make_downloads(settings, closing),
+                    tools=tools,
+                    is_open=process.is_open,
+                )
             ),
         ),
         alarms=alarms,
-        periodic_tasks=periodic_tasks(settings, engine, store, alarms, router, receive_updates, observer),
+        periodic_tasks=[
+            *periodic_tasks(settings, engine, store, alarms, router, editor, receive_updates, bundles),
+            *_job_event_tasks(process.job_events, store),
+        ],
     )
+
+
+def _make_downloads(settings: ServiceSettings, closing: AsyncExitStack) -> Downloads:
+    downloads = Downloads(private=settings.media_private_hosts)
+    closing.push_async_callback(downloads.close)
+    return downloads
+
+
+def _job_event_tasks(recorder: JobEventRecorder | None, store: Database) -> list[PeriodicTask]:
+    if recorder is None:
+        return []
+    return [PeriodicTask(name="write_job_events", period_seconds=PERIOD_SECONDS, run=partial(recorder.write, store))]
 
 
 def _make_engine(
@@ -106,7 +147,7 @@ def _make_engine(
     process: Process,
     store: Database,
     channel: Channel,
-    catalog: Catalog,
+    catalog: CurrentCatalog,
     bundles: Mapping[str, ProviderBundle],
     make_updates: Callable[[EngineContext], UpdateWorker],
 ) -> Engine:

@@ -1,47 +1,11 @@
 """Makes the dashboard. It is loaded with its first request, so that it costs a start neither time nor memory."""
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from genlock.engine.engine import Engine
-from genlock.engine.logins import Logins
-from genlock.engine.stats import Stats
-from genlock.ports import Database
-from genlock.settings import ServiceSettings, Settings
-from genlock.web.requests import BodyMemory
-
-if TYPE_CHECKING:
-    from genlock.dashboard.page import PageRoute
+from genlock.app.dashboard_parts import DashboardParts
 
 METHODS = ["GET", "POST"]
-
-
-@dataclass(frozen=True, kw_only=True)
-class DashboardParts:
-    """What the dashboard shows and changes."""
-
-    settings: ServiceSettings
-    store: Database
-    engine: Engine
-    logins: Logins
-    memory: BodyMemory
-    stats: Stats
-
-
-def make_logins(settings: Settings, store: Database) -> Logins:
-    token = settings.dashboard_token.get_secret_value() if settings.dashboard_token else None
-    return Logins(store, owners=frozenset(settings.admin_ids), token=token)
-
-
-def public_address(settings: Settings) -> str:
-    """Return the base URL under which an operator reaches this installation: the public one, or this machine."""
-    if settings.public_url:
-        return settings.public_url
-    host = "127.0.0.1" if settings.host in ("0.0.0.0", "::", "") else settings.host  # noqa: S104 - compared, not bound
-    return f"http://[{host}]:{settings.port}" if ":" in host else f"http://{host}:{settings.port}"
 
 
 def dashboard_routes(parts: DashboardParts) -> list[Route]:
@@ -61,11 +25,12 @@ class _LoadedOnDemand:
 
 
 def make_dashboard_app(parts: DashboardParts) -> ASGIApp:
+    from genlock.app.dashboard_pages import make_pages
+    from genlock.app.telegram import bot_texts
     from genlock.dashboard.dashboard import Dashboard, DashboardSettings, Surroundings, language_of
     from genlock.dashboard.login import LoginPages
-    from genlock.i18n.translator import package_texts
 
-    texts = package_texts()
+    texts = bot_texts(parts.settings.telegram_token.get_secret_value())
     login_pages = LoginPages(
         parts.logins,
         translator=lambda request: texts.translator(language_of(request, texts)),
@@ -89,19 +54,11 @@ def make_dashboard_app(parts: DashboardParts) -> ASGIApp:
     return dashboard.app()
 
 
-def make_pages(parts: DashboardParts) -> "list[PageRoute]":
-    """Return the routes of every page. A page is added here."""
-    from genlock.dashboard.pages.overview import OverviewPage
-
-    return [*OverviewPage(parts.stats).routes()]
-
-
 class _Badges:
-    """The figures beside the navigation, from the counts that `/health` also reads."""
+    """The figures beside the navigation, a few seconds old."""
 
     def __init__(self, parts: DashboardParts) -> None:
-        self._stats = parts.stats
+        self._attention = parts.attention
 
     async def read(self) -> dict[str, int]:
-        stats = await self._stats.read() or self._stats.last
-        return {"attention": round(stats.get("attention", 0) + stats.get("updates_dead", 0))}
+        return {"attention": await self._attention.total()}

@@ -4,7 +4,7 @@ import secrets
 from collections.abc import Callable, Mapping
 
 from genlock.domain import tariff
-from genlock.domain.catalog import Catalog
+from genlock.domain.current_catalog import CurrentCatalog
 from genlock.domain.job import Job
 from genlock.engine.context import EngineContext, EngineRules
 from genlock.engine.engine import Engine
@@ -63,11 +63,11 @@ def make_rules(
     )
 
 
-def costs_paid_for(catalog: Catalog, *, markup: float, credit_usd: float) -> Callable[[Job], int | None]:
+def costs_paid_for(catalog: CurrentCatalog, *, markup: float, credit_usd: float) -> Callable[[Job], int | None]:
     """Return a function for the provider cost that a job's price covers; None for free runs and own prices."""
 
     def paid_for(job: Job) -> int | None:
-        model = catalog.models.get(job.model)
+        model = catalog.get().models.get(job.model)
         if model is None or model.own_price is not None or not job.price:
             return None
         return tariff.paid_for(job.price, markup, credit_usd, model.provider_credit_usd)
@@ -75,11 +75,11 @@ def costs_paid_for(catalog: Catalog, *, markup: float, credit_usd: float) -> Cal
     return paid_for
 
 
-def expected_seconds(catalog: Catalog) -> Callable[[Job], float | None]:
+def expected_seconds(catalog: CurrentCatalog) -> Callable[[Job], float | None]:
     """Return a function for the expected seconds of a job; None if its model is not in the catalog any more."""
 
     def expected(job: Job) -> float | None:
-        model = catalog.models.get(job.model)
+        model = catalog.get().models.get(job.model)
         return None if model is None else model.expected_seconds
 
     return expected

@@ -1,23 +1,32 @@
 """Lists the periodic tasks that the service runs beside those of the engine."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 
+from genlock import __version__
 from genlock.app.bot import CommandRegistration
+from genlock.app.telegram import bot_texts
 from genlock.bot.router import BotRouter
+from genlock.catalog import editor as catalog_editor
+from genlock.catalog.editor import CatalogEditor
 from genlock.engine import alarms as alarm_rules
-from genlock.engine import money_check, retention
+from genlock.engine import bulk, hourly_figures, money_check, provider_credit, retention
 from genlock.engine.alarms import Alarms
+from genlock.engine.bulk import BulkWork
 from genlock.engine.engine import Engine
+from genlock.engine.hourly_figures import HourlyFigureKeeper
 from genlock.engine.money_check import MoneyCheck
 from genlock.engine.periodic import PeriodicTask
+from genlock.engine.provider_credit import ProviderCreditReader
 from genlock.engine.retention import Retention
-from genlock.ports import Database, Observer
+from genlock.ports import Database, ProviderBundle
 from genlock.settings import ServiceSettings
 
 #: payments that Telegram lists and we missed
 RECONCILE_SECONDS = 180.0
 BOT_TASK_SECONDS = 5.0
+#: another instance that took this one for dead has deleted its row, which comes back with the next heartbeat
+DESCRIBE_SECONDS = 30.0
 
 
 def periodic_tasks(
@@ -26,8 +35,9 @@ def periodic_tasks(
     store: Database,
     alarms: Alarms,
     router: BotRouter,
+    editor: CatalogEditor,
     receive_updates: Callable[[], Awaitable[None]],
-    observer: Observer,
+    bundles: Mapping[str, ProviderBundle],
 ) -> list[PeriodicTask]:
     """Return the periodic tasks of the service. Those of the engine are in `Engine.periodic_tasks`."""
     task = PeriodicTask
@@ -40,16 +50,32 @@ def periodic_tasks(
             "promo_uses": settings.keep_promo_uses_days,
         }
     )
+    keep["job_events"] = settings.keep_events_days * retention.DAY  # 0: those of an earlier setting are deleted
     prune = Retention(engine.ctx, engine.leader, store, keep).prune
     check_money = MoneyCheck(engine.ctx, engine.leader, store).round
+    keep_figures = HourlyFigureKeeper(engine.ctx, engine.leader, store).round
+    read_credit = ProviderCreditReader(engine.ctx, engine.leader, store, bundles).read
+    describe = partial(store.describe_instance, engine.ctx.instance, __version__)
+    texts = bot_texts(settings.telegram_token.get_secret_value())
+    act_in_bulk = BulkWork(engine.ctx, engine.leader, store, texts=texts).round
+    registration = CommandRegistration(router, engine.ctx.observer)
     return [
+        task(name="describe_instance", period_seconds=DESCRIBE_SECONDS, run=describe),
         task(name="receive_updates", period_seconds=BOT_TASK_SECONDS, run=receive_updates),
-        task(name="register_commands", period_seconds=BOT_TASK_SECONDS, run=CommandRegistration(router, observer).run),
+        task(
+            name="register_commands",
+            period_seconds=BOT_TASK_SECONDS,
+            run=registration.run,
+        ),
+        task(name="refresh_catalog", period_seconds=catalog_editor.PERIOD_SECONDS, run=editor.refresh),
         leader_task(name="check_alarms", period_seconds=alarm_rules.PERIOD_SECONDS, run=alarms.check),
         leader_task(name="check_money", period_seconds=money_check.PERIOD_SECONDS, run=check_money),
+        leader_task(name="keep_figures", period_seconds=hourly_figures.PERIOD_SECONDS, run=keep_figures),
+        leader_task(name="read_provider_credit", period_seconds=provider_credit.PERIOD_SECONDS, run=read_credit),
         leader_task(name="prune_rows", period_seconds=retention.PERIOD_SECONDS, run=prune),
         leader_task(name="reconcile_payments", period_seconds=RECONCILE_SECONDS, run=router.reconcile),
         leader_task(name="pay_rewards", period_seconds=BOT_TASK_SECONDS, run=router.reward),
         leader_task(name="erase_data", period_seconds=BOT_TASK_SECONDS, run=router.erase),
+        leader_task(name="act_in_bulk", period_seconds=bulk.PERIOD_SECONDS, run=act_in_bulk),
         leader_task(name="send_broadcasts", period_seconds=BOT_TASK_SECONDS, run=router.broadcast),
     ]

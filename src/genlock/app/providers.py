@@ -5,18 +5,25 @@ from contextlib import AsyncExitStack
 from time import time
 
 from genlock.catalog import load
+from genlock.catalog.editor import CatalogEditor
 from genlock.domain.catalog import Catalog
-from genlock.ports import ProviderBundle, PublicLists, RateLimit
+from genlock.domain.current_catalog import CurrentCatalog
+from genlock.ports import CatalogChangeStore, Observer, ProviderBundle, PublicLists, RateLimit
 from genlock.settings import Settings
 
 
-def make_catalog(settings: Settings, closing: AsyncExitStack) -> tuple[Catalog, dict[str, ProviderBundle]]:
-    """Return the models that can be sold, and the providers that run them."""
-    catalog = load(settings.catalog_overlay)
-    bundles = make_providers(settings, catalog)
+async def make_catalog(
+    settings: Settings, store: CatalogChangeStore, observer: Observer, closing: AsyncExitStack
+) -> tuple[CatalogEditor, dict[str, ProviderBundle]]:
+    """Return the catalog with the operators' edits, and the providers that run its models."""
+    base = load(settings.catalog_overlay)
+    bundles = make_providers(settings, base)
     for bundle in bundles.values():
         closing.push_async_callback(bundle.close)
-    return catalog.sold_through(bundles), bundles
+    current = CurrentCatalog(base.sold_through(bundles))
+    editor = CatalogEditor(base=base, current=current, providers=bundles, store=store, observer=observer)
+    await editor.refresh()
+    return editor, bundles
 
 
 def make_providers(

@@ -12,7 +12,7 @@ from genlock.channels.telegram.operators import notify_operators
 from genlock.channels.telegram.rate_limiter import TelegramRateLimiter
 from genlock.channels.telegram.update_sources import WEBHOOK_PATH, Poller, WebhookRegistrar, WebhookSecrets
 from genlock.domain.alarm import AlarmNotice
-from genlock.domain.catalog import Catalog
+from genlock.domain.current_catalog import CurrentCatalog
 from genlock.domain.public_number import PublicNumbers
 from genlock.engine.engine import Engine
 from genlock.i18n.alarms import alarm_text
@@ -35,19 +35,19 @@ def make_caller(settings: ServiceSettings, store: Database, observer: Observer, 
     return caller
 
 
-def bot_texts(caller: Caller) -> Texts:
-    """Return all texts with the order and account numbers of a bot."""
-    return package_texts().numbered(PublicNumbers.of_bot(caller.bot.token))
+def bot_texts(token: str) -> Texts:
+    """Return all texts with the order and account numbers of the bot with this token."""
+    return package_texts().numbered(PublicNumbers.of_bot(token))
 
 
-def make_channel(settings: Settings, caller: Caller, catalog: Catalog, closing: AsyncExitStack) -> Channel:
+def make_channel(settings: Settings, caller: Caller, catalog: CurrentCatalog, closing: AsyncExitStack) -> Channel:
     downloads = Downloads(private=settings.media_private_hosts)
     closing.push_async_callback(downloads.close)
     media = MediaProcess()  # of its own: results do not wait for the files of users
     closing.push_async_callback(media.close)
     # A self-hosted Bot API server may fetch files that Telegram's servers cannot reach.
     local_bot_api = settings.telegram_api_url != API_URL
-    texts = JobTexts(catalog.get, bot_texts(caller))
+    texts = JobTexts(catalog.model, bot_texts(caller.bot.token))
     return TelegramChannel(caller, texts, downloads, media, local_bot_api=local_bot_api)
 
 

@@ -5,12 +5,13 @@ from dataclasses import dataclass, field
 
 from genlock.bot.rules import BotRules
 from genlock.channels.telegram.caller import Caller, Priority, bot_id
+from genlock.engine.tell import Tell
 from genlock.i18n.translator import Texts, Translator, package_texts
+
+__all__ = ["BotBundle", "MakeDashboardLink", "Tell"]
 
 #: returns the address of a one-time link to the dashboard for a Telegram id; None if the id has no access
 MakeDashboardLink = Callable[[str], Awaitable[str | None]]
-#: sends a text to the user of an account; False if the user was not reached
-Tell = Callable[[int, str], Awaitable[bool]]
 
 
 @dataclass(kw_only=True)

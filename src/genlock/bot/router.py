@@ -10,7 +10,7 @@ from genlock.bot import buttons
 from genlock.bot.access import Access
 from genlock.bot.admin.broadcasts import Broadcasts
 from genlock.bot.admin.commands import make_admin
-from genlock.bot.bundle import BotBundle
+from genlock.bot.bundle import BotBundle, Tell
 from genlock.bot.chat_view import ChatView
 from genlock.bot.context import (
     CHANNEL,
@@ -30,7 +30,6 @@ from genlock.bot.handlers.privacy import Privacy
 from genlock.bot.money.gifts import Gifts, inviter
 from genlock.bot.money.invoices import Invoices
 from genlock.bot.money.payments import Payments
-from genlock.bot.money.refunds import Refunds
 from genlock.bot.order import draft as drafts
 from genlock.bot.order.draft import Draft
 from genlock.bot.order.draft_view import DraftChanged, DraftView
@@ -39,10 +38,13 @@ from genlock.bot.quotas import Quotas
 from genlock.bot.rules import BotRules
 from genlock.bot.storefront.storefront import Storefront
 from genlock.channels.telegram.caller import Priority
-from genlock.domain.catalog import Catalog
+from genlock.channels.telegram.stars import refund_stars
+from genlock.domain.current_catalog import CurrentCatalog
 from genlock.domain.errors import ChannelError, GenlockError
 from genlock.domain.update import Update as StoredUpdate
+from genlock.engine.accounts import AccountActions
 from genlock.engine.engine import Engine
+from genlock.engine.refunds import Refunds
 from genlock.engine.sell import SaleRules, Seller
 from genlock.engine.tell import tell
 from genlock.media.process import MediaReader
@@ -286,13 +288,16 @@ def make_router(
     bundle: BotBundle,
     store: Database,
     engine: Engine,
-    catalog: Catalog,
+    catalog: CurrentCatalog,
     upload: UploadFile,
     media: MediaReader,
 ) -> BotRouter:
     """Build a bot from its parts."""
     rules, caller, notify = bundle.rules, bundle.caller, partial(tell, engine.ctx)
-    storefront = Storefront(catalog, markup=rules.markup, credit_usd=rules.credit_usd, providers=engine.ctx.providers)
+    storefront = Storefront(
+        catalog.get(), markup=rules.markup, credit_usd=rules.credit_usd, providers=engine.ctx.providers
+    )
+    catalog.watch(storefront.sell)
     seller = Seller(engine=engine, store=store, catalog=catalog, rules=_sale_rules(rules))
     view, quotas = ChatView(caller=caller, store=store), Quotas(store, rules)
     drafts = DraftView(view=view, store=store, storefront=storefront, rules=rules)
@@ -306,13 +311,13 @@ def make_router(
     )  # fmt: skip
     access = Access(bundle, store)
     invoices = Invoices(bundle=bundle, store=store, view=view, access=access)
-    refunds = Refunds(bundle=bundle, store=store, tell=notify)
+    refunds = make_refunds(bundle, store, notify)
     payments = Payments(bundle=bundle, store=store, view=view, drafts=drafts, refunds=refunds, tell=notify)
     gifts = Gifts(bundle=bundle, store=store, quotas=quotas, tell=notify)
     broadcasts = Broadcasts(bundle=bundle, store=store)
     admin = make_admin(
         bundle=bundle, view=view, store=store, storefront=storefront, engine=engine, refunds=refunds,
-        broadcasts=broadcasts, tell=notify,
+        broadcasts=broadcasts, actions=AccountActions(store=store, texts=bundle.texts, tell=notify),
     )  # fmt: skip
     pages = Pages(view=view, drafts=drafts, store=store, orders=orders, invoices=invoices, gifts=gifts, bundle=bundle)
     privacy = Privacy(bundle=bundle, store=store, pages=pages, tell=notify)
@@ -334,6 +339,11 @@ def make_router(
         bundle=bundle, view=view, store=store, files=files, messages=messages, buttons=buttons, invoices=invoices,
         payments=payments, gifts=gifts, broadcasts=broadcasts, access=access, privacy=privacy,
     )  # fmt: skip
+
+
+def make_refunds(bundle: BotBundle, store: Database, tell: Tell) -> Refunds:
+    call = partial(refund_stars, bundle.caller)
+    return Refunds(bot=bundle.id, store=store, texts=bundle.texts, tell=tell, refund_call=call)
 
 
 def _sale_rules(rules: BotRules) -> SaleRules:

@@ -12,23 +12,24 @@ COMBINATIONS_MAX = 5000
 
 def check_model(model: Model, where: str) -> None:
     """Raise InvalidCatalog, with the place, if the parts of the model contradict each other."""
-    wrong = _first_mistake(model) or _field_mistake(model)
+    key, wrong = _first_mistake(model) or ("fields", _field_mistake(model))
     if wrong:
-        raise InvalidCatalog(f"{where}: {wrong}")
+        raise InvalidCatalog(f"{where}: {wrong}", key=key)
     if model.prices:
         _check_prices(model, where)
 
 
-def _first_mistake(model: Model) -> str | None:
+def _first_mistake(model: Model) -> tuple[str, str] | None:
+    """Return the key that is wrong, and what is wrong."""
     offered = model.status is Status.OFFERED
     if not model.outputs:
-        return "outputs is missing"
+        return "outputs", "outputs is missing"
     if not 0 < model.expected_seconds <= model.deadline_seconds:
-        return "expected_seconds must be more than 0 and at most deadline_seconds"
+        return "expected_seconds", "expected_seconds must be more than 0 and at most deadline_seconds"
     if not offered and not model.reason:
-        return f"is {model.status} but gives no reason"
+        return "reason", f"is {model.status} but gives no reason"
     if offered and not model.prices and model.own_price is None and not model.free:
-        return "is offered but has no price"
+        return "status", "is offered but has no price"
     return None
 
 

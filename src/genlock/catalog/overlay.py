@@ -28,13 +28,14 @@ def apply(models: Mapping[str, Model], data: dict[str, Any], name: str) -> dict[
         for model_id, change in layer.items():
             where = f"{name}: {model_id}"
             if model_id in changed:
-                changed[model_id] = _changed(changed[model_id], change, where)
+                changed[model_id] = changed_model(changed[model_id], change, where)
             elif must_exist:
                 raise InvalidCatalog(f"{where}: there is no such model; `genlock models ls --all` lists every model")
     return changed
 
 
-def _changed(model: Model, change: ChangeTable, where: str) -> Model:
+def changed_model(model: Model, change: ChangeTable, where: str) -> Model:
+    """Return a model with the changes of its table. Raises InvalidCatalog."""
     status = change.status or (Status.HIDDEN if change.hidden else model.status)
     reason = change.reason or ("hidden by the operator" if change.hidden else "")
     prices, extras = _repriced(model, change, where)
@@ -49,6 +50,8 @@ def _changed(model: Model, change: ChangeTable, where: str) -> Model:
         extras=extras,
         expected_seconds=_or(change.expected_seconds, model.expected_seconds),
         deadline_seconds=_or(change.deadline_seconds, model.deadline_seconds),
+        order=model.order if change.order is None else change.order,
+        featured=model.featured if change.featured is None else change.featured,
     )
     check_model(changed, where)
     return changed
@@ -64,7 +67,9 @@ def _repriced(model: Model, change: ChangeTable, where: str) -> tuple[tuple[Pric
     for key in change.credits:
         if key not in keys:
             known = "; ".join(keys) or "no rows"
-            raise InvalidCatalog(f"{where}: credits: there is no price row {key!r}; this model has: {known}")
+            raise InvalidCatalog(
+                f"{where}: credits: there is no price row {key!r}; this model has: {known}", key="credits"
+            )
 
     def priced(row: PriceRow) -> PriceRow:
         return replace(row, credits=change.credits[row.key]) if row.key in change.credits else row

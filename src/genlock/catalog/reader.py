@@ -60,11 +60,12 @@ def _explain(problem: Mapping[str, Any], data: object, file: str) -> str:
     elif kind in ("model_type", "model_attributes_type"):
         places, wrong = [*places, key], "must be a table"
     else:
-        wrong = f"{key} {_wrong_value(kind, problem)}"
+        wrong = f"{key} {wrong_value(kind, problem)}"
     return ": ".join([file, *(place for place in places if place), wrong])
 
 
-def _wrong_value(kind: str, problem: Mapping[str, Any]) -> str:
+def wrong_value(kind: str, problem: Mapping[str, Any]) -> str:
+    """Return what is wrong with a value, from pydantic's error of this kind."""
     context = problem.get("ctx", {})
     if kind == "value_error":
         return str(context["error"])
@@ -73,6 +74,8 @@ def _wrong_value(kind: str, problem: Mapping[str, Any]) -> str:
         return f"must be one of {members}, not {problem['input']!r}"
     if kind == "greater_than_equal":
         return f"must be {context['ge']} or more"
+    if kind == "less_than_equal":
+        return f"must be {context['le']} or less"
     return f"must be {_EXPECTED.get(kind, problem['msg'])}, not {problem['input']!r}"
 
 

@@ -10,6 +10,13 @@ from pydantic import Field as Key
 from genlock.domain.catalog import Category, Output, Status
 from genlock.domain.field import FieldType
 
+#: a price that is larger is a typing error, and one with more digits could not be stored exactly
+AMOUNT_MAX, AMOUNT_DIGITS = 10**9, 6
+#: what fits on a button of a chat, with the price
+TITLE_LENGTH = 60
+REASON_LENGTH = 300
+POSITION_MAX = 9999
+
 
 def plain(value: object) -> object:
     """Return a TOML value as a provider expects it: decimal fractions become floats, in tables and lists too."""
@@ -31,9 +38,20 @@ def _number(value: object) -> int | float:
 
 
 def _amount(value: object) -> Decimal:
-    if isinstance(value, bool) or not isinstance(value, int | Decimal) or value < 0:
+    if isinstance(value, bool) or not isinstance(value, int | Decimal):
+        raise ValueError(f"must be a number of 0 or more, not {value!r}")  # noqa: TRY004 - pydantic reports a ValueError
+    amount = Decimal(value)
+    if not amount.is_finite() or not 0 <= amount <= AMOUNT_MAX:
         raise ValueError(f"must be a number of 0 or more, not {value!r}")
-    return Decimal(value)
+    if amount != round(amount, AMOUNT_DIGITS):
+        raise ValueError(f"must have at most {AMOUNT_DIGITS} digits after the point, not {value!r}")
+    return amount
+
+
+def _title(value: object) -> object:
+    if isinstance(value, str) and (not value.strip() or len(value) > TITLE_LENGTH or not value.isprintable()):
+        raise ValueError(f"must be 1 to {TITLE_LENGTH} printable characters, not {value!r}")
+    return value
 
 
 def _count(value: object) -> int | str:
@@ -46,6 +64,12 @@ def _count(value: object) -> int | str:
 def _fields_groups(value: object) -> object:
     if not isinstance(value, list) or not all(isinstance(group, list) for group in value):
         raise ValueError("must be a list of lists of fields")
+    return value
+
+
+def _reason(value: object) -> object:
+    if isinstance(value, str) and (len(value) > REASON_LENGTH or not value.isprintable()):
+        raise ValueError(f"must be up to {REASON_LENGTH} printable characters, not {value!r}")
     return value
 
 
@@ -173,15 +197,17 @@ class ChangeTable(Table):
 
     model_config = ConfigDict(defer_build=True)
 
-    title: str | None = None
+    title: Annotated[str | None, BeforeValidator(_title)] = None
     hidden: bool = False
     status: Annotated[Status, Key(strict=False)] | None = None
-    reason: str = ""
+    reason: Annotated[str, BeforeValidator(_reason)] = ""
     price: Annotated[Decimal | None, BeforeValidator(_amount)] = None
     free: bool | None = None
     credits: dict[str, Amount] = Key(default_factory=dict)
     expected_seconds: int | None = None
     deadline_seconds: int | None = None
+    order: Annotated[int | None, Key(ge=1, le=POSITION_MAX)] = None
+    featured: bool | None = None
 
 
 class OverlayFile(Table):

@@ -1,4 +1,4 @@
-"""`genlock dashboard`: logins to the operator's dashboard."""
+"""`genlock dashboard`: logins to the operator's dashboard, and its figures."""
 
 from typing import Annotated
 
@@ -20,7 +20,7 @@ def link(
     as_json: Json = False,
 ) -> None:
     """Print a link that logs in to the dashboard once, within 10 minutes."""
-    from genlock.app.dashboard import make_logins, public_address
+    from genlock.app.logins import make_logins, public_address
     from genlock.domain.errors import Refusal
     from genlock.domain.operator import LoginMethod
     from genlock.engine.logins import COMMAND_OPERATOR
@@ -41,3 +41,18 @@ def link(
         echo_json({"url": url})
     else:
         echo(url)
+
+
+@app.command("rebuild-figures")
+def rebuild_figures() -> None:
+    """Count the figures of the overview again, from all orders, accounts and payments."""
+
+    async def work(store: Database, _: Observer) -> int:
+        await store.clear_figures()
+        return (await store.figures_progress()).newest_job
+
+    newest = with_store(work)
+    echo(
+        f"The figures were deleted. The active instance counts them again, up to job {newest}: it takes about two"
+        " minutes for a million orders. The overview says when recent orders are still missing."
+    )

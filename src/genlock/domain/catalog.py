@@ -144,6 +144,8 @@ class Model:
     note: str = ""  #: a remark for operators
     free: bool = False  #: a user's free runs apply to it
     aliases: tuple[str, ...] = ()  #: other ids in the provider's list
+    order: int | None = None  #: position in menus, before the models without one
+    featured: bool = False  #: first in menus, with a mark
 
     def field(self, name: str) -> Field | None:
         return next((one for one in self.fields if one.name == name), None)

@@ -3,11 +3,14 @@
 GenlockError
 ├── Refusal                the caller's request cannot be done; nothing has changed
 │   ├── InsufficientBalance
+│   ├── AllowanceExceeded  an operator may not move this much; says how much is left today
 │   ├── IdempotencyKeyReused
 │   ├── AccountNotFound
 │   ├── JobNotFound
 │   ├── ModelNotFound
 │   ├── InvalidInput       a value does not fit the model; the message says what is allowed
+│   ├── InvalidEdit        an operator's edit of a model is wrong; says which values and why
+│   ├── StaleEdit          the model was changed since the state that the edit was made from
 │   └── ActionNotAllowed
 ├── InvalidCatalog         a file that describes models is wrong; says where and what
 ├── BackupFailed           the backup was not written; says why
@@ -32,6 +35,16 @@ GenlockError
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class EditProblem:
+    """What is wrong with one value of an edit."""
+
+    message: str
+    #: the kind of problem, for translated messages
+    code: str = "invalid"
 
 
 class GenlockError(Exception):
@@ -52,6 +65,16 @@ class InsufficientBalance(Refusal):
         super().__init__()
         self.price = price
         self.available = available
+
+
+class AllowanceExceeded(Refusal):
+    """The amount is more than this operator may still move today; nothing was moved."""
+
+    def __init__(self, *, amount: int, used: int, most: int) -> None:
+        super().__init__()
+        self.amount = amount
+        self.used = used
+        self.most = most
 
 
 class IdempotencyKeyReused(Refusal):
@@ -84,12 +107,29 @@ class InvalidInput(Refusal):
         self.allowed = dict(allowed or {})
 
 
+class InvalidEdit(Refusal):
+    """The edit of the model has wrong values; nothing was changed."""
+
+    def __init__(self, problems: "Mapping[str, EditProblem]") -> None:
+        super().__init__("; ".join(one.message for one in problems.values()))
+        #: by the key of the overlay table that is wrong
+        self.problems = problems
+
+
+class StaleEdit(Refusal):
+    """The model was changed since the state that this edit was made from; nothing was changed."""
+
+
 class ActionNotAllowed(Refusal):
     """The job is not in a state that allows this."""
 
 
 class InvalidCatalog(GenlockError):
-    """The catalog of models cannot be read."""
+    """The catalog of models cannot be read. `key` names the wrong key of a model's table, where it is known."""
+
+    def __init__(self, message: str | None = None, *, key: str = "") -> None:
+        super().__init__(message)
+        self.key = key
 
 
 class BackupFailed(GenlockError):

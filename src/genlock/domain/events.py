@@ -31,6 +31,7 @@ class Event(StrEnum):
     DELIVER_START = "DELIVER_START"  #: a delivery attempt begins
     DELIVER_OK = "DELIVER_OK"  #: the channel confirmed every part of the result
     DELIVER_FAIL = "DELIVER_FAIL"  #: this delivery attempt failed
+    LEVEL_LOWERED = "LEVEL_LOWERED"  #: the channel refused a part as it was; it is tried in a simpler form
     DELIVERY_RETRY = "DELIVERY_RETRY"  #: the next delivery attempt is scheduled
     MARK_DELIVERED = "MARK_DELIVERED"  #: the delivery and the capture of the hold are committed
     RESULT_INVALID = "RESULT_INVALID"  #: the result is an HTML page or an empty file; the hold is released
@@ -48,7 +49,7 @@ class Event(StrEnum):
     POISON_SUSPECTED = "POISON_SUSPECTED"  #: a job or update queue whose workers crashed repeatedly is tried alone
     STAGE_ERROR = "STAGE_ERROR"  #: a step failed with an unexpected error; it is retried, then left to the operator
     ATTENTION = "ATTENTION"  #: a job was put on the operator's list
-    OPERATOR_ACTION = "OPERATOR_ACTION"  #: an operator or the user retried, resent or cancelled a job
+    OPERATOR_ACTION = "OPERATOR_ACTION"  #: an operator or the user retried, resent, cancelled or refunded a job
     STORE_RETRY = "STORE_RETRY"  #: a database statement failed with a transient error and is retried
     STORE_TIMEOUT = "STORE_TIMEOUT"  #: a database statement took too long and was cut; it is not run again
     UPDATE_RECEIVED = "UPDATE_RECEIVED"  #: an update is stored and will be acknowledged
@@ -65,6 +66,8 @@ class Event(StrEnum):
     ROWS_PRUNED = "ROWS_PRUNED"  #: rows past their retention period were deleted
     ALARM = "ALARM"  #: an alarm condition began
     RECOVERED = "RECOVERED"  #: an alarm condition ended
+    CATALOG_CHANGED = "CATALOG_CHANGED"  #: operators edited models; this instance sells by the new catalog
+    CATALOG_EDIT_LEFT_OUT = "CATALOG_EDIT_LEFT_OUT"  #: an operator's edit of a model does not fit it any more
     SETTING_UNKNOWN = "SETTING_UNKNOWN"  #: an environment variable looks like a setting but is not one
     READY = "READY"  #: this instance has started
     STOPPING = "STOPPING"  #: this instance accepts no new work

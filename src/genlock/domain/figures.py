@@ -1,6 +1,12 @@
 """Sales figures of a period."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from genlock.domain.value import value
+
+HOUR_SECONDS = 3600
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -17,3 +23,94 @@ class Figures:
     stars: int
     #: what the provider billed without a paying user, in thousandths of its credit
     loss: int
+
+
+#: upper bounds in seconds of the buckets of a histogram of durations; the last bucket has none
+DURATION_BOUNDS = (
+    0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0, 7.0, 10.0, 15.0, 20.0, 30.0, 45.0, 60.0, 90.0, 120.0, 180.0,
+    240.0, 360.0, 480.0, 720.0, 1080.0, 1800.0, 3600.0, 7200.0,
+)  # fmt: skip
+#: numbers of jobs by the number of their bucket
+Durations = Mapping[int, int]
+
+
+@value
+class JobFigures:
+    """What became of the orders of a period; money in thousandths of a credit, of ours or of the provider."""
+
+    orders: int = 0
+    #: results that the channel confirmed
+    delivered: int = 0
+    #: ended by the provider, or by us at the deadline
+    failed: int = 0
+    cancelled: int = 0
+    #: the hold was released: the user got the price back
+    refunded: int = 0
+    #: prices that were captured
+    revenue: int = 0
+    #: what the provider billed, in its credits
+    cost: int = 0
+    #: the part of it without a paying user
+    loss: int = 0
+    #: the newest job that failed; 0 if there is none
+    last_failed_job: int = 0
+
+    def __add__(self, other: "JobFigures") -> "JobFigures":
+        sums = {name: getattr(self, name) + getattr(other, name) for name in _ADDED}
+        return JobFigures(**sums, last_failed_job=max(self.last_failed_job, other.last_failed_job))
+
+
+_ADDED = ("orders", "delivered", "failed", "cancelled", "refunded", "revenue", "cost", "loss")
+
+
+@value
+class ModelFigures:
+    """The orders of one model of one provider."""
+
+    provider: str
+    model: str
+    figures: JobFigures
+
+
+@value
+class TopupFigures:
+    """The payments of a period. One that was refunded counts as a refund, in the period of the payment."""
+
+    topups: int = 0
+    stars: int = 0
+    credits: int = 0
+    #: top-ups that were not the first payment of their account
+    repeated: int = 0
+    refunds: int = 0
+    refunded_stars: int = 0
+
+    def __add__(self, other: "TopupFigures") -> "TopupFigures":
+        return TopupFigures(
+            topups=self.topups + other.topups,
+            stars=self.stars + other.stars,
+            credits=self.credits + other.credits,
+            repeated=self.repeated + other.repeated,
+            refunds=self.refunds + other.refunds,
+            refunded_stars=self.refunded_stars + other.refunded_stars,
+        )
+
+
+def percentile(durations: Durations, share: float) -> float | None:
+    """Return the seconds that this share of the jobs took at most, interpolated within a bucket; None without jobs."""
+    left = sum(durations.values()) * share
+    for bucket, jobs in sorted(durations.items()):
+        if jobs and left <= jobs:
+            low = DURATION_BOUNDS[bucket - 1] if bucket else 0.0
+            high = DURATION_BOUNDS[bucket] if bucket < len(DURATION_BOUNDS) else low
+            return low + (high - low) * left / jobs
+        left -= jobs
+    return None
+
+
+def hour_number(at: datetime) -> int:
+    """Return the number of full hours since 1970, by which the figures of an hour are stored."""
+    return int(at.timestamp() // HOUR_SECONDS)
+
+
+def hour_start(hour: int) -> datetime:
+    return datetime.fromtimestamp(hour * HOUR_SECONDS, UTC)

@@ -1,10 +1,18 @@
 """Money: integers in thousandths of a credit, moved between three ledger accounts (double entry)."""
 
+import re
 from dataclasses import dataclass
 from datetime import datetime
+from decimal import Decimal
 from enum import StrEnum
 
 THOUSANDTHS = 1000
+_AMOUNT = re.compile(r"[0-9]{1,9}(?:[.,][0-9]{1,3})?")
+
+
+def read_amount(text: str) -> int:
+    """Credits as an operator writes them, in thousandths; 0 if it is not an amount."""
+    return int(Decimal(text.replace(",", ".")) * THOUSANDTHS) if _AMOUNT.fullmatch(text) else 0
 
 
 class LedgerAccount(StrEnum):
@@ -29,6 +37,8 @@ class EntryKind(StrEnum):
     REPAY = "repay"
 
 
+#: the kinds of entries that belong to an order
+ORDER_KINDS = frozenset({EntryKind.HOLD, EntryKind.CAPTURE, EntryKind.RELEASE})
 #: From which ledger account to which each kind moves money.
 ROUTE: dict[EntryKind, tuple[LedgerAccount, LedgerAccount]] = {
     EntryKind.HOLD: (LedgerAccount.AVAILABLE, LedgerAccount.HELD),

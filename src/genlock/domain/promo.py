@@ -1,8 +1,14 @@
 """Promo codes and free runs."""
 
+import re
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+
+#: databases cannot add more days to a date than this
+DAYS_MAX = 36_500
+RUNS_MAX = USES_MAX = 999_999_999
+_CODE = re.compile(r"[A-Z0-9_-]{6,40}")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -20,6 +26,24 @@ class Promo:
     uses: int = 0
     #: "" for a code that users of every bot may use
     bot: str = ""
+    #: the operator who created it
+    author: str = ""
+    #: None until it is stored
+    created_at: datetime | None = None
+
+
+def promo_problems(promo: Promo, days: int | None) -> dict[str, str]:
+    """Return what is wrong with a new code that is valid for some days: kinds of problems by field."""
+    uses = 1 if promo.uses_max is None else promo.uses_max
+    wrong = {
+        "code": ("code", not _CODE.fullmatch(promo.code)),
+        "amount": ("gift", (promo.amount > 0) == (promo.runs > 0)),
+        "runs": ("count", not 0 <= promo.runs <= RUNS_MAX),
+        "uses": ("count", not 1 <= uses <= USES_MAX),
+        "each": ("count", not 1 <= promo.per_account <= USES_MAX),
+        "days": ("days", days is not None and not 1 <= days <= DAYS_MAX),
+    }
+    return {field: problem for field, (problem, is_wrong) in wrong.items() if is_wrong}
 
 
 class PromoVerdict(StrEnum):

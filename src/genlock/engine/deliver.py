@@ -148,6 +148,7 @@ class DeliveryAttempt:
             raise _NotShowable(f"the channel refused the part at every level: {refused}"[:500])
         self._set(index, lower)
         await self._save()
+        self._ctx.event(Event.LEVEL_LOWERED, self.job, index=index, level=lower.level, reason=str(refused))
 
     async def _change_address(self, address: str) -> None:
         """Continue at the chat's new address. Parts already shown stay in the old chat, which the user still sees."""

@@ -12,9 +12,11 @@ an alarm is raised when it gets old.
 
 import asyncio
 import json
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 
 from genlock.domain.events import Event
+from genlock.domain.value import value
 from genlock.engine.context import EngineContext
 from genlock.engine.leader import Leader
 from genlock.ports import Database, Violation
@@ -43,6 +45,33 @@ class _Position:
     rolling_account: int = 0
     #: what is broken: the kind and the id of the row
     broken: list[list[str]] = field(default_factory=list)
+
+
+@value
+class MoneyCheckState:
+    """How far the check has come, and what it found broken."""
+
+    age_seconds: float
+    rolling_job: int
+    rolling_account: int
+    count: int
+    #: the kind of a row (job, account) and its id
+    broken: Sequence[tuple[str, str]]
+
+
+async def read_state(store: Database) -> MoneyCheckState | None:
+    """Return the state of the check; None if no leader has checked yet."""
+    entry, count = await store.kv_get(POSITION), await store.kv_get(COUNT)
+    if entry is None:
+        return None
+    position = _Position(**json.loads(entry.value))
+    return MoneyCheckState(
+        age_seconds=entry.age,
+        rolling_job=position.rolling_job,
+        rolling_account=position.rolling_account,
+        count=int(count.value) if count else 0,
+        broken=[(kind, subject) for kind, subject in position.broken],
+    )
 
 
 @dataclass(frozen=True)

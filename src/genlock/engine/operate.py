@@ -4,6 +4,7 @@ from genlock.domain.delivery import MESSAGE_ONLY, again
 from genlock.domain.errors import ActionNotAllowed, JobNotFound
 from genlock.domain.events import Event
 from genlock.domain.job import Actor, AttentionCode, Job, State, Verdict
+from genlock.domain.money import EntryKind, HoldState
 from genlock.engine.context import EngineContext
 from genlock.ports import EndJob
 
@@ -37,10 +38,13 @@ async def retry(ctx: EngineContext, job_id: int, by: str) -> Job:
     return await find(ctx, job_id)
 
 
-async def resend(ctx: EngineContext, job_id: int, by: str) -> Job:
-    """Deliver an ended job's result again, on new messages, free of charge. Raises ActionNotAllowed."""
+async def resend(ctx: EngineContext, job_id: int, by: str, *, token: int | None = None) -> Job:
+    """Deliver an ended job's result again, on new messages, free of charge. Raises ActionNotAllowed.
+
+    With the fencing token of an earlier read it is done at most once: the first resend uses the token up.
+    """
     job = await find_result(ctx, job_id)
-    if not await ctx.store.resend_job(job_id, again(job.parts), job.lease_token):
+    if not await ctx.store.resend_job(job_id, again(job.parts), job.lease_token if token is None else token):
         raise ActionNotAllowed(f"job {job_id} has nothing to resend yet ({job.state}, {job.delivery})")
     ctx.event(Event.OPERATOR_ACTION, job, action="resend", by=by)
     return await find(ctx, job_id)
@@ -83,3 +87,45 @@ async def cancel(
         raise ActionNotAllowed(f"job {job_id} has already ended ({(await find(ctx, job_id)).state})")
     ctx.event(Event.OPERATOR_ACTION, job, action="cancel", by=by)
     return ended.job
+
+
+async def mark_handled(ctx: EngineContext, job_id: int, by: str, token: int) -> Job:
+    """Take a job off the operator's list. Nothing else changes: neither its money nor its messages.
+
+    `token` is the lease token that the operator saw: if the job has changed since, nothing is done. A job that still
+    waits for work stays on the list, because nothing else would remind of its hold. Raises ActionNotAllowed.
+    """
+    if not await ctx.store.clear_attention(job_id, token):
+        raise ActionNotAllowed(_why_not_handled(await find(ctx, job_id), token))
+    job = await find(ctx, job_id)
+    ctx.event(Event.OPERATOR_ACTION, job, action="handled", by=by)
+    return job
+
+
+def _why_not_handled(job: Job, token: int) -> str:
+    if job.attention_code is None:
+        return f"job {job.id} is not on the operator's list any more: it was handled meanwhile"
+    if job.lease_token != token:
+        return f"job {job.id} has changed meanwhile ({job.state}, {job.delivery})"
+    return f"job {job.id} still waits ({job.state}, {job.delivery}): retry or cancel it"
+
+
+def refund_key(job_id: int) -> str:
+    """Return the idempotency key of a job's refund: the user gets it once, however often operators ask for it."""
+    return f"refund:{job_id}"
+
+
+async def refund(ctx: EngineContext, job_id: int, by: str) -> bool:
+    """Return the credits of a paid job to its user. Returns False if that was done before. Raises ActionNotAllowed.
+
+    The result stays in the chat. The caller informs the user (`tell_refund`).
+    """
+    job = await find(ctx, job_id)
+    if job.hold_state is not HoldState.CAPTURED:
+        raise ActionNotAllowed(f"job {job_id} was not paid for ({job.hold_state}): there is nothing to refund")
+    fresh = await ctx.store.transfer(
+        job.account_id, EntryKind.REFUND, job.price, refund_key(job_id), f"order {job_id} refunded"
+    )
+    if fresh:
+        ctx.event(Event.OPERATOR_ACTION, job, action="refund", by=by)
+    return fresh

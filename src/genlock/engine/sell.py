@@ -6,8 +6,9 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
-from genlock.domain.catalog import ASSUMED_SECONDS, NOTHING, Catalog, Model, Status
+from genlock.domain.catalog import ASSUMED_SECONDS, NOTHING, Model, Status
 from genlock.domain.catalog import price as list_price
+from genlock.domain.current_catalog import CurrentCatalog
 from genlock.domain.errors import IdempotencyKeyReused, InsufficientBalance, InvalidInput
 from genlock.domain.field import FILES, Field
 from genlock.domain.job import Job, NewJob
@@ -88,7 +89,7 @@ class Seller:
     (the free run, the job with its hold) or is idempotent (the use of an upload).
     """
 
-    def __init__(self, *, engine: Engine, store: Database, catalog: Catalog, rules: SaleRules) -> None:
+    def __init__(self, *, engine: Engine, store: Database, catalog: CurrentCatalog, rules: SaleRules) -> None:
         self._engine = engine
         self._store = store
         self._catalog = catalog
@@ -99,14 +100,17 @@ class Seller:
     ) -> Quote | NotSold:
         """Price an order. A free run that the order `key` has already taken still counts as available."""
         found = self._find(model)
-        if isinstance(found, NotSold):
-            return found
+        return found if isinstance(found, NotSold) else await self._quote(account_id, found, values, seconds, key)
+
+    async def _quote(
+        self, account_id: int, model: Model, values: Mapping[str, Any], seconds: Mapping[str, float], key: str
+    ) -> Quote | NotSold:
         free_left = 0
-        if found.free:
+        if model.free:
             free_left = (await self._store.free_runs(account_id, self._rules.free_per_day, ignore_key=key)).left
         try:
             return make_quote(
-                found,
+                model,
                 values,
                 seconds,
                 markup=self._rules.markup,
@@ -124,17 +128,20 @@ class Seller:
         job, available = await self._store.order_state(order.account_id, order.key)
         if job is not None:
             return job
-        quote = await self.quote(order.account_id, order.model, order.values, order.seconds, key=order.key)
+        model = self._find(order.model)  # once: an operator's edit in between does not change this order
+        if isinstance(model, NotSold):
+            return model
+        quote = await self._quote(order.account_id, model, order.values, order.seconds, order.key)
         if isinstance(quote, NotSold):
             return quote
         if (refused := await self._refusal(order, quote, available)) is not None:
             return refused
         if before_accept is not None:
             await before_accept()
-        return await self._accept(order, quote)
+        return await self._accept(order, model, quote)
 
     def _find(self, model: str) -> Model | NotSold:
-        found = self._catalog.models.get(model)
+        found = self._catalog.get().models.get(model)
         if found is None or found.status is not Status.OFFERED:
             return NotSold(reason=NotSoldReason.UNKNOWN_MODEL)
         if found.provider not in self._engine.ctx.providers:
@@ -158,10 +165,9 @@ class Seller:
             return NotSold(reason=NotSoldReason.TOO_MANY_PER_HOUR, wait_seconds=recent.hour_wait)
         return None
 
-    async def _accept(self, order: Order, quote: Quote) -> Job | NotSold:
+    async def _accept(self, order: Order, model: Model, quote: Quote) -> Job | NotSold:
         if quote.free and not await self._store.take_free_run(order.account_id, order.key, self._rules.free_per_day):
             return NotSold(reason=NotSoldReason.FREE_RUN_GONE)
-        model = self._catalog.models[order.model]
         for url in file_urls(model, order.values):
             await self._store.mark_upload_used(url)
         try:

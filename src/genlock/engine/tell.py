@@ -1,8 +1,17 @@
 """Send a user a message that belongs to no job, through the channel of the user's account."""
 
+from collections.abc import Awaitable, Callable
+
 from genlock.domain.errors import AccountNotFound, ChannelError
 from genlock.domain.events import Event
+from genlock.domain.job import Job
 from genlock.engine.context import EngineContext
+from genlock.i18n.loader import DEFAULT
+from genlock.i18n.translator import Texts
+from genlock.ports import ProfileStore
+
+#: sends a text to the user of an account; False if the user was not reached
+Tell = Callable[[int, str], Awaitable[bool]]
 
 
 async def tell(ctx: EngineContext, account_id: int, text: str) -> bool:
@@ -12,7 +21,8 @@ async def tell(ctx: EngineContext, account_id: int, text: str) -> bool:
     except AccountNotFound:
         return False
     channel = ctx.channels.get(account.channel)
-    if channel is None or not account.address:
+    is_other_bot = ctx.bots is not None and bool(account.bot) and account.bot not in ctx.bots
+    if channel is None or not account.address or is_other_bot:
         return False
     try:
         await channel.tell(account.address, text)
@@ -20,3 +30,14 @@ async def tell(ctx: EngineContext, account_id: int, text: str) -> bool:
         ctx.observer.event(Event.DELIVER_FAIL, step="tell", account=account_id, reason=type(error).__name__)
         return False
     return True
+
+
+async def tell_refund(ctx: EngineContext, profiles: ProfileStore, texts: Texts, job: Job) -> bool:
+    """Inform the user that the credits of an order were returned. Returns whether the user was reached."""
+    try:
+        language = (await profiles.profile(job.account_id)).language
+    except AccountNotFound:  # it was not ordered in a chat
+        language = DEFAULT
+    t = texts.translator(language)
+    number = f"#{t.numbers.order(job.id)}"
+    return await tell(ctx, job.account_id, t.html("account.refunded", code=number, credits=t.credits(job.price)))

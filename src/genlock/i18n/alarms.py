@@ -15,12 +15,13 @@ def alarm_text(notice: AlarmNotice, t: Translator) -> str:
     return t.plain(
         "alarm.noticed_late" if notice.late else "alarm.started",
         title=title,
-        found=_found(notice.name, notice.finding, t),
+        found=found_text(notice.name, notice.finding, t),
         remedy=t.plain(f"alarm.{notice.name}.remedy"),
     )
 
 
-def _found(name: str, finding: Finding, t: Translator) -> str:
+def found_text(name: str, finding: Finding, t: Translator) -> str:
+    """Return what is wrong, in figures."""
     return t.plain(f"alarm.{name}.{finding.text}", **finding.numbers, time=_duration(finding.seconds, t))
 
 

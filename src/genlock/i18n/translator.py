@@ -23,6 +23,7 @@ from genlock.i18n.loader import DEFAULT, Language, load_languages
 MINUTE, HOUR, DAY = 60, 3600, 86400
 #: up to three decimals, no trailing zeros
 _NUMBER = parse_pattern("#,##0.###")
+_CENTS = parse_pattern("#,##0.00")
 
 Number = int | float | Decimal
 
@@ -74,6 +75,11 @@ class Translator:
 
     def number(self, value: Number) -> str:
         written: str = _NUMBER.apply(Decimal(str(value)), self._locale)
+        return written
+
+    def cents(self, value: Decimal) -> str:
+        """Return an amount of money with two decimals."""
+        written: str = _CENTS.apply(value, self._locale)
         return written
 
     def amount(self, thousandths: int) -> str:

@@ -1,15 +1,29 @@
 """The interfaces between the engine and everything it uses: one module for each thing that can be implemented."""
 
 from genlock.ports.accounts import AccountStore
+from genlock.ports.attention import AttentionStore
 from genlock.ports.audit import AuditStore
 from genlock.ports.broadcasts import BroadcastStore
+from genlock.ports.bulk import BulkStore
 from genlock.ports.callbacks import CallbackStore
+from genlock.ports.catalog_changes import CatalogChangeStore
 from genlock.ports.channel import Channel, Placed
 from genlock.ports.clock import Clock
 from genlock.ports.database import Database, DatabaseCheck
 from genlock.ports.drafts import DraftStore
+from genlock.ports.hourly_figures import (
+    FiguresProgress,
+    HourlyFigureStore,
+    InstanceInfo,
+    NewAccount,
+    NewOrder,
+    NewPayment,
+    SetKey,
+)
 from genlock.ports.instances import InstanceStore, Role
+from genlock.ports.job_events import JobEventStore, JobEventWriter
 from genlock.ports.job_queries import JobQueries
+from genlock.ports.job_search import JobSearchStore
 from genlock.ports.jobs import (
     Accepted,
     DeliveryEnd,
@@ -39,10 +53,13 @@ __all__ = [
     "Accepted",
     "AccountStore",
     "AgedJob",
+    "AttentionStore",
     "AuditStore",
     "BroadcastStore",
+    "BulkStore",
     "Button",
     "CallbackStore",
+    "CatalogChangeStore",
     "Channel",
     "Clock",
     "Database",
@@ -50,19 +67,28 @@ __all__ = [
     "DeliveryEnd",
     "DraftStore",
     "EndJob",
+    "FiguresProgress",
     "FileLabel",
     "FinishDelivery",
+    "HourlyFigureStore",
+    "InstanceInfo",
     "InstanceStore",
     "InvariantStore",
     "JobEnd",
+    "JobEventStore",
+    "JobEventWriter",
     "JobQueries",
+    "JobSearchStore",
     "JobStore",
     "KvEntry",
     "KvStore",
     "Lease",
     "LimitStore",
     "MessageTexts",
+    "NewAccount",
     "NewCallback",
+    "NewOrder",
+    "NewPayment",
     "Observer",
     "OperatorStore",
     "OutgoingMessage",
@@ -77,6 +103,7 @@ __all__ = [
     "Reschedule",
     "RetentionStore",
     "Role",
+    "SetKey",
     "Settled",
     "SharedLimit",
     "StatsStore",

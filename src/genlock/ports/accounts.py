@@ -27,6 +27,18 @@ class AccountStore(Protocol):
         Raises InsufficientBalance, IdempotencyKeyReused and AccountNotFound.
         """
 
+    async def transfer_within_allowance(
+        self, account_id: int, kind: EntryKind, amount: int, key: str, reason: str, *, allowance: str, most: int
+    ) -> bool:
+        """Move money as `transfer` does, if the total moved today (UTC) under this allowance stays at most `most`.
+
+        The total is counted in the same commit, also when several instances move money at the same time. Grants and
+        debits only. Raises AllowanceExceeded, InsufficientBalance, IdempotencyKeyReused and AccountNotFound.
+        """
+
+    async def allowance_used(self, allowance: str) -> int:
+        """Return the total moved today (UTC) under an allowance."""
+
     async def ledger_entry(self, key: str) -> LedgerEntry | None: ...
 
     async def ledger_entries(self, account_id: int, limit: int) -> list[LedgerEntry]:

@@ -16,6 +16,9 @@ class BroadcastStore(Protocol):
 
     async def broadcast(self, broadcast_id: int) -> Broadcast | None: ...
 
+    async def broadcasts(self, limit: int, bot: str | None = None, *, before: int | None = None) -> list[Broadcast]:
+        """Return the newest broadcasts, of all bots or of one; or those before an id."""
+
     async def running_broadcast(self, bot: str | None = None) -> Broadcast | None:
         """Return the oldest running broadcast of this bot, or of any."""
 

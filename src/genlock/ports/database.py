@@ -3,11 +3,18 @@
 from contextlib import AbstractAsyncContextManager
 from typing import Protocol
 
+from genlock.ports.attention import AttentionStore
 from genlock.ports.audit import AuditStore
 from genlock.ports.broadcasts import BroadcastStore
+from genlock.ports.bulk import BulkStore
+from genlock.ports.catalog_changes import CatalogChangeStore
 from genlock.ports.clock import Clock
 from genlock.ports.drafts import DraftStore
 from genlock.ports.erasure import ErasureStore
+from genlock.ports.hourly_figures import HourlyFigureStore
+from genlock.ports.job_events import JobEventStore
+from genlock.ports.job_search import JobSearchStore
+from genlock.ports.money_lists import MoneyLists
 from genlock.ports.operators import OperatorStore
 from genlock.ports.payments import PaymentStore
 from genlock.ports.profiles import ProfileStore
@@ -15,6 +22,7 @@ from genlock.ports.promos import PromoStore
 from genlock.ports.stats import StatsStore
 from genlock.ports.store import Store
 from genlock.ports.updates import UpdateStore
+from genlock.ports.users import UserLists
 
 
 class Database(
@@ -27,8 +35,16 @@ class Database(
     BroadcastStore,
     AuditStore,
     OperatorStore,
+    CatalogChangeStore,
     StatsStore,
     ErasureStore,
+    UserLists,
+    MoneyLists,
+    HourlyFigureStore,
+    JobSearchStore,
+    BulkStore,
+    JobEventStore,
+    AttentionStore,
     Protocol,
 ):
     """Everything the database does: the engine's store, and what the bot and the operators need besides."""

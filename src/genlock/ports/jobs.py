@@ -175,3 +175,6 @@ class JobStore(Protocol):
 
     async def resend_paid_job(self, job_id: int, parts: tuple[Part, ...], token: int) -> bool:
         """Resend an undeliverable result and hold its price again. Raises InsufficientBalance."""
+
+    async def clear_attention(self, job_id: int, token: int) -> bool:
+        """Take a job off the operator's list, if it has not changed since it was read and needs no more work."""

@@ -18,8 +18,10 @@ class PromoStore(Protocol):
     async def close_promo(self, code: str, bot: str = "") -> bool:
         """Close a code of this bot, or one that is valid for every bot."""
 
-    async def promos(self, limit: int, bot: str | None = None) -> list[Promo]:
-        """Return the newest codes: all, or those that users of one bot may use."""
+    async def promos(self, limit: int, bot: str | None = None, *, before: str | None = None) -> list[Promo]:
+        """Return the newest codes: all, or those that users of one bot may use; or those created before one."""
+
+    async def promo(self, code: str) -> Promo | None: ...
 
     async def use_promo(self, code: str, account_id: int, request_key: str) -> PromoUse:
         """Use a code within its limits. The same key again finds the same use."""

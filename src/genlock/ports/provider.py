@@ -4,7 +4,7 @@ from collections.abc import AsyncIterable, Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from math import inf
-from typing import Protocol
+from typing import Any, Protocol
 
 from genlock.domain.job import Job
 from genlock.domain.result import Report
@@ -13,6 +13,8 @@ from genlock.domain.result import Report
 VerifyCallback = Callable[[Mapping[str, str], bytes], Awaitable[bool]]
 #: returns body and headers of a callback for a task, as the provider sends it, or forged with a wrong key if True
 SampleCallback = Callable[[str, bool], tuple[bytes, Mapping[str, str]]]
+#: returns the URL and the body of the call that creates a job's task, with a callback URL; raises SubmitRefused
+CreateRequest = Callable[[Job, str | None], tuple[str, Mapping[str, Any]]]
 #: stores content under a name in a folder, for the models to read, and returns its URL; raises ProviderError
 UploadFile = Callable[[AsyncIterable[bytes], str, str], Awaitable[str]]
 
@@ -60,6 +62,8 @@ class ProviderBundle:
     upload: UploadFile | None = None
     #: returns the credit left on the account, in thousandths; None: the provider does not report it
     credit: Callable[[], Awaitable[int]] | None = None
+    #: for operators: what `create` sends for a job; None: the provider does not tell
+    create_request: CreateRequest | None = None
     #: seconds between the first status queries; None: the installation's setting
     poll_seconds: float | None = None
 

@@ -27,10 +27,13 @@ class InvariantStore(Protocol):
     async def counts(self) -> dict[str, int]:
         """Open jobs by state, and how many jobs are due, need attention, or callbacks wait."""
 
-    async def violations(self, *, settled: bool, progress: Callable[[str, int], None] | None = None) -> list[Violation]:
+    async def violations(
+        self, *, settled: bool, progress: Callable[[str, int], None] | None = None, pause_seconds: float = 0.0
+    ) -> list[Violation]:
         """Check the invariants for all rows; `settled` adds those that hold only while no work is in progress.
 
-        It runs in steps; after each, `progress` is called with the rule and the number of rows checked.
+        It runs in steps; after each, `progress` is called with the rule and the number of rows checked, and then it
+        pauses.
         """
 
     async def next_job_id(self, after: int, count: int) -> int | None:

@@ -1,10 +1,21 @@
 """Accounts, their wallets and the ledger."""
 
 from genlock.domain.account import Account
-from genlock.domain.errors import AccountNotFound, IdempotencyKeyReused, InsufficientBalance, StoreError
+from genlock.domain.errors import (
+    AccountNotFound,
+    AllowanceExceeded,
+    IdempotencyKeyReused,
+    InsufficientBalance,
+    StoreError,
+)
 from genlock.domain.money import REPAYING, ROUTE, EntryKind, LedgerAccount, LedgerEntry, Wallet
 from genlock.stores.rows import read_account, read_ledger_entry
 from genlock.stores.session import Subject
+
+#: kv entries of the installation, one per allowance: the day since 1970 and what was moved on it
+ALLOWANCE = "allowance:"
+#: how often a transfer is repeated because another transaction changed the allowance meanwhile
+ATTEMPTS_MAX = 200
 
 
 class Accounts(Subject):
@@ -46,15 +57,58 @@ class Accounts(Subject):
             reason=reason,
             repays=kind in REPAYING,
         )
-        if rows:
-            return True
-        before = await self.session.one("ledger_entry", key=key)
-        if not before:
+        if not rows and not await self._is_repeated(account_id, kind, amount, key):
             wallet = await self.wallet(account_id)
             raise InsufficientBalance(price=amount, available=wallet.available)
-        if (before[0]["account_id"], before[0]["kind"], before[0]["amount"]) != (account_id, kind.value, amount):
+        return bool(rows)
+
+    async def _is_repeated(self, account_id: int, kind: EntryKind, amount: int, key: str) -> bool:
+        """Whether this transfer was made before. Raises IdempotencyKeyReused if its key was used for another one."""
+        before = await self.session.one("ledger_entry", key=key)
+        if before and (before[0]["account_id"], before[0]["kind"], before[0]["amount"]) != (
+            account_id,
+            kind.value,
+            amount,
+        ):
             raise IdempotencyKeyReused(f"the key {key!r} was used for another transfer")
-        return False
+        return bool(before)
+
+    async def transfer_within_allowance(
+        self, account_id: int, kind: EntryKind, amount: int, key: str, reason: str, *, allowance: str, most: int
+    ) -> bool:
+        assert kind in (EntryKind.GRANT, EntryKind.DEBIT), "no other kind is moved by an operator"
+        debit, credit = ROUTE[kind]
+        for _ in range(ATTEMPTS_MAX):
+            [row] = await self.session.one(
+                "transfer_within_allowance",
+                account_id=account_id,
+                kind=kind.value,
+                debit=debit.value,
+                credit=credit.value,
+                amount=amount,
+                key=key,
+                reason=reason,
+                allowance=f"{ALLOWANCE}{allowance}",
+                most=most,
+            )
+            if not row["retry"]:
+                break
+        else:
+            raise StoreError(f"other transactions changed the allowance in each of {ATTEMPTS_MAX} attempts")
+        if row["moved"]:
+            return True
+        if await self._is_repeated(account_id, kind, amount, key):
+            return False
+        if row["available"] is None:
+            raise AccountNotFound
+        if row["used"] + amount > most:
+            raise AllowanceExceeded(amount=amount, used=row["used"], most=most)
+        raise InsufficientBalance(price=amount, available=row["available"])
+
+    async def allowance_used(self, allowance: str) -> int:
+        rows = await self.session.one("allowance_used", allowance=f"{ALLOWANCE}{allowance}")
+        day, _, total = rows[0]["value"].partition(":") if rows else ("", "", "0")
+        return int(total) if rows and day == rows[0]["today"] else 0
 
     async def ledger_entry(self, key: str) -> LedgerEntry | None:
         rows = await self.session.one("ledger_entry", key=key)

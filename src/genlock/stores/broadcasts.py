@@ -3,6 +3,7 @@
 from genlock.domain.broadcast import Broadcast, BroadcastState, Recipient
 from genlock.domain.errors import StoreError
 from genlock.stores.rows import read_broadcast
+from genlock.stores.scan import NEWEST
 from genlock.stores.session import Subject
 
 #: profiles that one statement counts
@@ -43,6 +44,11 @@ class Broadcasts(Subject):
     async def broadcast(self, broadcast_id: int) -> Broadcast | None:
         rows = await self.session.one("broadcast", broadcast_id=broadcast_id)
         return read_broadcast(rows[0], self.session.time) if rows else None
+
+    async def broadcasts(self, limit: int, bot: str | None = None, *, before: int | None = None) -> list[Broadcast]:
+        older_than = NEWEST if before is None else before
+        rows = await self.session.one("newest_broadcasts", limit=limit, bot=bot, before_id=older_than)
+        return [read_broadcast(row, self.session.time) for row in rows]
 
     async def running_broadcast(self, bot: str | None = None) -> Broadcast | None:
         rows = await self.session.one("running_broadcast", bot=bot)

@@ -1,17 +1,24 @@
 """The whole database: one class per subject, composed over one session."""
 
 from genlock.stores.accounts import Accounts
+from genlock.stores.attention import Attention
 from genlock.stores.audit import Audit
 from genlock.stores.broadcasts import Broadcasts
+from genlock.stores.bulk import BulkActions
 from genlock.stores.callbacks import Callbacks
+from genlock.stores.catalog_changes import CatalogChanges
 from genlock.stores.drafts import Drafts
 from genlock.stores.erasure import Erasures
+from genlock.stores.hourly_figures import HourlyFigures
 from genlock.stores.instances import Instances
 from genlock.stores.invariants import Invariants
+from genlock.stores.job_events import JobEvents
 from genlock.stores.job_queries import JobLookups
+from genlock.stores.job_search import JobSearch
 from genlock.stores.jobs import Jobs
 from genlock.stores.kv import KeyValues
 from genlock.stores.limits import Limits
+from genlock.stores.money_lists import MoneyTables
 from genlock.stores.operators import Operators
 from genlock.stores.payments import Payments
 from genlock.stores.profiles import Profiles
@@ -20,12 +27,15 @@ from genlock.stores.retention import Retention
 from genlock.stores.session import Session
 from genlock.stores.stats import Statistics
 from genlock.stores.updates import Updates
+from genlock.stores.users import Users
 
 
 class SqlDatabase(
     Accounts,
     Jobs,
     JobLookups,
+    JobSearch,
+    BulkActions,
     Callbacks,
     Instances,
     Limits,
@@ -38,10 +48,16 @@ class SqlDatabase(
     Broadcasts,
     Audit,
     Operators,
+    CatalogChanges,
     Statistics,
     Invariants,
     Retention,
     Erasures,
+    Users,
+    MoneyTables,
+    HourlyFigures,
+    JobEvents,
+    Attention,
 ):
     """The Database port. The session decides which database it is."""
 

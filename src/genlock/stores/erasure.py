@@ -14,6 +14,11 @@ class Erasures(Subject):
             "erase_jobs", account_id=account_id, after=after, until=until, limit=limit
         ):
             after, erased = max(row["id"] for row in rows), erased + len(rows)
+        after = 0
+        owner = {"account_id": account_id, "until": until}
+        while (last := await self._window("account_job_window", after, limit, **owner)) is not None:
+            await self.session.one("erase_job_events", account_id=account_id, after=after, until=last)
+            after = last
         return erased
 
     async def erase_messages(self, account: Account, limit: int) -> None:

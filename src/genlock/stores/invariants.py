@@ -1,7 +1,9 @@
 """The check of the invariants: in steps of a bounded number of rows, so that it can run beside the work."""
 
+import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from genlock.ports import AgedJob, Violation
 from genlock.stores.session import Subject
@@ -33,29 +35,35 @@ _STEPS = {
 
 
 class Invariants(Subject):
-    async def violations(self, *, settled: bool, progress: Callable[[str, int], None] | None = None) -> list[Violation]:
+    async def violations(
+        self, *, settled: bool, progress: Callable[[str, int], None] | None = None, pause_seconds: float = 0.0
+    ) -> list[Violation]:
         prefixes = ("check_", "settled_") if settled else ("check_",)
         found: list[Violation] = []
         for name in [name for name in self.session.queries if name.startswith(prefixes)]:
-            found += await self._check_all(name, progress or (lambda _rule, _rows: None))
+            found += await self._check_all(name, progress or (lambda _rule, _rows: None), pause_seconds)
         return found
 
-    async def _check_all(self, name: str, progress: Callable[[str, int], None]) -> list[Violation]:
+    async def _check_all(
+        self, name: str, progress: Callable[[str, int], None], pause_seconds: float
+    ) -> list[Violation]:
         """Check one rule for all rows."""
         if name not in _STEPS:
             return await self._check(name)
         steps, found, rows = _STEPS[name], [], 0
         after = steps.before_first
-        while (until := await self._step(steps, after)) is not None:
+        while (step := await self._step(steps, after))[0] is not None:
+            until, count = step
             found += await self._check(name, after, until)
-            after, rows = until, rows + steps.size
+            after, rows = until, rows + count
             progress(self.session.queries[name].description, rows)
+            await asyncio.sleep(pause_seconds)
         return found
 
-    async def _step(self, steps: _Steps, after: int | str, size: int | None = None) -> int | str | None:
+    async def _step(self, steps: _Steps, after: int | str, size: int | None = None) -> tuple[Any, int]:
+        """Return the key of the last of the next rows, None after the last row, and how many rows these are."""
         [row] = await self.session.one(f"step_{steps.table}", after=after, size=size or steps.size)
-        until: int | str | None = row["until"]
-        return until
+        return row["until"], row["rows"]
 
     async def _check(
         self, name: str, after: int | str = 0, until: int | str = 0, *, whole: bool = True
@@ -65,11 +73,11 @@ class Invariants(Subject):
         return [Violation(rule=query.description, subject=row["subject"], detail=row["detail"]) for row in rows]
 
     async def next_job_id(self, after: int, count: int) -> int | None:
-        until = await self._step(_JOBS, after, count)
+        until, _ = await self._step(_JOBS, after, count)
         return None if until is None else int(until)
 
     async def next_account_id(self, after: int, count: int) -> int | None:
-        until = await self._step(_ACCOUNTS, after, count)
+        until, _ = await self._step(_ACCOUNTS, after, count)
         return None if until is None else int(until)
 
     async def job_violations(self, after: int, until: int) -> list[Violation]:

@@ -37,8 +37,16 @@ class Promos(Subject):
     async def close_promo(self, code: str, bot: str = "") -> bool:
         return bool(await self.session.one("close_promo", code=code, bot=bot))
 
-    async def promos(self, limit: int, bot: str | None = None) -> list[Promo]:
-        return [read_promo(row, self.session.time) for row in await self.session.one("promos", limit=limit, bot=bot)]
+    async def promos(self, limit: int, bot: str | None = None, *, before: str | None = None) -> list[Promo]:
+        if before is None:
+            rows = await self.session.one("promos", limit=limit, bot=bot)
+        else:
+            rows = await self.session.one("promos_before", limit=limit, bot=bot, before_code=before)
+        return [read_promo(row, self.session.time) for row in rows]
+
+    async def promo(self, code: str) -> Promo | None:
+        rows = await self.session.one("promo", code=code)
+        return read_promo(rows[0], self.session.time) if rows else None
 
     async def use_promo(self, code: str, account_id: int, request_key: str) -> PromoUse:
         row = await self._counted("use_promo", code=code, account_id=account_id, request_key=request_key)

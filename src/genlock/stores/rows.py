@@ -7,13 +7,17 @@ from typing import Any
 
 from genlock.domain.account import Account
 from genlock.domain.activity import Activity
+from genlock.domain.anomaly import Anomaly, AnomalyKind
 from genlock.domain.audit import AuditLine
 from genlock.domain.broadcast import Broadcast, BroadcastState
+from genlock.domain.bulk import BulkAction, BulkFailure, BulkKind, BulkReason, BulkSelection, BulkState, BulkTarget
+from genlock.domain.catalog_change import CatalogChange, load_table
 from genlock.domain.delivery import Part, load_parts
 from genlock.domain.draft import SavedDraft
 from genlock.domain.figures import Figures
 from genlock.domain.inbox import Callback, InboxState
 from genlock.domain.job import Actor, AttentionCode, Delivery, Job, NewJob, Notice, State, Verdict
+from genlock.domain.job_search import CountKind, JobCount
 from genlock.domain.money import EntryKind, HoldState, LedgerAccount, LedgerEntry
 from genlock.domain.payment import Payment, PaymentState
 from genlock.domain.profile import AccountSummary, Profile
@@ -289,6 +293,8 @@ def read_promo(row: Row, time: Time) -> Promo:
         closed=row["closed_at"] is not None,
         uses=row["used"],
         bot=row["bot"],
+        author=row["author"],
+        created_at=time(row["created_at"]),
     )
 
 
@@ -308,6 +314,40 @@ def read_broadcast(row: Row, time: Time) -> Broadcast:
     )
 
 
+def read_bulk_action(row: Row, time: Time) -> BulkAction:
+    return BulkAction(
+        id=row["id"],
+        kind=BulkKind(row["kind"]),
+        selection=BulkSelection.load(row["selection"]),
+        author=row["author"],
+        state=BulkState(row["state"]),
+        below=row["below"],
+        step=tuple(BulkTarget(job_id=job_id, token=token) for job_id, token in json.loads(row["step"])),
+        version=row["version"],
+        expected=JobCount(number=row["expected"], kind=CountKind(row["expected_kind"])),
+        done=row["done"],
+        failed=row["failed"],
+        created_at=not_null(time(row["created_at"])),
+        ended_at=time(row["ended_at"]),
+    )
+
+
+def read_bulk_failure(row: Row) -> BulkFailure:
+    return BulkFailure(job_id=row["job_id"], reason=BulkReason(row["reason"]), detail=row["detail"])
+
+
+def read_catalog_change(row: Row, time: Time) -> CatalogChange:
+    return CatalogChange(
+        id=row["id"],
+        model=row["model"],
+        before=load_table(row["before"]),
+        after=load_table(row["after"]),
+        author=row["author"],
+        at=not_null(time(row["at"])),
+        undoes=row["undoes"],
+    )
+
+
 def read_audit_line(row: Row, time: Time) -> AuditLine:
     return AuditLine(
         id=row["id"],
@@ -318,6 +358,10 @@ def read_audit_line(row: Row, time: Time) -> AuditLine:
         subject=row["subject"],
         detail=row["detail"],
     )
+
+
+def read_anomaly(row: Row, time: Time) -> Anomaly:
+    return Anomaly(id=row["id"], job_id=row["job_id"], kind=AnomalyKind(row["kind"]), at=not_null(time(row["at"])))
 
 
 def read_figures(row: Row) -> Figures:

@@ -4,6 +4,7 @@ from typing import Any
 
 from genlock.domain.draft import SavedDraft
 from genlock.domain.job import Delivery, State, hash_secret
+from genlock.domain.job_event import EventRow
 from genlock.domain.money import EntryKind
 from genlock.domain.upload import Upload
 from genlock.engine.erasure import Erasure
@@ -13,7 +14,7 @@ from tests.stores.conftest import Raw
 
 TABLES = (
     "accounts", "jobs", "ledger", "inbox", "updates", "kv", "profiles", "drafts", "uploads", "payments", "free_runs",
-    "promo_uses", "broadcasts", "audit",
+    "promo_uses", "broadcasts", "audit", "job_events",
 )  # fmt: skip
 
 
@@ -49,6 +50,8 @@ async def test_an_erased_user_leaves_only_numbers_and_money(store: SqlDatabase, 
         job = await ended(store, account_id=account_id, price=10)
         await store.store_callback("kie", job.id, hash_secret(SECRET), f'{{"p": "{mark}"}}'.encode())
         await raw(f"UPDATE jobs SET input = '\"{mark}\"', error_text = '{mark}' WHERE id = {job.id}")  # noqa: S608
+        row = EventRow(correlation_id=job.correlation_id, number=1, events=f'[[0,"DELIVER_FAIL",{{"by":"{mark}"}}]]')
+        await store.add_job_events("me", [row])
         assert await finish(store, job, Delivery.DELIVERED)
         assert await store.begin_notice(job.id, job.lease_token)
     await raw("UPDATE jobs SET due_at = NULL, lease_owner = NULL")
@@ -60,6 +63,7 @@ async def test_an_erased_user_leaves_only_numbers_and_money(store: SqlDatabase, 
     await raw("UPDATE update_queues SET waiting = 0, due_at = NULL")
     assert {table for table, _ in await left_of(raw, "annmark")} >= {
         "jobs", "inbox", "updates", "profiles", "drafts", "uploads", "audit", "ledger",
+        "job_events",
     }  # fmt: skip
     before, bobs = await store.wallet(ann), await left_of(raw, "bobmark")
     erasure = Erasure(store)

@@ -4,11 +4,12 @@ from collections.abc import Mapping, Sequence
 
 from genlock.bot.admin import screens
 from genlock.bot.admin.audit import AuditLog
-from genlock.bot.admin.command import AdminCommand, Declined, NotUnderstood, argument, read_amount
-from genlock.bot.bundle import BotBundle, Tell
+from genlock.bot.admin.command import AdminCommand, Declined, NotUnderstood, argument
+from genlock.bot.bundle import BotBundle
 from genlock.bot.context import UpdateContext
-from genlock.domain.money import THOUSANDTHS, EntryKind
+from genlock.domain.money import THOUSANDTHS, EntryKind, read_amount
 from genlock.domain.profile import Profile
+from genlock.engine.accounts import AccountActions
 from genlock.engine.erasure import Erasure
 from genlock.i18n.translator import Html
 from genlock.ports import Database, OutgoingMessage
@@ -16,19 +17,16 @@ from genlock.ports import Database, OutgoingMessage
 LISTED = 10
 #: how many profiles a search reads, because those of other bots are left out
 READ = 200
-#: the audited action, the user's text and the operator's text
-MOVES = {
-    EntryKind.GRANT: ("credit", "account.credited", "admin.credited"),
-    EntryKind.DEBIT: ("debit", "account.debited", "admin.debited"),
-}
+#: the audited action and the operator's text
+MOVES = {EntryKind.GRANT: ("credit", "admin.credited"), EntryKind.DEBIT: ("debit", "admin.debited")}
 
 
 class AccountCommands:
-    def __init__(self, *, bundle: BotBundle, store: Database, audit: AuditLog, tell: Tell) -> None:
+    def __init__(self, *, bundle: BotBundle, store: Database, audit: AuditLog, actions: AccountActions) -> None:
         self._bundle = bundle
         self._store = store
         self._audit = audit
-        self._tell = tell
+        self._actions = actions
 
     @property
     def commands(self) -> Mapping[str, AdminCommand]:
@@ -96,33 +94,27 @@ class AccountCommands:
         if not amount or not reason:
             raise NotUnderstood
         profile, t = await self.profile(name), ctx.translator
-        action, user_text, operator_text = MOVES[kind]
+        action, operator_text = MOVES[kind]
         key = f"admin:{self._bundle.id}:{ctx.update}"  # ids of updates are unique within a bot only
-        fresh = await self._store.transfer(profile.account_id, kind, amount, key, reason)
+        fresh = await self._actions.move_credits(profile.account_id, kind, amount, key=key, reason=reason)
         await self._audit.write(ctx, action, profile.account_id, f"{amount / THOUSANDTHS:g}: {reason}")
         if not fresh:
             return await self._card(ctx, profile.account_id, t.html("admin.moved_before"))
-        reached = await self._tell_moved(profile, user_text, amount)
+        reached = await self._actions.tell_moved(profile.account_id, kind, amount)
         note = t.html(operator_text, credits=t.credits(amount), reached=screens.reached(t, reached=reached))
         return await self._card(ctx, profile.account_id, note)
-
-    async def _tell_moved(self, profile: Profile, key: str, amount: int) -> bool:
-        t = self._bundle.texts.translator(profile.language)
-        balance = (await self._store.wallet(profile.account_id)).available
-        text = t.html(key, credits=t.credits(amount), balance=t.credits(balance))
-        return await self._tell(profile.account_id, text)
 
     # bans
 
     async def _ban(self, ctx: UpdateContext, args: Sequence[str]) -> OutgoingMessage:
         profile, reason = await self.profile(argument(args)), " ".join(args[1:])
-        await self._store.set_ban(profile.account_id, banned=True, reason=reason)
+        await self._actions.ban(profile.account_id, reason)
         await self._audit.write(ctx, "ban", profile.account_id, reason)
         return await self._card(ctx, profile.account_id, ctx.translator.html("admin.ban_done"))
 
     async def _unban(self, ctx: UpdateContext, args: Sequence[str]) -> OutgoingMessage:
         profile = await self.profile(argument(args))
-        await self._store.set_ban(profile.account_id, banned=False, reason="")
+        await self._actions.unban(profile.account_id)
         await self._audit.write(ctx, "unban", profile.account_id)
         return await self._card(ctx, profile.account_id, ctx.translator.html("admin.unban_done"))
 

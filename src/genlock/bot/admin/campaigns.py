@@ -9,20 +9,18 @@ from genlock.bot.admin import campaign_screens as campaign
 from genlock.bot.admin import screens
 from genlock.bot.admin.audit import AuditLog
 from genlock.bot.admin.broadcasts import Broadcasts, Content
-from genlock.bot.admin.command import AdminCommand, NotUnderstood, argument, read_amount
+from genlock.bot.admin.command import AdminCommand, NotUnderstood, argument
 from genlock.bot.bundle import BotBundle
 from genlock.bot.context import UpdateContext
 from genlock.bot.storefront.storefront import Storefront
-from genlock.domain.promo import Promo
+from genlock.domain.money import read_amount
+from genlock.domain.promo import Promo, promo_problems
 from genlock.i18n.translator import DAY, Html
 from genlock.ports import Database, OutgoingMessage
 
 LISTED = 15
-#: databases cannot add more to a date than this
-DAYS_MAX = 36_500
 #: kv entry of the bot: there while maintenance is on; the value is the operator's text
 MAINTENANCE = "chat:maintenance"
-_CODE = re.compile(r"[A-Z0-9_-]{6,40}")
 _OPTION = re.compile(r"(uses|each|days|runs)=(\d{1,9})")
 
 
@@ -161,8 +159,7 @@ def _read_promo(args: Sequence[str]) -> tuple[Promo, int]:
 
     Raises NotUnderstood.
     """
-    if not args or not _CODE.fullmatch(args[0].upper()):
-        raise NotUnderstood
+    code = argument(args).upper()
     numbers = {"uses": 0, "each": 1, "days": 0, "runs": 0}
     amount = 0
     for arg in args[1:]:
@@ -172,14 +169,14 @@ def _read_promo(args: Sequence[str]) -> tuple[Promo, int]:
             amount = read
         else:
             raise NotUnderstood
-    if (amount > 0) == (numbers["runs"] > 0) or numbers["each"] < 1 or numbers["days"] > DAYS_MAX:
-        raise NotUnderstood
     promo = Promo(
-        code=args[0].upper(),
+        code=code,
         amount=amount,
         runs=numbers["runs"],
         uses_max=numbers["uses"] or None,
         per_account=numbers["each"],
         until=None,
     )
+    if promo_problems(promo, numbers["days"] or None):
+        raise NotUnderstood
     return promo, numbers["days"]

@@ -1,16 +1,11 @@
 """A command of the operators: `/admin NAME ARGS`, or a button with the same name and arguments."""
 
-import re
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 
 from genlock.bot.context import UpdateContext
-from genlock.domain.money import THOUSANDTHS
 from genlock.domain.public_number import PublicNumbers
 from genlock.ports import OutgoingMessage
-
-_AMOUNT = re.compile(r"\d{1,9}(?:[.,]\d{1,3})?")
 
 #: runs a command with its arguments, and returns the screen that answers it
 Run = Callable[[UpdateContext, Sequence[str]], Awaitable[OutgoingMessage]]
@@ -49,8 +44,3 @@ def order_number(args: Sequence[str], numbers: PublicNumbers) -> int:
     if job_id is None:
         raise NotUnderstood
     return job_id
-
-
-def read_amount(text: str) -> int:
-    """Credits as an operator writes them, in thousandths; 0 if it is not an amount."""
-    return int(Decimal(text.replace(",", ".")) * THOUSANDTHS) if _AMOUNT.fullmatch(text) else 0

@@ -14,14 +14,15 @@ from genlock.bot.admin.dashboard import DashboardCommands
 from genlock.bot.admin.orders import OrderCommands
 from genlock.bot.admin.overview import OverviewCommands
 from genlock.bot.admin.stars import StarsCommands
-from genlock.bot.bundle import BotBundle, Tell
+from genlock.bot.bundle import BotBundle
 from genlock.bot.buttons import ButtonData
 from genlock.bot.chat_view import ChatView
 from genlock.bot.context import UpdateContext
-from genlock.bot.money.refunds import NoRefund, Refunds
 from genlock.bot.storefront.storefront import Storefront
 from genlock.domain.errors import ChannelBusy, ChannelError, ChannelOutcomeUnknown, InsufficientBalance, Refusal
+from genlock.engine.accounts import AccountActions
 from genlock.engine.engine import Engine
+from genlock.engine.refunds import NoRefund, Refunds
 from genlock.i18n.translator import Html, Translator
 from genlock.ports import Database, OutgoingMessage
 
@@ -137,10 +138,10 @@ def make_admin(
     engine: Engine,
     refunds: Refunds,
     broadcasts: Broadcasts,
-    tell: Tell,
+    actions: AccountActions,
 ) -> Admin:
     audit = AuditLog(bundle, store)
-    accounts = AccountCommands(bundle=bundle, store=store, audit=audit, tell=tell)
+    accounts = AccountCommands(bundle=bundle, store=store, audit=audit, actions=actions)
     return Admin(
         bundle=bundle,
         view=view,
@@ -150,10 +151,9 @@ def make_admin(
             bundle=bundle,
             store=store,
             engine=engine,
-            catalog=storefront.catalog,
+            storefront=storefront,
             accounts=accounts,
             audit=audit,
-            tell=tell,
         ),
         stars=StarsCommands(store=store, refunds=refunds, accounts=accounts, audit=audit),
         campaigns=CampaignCommands(

@@ -6,23 +6,22 @@ from genlock.bot.admin import screens
 from genlock.bot.admin.accounts import AccountCommands
 from genlock.bot.admin.audit import AuditLog
 from genlock.bot.admin.command import AdminCommand, Declined, Run, argument, order_number
-from genlock.bot.bundle import BotBundle, Tell
+from genlock.bot.bundle import BotBundle
 from genlock.bot.context import UpdateContext
-from genlock.bot.screen_context import code, public_code
-from genlock.domain.catalog import Catalog
+from genlock.bot.screen_context import code
+from genlock.bot.storefront.storefront import Storefront
 from genlock.domain.errors import AccountNotFound, ActionNotAllowed
 from genlock.domain.job import Job
-from genlock.domain.money import THOUSANDTHS, EntryKind, HoldState
+from genlock.domain.money import THOUSANDTHS, HoldState
 from genlock.engine import operate
 from genlock.engine.engine import Engine
-from genlock.i18n.loader import DEFAULT
+from genlock.engine.tell import tell_refund
 from genlock.i18n.translator import Html
 from genlock.ports import Database, OutgoingMessage
 
 LISTED = 10
 #: how many orders on the list are read, because those of other bots are left out
 ATTENTION_READ = 200
-ENTRIES_READ = 500
 
 #: does something with an order and returns the note that is shown above it
 Action = Callable[[UpdateContext, Job], Awaitable[Html]]
@@ -35,18 +34,16 @@ class OrderCommands:
         bundle: BotBundle,
         store: Database,
         engine: Engine,
-        catalog: Catalog,
+        storefront: Storefront,
         accounts: AccountCommands,
         audit: AuditLog,
-        tell: Tell,
     ) -> None:
         self._bundle = bundle
         self._store = store
         self._engine = engine
-        self._catalog = catalog
+        self._storefront = storefront
         self._accounts = accounts
         self._audit = audit
-        self._tell = tell
 
     @property
     def commands(self) -> Mapping[str, AdminCommand]:
@@ -77,7 +74,7 @@ class OrderCommands:
         return screens.attention(ctx.translator, self._with_titles(ours))
 
     def _with_titles(self, jobs: Sequence[Job]) -> list[tuple[Job, str]]:
-        models = self._catalog.models
+        models = self._storefront.catalog.models
         return [(job, models[job.model].title if job.model in models else job.model) for job in jobs]
 
     # one order
@@ -107,8 +104,7 @@ class OrderCommands:
     async def _is_refunded(self, job: Job) -> bool:
         if job.hold_state is not HoldState.CAPTURED:
             return False
-        entries = await self._store.ledger_entries(job.account_id, ENTRIES_READ)
-        return any(entry.key == _refund_key(job) for entry in entries)
+        return await self._store.ledger_entry(operate.refund_key(job.id)) is not None
 
     # actions
 
@@ -146,24 +142,9 @@ class OrderCommands:
         t = ctx.translator
         if job.hold_state is not HoldState.CAPTURED:
             return t.html("admin.not_captured")
-        fresh = await self._store.transfer(
-            job.account_id, EntryKind.REFUND, job.price, _refund_key(job), f"order {job.id} refunded"
-        )
+        fresh = await operate.refund(self._engine.ctx, job.id, ctx.profile.external_id)
         await self._audit.write(ctx, "refund", code(job.id), f"{job.price / THOUSANDTHS:g}")
         if not fresh:
             return t.html("admin.refunded_before")
-        reached = await self._tell_refunded(job)
+        reached = await tell_refund(self._engine.ctx, self._store, self._bundle.texts, job)
         return t.html("admin.refunded", credits=t.credits(job.price), reached=screens.reached(t, reached=reached))
-
-    async def _tell_refunded(self, job: Job) -> bool:
-        try:
-            language = (await self._store.profile(job.account_id)).language
-        except AccountNotFound:  # it was not ordered in a chat
-            language = DEFAULT
-        t = self._bundle.texts.translator(language)
-        text = t.html("account.refunded", code=public_code(job.id, t), credits=t.credits(job.price))
-        return await self._tell(job.account_id, text)
-
-
-def _refund_key(job: Job) -> str:
-    return f"refund:{job.id}"

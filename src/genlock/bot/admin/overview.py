@@ -7,7 +7,7 @@ from genlock.bot.admin.campaigns import MAINTENANCE
 from genlock.bot.admin.command import AdminCommand
 from genlock.bot.bundle import BotBundle
 from genlock.bot.context import UpdateContext
-from genlock.bot.money.refunds import REFUND
+from genlock.engine.refunds import REFUND
 from genlock.i18n.translator import DAY
 from genlock.ports import Database, OutgoingMessage
 

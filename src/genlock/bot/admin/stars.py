@@ -7,10 +7,10 @@ from genlock.bot.admin.accounts import AccountCommands
 from genlock.bot.admin.audit import AuditLog
 from genlock.bot.admin.command import AdminCommand, Declined, argument
 from genlock.bot.context import UpdateContext
-from genlock.bot.money.refunds import Refunds
 from genlock.domain.errors import ChannelBusy, ChannelOutcomeUnknown
 from genlock.domain.payment import Payment
 from genlock.domain.profile import Profile
+from genlock.engine.refunds import Refunds
 from genlock.i18n.translator import Html
 from genlock.ports import Database, OutgoingMessage
 

@@ -1,18 +1,21 @@
 """Payments in Telegram Stars: credited once per charge, compared with Telegram's own list of transactions."""
 
+from datetime import UTC
+
 from telegram import RefundedPayment, StarTransaction, SuccessfulPayment, TransactionPartnerUser
 
 from genlock.bot.bundle import BotBundle, Tell
 from genlock.bot.chat_view import ChatView
 from genlock.bot.context import CHANNEL, UpdateContext
 from genlock.bot.money.invoices import STARS, Invoice
-from genlock.bot.money.refunds import REFUND_SECONDS, Refunds
 from genlock.bot.order.draft import Step
 from genlock.bot.order.draft_view import DraftView
 from genlock.channels.telegram.address import Address
 from genlock.channels.telegram.caller import Priority
-from genlock.domain.errors import AccountNotFound
+from genlock.domain.errors import AccountNotFound, ChannelError
 from genlock.domain.money import EntryKind
+from genlock.engine.reconciliation import Difference, DifferenceKind, ReconciliationRecord, Run
+from genlock.engine.refunds import REFUND_SECONDS, Refunds
 from genlock.i18n.loader import DEFAULT
 from genlock.i18n.translator import Html
 from genlock.ports import Database
@@ -40,6 +43,7 @@ class Payments:
         self._drafts = drafts
         self._refunds = refunds
         self._tell = tell
+        self.reconciliation = ReconciliationRecord(store, bundle.id)
 
     async def paid(self, ctx: UpdateContext, payment: SuccessfulPayment) -> None:
         """Credit a payment, thank the user, and go back to the order that waited for it."""
@@ -107,34 +111,62 @@ class Payments:
     async def reconcile(self) -> int:
         """Read new transactions in Telegram's list and book those we missed; returns how many that were."""
         await self._refunds.resume(REFUND_SECONDS)
+        run = Run()
+        try:
+            booked = await self._read_new(run)
+        except ChannelError as error:
+            await self.reconciliation.write(run, f"{type(error).__name__}: {error}")
+            raise
+        await self.reconciliation.write(run)
+        return booked
+
+    async def _read_new(self, run: Run) -> int:
         entry = await self._store.kv_get(POSITION, self._bundle.id)
-        position = int(entry.value) if entry else 0
-        missed = 0
+        run.position = int(entry.value) if entry else 0
+        booked = 0
         while True:
             found = await self._caller.call(
                 self._caller.bot.get_star_transactions,
                 chat=None,
                 priority=Priority.SCREEN,
-                offset=position,
+                offset=run.position,
                 limit=PAGE,
             )
             for transaction in found.transactions:
-                missed += await self._reconcile_one(transaction)
-            position += len(found.transactions)
-            await self._store.kv_put(POSITION, str(position), self._bundle.id)
+                booked += await self._reconcile_one(transaction, run)
+            run.read += len(found.transactions)
+            run.position += len(found.transactions)
+            await self._store.kv_put(POSITION, str(run.position), self._bundle.id)
             if len(found.transactions) < PAGE:
-                return missed
+                return booked
 
-    async def _reconcile_one(self, transaction: StarTransaction) -> int:
-        source, receiver = transaction.source, transaction.receiver
-        if isinstance(source, TransactionPartnerUser):
-            invoice = _sold(source.invoice_payload or "", transaction.amount)
-            return 0 if invoice is None else await self._book_missed(transaction, source.user.id, invoice)
-        if isinstance(receiver, TransactionPartnerUser):
-            invoice = _sold(receiver.invoice_payload or "", transaction.amount)
-            await self._credit_before_refund(receiver.user.id, transaction.id, invoice)
-            return int(await self._refunds.book_external(transaction.id))
+    async def _reconcile_one(self, transaction: StarTransaction, run: Run) -> int:
+        if isinstance(transaction.source, TransactionPartnerUser):
+            return await self._reconcile_payment(transaction, transaction.source, run)
+        if isinstance(transaction.receiver, TransactionPartnerUser):
+            return await self._reconcile_refund(transaction, transaction.receiver, run)
         return 0
+
+    async def _reconcile_payment(self, transaction: StarTransaction, payer: TransactionPartnerUser, run: Run) -> int:
+        invoice = _sold(payer.invoice_payload or "", transaction.amount)
+        if invoice is None:
+            run.differences.append(_difference(DifferenceKind.UNKNOWN_PAYMENT, transaction, payer))
+            return 0
+        booked = await self._book_missed(transaction, payer.user.id, invoice)
+        if booked:
+            run.differences.append(_difference(DifferenceKind.MISSED_PAYMENT, transaction, payer))
+        return booked
+
+    async def _reconcile_refund(self, transaction: StarTransaction, payee: TransactionPartnerUser, run: Run) -> int:
+        invoice = _sold(payee.invoice_payload or "", transaction.amount)
+        await self._credit_before_refund(payee.user.id, transaction.id, invoice)
+        booked = await self._refunds.book_external(transaction.id)
+        payment = await self._store.payment(transaction.id)
+        if payment is None:
+            run.differences.append(_difference(DifferenceKind.UNKNOWN_REFUND, transaction, payee))
+        elif booked and payment.external_refund_at is not None:
+            run.differences.append(_difference(DifferenceKind.EXTERNAL_REFUND, transaction, payee))
+        return int(booked)
 
     async def _book_missed(self, transaction: StarTransaction, user: int, invoice: Invoice) -> int:
         account_id = await self._store.ensure_account(CHANNEL, self._bundle.id, str(user))
@@ -157,6 +189,11 @@ def _sold(payload: str, stars: int) -> Invoice | None:
     """Return the invoice that was paid with this many stars; None if it is not one of ours."""
     invoice = Invoice.read(payload)
     return invoice if invoice is not None and invoice.stars == stars else None
+
+
+def _difference(kind: DifferenceKind, transaction: StarTransaction, partner: TransactionPartnerUser) -> Difference:
+    at, user = transaction.date.astimezone(UTC), str(partner.user.id)
+    return Difference(kind=kind, charge=transaction.id, user=user, stars=transaction.amount, at=at)
 
 
 def _key(charge: str) -> str:

@@ -13,6 +13,8 @@ from genlock.ports import Button, OutgoingMessage
 
 MODELS_A_PAGE = 8
 ALL = "all"
+#: the mark of a featured model
+FEATURED = "⭐"
 #: argument of a model's button that skips all questions with a default
 AS_USUAL = "usual"
 
@@ -113,13 +115,14 @@ def _list_title(screen: ScreenContext, category: Category | None, count: int) ->
 
 
 def row(screen: ScreenContext, model: Model) -> str:
-    """Return the label of a model's button: title and price."""
+    """Return the label of a model's button: title and price, with a mark if it is featured."""
     t = screen.translator
+    title = f"{FEATURED} {model_label(model, t)}" if model.featured else model_label(model, t)
     if screen.free_now(model):
-        return t.plain("list.row_free", title=model_label(model, t))
+        return t.plain("list.row_free", title=title)
     usual = screen.storefront.usual_price(model)
     key = f"list.row_{usual.per}" if usual.per else "list.row" if usual.exact else "list.row_from"
-    return t.plain(key, title=model_label(model, t), price=t.amount(usual.price))
+    return t.plain(key, title=title, price=t.amount(usual.price))
 
 
 def is_fixed(model: Model) -> bool:

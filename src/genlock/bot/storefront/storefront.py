@@ -20,6 +20,8 @@ NAME_LENGTH, WORD_LENGTH = 40, 3
 #: similarity that the first word must have, the first two words, and so on
 CLOSE = (0.65, 0.8, 0.8, 0.8)
 SIMILAR_SHOWN = 3
+#: position in menus of models without one
+POSITION_LAST = 1_000_000
 #: units that a price by a measure is shown for
 PER = {"seconds": ("second", 1), "characters": ("characters", 1000)}
 #: the kind of file that an order from this category starts with, if the model does not require one
@@ -65,11 +67,25 @@ class Storefront:
     def __init__(
         self, catalog: Catalog, *, markup: float, credit_usd: float, providers: Collection[str] | None = None
     ) -> None:
+        self._markup, self._credit_usd, self._providers = markup, credit_usd, providers
+        self._on_sale: dict[str, Model] = {}
+        self._usual: dict[str, UsualPrice] = {}
+        self.sell(catalog)
+
+    def sell(self, catalog: Catalog) -> None:
+        """Sell the models of this catalog from now on. The price of a model that is the same is not made again."""
         self.catalog = catalog
-        self._markup, self._credit_usd = markup, credit_usd
+        providers, before, usual = self._providers, self._on_sale, self._usual
         on_sale = [model for model in catalog.offered() if providers is None or model.provider in providers]
-        self._usual = {model.id: self._find_usual_price(model) for model in on_sale}
+        self._on_sale = {model.id: model for model in on_sale}
+        self._usual = {
+            model.id: usual[model.id] if before.get(model.id) is model else self._find_usual_price(model)
+            for model in on_sale
+        }
+        #: cheapest first
         self._models = sorted(on_sale, key=lambda model: (self._usual[model.id].price, model.title))
+        #: as menus show them
+        self._menu = sorted(self._models, key=_menu_position)
         self._codes = {code_of(model.id): model for model in self._models}
         #: the cheapest model of each id and alias, without spaces and signs
         self._by_name = {
@@ -83,6 +99,8 @@ class Storefront:
 
     def usual_price(self, model: Model) -> UsualPrice:
         """Return the price of an order with the model's defaults."""
+        if self._on_sale.get(model.id) is not model:  # it was edited since the caller looked it up
+            return self._find_usual_price(model)
         return self._usual[model.id]
 
     def _find_usual_price(self, model: Model) -> UsualPrice:
@@ -129,7 +147,11 @@ class Storefront:
         return quotes
 
     def models(self, category: Category | None = None) -> list[Model]:
-        return [model for model in self._models if category in (None, model.category, *model.also)]
+        """Return models in the order of menus: featured ones, those with a position, then the cheapest."""
+        return [model for model in self._menu if category in (None, model.category, *model.also)]
+
+    def _cheapest(self, category: Category) -> list[Model]:
+        return [model for model in self._models if category in (model.category, *model.also)]
 
     def categories(self) -> list[Category]:
         """Return categories with a model on sale, in the order of the menu."""
@@ -140,14 +162,14 @@ class Storefront:
         return self._codes.get(code)
 
     def by_id(self, model_id: str) -> Model | None:
-        return self.catalog.models[model_id] if model_id in self._usual else None
+        return self._on_sale.get(model_id)
 
     def search(self, text: str, category: Category | None = None) -> list[Model]:
         """Return models with this title, else those whose title, vendor or id has every word; this category first."""
         words = [word for word in _WORD.split(text.lower()) if word]
         if not words:
             return []
-        found = [model for model in self._models if all(word in _search_text(model) for word in words)]
+        found = [model for model in self._menu if all(word in _search_text(model) for word in words)]
         found = [model for model in found if _normalized(text) in _normalized(model.title)] or found
         return sorted(found, key=lambda model: category not in (None, model.category, *model.also))
 
@@ -190,10 +212,10 @@ class Storefront:
 
     def text_model(self, model_id: str = "", category: Category | None = None) -> Model | None:
         """Return a model that needs only a text: the cheapest of the category, this one, or the cheapest for images."""
-        in_category = self.models(category) if category else []
+        in_category = self._cheapest(category) if category else []
         named = [model] if (model := self.by_id(model_id)) else []
         return next(
-            (one for one in (*in_category, *named, *self.models(Category.TEXT_TO_IMAGE)) if text_only(one)), None
+            (one for one in (*in_category, *named, *self._cheapest(Category.TEXT_TO_IMAGE)) if text_only(one)), None
         )
 
     def for_file(self, kind: FieldType) -> list[Category]:
@@ -205,6 +227,11 @@ class Storefront:
             and category not in (Category.TEXT_TO_IMAGE, Category.TEXT_TO_VIDEO)
             and (BEGINS_WITH.get(category) in (None, kind) or any(_begins_with(m, kind) for m in self.models(category)))
         ]
+
+
+def _menu_position(model: Model) -> tuple[bool, int]:
+    """Return the sort key of menus; models with the same key stay sorted by price."""
+    return not model.featured, POSITION_LAST if model.order is None else model.order
 
 
 def _begins_with(model: Model, kind: FieldType) -> bool:

@@ -1,18 +1,264 @@
 """The first page: how the business goes, and what happens now."""
 
-from starlette.responses import Response
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, timedelta
+from decimal import Decimal
 
+from starlette.responses import HTMLResponse, Response, StreamingResponse
+
+from genlock.dashboard.charts import Chart, Series, lines, stacked_bars
+from genlock.dashboard.live import LiveFeed, LiveFigures, LiveReader
+from genlock.dashboard.overview_figures import Line, Overview, OverviewReader
 from genlock.dashboard.page import PageContext, PageRoute
+from genlock.dashboard.periods import Period, read_period
+from genlock.dashboard.rendering import render
 from genlock.dashboard.roles import Permission
-from genlock.engine.stats import Stats
+from genlock.domain.current_catalog import CurrentCatalog
+from genlock.domain.figures import hour_start
+from genlock.i18n.alarms import found_text
+from genlock.i18n.catalog_texts import category_title, model_title
+from genlock.i18n.translator import Texts, Translator
+from genlock.ports import Database, Observer
+
+#: lines of the table by model; the others are on the page of the models
+MODELS_SHOWN = 12
+_TEXT = "dashboard.overview."
+EVENT_STREAM = "text/event-stream"
+MINUS = "\N{MINUS SIGN}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Card:
+    label: str
+    value: str
+    note: str = ""
+    tone: str = ""
+
+
+@dataclass(frozen=True)
+class _Language:
+    """What the templates need of a page's context, for a part that all viewers of a language share."""
+
+    t: Translator
 
 
 class OverviewPage:
-    def __init__(self, stats: Stats) -> None:
-        self._stats = stats
+    def __init__(
+        self,
+        store: Database,
+        catalog: CurrentCatalog,
+        figures: OverviewReader,
+        live: LiveReader,
+        texts: Texts,
+        observer: Observer,
+        is_open: Callable[[], bool],
+    ) -> None:
+        self._store = store
+        self._catalog = catalog
+        self._figures = figures
+        self._live = live
+        self._texts = texts
+        self._is_open = is_open
+        self._feed = LiveFeed(live, self._render_live, observer)
 
     def routes(self) -> list[PageRoute]:
-        return [PageRoute(path="", handler=self._show, permission=Permission.VIEW)]
+        return [
+            PageRoute(path="", handler=self._show, permission=Permission.VIEW),
+            PageRoute(path="/live", handler=self._stream, permission=Permission.VIEW, is_data=True),
+        ]
 
     async def _show(self, context: PageContext) -> Response:
-        return context.render("overview.html", stats=await self._stats.read() or {})
+        period = read_period(context.request.query_params, context.zone, await self._store.read_clock())
+        live = await self._live.read()
+        is_new = live is not None and live.progress.newest_job == 0
+        overview = await self._figures.read(period)
+        return context.render(
+            "overview.html",
+            period=period,
+            is_new=is_new,
+            live=live,
+            groups=_card_groups(context.t, overview),
+            charts=_charts(context, overview),
+            funnel=_funnel(context.t, overview),
+            models=[(self._model_name(line, context.t), line) for line in overview.models[:MODELS_SHOWN]],
+            models_left=max(0, len(overview.models) - MODELS_SHOWN),
+            categories=[(_category_name(line, context.t), line) for line in overview.categories],
+            usd=lambda amount: _usd(context.t, amount),
+            percent=lambda part, whole: _percent(context.t, part, whole),
+            found=found_text,
+        )
+
+    def _model_name(self, line: Line, t: Translator) -> str:
+        model = self._catalog.get().models.get(line.name)
+        return model_title(model.title, t) if model else line.name
+
+    async def _stream(self, context: PageContext) -> Response:
+        """Send the live part for as long as the tab listens; once, to a client that does not ask for events."""
+        if EVENT_STREAM not in context.request.headers.get("Accept", ""):
+            return HTMLResponse(self._render_live(await self._live.read(), context.t.language))
+        events = self._feed.listen(context.t.language, self._is_open)
+        return StreamingResponse(events, media_type=EVENT_STREAM, headers={"X-Accel-Buffering": "no"})
+
+    def _render_live(self, live: LiveFigures | None, language: str) -> str:
+        context = _Language(self._texts.translator(language))
+        return render("overview_live.html", context=context, live=live, found=found_text)
+
+
+def _category_name(line: Line, t: Translator) -> str:
+    return category_title(line.name, t) if line.name else t.plain("dashboard.overview.no_category")
+
+
+def _card_groups(t: Translator, overview: Overview) -> list[tuple[str, list[Card]]]:
+    return [
+        (t.plain("dashboard.overview.orders"), _order_cards(t, overview)),
+        (t.plain("dashboard.overview.money"), _money_cards(t, overview)),
+        (t.plain("dashboard.overview.users"), _user_cards(t, overview)),
+    ]
+
+
+def _order_cards(t: Translator, overview: Overview) -> list[Card]:
+    now, before = overview.now.jobs, overview.before.jobs
+    shares = {"delivered": "good", "failed": "bad", "cancelled": "", "refunded": ""}
+    cards = [_card(t, "orders", t.number(now.orders), _change(t, now.orders, before.orders))]
+    for name, tone in shares.items():
+        count, earlier = getattr(now, name), getattr(before, name)
+        notes = (_percent(t, count, now.orders) if now.orders else "", _change(t, count, earlier))
+        cards.append(_card(t, name, t.number(count), *notes, tone=tone if count else ""))
+    return cards
+
+
+def _money_cards(t: Translator, overview: Overview) -> list[Card]:
+    now, before = overview.now, overview.before
+    money, earlier = now.money, before.money
+    share = money.margin_share
+    margin_notes = [_written_percent(t, share) if share is not None else "", _change(t, money.margin, earlier.margin)]
+    tone = "bad" if money.margin < 0 else "good" if money.margin else ""
+    topups, topups_before = now.topups, before.topups
+    return [
+        _card(
+            t,
+            "revenue",
+            _usd(t, money.revenue),
+            t.credits(now.jobs.revenue),
+            _change(t, money.revenue, earlier.revenue),
+        ),
+        _card(t, "cost", _usd(t, money.cost), _loss(t, overview), _change(t, money.cost, earlier.cost)),
+        _card(t, "margin", _usd(t, money.margin), *margin_notes, tone=tone),
+        _card(
+            t,
+            "topups",
+            t.number(topups.topups),
+            t.credits(topups.credits),
+            _change(t, topups.topups, topups_before.topups),
+        ),
+        _card(t, "stars", t.number(topups.stars), _refunds(t, overview), _change(t, topups.stars, topups_before.stars)),
+    ]
+
+
+def _user_cards(t: Translator, overview: Overview) -> list[Card]:
+    now, before = overview.now, overview.before
+    cards = [
+        _card(t, name, t.number(getattr(now, name)), _change(t, getattr(now, name), getattr(before, name)))
+        for name in ("started", "active", "first_orders")
+    ]
+    repeated = _change(t, now.topups.repeated, before.topups.repeated)
+    return [*cards, _card(t, "repeated", t.number(now.topups.repeated), repeated)]
+
+
+def _loss(t: Translator, overview: Overview) -> str:
+    loss, cost = overview.now.jobs.loss, overview.now.jobs.cost
+    share = _percent(t, loss, cost)
+    return t.plain("dashboard.overview.loss", share=share) if loss else ""
+
+
+def _refunds(t: Translator, overview: Overview) -> str:
+    refunds = overview.now.topups.refunds
+    return t.plain("dashboard.overview.star_refunds", n=overview.now.topups.refunded_stars) if refunds else ""
+
+
+def _card(t: Translator, name: str, value: str, *notes: str, tone: str = "") -> Card:
+    note = " · ".join(note for note in notes if note)
+    return Card(label=t.plain(f"{_TEXT}card.{name}"), value=value, note=note, tone=tone)
+
+
+def _change(t: Translator, now: Decimal | int, before: Decimal | int) -> str:
+    """Return the change to the period before: a percentage, or a word where there is none."""
+    if before == now:
+        return t.plain("dashboard.overview.same") if now else ""
+    if before <= 0:
+        return t.plain("dashboard.overview.from_nothing") if now > 0 else ""
+    share = Decimal(now - before) / Decimal(before)
+    sign = "+" if share > 0 else MINUS
+    return t.plain("dashboard.overview.change", percent=f"{sign}{_written_percent(t, abs(share))}")
+
+
+def _percent(t: Translator, part: int, whole: int) -> str:
+    return _written_percent(t, Decimal(part) / whole) if whole else "—"
+
+
+def _written_percent(t: Translator, share: Decimal) -> str:
+    percent = share * 100
+    digits = 0 if abs(percent) >= 10 or percent == int(percent) else 1  # noqa: PLR2004 - below ten, a tenth matters
+    return t.plain("dashboard.overview.percent", n=t.number(round(percent, digits)))
+
+
+def _usd(t: Translator, amount: Decimal) -> str:
+    sign = MINUS if amount < 0 else ""
+    return sign + t.plain("dashboard.overview.usd", amount=t.cents(abs(amount)))
+
+
+def _funnel(t: Translator, overview: Overview) -> list[tuple[str, int, str, int]]:
+    """Return name, number, share of the step before, and width in percent of the first."""
+    found, last = [], overview.funnel.started
+    for name in ("started", "ordered", "topped_up", "topped_up_again"):
+        number = getattr(overview.funnel, name)
+        width = round(100 * number / overview.funnel.started) if overview.funnel.started else 0
+        found.append((t.plain(f"{_TEXT}funnel.{name}"), number, _percent(t, number, last), width))
+        last = number
+    return found
+
+
+def _charts(context: PageContext, overview: Overview) -> list[Chart]:
+    t, labels = context.t, _labels(context, overview.period)
+
+    def series(name: str, values: Sequence[float], style: int, written: Callable[[float], str] = t.number) -> Series:
+        tick = t.number if written == t.number else whole_dollars
+        return Series(name=t.plain(f"{_TEXT}series.{name}"), values=values, style=style, written=written, tick=tick)
+
+    def dollars(amount: float) -> str:
+        return _usd(t, Decimal(str(amount)))
+
+    def whole_dollars(amount: float) -> str:
+        sign = MINUS if amount < 0 else ""
+        return sign + t.plain("dashboard.overview.usd", amount=t.number(round(abs(amount), 3)))
+
+    jobs = overview.jobs
+    open_ = [max(0, one.orders - one.delivered - one.failed - one.cancelled) for one in jobs]
+    return [
+        stacked_bars(t.plain("dashboard.overview.chart.orders"), labels, [
+            series("delivered", [one.delivered for one in jobs], 2),
+            series("failed", [one.failed for one in jobs], 4),
+            series("cancelled", [one.cancelled for one in jobs], 3),
+            series("other", open_, 1),
+        ]),
+        lines(t.plain("dashboard.overview.chart.money"), labels, [
+            series("revenue", [float(one.revenue) for one in overview.money], 1, dollars),
+            series("cost", [float(one.cost) for one in overview.money], 4, dollars),
+            series("margin", [float(one.margin) for one in overview.money], 2, dollars),
+        ]),
+        stacked_bars(t.plain("dashboard.overview.chart.users"), labels, [
+            series("started", overview.started, 1),
+        ]),
+        stacked_bars(t.plain("dashboard.overview.chart.stars"), labels, [
+            series("stars", [one.stars for one in overview.topups], 3),
+        ]),
+    ]  # fmt: skip
+
+
+def _labels(context: PageContext, period: Period) -> list[str]:
+    starts = [hour_start(bar).astimezone(context.zone) for bar in period.bars()]
+    if period.unit == "hour":
+        return [f"{start:%H:%M}" for start in starts]
+    # In a zone with half hours, a bar begins half an hour before its day.
+    return [context.t.day((start + timedelta(minutes=59)).replace(tzinfo=UTC)) for start in starts]

@@ -18,6 +18,7 @@ document.querySelectorAll("form[data-submit-at-once]").forEach((form) => form.re
 document.addEventListener("submit", (event) => {
   const form = event.target;
   if (form.method !== "post" || event.defaultPrevented) return;
+  if (event.submitter && event.submitter.matches("[data-download]")) return; // the page stays
   setTimeout(() => form.querySelectorAll("button").forEach((one) => (one.disabled = true)));
 });
 addEventListener("pageshow", (event) => {

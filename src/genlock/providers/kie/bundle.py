@@ -33,6 +33,7 @@ def make_bundle(
         sample_callback=sample_callback(webhook_key, now),
         upload=kie.upload,
         credit=kie.credits,
+        create_request=kie.create_request,
     )
 
 

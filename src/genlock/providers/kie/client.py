@@ -67,15 +67,19 @@ class Kie:
     # the Provider port
 
     async def create(self, job: Job, callback_url: str | None) -> str:
-        route, model = self._route(job.model)
-        body = route.body(model.id, _read_input(job.input), callback_url)
+        url, body = self.create_request(job, callback_url)
         try:
-            answer = await self._post_create(route.create, body)
+            answer = await self._post_create(url, body)
         except _NOT_SENT as error:
             raise ProviderBusy(_UNREACHABLE_SECONDS, f"cannot connect: {type(error).__name__}") from error
         except (aiohttp.ClientError, OSError, ValueError) as error:  # TimeoutError is an OSError
             raise SubmitUnknown(f"the answer was lost: {type(error).__name__}") from error
         return _read_create(answer)
+
+    def create_request(self, job: Job, callback_url: str | None) -> tuple[str, dict[str, Any]]:
+        """Return the URL and the body of the call that creates a job's task. Raises SubmitRefused."""
+        route, model = self._route(job.model)
+        return f"{self._api_url}{route.create}", route.body(model.id, _read_input(job.input), callback_url)
 
     async def status(self, task_id: str, job: Job) -> Report:
         route, _ = self._route(job.model)
@@ -113,11 +117,10 @@ class Kie:
         except (ModelNotFound, KeyError):
             raise SubmitRefused("model_unavailable", f"Kie.ai has no endpoint for {model_id!r}") from None
 
-    async def _post_create(self, path: str, body: dict[str, Any]) -> Answer:
+    async def _post_create(self, url: str, body: dict[str, Any]) -> Answer:
         """Post on a new connection: a kept one may close after the order was sent, and the outcome would be unknown."""
         if self._creates is None:
             self._creates = self._session(aiohttp.TCPConnector(limit=0, force_close=True))
-        url = f"{self._api_url}{path}"
         async with self._creates.post(url, json=body, allow_redirects=False) as response:
             return await _read(response)
 

@@ -23,6 +23,7 @@ from genlock.sandbox.kie.endpoint import SimulatedEndpoint, envelope
 from genlock.sandbox.kie.endpoints import ENDPOINTS
 from genlock.sandbox.kie.faults import Fault, Faults
 from genlock.sandbox.kie.files import PAGE, FileHost
+from genlock.sandbox.kie.public_lists import PublicListEndpoints
 from genlock.sandbox.kie.service import KieError, KieService, Window
 from genlock.sandbox.kie.task import Task
 from genlock.sandbox.kie.uploads import add_uploads
@@ -71,7 +72,7 @@ class KieSimulator:
         self.app.router.add_get("/api/v1/chat/credit", self._credit)
         self.app.router.add_post("/api/v1/common/download-url", self._download_url)
         self.app.router.add_post("/api/v1/gpt4o-image/download-url", self._download_url)
-        self.app.router.add_get("/api/v1/playground/model-paths", self._model_paths)
+        PublicListEndpoints(lambda: self.service.catalog).add_to(self.app.router)
         add_uploads(self.app, service.files, key)
         add_control(self.app, self)
 
@@ -148,9 +149,6 @@ class KieSimulator:
         if not isinstance(url, str) or self.service.files.find(url) is None:
             raise KieError(422, "url is wrong")
         return _json(envelope(200, "success", f"{url}?download=1"))
-
-    async def _model_paths(self, _: web.Request) -> web.Response:
-        return _json(envelope(200, "success", sorted(self.service.catalog.models)))
 
     # errors, worded like the real ones
 

@@ -34,6 +34,8 @@ TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".s
 JOURNAL_KINDS = {"call", "update", "log"}
 JOURNAL_MAX = 400
 KIE_SECONDS = 5
+#: the service loads the dashboard with its first request
+DASHBOARD_SECONDS = 30
 
 
 def add_page(app: web.Application, telegram: "TelegramSimulator", methods: list[str]) -> None:
@@ -92,11 +94,15 @@ class Page:
         login = self._telegram.dashboard
         if login is None:
             raise web.HTTPNotFound(text="this sandbox has no dashboard")
-        async with (
-            aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=KIE_SECONDS)) as session,
-            session.post(f"{login.url}/login", data={"token": login.token}, allow_redirects=False) as response,
-        ):
-            cookies = response.headers.getall("Set-Cookie", [])
+        timeout = aiohttp.ClientTimeout(total=DASHBOARD_SECONDS)
+        try:
+            async with (
+                aiohttp.ClientSession(timeout=timeout) as session,
+                session.post(f"{login.url}/login", data={"token": login.token}, allow_redirects=False) as response,
+            ):
+                cookies = response.headers.getall("Set-Cookie", [])
+        except (aiohttp.ClientError, TimeoutError) as error:
+            return web.Response(text=f"the service does not answer, reload the page: {error!r}", status=502)
         answer = web.Response(status=302, headers={"Location": login.url})
         answer.headers.extend([("Set-Cookie", cookie) for cookie in cookies])
         return answer

@@ -97,6 +97,7 @@ CREATE INDEX jobs_due ON jobs (due_at) WHERE due_at IS NOT NULL;
 CREATE UNIQUE INDEX jobs_task_once ON jobs (provider, task_id) WHERE task_id IS NOT NULL;
 CREATE INDEX jobs_poison ON jobs (crash_count) WHERE crash_count > 0;
 CREATE INDEX jobs_attention ON jobs (id) WHERE attention_reason IS NOT NULL;
+CREATE INDEX jobs_attention_code ON jobs (attention_code, id) WHERE attention_reason IS NOT NULL;
 -- An account's jobs by id: its history.
 CREATE INDEX jobs_account ON jobs (account_id, id);
 -- The few jobs that have not ended. `ended_at` is written once, so that no update of an open job touches this index.
@@ -122,6 +123,8 @@ CREATE TABLE ledger (
     autovacuum_vacuum_insert_scale_factor = 0, autovacuum_vacuum_insert_threshold = 200000);
 
 CREATE INDEX ledger_account ON ledger (account_id, at);
+-- What changes balances outside orders, for the lists of operators.
+CREATE INDEX ledger_moves ON ledger (kind, at, key) WHERE kind NOT IN ('hold', 'capture', 'release');
 
 -- The sums of an account's ledger entries up to a time, so that the check of an account with many entries reads only
 -- the newer ones.
@@ -151,11 +154,13 @@ CREATE TABLE inbox (
 CREATE INDEX inbox_due ON inbox (due_at) WHERE due_at IS NOT NULL;
 CREATE INDEX inbox_orphans ON inbox (provider, task_id) WHERE state = 'orphan';
 CREATE INDEX inbox_unauthenticated ON inbox (received_at) WHERE job_id IS NULL;
+CREATE INDEX inbox_kept ON inbox (state, id) WHERE state IN ('expired', 'unreadable');
 
 CREATE TABLE instances (
     id          text PRIMARY KEY,
     started_at  timestamptz NOT NULL,
-    seen_at     timestamptz NOT NULL
+    seen_at     timestamptz NOT NULL,
+    version     text NOT NULL DEFAULT ''
 );
 
 CREATE TABLE roles (
@@ -240,6 +245,8 @@ CREATE TABLE profiles (
 CREATE INDEX profiles_created_at ON profiles (created_at);
 CREATE INDEX profiles_username ON profiles (username);
 CREATE INDEX profiles_unrewarded ON profiles (account_id) WHERE referred_by IS NOT NULL AND rewarded_at IS NULL;
+CREATE INDEX profiles_banned ON profiles (account_id) WHERE banned_at IS NOT NULL;
+CREATE INDEX profiles_invited ON profiles (referred_by, account_id) WHERE referred_by IS NOT NULL;
 
 CREATE TABLE drafts (
     account_id  bigint NOT NULL,
@@ -291,6 +298,7 @@ CREATE INDEX payments_account ON payments (account_id, at);
 CREATE INDEX payments_at ON payments (at);
 CREATE INDEX payments_owed ON payments (account_id) WHERE owed > 0;
 CREATE INDEX payments_external_refund ON payments (external_refund_at) WHERE external_refund_at IS NOT NULL;
+CREATE INDEX payments_refunds ON payments (state, at, charge) WHERE state <> 'paid';
 
 CREATE TABLE free_runs (
     account_id   bigint NOT NULL,
@@ -319,6 +327,8 @@ CREATE TABLE promos (
     CONSTRAINT promos_credits_or_runs CHECK ((amount > 0) <> (runs > 0) AND amount >= 0 AND runs >= 0),
     CONSTRAINT promos_not_overused CHECK (used <= uses_max)
 );
+
+CREATE INDEX promos_created ON promos (created_at, code);
 
 CREATE TABLE promo_uses (
     code         text NOT NULL,
@@ -362,6 +372,75 @@ CREATE TABLE audit (
     CONSTRAINT audit_once UNIQUE (bot, key)
 );
 
+CREATE TABLE bulk_actions (
+    id             bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    kind           text NOT NULL,
+    -- filters or job ids, JSON
+    selection      text NOT NULL,
+    author         text NOT NULL,
+    request_key    text NOT NULL,
+    state          text NOT NULL,
+    -- the jobs below this id are still to be looked at
+    below          bigint NOT NULL,
+    -- the jobs of the step that has begun, with their fencing tokens, JSON
+    step           text NOT NULL DEFAULT '[]',
+    version        bigint NOT NULL DEFAULT 0,
+    expected       bigint NOT NULL,
+    expected_kind  text NOT NULL,
+    done           bigint NOT NULL DEFAULT 0,
+    failed         bigint NOT NULL DEFAULT 0,
+    created_at     timestamptz NOT NULL,
+    -- NULL while a worker must look at it
+    ended_at       timestamptz,
+    CONSTRAINT bulk_actions_request_once UNIQUE (request_key),
+    CONSTRAINT bulk_actions_kind_known CHECK (kind IN ('retry', 'resend', 'cancel', 'refund')),
+    CONSTRAINT bulk_actions_state_known CHECK (state IN ('running', 'stopped', 'done')),
+    CONSTRAINT bulk_actions_ended_between_steps CHECK (ended_at IS NULL OR step = '[]')
+);
+
+CREATE INDEX bulk_actions_open ON bulk_actions (id) WHERE ended_at IS NULL;
+
+-- Jobs that a bulk action left out, and why.
+CREATE TABLE bulk_failures (
+    bulk_id  bigint NOT NULL,
+    job_id   bigint NOT NULL,
+    reason   text NOT NULL,
+    detail   text NOT NULL,
+    PRIMARY KEY (bulk_id, job_id)
+);
+CREATE INDEX audit_subject ON audit (subject, id);
+
+
+-- One row for each job and each time an instance writes its events, about once a second.
+CREATE TABLE job_events (
+    id              bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    correlation_id  text NOT NULL,
+    instance        text NOT NULL,
+    -- counts the rows of the instance: a row that was written twice has the same number
+    number          bigint NOT NULL,
+    -- [[milliseconds before `at`, event, fields], …], JSON
+    events          text NOT NULL,
+    at              timestamptz NOT NULL
+) WITH (
+    autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 50000,
+    autovacuum_analyze_scale_factor = 0, autovacuum_analyze_threshold = 50000,
+    autovacuum_vacuum_insert_scale_factor = 0, autovacuum_vacuum_insert_threshold = 200000);
+
+CREATE INDEX job_events_correlation_id ON job_events (correlation_id);
+
+-- What the provider did and should not have done, until an operator has handled it.
+CREATE TABLE job_anomalies (
+    id          bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    job_id      bigint NOT NULL,
+    kind        text NOT NULL,
+    at          timestamptz NOT NULL,
+    handled_at  timestamptz,
+    CONSTRAINT job_anomalies_once UNIQUE (job_id, kind),
+    CONSTRAINT job_anomalies_kind_known CHECK (kind IN ('contradiction', 'wrong_task', 'loss'))
+);
+
+CREATE INDEX job_anomalies_open ON job_anomalies (kind, id) WHERE handled_at IS NULL;
+
 -- Roles that were set in the dashboard. The ids in GENLOCK_ADMIN_IDS are owners without a row.
 CREATE TABLE operators (
     id        text PRIMARY KEY,
@@ -396,3 +475,160 @@ CREATE TABLE dashboard_sessions (
 );
 
 CREATE INDEX dashboard_sessions_expires_at ON dashboard_sessions (expires_at);
+
+-- The dashboard's figures. Hours and days are counted from 1970, UTC. An order's figures belong to the hour in which it was
+-- accepted; `engine/hourly_figures.py` says how they are kept.
+
+-- What changed after the figures of its block were final: a job that had ended and needed no work, or a payment.
+CREATE TABLE figure_changes (
+    id            bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    job_id        bigint,
+    payment_hour  bigint
+);
+
+CREATE INDEX figure_changes_job ON figure_changes (job_id) WHERE job_id IS NOT NULL;
+CREATE INDEX figure_changes_payment ON figure_changes (payment_hour) WHERE payment_hour IS NOT NULL;
+
+-- Blocks of successive job ids. A block without `due_at` is final until one of its jobs changes.
+CREATE TABLE figure_blocks (
+    block        bigint PRIMARY KEY,
+    last_job_id  bigint NOT NULL,
+    -- when its figures changed last
+    changed_at   timestamptz NOT NULL,
+    due_at       timestamptz
+);
+
+CREATE INDEX figure_blocks_due ON figure_blocks (due_at) WHERE due_at IS NOT NULL;
+
+-- The figures of each block, as they are contained in `job_figures`.
+CREATE TABLE block_figures (
+    block           bigint NOT NULL,
+    hour            bigint NOT NULL,
+    bot             text NOT NULL,
+    provider        text NOT NULL,
+    model           text NOT NULL,
+    orders          bigint NOT NULL DEFAULT 0,
+    delivered       bigint NOT NULL DEFAULT 0,
+    failed          bigint NOT NULL DEFAULT 0,
+    cancelled       bigint NOT NULL DEFAULT 0,
+    refunded        bigint NOT NULL DEFAULT 0,
+    revenue         bigint NOT NULL DEFAULT 0,
+    cost            bigint NOT NULL DEFAULT 0,
+    loss            bigint NOT NULL DEFAULT 0,
+    last_failed_job bigint NOT NULL DEFAULT 0,
+    PRIMARY KEY (block, hour, bot, provider, model)
+) WITH (fillfactor = 80);
+
+-- The sums of all blocks: by model for each hour, day and 30 days, and by hour for all models together (`hour_total`).
+CREATE TABLE job_figures (
+    span            text NOT NULL,
+    start           bigint NOT NULL,
+    bot             text NOT NULL,
+    provider        text NOT NULL,
+    model           text NOT NULL,
+    orders          bigint NOT NULL DEFAULT 0,
+    delivered       bigint NOT NULL DEFAULT 0,
+    failed          bigint NOT NULL DEFAULT 0,
+    cancelled       bigint NOT NULL DEFAULT 0,
+    refunded        bigint NOT NULL DEFAULT 0,
+    revenue         bigint NOT NULL DEFAULT 0,
+    cost            bigint NOT NULL DEFAULT 0,
+    loss            bigint NOT NULL DEFAULT 0,
+    last_failed_job bigint NOT NULL DEFAULT 0,
+    PRIMARY KEY (span, start, bot, provider, model),
+    CONSTRAINT job_figures_span_known CHECK (span IN ('hour', 'day', '30days', 'hour_total'))
+) WITH (fillfactor = 80);
+
+-- Histograms: from the order to the result by day and model (`result`), from the result to the chat by hour (`delivery`).
+CREATE TABLE block_durations (
+    block     bigint NOT NULL,
+    kind      text NOT NULL,
+    start     bigint NOT NULL,
+    bot       text NOT NULL,
+    provider  text NOT NULL,
+    model     text NOT NULL,
+    bucket    bigint NOT NULL,
+    jobs      bigint NOT NULL,
+    PRIMARY KEY (block, kind, start, bot, provider, model, bucket)
+) WITH (fillfactor = 80);
+
+CREATE TABLE job_durations (
+    kind      text NOT NULL,
+    start     bigint NOT NULL,
+    bot       text NOT NULL,
+    provider  text NOT NULL,
+    model     text NOT NULL,
+    bucket    bigint NOT NULL,
+    jobs      bigint NOT NULL,
+    PRIMARY KEY (kind, start, bot, provider, model, bucket),
+    CONSTRAINT job_durations_kind_known CHECK (kind IN ('result', 'delivery'))
+) WITH (fillfactor = 80);
+
+-- Payments by the hour in which they were made; a refund is counted in the hour of its payment.
+CREATE TABLE topup_figures (
+    hour            bigint NOT NULL,
+    bot             text NOT NULL,
+    topups          bigint NOT NULL,
+    stars           bigint NOT NULL,
+    credits         bigint NOT NULL,
+    -- those that were not the first payment of their account
+    repeated        bigint NOT NULL,
+    refunds         bigint NOT NULL,
+    refunded_stars  bigint NOT NULL,
+    PRIMARY KEY (hour, bot)
+);
+
+-- Sets of accounts, in pieces of successive account ids: `members` is a compressed bitmap, `size` counts its bits.
+CREATE TABLE account_sets (
+    kind     text NOT NULL,
+    span     text NOT NULL,
+    start    bigint NOT NULL,
+    bot      text NOT NULL,
+    piece    bigint NOT NULL,
+    size     bigint NOT NULL,
+    members  text NOT NULL,
+    PRIMARY KEY (kind, span, start, bot, piece),
+    CONSTRAINT account_sets_span_known CHECK (span IN ('hour', 'day', 'ever'))
+) WITH (fillfactor = 80);
+
+-- How far the sets have been filled.
+CREATE TABLE figure_positions (
+    name      text PRIMARY KEY,
+    position  text NOT NULL
+);
+
+CREATE OR REPLACE FUNCTION record_job_change() RETURNS trigger LANGUAGE plpgsql AS
+$$ BEGIN INSERT INTO figure_changes (job_id) VALUES (NEW.id); RETURN NULL; END $$;
+
+CREATE OR REPLACE FUNCTION record_payment_change() RETURNS trigger LANGUAGE plpgsql AS
+$$ BEGIN
+    INSERT INTO figure_changes (payment_hour) VALUES (floor(date_part('epoch', NEW.at) / 3600)::bigint);
+    RETURN NULL;
+END $$;
+
+-- The updates of a job's usual way do not fire it: the job is due until all of its work is done.
+CREATE TRIGGER jobs_changed_later AFTER UPDATE OF state, delivery, hold_state, cost ON jobs FOR EACH ROW
+WHEN (OLD.due_at IS NULL AND OLD.ended_at IS NOT NULL AND (
+    OLD.state <> NEW.state OR OLD.delivery <> NEW.delivery OR OLD.hold_state <> NEW.hold_state
+    OR OLD.cost IS DISTINCT FROM NEW.cost))
+EXECUTE FUNCTION record_job_change();
+
+CREATE TRIGGER payments_changed AFTER UPDATE OF state ON payments FOR EACH ROW
+WHEN (OLD.state <> NEW.state) EXECUTE FUNCTION record_payment_change();
+
+-- Edits of models by operators. The newest change of a model decides; the others are its history.
+CREATE TABLE catalog_changes (
+    id           bigint PRIMARY KEY,
+    at           timestamptz NOT NULL,
+    model        text NOT NULL,
+    -- what is changed in the model, in the form of its table in the overlay file, as JSON
+    before       text NOT NULL,
+    after        text NOT NULL,
+    author       text NOT NULL,
+    request_key  text NOT NULL,
+    -- the change that this one takes back
+    undoes       bigint,
+    CONSTRAINT catalog_changes_request_once UNIQUE (request_key)
+);
+
+CREATE INDEX catalog_changes_model ON catalog_changes (model, id);

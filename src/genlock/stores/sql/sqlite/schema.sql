@@ -93,6 +93,7 @@ CREATE INDEX jobs_due ON jobs (due_at) WHERE due_at IS NOT NULL;
 CREATE UNIQUE INDEX jobs_task_once ON jobs (provider, task_id) WHERE task_id IS NOT NULL;
 CREATE INDEX jobs_poison ON jobs (crash_count) WHERE crash_count > 0;
 CREATE INDEX jobs_attention ON jobs (id) WHERE attention_reason IS NOT NULL;
+CREATE INDEX jobs_attention_code ON jobs (attention_code, id) WHERE attention_reason IS NOT NULL;
 -- An account's jobs by id: its history.
 CREATE INDEX jobs_account ON jobs (account_id, id);
 -- The few jobs that have not ended. `ended_at` is written once, so that no update of an open job touches this index.
@@ -116,6 +117,8 @@ CREATE TABLE ledger (
 ) STRICT;
 
 CREATE INDEX ledger_account ON ledger (account_id, at);
+-- What changes balances outside orders, for the lists of operators.
+CREATE INDEX ledger_moves ON ledger (kind, at, key) WHERE kind NOT IN ('hold', 'capture', 'release');
 
 -- The sums of an account's ledger entries up to a time, so that the check of an account with many entries reads only
 -- the newer ones.
@@ -143,11 +146,13 @@ CREATE TABLE inbox (
 CREATE INDEX inbox_due ON inbox (due_at) WHERE due_at IS NOT NULL;
 CREATE INDEX inbox_orphans ON inbox (provider, task_id) WHERE state = 'orphan';
 CREATE INDEX inbox_unauthenticated ON inbox (received_at) WHERE job_id IS NULL;
+CREATE INDEX inbox_kept ON inbox (state, id) WHERE state IN ('expired', 'unreadable');
 
 CREATE TABLE instances (
     id          TEXT PRIMARY KEY,
     started_at  INTEGER NOT NULL,
-    seen_at     INTEGER NOT NULL
+    seen_at     INTEGER NOT NULL,
+    version     TEXT NOT NULL DEFAULT ''
 ) STRICT;
 
 CREATE TABLE roles (
@@ -230,6 +235,8 @@ CREATE TABLE profiles (
 CREATE INDEX profiles_created_at ON profiles (created_at);
 CREATE INDEX profiles_username ON profiles (username);
 CREATE INDEX profiles_unrewarded ON profiles (account_id) WHERE referred_by IS NOT NULL AND rewarded_at IS NULL;
+CREATE INDEX profiles_banned ON profiles (account_id) WHERE banned_at IS NOT NULL;
+CREATE INDEX profiles_invited ON profiles (referred_by, account_id) WHERE referred_by IS NOT NULL;
 
 CREATE TABLE drafts (
     account_id  INTEGER NOT NULL,
@@ -281,6 +288,7 @@ CREATE INDEX payments_account ON payments (account_id, at);
 CREATE INDEX payments_at ON payments (at);
 CREATE INDEX payments_owed ON payments (account_id) WHERE owed > 0;
 CREATE INDEX payments_external_refund ON payments (external_refund_at) WHERE external_refund_at IS NOT NULL;
+CREATE INDEX payments_refunds ON payments (state, at, charge) WHERE state <> 'paid';
 
 CREATE TABLE free_runs (
     account_id   INTEGER NOT NULL,
@@ -309,6 +317,8 @@ CREATE TABLE promos (
     CONSTRAINT promos_credits_or_runs CHECK ((amount > 0) <> (runs > 0) AND amount >= 0 AND runs >= 0),
     CONSTRAINT promos_not_overused CHECK (used <= uses_max)
 ) STRICT;
+
+CREATE INDEX promos_created ON promos (created_at, code);
 
 CREATE TABLE promo_uses (
     code         TEXT NOT NULL,
@@ -352,6 +362,73 @@ CREATE TABLE audit (
     CONSTRAINT audit_once UNIQUE (bot, key)
 ) STRICT;
 
+CREATE TABLE bulk_actions (
+    id             INTEGER PRIMARY KEY,
+    kind           TEXT NOT NULL,
+    -- filters or job ids, JSON
+    selection      TEXT NOT NULL,
+    author         TEXT NOT NULL,
+    request_key    TEXT NOT NULL,
+    state          TEXT NOT NULL,
+    -- the jobs below this id are still to be looked at
+    below          INTEGER NOT NULL,
+    -- the jobs of the step that has begun, with their fencing tokens, JSON
+    step           TEXT NOT NULL DEFAULT '[]',
+    version        INTEGER NOT NULL DEFAULT 0,
+    expected       INTEGER NOT NULL,
+    expected_kind  TEXT NOT NULL,
+    done           INTEGER NOT NULL DEFAULT 0,
+    failed         INTEGER NOT NULL DEFAULT 0,
+    created_at     INTEGER NOT NULL,
+    -- NULL while a worker must look at it
+    ended_at       INTEGER,
+    CONSTRAINT bulk_actions_request_once UNIQUE (request_key),
+    CONSTRAINT bulk_actions_kind_known CHECK (kind IN ('retry', 'resend', 'cancel', 'refund')),
+    CONSTRAINT bulk_actions_state_known CHECK (state IN ('running', 'stopped', 'done')),
+    CONSTRAINT bulk_actions_ended_between_steps CHECK (ended_at IS NULL OR step = '[]')
+) STRICT;
+
+CREATE INDEX bulk_actions_open ON bulk_actions (id) WHERE ended_at IS NULL;
+
+-- Jobs that a bulk action left out, and why.
+CREATE TABLE bulk_failures (
+    bulk_id  INTEGER NOT NULL,
+    job_id   INTEGER NOT NULL,
+    reason   TEXT NOT NULL,
+    detail   TEXT NOT NULL,
+    PRIMARY KEY (bulk_id, job_id)
+) STRICT;
+
+CREATE INDEX audit_subject ON audit (subject, id);
+
+
+-- One row for each job and each time an instance writes its events, about once a second.
+CREATE TABLE job_events (
+    id              INTEGER PRIMARY KEY,
+    correlation_id  TEXT NOT NULL,
+    instance        TEXT NOT NULL,
+    -- counts the rows of the instance: a row that was written twice has the same number
+    number          INTEGER NOT NULL,
+    -- [[milliseconds before `at`, event, fields], …], JSON
+    events          TEXT NOT NULL,
+    at              INTEGER NOT NULL
+) STRICT;
+
+CREATE INDEX job_events_correlation_id ON job_events (correlation_id);
+
+-- What the provider did and should not have done, until an operator has handled it.
+CREATE TABLE job_anomalies (
+    id          INTEGER PRIMARY KEY,
+    job_id      INTEGER NOT NULL,
+    kind        TEXT NOT NULL,
+    at          INTEGER NOT NULL,
+    handled_at  INTEGER,
+    CONSTRAINT job_anomalies_once UNIQUE (job_id, kind),
+    CONSTRAINT job_anomalies_kind_known CHECK (kind IN ('contradiction', 'wrong_task', 'loss'))
+) STRICT;
+
+CREATE INDEX job_anomalies_open ON job_anomalies (kind, id) WHERE handled_at IS NULL;
+
 -- Roles that were set in the dashboard. The ids in GENLOCK_ADMIN_IDS are owners without a row.
 CREATE TABLE operators (
     id        TEXT PRIMARY KEY,
@@ -386,3 +463,156 @@ CREATE TABLE dashboard_sessions (
 ) STRICT;
 
 CREATE INDEX dashboard_sessions_expires_at ON dashboard_sessions (expires_at);
+
+-- The dashboard's figures. Hours and days are counted from 1970, UTC. An order's figures belong to the hour in which it was
+-- accepted; `engine/hourly_figures.py` says how they are kept.
+
+-- What changed after the figures of its block were final: a job that had ended and needed no work, or a payment.
+CREATE TABLE figure_changes (
+    id            INTEGER PRIMARY KEY,
+    job_id        INTEGER,
+    payment_hour  INTEGER
+) STRICT;
+
+CREATE INDEX figure_changes_job ON figure_changes (job_id) WHERE job_id IS NOT NULL;
+CREATE INDEX figure_changes_payment ON figure_changes (payment_hour) WHERE payment_hour IS NOT NULL;
+
+-- Blocks of successive job ids. A block without `due_at` is final until one of its jobs changes.
+CREATE TABLE figure_blocks (
+    block        INTEGER PRIMARY KEY,
+    last_job_id  INTEGER NOT NULL,
+    -- when its figures changed last
+    changed_at   INTEGER NOT NULL,
+    due_at       INTEGER
+) STRICT;
+
+CREATE INDEX figure_blocks_due ON figure_blocks (due_at) WHERE due_at IS NOT NULL;
+
+-- The figures of each block, as they are contained in `job_figures`.
+CREATE TABLE block_figures (
+    block           INTEGER NOT NULL,
+    hour            INTEGER NOT NULL,
+    bot             TEXT NOT NULL,
+    provider        TEXT NOT NULL,
+    model           TEXT NOT NULL,
+    orders          INTEGER NOT NULL DEFAULT 0,
+    delivered       INTEGER NOT NULL DEFAULT 0,
+    failed          INTEGER NOT NULL DEFAULT 0,
+    cancelled       INTEGER NOT NULL DEFAULT 0,
+    refunded        INTEGER NOT NULL DEFAULT 0,
+    revenue         INTEGER NOT NULL DEFAULT 0,
+    cost            INTEGER NOT NULL DEFAULT 0,
+    loss            INTEGER NOT NULL DEFAULT 0,
+    last_failed_job INTEGER NOT NULL DEFAULT 0,
+    PRIMARY KEY (block, hour, bot, provider, model)
+) STRICT;
+
+-- The sums of all blocks: by model for each hour, day and 30 days, and by hour for all models together (`hour_total`).
+CREATE TABLE job_figures (
+    span            TEXT NOT NULL,
+    start           INTEGER NOT NULL,
+    bot             TEXT NOT NULL,
+    provider        TEXT NOT NULL,
+    model           TEXT NOT NULL,
+    orders          INTEGER NOT NULL DEFAULT 0,
+    delivered       INTEGER NOT NULL DEFAULT 0,
+    failed          INTEGER NOT NULL DEFAULT 0,
+    cancelled       INTEGER NOT NULL DEFAULT 0,
+    refunded        INTEGER NOT NULL DEFAULT 0,
+    revenue         INTEGER NOT NULL DEFAULT 0,
+    cost            INTEGER NOT NULL DEFAULT 0,
+    loss            INTEGER NOT NULL DEFAULT 0,
+    last_failed_job INTEGER NOT NULL DEFAULT 0,
+    PRIMARY KEY (span, start, bot, provider, model),
+    CONSTRAINT job_figures_span_known CHECK (span IN ('hour', 'day', '30days', 'hour_total'))
+) STRICT;
+
+-- Histograms: from the order to the result by day and model (`result`), from the result to the chat by hour (`delivery`).
+CREATE TABLE block_durations (
+    block     INTEGER NOT NULL,
+    kind      TEXT NOT NULL,
+    start     INTEGER NOT NULL,
+    bot       TEXT NOT NULL,
+    provider  TEXT NOT NULL,
+    model     TEXT NOT NULL,
+    bucket    INTEGER NOT NULL,
+    jobs      INTEGER NOT NULL,
+    PRIMARY KEY (block, kind, start, bot, provider, model, bucket)
+) STRICT;
+
+CREATE TABLE job_durations (
+    kind      TEXT NOT NULL,
+    start     INTEGER NOT NULL,
+    bot       TEXT NOT NULL,
+    provider  TEXT NOT NULL,
+    model     TEXT NOT NULL,
+    bucket    INTEGER NOT NULL,
+    jobs      INTEGER NOT NULL,
+    PRIMARY KEY (kind, start, bot, provider, model, bucket),
+    CONSTRAINT job_durations_kind_known CHECK (kind IN ('result', 'delivery'))
+) STRICT;
+
+-- Payments by the hour in which they were made; a refund is counted in the hour of its payment.
+CREATE TABLE topup_figures (
+    hour            INTEGER NOT NULL,
+    bot             TEXT NOT NULL,
+    topups          INTEGER NOT NULL,
+    stars           INTEGER NOT NULL,
+    credits         INTEGER NOT NULL,
+    -- those that were not the first payment of their account
+    repeated        INTEGER NOT NULL,
+    refunds         INTEGER NOT NULL,
+    refunded_stars  INTEGER NOT NULL,
+    PRIMARY KEY (hour, bot)
+) STRICT;
+
+-- Sets of accounts, in pieces of successive account ids: `members` is a compressed bitmap, `size` counts its bits.
+CREATE TABLE account_sets (
+    kind     TEXT NOT NULL,
+    span     TEXT NOT NULL,
+    start    INTEGER NOT NULL,
+    bot      TEXT NOT NULL,
+    piece    INTEGER NOT NULL,
+    size     INTEGER NOT NULL,
+    members  TEXT NOT NULL,
+    PRIMARY KEY (kind, span, start, bot, piece),
+    CONSTRAINT account_sets_span_known CHECK (span IN ('hour', 'day', 'ever'))
+) STRICT;
+
+-- How far the sets have been filled.
+CREATE TABLE figure_positions (
+    name      TEXT PRIMARY KEY,
+    position  TEXT NOT NULL
+) STRICT;
+
+-- The updates of a job's usual way do not fire it: the job is due until all of its work is done.
+CREATE TRIGGER jobs_changed_later AFTER UPDATE OF state, delivery, hold_state, cost ON jobs FOR EACH ROW
+WHEN OLD.due_at IS NULL AND OLD.ended_at IS NOT NULL AND (
+    OLD.state <> NEW.state OR OLD.delivery <> NEW.delivery OR OLD.hold_state <> NEW.hold_state
+    OR OLD.cost IS NOT NEW.cost)
+BEGIN
+    INSERT INTO figure_changes (job_id) VALUES (NEW.id);
+END;
+
+CREATE TRIGGER payments_changed AFTER UPDATE OF state ON payments FOR EACH ROW
+WHEN OLD.state <> NEW.state
+BEGIN
+    INSERT INTO figure_changes (payment_hour) VALUES (NEW.at / 3600000000);
+END;
+
+-- Edits of models by operators. The newest change of a model decides; the others are its history.
+CREATE TABLE catalog_changes (
+    id           INTEGER PRIMARY KEY,
+    at           INTEGER NOT NULL,
+    model        TEXT NOT NULL,
+    -- what is changed in the model, in the form of its table in the overlay file, as JSON
+    before       TEXT NOT NULL,
+    after        TEXT NOT NULL,
+    author       TEXT NOT NULL,
+    request_key  TEXT NOT NULL,
+    -- the change that this one takes back
+    undoes       INTEGER,
+    CONSTRAINT catalog_changes_request_once UNIQUE (request_key)
+) STRICT;
+
+CREATE INDEX catalog_changes_model ON catalog_changes (model, id);

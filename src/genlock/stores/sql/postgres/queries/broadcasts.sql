@@ -29,6 +29,11 @@ LIMIT 1;
 -- Return one broadcast.
 SELECT * FROM broadcasts WHERE id = :broadcast_id;
 
+-- name: newest_broadcasts
+-- use: operator
+-- Return broadcasts before an id, newest first.
+SELECT * FROM broadcasts WHERE id < :before_id AND (:bot::text IS NULL OR bot = :bot) ORDER BY id DESC LIMIT :limit;
+
 -- name: running_broadcast
 -- use: periodic
 -- Return the oldest running broadcast, of one bot or of all.

@@ -105,28 +105,28 @@ FROM update_queues WHERE due_at IS NOT NULL;
 
 -- name: step_accounts
 -- use: check
--- Return the last id of the next rows of the table accounts.
-SELECT max(id) AS until FROM (SELECT id FROM accounts WHERE id > :after ORDER BY id LIMIT :size) step;
+-- Return the last id and the number of the next rows of the table accounts.
+SELECT max(id) AS until, count(*) AS rows FROM (SELECT id FROM accounts WHERE id > :after ORDER BY id LIMIT :size) step;
 
 -- name: step_jobs
 -- use: check
--- Return the last id of the next rows of the table jobs.
-SELECT max(id) AS until FROM (SELECT id FROM jobs WHERE id > :after ORDER BY id LIMIT :size) step;
+-- Return the last id and the number of the next rows of the table jobs.
+SELECT max(id) AS until, count(*) AS rows FROM (SELECT id FROM jobs WHERE id > :after ORDER BY id LIMIT :size) step;
 
 -- name: step_ledger
 -- use: check
--- Return the last key of the next rows of the table ledger.
-SELECT max(key) AS until FROM (SELECT key FROM ledger WHERE key > :after ORDER BY key LIMIT :size) step;
+-- Return the last key and the number of the next rows of the table ledger.
+SELECT max(key) AS until, count(*) AS rows FROM (SELECT key FROM ledger WHERE key > :after ORDER BY key LIMIT :size) step;
 
 -- name: step_payments
 -- use: check
--- Return the last charge of the next rows of the table payments.
-SELECT max(charge) AS until FROM (SELECT charge FROM payments WHERE charge > :after ORDER BY charge LIMIT :size) step;
+-- Return the last charge and the number of the next rows of the table payments.
+SELECT max(charge) AS until, count(*) AS rows FROM (SELECT charge FROM payments WHERE charge > :after ORDER BY charge LIMIT :size) step;
 
 -- name: step_update_queues
 -- use: check
--- Return the last id of the next rows of the table update_queues.
-SELECT max(id) AS until FROM (SELECT id FROM update_queues WHERE id > :after ORDER BY id LIMIT :size) step;
+-- Return the last id and the number of the next rows of the table update_queues.
+SELECT max(id) AS until, count(*) AS rows FROM (SELECT id FROM update_queues WHERE id > :after ORDER BY id LIMIT :size) step;
 
 -- name: aged_jobs
 -- use: periodic

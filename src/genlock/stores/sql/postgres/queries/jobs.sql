@@ -94,7 +94,8 @@ RETURNING j.id;
 -- name: end_job
 -- End jobs; the first end wins. Failures release the hold in the same commit, and callbacks are stored or settled in
 -- it. A report about a task that is not the job's own, or belongs to another job, ends nothing. A job without its secret
--- was never submitted, or was erased: it takes no late result.
+-- was never submitted, or was erased: it takes no late result. What the provider should not have done is noted as an
+-- anomaly.
 WITH item AS (
     SELECT * FROM unnest(
         :job_id::bigint[], :token::bigint[], :state::text[], :parts::text[], :task_id::text[], :error_code::text[],
@@ -176,6 +177,13 @@ WITH item AS (
         CASE WHEN verdict = 'busy' THEN 'new' ELSE 'done' END, verdict,
         CASE WHEN verdict = 'busy' THEN :now + make_interval(secs => :hold_seconds::float8) END, :now
     FROM found WHERE body IS NOT NULL
+), anomaly AS (
+    INSERT INTO job_anomalies (job_id, kind, at)
+    SELECT job_id, CASE verdict WHEN 'cancelled' THEN 'loss' ELSE verdict END, :now FROM found
+    WHERE verdict IN ('contradiction', 'wrong_task') OR verdict = 'cancelled' AND cost > 0
+    UNION ALL
+    SELECT id, 'contradiction', :now FROM ended WHERE verdict = 'late' AND state = 'failed'
+    ON CONFLICT (job_id, kind) DO NOTHING
 )
 SELECT *, ended_at AS read_at FROM ended
 UNION ALL

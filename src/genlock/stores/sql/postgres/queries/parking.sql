@@ -37,3 +37,9 @@ RETURNING id;
 UPDATE broadcasts SET state = 'stopped'
 WHERE state = 'running'
 RETURNING id;
+
+-- name: stop_bulk_actions
+-- Stop the bulk actions that were open in a restored database; the step that had begun is given up.
+UPDATE bulk_actions SET state = 'stopped', step = '[]', ended_at = :now, version = version + 1
+WHERE ended_at IS NULL
+RETURNING id;

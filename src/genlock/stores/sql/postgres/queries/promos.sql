@@ -68,7 +68,20 @@ WHERE code = :code AND bot IN ('', :bot) AND closed_at IS NULL RETURNING code;
 -- name: promos
 -- use: operator
 -- Return promo codes, newest first, with their number of uses.
-SELECT * FROM promos WHERE :bot::text IS NULL OR bot IN ('', :bot) ORDER BY created_at DESC LIMIT :limit;
+SELECT * FROM promos WHERE :bot::text IS NULL OR bot IN ('', :bot) ORDER BY created_at DESC, code DESC LIMIT :limit;
+
+-- name: promos_before
+-- use: operator
+-- Return the promo codes that were created before one, newest first.
+SELECT * FROM promos
+WHERE (created_at, code) < (SELECT created_at, code FROM promos WHERE code = :before_code)
+    AND (:bot::text IS NULL OR bot IN ('', :bot))
+ORDER BY created_at DESC, code DESC LIMIT :limit;
+
+-- name: promo
+-- use: operator
+-- Return one promo code.
+SELECT * FROM promos WHERE code = :code;
 
 -- name: use_promo
 -- Use a code within its limits; the same key again finds the same use. `used` is compared again when the row is locked:

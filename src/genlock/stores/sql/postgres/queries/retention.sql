@@ -118,3 +118,12 @@ WHERE id IN (
     AND waiting = 0 AND lease_owner IS NULL
     AND EXISTS (SELECT FROM roles WHERE name = 'active' AND holder = :holder AND epoch = :epoch)
 RETURNING id;
+
+-- name: prune_bulk_failures
+-- use: periodic
+-- Delete what old bulk actions left out, a few at a time. Only the current holder of the active role may, in its own epoch.
+DELETE FROM bulk_failures
+WHERE (bulk_id, job_id) IN (SELECT bulk_id, job_id FROM bulk_failures ORDER BY bulk_id, job_id LIMIT :limit)
+    AND EXISTS (SELECT 1 FROM bulk_actions a WHERE a.id = bulk_failures.bulk_id AND a.ended_at < :now - make_interval(secs => :older_than::float8))
+    AND EXISTS (SELECT 1 FROM roles WHERE name = 'active' AND holder = :holder AND epoch = :epoch)
+RETURNING job_id;

@@ -24,6 +24,11 @@ SELECT * FROM broadcasts WHERE bot = :bot AND request_key = :request_key;
 -- Return one broadcast.
 SELECT * FROM broadcasts WHERE id = :broadcast_id;
 
+-- name: newest_broadcasts
+-- use: operator
+-- Return broadcasts before an id, newest first.
+SELECT * FROM broadcasts WHERE id < :before_id AND (:bot IS NULL OR bot = :bot) ORDER BY id DESC LIMIT :limit;
+
 -- name: running_broadcast
 -- use: periodic
 -- Return the oldest running broadcast, of one bot or of all.

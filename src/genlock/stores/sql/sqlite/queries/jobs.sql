@@ -81,7 +81,8 @@ RETURNING id;
 -- name: end_job
 -- End jobs; the first end wins. Failures release the hold in the same commit, and callbacks are stored or settled in
 -- it. A report about a task that is not the job's own, or belongs to another job, ends nothing. A job without its secret
--- was never submitted, or was erased: it takes no late result.
+-- was never submitted, or was erased: it takes no late result. What the provider should not have done is noted as an
+-- anomaly.
 INSERT INTO end_item
 SELECT
     i.job_id, i.token, i.state, value ->> 'parts', i.task_id, value ->> 'error_code',
@@ -147,6 +148,12 @@ INSERT INTO inbox (id, provider, job_id, task_id, body, state, note, due_at, rec
 SELECT stored_id, provider, job_id, task_id, CAST(body AS BLOB), CASE WHEN verdict = 'busy' THEN 'new' ELSE 'done' END,
     verdict, CASE WHEN verdict = 'busy' THEN :now + CAST(:hold_seconds * 1000000 AS INTEGER) END, :now
 FROM end_item WHERE body IS NOT NULL;
+INSERT INTO job_anomalies (job_id, kind, at)
+SELECT i.job_id, CASE i.verdict WHEN 'cancelled' THEN 'loss' WHEN 'late' THEN 'contradiction' ELSE i.verdict END, :now
+FROM end_item i JOIN jobs j ON j.id = i.job_id
+WHERE i.verdict IN ('contradiction', 'wrong_task') OR i.verdict = 'cancelled' AND i.cost > 0
+    OR i.verdict = 'late' AND j.state = 'failed'
+ON CONFLICT (job_id, kind) DO NOTHING;
 SELECT i.verdict, i.stored_id AS callback_id, j.*, :now AS read_at
 FROM end_item i JOIN jobs j ON j.id = i.job_id;
 DELETE FROM end_item;

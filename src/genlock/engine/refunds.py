@@ -1,8 +1,7 @@
-"""Refunds of Telegram Stars: by operators, and those that Telegram makes without us."""
+"""Refunds of payments: by operators, in chat and dashboard, and those that the channel makes without us."""
 
-from genlock.bot.bundle import BotBundle, Tell
-from genlock.channels.telegram.caller import Priority
-from genlock.channels.telegram.errors import AlreadyRefunded
+from collections.abc import Awaitable, Callable
+
 from genlock.domain.errors import (
     AccountNotFound,
     ActionNotAllowed,
@@ -13,14 +12,17 @@ from genlock.domain.errors import (
 )
 from genlock.domain.money import THOUSANDTHS
 from genlock.domain.payment import Payment, PaymentState
+from genlock.engine.tell import Tell
 from genlock.i18n.loader import DEFAULT
-from genlock.i18n.translator import Translator
+from genlock.i18n.translator import Texts, Translator
 from genlock.ports import Database
 
 #: kv entries of the bot, one per refund that has begun and not ended; the value is the operator
 REFUND = "chat:refund:"
 REFUND_SECONDS = 60.0
 DETAIL_LENGTH_MAX = 500
+#: asks the channel to refund a payment of the user with this id; returns also if it was refunded before
+RefundCall = Callable[[Payment, int], Awaitable[None]]
 
 
 class NoRefund(ActionNotAllowed):
@@ -33,11 +35,14 @@ class NoRefund(ActionNotAllowed):
 
 
 class Refunds:
-    def __init__(self, *, bundle: BotBundle, store: Database, tell: Tell) -> None:
-        self._bundle = bundle
-        self._caller = bundle.caller
+    """Refunds of one bot's payments."""
+
+    def __init__(self, *, bot: str, store: Database, texts: Texts, tell: Tell, refund_call: RefundCall) -> None:
+        self._bot = bot
         self._store = store
+        self._texts = texts
         self._tell = tell
+        self._refund_call = refund_call
 
     # by operators
 
@@ -53,11 +58,9 @@ class Refunds:
         payment = await self._begin(payment, by)
         await self._mark(charge, by)  # an instance that looked before the refund began has removed the mark
         try:
-            await self._refund_stars(payment, user)
+            await self._refund_call(payment, user)
         except (ChannelBusy, ChannelOutcomeUnknown):
             raise  # it stays `refunding`: the same command, or the next reconciliation, continues it
-        except AlreadyRefunded:
-            pass
         except ChannelError as error:
             await self._undo(payment, error)
         await self._store.finish_refund(charge)
@@ -65,7 +68,7 @@ class Refunds:
         return payment
 
     async def _is_of_another_bot(self, payment: Payment) -> bool:
-        return (await self._store.account(payment.account_id)).bot != self._bundle.id
+        return (await self._store.account(payment.account_id)).bot != self._bot
 
     async def _begin(self, payment: Payment, by: str) -> Payment:
         """Debit the credits for a new refund attempt, or return the open one, whose credits are debited."""
@@ -87,15 +90,6 @@ class Refunds:
             amount=now.amount,
         )
 
-    async def _refund_stars(self, payment: Payment, user: int) -> None:
-        await self._caller.call(
-            self._caller.bot.refund_star_payment,
-            chat=None,
-            priority=Priority.RESULT,
-            user_id=user,
-            telegram_payment_charge_id=payment.charge,
-        )
-
     async def _undo(self, payment: Payment, error: ChannelError) -> None:
         """Return the credits because Telegram refused the refund. Raises NoRefund, unless it was refunded meanwhile."""
         await self._store.undo_refund(payment.charge, payment.refunds, "refund refused by Telegram")
@@ -107,14 +101,14 @@ class Refunds:
         raise NoRefund(f"Telegram refused the refund: {error}", "stars_refused", reason=str(error)) from error
 
     async def _mark(self, charge: str, by: str) -> None:
-        await self._store.kv_put_if_absent(f"{REFUND}{charge}", by, self._bundle.id)
+        await self._store.kv_put_if_absent(f"{REFUND}{charge}", by, self._bot)
 
     async def _unmark(self, charge: str) -> None:
-        await self._store.kv_delete(f"{REFUND}{charge}", self._bundle.id)
+        await self._store.kv_delete(f"{REFUND}{charge}", self._bot)
 
     async def resume(self, older_than: float) -> None:
         """Ask Telegram again for refunds whose answer was lost, in the name of the operator who began them."""
-        for entry in await self._store.kv_list(REFUND, self._bundle.id):
+        for entry in await self._store.kv_list(REFUND, self._bot):
             charge = entry.key.removeprefix(REFUND)
             if entry.age < older_than:
                 continue
@@ -141,7 +135,7 @@ class Refunds:
         """Refunds that Telegram has not confirmed: the payment, the user's name, the age in seconds; oldest first."""
         found = [
             (payment, (await self._store.profile(payment.account_id)).name, entry.age)
-            for entry in await self._store.kv_list(REFUND, self._bundle.id)
+            for entry in await self._store.kv_list(REFUND, self._bot)
             if (payment := await self._open(entry.key.removeprefix(REFUND))) is not None
         ]
         return sorted(found, key=lambda one: -one[2])
@@ -183,7 +177,7 @@ class Refunds:
 
     async def _confirm(self, payment: Payment) -> None:
         """Close a refund of ours that Telegram has confirmed before our call returned, or after it was lost."""
-        mark = await self._store.kv_get(f"{REFUND}{payment.charge}", self._bundle.id)
+        mark = await self._store.kv_get(f"{REFUND}{payment.charge}", self._bot)
         if mark is not None:
             outcome = f"{payment.stars} ⭐"
             key = f"refund:{payment.charge}:{payment.refunds}:{outcome}"
@@ -195,9 +189,9 @@ class Refunds:
             language = (await self._store.profile(account_id)).language
         except AccountNotFound:  # the payment is the first update of this user
             language = DEFAULT
-        return self._bundle.texts.translator(language)
+        return self._texts.translator(language)
 
     async def _audit(self, key: str, action: str, subject: str, detail: str, *, actor: str = "telegram") -> None:
         await self._store.add_audit(
-            bot=self._bundle.id, key=key, actor=actor, action=action, subject=subject, detail=detail[:DETAIL_LENGTH_MAX]
+            bot=self._bot, key=key, actor=actor, action=action, subject=subject, detail=detail[:DETAIL_LENGTH_MAX]
         )

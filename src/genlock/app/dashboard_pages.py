@@ -1,0 +1,126 @@
+"""The pages of the dashboard. A new page is added here."""
+
+from functools import partial
+
+from genlock.app.dashboard_parts import DashboardParts
+from genlock.app.telegram import bot_texts
+from genlock.catalog.margins import PriceRules
+from genlock.dashboard.live import LiveReader
+from genlock.dashboard.overview_figures import OverviewReader, Rates
+from genlock.dashboard.page import PageRoute
+from genlock.dashboard.pages.attention import AttentionPage
+from genlock.dashboard.pages.broadcasts import BroadcastsPage
+from genlock.dashboard.pages.bulk import BulkPages
+from genlock.dashboard.pages.job import JobPage, JobPageParts
+from genlock.dashboard.pages.jobs import JobsPage
+from genlock.dashboard.pages.models import ModelsPage
+from genlock.dashboard.pages.money import MoneyPage
+from genlock.dashboard.pages.money_files import MoneyFiles
+from genlock.dashboard.pages.overview import OverviewPage
+from genlock.dashboard.pages.promos import CampaignSetting, PromosPage
+from genlock.dashboard.pages.provider_lists import ProviderListsPage
+from genlock.dashboard.pages.user_actions import UserActions
+from genlock.dashboard.pages.users import UserLimits, UsersPage
+from genlock.dashboard.previews import Previews
+from genlock.domain.money import THOUSANDTHS
+from genlock.engine.tell import tell
+from genlock.i18n.translator import package_texts
+
+#: the settings that decide about gifts and limits
+CAMPAIGN_SETTINGS = (
+    "welcome_credits", "free_per_day", "reward_inviter_credits", "reward_invited_credits", "running_max",
+    "per_minute", "per_hour", "uploads_per_hour", "late_cancels_per_day", "markup", "credit_usd",
+)  # fmt: skip
+
+
+def make_pages(parts: DashboardParts) -> list[PageRoute]:
+    """Return the routes of every page."""
+    return [
+        *_overview(parts),
+        *JobsPage(parts.store, parts.model_titles).routes(),
+        *BulkPages(parts.store, parts.model_titles).routes(),
+        *_job_pages(parts),
+        *_user_pages(parts),
+        *_money_pages(parts),
+        *_catalog_pages(parts),
+        *_campaign_pages(parts),
+    ]
+
+
+def _overview(parts: DashboardParts) -> list[PageRoute]:
+    rates = Rates(parts.settings.credit_usd, parts.catalog.get().provider_credit_usd)
+    return OverviewPage(
+        store=parts.store,
+        catalog=parts.catalog,
+        figures=OverviewReader(parts.store, parts.catalog, rates),
+        live=LiveReader(parts.store, parts.stats),
+        texts=package_texts(),
+        observer=parts.engine.ctx.observer,
+        is_open=parts.is_open,
+    ).routes()
+
+
+def _job_pages(parts: DashboardParts) -> list[PageRoute]:
+    job = JobPage(
+        JobPageParts(
+            engine=parts.engine,
+            store=parts.store,
+            catalog=parts.catalog.get,
+            providers=parts.providers,
+            previews=Previews(parts.downloads),
+            texts=bot_texts(parts.settings.telegram_token.get_secret_value()),
+            credit_usd=parts.settings.credit_usd,
+            keeps_events=parts.settings.keep_events_days > 0,
+        )
+    )
+    attention = AttentionPage(
+        ctx=parts.engine.ctx,
+        store=parts.store,
+        counts=parts.attention,
+        catalog=parts.catalog.get,
+        resume_refunds=parts.tools.reconcile,
+    )
+    return [*job.routes(), *attention.routes()]
+
+
+def _user_pages(parts: DashboardParts) -> list[PageRoute]:
+    settings, tools = parts.settings, parts.tools
+    limits = UserLimits(
+        running_max=settings.running_max,
+        per_minute=settings.per_minute,
+        per_hour=settings.per_hour,
+        late_cancels_per_day=settings.late_cancels_per_day,
+        free_per_day=settings.free_per_day,
+        support_credits_max=round(settings.support_credits_max * THOUSANDTHS),
+    )
+    users = UsersPage(parts.store, limits)
+    actions = UserActions(parts.store, users, tools.accounts, tools.refunds, limits.support_credits_max)
+    return [*users.routes(), *actions.routes()]
+
+
+def _money_pages(parts: DashboardParts) -> list[PageRoute]:
+    money = MoneyPage(parts.store, parts.tools)
+    return [*money.routes(), *MoneyFiles(parts.store, money).routes()]
+
+
+def _catalog_pages(parts: DashboardParts) -> list[PageRoute]:
+    settings = parts.settings
+    rules = PriceRules(markup=settings.markup, credit_usd=settings.credit_usd)
+    lists = ProviderListsPage(parts.editor, parts.store, parts.fetch_lists)
+    return [*lists.routes(), *ModelsPage(parts.editor, parts.store, rules).routes()]
+
+
+def _campaign_pages(parts: DashboardParts) -> list[PageRoute]:
+    settings, store = parts.settings, parts.store
+    shown = [
+        CampaignSetting(key=name, name=f"GENLOCK_{name.upper()}", value=getattr(settings, name))
+        for name in CAMPAIGN_SETTINGS
+    ]
+    promos = PromosPage(
+        store,
+        bot=settings.bot_id,
+        has_free_models=lambda: any(model.free for model in parts.catalog.get().offered()),
+        settings=shown,
+    )
+    broadcasts = BroadcastsPage(store, bot=settings.bot_id, tell=partial(tell, parts.engine.ctx))
+    return [*promos.routes(), *broadcasts.routes()]

@@ -1,0 +1,46 @@
+"""What the dashboard gets from the instance."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+
+from genlock.catalog.editor import CatalogEditor
+from genlock.domain.current_catalog import CurrentCatalog
+from genlock.engine.attention import AttentionCounts
+from genlock.engine.engine import Engine
+from genlock.engine.logins import Logins
+from genlock.engine.operator_tools import OperatorTools
+from genlock.engine.stats import Stats
+from genlock.media.download import Downloads
+from genlock.ports import Database, ProviderBundle, PublicLists
+from genlock.settings import ServiceSettings
+from genlock.web.requests import BodyMemory
+
+
+@dataclass(frozen=True, kw_only=True)
+class DashboardParts:
+    """What the dashboard shows and changes."""
+
+    settings: ServiceSettings
+    store: Database
+    engine: Engine
+    logins: Logins
+    memory: BodyMemory
+    stats: Stats
+    attention: AttentionCounts
+    editor: CatalogEditor
+    #: reads the providers' public lists of models and prices
+    fetch_lists: Callable[[], Awaitable[Mapping[str, PublicLists]]]
+    providers: Mapping[str, ProviderBundle]
+    #: fetches results for previews
+    downloads: Downloads
+    tools: OperatorTools
+    #: whether the instance accepts traffic; a connection that stays open ends when it does not
+    is_open: Callable[[], bool] = lambda: True
+
+    @property
+    def catalog(self) -> CurrentCatalog:
+        return self.editor.current
+
+    def model_titles(self) -> dict[str, str]:
+        """Return the titles of models by their ids."""
+        return {name: model.title for name, model in self.catalog.get().models.items()}

@@ -1,0 +1,53 @@
+"""Tables as CSV files, sent while they are read."""
+
+import csv
+import io
+from collections.abc import AsyncIterator, Iterable, Sequence
+from datetime import UTC, datetime
+from decimal import Decimal
+
+from starlette.responses import Response, StreamingResponse
+
+from genlock.domain.money import THOUSANDTHS
+from genlock.domain.printable import escape_unprintable
+
+#: a cell of a text that begins with one of these is a formula for a spreadsheet
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")  # noqa: RUF001 - the wide forms count, too
+#: spreadsheets recognise UTF-8 by it
+_BYTE_ORDER_MARK = "\ufeff"
+CELL_LENGTH_MAX = 30_000
+Cell = str | int | float | Decimal | datetime | None
+
+
+def csv_response(name: str, header: Sequence[str], pages: AsyncIterator[Iterable[Sequence[Cell]]]) -> Response:
+    """Answer with a file that is written page by page. If reading fails, the download fails; it is never cut short."""
+
+    async def chunks() -> AsyncIterator[str]:
+        yield _BYTE_ORDER_MARK + _lines([header])
+        async for page in pages:
+            yield _lines(page)
+
+    headers = {"Content-Disposition": f'attachment; filename="{name}"'}
+    return StreamingResponse(chunks(), media_type="text/csv; charset=utf-8", headers=headers)
+
+
+def credits_cell(thousandths: int) -> Decimal:
+    return Decimal(thousandths) / THOUSANDTHS
+
+
+def _lines(rows: Iterable[Sequence[Cell]]) -> str:
+    written = io.StringIO()
+    csv.writer(written).writerows([_cell(one) for one in row] for row in rows)
+    return written.getvalue()
+
+
+def _cell(cell: Cell) -> str | int | float | Decimal:
+    """Write a cell so that no spreadsheet runs it: a text that looks like a formula begins with an apostrophe."""
+    if cell is None:
+        return ""
+    if isinstance(cell, datetime):
+        return cell.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+    if not isinstance(cell, str):
+        return cell
+    text = escape_unprintable(cell[:CELL_LENGTH_MAX], keep="\n\t")
+    return f"'{text}" if text.lstrip(" ").startswith(_FORMULA) else text

@@ -1,0 +1,172 @@
+"""Broadcasts: written, shown as Telegram would show them, tried on oneself, started, watched and stopped.
+
+The bot sends them; this page only writes the rows that say so.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from time import monotonic
+
+from starlette.responses import Response
+
+from genlock.dashboard.page import PageContext, PageNotFound, PageRoute
+from genlock.dashboard.roles import Permission
+from genlock.dashboard.telegram_html import TEXT_MAX, ChatMessage, InvalidMessage, read_message
+from genlock.domain.broadcast import Broadcast, BroadcastState
+from genlock.ports import Database
+
+LISTED = 20
+PATH = "/campaigns/broadcasts"
+#: what a page reads of a text: longer than Telegram allows, so that the message about it is right
+SOURCE_LENGTH_MAX = 20_000
+ID_MAX = 2**62
+#: how long a page waits for the number of recipients, and how long that number is used
+PAGE_WAIT_SECONDS, COUNT_SECONDS = 0.08, 10.0
+#: sends a text to the user of an account; False if the user was not reached
+Tell = Callable[[int, str], Awaitable[bool]]
+
+
+class RecipientCount:
+    """Counts the users whom a broadcast would go to. Many users take longer than a page may, so it goes on after it."""
+
+    def __init__(self, store: Database, bot: str) -> None:
+        self._store = store
+        self._bot = bot
+        self._counting: asyncio.Task[int] | None = None
+        self._begun = 0.0
+
+    async def read(self, seconds: float | None = None) -> int | None:
+        """Return the number; None if it is not known within some seconds. Raises StoreError."""
+        known = self._counting
+        if known is None or (known.done() and monotonic() - self._begun > COUNT_SECONDS):
+            known = self._counting = asyncio.create_task(self._store.count_reachable(self._bot))
+            self._begun = monotonic()
+        await asyncio.wait([known], timeout=seconds)
+        if not known.done():
+            return None
+        if known.cancelled() or known.exception():
+            self._counting = None
+        return known.result()
+
+
+class BroadcastsPage:
+    def __init__(self, store: Database, *, bot: str, tell: Tell) -> None:
+        self._store = store
+        self._bot = bot
+        self._tell = tell
+        self._recipients = RecipientCount(store, bot)
+
+    def routes(self) -> list[PageRoute]:
+        manage, one = Permission.MANAGE_CAMPAIGNS, f"{PATH}/{{broadcast:int}}"
+        return [
+            PageRoute(path=PATH, handler=self._list, permission=Permission.VIEW),
+            PageRoute(path=f"{PATH}/recipients", handler=self._count, permission=manage, is_data=True),
+            PageRoute(path=f"{PATH}/preview", handler=self._preview, permission=manage, method="POST"),
+            PageRoute(path=f"{PATH}/test", handler=self._test, permission=manage, method="POST"),
+            PageRoute(path=f"{PATH}/start", handler=self._start, permission=manage, method="POST"),
+            PageRoute(path=one, handler=self._show, permission=Permission.VIEW),
+            PageRoute(path=f"{one}/stop", handler=self._stop, permission=manage, method="POST"),
+        ]
+
+    async def _list(
+        self, context: PageContext, text: str = "", problem: InvalidMessage | None = None, status: int = 200
+    ) -> Response:
+        given = context.request.query_params.get("before", "")
+        before = int(given) if given.isdecimal() and int(given) < ID_MAX else None
+        broadcasts = await self._store.broadcasts(LISTED + 1, self._bot, before=before)
+        return context.render(
+            "campaigns_broadcasts.html",
+            status,
+            broadcasts=broadcasts[:LISTED],
+            older=broadcasts[LISTED - 1].id if len(broadcasts) > LISTED else None,
+            at_start=before is None,
+            running=await self._store.running_broadcast(self._bot),
+            text=text,
+            problem=problem,
+            text_max=TEXT_MAX,
+        )
+
+    # writing one
+
+    async def _preview(self, context: PageContext) -> Response:
+        text = context.form["text"][:SOURCE_LENGTH_MAX]
+        if context.form["step"] == "change":
+            return await self._list(context, text)
+        try:
+            message = read_message(text)
+        except InvalidMessage as problem:
+            return await self._list(context, text, problem, 422)
+        return await self._show_preview(context, text, message)
+
+    async def _show_preview(
+        self, context: PageContext, text: str, message: ChatMessage, *, tried: bool | None = None
+    ) -> Response:
+        return context.render(
+            "campaigns_preview.html",
+            text=text,
+            message=message,
+            text_max=TEXT_MAX,
+            recipients=await self._recipients.read(None if context.form["step"] == "count" else PAGE_WAIT_SECONDS),
+            running=await self._store.running_broadcast(self._bot),
+            account=await self._own_account(context),
+            tried=tried,
+        )
+
+    async def _count(self, context: PageContext) -> Response:
+        return context.render("campaigns_recipients.html", recipients=await self._recipients.read())
+
+    async def _own_account(self, context: PageContext) -> int | None:
+        """Return the operator's own account with the bot; None if there is none, as after a login with the token."""
+        found = await self._store.find_profiles(context.operator.id, 5)
+        return next((one.account_id for one in found if one.external_id == context.operator.id), None)
+
+    async def _test(self, context: PageContext) -> Response:
+        """Send the message to the operator alone."""
+        text = context.form["text"][:SOURCE_LENGTH_MAX]
+        try:
+            message = read_message(text)
+        except InvalidMessage as problem:
+            return await self._list(context, text, problem, 422)
+        account = await self._own_account(context)
+        reached = account is not None and await self._tell(account, text)
+        await context.audit("test broadcast", context.operator.id, after=text)
+        return await self._show_preview(context, text, message, tried=reached)
+
+    async def _start(self, context: PageContext) -> Response:
+        text = context.form["text"][:SOURCE_LENGTH_MAX]
+        try:
+            read_message(text)
+        except InvalidMessage as problem:
+            return await self._list(context, text, problem, 422)
+        broadcast = await self._store.begin_broadcast(
+            text, bot=self._bot, author=context.operator.id, request_key=f"dashboard:{context.request_key}"
+        )
+        await context.audit("broadcast", broadcast.id, after=text)
+        return context.redirect(f"{PATH}/{broadcast.id}", "dashboard.campaigns.started", n=broadcast.total)
+
+    # one broadcast
+
+    async def _find(self, context: PageContext) -> Broadcast:
+        number = context.request.path_params["broadcast"]
+        found = await self._store.broadcast(number) if number < ID_MAX else None
+        if found is None or found.bot != self._bot:
+            raise PageNotFound("dashboard.error.no_broadcast")
+        return found
+
+    async def _show(self, context: PageContext) -> Response:
+        broadcast = await self._find(context)
+        if context.is_part:
+            return context.render("campaigns_progress.html", broadcast=broadcast)
+        try:
+            message = read_message(broadcast.text)
+        except InvalidMessage:  # written in the chat, with formatting of its own
+            message = None
+        return context.render("campaigns_broadcast.html", broadcast=broadcast, message=message)
+
+    async def _stop(self, context: PageContext) -> Response:
+        broadcast = await self._find(context)
+        path = f"{PATH}/{broadcast.id}"
+        if not await self._store.end_broadcast(broadcast.id, BroadcastState.STOPPED):
+            return context.redirect(path, "dashboard.campaigns.ended_before")
+        await context.audit("stop broadcast", broadcast.id, after={"sent": broadcast.sent, "failed": broadcast.failed})
+        return context.redirect(path, "dashboard.campaigns.stopped")

@@ -1,0 +1,101 @@
+"""Ledger, payments and figures by day as CSV files, written while they are read."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from functools import partial
+
+from starlette.responses import Response
+
+from genlock.dashboard.csv_export import Cell, credits_cell, csv_response
+from genlock.dashboard.ledger_reader import LedgerFilter, LedgerReader
+from genlock.dashboard.ledger_view import change_of
+from genlock.dashboard.page import PageContext, PageRoute
+from genlock.dashboard.pages.money import MoneyPage, PaymentFilter, payment_place
+from genlock.dashboard.query import Query
+from genlock.dashboard.roles import Permission
+from genlock.domain.money import LedgerEntry
+from genlock.domain.payment import Payment
+from genlock.domain.place import Place
+from genlock.ports import Database
+
+STEP = 1000
+#: after each page, so that a long export leaves the database to orders for most of the time
+PAUSE_SECONDS = 0.05
+LEDGER = ("time_utc", "key", "account", "order", "kind", "from", "to", "credits", "balance_change", "reason")
+PAYMENTS = ("time_utc", "receipt", "account", "stars", "credits", "state", "refunded_outside_utc", "credits_owed")
+DAYS = (
+    "day_utc", "orders", "delivered", "failed", "cancelled", "refunded", "revenue_credits", "provider_cost_credits",
+    "loss_provider_credits", "topups", "stars", "credits_sold", "repeated_topups", "refunded_payments",
+    "refunded_stars",
+)  # fmt: skip
+
+
+class MoneyFiles:
+    def __init__(self, store: Database, money: MoneyPage) -> None:
+        self._money = money
+        self._reader = LedgerReader(store)
+
+    def routes(self) -> list[PageRoute]:
+        view = partial(PageRoute, permission=Permission.VIEW, is_data=True)
+        return [
+            view(path="/money/ledger.csv", handler=self._ledger),
+            view(path="/money/payments.csv", handler=self._payments),
+            view(path="/money/days.csv", handler=self._days),
+        ]
+
+    async def _ledger(self, context: PageContext) -> Response:
+        which = self._money.ledger_filter(Query(context, ("kind", "user", "since", "until")))
+        return csv_response("ledger.csv", LEDGER, self._ledger_pages(which))
+
+    async def _ledger_pages(self, which: LedgerFilter) -> AsyncIterator[list[Sequence[Cell]]]:
+        async for entries in self._reader.pages(which, STEP):
+            yield [_ledger_row(one) for one in entries]
+            await asyncio.sleep(PAUSE_SECONDS)
+
+    async def _payments(self, context: PageContext) -> Response:
+        query = Query(context, ("state", "since", "until"))
+        which = query.choice("state", PaymentFilter, PaymentFilter.ALL)
+        since, until = query.range()
+        read = partial(self._money.payments, which, since=since, limit=STEP)
+
+        async def pages() -> AsyncIterator[list[Sequence[Cell]]]:
+            before: Place | None = query.place("before", until)
+            while before is not None:
+                found = await read(before=before)
+                yield [_payment_row(one) for one in found]
+                before = payment_place(found[-1], which) if len(found) == STEP else None
+                await asyncio.sleep(PAUSE_SECONDS)
+
+        return csv_response("payments.csv", PAYMENTS, pages())
+
+    async def _days(self, context: PageContext) -> Response:
+        days = await self._money.days(*Query(context, ("since", "until")).range())
+
+        async def pages() -> AsyncIterator[list[Sequence[Cell]]]:
+            yield [
+                (
+                    f"{one.day:%Y-%m-%d}", one.orders.orders, one.orders.delivered, one.orders.failed,
+                    one.orders.cancelled, one.orders.refunded, credits_cell(one.orders.revenue),
+                    credits_cell(one.orders.cost), credits_cell(one.orders.loss), one.topups.topups, one.topups.stars,
+                    credits_cell(one.topups.credits), one.topups.repeated, one.topups.refunds,
+                    one.topups.refunded_stars,
+                )
+                for one in days
+            ]  # fmt: skip
+
+        return csv_response("days.csv", DAYS, pages())
+
+
+def _ledger_row(one: LedgerEntry) -> Sequence[Cell]:
+    change = credits_cell(change_of(one))
+    return (
+        one.at, one.key, one.account_id, one.job_id, one.kind.value, one.debit.value, one.credit.value,
+        credits_cell(one.amount), change, one.reason,
+    )  # fmt: skip
+
+
+def _payment_row(one: Payment) -> Sequence[Cell]:
+    return (
+        one.at, one.charge, one.account_id, one.stars, credits_cell(one.amount), one.state.value,
+        one.external_refund_at, credits_cell(one.owed),
+    )  # fmt: skip

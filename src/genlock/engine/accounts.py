@@ -1,0 +1,116 @@
+"""Actions of operators on accounts: credits, bans, free runs and messages. Chat and dashboard use these functions."""
+
+import hashlib
+from dataclasses import dataclass
+
+from genlock.domain.errors import AccountNotFound, ActionNotAllowed, InvalidInput
+from genlock.domain.money import EntryKind
+from genlock.domain.promo import Promo, PromoVerdict
+from genlock.domain.value import value
+from genlock.engine.tell import Tell
+from genlock.i18n.loader import DEFAULT
+from genlock.i18n.translator import Html, Texts, Translator
+from genlock.ports import Database
+
+#: what the user is told about each kind of transfer
+_TEXTS = {EntryKind.GRANT: "account.credited", EntryKind.DEBIT: "account.debited"}
+#: Telegram shows 4,096 characters; the rest is our heading
+MESSAGE_LENGTH_MAX = 3500
+FREE_RUNS_MAX = 100
+#: a form that sends a message is remembered this long
+MESSAGE_SECONDS = 86_400.0
+#: codes of promos that give free runs to one user begin with it
+GIFT_CODE = "GIFT-"
+_DIGEST_LENGTH = 24
+
+
+@value
+class Allowance:
+    """How much an operator may move in a day, in thousandths of a credit. `name` says whose allowance it is."""
+
+    name: str
+    most: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class AccountActions:
+    store: Database
+    texts: Texts
+    tell: Tell
+
+    async def move_credits(
+        self,
+        account_id: int,
+        kind: EntryKind,
+        amount: int,
+        *,
+        key: str,
+        reason: str,
+        allowance: Allowance | None = None,
+    ) -> bool:
+        """Credit (GRANT) or debit (DEBIT) an account, once per key. Returns False if the key was used before.
+
+        Raises AllowanceExceeded, InsufficientBalance, IdempotencyKeyReused and AccountNotFound.
+        """
+        if allowance is None:
+            return await self.store.transfer(account_id, kind, amount, key, reason)
+        return await self.store.transfer_within_allowance(
+            account_id, kind, amount, key, reason, allowance=allowance.name, most=allowance.most
+        )
+
+    async def tell_moved(self, account_id: int, kind: EntryKind, amount: int) -> bool:
+        """Tell the user of an account about a transfer. Returns whether the user was reached."""
+        t = await self._translator(account_id)
+        balance = (await self.store.wallet(account_id)).available
+        return await self.tell(account_id, t.html(_TEXTS[kind], credits=t.credits(amount), balance=t.credits(balance)))
+
+    async def ban(self, account_id: int, reason: str) -> None:
+        """Ban a user: the bot answers nothing but the ban from now on. Jobs that run are delivered."""
+        await self._set_ban(account_id, banned=True, reason=reason)
+
+    async def unban(self, account_id: int) -> None:
+        await self._set_ban(account_id, banned=False, reason="")
+
+    async def _set_ban(self, account_id: int, *, banned: bool, reason: str) -> None:
+        if not await self.store.set_ban(account_id, banned=banned, reason=reason):
+            raise ActionNotAllowed(f"account {account_id} has no user who could be banned")
+
+    async def give_free_runs(self, account_id: int, runs: int, *, key: str, by: str) -> bool:
+        """Give free runs to one user, once per key: a promo code that only this call knows, used for the account.
+
+        A call that was interrupted between the two steps is completed by the same call again. Returns False if the runs
+        were given before. Raises InvalidInput and AccountNotFound.
+        """
+        if not 0 < runs <= FREE_RUNS_MAX:
+            raise InvalidInput("runs", f"must be between 1 and {FREE_RUNS_MAX}")
+        bot = (await self.store.account(account_id)).bot
+        if await self.store.is_promo_used(account_id, key):
+            return False
+        code = GIFT_CODE + hashlib.sha256(key.encode()).hexdigest()[:_DIGEST_LENGTH].upper()
+        promo = Promo(code=code, bot=bot, amount=0, runs=runs, uses_max=1, per_account=1, until=None)
+        await self.store.create_promo(promo, lasting=None, author=by)
+        return (await self.store.use_promo(code, account_id, key)).verdict is PromoVerdict.GIVEN
+
+    async def message(self, account_id: int, text: str) -> Html:
+        """Return the message that `send` would send, in the channel's markup. Raises InvalidInput."""
+        if not text.strip():
+            raise InvalidInput("text", "is empty")
+        if len(text) > MESSAGE_LENGTH_MAX:
+            raise InvalidInput("text", f"has {len(text)} characters; at most {MESSAGE_LENGTH_MAX} are possible")
+        return (await self._translator(account_id)).html("account.message", text=text.strip())
+
+    async def claim_message(self, key: str) -> bool:
+        """Return True for the first caller with this key: a message is sent at most once, whatever crashes."""
+        [wait] = await self.store.take_permits([f"message:{key}"], MESSAGE_SECONDS, 1, 0.0)
+        return wait == 0
+
+    async def send(self, account_id: int, text: str) -> bool:
+        """Send an operator's own text to a user. Returns whether the user was reached. Raises InvalidInput."""
+        return await self.tell(account_id, await self.message(account_id, text))
+
+    async def _translator(self, account_id: int) -> Translator:
+        try:
+            language = (await self.store.profile(account_id)).language
+        except AccountNotFound:  # the user has an account and never wrote
+            language = DEFAULT
+        return self.texts.translator(language)

@@ -1,0 +1,63 @@
+"""The credit left at each provider: read by the leader once a minute, for all instances."""
+
+import asyncio
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from genlock.domain.errors import ProviderError
+from genlock.domain.events import Event
+from genlock.engine.context import EngineContext
+from genlock.engine.leader import Leader
+from genlock.ports import KvStore, ProviderBundle
+
+#: shorter than the time for which an amount is good, so that a new leader need not wait for it
+PERIOD_SECONDS = 15.0
+FRESH_SECONDS = 60.0
+ANSWER_SECONDS = 10.0
+KEY = "provider_credit:"
+
+
+@dataclass(frozen=True)
+class ProviderCredit:
+    """What a provider said last."""
+
+    provider: str
+    #: in thousandths of its credit
+    credit: int
+    #: seconds since it was read
+    age: float
+
+
+@dataclass(frozen=True)
+class ProviderCreditReader:
+    ctx: EngineContext
+    leader: Leader
+    store: KvStore
+    bundles: Mapping[str, ProviderBundle]
+
+    async def read(self) -> None:
+        """Ask every provider whose amount is old. One that does not answer keeps its last amount."""
+        known = {one.provider: one for one in await provider_credits(self.store)}
+        for name, bundle in self.bundles.items():
+            if bundle.credit is None or (name in known and known[name].age < FRESH_SECONDS):
+                continue
+            try:
+                async with asyncio.timeout(ANSWER_SECONDS):
+                    credit = await bundle.credit()
+            except (ProviderError, TimeoutError) as error:
+                reason = f"{type(error).__name__}: {error}"[:200]
+                self.ctx.observer.event(Event.STAGE_ERROR, step="provider_credit", provider=name, error=reason)
+                continue
+            if self.leader.role is not None:
+                await self.store.kv_put(f"{KEY}{name}", json.dumps({"credit": credit}))
+
+
+async def provider_credits(store: KvStore) -> list[ProviderCredit]:
+    """Return what is known of every provider's credit."""
+    return [
+        ProviderCredit(
+            provider=entry.key.removeprefix(KEY), credit=int(json.loads(entry.value)["credit"]), age=entry.age
+        )
+        for entry in await store.kv_list(KEY)
+    ]

@@ -1,0 +1,97 @@
+"""Bulk actions: what an operator has done to many jobs."""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from genlock.domain.bulk import FAILURES_KEPT, BulkAction, BulkFailure, BulkKind, BulkSelection, BulkState, BulkTarget
+from genlock.domain.errors import StoreError
+from genlock.domain.job_search import JobCount
+from genlock.stores.rows import Row, read_bulk_action, read_bulk_failure
+from genlock.stores.scan import NEWEST
+from genlock.stores.session import Subject
+
+
+class BulkActions(Subject):
+    async def begin_bulk_action(
+        self, kind: BulkKind, selection: BulkSelection, *, author: str, request_key: str, expected: JobCount
+    ) -> BulkAction:
+        below = max(selection.job_ids) + 1 if selection.filters is None else None
+        # PostgreSQL does not see a row that another transaction adds during the statement; the second attempt does.
+        for _ in range(2):
+            rows = await self.session.one(
+                "begin_bulk_action",
+                kind=kind.value,
+                selection=selection.dump(),
+                author=author,
+                request_key=request_key,
+                below=below,
+                expected=expected.number,
+                expected_kind=expected.kind.value,
+            )
+            if rows:
+                return read_bulk_action(rows[0], self.session.time)
+        raise StoreError(f"could not find or create the bulk action {request_key}")
+
+    async def bulk_action(self, bulk_id: int) -> BulkAction | None:
+        return self._bulk_or_none(await self.session.one("bulk_action", bulk_id=bulk_id))
+
+    async def bulk_actions(self, limit: int, before: int | None = None) -> list[BulkAction]:
+        rows = await self.session.one("bulk_actions", before=NEWEST if before is None else before, limit=limit)
+        return [read_bulk_action(row, self.session.time) for row in rows]
+
+    async def open_bulk_actions(self, limit: int) -> list[BulkAction]:
+        return [
+            read_bulk_action(row, self.session.time) for row in await self.session.one("open_bulk_actions", limit=limit)
+        ]
+
+    async def bulk_failures(self, bulk_id: int, limit: int, after: int = 0) -> list[BulkFailure]:
+        rows = await self.session.one("bulk_failures", bulk_id=bulk_id, after=after, limit=limit)
+        return list(map(read_bulk_failure, rows))
+
+    async def begin_bulk_step(
+        self, action: BulkAction, step: Sequence[BulkTarget], below: int, failures: Sequence[BulkFailure]
+    ) -> BulkAction | None:
+        return self._bulk_or_none(
+            await self.session.one(
+                "begin_bulk_step",
+                bulk_id=action.id,
+                version=action.version,
+                step=json.dumps([[one.job_id, one.token] for one in step], separators=(",", ":")),
+                below=below,
+                **self._bulk_failure_params(action, failures),
+            )
+        )
+
+    async def finish_bulk_step(
+        self, action: BulkAction, *, done: int, failures: Sequence[BulkFailure]
+    ) -> BulkAction | None:
+        return self._bulk_or_none(
+            await self.session.one(
+                "finish_bulk_step",
+                bulk_id=action.id,
+                version=action.version,
+                done=done,
+                **self._bulk_failure_params(action, failures),
+            )
+        )
+
+    async def stop_bulk_action(self, bulk_id: int) -> bool:
+        return bool(await self.session.one("stop_bulk_action", bulk_id=bulk_id))
+
+    async def end_bulk_action(self, action: BulkAction, state: BulkState) -> bool:
+        return bool(
+            await self.session.one("end_bulk_action", bulk_id=action.id, version=action.version, state=state.value)
+        )
+
+    def _bulk_failure_params(self, action: BulkAction, failures: Sequence[BulkFailure]) -> dict[str, Any]:
+        kept = failures[: max(FAILURES_KEPT - action.failed, 0)]
+        return {
+            "failed": len(failures),
+            "job_ids": self.session.array([one.job_id for one in kept]),
+            "reasons": self.session.array([one.reason.value for one in kept]),
+            "details": self.session.array([one.detail for one in kept]),
+        }
+
+    def _bulk_or_none(self, rows: Sequence[Row]) -> BulkAction | None:
+        return read_bulk_action(rows[0], self.session.time) if rows else None

@@ -1,0 +1,6 @@
+-- Lists for operators. No order writes to these indexes: holds, captures and releases are left out.
+
+CREATE INDEX ledger_moves ON ledger (kind, at, key) WHERE kind NOT IN ('hold', 'capture', 'release');
+CREATE INDEX payments_refunds ON payments (state, at, charge) WHERE state <> 'paid';
+CREATE INDEX profiles_banned ON profiles (account_id) WHERE banned_at IS NOT NULL;
+CREATE INDEX profiles_invited ON profiles (referred_by, account_id) WHERE referred_by IS NOT NULL;

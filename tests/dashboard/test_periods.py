@@ -1,0 +1,83 @@
+"""The period of a page: from its address, in the viewer's time zone."""
+
+from datetime import UTC, datetime
+from itertools import pairwise
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from genlock.dashboard.periods import read_period
+from genlock.domain.figures import JobFigures, hour_number
+
+MOSCOW = ZoneInfo("Europe/Moscow")
+NOW = datetime(2026, 11, 16, 4, 30, tzinfo=UTC)
+
+
+def hour(*parts: int) -> int:
+    return hour_number(datetime(*parts, tzinfo=UTC))  # type: ignore[misc,arg-type]
+
+
+def test_today_begins_at_midnight_of_the_viewer_and_ends_with_this_hour() -> None:
+    period = read_period({}, MOSCOW, NOW)
+
+    assert (period.since, period.until) == (hour(2026, 11, 15, 21), hour(2026, 11, 16, 5))
+    assert period.previous == (hour(2026, 11, 14, 21), hour(2026, 11, 15, 5))
+    assert (period.unit, len(period.bars())) == ("hour", 8)
+
+
+def test_seven_days_include_today() -> None:
+    period = read_period({"period": "7d"}, UTC, NOW)
+
+    assert (period.since, period.until, period.days) == (hour(2026, 11, 10), hour(2026, 11, 16, 5), 7)
+    assert (period.unit, len(period.bars())) == ("day", 7)
+
+
+def test_any_range_ends_with_its_last_day() -> None:
+    period = read_period({"from": "2026-10-01", "to": "2026-10-31"}, UTC, NOW)
+
+    assert (period.name, period.since, period.until) == ("range", hour(2026, 10, 1), hour(2026, 11, 1))
+
+
+def test_days_are_those_of_the_zone_also_when_clocks_change() -> None:
+    berlin = ZoneInfo("Europe/Berlin")  # 25 hours on 25 October 2026
+    period = read_period({"from": "2026-10-23", "to": "2026-10-27"}, berlin, NOW)
+
+    bars = period.bars()
+    assert [after - before for before, after in pairwise(bars)] == [24, 24, 25, 24]
+    one = JobFigures(orders=1)
+    sums = period.sum_by_bar(dict.fromkeys(range(period.since, period.until), one), JobFigures())
+    assert [figures.orders for figures in sums] == [24, 24, 25, 24, 24]
+
+
+def test_a_zone_with_half_hours_begins_with_the_hour_that_contains_midnight() -> None:
+    period = read_period({}, ZoneInfo("Asia/Kolkata"), NOW)
+
+    assert period.since == hour(2026, 11, 15, 18)
+
+
+def test_a_long_period_is_divided_into_weeks() -> None:
+    period = read_period({"from": "2026-01-01", "to": "2026-11-15"}, UTC, NOW)
+
+    assert (period.unit, period.step_hours) == ("week", 168)
+    assert len(period.bars()) == 46
+
+
+@pytest.mark.parametrize(
+    ("query", "problem", "given"),
+    [
+        ({"period": "century"}, "unknown_period", "century"),
+        ({"from": "2026-13-01", "to": "2026-11-01"}, "not_a_day", "2026-13-01"),
+        ({"from": "2026-11-01", "to": "<b>"}, "not_a_day", "<b>"),
+        ({"to": "2026-11-01"}, "not_a_day", ""),
+        ({"from": "2026-11-10", "to": "2026-11-01"}, "no_such_period", ""),
+        ({"from": "2027-01-01", "to": "2027-01-02"}, "no_such_period", ""),
+        ({"from": "0001-01-01", "to": "0001-01-02"}, "no_such_period", ""),
+        ({"from": "2020-01-01", "to": "2026-11-01"}, "too_long", "400"),
+    ],
+)
+def test_a_period_that_cannot_be_shown_is_named(query: dict[str, str], problem: str, given: str) -> None:
+    period = read_period(query, MOSCOW, NOW)
+
+    assert period.name == "today"
+    assert period.problem
+    assert (period.problem.text, period.problem.given) == (problem, given)

@@ -1,0 +1,114 @@
+"""Results through our own server: what the bytes are decides, and nothing that can run is shown."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from genlock.dashboard import previews
+from genlock.domain.delivery import Part
+from genlock.domain.result import PartKind
+from genlock.sandbox.processes import find_free_port
+from genlock.web.server import serving
+from tests.dashboard.test_job_page import with_result
+from tests.dashboard.world import Client, DashboardWorld, running_dashboard
+
+PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 100
+SVG = b'<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>'
+FILES = {
+    "a.png": (PNG, "text/html", 200),
+    "page.png": (b"<!doctype html><script>alert(1)</script>", "image/png", 200),
+    "odd.html": (b"\0\1\2\3", "text/html", 200),
+    "a.svg": (SVG, "image/svg+xml", 200),
+    "a.bin": (b"\0\1\2\3", "application/octet-stream", 200),
+    "gone.png": (b"gone", "text/plain", 404),
+    "broken.png": (b"", "text/plain", 500),
+    "song.mp3": (b"ID3" + b"\0" * 100, "application/octet-stream", 200),
+    "film.mp4": (b"\0\0\0\x20ftypisom" + b"\0" * 100, "video/mp4", 200),
+}
+
+
+async def file(request: Request) -> Response:
+    content, kind, status = FILES[request.path_params["name"]]
+    return Response(content, status, media_type=kind, headers={"Set-Cookie": "evil=1", "Refresh": "0"})
+
+
+@pytest.fixture
+async def world(tmp_path: Path) -> AsyncIterator[DashboardWorld]:
+    port = find_free_port()
+    async with (
+        serving(Starlette(routes=[Route("/{name}", file)]), "127.0.0.1", port),
+        running_dashboard(f"sqlite:///{tmp_path}/genlock.db", media_private_hosts=(f"127.0.0.1:{port}",)) as dashboard,
+    ):
+        parts = [Part(kind=PartKind.FILE, value=f"http://127.0.0.1:{port}/{name}") for name in FILES]
+        await with_result(dashboard, *parts)
+        yield dashboard
+
+
+@pytest.fixture
+async def client(world: DashboardWorld) -> Client:
+    return await world.log_in()
+
+
+def number(name: str) -> int:
+    return list(FILES).index(name) + 1
+
+
+async def test_media_are_sent_as_what_their_bytes_are_and_cannot_run(client: Client) -> None:
+    for name, kind, suffix in [
+        ("a.png", "image/png", ".png"), ("song.mp3", "audio/mpeg", ".mp3"), ("film.mp4", "video/mp4", ".mp4"),
+    ]:  # fmt: skip
+        answer = await client.get(f"/jobs/1/results/{number(name)}")
+
+        assert (answer.status, answer.headers["Content-Type"]) == (200, kind)
+        assert answer.headers["Content-Disposition"] == f'inline; filename="order-1-{number(name)}{suffix}"'
+        assert answer.headers["Content-Security-Policy"].startswith("sandbox; default-src 'none'")
+        assert answer.headers["X-Content-Type-Options"] == "nosniff"
+        assert "Set-Cookie" not in answer.headers
+        assert "Refresh" not in answer.headers
+        assert int(answer.headers["Content-Length"]) == len(FILES[name][0])
+
+
+async def test_other_files_can_only_be_saved(client: Client) -> None:
+    for name in ("a.svg", "a.bin"):
+        answer = await client.get(f"/jobs/1/results/{number(name)}")
+
+        assert (answer.status, answer.headers["Content-Type"]) == (200, "application/octet-stream"), name
+        assert answer.headers["Content-Disposition"].startswith("attachment;")
+
+
+async def test_pages_and_missing_files_are_refused_in_words(client: Client) -> None:
+    reasons = {
+        "page.png": "leads to a web page",
+        "odd.html": "leads to a web page",
+        "gone.png": "link has expired",
+        "broken.png": "does not answer now",
+    }
+    for name, reason in reasons.items():
+        shown = await client.get(f"/jobs/1/results/{number(name)}/preview")
+        opened = await client.get(f"/jobs/1/results/{number(name)}")
+
+        assert (shown.status, opened.status) == (200, 502), name
+        assert reason in shown.text, name
+        assert reason in opened.text, name
+
+
+async def test_a_preview_shows_the_fitting_element_from_our_own_address(client: Client) -> None:
+    elements = {"a.png": "<img", "song.mp3": "<audio", "film.mp4": "<video", "a.bin": "Save the file (.bin)"}
+    for name, element in elements.items():
+        part = await client.get(f"/jobs/1/results/{number(name)}/preview", **{"HX-Request": "true"})
+
+        assert element in part.text, name
+        assert "127.0.0.1" not in part.text
+        assert "<html" not in part.text
+
+
+async def test_a_file_that_is_too_large_is_not_fetched(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(previews, "FILE_BYTES_MAX", 50)
+
+    assert "larger than 100 MB" in (await client.get(f"/jobs/1/results/{number('a.png')}")).text
+    assert "larger than 100 MB" in (await client.get(f"/jobs/1/results/{number('a.png')}/preview")).text

@@ -1,0 +1,353 @@
+"""The figures by hour: kept beside a random history, they equal what a count of all rows finds, and a rebuild."""
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping
+from random import Random
+from typing import Any
+
+import pytest
+
+from genlock.domain.account_set import AccountSet
+from genlock.domain.delivery import again
+from genlock.domain.figures import JobFigures, ModelFigures, TopupFigures, hour_number, percentile
+from genlock.domain.job import Delivery, Job, State
+from genlock.domain.money import EntryKind
+from genlock.engine import hourly_figures
+from genlock.engine.context import EngineContext
+from genlock.engine.engine import Engine
+from genlock.engine.hourly_figures import HourlyFigureKeeper
+from genlock.engine.limits import RateLimiter
+from genlock.ports import Role
+from genlock.stores.database import SqlDatabase
+from genlock.stores.sqlite import SqliteStore
+from tests.engine.world import HandClock, Recorder
+from tests.stores.builders import RESULT, account_with, claimed, delivered, end, ended, finish, queued, running, see
+
+MODELS = (("kie", "cat"), ("kie", "dog"), ("other", "cat"))
+HOUR = 3600.0
+
+
+@pytest.fixture(autouse=True)
+def small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("genlock.stores.hourly_figures.BLOCK_JOBS", 7)
+    monkeypatch.setattr(hourly_figures, "PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr(hourly_figures, "ROWS", 5)
+    monkeypatch.setattr(hourly_figures, "BLOCKS", 2)
+
+
+async def a_keeper(store: SqlDatabase, name: str = "me") -> HourlyFigureKeeper:
+    ctx = EngineContext(
+        store=store, providers={}, channels={}, observer=Recorder(), instance=name, limits=RateLimiter(store, {})
+    )
+    engine = Engine(ctx)
+    await engine.leader.elect()
+    return HourlyFigureKeeper(ctx, engine.leader, store)
+
+
+class History:
+    """Random orders, payments and what operators do later, through the port of the store alone."""
+
+    def __init__(self, store: SqlDatabase, clock: HandClock, rng: Random) -> None:
+        self.store, self.clock, self.rng = store, clock, rng
+        self.accounts: list[int] = []
+        self.jobs: list[int] = []
+        self.charges: list[str] = []
+
+    async def step(self) -> None:
+        if not self.accounts or self.rng.random() < 0.15:
+            self.accounts.append(await account_with(self.store, 100_000))
+        await self.rng.choice([self.order, self.order, self.order, self.pay, self.refund, self.change_later])()
+        self.clock.turn(self.rng.choice([0.3, 1.0, 40.0, 900.0, 2 * HOUR, 30 * HOUR, 120 * HOUR]))
+
+    async def order(self) -> None:
+        provider, model = self.rng.choice(MODELS)
+        wanted = {
+            "account_id": self.rng.choice(self.accounts), "provider": provider, "model": model,
+            "price": self.rng.choice([0, 100, 250]), "notice": False, "deadline_seconds": 1e9,
+            "bot": self.rng.choice(["bot", "bot", "second"]),
+        }  # fmt: skip
+        make = self.rng.choice([self._queue, self._deliver, self._deliver, self._lose, self._fail, self._cancel])
+        self.jobs.append((await make(wanted)).id)
+
+    async def _queue(self, wanted: dict[str, Any]) -> Job:
+        return await queued(self.store, **wanted)
+
+    async def _deliver(self, wanted: dict[str, Any]) -> Job:
+        job = await running(self.store, **wanted)
+        self.clock.turn(self.rng.uniform(1.0, 300.0))
+        found = (await end(self.store, job, State.SUCCEEDED, cost=self.rng.choice([None, 700]))).job
+        assert found
+        self.clock.turn(self.rng.uniform(0.01, 2.0))
+        assert await finish(self.store, found)
+        return found
+
+    async def _lose(self, wanted: dict[str, Any]) -> Job:
+        job = await ended(self.store, **wanted)
+        assert await finish(self.store, job, Delivery.UNDELIVERABLE)
+        return job
+
+    async def _fail(self, wanted: dict[str, Any]) -> Job:
+        job = await ended(self.store, self.rng.choice([State.FAILED, State.EXPIRED]), **wanted)
+        assert await finish(self.store, job)
+        return job
+
+    async def _cancel(self, wanted: dict[str, Any]) -> Job:
+        job = (await end(self.store, await running(self.store, **wanted), State.CANCELLED)).job
+        assert job
+        assert await finish(self.store, job)
+        return job
+
+    async def change_later(self) -> None:
+        """A resend, a late result, a late cost, or the end of an open job."""
+        if not self.jobs:
+            return
+        job = await see(self.store, self.rng.choice(self.jobs))
+        if not job.ended:
+            await end(self.store, job, self.rng.choice([State.SUCCEEDED, State.FAILED]))
+        elif job.state is State.CANCELLED:
+            await end(self.store, job, State.SUCCEEDED, task_id=job.task_id, cost=self.rng.randrange(1, 500))
+        elif job.state in (State.FAILED, State.EXPIRED) and not job.late:
+            await end(self.store, job, State.SUCCEEDED, task_id=job.task_id, cost=300)
+        elif job.unpaid:
+            await self.store.resend_paid_job(job.id, again(RESULT), job.lease_token)
+        else:
+            await self.store.resend_job(job.id, again(RESULT), job.lease_token)
+        if self.rng.random() < 0.7:
+            await self.finish_deliveries(job.id)
+
+    async def finish_deliveries(self, only: int | None = None) -> None:
+        self.clock.turn(40.0)  # leases expire
+        for job_id in [only] if only else self.jobs:
+            job = await see(self.store, job_id)
+            if job.ended and job.delivery in (Delivery.PENDING, Delivery.SENDING):
+                await finish(self.store, await claimed(self.store, job))
+                self.clock.turn(40.0)
+
+    async def pay(self) -> None:
+        self.charges.append(charge := f"charge-{len(self.charges)}")
+        account_id = self.rng.choice(self.accounts)
+        stars = self.rng.randrange(1, 500)
+        assert await self.store.transfer(account_id, EntryKind.TOPUP, stars * 10, charge)
+        assert await self.store.add_payment(charge, account_id, stars, stars * 10)
+
+    async def refund(self) -> None:
+        if self.charges and await self.store.begin_refund(charge := self.rng.choice(self.charges), "asked"):
+            if self.rng.random() < 0.5:
+                await self.store.finish_refund(charge)
+            else:
+                await self.store.undo_refund(charge, 1, "refused")
+
+
+async def rows(store: SqlDatabase, statement: str) -> list[Mapping[str, Any]]:
+    if isinstance(store, SqliteStore):
+
+        def read(connection: Any) -> list[Mapping[str, Any]]:
+            cursor = connection.execute(statement)
+            names = [column[0] for column in cursor.description]
+            return [dict(zip(names, row, strict=True)) for row in cursor]
+
+        return await store.session.call(read)
+    return [dict(row) for row in await store.session.pool.fetch(statement)]  # type: ignore[attr-defined]
+
+
+async def counted(store: SqlDatabase, since: int, until: int, bot: str | None) -> dict[str, Any]:
+    """The figures as a count of all rows finds them."""
+
+    def hour_of(at: Any) -> int:
+        time = store.session.time(at)
+        assert time
+        return hour_number(time)
+
+    jobs = [(hour_of(row["created_at"]), row) for row in await rows(store, "SELECT * FROM jobs")]
+    inside = [(hour, row) for hour, row in jobs if since <= hour < until and row["bot"] == (bot or row["bot"])]
+    hours: dict[int, JobFigures] = defaultdict(JobFigures)
+    models: dict[tuple[str, str], JobFigures] = defaultdict(JobFigures)
+    for hour, row in inside:
+        hours[hour] += one_job(row)
+        models[row["provider"], row["model"]] += one_job(row)
+    payments = await rows(
+        store, "SELECT p.*, a.bot FROM payments p JOIN accounts a ON a.id = p.account_id ORDER BY p.at"
+    )
+    topups: dict[int, TopupFigures] = defaultdict(TopupFigures)
+    paid: Counter[int] = Counter()
+    for row in payments:
+        hour = hour_of(row["at"])
+        paid[row["account_id"]] += 1
+        if since <= hour < until and row["bot"] == (bot or row["bot"]):
+            topups[hour] += one_payment(row, repeated=paid[row["account_id"]] > 1)
+    accounts = await rows(store, "SELECT id, bot, created_at FROM accounts")
+    return {
+        "hours": dict(hours),
+        "models": dict(models),
+        "topups": dict(topups),
+        "started": AccountSet.of(
+            row["id"] for row in accounts
+            if since <= hour_of(row["created_at"]) < until and row["bot"] == (bot or row["bot"])
+        ),
+        "active": AccountSet.of(row["account_id"] for _, row in inside),
+        "ordered": AccountSet.of(row["account_id"] for _, row in jobs if bot is None),
+        "paid again": sum(number > 1 for number in paid.values()) if bot is None else 0,
+    }  # fmt: skip
+
+
+def one_job(row: Mapping[str, Any]) -> JobFigures:
+    failed, captured = row["state"] in ("failed", "expired"), row["hold_state"] == "captured"
+    return JobFigures(
+        orders=1,
+        delivered=int(row["state"] == "succeeded" and row["delivery"] == "delivered"),
+        failed=int(failed),
+        cancelled=int(row["state"] == "cancelled"),
+        refunded=int(row["hold_state"] == "released"),
+        revenue=row["price"] if captured else 0,
+        cost=row["cost"] or 0,
+        loss=0 if captured else row["cost"] or 0,
+        last_failed_job=row["id"] if failed else 0,
+    )
+
+
+def one_payment(row: Mapping[str, Any], *, repeated: bool) -> TopupFigures:
+    if row["state"] != "paid":
+        return TopupFigures(refunds=1, refunded_stars=row["stars"])
+    return TopupFigures(topups=1, stars=row["stars"], credits=row["amount"], repeated=int(repeated))
+
+
+async def kept(store: SqlDatabase, since: int, until: int, bot: str | None) -> dict[str, Any]:
+    """The figures as the dashboard reads them."""
+    models = await store.model_figures(since, until, bot)
+    return {
+        "hours": await store.period_figures(since, until, bot=bot),
+        "models": {(one.provider, one.model): one.figures for one in models},
+        "topups": await store.topup_figures(since, until, bot=bot),
+        "started": await store.account_set("started", since, until, bot),
+        "active": await store.account_set("active", since, until, bot),
+        "ordered": await store.account_set("ordered", 0, 0) if bot is None else AccountSet(),
+        "paid again": len(await store.account_set("topped_up_again", 0, 0)) if bot is None else 0,
+    }
+
+
+async def everything(store: SqlDatabase, since: int, until: int) -> list[Any]:
+    return [
+        [await kept(store, since, until, bot) for bot in (None, "bot", "second")],
+        await store.model_durations(since, until),
+        await store.delivery_durations(since, until),
+        await store.account_set_sizes("first_order", since, until),
+    ]
+
+
+@pytest.mark.parametrize("seed", range(3))
+async def test_the_figures_equal_a_count_of_all_rows_and_a_rebuild(
+    store: SqlDatabase, clock: HandClock, seed: int
+) -> None:
+    rng = Random(seed)
+    history = History(store, clock, rng)
+    start = hour_number(clock.now())
+    keeper = await a_keeper(store)
+    for _ in range(60):
+        await history.step()
+        if rng.random() < 0.3:
+            await keeper.leader.elect()
+            await keeper.round()
+    await history.finish_deliveries()
+    for _ in range(3):
+        await history.change_later()
+    await settle(keeper, clock)
+    end_ = hour_number(clock.now()) + 1
+
+    for since, until in [(start, end_), (start + 3, end_ - 5), (start + 30, start + 31), (end_ - 20, end_ - 1)]:
+        for bot in (None, "bot", "second"):
+            assert await kept(store, since, until, bot) == await counted(store, since, until, bot)
+    assert sum((await store.account_set_sizes("first_order", start, end_)).values()) == len(
+        await store.account_set("ordered", 0, 0)
+    )
+    days = await store.period_figures(start, end_, 24)
+    assert sum(days.values(), JobFigures()) == sum((await store.period_figures(start, end_)).values(), JobFigures())
+    assert {(first - start) % 24 for first in days} == {0}
+    before = await everything(store, start, end_)
+    await store.clear_figures()
+    assert await store.period_figures(start, end_) == {}
+    await keeper.leader.elect()
+    await keeper.round()
+    assert await everything(store, start, end_) == before
+
+
+async def settle(keeper: HourlyFigureKeeper, clock: HandClock) -> None:
+    """Let the time pass after which every block and every row has been counted."""
+    for _ in range(3):
+        clock.turn(2 * HOUR)
+        await keeper.leader.elect()
+        await keeper.round()
+
+
+async def test_a_block_is_final_when_its_jobs_need_no_work_and_counted_again_after_a_change(
+    store: SqlDatabase, clock: HandClock
+) -> None:
+    job = await delivered(store, notice=False)
+    keeper = await a_keeper(store)
+    await keeper.round()
+    await settle(keeper, clock)
+    assert await store.due_job_blocks(10) == []
+
+    assert await store.resend_job(job.id, again(RESULT))
+
+    assert await store.due_job_blocks(10) == [(job.id - 1) // 7]
+    await keeper.leader.elect()
+    await keeper.round()
+    assert [one.figures.delivered for one in await store.model_figures(0, 10**6)] == [0]
+
+
+async def test_an_old_leader_changes_no_figures(store: SqlDatabase) -> None:
+    await delivered(store)
+    keeper = await a_keeper(store)
+    assert keeper.leader.role
+    old = Role(holder="old", epoch=keeper.leader.role.epoch - 1)
+
+    [block] = await store.due_job_blocks(10)
+    assert not await store.fold_jobs(block, old)
+    assert not await store.save_account_sets("orders", "", "5", {}, old)
+
+    assert await store.period_figures(0, 10**6) == {}
+    assert await store.figure_position("orders") == ""
+
+
+async def test_a_step_that_was_read_before_the_figures_were_cleared_is_not_written(store: SqlDatabase) -> None:
+    keeper = await a_keeper(store)
+    assert keeper.leader.role
+    assert await store.save_account_sets("orders", "", "5", {}, keeper.leader.role)
+    await store.clear_figures()
+
+    assert not await store.save_account_sets("orders", "5", "9", {}, keeper.leader.role)
+
+    assert await store.figure_position("orders") == ""
+
+
+async def test_ids_that_were_never_used_do_not_stop_the_count(store: SqlDatabase) -> None:
+    first = await delivered(store)
+    last_id = await job_after_a_gap(store)
+    assert last_id > first.id + 90
+    keeper = await a_keeper(store)
+
+    await keeper.round()
+
+    assert [one.figures.orders for one in await store.model_figures(0, 10**6)] == [2]
+    assert (await store.figures_progress()).contained_job == last_id
+
+
+async def job_after_a_gap(store: SqlDatabase) -> int:
+    if isinstance(store, SqliteStore):
+        job = await delivered(store)
+        await rows(store, f"UPDATE jobs SET id = id + 100 WHERE id = {job.id} RETURNING id")  # noqa: S608
+        return job.id + 100
+    await rows(store, "SELECT nextval('jobs_id_seq') FROM generate_series(1, 100)")
+    return (await delivered(store)).id
+
+
+def test_a_percentile_is_interpolated_within_its_bucket() -> None:
+    assert percentile({}, 0.5) is None
+    assert percentile({10: 4}, 0.5) == pytest.approx(4.0)
+    assert percentile({10: 50, 20: 50}, 0.99) == pytest.approx(180 + 60 * 49 / 50, abs=60)
+    assert percentile({29: 1}, 0.5) == 7200.0
+
+
+def test_figures_of_models_are_values() -> None:
+    one = ModelFigures(provider="kie", model="cat", figures=JobFigures(orders=1, last_failed_job=3))
+    assert one.figures + JobFigures(orders=2, last_failed_job=2) == JobFigures(orders=3, last_failed_job=3)

@@ -1,0 +1,74 @@
+"""The credit left at a provider: asked for at most once a minute, and kept when the provider does not answer."""
+
+from decimal import Decimal
+from typing import Any, cast
+
+from genlock.domain.errors import ProviderError
+from genlock.domain.events import Event
+from genlock.engine.context import EngineContext
+from genlock.engine.engine import Engine
+from genlock.engine.limits import RateLimiter
+from genlock.engine.provider_credit import ProviderCreditReader, provider_credits
+from genlock.ports import ProviderBundle
+from genlock.stores.database import SqlDatabase
+from tests.engine.world import HandClock, Recorder
+
+
+class Kie:
+    def __init__(self) -> None:
+        self.left = 5000
+        self.asked = 0
+        self.broken = False
+
+    async def credit(self) -> int:
+        self.asked += 1
+        if self.broken:
+            raise ProviderError("no answer")
+        return self.left
+
+    async def close(self) -> None: ...
+
+
+async def a_reader(store: SqlDatabase, kie: Kie) -> ProviderCreditReader:
+    recorder = Recorder()
+    ctx = EngineContext(
+        store=store, providers={}, channels={}, observer=recorder, instance="me", limits=RateLimiter(store, {})
+    )
+    engine = Engine(ctx)
+    await engine.leader.elect()
+    bundle = ProviderBundle(
+        provider=cast("Any", kie), rate_limits={}, credit_usd=Decimal("0.005"), close=kie.close, credit=kie.credit
+    )
+    silent = ProviderBundle(provider=cast("Any", kie), rate_limits={}, credit_usd=Decimal(1), close=kie.close)
+    return ProviderCreditReader(ctx, engine.leader, store, {"kie": bundle, "silent": silent})
+
+
+async def test_a_provider_is_asked_once_a_minute(store: SqlDatabase, clock: HandClock) -> None:
+    kie = Kie()
+    reader = await a_reader(store, kie)
+
+    for _ in range(3):
+        await reader.read()
+        clock.turn(15.0)
+    assert kie.asked == 1
+    clock.turn(60.0)
+    kie.left = 4000
+    await reader.read()
+
+    assert kie.asked == 2
+    assert [(one.provider, one.credit, one.age) for one in await provider_credits(store)] == [("kie", 4000, 0.0)]
+
+
+async def test_a_provider_that_does_not_answer_keeps_its_last_amount(store: SqlDatabase, clock: HandClock) -> None:
+    kie = Kie()
+    reader = await a_reader(store, kie)
+    await reader.read()
+    clock.turn(90.0)
+    kie.broken = True
+
+    await reader.read()
+
+    assert [(one.credit, one.age) for one in await provider_credits(store)] == [(5000, 90.0)]
+    recorder = reader.ctx.observer
+    assert isinstance(recorder, Recorder)
+    assert recorder.of(Event.STAGE_ERROR, provider="kie")

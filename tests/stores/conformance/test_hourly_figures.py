@@ -1,0 +1,154 @@
+"""Figures by hour on both databases: buckets, marks of later changes, what may still be committed, instances."""
+
+from genlock.domain.delivery import again
+from genlock.domain.figures import DURATION_BOUNDS, hour_number
+from genlock.domain.job import Job, State
+from genlock.domain.money import EntryKind
+from genlock.ports import Role, SetKey
+from genlock.stores.database import SqlDatabase
+from genlock.stores.hourly_figures import BLOCK_JOBS, COMMIT_SECONDS, SETTLED_SECONDS
+from tests.stores.builders import RESULT, ManualClock, account_with, delivered, end, finish, queued, running
+
+EVER = (0, 10**6)
+
+
+async def the_role(store: SqlDatabase) -> Role:
+    return await store.take_role("active", "me", 60.0)
+
+
+async def fold(store: SqlDatabase, job: Job) -> None:
+    assert await store.fold_jobs((job.id - 1) // BLOCK_JOBS, await the_role(store))
+
+
+async def test_a_duration_is_in_the_bucket_that_begins_with_it(store: SqlDatabase, clock: ManualClock) -> None:
+    wanted = {0.01: 0, DURATION_BOUNDS[0]: 1, 1.0: 7, 44.9: 16, 45.0: 17, 1e6: len(DURATION_BOUNDS)}
+    job = None
+    for seconds in wanted:
+        job = await running(store, model=f"after {seconds}")
+        clock.advance(seconds)
+        ended = (await end(store, job, State.SUCCEEDED)).job
+        assert ended
+        await finish(store, ended)
+    assert job
+    await fold(store, job)
+
+    found = await store.model_durations(*EVER)
+
+    assert found == {("kie", f"after {seconds}"): {bucket: 1} for seconds, bucket in wanted.items()}
+    assert await store.delivery_durations(*EVER) == {0: len(wanted)}
+
+
+async def test_a_job_that_was_done_leaves_a_mark_when_it_changes(store: SqlDatabase, clock: ManualClock) -> None:
+    done, waiting = await delivered(store, notice=False), await queued(store)
+    clock.advance(SETTLED_SECONDS + 1)
+    await fold(store, waiting)
+    assert await store.due_job_blocks(10) == []
+
+    assert await store.resend_job(done.id, again(RESULT))
+
+    assert await store.due_job_blocks(10) == [(done.id - 1) // BLOCK_JOBS]
+    await fold(store, done)
+    assert await store.due_job_blocks(10) == []
+
+
+async def test_a_cost_that_is_reported_after_the_deadline_leaves_a_mark(store: SqlDatabase, clock: ManualClock) -> None:
+    job = await running(store, deadline_seconds=1.0, notice=False)
+    cancelled = (await end(store, job, State.CANCELLED)).job
+    assert cancelled
+    clock.advance(5.0)
+    assert await finish(store, cancelled)
+    clock.advance(SETTLED_SECONDS + 1)
+    await fold(store, job)
+    assert await store.due_job_blocks(10) == []
+
+    await end(store, job, State.SUCCEEDED, task_id=job.task_id, cost=70)
+
+    assert await store.due_job_blocks(10) == [(job.id - 1) // BLOCK_JOBS]
+    await fold(store, job)
+    assert [(one.figures.cost, one.figures.loss) for one in await store.model_figures(*EVER)] == [(70, 70)]
+
+
+async def test_a_block_with_open_jobs_is_counted_again_less_and_less_often(
+    store: SqlDatabase, clock: ManualClock
+) -> None:
+    job = await queued(store)
+    await fold(store, job)
+    pauses = []
+    for _ in range(4):
+        pause = 0
+        while not await store.due_job_blocks(10):
+            clock.advance(1.0)
+            pause += 1
+        pauses.append(pause)
+        clock.advance(1000.0)
+        await fold(store, job)
+
+    assert pauses[0] <= 10
+    assert pauses == sorted(pauses)
+    assert pauses[-1] > 300
+
+
+async def test_a_payment_whose_state_changes_has_its_hour_counted_again(store: SqlDatabase, clock: ManualClock) -> None:
+    hour, role = hour_number(clock.now()), await the_role(store)
+    account_id = await account_with(store, 0)
+    for charge in ("one", "two"):
+        assert await store.transfer(account_id, EntryKind.TOPUP, 500, charge)
+        assert await store.add_payment(charge, account_id, 50, 500)
+        clock.advance(1.0)
+    await store.fold_topups(hour, role)
+    assert (await store.topup_figures(*EVER))[hour].repeated == 1
+    assert await store.changed_topup_hours(10) == []
+
+    assert await store.begin_refund("two", "asked")
+
+    assert await store.changed_topup_hours(10) == [hour]
+    await store.fold_topups(hour, role)
+    assert await store.changed_topup_hours(10) == []
+    found = (await store.topup_figures(*EVER))[hour]
+    assert (found.topups, found.stars, found.refunds, found.refunded_stars) == (1, 50, 1, 50)
+
+
+async def test_rows_before_which_others_may_still_be_committed_are_not_returned(
+    store: SqlDatabase, clock: ManualClock
+) -> None:
+    account_id = await account_with(store)
+    first = await queued(store, account_id=account_id)
+    clock.advance(COMMIT_SECONDS / 2)
+    second = await queued(store, account_id=account_id)
+    assert await store.orders_after(0, 10) == []
+    assert await store.accounts_after(0, 10) == []
+
+    clock.advance(COMMIT_SECONDS / 2 + 0.1)
+    assert [(one.job_id, one.first) for one in await store.orders_after(0, 10)] == [(first.id, True)]
+    assert [one.account_id for one in await store.accounts_after(0, 10)] == [account_id]
+
+    clock.advance(COMMIT_SECONDS)
+    orders = await store.orders_after(0, 10)
+    assert [(one.job_id, one.first) for one in orders] == [(first.id, True), (second.id, False)]
+    assert await store.orders_after(second.id, 10) == []
+
+
+async def test_a_set_of_accounts_is_written_with_its_position_or_not_at_all(store: SqlDatabase) -> None:
+    role = await the_role(store)
+    key = SetKey(kind="active", span="day", start=3, bot="бот", piece=1)
+    assert await store.save_account_sets("orders", "", "7", {key: 0b101}, role)
+    assert await store.account_sets([key]) == {key: 0b101}
+
+    assert not await store.save_account_sets("orders", "6", "9", {key: 0b111}, role)
+
+    assert await store.account_sets([key]) == {key: 0b101}
+    assert await store.figure_position("orders") == "7"
+    assert len(await store.account_set("active", 72, 96)) == 2
+    assert len(await store.account_set("active", 73, 96)) == 0
+
+
+async def test_instances_tell_their_version_and_who_is_active(store: SqlDatabase, clock: ManualClock) -> None:
+    for name in ("one", "me"):
+        await store.heartbeat(name, 10.0)
+        await store.describe_instance(name, "1.2.3")
+        clock.advance(1.0)
+    await the_role(store)
+
+    found = [(one.id, one.version, one.active, round(one.silent_seconds, 3)) for one in await store.instances()]
+
+    assert found == [("one", "1.2.3", False, 2.0), ("me", "1.2.3", True, 1.0)]

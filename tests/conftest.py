@@ -1,13 +1,17 @@
 """What every test may ask for: a clean environment and real databases."""
 
+import asyncio
 import os
 import shutil
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import hypothesis
 import pytest
 
+from genlock.app.databases import open_store
+from genlock.log import Silent
 from genlock.sandbox.postgres import Postgres, PostgresServer
 from tests.pgbouncer import pgbouncer
 
@@ -56,6 +60,29 @@ def postgres_server() -> Iterator[Postgres]:
 def postgres_url(postgres_server: Postgres) -> Iterator[str]:
     """A fresh, empty database."""
     url = postgres_server.create_database()
+    yield url
+    postgres_server.drop_database(url)
+
+
+@pytest.fixture(scope="session")
+def postgres_template(postgres_server: Postgres) -> Iterator[str]:
+    """A migrated database without rows. Copying it costs a tenth of running the migrations."""
+    url = postgres_server.create_database()
+
+    async def migrate() -> None:
+        store = await open_store(url, observer=Silent())
+        await store.close()
+
+    with ThreadPoolExecutor(1) as thread:  # an async fixture may have asked for it, in a running event loop
+        thread.submit(asyncio.run, migrate()).result()
+    yield url
+    postgres_server.drop_database(url)
+
+
+@pytest.fixture
+def migrated_postgres_url(postgres_server: Postgres, postgres_template: str) -> Iterator[str]:
+    """A fresh database, migrated and without rows."""
+    url = postgres_server.create_database(postgres_template)
     yield url
     postgres_server.drop_database(url)
 

@@ -7,6 +7,7 @@ import inspect
 import multiprocessing.util
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import PurePath
 from typing import Any
 
@@ -73,7 +74,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def tiers_of(item: pytest.Item) -> Iterator[str]:
     """Yield the markers that a test gets from its folder, its fixtures and its parameters."""
-    parts = PurePath(item.nodeid.partition("::")[0]).parts
+    parts = _parts(item.nodeid.partition("::")[0])
     yield from (marker for folder, marker in FOLDERS.items() if folder in parts)
     fixtures: list[str] = getattr(item, "fixturenames", [])
     yield from (marker for fixture, marker in FIXTURES.items() if fixture in fixtures)
@@ -85,6 +86,12 @@ def tiers_of(item: pytest.Item) -> Iterator[str]:
         yield "slow"  # it asks for more time than other tests have
     if "bot" in parts and inspect.iscoroutinefunction(getattr(item, "obj", None)):
         yield "slow"  # it runs the whole bot against the simulators
+
+
+@cache
+def _parts(path: str) -> tuple[str, ...]:
+    """Return the folders and the name of a file; thousands of tests are in some hundred files."""
+    return PurePath(path).parts
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)

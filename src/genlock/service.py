@@ -7,6 +7,7 @@ import os
 import secrets
 import signal
 import sys
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from pathlib import Path
 from time import CLOCK_BOOTTIME, clock_gettime, monotonic
@@ -18,6 +19,7 @@ from prometheus_client import CollectorRegistry
 from genlock.app.compose import App, Process, compose
 from genlock.channels.telegram.caller import Caller, Priority
 from genlock.channels.telegram.errors import TokenRefused
+from genlock.doctor.phase import Phase
 from genlock.domain.errors import ChannelError, GenlockError, Refusal
 from genlock.domain.events import Event
 from genlock.domain.printable import escape_unprintable
@@ -84,8 +86,14 @@ class Service:
             mask=self._mask,
             is_open=lambda: self._open,
             closing=self._closing,
+            examine=self._examine,
         )
         return await compose(self._settings, process)
+
+    def _examine(self) -> AsyncIterator[Phase]:
+        from genlock.doctor.in_thread import examine_in_thread  # noqa: PLC0415 - rarely used, and takes memory
+
+        return examine_in_thread(self._settings)
 
     async def _check_token(self, caller: Caller) -> None:
         try:

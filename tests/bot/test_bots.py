@@ -1,6 +1,5 @@
 """Two bots on one database: each handles its own updates and sees its own users; a user is told at their address."""
 
-import asyncio
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -38,8 +37,9 @@ async def test_an_update_of_another_bot_is_not_answered_by_ours(world: BotWorld)
     message = {"message_id": 900, "date": 1, "chat": {"id": ann.client.id, "type": "private"}, "from": user}
     data = {"update_id": 700, "message": {**message, "text": "/balance"}}
     await world.intake.receive(read_update(OTHER, data, json.dumps(data)))
-    await ann.write("/start")  # claimed and handled after the other bot's update was due
-    await asyncio.sleep(0.3)
+    assert world.engine.updates is not None
+    await world.engine.updates.claim()  # it would take the update: it is due
+    await ann.write("/start")
 
     waiting = await world.store.updates(state=UpdateState.NEW, limit=10)
     assert [(update.bot, update.attempts) for update in waiting] == [(OTHER, 0)]

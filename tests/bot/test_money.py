@@ -3,6 +3,7 @@
 import asyncio
 from dataclasses import replace
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -254,12 +255,10 @@ async def lost(ann: ChatUser, job: Job) -> None:
     async with ann.world.done():
         await ann.client.block()
     await ann.client.delete(int(str(job.placeholder)))
+    recorder = ann.world.recorder
+    given_up = partial(recorder.of, Event.ATTENTION, job=job.id, delivery=Delivery.UNDELIVERABLE)
     async with asyncio.timeout(20):
-        while True:
-            now = await ann.world.store.job(job.id)
-            if now is not None and now.delivery is Delivery.UNDELIVERABLE:
-                break
-            await asyncio.sleep(0.02)
+        await recorder.more(lambda: len(given_up()), than=0)
     assert await ann.available() == 10_000
     async with ann.world.done():
         await ann.client.unblock()

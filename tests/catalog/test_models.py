@@ -4,13 +4,13 @@ from dataclasses import replace
 
 import pytest
 
-from genlock.catalog import load
 from genlock.catalog.check import Failure, check
 from genlock.domain.catalog import Catalog, Category, Model, Output, Status, price
 from genlock.domain.errors import GenlockError, InvalidInput, ModelNotFound
 from genlock.providers.kie.families import ROUTES, Family
+from tests.packaged import CATALOG
 
-OFFERED = [model.id for model in load().offered()]
+OFFERED = [model.id for model in CATALOG.offered()]
 GENERATION_TYPES = {
     *(Category.TEXT_TO_IMAGE, Category.IMAGE_TO_IMAGE, Category.TEXT_TO_VIDEO, Category.IMAGE_TO_VIDEO),
     *(Category.VIDEO_TO_VIDEO, Category.UPSCALE, Category.BACKGROUND_REMOVAL, Category.TEXT_TO_SPEECH),

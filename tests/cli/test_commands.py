@@ -41,6 +41,15 @@ class Shell:
 
 @pytest.fixture(params=["sqlite", "postgres"])
 def shell(request: pytest.FixtureRequest, tmp_path: Path) -> Shell:
+    """A shell on a new SQLite file, or on a migrated PostgreSQL database."""
+    if request.param == "sqlite":
+        return Shell(f"sqlite:///{tmp_path}/genlock.db", tmp_path)
+    return Shell(request.getfixturevalue("migrated_postgres_url"), tmp_path)
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def empty_shell(request: pytest.FixtureRequest, tmp_path: Path) -> Shell:
+    """A shell on a database without a schema."""
     if request.param == "sqlite":
         return Shell(f"sqlite:///{tmp_path}/genlock.db", tmp_path)
     return Shell(request.getfixturevalue("postgres_url"), tmp_path)
@@ -76,8 +85,8 @@ def order_a_job(url: str, model: str = "z-image") -> int:
     return asyncio.run(order())
 
 
-def test_migrate_reports_what_it_applied_and_then_that_nothing_is_left(shell: Shell) -> None:
-    first, second = shell.run("migrate"), shell.run("migrate")
+def test_migrate_reports_what_it_applied_and_then_that_nothing_is_left(empty_shell: Shell) -> None:
+    first, second = empty_shell.run("migrate"), empty_shell.run("migrate")
     assert first.stdout.startswith("Applied 0001_schema")
     assert second.stdout == "The schema is up to date.\n"
 

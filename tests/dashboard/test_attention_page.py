@@ -1,7 +1,6 @@
 """What waits for an operator: every group with its fix, each done once, and the second operator is told."""
 
 import re
-from collections.abc import Callable
 
 import pytest
 
@@ -181,9 +180,10 @@ async def test_a_long_group_is_paged_by_cursor_and_a_broken_cursor_shows_the_new
 ) -> None:
     monkeypatch.setattr("genlock.dashboard.pages.attention.SHOWN_ON_GROUP", 2)
     jobs = [await undeliverable(dashboard.store) for _ in range(5)]
-    shown: Callable[[str], list[int]] = lambda page: [
-        int(one) for one in re.findall(r'class="order".*?>#(\d+)</a>', page)
-    ]  # noqa: E731
+
+    def shown(page: str) -> list[int]:
+        return [int(one) for one in re.findall(r'class="order".*?>#(\d+)</a>', page)]
+
     pages, path = [], "/attention/undeliverable"
     while path:
         page = (await client.get(path)).text

@@ -18,6 +18,7 @@ from genlock.app.logins import make_logins
 from genlock.app.providers import fetch_public_lists, make_providers
 from genlock.catalog.editor import CatalogEditor
 from genlock.dashboard.csrf import csrf_token
+from genlock.dashboard.installation import Examine
 from genlock.dashboard.login import COOKIE
 from genlock.dashboard.page import PageRoute
 from genlock.domain.current_catalog import CurrentCatalog
@@ -168,7 +169,7 @@ class DashboardWorld:
 
 @asynccontextmanager
 async def running_dashboard(
-    database_url: str, *, fetch_lists: Any = None, **settings: Any
+    database_url: str, *, fetch_lists: Any = None, examine: Examine | None = None, **settings: Any
 ) -> AsyncIterator[DashboardWorld]:
     recorder, channel, provider = Recorder(), FakeChannel(), FakeProvider()
     service = ServiceSettings.model_validate(
@@ -201,6 +202,7 @@ async def running_dashboard(
         providers=providers,
         downloads=downloads,
         tools=telegram.tools(service.bot_id, store, engine),
+        examine=examine,
     )
     web = Starlette(routes=dashboard_routes(parts))
     try:

@@ -36,6 +36,7 @@ from tests.stores.conftest import FIGURE_TABLES, TABLES
 NAMES = ["store", "atomic operations", "callback endpoint", "channel", "migrations", "idempotency", "money"]
 TOKEN = "7123456789:AAF0dQ-x5R9fJ3k1Lm_pQ7rS2tU4vW6xY8z"
 KEY = "whsec-5f2b8c1d9e3a4706"
+WRITTEN_BY_THE_LEADER = ("active_seen", "ledger_violations", "money_check", "provider_credit:kie", "retention:last")
 
 
 @dataclass
@@ -96,14 +97,14 @@ class Installation:
         written = ("instances", "roles", *FIGURE_TABLES)
         tables = [table for table in TABLES if table not in written] + ["migrations"]
         rows = {table: await self.raw(f"SELECT * FROM {table} ORDER BY 1") for table in tables}  # noqa: S608
-        kept_writing = ("active_seen", "ledger_violations", "money_check", "provider_credit:kie")
-        rows["kv"] = [row for row in rows["kv"] if row[0] not in kept_writing]
+        rows["kv"] = [row for row in rows["kv"] if row[0] not in WRITTEN_BY_THE_LEADER]
         return rows
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
 async def installation(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Installation]:
-    url = f"sqlite:///{tmp_path}/genlock.db" if request.param == "sqlite" else request.getfixturevalue("postgres_url")
+    is_sqlite = request.param == "sqlite"
+    url = f"sqlite:///{tmp_path}/genlock.db" if is_sqlite else request.getfixturevalue("migrated_postgres_url")
     store = await open_store(url, observer=Silent())
     account_id = await store.ensure_account("telegram", "1", "2")
     await store.transfer(account_id, EntryKind.TOPUP, 5000, "payment")

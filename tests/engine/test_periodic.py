@@ -2,10 +2,7 @@
 
 import asyncio
 
-import pytest
-
 from genlock.domain.events import Event
-from genlock.engine import periodic
 from genlock.engine.periodic import PeriodicRunner, PeriodicTask
 from tests.engine.world import PATIENCE_SECONDS, Recorder
 
@@ -98,27 +95,3 @@ async def test_a_stopped_task_is_not_called_again(recorder: Recorder) -> None:
     count = calls.count
     await asyncio.sleep(0.01)
     assert calls.count == count
-
-
-async def test_a_task_that_swallows_its_cancellation_is_cancelled_again(
-    recorder: Recorder, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(periodic, "CANCEL_SECONDS", 0.01)
-    begun, swallowed = asyncio.Event(), 0
-
-    async def swallow_once() -> None:
-        nonlocal swallowed
-        begun.set()
-        try:
-            await asyncio.Event().wait()
-        except asyncio.CancelledError:
-            swallowed += 1
-            if swallowed > 1:
-                raise
-
-    tasks = runner(recorder)
-    tasks.start([PeriodicTask(name="sweep", period_seconds=0.0, run=swallow_once)])
-    await begun.wait()
-    async with asyncio.timeout(PATIENCE_SECONDS):
-        await tasks.stop()
-    assert swallowed == 2

@@ -2,6 +2,7 @@
 
 import asyncio
 import io
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -357,7 +358,7 @@ async def test_delete_messages_skips_missing_ones(client: Client, ann: Simulated
         ("sendPhoto", {"photo": Bytes(b"no picture", "x.png")}, "image_process_failed"),
         ("sendPhoto", {"photo": Bytes(picture(), "x.png"), "caption": "x" * 1025}, "message caption is too long"),
         ("sendPhoto", {"photo": Bytes(picture(2100, 100), "x.png")}, "photo_invalid_dimensions"),
-        ("sendPhoto", {"photo": Bytes(picture(9000, 1001), "x.png")}, "photo_invalid_dimensions"),
+        ("sendPhoto", lambda: {"photo": Bytes(picture(9000, 1001), "x.png")}, "photo_invalid_dimensions"),
         ("sendVideo", {"video": Bytes(PDF, "film.mp4")}, "video_content_type_invalid"),
         (
             "sendMessage",
@@ -377,11 +378,11 @@ async def test_delete_messages_skips_missing_ones(client: Client, ann: Simulated
     ],
 )
 async def test_errors_have_the_real_texts(
-    client: Client, ann: SimulatedUser, method: str, given: dict[str, Any], text: str
+    client: Client, ann: SimulatedUser, method: str, given: dict[str, Any] | Callable[[], dict[str, Any]], text: str
 ) -> None:
     chat = {} if method in {"getFile", "answerCallbackQuery"} else {"chat_id": ann.id}
     with pytest.raises(ApiFailure) as failure:
-        await client.call(method, **(chat | given))
+        await client.call(method, **(chat | (given() if callable(given) else given)))
 
     assert failure.value.kind == "bad request"
     assert failure.value.text.startswith(text)

@@ -261,7 +261,7 @@ LIKELY_SEEDS = {
     "a callback about another task ends the job": 11,
     "a late result overwrites the message about the failure": 46,
     "parts of an older row are resent": 189,
-    "the orphan of a submit is not matched": 34,
+    "the orphan of a submit is not matched": 147,
     "a progress edit with an unknown outcome is dropped": 41,
     "an older lease replaces the work of a newer one": 21,
 }

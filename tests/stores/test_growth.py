@@ -50,6 +50,8 @@ Costs = dict[str, int]
 def small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     """What runs in steps runs in more steps here, not in larger ones."""
     monkeypatch.setattr("genlock.stores.scan.STEP", STEP)
+    for name in ("STEP", "SUBJECT_LINES"):
+        monkeypatch.setattr(f"genlock.stores.audit.{name}", STEP)
     for name in ("STEP", "FIRST_STEP", "WINDOW", "COUNTED_MAX"):
         monkeypatch.setattr(f"genlock.stores.job_search.{name}", STEP)
     monkeypatch.setattr("genlock.stores.job_search.SAMPLE_BLOCKS", 10)

@@ -10,6 +10,7 @@ import pytest
 
 from genlock.domain.account import Account
 from genlock.domain.anomaly import AnomalyKind
+from genlock.domain.audit import AuditFilter
 from genlock.domain.broadcast import BroadcastState
 from genlock.domain.bulk import BulkFailure, BulkKind, BulkReason, BulkSelection, BulkState, BulkTarget
 from genlock.domain.catalog_change import NewCatalogChange
@@ -440,6 +441,12 @@ async def use_the_operators_lists(store: Database) -> None:
     await store.add_audit(key="k", actor="me", action="look", subject="", detail="")
     await store.audit(1)
     await store.audit(1, "bot")
+    now = await store.read_clock()
+    await store.search_audit(AuditFilter(actor="me", since=now - timedelta(days=1), until=now), limit=1)
+    await store.search_audit(AuditFilter(subject="#1"), limit=1)
+    await store.roles()
+    await store.applied_migrations()
+    await store.database_facts()
     await store.figures("bot", 60)
     await use_the_logins(store)
     await use_the_lists_of_users_and_money(store)

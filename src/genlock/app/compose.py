@@ -5,6 +5,7 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from functools import partial
 from time import monotonic
+from typing import TYPE_CHECKING
 
 from starlette.applications import Starlette
 
@@ -38,6 +39,9 @@ from genlock.web.health import FigureAccess, HealthEndpoints
 from genlock.web.requests import BodyMemory
 from genlock.web.routes import make_web
 
+if TYPE_CHECKING:
+    from genlock.dashboard.installation import Examine
+
 #: how long a stop waits for running jobs and updates before it hands them to other instances
 STOP_SECONDS = 12.0
 
@@ -56,6 +60,8 @@ class Process:
     is_open: Callable[[], bool]
     #: closes the parts, in reverse order
     closing: AsyncExitStack
+    #: runs the doctor and yields its phases
+    examine: "Examine | None" = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,6 +125,7 @@ async def compose(settings: ServiceSettings, process: Process) -> App:
                     downloads=_make_downloads(settings, closing),
                     tools=tools,
                     is_open=process.is_open,
+                    examine=process.examine,
                 )
             ),
         ),

@@ -2,23 +2,32 @@
 
 from functools import partial
 
+from genlock import __version__
 from genlock.app.dashboard_parts import DashboardParts
+from genlock.app.engine import retention_periods
+from genlock.app.installation import effective_settings
 from genlock.app.telegram import bot_texts
 from genlock.catalog.margins import PriceRules
+from genlock.dashboard.doctor_runs import DoctorRuns
+from genlock.dashboard.installation import Installation
 from genlock.dashboard.live import LiveReader
 from genlock.dashboard.overview_figures import OverviewReader, Rates
 from genlock.dashboard.page import PageRoute
 from genlock.dashboard.pages.attention import AttentionPage
+from genlock.dashboard.pages.audit import AuditLogPage
 from genlock.dashboard.pages.broadcasts import BroadcastsPage
 from genlock.dashboard.pages.bulk import BulkPages
+from genlock.dashboard.pages.doctor import DoctorPage
 from genlock.dashboard.pages.job import JobPage, JobPageParts
 from genlock.dashboard.pages.jobs import JobsPage
 from genlock.dashboard.pages.models import ModelsPage
 from genlock.dashboard.pages.money import MoneyPage
 from genlock.dashboard.pages.money_files import MoneyFiles
+from genlock.dashboard.pages.operators import OperatorsPage
 from genlock.dashboard.pages.overview import OverviewPage
 from genlock.dashboard.pages.promos import CampaignSetting, PromosPage
 from genlock.dashboard.pages.provider_lists import ProviderListsPage
+from genlock.dashboard.pages.system import SystemPage
 from genlock.dashboard.pages.user_actions import UserActions
 from genlock.dashboard.pages.users import UserLimits, UsersPage
 from genlock.dashboard.previews import Previews
@@ -44,6 +53,8 @@ def make_pages(parts: DashboardParts) -> list[PageRoute]:
         *_money_pages(parts),
         *_catalog_pages(parts),
         *_campaign_pages(parts),
+        *_system_pages(parts),
+        *AuditLogPage(parts.store).routes(),
     ]
 
 
@@ -124,3 +135,18 @@ def _campaign_pages(parts: DashboardParts) -> list[PageRoute]:
     )
     broadcasts = BroadcastsPage(store, bot=settings.bot_id, tell=partial(tell, parts.engine.ctx))
     return [*promos.routes(), *broadcasts.routes()]
+
+
+def _system_pages(parts: DashboardParts) -> list[PageRoute]:
+    store, ctx = parts.store, parts.engine.ctx
+    installation = Installation(
+        version=__version__,
+        instance=ctx.instance,
+        settings=effective_settings(parts.settings),
+        keep_seconds=retention_periods(parts.settings),
+    )
+    return [
+        *SystemPage(store, installation).routes(),
+        *OperatorsPage(store, parts.settings.admin_ids).routes(),
+        *DoctorPage(DoctorRuns(store, ctx.observer, parts.examine)).routes(),
+    ]

@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from genlock.catalog.editor import CatalogEditor
 from genlock.domain.current_catalog import CurrentCatalog
@@ -14,6 +15,9 @@ from genlock.media.download import Downloads
 from genlock.ports import Database, ProviderBundle, PublicLists
 from genlock.settings import ServiceSettings
 from genlock.web.requests import BodyMemory
+
+if TYPE_CHECKING:
+    from genlock.dashboard.installation import Examine
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,6 +40,8 @@ class DashboardParts:
     tools: OperatorTools
     #: whether the instance accepts traffic; a connection that stays open ends when it does not
     is_open: Callable[[], bool] = lambda: True
+    #: runs the doctor and yields its phases; None: it cannot be run from the dashboard
+    examine: "Examine | None" = None
 
     @property
     def catalog(self) -> CurrentCatalog:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from genlock.domain import tariff
 from genlock.domain.current_catalog import CurrentCatalog
 from genlock.domain.job import Job
+from genlock.engine import retention
 from genlock.engine.context import EngineContext, EngineRules
 from genlock.engine.engine import Engine
 from genlock.engine.limits import RateLimiter
@@ -83,3 +84,16 @@ def expected_seconds(catalog: CurrentCatalog) -> Callable[[Job], float | None]:
         return None if model is None else model.expected_seconds
 
     return expected
+
+
+def retention_periods(settings: Settings) -> dict[str, float]:
+    """Return how long rows are kept, in seconds by table; a table that is missing is kept forever."""
+    keep = retention.keep_seconds(
+        {
+            "ordered_uploads": settings.keep_uploads_days,
+            "drafts": settings.keep_drafts_days,
+            "audit": settings.keep_audit_days,
+            "promo_uses": settings.keep_promo_uses_days,
+        }
+    )
+    return {**keep, "job_events": settings.keep_events_days * retention.DAY}  # 0: those of before are deleted

@@ -5,6 +5,7 @@ from functools import partial
 
 from genlock import __version__
 from genlock.app.bot import CommandRegistration
+from genlock.app.engine import retention_periods
 from genlock.app.telegram import bot_texts
 from genlock.bot.router import BotRouter
 from genlock.catalog import editor as catalog_editor
@@ -42,16 +43,7 @@ def periodic_tasks(
     """Return the periodic tasks of the service. Those of the engine are in `Engine.periodic_tasks`."""
     task = PeriodicTask
     leader_task = partial(PeriodicTask, leader_only=True)
-    keep = retention.keep_seconds(
-        {
-            "ordered_uploads": settings.keep_uploads_days,
-            "drafts": settings.keep_drafts_days,
-            "audit": settings.keep_audit_days,
-            "promo_uses": settings.keep_promo_uses_days,
-        }
-    )
-    keep["job_events"] = settings.keep_events_days * retention.DAY  # 0: those of an earlier setting are deleted
-    prune = Retention(engine.ctx, engine.leader, store, keep).prune
+    prune = Retention(engine.ctx, engine.leader, store, retention_periods(settings)).prune
     check_money = MoneyCheck(engine.ctx, engine.leader, store).round
     keep_figures = HourlyFigureKeeper(engine.ctx, engine.leader, store).round
     read_credit = ProviderCreditReader(engine.ctx, engine.leader, store, bundles).read

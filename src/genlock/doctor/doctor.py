@@ -2,7 +2,7 @@
 
 import asyncio
 import secrets
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from time import time
 
 from genlock.app.databases import open_database_check
@@ -34,6 +34,10 @@ class Doctor:
         self._missing: list[str] = []
 
     async def examine(self) -> list[Phase]:
+        return [phase async for phase in self.phases()]
+
+    async def phases(self) -> AsyncIterator[Phase]:
+        """Run the phases, and yield each as soon as it has ended."""
         checks: dict[str, Callable[[], Awaitable[str]]] = {
             "store": self.store,
             "atomic operations": self.atomic_operations,
@@ -44,7 +48,8 @@ class Doctor:
             "money": self.money,
         }
         try:
-            return [await self._phase(name, check) for name, check in checks.items()]
+            for name, check in checks.items():
+                yield await self._phase(name, check)
         finally:
             await self._close()
 

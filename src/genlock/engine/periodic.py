@@ -6,10 +6,8 @@ from dataclasses import dataclass
 from random import Random
 
 from genlock.domain.events import Event
+from genlock.engine.cancellation import cancel_and_wait
 from genlock.ports import Observer
-
-#: how long a cancelled task may take before it is cancelled again
-CANCEL_SECONDS = 5.0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -40,15 +38,9 @@ class PeriodicRunner:
         self._running += [loop.create_task(self._repeat(task), name=task.name) for task in tasks]
 
     async def stop(self) -> None:
-        """Cancel all tasks and wait for their end. One that swallowed its cancellation is cancelled again.
-
-        Libraries do that: `asyncio.wait_for` of Python 3.11, if the call it waits for ends in the same moment.
-        """
-        running, self._running = set(self._running), []
-        while running:
-            for task in running:
-                task.cancel()
-            _, running = await asyncio.wait(running, timeout=CANCEL_SECONDS)
+        """Cancel all tasks and wait for their end."""
+        running, self._running = self._running, []
+        await cancel_and_wait(running)
 
     async def _repeat(self, task: PeriodicTask) -> None:
         while True:

@@ -1,6 +1,8 @@
 """Retention: the leader deletes rows past their retention period, a page at a time."""
 
 import asyncio
+import json
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -33,6 +35,8 @@ ROLLING = ("free_runs", "drafts", "update_queues")
 PAGE = 500
 PAUSE_SECONDS = 0.1
 PERIOD_SECONDS = 60.0
+#: the entry that says what the last round deleted, by table
+LAST_PRUNE = "retention:last"
 
 
 @dataclass(frozen=True)
@@ -44,12 +48,16 @@ class Retention:
     keep: Mapping[str, float] = field(default_factory=lambda: KEEP_SECONDS)
 
     async def prune(self) -> None:
-        """Delete every row that is too old, in small steps that other statements can pass."""
+        """Delete every row that is too old, in small steps that other statements can pass; record what was deleted."""
+        deleted: Counter[str] = Counter()
         for table, seconds in self.keep.items():
             prune = self.store.prune_next if table in ROLLING else self.store.prune
             while (role := self.leader.role) and (rows := await prune(table, seconds, PAGE, role)):
+                deleted[table] += rows
                 self.ctx.observer.event(Event.ROWS_PRUNED, what=table, rows=rows)
                 await asyncio.sleep(PAUSE_SECONDS)
+        if self.leader.role:
+            await self.ctx.store.kv_put(LAST_PRUNE, json.dumps(deleted))
 
 
 def keep_seconds(days: Mapping[str, int]) -> dict[str, float]:

@@ -9,6 +9,7 @@ from genlock.domain.events import Event
 from genlock.domain.poison import ISOLATED_FROM
 from genlock.domain.retry import backoff
 from genlock.domain.update import NewUpdate, Received, Update, UpdateQueue, UpdateState
+from genlock.engine.cancellation import cancel_and_wait
 from genlock.engine.context import EngineContext, current_correlation_id
 from genlock.ports import UpdateStore
 
@@ -264,10 +265,7 @@ class UpdateWorker:
         self._stopping = True
         if tasks := self._tasks():
             await asyncio.wait(tasks, timeout=self._ctx.rules.stop_seconds)
-        remaining = self._tasks()
-        for task in remaining:
-            task.cancel()
-        await asyncio.gather(*remaining, return_exceptions=True)
+        await cancel_and_wait(self._tasks())
 
     def _tasks(self) -> list[asyncio.Task[None]]:
         return [*self._answers, *(running.task for running in self._queues.values())]

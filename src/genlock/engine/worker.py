@@ -10,6 +10,7 @@ from genlock.domain.inbox import Callback, InboxState
 from genlock.domain.job import AttentionCode, Delivery, Job, Notice, State
 from genlock.domain.poison import ISOLATED_FROM, free_slots
 from genlock.domain.retry import backoff
+from genlock.engine.cancellation import cancel_and_wait
 from genlock.engine.collect import poll, process_callback
 from genlock.engine.context import EngineContext, LeaseLost
 from genlock.engine.deliver import deliver, notify
@@ -294,10 +295,7 @@ class Worker:
         self._stopping = True
         if tasks := self._tasks():
             await asyncio.wait(tasks, timeout=self._ctx.rules.stop_seconds)
-        remaining = self._tasks()
-        for task in remaining:
-            task.cancel()
-        await asyncio.gather(*remaining, return_exceptions=True)
+        await cancel_and_wait(self._tasks())
 
     async def release(self) -> None:
         """Release all leases, so that other instances continue at once."""

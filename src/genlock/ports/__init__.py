@@ -47,12 +47,14 @@ from genlock.ports.provider import Provider, ProviderBundle, PublicLists, RateLi
 from genlock.ports.retention import RetentionStore
 from genlock.ports.stats import AgedJob, InvariantStore, StatsStore, Violation
 from genlock.ports.store import Store
+from genlock.ports.system import AppliedMigration, DatabaseFacts, RoleHolder, SystemStore
 from genlock.ports.updates import Settled, UpdateStore
 
 __all__ = [
     "Accepted",
     "AccountStore",
     "AgedJob",
+    "AppliedMigration",
     "AttentionStore",
     "AuditStore",
     "BroadcastStore",
@@ -64,6 +66,7 @@ __all__ = [
     "Clock",
     "Database",
     "DatabaseCheck",
+    "DatabaseFacts",
     "DeliveryEnd",
     "DraftStore",
     "EndJob",
@@ -103,11 +106,13 @@ __all__ = [
     "Reschedule",
     "RetentionStore",
     "Role",
+    "RoleHolder",
     "SetKey",
     "Settled",
     "SharedLimit",
     "StatsStore",
     "Store",
+    "SystemStore",
     "UpdateStore",
     "Violation",
 ]

@@ -21,6 +21,7 @@ from genlock.ports.profiles import ProfileStore
 from genlock.ports.promos import PromoStore
 from genlock.ports.stats import StatsStore
 from genlock.ports.store import Store
+from genlock.ports.system import SystemStore
 from genlock.ports.updates import UpdateStore
 from genlock.ports.users import UserLists
 
@@ -45,6 +46,7 @@ class Database(
     BulkStore,
     JobEventStore,
     AttentionStore,
+    SystemStore,
     Protocol,
 ):
     """Everything the database does: the engine's store, and what the bot and the operators need besides."""

@@ -26,6 +26,7 @@ from genlock.stores.promos import Promos
 from genlock.stores.retention import Retention
 from genlock.stores.session import Session
 from genlock.stores.stats import Statistics
+from genlock.stores.system import System
 from genlock.stores.updates import Updates
 from genlock.stores.users import Users
 
@@ -58,6 +59,7 @@ class SqlDatabase(
     HourlyFigures,
     JobEvents,
     Attention,
+    System,
 ):
     """The Database port. The session decides which database it is."""
 

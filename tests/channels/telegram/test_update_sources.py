@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +43,12 @@ class Harness:
         self.ann = telegram.add_user("Ann")
         self.stored: list[str] = []
         self.active = "first"
+        self.leader_checks = 0
         self.fails = 0
+
+    def is_active(self, name: str) -> bool:
+        self.leader_checks += 1
+        return self.active == name
 
     async def receive(self, update: NewUpdate) -> None:
         if self.fails:
@@ -67,7 +73,8 @@ class Harness:
     @asynccontextmanager
     async def polling(self, name: str = "first") -> AsyncIterator[asyncio.Task[None]]:
         async with self.caller() as caller:
-            poller = Poller(caller, receive=self.receive, is_active=lambda: self.active == name, observer=self.recorder)
+            is_active = partial(self.is_active, name)
+            poller = Poller(caller, receive=self.receive, is_active=is_active, observer=self.recorder)
             task = asyncio.create_task(poller.run())
             yield task
             task.cancel()
@@ -118,7 +125,7 @@ async def test_a_poll_that_telegram_refuses_the_whole_bot_is_recorded_for_the_al
 async def test_an_instance_that_is_not_the_leader_does_not_poll(harness: Harness) -> None:
     harness.active = "none"
     async with harness.polling():
-        await asyncio.sleep(0.2)
+        await harness.until(lambda: harness.leader_checks >= 5)
         assert harness.polls() == 0
 
 

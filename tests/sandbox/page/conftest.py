@@ -1,4 +1,4 @@
-"""A browser for each file, a simulator and a bot for each test."""
+"""One browser for all files, a simulator and a bot for each test."""
 
 from collections.abc import AsyncIterator
 
@@ -13,25 +13,25 @@ from tests.sandbox.page.browser_tabs import Tabs
 from tests.sandbox.page.example_bot import ExampleBot, running_bot
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def browser() -> AsyncIterator[Browser]:
     async with chromium() as running:
         yield running
 
 
-@pytest_asyncio.fixture(loop_scope="module")
+@pytest_asyncio.fixture(loop_scope="session")
 async def telegram() -> AsyncIterator[TelegramSimulator]:
     async with running_telegram() as running:
         yield running
 
 
-@pytest_asyncio.fixture(loop_scope="module")
+@pytest_asyncio.fixture(loop_scope="session")
 async def example(telegram: TelegramSimulator) -> AsyncIterator[ExampleBot]:
     async with running_bot(telegram) as bot:
         yield bot
 
 
-@pytest_asyncio.fixture(loop_scope="module")
+@pytest_asyncio.fixture(loop_scope="session")
 async def tabs(browser: Browser, example: ExampleBot, telegram: TelegramSimulator) -> AsyncIterator[Tabs]:
     assert example.bot.token == telegram.token
     opened = Tabs(browser, telegram.page_url)

@@ -8,7 +8,7 @@ from genlock.sandbox.telegram.simulator import TelegramSimulator, running_telegr
 from tests.sandbox.page.browser_tabs import Tabs, bubbles
 from tests.sandbox.page.cut_connection import connection_to
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
 async def test_after_a_lost_connection_the_page_draws_only_what_it_missed(

@@ -10,7 +10,7 @@ from genlock.sandbox.telegram.simulator import TelegramSimulator
 from tests.sandbox.page.browser_tabs import Tabs, bubbles, key, say
 from tests.sandbox.page.example_bot import ExampleBot
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
 async def test_start_opens_the_conversation_and_shows_the_menu(tabs: Tabs, ann: SimulatedUser) -> None:

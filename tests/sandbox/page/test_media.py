@@ -10,7 +10,7 @@ from genlock.sandbox.telegram.simulator import TelegramSimulator
 from tests.sandbox.page.browser_tabs import Tabs, bubbles, wait_in_page
 from tests.sandbox.page.example_bot import ExampleBot
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
 async def test_video_audio_and_animation_play(tabs: Tabs, ann: SimulatedUser) -> None:

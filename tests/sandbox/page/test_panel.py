@@ -13,7 +13,7 @@ from tests.packaged import CATALOG
 from tests.sandbox.page.browser_tabs import Tabs, bubbles
 from tests.sandbox.page.example_bot import ExampleBot
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
 async def open_panel(page: Page, tab: str) -> None:

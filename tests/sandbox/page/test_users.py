@@ -8,7 +8,7 @@ from genlock.sandbox.telegram.simulator import TelegramSimulator
 from tests.sandbox.page.browser_tabs import Tabs, bubbles, say
 from tests.sandbox.page.example_bot import ExampleBot
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
 async def test_unread_messages_of_another_user_are_shown(

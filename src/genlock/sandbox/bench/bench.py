@@ -137,6 +137,7 @@ async def measure(
 ) -> dict[str, Any]:
     """Measure the chosen parts and return their figures."""
     figures: dict[str, Any] = {"store": store}
+    few = sizes.orders < FEW_ORDERS
     history_url = make("history")
     if sizes.history and {"engine", "order"} & set(parts):
         print_line(f"{sizes.history:,} finished jobs …")
@@ -145,9 +146,8 @@ async def measure(
         figures |= await _measure_engine(store, make("lives"), history_url, sizes, print_line)
     if "service" in parts:
         load = Load(seconds=max(1.0, sizes.latency_seconds), starts=sizes.rounds, helps=sizes.rounds)
-        figures |= await measure_service(make("service"), load, print_line)
+        figures |= await measure_service(make("service"), Load.small() if few else load, print_line)
     if "order" in parts:
-        few = sizes.orders < FEW_ORDERS
         orders = OrderLoad.small(sizes.orders) if few else OrderLoad(orders=sizes.orders)
         figures["order"] = await measure_orders(make("order"), orders, print_line)
         if sizes.history and not few:

@@ -25,11 +25,6 @@ from genlock.sandbox.instance import Instance, running_instance
 from genlock.sandbox.kie.simulator import KieSimulator, running_kie
 from genlock.sandbox.processes import find_free_port
 
-#: the load of the callback endpoint
-CALLBACKS_PER_SECOND = 300
-BURST = 1000
-USERS = 200
-REST_SECONDS = 3.0
 SECRET = "bench-0123456789abcdef"  # noqa: S105 - of jobs that exist for seconds
 _PICTURE = "bench.png"
 _RUN = secrets.token_hex(4)
@@ -43,6 +38,17 @@ class Load:
     seconds: float = 20.0
     starts: int = 3
     helps: int = 5
+    callbacks_per_second: int = 300
+    #: callbacks at once
+    burst: int = 1000
+    users: int = 200
+    #: how long a started service rests before its memory is read
+    rest_seconds: float = 3.0
+
+    @classmethod
+    def small(cls) -> "Load":
+        """Return a load that shows only that the bench works."""
+        return cls(seconds=1.0, starts=1, helps=1, callbacks_per_second=50, burst=100, users=20, rest_seconds=0.5)
 
 
 async def measure_service(url: str, load: Load, print_line: PrintLine) -> dict[str, Any]:
@@ -51,23 +57,23 @@ async def measure_service(url: str, load: Load, print_line: PrintLine) -> dict[s
     figures: dict[str, Any] = {"help_seconds": await _help_seconds(load.helps)}
     async with running_simulator("telegram", "--token", TOKEN) as simulator, running_kie() as kie:
         telegram = str(simulator["url"])
-        users = await _make_users(telegram)
+        users = await _make_users(telegram, load.users)
         kie.service.files.add(_PICTURE, _picture, seconds=3600.0)
         print_line(f"{load.starts} starts of genlock serve …")
         settings = _settings(url, telegram, kie)
-        figures |= await _starts(settings, load.starts)
-        warm, count = CALLBACKS_PER_SECOND, round(CALLBACKS_PER_SECOND * load.seconds)
-        print_line(f"{warm + count + BURST:,} jobs that wait for their callbacks …")
-        jobs = await _make_jobs(url, users, warm + count + BURST)
+        figures |= await _starts(settings, load)
+        rate, burst = load.callbacks_per_second, load.burst
+        warm, count = rate, round(rate * load.seconds)
+        print_line(f"{warm + count + burst:,} jobs that wait for their callbacks …")
+        jobs = await _make_jobs(url, users, warm + count + burst)
         async with running_instance(settings) as instance:
-            print_line(f"{CALLBACKS_PER_SECOND} callbacks a second for {load.seconds:g} s …")
-            await _measure_callbacks(
-                instance, kie, jobs[:warm]
-            )  # connections are opened, and the first deliveries begin
+            print_line(f"{rate} callbacks a second for {load.seconds:g} s …")
+            # Connections are opened, and the first deliveries begin.
+            await _measure_callbacks(instance, kie, jobs[:warm], rate)
             before = await _calls_made(telegram)
-            figures["callback_endpoint_ms"] = await _measure_callbacks(instance, kie, jobs[warm : warm + count])
+            figures["callback_endpoint_ms"] = await _measure_callbacks(instance, kie, jobs[warm : warm + count], rate)
             figures["channel_calls_meanwhile"] = await _calls_made(telegram) - before
-            print_line(f"{BURST:,} callbacks at once …")
+            print_line(f"{burst:,} callbacks at once …")
             figures["callback_burst"] = await _burst(instance, kie, jobs[warm + count :])
             figures["busy_megabytes"] = round(instance.megabytes, 1)
     return figures
@@ -96,7 +102,7 @@ class BenchUser:
     placeholder: str
 
 
-async def _make_users(telegram: str) -> list[BenchUser]:
+async def _make_users(telegram: str, count: int) -> list[BenchUser]:
     async with aiohttp.ClientSession() as session:
 
         async def post(path: str, **body: Any) -> Any:
@@ -104,7 +110,7 @@ async def _make_users(telegram: str) -> list[BenchUser]:
                 return await answer.json()
 
         found = []
-        for number in range(USERS):
+        for number in range(count):
             chat = (await post("/sim/people", name=f"User {number}"))["id"]
             sent = await post(f"/bot{TOKEN}/sendMessage", chat_id=chat, text="…")
             found.append(BenchUser(chat, str(sent["result"]["message_id"])))
@@ -127,14 +133,14 @@ def _settings(url: str, telegram: str, kie: KieSimulator) -> dict[str, str]:
     }
 
 
-async def _starts(settings: dict[str, str], times: int) -> dict[str, float]:
+async def _starts(settings: dict[str, str], load: Load) -> dict[str, float]:
     took, megabytes = [], []
-    for number in range(times + 1):
+    for number in range(load.starts + 1):
         async with running_instance(settings) as instance:
             await instance.wait_for_event("LOCK_ACTIVE")
             if number:  # the first start creates the schema
                 took.append(instance.starts[-1])
-                await asyncio.sleep(REST_SECONDS)
+                await asyncio.sleep(load.rest_seconds)
                 megabytes.append(instance.megabytes)
     return {
         "start_seconds": round(statistics.median(took), 2),
@@ -196,7 +202,9 @@ async def _call(session: aiohttp.ClientSession, instance: Instance, kie: KieSimu
         return answer.status
 
 
-async def _measure_callbacks(instance: Instance, kie: KieSimulator, jobs: list[int]) -> dict[str, float]:
+async def _measure_callbacks(
+    instance: Instance, kie: KieSimulator, jobs: list[int], per_second: int
+) -> dict[str, float]:
     """Return the milliseconds from the moment a callback was due to its answer, so that queueing counts."""
     loop = asyncio.get_running_loop()
     took: list[float] = []
@@ -209,7 +217,7 @@ async def _measure_callbacks(instance: Instance, kie: KieSimulator, jobs: list[i
         started = loop.time() + 0.1
         tasks = []
         for number, job in enumerate(jobs):
-            due = started + number / CALLBACKS_PER_SECOND
+            due = started + number / per_second
             await asyncio.sleep(max(0.0, due - loop.time()))
             tasks.append(loop.create_task(one(session, job, due)))
         await asyncio.gather(*tasks)

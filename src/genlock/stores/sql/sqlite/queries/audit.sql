@@ -18,3 +18,32 @@ SELECT (SELECT min(id) FROM audit) AS first, (SELECT max(id) FROM audit) AS last
 -- use: operator
 -- Return the lines of a bot within a range of ids, newest first.
 SELECT * FROM audit WHERE id >= :floor AND id < :before AND bot = :bot ORDER BY id DESC LIMIT :limit;
+
+-- name: search_audit
+-- use: operator
+-- Return the lines within a range of ids that match every filter that is set, newest first.
+SELECT * FROM audit
+WHERE id >= :floor AND id < :before
+    AND (:actor = '' OR actor = :actor) AND (:action = '' OR action = :action)
+    AND at >= :since_us AND at < :until_us
+ORDER BY id DESC LIMIT :limit;
+
+-- name: audit_of_subject
+-- use: operator
+-- Return the lines about a subject within a range of ids, newest first.
+SELECT * FROM audit WHERE subject = :subject AND id >= :floor AND id < :before ORDER BY id DESC LIMIT :limit;
+
+-- name: first_audit_since
+-- use: operator
+-- Return the id from which on lines were written at a time or later, by halving the range of ids: they follow the order
+-- of time.
+WITH RECURSIVE search (low, high) AS (
+    SELECT coalesce((SELECT min(id) FROM audit), 0), coalesce((SELECT max(id) FROM audit), -1) + 1
+    UNION ALL
+    SELECT CASE WHEN (SELECT a.at < :at_us FROM audit a WHERE a.id >= (s.low + s.high) / 2 ORDER BY a.id LIMIT 1)
+            THEN (s.low + s.high) / 2 + 1 ELSE s.low END,
+        CASE WHEN (SELECT a.at < :at_us FROM audit a WHERE a.id >= (s.low + s.high) / 2 ORDER BY a.id LIMIT 1)
+            THEN s.high ELSE (s.low + s.high) / 2 END
+    FROM search s WHERE s.low < s.high
+)
+SELECT low AS id FROM search WHERE low >= high LIMIT 1;

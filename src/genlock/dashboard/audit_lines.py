@@ -1,0 +1,79 @@
+"""How a line of the audit log is shown: what was changed, from what to what."""
+
+import json
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from genlock.dashboard.formats import shown
+from genlock.domain.audit import AuditLine
+
+#: changed values that one line shows
+CHANGES_MAX = 40
+_VALUE_LENGTH_MAX = 300
+_JOB = re.compile(r"#([0-9]{1,18})")
+_ACCOUNT = re.compile(r"[0-9]{1,18}")
+#: actions whose subject is the number of a user's account
+_ACCOUNT_ACTIONS = frozenset(
+    {"credit", "debit", "ban", "unban", "free runs", "message", "message not delivered", "erasure"}
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Change:
+    #: the changed field; "" if the value has no fields
+    name: str
+    before: str | None
+    after: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShownLine:
+    line: AuditLine
+    changes: tuple[Change, ...]
+    #: the detail as it is, if it is not a change
+    text: str
+    #: the page about the subject, below `/dashboard`; "" if there is none
+    subject_path: str
+
+
+def show_line(line: AuditLine) -> ShownLine:
+    changes = _changes(line.detail)
+    return ShownLine(
+        line=line,
+        changes=() if changes is None else changes[:CHANGES_MAX],
+        text=line.detail if changes is None else "",
+        subject_path=_subject_path(line),
+    )
+
+
+def _subject_path(line: AuditLine) -> str:
+    if job := _JOB.fullmatch(line.subject):
+        return f"/jobs/{job[1]}"
+    if line.action in _ACCOUNT_ACTIONS and _ACCOUNT.fullmatch(line.subject):
+        return f"/users/{line.subject}"
+    return ""
+
+
+def _changes(detail: str) -> tuple[Change, ...] | None:
+    """Return what a detail with `before` and `after` says; None if it has neither."""
+    try:
+        read = json.loads(detail)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(read, dict) or not read or not read.keys() <= {"before", "after"}:
+        return None
+    before, after = read.get("before"), read.get("after")
+    if not isinstance(before, dict | None) or not isinstance(after, dict | None):
+        return (Change(name="", before=_text(before), after=_text(after)),)
+    old, new = before or {}, after or {}
+    names = [name for name in dict.fromkeys((*old, *new)) if old.get(name) != new.get(name)]
+    return tuple(
+        Change(name=shown(name, 60), before=_text(old.get(name)), after=_text(new.get(name))) for name in names
+    )
+
+
+def _text(one: Any) -> str | None:
+    if one is None:
+        return None
+    return shown(one if isinstance(one, str) else json.dumps(one, ensure_ascii=False), _VALUE_LENGTH_MAX)

@@ -1,0 +1,54 @@
+"""What the dashboard shows of the installation itself, and how it has the installation checked."""
+
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Protocol
+
+
+class SettingSource(StrEnum):
+    ENVIRONMENT = "environment"
+    ENV_FILE = "env_file"
+    DEFAULT = "default"
+    PROGRAM = "program"  #: given by the program that started the service, such as the sandbox
+
+
+@dataclass(frozen=True, kw_only=True)
+class EffectiveSetting:
+    #: as the operator writes it, with the prefix
+    name: str
+    #: without any secret; "" if it is not set
+    shown: str
+    source: SettingSource
+    is_secret: bool = False
+    #: whether a secret has a value
+    is_set: bool = True
+    description: str = ""
+
+
+class CheckedPhase(Protocol):
+    """The result of one phase of the doctor."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def ok(self) -> bool: ...
+
+    @property
+    def detail(self) -> str: ...
+
+
+#: runs the doctor once and yields each phase as soon as it has ended
+Examine = Callable[[], AsyncIterator[CheckedPhase]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Installation:
+    """What the running instance knows of itself."""
+
+    version: str
+    instance: str
+    settings: Sequence[EffectiveSetting] = ()
+    #: how long rows are kept, in seconds by table
+    keep_seconds: Mapping[str, float] = field(default_factory=dict)

@@ -1,0 +1,92 @@
+"""The audit log: filters in the address, changes as a diff, pages, CSV."""
+
+import csv
+import io
+import json
+
+from genlock.domain.operator import Operator, OperatorRole
+from tests.dashboard.world import DashboardWorld
+
+
+async def add(dashboard: DashboardWorld, number: int, **line: str) -> None:
+    values = {"actor": "7", "action": "ban", "subject": "1", "detail": f"line {number}.", **line}
+    await dashboard.store.add_audit(key=f"test-{number}", **values)
+
+
+async def test_a_change_is_shown_as_a_diff(dashboard: DashboardWorld) -> None:
+    await dashboard.store.set_operator(Operator(id="8", role=OperatorRole.SUPPORT, name="Ann"), "7")
+    changed = {"before": {"price": 8, "hidden": False}, "after": {"price": 9, "hidden": False, "title": "<b>"}}
+    await add(dashboard, 1, actor="8", action="edit_model", subject="z-image", detail=json.dumps(changed))
+    await add(dashboard, 2, detail=json.dumps({"after": "plain"}))
+    await add(dashboard, 3, subject="#12", action="refund", detail="as it is <i>")
+
+    text = (await (await dashboard.log_in()).get("/audit")).text
+
+    assert "<bdi>8</bdi></del>" in text
+    assert "<bdi>9</bdi></ins>" in text
+    assert "hidden:" not in text, "unchanged"
+    assert "<bdi>&lt;b&gt;</bdi></ins>" in text
+    assert "<bdi>plain</bdi></ins>" in text
+    assert "as it is &lt;i&gt;" in text
+    assert "Ann" in text
+    assert 'href="/dashboard/jobs/12"' in text
+    assert 'href="/dashboard/users/1"' in text
+    assert text.index("as it is") < text.index("plain") < text.index("z-image")
+
+
+async def test_filters_live_in_the_address_and_combine(dashboard: DashboardWorld) -> None:
+    await add(dashboard, 1, actor="8", action="ban", subject="1")
+    await add(dashboard, 2, actor="8", action="unban", subject="2")
+    await add(dashboard, 3, actor="9", action="ban", subject="2")
+    client = await dashboard.log_in()
+    expected = {
+        "actor=8": {1, 2},
+        "action=ban": {1, 3},
+        "subject=2": {2, 3},
+        "actor=8&subject=2": {2},
+        "since=2020-01-01": {1, 2, 3},
+        "until=2020-01-01": set(),
+        "actor=404": set(),
+    }
+    for query, numbers in expected.items():
+        text = (await client.get(f"/audit?{query}")).text
+        assert {number for number in (1, 2, 3) if f"line {number}." in text} == numbers, query
+        assert ("No entry matches" in text) == (not numbers), query
+
+
+async def test_a_filter_without_a_meaning_is_named_and_the_others_apply(dashboard: DashboardWorld) -> None:
+    await add(dashboard, 1, actor="8")
+    await add(dashboard, 2, actor="9")
+    client = await dashboard.log_in()
+    text = (await client.get("/audit?actor=8&colour=red&since=yesterday&before=x")).text
+    for problem in ("There is no filter “colour”", "“yesterday” is not possible for “since”", "“x” is not possible"):
+        assert problem in text
+    assert "line 1." in text
+    assert "line 2." not in text
+    assert "“2026-01-01” is not possible" in (await client.get("/audit?since=2026-02-01&until=2026-01-01")).text
+    export = await client.get("/audit/export.csv?colour=red")
+    assert (export.status, export.headers["Location"]) == (303, "/dashboard/audit?colour=red")
+
+
+async def test_older_lines_are_on_the_next_page_with_the_same_filters(dashboard: DashboardWorld) -> None:
+    for number in range(55):
+        await add(dashboard, number, actor="8")
+    client = await dashboard.log_in()
+    first = (await client.get("/audit?actor=8")).text
+    assert "line 54." in first
+    assert "line 4." not in first
+    before = first.split("before=")[1].split('"')[0]
+    second = (await client.get(f"/audit?actor=8&before={before}")).text
+    assert "line 4." in second
+    assert "line 54." not in second
+    assert f"actor=8&amp;before={before}" in first
+
+
+async def test_the_file_has_every_matching_line_and_runs_no_formula(dashboard: DashboardWorld) -> None:
+    for number in range(3):
+        await add(dashboard, number, actor="8", detail="=cmd()" if number == 2 else "x")
+    answer = await (await dashboard.log_in()).get("/audit/export.csv?actor=8")
+    rows = list(csv.reader(io.StringIO(answer.text.removeprefix("\ufeff"))))
+    assert rows[0] == ["id", "at", "bot", "actor", "action", "subject", "detail"]
+    assert [row[6] for row in rows[1:]] == ["'=cmd()", "x", "x"]
+    assert "attachment" in answer.headers["Content-Disposition"]

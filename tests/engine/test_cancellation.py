@@ -1,0 +1,89 @@
+"""A stop ends every task, also one in which a library swallowed the cancellation."""
+
+import asyncio
+
+import pytest
+
+from genlock.domain.update import Update
+from genlock.engine import cancellation
+from genlock.engine.cancellation import cancel_and_wait
+from genlock.engine.context import EngineRules
+from genlock.engine.periodic import PeriodicRunner, PeriodicTask
+from genlock.stores.database import SqlDatabase
+from tests.engine.test_updates import make_instance, message
+from tests.engine.world import PATIENCE_SECONDS, Recorder, World
+
+
+class SwallowingCall:
+    """A call that waits forever and swallows its first cancellation, as `asyncio.wait_for` of Python 3.11 may."""
+
+    def __init__(self) -> None:
+        self.begun = asyncio.Event()
+        self.cancellations = 0
+
+    async def __call__(self) -> None:
+        self.begun.set()
+        while True:
+            try:
+                await asyncio.Event().wait()
+            except asyncio.CancelledError:
+                self.cancellations += 1
+                if self.cancellations > 1:
+                    raise
+
+
+@pytest.fixture
+async def call(monkeypatch: pytest.MonkeyPatch) -> SwallowingCall:
+    monkeypatch.setattr(cancellation, "CANCEL_SECONDS", 0.01)
+    return SwallowingCall()
+
+
+async def test_all_tasks_have_ended_whatever_each_does_with_its_cancellation(call: SwallowingCall) -> None:
+    ended = asyncio.create_task(asyncio.sleep(0))
+    tasks = [ended, asyncio.create_task(asyncio.sleep(3600)), asyncio.create_task(call())]
+    await call.begun.wait()
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        await cancel_and_wait(tasks)
+    assert [task.cancelled() for task in tasks] == [False, True, True]
+    await cancel_and_wait([])
+
+
+async def test_a_periodic_task_that_swallows_its_cancellation_is_cancelled_again(
+    recorder: Recorder, call: SwallowingCall
+) -> None:
+    tasks = PeriodicRunner(recorder, is_leader=lambda: True)
+    tasks.start([PeriodicTask(name="sweep", period_seconds=0.0, run=call)])
+    await call.begun.wait()
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        await tasks.stop()
+    assert call.cancellations == 2
+
+
+async def test_a_delivery_that_swallows_its_cancellation_is_cancelled_again(
+    world: World, call: SwallowingCall, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = world.engine(EngineRules(stop_seconds=0.01))
+    await world.ended(engine)
+    monkeypatch.setattr(world.channel.gate, "through", call)
+    await world.claim_one(engine)
+    await call.begun.wait()
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        await engine.stop()
+    assert (call.cancellations, engine.worker.busy) == (2, 0)
+
+
+async def test_a_handler_that_swallows_its_cancellation_is_cancelled_again(
+    live_store: SqlDatabase, recorder: Recorder, call: SwallowingCall
+) -> None:
+    instance = make_instance(live_store, recorder, stop_seconds=0.01)
+
+    async def wait(_: Update) -> None:
+        await call()
+
+    instance.act = wait
+    await instance.engine.start()
+    await instance.updates.receive(message(1))
+    await call.begun.wait()
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        await instance.engine.stop()
+    assert (call.cancellations, instance.seen) == (2, [])

@@ -30,7 +30,7 @@ async def test_an_avatar_asks_for_the_photo_and_then_for_the_speech(world: BotWo
     await ann.press(ann.screen, f"model:{code_of('infinitalk/from-audio')}:avatar")
     shown = await ann.sees(page("card.needed", language=language))
 
-    needed = t.list([t.plain(f"needed.{kind}") for kind in ("image", "audio", "text")])
+    needed = t.list([t.plain(f"ask.needed_{kind}") for kind in ("image", "audio", "text")])
     assert page("card.needed", language=language, fields=needed)(shown)
     assert page("ask.image", language=language)(shown)
     asked = wizard.asked_fields(CATALOG.get("infinitalk/from-audio"), "avatar")

@@ -30,7 +30,7 @@ async def test_an_avatar_asks_for_the_photo_and_then_for_the_speech(world: BotWo
     await ann.press(ann.screen, f"model:{code_of('infinitalk/from-audio')}:avatar")
     shown = await ann.sees(page("card.needed", language=language))
 
-    needed = t.list([t.plain(f"needed.{kind}") for kind in ("image", "audio", "text")])
+    needed = t.list([t.plain(f"ask.needed_{kind}") for kind in ("image", "audio", "text")])
     assert page("card.needed", language=language, fields=needed)(shown)
     assert page("ask.image", language=language)(shown)
     asked = wizard.asked_fields(CATALOG.get("infinitalk/from-audio"), "avatar")
@@ -87,8 +87,8 @@ async def test_a_result_has_the_shape_of_the_photo(world: BotWorld, width: int, 
     [
         ("flux-2/pro-image-to-image", 0.56, "auto"),
         ("qwen/image-edit", 0.75, "portrait_4_3"),
-        ("qwen/image-edit", 1.0, "square"),
-        ("ideogram/v3-remix", 1.0, "square_hd"),
+        ("qwen/image-edit", 1.0, None),
+        ("ideogram/v3-remix", 1.6, "landscape_16_9"),
         ("gpt-image/1.5-image-to-image", 0.6, "2:3"),
         ("nano-banana-2", 0.5, None),
         ("recraft/crisp-upscale", 0.5, None),

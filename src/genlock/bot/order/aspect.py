@@ -8,6 +8,8 @@ from genlock.domain.catalog import NOTHING, Model
 from genlock.domain.field import Field, FieldType, Scalar
 
 _RATIO = re.compile(r"(\d+)[:_](\d+)$")
+#: a picture whose sides differ by less keeps the model's default
+NEARLY_SQUARE = 1.1
 #: choices that leave it to the provider, which sees the picture
 _AUTOMATIC = ("auto", "adaptive")
 
@@ -65,7 +67,9 @@ def _ratio(choice: Scalar) -> float | None:
 
 
 def _ratio_of_picture(draft: Draft, model: Model) -> float | None:
+    """Return width divided by height of the first picture; None if it is unknown or nearly square."""
     first = next((one for one in model.fields if one.type is FieldType.IMAGE), None)
     value = draft.values.get(first.name) if first else None
     address = value[0] if isinstance(value, list) and value else value
-    return draft.aspects.get(str(address))
+    ratio = draft.aspects.get(str(address), 1.0)
+    return None if 1 / NEARLY_SQUARE < ratio < NEARLY_SQUARE else ratio

@@ -54,7 +54,7 @@ def _needed(draft: Draft, model: Model, t: Translator) -> list[Html]:
 def _needed_name(one: Field, model: Model, t: Translator) -> str:
     """Name an input: by its kind, or by its own name if the model has several of the kind."""
     alike = [other for other in model.fields if other.type is one.type and other.required]
-    key = f"needed.{one.type.value}{'s' if one.many and one.max_count != 1 else ''}"
+    key = f"ask.needed_{one.type.value}{'s' if one.many and one.max_count != 1 else ''}"
     named_by_kind = one.type in FILES or one is main_text(model)
     return t.plain(key) if len(alike) < 2 and named_by_kind and key in t else field_label(one, t).lower()  # noqa: PLR2004 - one alone
 

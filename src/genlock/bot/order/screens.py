@@ -352,17 +352,17 @@ def _money(costs: list[Quote], screen: ScreenContext) -> list[Html]:
 def _go(draft: Draft, costs: list[Quote], screen: ScreenContext) -> list[Row]:
     t, have, total = screen.translator, screen.wallet.available, sum(cost.price for cost in costs)
 
-    def go(key: str, verb: str, price: int) -> Row:
-        text = (
-            t.plain(f"{key}_free", n=len(costs)) if price == 0 else t.plain(key, n=len(costs), price=t.credits(price))
-        )
+    def go(verb: str, price: int, key: str, key_if_free: str) -> Row:
+        text = t.plain(key if price else key_if_free, n=len(costs), price=t.credits(price))
         return (draft_button(text, draft.version, verb),)
 
     rows: list[Row] = [] if total <= have else [(draft_button(t.plain("button.topup"), draft.version, "topup"),)]
     if len(costs) == 1:
-        return rows or [go("button.generate", "go", total)]
-    rows = rows or [go("button.generate_all", "all", total)]
-    return [*rows, go("button.generate_first", "go", costs[0].price)] if costs[0].price <= have else rows
+        return rows or [go("go", total, "button.generate", "button.generate_free")]
+    rows = rows or [go("all", total, "button.generate_all", "button.generate_all_free")]
+    if costs[0].price > have:
+        return rows
+    return [*rows, go("go", costs[0].price, "button.generate_first", "button.generate_first_free")]
 
 
 def _confirm_rows(draft: Draft, model: Model, screen: ScreenContext, go: list[Row]) -> list[Row]:

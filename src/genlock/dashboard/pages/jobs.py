@@ -66,9 +66,9 @@ class JobsPage:
         )
 
     async def _find(self, context: PageContext) -> Response:
-        """Go to the order with a number, as users see it: `#123` or `123`."""
+        """Go to the order with a number, as operators or users see it: `123`, `#123` or `#K7Q2M9`."""
         text = context.request.query_params.get("number", "").strip().removeprefix("#")
-        job_id = read_id(text)
+        job_id = context.t.numbers.order_id(text)
         if job_id is None or await self._store.job(job_id) is None:
             return context.redirect("/jobs", "dashboard.jobs.no_order", tone="bad", number=shown(text, NUMBER_SHOWN))
         return context.redirect(f"/jobs/{job_id}")

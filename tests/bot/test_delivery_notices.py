@@ -5,6 +5,7 @@ from dataclasses import replace
 from html import unescape
 
 from genlock.bot.order.job_texts import JobTexts
+from genlock.domain.current_catalog import CurrentCatalog
 from genlock.domain.delivery import MESSAGE_ONLY, Step
 from genlock.domain.job import AttentionCode, Delivery, Job, State
 from genlock.domain.money import HoldState
@@ -36,7 +37,7 @@ async def delivered(world: BotWorld) -> Job:
 
 
 async def test_the_notice_says_what_happened_and_what_became_of_the_money(world: BotWorld) -> None:
-    job, texts = await delivered(world), JobTexts(CATALOG.get)
+    job, texts = await delivered(world), JobTexts(CurrentCatalog(CATALOG))
     part = job.parts[0]
     lost, poison, partly = AttentionCode.UNKNOWN_DELIVERY, AttentionCode.POISON, AttentionCode.UNDELIVERABLE
     paid = replace(job, hold_state=HoldState.CAPTURED)

@@ -310,14 +310,20 @@ async def running_bot(
         caller = Caller(make_bot(telegram.token, telegram.url), NoLimits(), recorder)
         provider = Kie(key=kie.key, find_model=catalog.get, api_url=kie.url, upload_url=kie.url)
         downloads = Downloads(private=[kie.files_url.removeprefix("http://")])
-        channel = TelegramChannel(caller, JobTexts(current.model, texts), downloads, media, local_bot_api=True)
+        channel = TelegramChannel(caller, JobTexts(current, texts), downloads, media, local_bot_api=True)
         intake = Intake()
         engine = _make_engine(store, recorder, intake, caller, {"kie": provider}, {"telegram": channel}, current, rules)
 
         def make() -> BotRouter:
             bundle = BotBundle(caller=caller, rules=rules, texts=texts or package_texts())
             return make_router(
-                bundle=bundle, store=store, engine=engine, catalog=current, upload=provider.upload, media=media
+                bundle=bundle,
+                store=store,
+                engine=engine,
+                catalog=current,
+                upload=provider.upload,
+                media=media,
+                downloads=downloads,
             )
 
         intake.bot = bot = make()

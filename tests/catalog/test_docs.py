@@ -4,6 +4,8 @@ import re
 from pathlib import Path
 
 from genlock.catalog import load
+from genlock.catalog.next_steps import STEPS
+from genlock.domain.field import FieldType
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "catalog.md"
 
@@ -17,9 +19,12 @@ def examples(folder: Path) -> list[Path]:
 
 
 def test_the_example_of_a_model_can_be_sold(tmp_path: Path) -> None:
-    model_path, overlay_path = examples(tmp_path)
+    model_path, steps_path, overlay_path = examples(tmp_path)
     overlay_path.unlink()
-    model = load(data=model_path.parent).get("maker/painter-2")
+    steps_path.rename(tmp_path / STEPS)
+    catalog = load(data=model_path.parent)
+    model = catalog.get("maker/painter-2")
+    assert [step.key for step in catalog.steps_for(FieldType.IMAGE)] == ["image_edit"]
     clean = model.validate(
         {"prompt": "x", "resolution": "2K", "num_images": "3", "image_urls": ["https://a.b/c.png"] * 2}
     )
@@ -27,7 +32,7 @@ def test_the_example_of_a_model_can_be_sold(tmp_path: Path) -> None:
 
 
 def test_the_example_of_an_overlay_is_taken(tmp_path: Path) -> None:
-    _, overlay_path = examples(tmp_path)
+    *_, overlay_path = examples(tmp_path)
     changed = load(overlay_path)
     assert changed.get("z-image").title == "Quick picture"
     assert changed.get("veo3_fast").credits_from() == 65_000

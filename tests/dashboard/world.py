@@ -202,6 +202,7 @@ async def running_dashboard(
         providers=providers,
         downloads=downloads,
         tools=telegram.tools(service.bot_id, store, engine),
+        texts=package_texts(),
         examine=examine,
     )
     web = Starlette(routes=dashboard_routes(parts))

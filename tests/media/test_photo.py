@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from PIL import ExifTags, Image
 
-from genlock.media.photo import NotUsableAsPhoto, fit_photo
+from genlock.media.photo import NotUsableAsPhoto, fit_photo, photo_fits
 from genlock.media.sniff import recognise
 from tests.media.samples import image
 
@@ -46,12 +46,27 @@ def test_an_image_over_the_limit_is_scaled_down_in_proportion(form: str) -> None
     assert photo.size[0] == pytest.approx(2 * photo.size[1], abs=2)
 
 
-def test_transparent_pixels_become_white() -> None:
+def test_a_transparent_image_is_not_usable_and_an_unused_alpha_channel_is_no_harm() -> None:
+    palette = Image.new("P", (64, 64), 3)
+    palette.putpalette(bytes(range(12)))
+    palette.info["transparency"] = 3
+    for form in ("WEBP", "PNG"):
+        opaque = Image.new("RGBA", (64, 64), (255, 0, 0, 255))
+        assert fitted(saved(opaque, form)) is None or form == "WEBP"
+        assert photo_fits(saved(opaque.convert("RGB"), form)) is (form == "PNG")
+        opaque.putpixel((63, 63), (255, 0, 0, 200))
+        assert not photo_fits(saved(opaque, form))
+        with pytest.raises(NotUsableAsPhoto, match="transparent"):
+            fitted(saved(opaque, form))
+    with pytest.raises(NotUsableAsPhoto, match="transparent"):
+        fitted(saved(palette, "PNG"))
+
+
+def saved(picture: Image.Image, form: str) -> bytes:
     file = io.BytesIO()
-    Image.new("RGBA", (64, 64), (255, 0, 0, 0)).save(file, "WEBP")
-    photo = fitted(file.getvalue())
-    assert photo is not None
-    assert photo.convert("L").getpixel((32, 32)) == 255
+    options = {"lossless": True} if form == "WEBP" else {}
+    picture.save(file, form, **options)
+    return file.getvalue()
 
 
 @pytest.mark.slow

@@ -397,6 +397,7 @@ async def use_the_bot_data(store: Database) -> None:
     await store.draft(1, 7)
     await store.draft_owner(7, 5)
     await store.is_job_message(1, "5")
+    await store.jobs_shown_by(1, "5")
     await store.add_upload(Upload(address="a", account_id=1, file="f", kind="image", seconds=None, age_seconds=0))
     await store.mark_upload_used("a")
     await store.upload("a")

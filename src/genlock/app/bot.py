@@ -25,6 +25,7 @@ from genlock.engine.reconciliation import ReconciliationRecord
 from genlock.engine.refunds import Refunds
 from genlock.engine.tell import tell
 from genlock.log import Mask
+from genlock.media.download import Downloads
 from genlock.media.process import MediaProcess
 from genlock.ports import Database, Observer, ProviderBundle
 from genlock.settings import ServiceSettings, Settings
@@ -51,11 +52,15 @@ def make_bot_router(
         caller=caller,
         rules=make_bot_rules(settings),
         dashboard_link=partial(_dashboard_link, settings, logins),
-        texts=bot_texts(caller.bot.token),
+        texts=bot_texts(caller),
     )
     media = MediaProcess()
     closing.push_async_callback(media.close)
-    return make_router(bundle=bundle, store=store, engine=engine, catalog=catalog, upload=upload, media=media)
+    downloads = Downloads(private=settings.media_private_hosts)
+    closing.push_async_callback(downloads.close)
+    return make_router(
+        bundle=bundle, store=store, engine=engine, catalog=catalog, upload=upload, media=media, downloads=downloads
+    )
 
 
 async def _dashboard_link(settings: Settings, logins: Logins, operator_id: str) -> str | None:
@@ -67,7 +72,7 @@ def make_operator_tools(
     settings: ServiceSettings, caller: Caller, store: Database, engine: Engine, reconcile: Callable[[], Awaitable[int]]
 ) -> OperatorTools:
     """Return what the dashboard acts with: the same operations as the operators' commands in the chat."""
-    texts, bot, notify = bot_texts(caller.bot.token), settings.bot_id, partial(tell, engine.ctx)
+    texts, bot, notify = bot_texts(caller), settings.bot_id, partial(tell, engine.ctx)
     refund_call = partial(refund_stars, caller)
     return OperatorTools(
         accounts=AccountActions(store=store, texts=texts, tell=notify),

@@ -124,6 +124,7 @@ async def compose(settings: ServiceSettings, process: Process) -> App:
                     providers=bundles,
                     downloads=_make_downloads(settings, closing),
                     tools=tools,
+                    texts=router.texts,
                     is_open=process.is_open,
                     examine=process.examine,
                 )

@@ -6,7 +6,6 @@ from genlock import __version__
 from genlock.app.dashboard_parts import DashboardParts
 from genlock.app.engine import retention_periods
 from genlock.app.installation import effective_settings
-from genlock.app.telegram import bot_texts
 from genlock.catalog.margins import PriceRules
 from genlock.dashboard.doctor_runs import DoctorRuns
 from genlock.dashboard.installation import Installation
@@ -79,7 +78,7 @@ def _job_pages(parts: DashboardParts) -> list[PageRoute]:
             catalog=parts.catalog.get,
             providers=parts.providers,
             previews=Previews(parts.downloads),
-            texts=bot_texts(parts.settings.telegram_token.get_secret_value()),
+            texts=parts.texts,
             credit_usd=parts.settings.credit_usd,
             keeps_events=parts.settings.keep_events_days > 0,
         )

@@ -11,6 +11,7 @@ from genlock.engine.engine import Engine
 from genlock.engine.logins import Logins
 from genlock.engine.operator_tools import OperatorTools
 from genlock.engine.stats import Stats
+from genlock.i18n.translator import Texts
 from genlock.media.download import Downloads
 from genlock.ports import Database, ProviderBundle, PublicLists
 from genlock.settings import ServiceSettings
@@ -38,6 +39,8 @@ class DashboardParts:
     #: fetches results for previews
     downloads: Downloads
     tools: OperatorTools
+    #: for messages to users, with the bot's numbers of orders
+    texts: Texts
     #: whether the instance accepts traffic; a connection that stays open ends when it does not
     is_open: Callable[[], bool] = lambda: True
     #: runs the doctor and yields its phases; None: it cannot be run from the dashboard

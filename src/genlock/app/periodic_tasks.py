@@ -6,7 +6,6 @@ from functools import partial
 from genlock import __version__
 from genlock.app.bot import CommandRegistration
 from genlock.app.engine import retention_periods
-from genlock.app.telegram import bot_texts
 from genlock.bot.router import BotRouter
 from genlock.catalog import editor as catalog_editor
 from genlock.catalog.editor import CatalogEditor
@@ -48,8 +47,7 @@ def periodic_tasks(
     keep_figures = HourlyFigureKeeper(engine.ctx, engine.leader, store).round
     read_credit = ProviderCreditReader(engine.ctx, engine.leader, store, bundles).read
     describe = partial(store.describe_instance, engine.ctx.instance, __version__)
-    texts = bot_texts(settings.telegram_token.get_secret_value())
-    act_in_bulk = BulkWork(engine.ctx, engine.leader, store, texts=texts).round
+    act_in_bulk = BulkWork(engine.ctx, engine.leader, store, texts=router.texts).round
     registration = CommandRegistration(router, engine.ctx.observer)
     return [
         task(name="describe_instance", period_seconds=DESCRIBE_SECONDS, run=describe),

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Any
 
-from telegram import LinkPreviewOptions
+from telegram import InputFile, LinkPreviewOptions
 from telegram.constants import ParseMode
 
 from genlock.bot.context import UpdateContext
@@ -15,6 +15,7 @@ from genlock.domain.errors import ChannelError, PlaceholderGone, RecipientUnreac
 from genlock.ports import Database, OutgoingMessage
 
 TOAST_LENGTH = 200
+UPLOAD_SECONDS = 90.0
 NO_PREVIEW = LinkPreviewOptions(is_disabled=True)
 
 
@@ -89,6 +90,20 @@ class ChatView:
     async def send_text(self, ctx: UpdateContext, text: str) -> None:
         """Send a text as a message of its own; the screen message stays."""
         await self.send(ctx, OutgoingMessage(text=text))
+
+    async def send_document(self, ctx: UpdateContext, document: str | InputFile, caption: str) -> None:
+        """Send a file unchanged, by Telegram's file id or by its bytes; the screen message stays."""
+        await self._caller.call(
+            self._caller.bot.send_document,
+            chat=ctx.chat,
+            priority=Priority.SCREEN,
+            message_thread_id=ctx.thread,
+            document=document,
+            caption=caption,
+            parse_mode=ParseMode.HTML,
+            disable_content_type_detection=True,
+            read_timeout=UPLOAD_SECONDS,
+        )
 
     async def send_to(self, chat: int, message: str | OutgoingMessage) -> None:
         """Send a message to a chat that no update came from."""

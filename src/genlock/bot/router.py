@@ -33,7 +33,10 @@ from genlock.bot.money.payments import Payments
 from genlock.bot.order import draft as drafts
 from genlock.bot.order.draft import Draft
 from genlock.bot.order.draft_view import DraftChanged, DraftView
+from genlock.bot.order.next_steps import NextSteps
 from genlock.bot.order.orders import Orders
+from genlock.bot.order.originals import Originals
+from genlock.bot.order.result_files import ResultFiles
 from genlock.bot.quotas import Quotas
 from genlock.bot.rules import BotRules
 from genlock.bot.storefront.storefront import Storefront
@@ -47,6 +50,8 @@ from genlock.engine.engine import Engine
 from genlock.engine.refunds import Refunds
 from genlock.engine.sell import SaleRules, Seller
 from genlock.engine.tell import tell
+from genlock.i18n.translator import Texts
+from genlock.media.download import Downloads
 from genlock.media.process import MediaReader
 from genlock.ports import Database
 
@@ -111,6 +116,11 @@ class BotRouter:
     async def erase(self) -> int:
         """Erase the data of users who asked for it, and inputs that are too old. A periodic task of the leader."""
         return await self._privacy.run()
+
+    @property
+    def texts(self) -> Texts:
+        """The bot's texts, with its numbers of orders and accounts."""
+        return self._bundle.texts
 
     async def close(self) -> None:
         await self._files.close()
@@ -291,6 +301,7 @@ def make_router(
     catalog: CurrentCatalog,
     upload: UploadFile,
     media: MediaReader,
+    downloads: Downloads,
 ) -> BotRouter:
     """Build a bot from its parts."""
     rules, caller, notify = bundle.rules, bundle.caller, partial(tell, engine.ctx)
@@ -309,6 +320,11 @@ def make_router(
         view=view, drafts=drafts, storefront=storefront, seller=seller, engine=engine, quotas=quotas, files=files,
         store=store, bundle=bundle,
     )  # fmt: skip
+    results = ResultFiles(store=store, files=files, quotas=quotas, downloads=downloads, media=media)
+    next_steps = NextSteps(
+        view=view, drafts=drafts, store=store, storefront=storefront, orders=orders, files=files, results=results
+    )
+    originals = Originals(view=view, drafts=drafts, orders=orders, downloads=downloads)
     access = Access(bundle, store)
     invoices = Invoices(bundle=bundle, store=store, view=view, access=access)
     refunds = make_refunds(bundle, store, notify)
@@ -322,8 +338,8 @@ def make_router(
     pages = Pages(view=view, drafts=drafts, store=store, orders=orders, invoices=invoices, gifts=gifts, bundle=bundle)
     privacy = Privacy(bundle=bundle, store=store, pages=pages, tell=notify)
     messages = MessageHandler(
-        view=view, drafts=drafts, storefront=storefront, orders=orders, pages=pages, files=files, gifts=gifts,
-        admin=admin, privacy=privacy, bundle=bundle,
+        view=view, drafts=drafts, storefront=storefront, orders=orders, pages=pages, files=files,
+        next_steps=next_steps, gifts=gifts, admin=admin, privacy=privacy, bundle=bundle,
     )  # fmt: skip
     buttons = ButtonHandler(
         view=view,
@@ -332,6 +348,8 @@ def make_router(
         storefront=storefront,
         orders=orders,
         pages=pages,
+        next_steps=next_steps,
+        originals=originals,
         admin=admin,
         privacy=privacy,
     )

@@ -8,6 +8,7 @@ from typing import Any
 
 from genlock.catalog import overlay as overlays
 from genlock.catalog.coverage import check_model
+from genlock.catalog.next_steps import STEPS, load_next_steps
 from genlock.catalog.reader import check, parse
 from genlock.catalog.schema import (
     FieldTable,
@@ -46,7 +47,7 @@ def load(overlay: Path | None = None, *, data: Path = DATA) -> Catalog:
     providers, words = load_providers(), _load_words(data / WORDS)
     models: dict[str, Model] = {}
     for path in sorted(data.glob("*.toml")):
-        if path.name in (PROVIDERS, WORDS):
+        if path.name in (PROVIDERS, WORDS, STEPS):
             continue
         for model in read(parse(path), path.name, words, providers):
             if model.id in models:
@@ -58,6 +59,7 @@ def load(overlay: Path | None = None, *, data: Path = DATA) -> Catalog:
     return Catalog(
         models=dict(sorted(models.items(), key=lambda item: order[item[1].category])),
         provider_credit_usd=providers.credit_usd,
+        next_steps=load_next_steps(data / STEPS, models),
     )
 
 
@@ -158,6 +160,7 @@ class _Reader:
             note=table.note,
             free=table.free,
             aliases=tuple(table.aliases),
+            exact=table.exact,
         )
 
     def _field(self, table: FieldTable) -> Field:

@@ -9,6 +9,7 @@ from pydantic import Field as Key
 
 from genlock.domain.catalog import Category, Output, Status
 from genlock.domain.field import FieldType
+from genlock.domain.next_step import PromptSource
 
 #: a price that is larger is a typing error, and one with more digits could not be stored exactly
 AMOUNT_MAX, AMOUNT_DIGITS = 10**9, 6
@@ -182,6 +183,25 @@ class ModelTable(Table):
     note: str = ""
     free: bool = False
     aliases: list[str] = Key(default_factory=list)
+    exact: bool = False
+
+
+class StepTable(Table):
+    category: Menu
+    prompt: Annotated[PromptSource | None, Key(strict=False)] = None
+    reply: bool = False
+    of: list[Menu] = Key(default_factory=list)
+    values: dict[str, Plain] = Key(default_factory=dict)
+    models: Annotated[dict[str, str], Key(min_length=1)]
+
+
+class StepsFile(Table):
+    """The next steps by what they are done with and by name, in the order of their buttons."""
+
+    image: dict[str, StepTable] = Key(default_factory=dict)
+    video: dict[str, StepTable] = Key(default_factory=dict)
+    audio: dict[str, StepTable] = Key(default_factory=dict)
+    text: dict[str, StepTable] = Key(default_factory=dict)
 
 
 class ModelFile(Table):

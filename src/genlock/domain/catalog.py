@@ -6,7 +6,8 @@ from decimal import Decimal
 from enum import StrEnum
 
 from genlock.domain.errors import InvalidInput, ModelNotFound
-from genlock.domain.field import Field, Number
+from genlock.domain.field import Field, FieldType, Number
+from genlock.domain.next_step import NextStep
 from genlock.domain.tariff import PriceRow, Seconds, our_price, thousandths
 
 __all__ = ["Catalog", "Category", "Field", "Model", "Output", "Rule", "Status", "price", "price_from"]
@@ -144,6 +145,7 @@ class Model:
     note: str = ""  #: a remark for operators
     free: bool = False  #: a user's free runs apply to it
     aliases: tuple[str, ...] = ()  #: other ids in the provider's list
+    exact: bool = False  #: its images must reach the user unchanged, not as photos that the channel compresses
     order: int | None = None  #: position in menus, before the models without one
     featured: bool = False  #: first in menus, with a mark
 
@@ -273,6 +275,24 @@ class Catalog:
     models: Mapping[str, Model]
     #: US dollars per credit, for every provider that the data knows
     provider_credit_usd: Mapping[str, Decimal] = field(default_factory=dict)
+    #: in the order of their buttons
+    next_steps: tuple[NextStep, ...] = ()
+
+    def steps_for(self, kind: FieldType, category: Category | None = None) -> list[NextStep]:
+        """Return the next steps of a file, or of a result of this category, that a model on sale can do."""
+        return [
+            step
+            for step in self.next_steps
+            if step.kind is kind and (category is None or not step.of or category in step.of) and self.step_models(step)
+        ]
+
+    def step_models(self, step: NextStep) -> list[Model]:
+        """Return the models on sale that do a step: those the operator features, then in the order of the catalog."""
+        known = [self.models[model_id] for model_id in step.models if model_id in self.models]
+        return sorted((one for one in known if one.status is Status.OFFERED), key=lambda one: not one.featured)
+
+    def step(self, key: str) -> NextStep | None:
+        return next((step for step in self.next_steps if step.key == key), None)
 
     def get(self, model_id: str) -> Model:
         try:

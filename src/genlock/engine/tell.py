@@ -39,5 +39,5 @@ async def tell_refund(ctx: EngineContext, profiles: ProfileStore, texts: Texts, 
     except AccountNotFound:  # it was not ordered in a chat
         language = DEFAULT
     t = texts.translator(language)
-    number = f"#{t.numbers.order(job.id)}"
-    return await tell(ctx, job.account_id, t.html("account.refunded", code=number, credits=t.credits(job.price)))
+    code = f"#{t.numbers.order(job.id)}"
+    return await tell(ctx, job.account_id, t.html("account.refunded", code=code, credits=t.credits(job.price)))

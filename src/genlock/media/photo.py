@@ -1,6 +1,7 @@
 """Telegram's limits for photos, and images made to fit them."""
 
 import io
+from collections.abc import Iterator
 from typing import IO
 
 from PIL import ExifTags, Image, ImageOps
@@ -27,6 +28,8 @@ _COEFFICIENT_BYTES = 2
 _START_OF_SCAN, _SEGMENTS_MAX = 0xDA, 1000
 #: pixels that are converted at a time: several copies in full colour are made of them
 _STRIP_PIXELS = 2_000_000
+#: the alpha value of an opaque pixel
+OPAQUE = 255
 _ORIENTATION = ExifTags.Base.Orientation
 
 
@@ -35,10 +38,19 @@ class NotUsableAsPhoto(Exception):
 
 
 def photo_fits(head: bytes) -> bool:
-    """Whether the sides of an image are within Telegram's limits, read from its first bytes."""
+    """Whether an image is certainly opaque and within Telegram's limits for sides, read from its first bytes."""
     try:
         with Image.open(io.BytesIO(head), formats=["JPEG", "PNG"]) as image:
-            return _fits(*image.size)
+            return _fits(*image.size) and not image.has_transparency_data
+    except Exception:  # noqa: BLE001 - decoders raise errors of any kind for damaged images
+        return False
+
+
+def sides_too_long(head: bytes) -> bool:
+    """Whether the first bytes of an image say that its sides are above Telegram's limits."""
+    try:
+        with Image.open(io.BytesIO(head), formats=list(DECODERS.values())) as image:
+            return not _fits(*image.size)
     except Exception:  # noqa: BLE001 - decoders raise errors of any kind for damaged images
         return False
 
@@ -50,7 +62,8 @@ def _fits(width: int, height: int) -> bool:
 def fit_photo(file: IO[bytes], size: int, format_: Format) -> IO[bytes] | None:
     """Convert an image that Telegram would refuse as a photo into a JPEG; return None if Telegram takes it as it is.
 
-    May take seconds and much memory: see `MediaProcess`. Raises NotUsableAsPhoto.
+    May take seconds and much memory: see `MediaProcess`. Raises NotUsableAsPhoto, also for a transparent image, whose
+    transparency a photo would lose.
     """
     try:
         return _fit_photo(file, size, format_)
@@ -66,7 +79,8 @@ def _fit_photo(file: IO[bytes], size: int, format_: Format) -> IO[bytes] | None:
         width, height = image.size
         if max(width, height) > RATIO_MAX * min(width, height):
             raise NotUsableAsPhoto("the image is too long and narrow")
-        if format_ in _TAKEN_AS_THEY_ARE and _fits(width, height) and size <= PHOTO_BYTES_MAX:
+        fits = format_ in _TAKEN_AS_THEY_ARE and _fits(width, height) and size <= PHOTO_BYTES_MAX
+        if fits and not image.has_transparency_data:
             image.verify()
             return None
         kept = _coefficient_bytes(image, file)
@@ -75,7 +89,25 @@ def _fit_photo(file: IO[bytes], size: int, format_: Format) -> IO[bytes] | None:
             raise NotUsableAsPhoto("the image is too large to be decoded")
         if getattr(image, "is_animated", False):
             raise NotUsableAsPhoto("the image is animated")
-        return _to_jpeg(image)
+        if _is_transparent(image):
+            raise NotUsableAsPhoto("the image is transparent")
+        return None if fits else _to_jpeg(image)
+
+
+def _strips(image: Image.Image, factor: int = 1) -> Iterator[tuple[int, Image.Image]]:
+    """Yield the position and the content of strips, so that memory holds few copies of them at a time."""
+    width, height = image.size
+    rows = max(1, _STRIP_PIXELS // (width * factor)) * factor
+    for top in range(0, height, rows):
+        yield top, image.crop((0, top, width, min(top + rows, height)))
+
+
+def _is_transparent(image: Image.Image) -> bool:
+    """Whether any pixel is not opaque. Many images have an alpha channel that they do not use."""
+    return image.has_transparency_data and any(
+        strip.convert("RGBA").getchannel("A").histogram()[OPAQUE] < strip.width * strip.height
+        for _, strip in _strips(image)
+    )
 
 
 def _coefficient_bytes(image: Image.Image, file: IO[bytes]) -> int:
@@ -111,15 +143,11 @@ def _decoded_bytes(image: Image.Image) -> int:
 
 
 def _shrink(image: Image.Image) -> Image.Image:
-    """Scale an image down on a white background, strip by strip, so that memory holds the whole only once."""
+    """Scale an image down, strip by strip, so that memory holds the whole only once."""
     width, height = image.size
     factor = -(-max(width, height) // LONG_SIDE)
     small = Image.new("RGB", (-(-width // factor), -(-height // factor)))
-    rows = max(1, _STRIP_PIXELS // (width * factor)) * factor
-    for top in range(0, height, rows):
-        strip = image.crop((0, top, width, min(top + rows, height)))
-        if strip.has_transparency_data:
-            strip = Image.alpha_composite(Image.new("RGBA", strip.size, "white"), strip.convert("RGBA"))
+    for top, strip in _strips(image, factor):
         small.paste(strip.convert("RGB").reduce(factor), (0, top // factor))
     return small
 

@@ -32,6 +32,12 @@ class JobQueries(Protocol):
         For an account with hundreds of jobs the answer is always yes.
         """
 
+    async def jobs_shown_by(self, account_id: int, message: str) -> list[Job]:
+        """Return the newest jobs of an account that have a part on a message with this id, in any of its chats.
+
+        Only the newest thousand jobs of the account are searched.
+        """
+
     async def activity(self, account_id: int) -> Activity:
         """Return how many jobs the account has running and has ordered lately."""
 

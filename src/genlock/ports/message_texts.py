@@ -29,6 +29,8 @@ class FileLabel:
 
     title: str
     performer: str
+    #: an image must arrive unchanged
+    exact: bool = False
 
 
 class MessageTexts(Protocol):
@@ -47,7 +49,7 @@ class MessageTexts(Protocol):
         """
 
     def caption(self, job: Job, language: str, index: int, part: Part) -> OutgoingMessage:
-        """Return the caption of a part, at most 1,024 characters, with a button for the original file."""
+        """Return the caption of a part, at most 1,024 characters, with buttons for what can be done with it."""
 
     def link(self, job: Job, language: str, index: int, part: Part) -> OutgoingMessage:
         """Return the text with the link to a part that cannot be shown in any other way."""

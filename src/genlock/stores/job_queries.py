@@ -9,6 +9,8 @@ from genlock.stores.session import Subject
 
 #: how many jobs of an account are read to find out whether a message shows one of them
 MESSAGE_WINDOW = 200
+#: how many are read to find the one that a user replies to, and how many are returned: ids repeat between chats
+REPLY_WINDOW, REPLY_JOBS = 1000, 20
 
 
 class JobLookups(Subject):
@@ -56,6 +58,12 @@ class JobLookups(Subject):
         return bool(
             await self.session.one("is_job_message", account_id=account_id, message=message, window=MESSAGE_WINDOW)
         )
+
+    async def jobs_shown_by(self, account_id: int, message: str) -> list[Job]:
+        rows = await self.session.one(
+            "jobs_shown_by", account_id=account_id, message=message, window=REPLY_WINDOW, limit=REPLY_JOBS
+        )
+        return [read_job(row, self.session.time) for row in rows]
 
     async def activity(self, account_id: int) -> Activity:
         return read_activity((await self.session.one("activity", account_id=account_id))[0])

@@ -15,10 +15,11 @@ from genlock.domain.job import Delivery, Notice, State
 from genlock.domain.money import HoldState
 from genlock.domain.result import PartKind, Piece
 from genlock.engine import operate
-from genlock.ports import Button, OutgoingMessage
+from genlock.ports import Button, FileLabel, OutgoingMessage
 from genlock.sandbox.kie.media import make_audio
 from genlock.sandbox.telegram.faults import Fault
 from tests.channels.telegram.harness import Harness
+from tests.channels.telegram.plain_texts import PlainTexts
 from tests.engine.world import idle
 from tests.media.samples import image, noise_image, short_video
 
@@ -153,29 +154,49 @@ async def test_a_file_whose_url_telegram_cannot_fetch_is_uploaded(harness: Harne
 
 
 @pytest.mark.slow
-async def test_a_photo_with_too_long_sides_is_scaled_down_and_has_a_button_for_the_original(harness: Harness) -> None:
-    url = harness.files.put("long.png", image((9000, 3000)), PNG)
-    job = await harness.deliver(url)
+async def test_a_photo_with_too_long_sides_arrives_unchanged_as_a_document(harness: Harness) -> None:
+    content = image((9000, 3000))
+    job = await harness.deliver(harness.files.put("long.png", content, PNG))
     [message] = harness.shown(job)
-    sizes = [(size["width"], size["height"]) for size in message.content["photo"]]
-    assert (message.kind, job.parts[0].level) == ("photo", Level.BYTES)
-    assert max(sizes[-1]) <= 4096
-    assert message.buttons[0]["url"] == url
+    assert (message.kind, job.parts[0].level) == ("document", Level.BYTES)
+    assert harness.telegram.state.files.read(message.content["document"]["file_id"]) == content
 
 
 @pytest.mark.slow
-async def test_a_photo_of_too_many_bytes_is_compressed(harness: Harness) -> None:
+async def test_a_photo_of_too_many_bytes_arrives_unchanged_as_a_document(harness: Harness) -> None:
     content = noise_image((2200, 1900))
     assert len(content) > 10 * 1024 * 1024
     job = await harness.deliver(harness.files.put("noise.png", content, PNG))
-    assert ([message.kind for message in harness.shown(job)], job.parts[0].level) == (["photo"], Level.BYTES)
+    assert ([message.kind for message in harness.shown(job)], job.parts[0].level) == (["document"], Level.BYTES)
     [call] = [call for call in harness.telegram.journal if call.uploaded]
-    assert call.uploaded < 10 * 1024 * 1024
+    assert call.uploaded >= len(content)
+
+
+async def test_a_transparent_image_arrives_as_a_document_and_an_unused_alpha_channel_as_a_photo(
+    harness: Harness,
+) -> None:
+    for alpha, kind in ((255, "photo"), (100, "document")):
+        file = io.BytesIO()
+        Image.new("RGBA", (300, 200), (200, 30, 30, alpha)).save(file, "PNG")
+        job = await harness.deliver(harness.files.put(f"{alpha}.png", file.getvalue(), PNG))
+        assert [message.kind for message in harness.shown(job)] == [kind]
+
+
+async def test_an_image_of_a_model_that_must_stay_exact_arrives_as_a_document(
+    harness: Harness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    label = FileLabel(title="Larger", performer="A Model", exact=True)
+    monkeypatch.setattr(PlainTexts, "label", lambda *_: label)
+    content = image()
+    job = await harness.deliver(harness.files.put("a.png", content, PNG))
+    [message] = harness.shown(job)
+    assert message.kind == "document"
+    assert harness.telegram.state.files.read(message.content["document"]["file_id"]) == content
 
 
 async def test_a_photo_that_is_too_narrow_is_sent_as_a_document(harness: Harness) -> None:
     job = await harness.deliver(harness.files.put("line.png", image((2100, 100)), PNG))
-    assert ([message.kind for message in harness.shown(job)], job.parts[0].level) == (["document"], Level.DOCUMENT)
+    assert ([message.kind for message in harness.shown(job)], job.parts[0].level) == (["document"], Level.BYTES)
 
 
 async def test_a_damaged_image_is_sent_as_a_document(harness: Harness) -> None:

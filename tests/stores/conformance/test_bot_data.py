@@ -237,6 +237,20 @@ async def test_every_message_of_a_job_is_recognised_however_old(store: SqlDataba
     assert not await store.is_job_message(account, "4")
 
 
+async def test_the_jobs_that_a_message_shows_are_found_newest_first_and_for_their_owner_only(
+    store: SqlDatabase,
+) -> None:
+    account, other = await account_with(store), await account_with(store)
+    jobs = [await delivered(store, account_id=account, placeholder="41") for _ in range(2)]
+    await queued(store, account_id=account, placeholder="41")
+    message = jobs[0].parts[0].message
+    assert message is not None
+    assert [job.parts[0].message for job in jobs] == [message, message], "ids repeat between chats"
+    assert [job.id for job in await store.jobs_shown_by(account, message)] == [jobs[1].id, jobs[0].id]
+    assert await store.jobs_shown_by(other, message) == []
+    assert await store.jobs_shown_by(account, "4") == []
+
+
 # free runs
 
 

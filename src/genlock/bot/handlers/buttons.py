@@ -13,7 +13,9 @@ from genlock.bot.order import per_file, wizard
 from genlock.bot.order.card import example
 from genlock.bot.order.draft import Draft, Step
 from genlock.bot.order.draft_view import DraftView
+from genlock.bot.order.next_steps import NextSteps
 from genlock.bot.order.orders import Orders
+from genlock.bot.order.originals import Originals
 from genlock.bot.storefront.screens import ALL, AS_USUAL
 from genlock.bot.storefront.storefront import BEGINS_WITH, Storefront
 from genlock.domain.catalog import Category, Model
@@ -23,6 +25,8 @@ Handler = Callable[[UpdateContext, ButtonData], Awaitable[None]]
 Transition = Callable[[Draft, Model, ButtonData], Draft]
 
 
+#: buttons under results, which find the order's owner themselves
+BUTTONS_OF_RESULTS = frozenset({"again", "repeat", "change", "next", "nexts", "original"})
 #: what buttons do that need only the draft and the model
 TRANSITIONS: Mapping[str, Transition] = {
     "pick": lambda draft, model, data: wizard.pick(draft, model, data.number()),
@@ -37,7 +41,7 @@ TRANSITIONS: Mapping[str, Transition] = {
 
 
 class ButtonHandler:
-    def __init__(
+    def __init__(  # noqa: PLR0913 - one argument per part it works with
         self,
         *,
         view: ChatView,
@@ -46,6 +50,8 @@ class ButtonHandler:
         storefront: Storefront,
         orders: Orders,
         pages: Pages,
+        next_steps: NextSteps,
+        originals: Originals,
         admin: Admin,
         privacy: Privacy,
     ) -> None:
@@ -66,6 +72,8 @@ class ButtonHandler:
             "cancel": self._cancel_order,
             "stop": self._stop,
             **pages.button_handlers,
+            **next_steps.button_handlers,
+            **originals.button_handlers,
             **privacy.button_handlers,
         }
 
@@ -88,7 +96,7 @@ class ButtonHandler:
 
     async def _is_of_another_user(self, ctx: UpdateContext, data: ButtonData) -> bool:
         """Refuse a press on the menu of another user of the group; return whether it was refused."""
-        if not ctx.group or ctx.button_message is None or data.verb in ("again", "repeat", "change"):
+        if not ctx.group or ctx.button_message is None or data.verb in BUTTONS_OF_RESULTS:
             return False
         owner = await self._store.draft_owner(ctx.chat, ctx.button_message)
         if owner is None or owner == ctx.account_id:
@@ -133,7 +141,7 @@ class ButtonHandler:
             case "topup":
                 await self._pages.topup_for(ctx, model)
             case "back":
-                await self._save_and_show(ctx, wizard.back(draft, model) or _to_model_list(draft, model))
+                await self._save_and_show(ctx, wizard.back(draft, model) or _before(draft, model))
             case "instead":
                 await self._save_and_show(ctx, draft.keeping_input())
             case "other":
@@ -226,16 +234,20 @@ def _category_for(model: Model, draft: Draft) -> str:
     return next(about_file, model.category).value
 
 
+def _before(draft: Draft, model: Model) -> Draft:
+    """Go back from the first question: to the model list, or to what can be done with the file of a next step."""
+    return _waiting(draft, model) if draft.next_step else _to_model_list(draft, model)
+
+
 def _to_model_list(draft: Draft, model: Model) -> Draft:
-    """Go back from the first question to the model list; text and files wait for another model."""
+    """Go to the model list; text and files wait for another model."""
+    return replace(_waiting(draft, model), step=Step.LIST, category=draft.category or model.category.value)
+
+
+def _waiting(draft: Draft, model: Model) -> Draft:
+    """Return a draft without a model, in which the text and the files of the order wait for one."""
     main = wizard.main_text(model)
     text = str(draft.values.get(main.name, "")) if main else ""
     text = wizard.refused_text(draft, model) or text
-    return replace(
-        draft.cleared(),
-        step=Step.LIST,
-        category=draft.category or model.category.value,
-        text=text,
-        sent=(*draft.sent, *wizard.files_given(draft, model)),
-        aspects=draft.aspects,
-    )
+    files = (*draft.sent, *wizard.files_given(draft, model))
+    return replace(draft.cleared(), text=text, sent=files, aspects=draft.aspects)

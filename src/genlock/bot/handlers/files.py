@@ -17,6 +17,7 @@ from genlock.bot.order.aspect import fit_picture
 from genlock.bot.order.draft import MISPLACED, Draft, Problem, SentFile, Step
 from genlock.bot.order.draft_view import DraftView
 from genlock.bot.order.input_errors import explain_file
+from genlock.bot.order.next_step_drafts import captioned
 from genlock.bot.quotas import Quotas
 from genlock.bot.storefront.storefront import Storefront
 from genlock.channels.telegram.caller import Caller, Priority
@@ -226,8 +227,19 @@ class Files:
             await self._refuse(ctx, sent, explain_file(taken, t) or t.html("refused.upload_failed"))
             return
         assert taken is not None
-        waiting = _with_aspect(ctx.draft.keeping_input(), sent, taken)
-        await self._show(ctx, sent, replace(waiting, sent=_with(waiting, taken), text=caption or waiting.text))
+        waiting, category = ctx.draft.keeping_input(), ctx.draft.category if ctx.draft.step is Step.LIST else ""
+        waiting = _with_aspect(waiting, sent, taken)
+        kept = replace(waiting, sent=_with(waiting, taken), text=caption or waiting.text)
+        if await _album_continues(ctx, sent):
+            await self._drafts.save(ctx, kept)
+            return
+        await self._drafts.save(ctx, captioned(kept, self._storefront.catalog, category))
+        await self._drafts.show(ctx)
+
+    async def begin_with(self, ctx: UpdateContext, sent: Attachment, text: str) -> None:
+        """Begin an order with a file of an earlier message; an order in progress is left."""
+        ctx.draft = ctx.draft.cleared()
+        await self._keep_for_a_model(ctx, sent, text)
 
     async def _refuse(self, ctx: UpdateContext, sent: Attachment, why: str) -> None:
         """Tell the user why a file is refused; the last file of an album also shows the draft for the others."""

@@ -19,6 +19,8 @@ from genlock.bot.money.gifts import Gifts
 from genlock.bot.order import wizard
 from genlock.bot.order.draft import Draft, PartialText, Step
 from genlock.bot.order.draft_view import DraftView
+from genlock.bot.order.next_step_drafts import captioned
+from genlock.bot.order.next_steps import NextSteps
 from genlock.bot.order.orders import Orders
 from genlock.bot.screen_context import model_label, shorten
 from genlock.bot.storefront.screens import ALL, AS_USUAL, row
@@ -64,6 +66,7 @@ class MessageHandler:
         orders: Orders,
         pages: Pages,
         files: Files,
+        next_steps: NextSteps,
         gifts: Gifts,
         admin: Admin,
         privacy: Privacy,
@@ -75,6 +78,7 @@ class MessageHandler:
         self._orders = orders
         self._pages = pages
         self._files = files
+        self._next_steps = next_steps
         self._gifts = gifts
         self._admin = admin
         self._privacy = privacy
@@ -135,6 +139,8 @@ class MessageHandler:
             await self._command(ctx, incoming, message.date)
         elif ctx.repeated:
             await self._drafts.show(ctx)
+        elif await self._reply(ctx, message, incoming.text):
+            return
         elif (sent := attachment(message)) is not None:
             await self._files.receive(ctx, sent, incoming.text)
         elif incoming.text:
@@ -143,6 +149,17 @@ class MessageHandler:
             await self._pages.help(ctx)
         else:
             await self._view.send_text(ctx, ctx.translator.html("misc.not_understood"))
+
+    async def _reply(self, ctx: UpdateContext, message: Message, text: str) -> bool:
+        """Take a text that answers a result or a file as what to do with it; return whether it was one."""
+        if message.reply_to_message is None:
+            return False
+        if len(text) >= PART_LENGTH:  # the rest of the prompt may follow in the next message
+            ctx.partial_text = PartialText(text=text, sent=int(message.date.timestamp()), step=Step.CONFIRM)
+        if await self._next_steps.reply(ctx, message, text):
+            return True
+        ctx.partial_text = None
+        return False
 
     async def _command(self, ctx: UpdateContext, incoming: IncomingText, sent: datetime) -> None:
         command = self._commands.get(incoming.command)
@@ -196,7 +213,7 @@ class MessageHandler:
         model = self._storefront.text_model(ctx.profile.last_model, category)
         carried = replace(ctx.draft.keeping_input(), text=text)
         if carried.sent:
-            await self._save_and_show(ctx, carried)
+            await self._save_and_show(ctx, captioned(carried, self._storefront.catalog, category or ""))
             return
         if model is None:
             await self._save_and_show(ctx, replace(carried, step=Step.LIST))

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from urllib.parse import quote_plus
 
 from genlock.bot.buttons import Row, button
+from genlock.bot.order.next_step_screens import likely_steps
 from genlock.bot.rules import Package
 from genlock.bot.screen_context import ICONS, ScreenContext, model_label, prompt_of, public_code, shorten
 from genlock.domain.job import Delivery, Job, State
@@ -159,6 +160,7 @@ def order(screen: ScreenContext, job: Job) -> OutgoingMessage:
     if not job.ended:
         rows.append((button(t.plain("button.stop"), "cancel", t.numbers.order(job.id)),))
     elif job.has_result and job.parts:
+        rows += likely_steps(screen.storefront.catalog, job, t)
         rows.append((button(t.plain("button.again"), "again", t.numbers.order(job.id)),))
     if job.erased:
         text = Html(f"{text}\n{t.html('history.erased')}")

@@ -95,6 +95,8 @@ class Draft:
     #: the prices of the orders with the further files
     other_prices: tuple[int, ...] = ()
     job: int | None = None
+    #: the key of the next step that the order is, if it began with a result or a captioned file
+    next_step: str = ""
 
     @property
     def in_progress(self) -> bool:

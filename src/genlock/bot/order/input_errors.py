@@ -43,7 +43,7 @@ def explain_file(problem: Problem, translator: Translator) -> Html | None:
         return translator.html(f"refused.{name}", given=to_text(allowed["given"]), most=to_text(allowed["most"]))
     if name == "full":
         return translator.html("refused.full", n=allowed["n"])
-    if name.startswith(("too_big_", "upload_", "wrong_kind_", "no_place_", "not_a_file_", "file_gone")):
+    if name.startswith(("too_big_", "upload_", "wrong_kind_", "no_place_", "not_a_file_", "file_gone", "result_gone")):
         return translator.html(f"refused.{name}")
     return None
 

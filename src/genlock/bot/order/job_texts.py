@@ -1,12 +1,11 @@
 """Texts that the channel shows for a job: progress, captions, the end."""
 
-from collections.abc import Callable
-
 from genlock.bot.buttons import button
+from genlock.bot.order.next_step_screens import likely_steps, rows_under_result
 from genlock.bot.screen_context import model_label, prompt_of, public_code, shorten, text_of
 from genlock.domain.catalog import Model
+from genlock.domain.current_catalog import CurrentCatalog
 from genlock.domain.delivery import Part, Step, shown_results
-from genlock.domain.errors import ModelNotFound
 from genlock.domain.job import Actor, AttentionCode, Delivery, Job, State
 from genlock.domain.money import HoldState
 from genlock.i18n.loader import DEFAULT
@@ -26,14 +25,15 @@ SAME_AGAIN_FAILS = ("moderation", "bad_input", "file_unreachable")
 class JobTexts:
     """The MessageTexts port in every language. Pure: the same job gives the same texts."""
 
-    def __init__(self, find_model: Callable[[str], Model], texts: Texts | None = None) -> None:
-        self._find_model = find_model
+    def __init__(self, catalog: CurrentCatalog, texts: Texts | None = None) -> None:
+        self._catalog = catalog
         self._texts = texts or package_texts()
 
     def label(self, job: Job) -> FileLabel:
         name = self._title(job, self._texts.translator(DEFAULT))
         title = text_of(job, TITLE) or prompt_of(job, self._model(job)) or name
-        return FileLabel(title=shorten(title, TITLE_LENGTH), performer=name)
+        model = self._model(job)
+        return FileLabel(title=shorten(title, TITLE_LENGTH), performer=name, exact=model.exact if model else False)
 
     def waiting(self, job: Job, language: str, fraction: float | None) -> OutgoingMessage:
         t = self._texts.translator(language)
@@ -65,7 +65,9 @@ class JobTexts:
         lines: list[str] = [self._head(job, t, index)]
         if index == 0 and (prompt := prompt_of(job, self._model(job))):
             lines.append(t.html("order.caption_prompt", text=shorten(prompt, PROMPT_SHOWN)))
-        return OutgoingMessage(text="\n".join(lines), buttons=_original(part, t))
+        return OutgoingMessage(
+            text="\n".join(lines), buttons=rows_under_result(self._catalog.get(), job, index, part, t)
+        )
 
     def _head(self, job: Job, t: Translator, index: int) -> Html:
         title, number = self._title(job, t), public_code(job.id, t)
@@ -115,6 +117,7 @@ class JobTexts:
         else:
             text = t.html("order.done", title=title, code=number, price=t.credits(job.price))
         rows = (
+            *likely_steps(self._catalog.get(), job, t),
             (button(t.plain("button.again"), "again", t.numbers.order(job.id)), _repeat(job, t, "button.repeat")),
             (button(t.plain("button.change_repeat"), "change", t.numbers.order(job.id)), _menu(t)),
         )
@@ -137,10 +140,7 @@ class JobTexts:
         )
 
     def _model(self, job: Job) -> Model | None:
-        try:
-            return self._find_model(job.model)
-        except ModelNotFound:
-            return None
+        return self._catalog.get().models.get(job.model)
 
     def _expected(self, job: Job) -> int:
         model = self._model(job)

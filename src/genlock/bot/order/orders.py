@@ -5,18 +5,20 @@ from dataclasses import replace
 from typing import Any
 
 from genlock.bot.bundle import BotBundle
-from genlock.bot.buttons import button
+from genlock.bot.buttons import ButtonData, button
 from genlock.bot.chat_view import ChatView
 from genlock.bot.context import CHANNEL, UpdateContext
 from genlock.bot.handlers.files import Files
 from genlock.bot.order import per_file
 from genlock.bot.order.draft import Draft, Problem, Step
 from genlock.bot.order.draft_view import DraftView
+from genlock.bot.order.results import part_of
 from genlock.bot.order.wizard import draft_from_job, options
 from genlock.bot.quotas import Quotas
 from genlock.bot.screen_context import model_label, public_code
 from genlock.bot.storefront.storefront import Storefront
 from genlock.domain.catalog import Model
+from genlock.domain.delivery import Part
 from genlock.domain.errors import ActionNotAllowed, InsufficientBalance
 from genlock.domain.field import FILES
 from genlock.domain.job import Actor, AttentionCode, Delivery, Job
@@ -164,6 +166,17 @@ class Orders:
             await self._view.toast(ctx, ctx.translator.plain("order.not_yours"), alert=True)
             job = None
         return job
+
+    async def find_own_part(self, ctx: UpdateContext, data: ButtonData) -> tuple[Job, Part] | None:
+        """Return the part of a result that a button names; else tell the user why there is none and return None."""
+        job = await self.find_own(ctx, ctx.order_id(data))
+        if job is None:
+            return None
+        part = part_of(job, max(data.number(1), 0))
+        if part is not None:
+            return job, part
+        await self._view.toast(ctx, ctx.translator.plain(_cannot_show(job) or "order.unknown"), alert=True)
+        return None
 
     async def show_again(self, ctx: UpdateContext, job: Job) -> None:
         """Send a result again, from Telegram's copy. A repeated update does not send it twice."""

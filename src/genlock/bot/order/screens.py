@@ -57,7 +57,7 @@ def ask(draft: Draft, model: Model, screen: ScreenContext) -> OutgoingMessage:
     t = screen.translator
     first = draft.step is Step.ASK and not draft.path
     head = card(draft, model, screen)
-    lines: list[str] = head if first else head[:1]
+    lines: list[str] = [*_step_line(draft, t), *(head if first else head[:1])]
     if draft.problem:
         lines += ["", explain(draft.problem, model, draft.values, t)]
     takers = _takers(draft, model, screen)
@@ -291,7 +291,8 @@ def _effective(draft: Draft, one: Field, screen: ScreenContext) -> str:
 def confirm(draft: Draft, model: Model, screen: ScreenContext, *, note: Html | None = None) -> OutgoingMessage:
     """Return the values, the exact price, and the balance after it."""
     t = screen.translator
-    lines: list[str] = [*([note, ""] if note else []), t.html("confirm.title", title=model_label(model, t))]
+    lines: list[str] = [*([note, ""] if note else []), *_step_line(draft, t)]
+    lines.append(t.html("confirm.title", title=model_label(model, t)))
     main = main_text(model)
     if main is not None and draft.values.get(main.name):
         lines.append(t.html("confirm.prompt", text=shorten(str(draft.values[main.name]), PROMPT_SHOWN)))
@@ -309,6 +310,12 @@ def confirm(draft: Draft, model: Model, screen: ScreenContext, *, note: Html | N
     return OutgoingMessage(
         text="\n".join(lines), buttons=tuple(_confirm_rows(draft, model, screen, _go(draft, costs, screen)))
     )
+
+
+def _step_line(draft: Draft, t: Translator) -> list[Html]:
+    """Return what the order does with a result, if it is a next step."""
+    key = f"button.next_{draft.next_step}"  # a draft may be older than the steps of this version
+    return [t.html("next.title", step=t.plain(key))] if key in t else []
 
 
 def _summary(draft: Draft, model: Model, main: Field | None, screen: ScreenContext) -> list[Html]:
@@ -361,7 +368,7 @@ def _go(draft: Draft, costs: list[Quote], screen: ScreenContext) -> list[Row]:
 def _confirm_rows(draft: Draft, model: Model, screen: ScreenContext, go: list[Row]) -> list[Row]:
     t = screen.translator
     rows = [*_instead(draft, screen), *go, (draft_button(t.plain("button.options"), draft.version, "options"),)]
-    if not draft.path and text_only(model):
+    if draft.next_step or (not draft.path and text_only(model)):
         rows[-1] = (*rows[-1], draft_button(t.plain("button.other_model"), draft.version, "other"))
     if not any(one.name in draft.values for one in asked_fields(model, draft.category)):
         return [*rows, (button(t.plain("button.menu"), "menu"),)]

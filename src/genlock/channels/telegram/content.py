@@ -28,7 +28,7 @@ from genlock.media.budget import TooComplex
 from genlock.media.download import AddressRefused, Downloads, FetchedFile, FetchFailed, TooLarge
 from genlock.media.mapped_file import mapped
 from genlock.media.mp4 import VideoInfo, read_video_info
-from genlock.media.photo import NotUsableAsPhoto, photo_fits
+from genlock.media.photo import PHOTO_BYTES_MAX, NotUsableAsPhoto, photo_fits, sides_too_long
 from genlock.media.process import MediaReader
 from genlock.media.sniff import NotMedia, recognise
 from genlock.ports import FileLabel, OutgoingMessage
@@ -119,7 +119,7 @@ class Contents:
             yield await self._by_url(job, part, label)
         else:
             async with self._fetched(job, part) as fetched:
-                kind, content, suffix = await self._prepare(part, fetched)
+                kind, content, suffix = await self._prepare(part, fetched, label)
                 content.seek(0)
                 file = InputFile(content, filename=f"{name}{suffix}", attach=True, read_file_handle=False)
                 video = await asyncio.to_thread(_video_info, content) if kind is FileKind.VIDEO else None
@@ -136,8 +136,8 @@ class Contents:
         reachable = file.public or self._local_bot_api
         if not reachable or not can_fetch(found, file.content_type, file.size):
             raise LevelRefused("Telegram cannot fetch the file by its URL")
-        if kind is FileKind.PHOTO and not photo_fits(file.head):
-            raise LevelRefused("the sides of the image are too long")
+        if kind is FileKind.PHOTO and (label.exact or not photo_fits(file.head)):
+            raise LevelRefused("the image must stay exact, may be transparent, or has too long sides")
         return Media(kind=kind, file=part.value, options=_options(kind, label))
 
     @asynccontextmanager
@@ -150,12 +150,15 @@ class Contents:
         except (AddressRefused, FetchFailed) as error:
             raise _fetch_error(job, error) from error
 
-    async def _prepare(self, part: Part, fetched: FetchedFile) -> tuple[FileKind, IO[bytes], str]:
+    async def _prepare(self, part: Part, fetched: FetchedFile, label: FileLabel) -> tuple[FileKind, IO[bytes], str]:
+        """Return how a file is shown. An image that a photo would change for the worse is shown as a document."""
         try:
             found = recognise(fetched.head, fetched.content_type)
         except NotMedia as error:
             raise InvalidResult(str(error)) from error
         kind = FileKind.DOCUMENT if part.level is Level.DOCUMENT else kind_of(found)
+        if kind is FileKind.PHOTO and (label.exact or fetched.size > PHOTO_BYTES_MAX or sides_too_long(fetched.head)):
+            kind = FileKind.DOCUMENT
         if kind is not FileKind.PHOTO:
             return kind, fetched.file, found.suffix
         try:

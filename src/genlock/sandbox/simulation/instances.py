@@ -72,6 +72,7 @@ _NOT_SIMULATED = {
     "store.prune",
     "store.block_limit",
     "store.is_job_message",
+    "store.jobs_shown_by",
     "store.activity",
     "store.late_cancels",
     "channel.tell",

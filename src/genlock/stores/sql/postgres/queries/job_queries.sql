@@ -63,6 +63,17 @@ SELECT 1 AS found WHERE (SELECT count(*) FROM newest) > :window OR EXISTS (
     SELECT FROM newest WHERE placeholder = :message OR EXISTS (
         SELECT FROM json_array_elements(newest.parts::json) AS part (value) WHERE part.value ->> 'message' = :message));
 
+-- name: jobs_shown_by
+-- use: screen
+-- Return the newest jobs of an account with a part on a message of this id. Only the newest jobs are read.
+WITH newest AS MATERIALIZED (
+    SELECT * FROM jobs WHERE account_id = :account_id ORDER BY account_id DESC, id DESC LIMIT :window
+)
+SELECT *, :now AS read_at FROM newest
+WHERE EXISTS (
+    SELECT FROM json_array_elements(newest.parts::json) AS part (value) WHERE part.value ->> 'message' = :message)
+ORDER BY id DESC LIMIT :limit;
+
 -- name: activity
 -- Count the jobs that an account has running and has ordered lately, with the seconds until the oldest leaves its
 -- window. Job ids follow the order of time, so that only the jobs of the last hour are read.

@@ -1,0 +1,69 @@
+"""Drafts of next steps: an order that begins with a result or a file. Pure functions."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from genlock.bot.order import wizard
+from genlock.bot.order.draft import Draft, SentFile, Step
+from genlock.domain.catalog import Catalog, Model
+from genlock.domain.field import Field, FieldType
+from genlock.domain.next_step import NextStep, PromptSource
+
+
+def input_field(step: NextStep, model: Model) -> Field:
+    """Return the field of a model that takes what the step is done with."""
+    one = model.field(step.models[model.id])
+    assert one is not None, "the catalog checks the fields of its steps"
+    return one
+
+
+def reply_step(catalog: Catalog, kind: FieldType | None, category: str = "") -> NextStep | None:
+    """Return the step that a text asks for when it comes with a file: that of the category, else the usual one."""
+    steps = catalog.steps_for(kind) if kind else []
+    by_category = next((step for step in steps if step.category == category), None)
+    return by_category or next((step for step in steps if step.reply), None)
+
+
+def captioned(draft: Draft, catalog: Catalog, category: str) -> Draft:
+    """Return the order that waiting files and their text ask for; the draft itself if no model suits them."""
+    step = reply_step(catalog, draft.sent[-1].kind, category) if draft.text and draft.sent else None
+    if step is None:
+        return draft
+    longest = max((one.seconds for one in draft.sent if one.seconds is not None), default=None)
+    model = fitting(step, catalog.step_models(step), longest)
+    started = start_step(draft, step, model, draft.sent, draft.text)
+    return draft if started.problem else started
+
+
+def fitting(step: NextStep, models: Sequence[Model], seconds: float | None) -> Model:
+    """Return the first model that takes a file of this length; the first of all if none does."""
+    return next((model for model in models if _takes(input_field(step, model), seconds)), models[0])
+
+
+def _takes(one: Field, seconds: float | None) -> bool:
+    return seconds is None or one.max_seconds is None or seconds <= one.max_seconds + wizard.ROUNDING_SECONDS
+
+
+def start_step(draft: Draft, step: NextStep, model: Model, files: Sequence[SentFile], text: str) -> Draft:
+    """Return the order of a step: files in their field, the text as the prompt, defaults for all other questions."""
+    started = replace(
+        draft.cleared(),
+        model=model.id,
+        category=step.category,
+        next_step=step.key,
+        values={name: value for name, value in step.values.items() if model.field(name)},
+    )
+    target = input_field(step, model)
+    for file in files:
+        started = wizard.add_file(started, target, file)
+        if started.problem:
+            return replace(started, step=Step.ASK, field=target.name)
+    main = target if not files else wizard.main_text(model)
+    asked = main if step.prompt is PromptSource.ASK and not text else None
+    left = [one.name for one in wizard.asked_fields(model, step.category) if wizard.may_skip(one) and one is not asked]
+    started = replace(started, settled=tuple(dict.fromkeys((*started.settled, *left))))
+    if text and main is not None:
+        settled = tuple(name for name in started.settled if name != main.name)
+        started = wizard.answer(replace(started, settled=settled, step=Step.ASK, field=main.name), model, text)
+        return started if started.problem else replace(started, path=())
+    return wizard.advance(started, model)

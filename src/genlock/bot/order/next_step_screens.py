@@ -1,0 +1,92 @@
+"""Buttons and screens of next steps: what can be done with a result. Pure functions."""
+
+from collections.abc import Sequence
+
+from genlock.bot.buttons import Row, button, grid
+from genlock.bot.order.results import is_document, kind_of_part
+from genlock.bot.screen_context import ScreenContext, model_label, public_code
+from genlock.domain.catalog import Catalog
+from genlock.domain.delivery import Part
+from genlock.domain.field import FieldType
+from genlock.domain.job import Job
+from genlock.domain.next_step import NextStep
+from genlock.i18n.translator import Translator
+from genlock.ports import Button, OutgoingMessage
+
+#: steps shown under a result; the others are one press away
+SHOWN = 3
+PARTS_A_ROW = 5
+
+
+def steps_of(catalog: Catalog, job: Job, part: Part) -> Sequence[NextStep]:
+    """Return the next steps of a part."""
+    model = catalog.models.get(job.model)
+    kind = kind_of_part(part, model)
+    return catalog.steps_for(kind, model.category if model else None) if kind else []
+
+
+def rows_under_result(catalog: Catalog, job: Job, index: int, part: Part, t: Translator) -> tuple[Row, ...]:
+    """Return the likely steps of a part, its original and the way to all steps, two in a row: more would not fit."""
+    steps = steps_of(catalog, job, part)
+    buttons = [_step(job, index, step, t) for step in steps[:SHOWN]]
+    if has_original(catalog, job, part):
+        buttons.append(original(job, index, t))
+    if len(steps) > SHOWN:
+        buttons.append(_more(job, index, t))
+    return tuple(grid(buttons, 2))
+
+
+def likely_steps(catalog: Catalog, job: Job, t: Translator) -> tuple[Row, ...]:
+    """Return the likeliest step of a single result and the way to all; several results have only the latter."""
+    first = job.parts[0] if job.parts else None
+    steps = steps_of(catalog, job, first) if first else []
+    if not steps:
+        return ()
+    likely = [_step(job, 0, steps[0], t)] if len(job.parts) == 1 else []
+    return ((*likely, _more(job, 0, t)),)
+
+
+def has_original(catalog: Catalog, job: Job, part: Part) -> bool:
+    """Whether the chat shows a picture that the channel may have compressed."""
+    model = catalog.models.get(job.model)
+    unchanged = is_document(part) or (model is not None and model.exact)
+    return kind_of_part(part, model) is FieldType.IMAGE and not unchanged
+
+
+def original(job: Job, index: int, t: Translator) -> Button:
+    return button(t.plain("button.original"), "original", t.numbers.order(job.id), index)
+
+
+def _step(job: Job, index: int, step: NextStep, t: Translator) -> Button:
+    return button(t.plain(f"button.next_{step.key}"), "next", t.numbers.order(job.id), index, step.key)
+
+
+def _more(job: Job, index: int, t: Translator) -> Button:
+    return button(t.plain("button.next_more"), "nexts", t.numbers.order(job.id), index)
+
+
+def all_steps(screen: ScreenContext, job: Job, index: int) -> OutgoingMessage:
+    """Return every next step of a part."""
+    t, catalog, part = screen.translator, screen.storefront.catalog, job.parts[index]
+    model = catalog.models.get(job.model)
+    title = model_label(model, t) if model else job.model
+    text = t.html("next.choose", title=title, code=public_code(job.id, t))
+    rows = grid([_step(job, index, step, t) for step in steps_of(catalog, job, part)], 2)
+    if has_original(catalog, job, part):
+        rows.append((original(job, index, t),))
+    if len(job.parts) > 1:
+        text = t.html("next.choose_of", title=title, code=public_code(job.id, t), index=index + 1, count=len(job.parts))
+        rows = [*_parts(job, index, t), *rows]
+    rows.append(
+        (button(t.plain("button.repeat"), "repeat", t.numbers.order(job.id)), button(t.plain("button.menu"), "menu"))
+    )
+    return OutgoingMessage(text=text, buttons=tuple(rows))
+
+
+def _parts(job: Job, index: int, t: Translator) -> list[Row]:
+    """Return buttons that choose a part by its number."""
+    numbers = [
+        button(f"• {number + 1} •" if number == index else str(number + 1), "nexts", t.numbers.order(job.id), number)
+        for number in range(len(job.parts))
+    ]
+    return grid(numbers, PARTS_A_ROW)

@@ -1,0 +1,53 @@
+"""Sends the original of a picture as a document, from our own record."""
+
+from collections.abc import Awaitable, Callable, Mapping
+
+from telegram import InputFile
+
+from genlock.bot.buttons import ButtonData
+from genlock.bot.chat_view import ChatView
+from genlock.bot.context import UpdateContext
+from genlock.bot.order.draft_view import DraftView
+from genlock.bot.order.orders import Orders
+from genlock.bot.order.results import file_id, is_document
+from genlock.bot.screen_context import code
+from genlock.channels.telegram.file_kinds import UPLOAD_BYTES_MAX
+from genlock.domain.delivery import Part
+from genlock.domain.job import Job
+from genlock.media.download import AddressRefused, Downloads, FetchFailed, TooLarge
+from genlock.media.sniff import NotMedia, recognise
+
+
+class Originals:
+    def __init__(self, *, view: ChatView, drafts: DraftView, orders: Orders, downloads: Downloads) -> None:
+        self._view = view
+        self._drafts = drafts
+        self._orders = orders
+        self._downloads = downloads
+        self.button_handlers: Mapping[str, Callable[[UpdateContext, ButtonData], Awaitable[None]]] = {
+            "original": self._press
+        }
+
+    async def _press(self, ctx: UpdateContext, data: ButtonData) -> None:
+        if (found := await self._orders.find_own_part(ctx, data)) is None or ctx.repeated:
+            return
+        await self._drafts.save(ctx, ctx.draft)  # the update is marked before the send, which is not repeated
+        await self._view.toast(ctx, ctx.translator.plain("order.original_soon"))
+        await self._send(ctx, *found)
+
+    async def _send(self, ctx: UpdateContext, job: Job, part: Part) -> None:
+        t, file = ctx.translator, file_id(part)
+        caption = t.html("order.original", code=code(job.id))
+        if is_document(part) and file is not None:
+            await self._view.send_document(ctx, file, caption)
+            return
+        try:
+            async with self._downloads.fetch(part.value, UPLOAD_BYTES_MAX) as fetched:
+                suffix = recognise(fetched.head, fetched.content_type).suffix
+                name = f"{code(job.id).strip('#')}-{job.parts.index(part) + 1}{suffix}"
+                document = InputFile(fetched.file, filename=name, attach=True, read_file_handle=False)
+                await self._view.send_document(ctx, document, caption)
+        except TooLarge:
+            await self._view.send_text(ctx, t.html("order.original_large", link=part.value))
+        except (AddressRefused, FetchFailed, NotMedia):
+            await self._view.send_text(ctx, t.html("order.original_gone", code=code(job.id)))

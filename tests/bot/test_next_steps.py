@@ -1,0 +1,393 @@
+"""A result is the beginning of the next order: from its buttons, its notice and the history."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from genlock.domain.field import FieldType
+from genlock.domain.job import Job, State
+from tests.bot.order_by_chat import sample
+from tests.bot.pages import label, page
+from tests.bot.world import BotWorld, ChatUser, die_once, holds
+
+DRAW = "/gen z-image a red fox"
+
+
+async def drawn(ann: ChatUser, order: str = DRAW) -> Job:
+    await ann.write(order)
+    await ann.world.quiet()
+    await ann.sees(page("order.done"))
+    return (await ann.world.jobs(ann))[0]
+
+
+def inputs(job: Job) -> dict[str, object]:
+    found: dict[str, object] = json.loads(job.input)
+    return found
+
+
+async def test_a_picture_is_animated_with_two_taps(world: BotWorld) -> None:
+    ann = await world.add_user()
+    job = await drawn(ann)
+    [picture] = [message for message in ann.from_bot if message.kind == "photo"]
+    labels = [one["text"] for one in picture.buttons]
+    assert labels == ["🎞 Animate", "🎨 Edit", "🔎 Upscale", "⬇️ Original", "✨ More"]
+
+    await ann.tap(label("button.next_image_animate"), on=picture)
+    confirm = await ann.sees(page("confirm.price"))
+    assert "Animate" in confirm.text
+    assert "a red fox" in confirm.text
+    await ann.tap(label("button.generate"), on=confirm)
+    await ann.sees(lambda message: message.kind == "video")
+
+    animated, first = await world.jobs(ann)
+    assert first.id == job.id
+    model = world.catalog.get(animated.model)
+    assert model.category.value == "image-to-video"
+    assert inputs(animated)["image_url"] == job.parts[0].value, "the file goes by the provider's link"
+    assert picture.kind == "photo", "the result stays"
+    await world.quiet()
+    assert await world.store.violations(settled=True) == []
+
+
+async def test_a_result_whose_link_is_gone_is_taken_from_the_chat(world: BotWorld) -> None:
+    ann = await world.add_user()
+    job = await drawn(ann)
+    world.kie.service.files.expire()
+
+    await ann.tap(label("button.next_image_upscale"), on=ann.from_bot[0])
+    await ann.sees(page("confirm.price"))
+    await ann.tap(label("button.generate"))
+    await ann.sees(lambda message: message.kind == "document")
+    larger, _ = await world.jobs(ann)
+    assert inputs(larger)["image"] != job.parts[0].value
+    assert world.kie.service.files.find(str(inputs(larger)["image"])) is not None, "a copy was uploaded"
+
+
+async def test_a_step_is_repeated_days_later_with_the_file_of_the_chat(world: BotWorld) -> None:
+    ann = await world.add_user()
+    await drawn(ann)
+    await ann.tap(label("button.next_image_upscale"), on=ann.from_bot[0])
+    await ann.tap(label("button.generate"))
+    await ann.sees(lambda message: message.kind == "document")
+    await world.quiet()
+    world.kie.service.files.expire()
+    await world.age_uploads(days=3)
+    await ann.tap(label("button.repeat"), on=ann.from_bot[-1])
+    await ann.sees(page("confirm.price"))
+    await ann.tap(label("button.generate"))
+    await world.quiet()
+    again, larger, _ = await world.jobs(ann)
+    assert again.model == larger.model
+    assert inputs(again)["image"] != inputs(larger)["image"]
+    assert again.state is State.SUCCEEDED
+
+
+async def test_a_result_that_is_gone_everywhere_is_said_and_costs_nothing(world: BotWorld) -> None:
+    ann = await world.add_user()
+    await drawn(ann)
+    before = await ann.available()
+    world.kie.service.files.expire()
+    world.telegram.state.files.known.clear()
+
+    await ann.tap(label("button.next_image_animate"), on=ann.from_bot[0])
+    refusal = await ann.sees(page("refused.result_gone"))
+    assert page("failed.money_none")(refusal)
+    await ann.tap(label("button.original"), on=ann.from_bot[0])
+    await ann.sees(page("order.original_gone"))
+    assert (await ann.available(), len(await world.jobs(ann))) == (before, 1)
+
+
+async def test_the_notice_and_the_history_offer_the_same_steps(world: BotWorld) -> None:
+    ann = await world.add_user()
+    await drawn(ann)
+    notice = await ann.sees(page("order.done"))
+    await ann.tap(label("button.next_image_animate"), on=notice)
+    await ann.sees(page("confirm.price"))
+    await ann.write("/history")
+    await ann.sees(page("history.title"))
+    await ann.tap("a red fox")
+    await ann.sees(page("history.delivered"))
+    await ann.tap(label("button.next_more"))
+    more = await ann.sees(page("next.choose"))
+
+    labels = [one["text"] for one in more.buttons]
+    for name in ("animate", "edit", "upscale", "variations", "remove_background", "avatar"):
+        assert any(label(f"button.next_image_{name}").search(one) for one in labels), name
+    await ann.tap(label("button.next_image_variations"))
+    await ann.sees(page("next.prompt_image_variations"))
+    await ann.tap(label("button.generate"))
+    await ann.sees(lambda message: message.kind == "photo" and "Nano Banana" in message.text)
+
+
+async def test_a_prompt_that_is_too_long_for_the_next_model_is_shortened(world: BotWorld) -> None:
+    ann = await world.add_user()
+    job = await drawn(ann, "/gen seedream/5-lite-text-to-image " + "a red fox " * 150)
+    step = world.catalog.step("image_animate")
+    assert step is not None
+    [model, *_] = world.catalog.step_models(step)
+    prompts = [one for one in model.fields if one.name == "prompt"]
+    shorter = replace(
+        model, fields=(*(one for one in model.fields if one not in prompts), replace(prompts[0], max_length=50))
+    )
+    world.current.replace(replace(world.catalog, models={**world.catalog.models, model.id: shorter}))
+    await ann.tap(label("button.next_image_animate"), on=ann.from_bot[0])
+    confirm = await ann.sees(page("confirm.price"))
+    assert "a red fox" in confirm.text
+    assert len(inputs(job)["prompt"]) > 50  # type: ignore[arg-type]
+
+
+async def test_another_model_gets_the_same_file(world: BotWorld) -> None:
+    ann = await world.add_user()
+    job = await drawn(ann)
+    await ann.tap(label("button.next_image_animate"), on=ann.from_bot[0])
+    await ann.sees(page("confirm.price"))
+    await ann.tap(label("button.other_model"))
+    await ann.sees(page("list.carried_files"))
+    await ann.tap("Grok Imagine")
+    await ann.sees(page("confirm.price"))
+    await ann.tap(label("button.generate"))
+    await ann.sees(lambda message: message.kind == "video")
+
+    assert job.parts[0].value in (await world.jobs(ann))[0].input
+
+
+async def test_one_of_several_results_is_chosen_by_its_number(world: BotWorld) -> None:
+    ann = await world.add_user()
+    await ann.write("/gen suno/generate a song about the sea")
+    notice = await ann.sees(page("order.done"))
+    [job] = await world.jobs(ann)
+    assert len(job.parts) == 2
+    await ann.tap(label("button.next_more"), on=notice)
+    await ann.sees(page("next.choose_of", index=1, count=2))
+    await ann.tap("2")
+    await ann.sees(page("next.choose_of", index=2, count=2))
+    await ann.tap(label("button.next_audio_vocals"))
+    await ann.sees(page("confirm.price"))
+    await ann.tap(label("button.generate"))
+    await ann.sees("Isolation")
+
+    assert inputs((await world.jobs(ann))[0])["audio_url"] == job.parts[1].value
+
+
+async def test_a_press_that_is_handled_twice_makes_one_draft_and_one_order(world: BotWorld) -> None:
+    ann = await world.add_user()
+    await drawn(ann)
+    die_once(world.drafts, "show", after=False)
+    await ann.tap(label("button.next_image_animate"), on=ann.from_bot[0])
+    confirm = await ann.sees(page("confirm.price"))
+    saved = await world.store.draft(ann.number, ann.client.id)
+    assert saved is not None
+    data = confirm.buttons[0]["callback_data"]
+    die_once(world.bot._buttons._orders, "_save_ordered", after=False)
+    await ann.press(confirm, data)
+    await ann.press(confirm, data)
+    await ann.sees(lambda message: message.kind == "video")
+
+    assert len(await world.jobs(ann)) == 2
+    await world.quiet()
+    assert await world.store.violations(settled=True) == []
+
+
+async def test_a_result_of_another_user_has_no_next_step(world: BotWorld) -> None:
+    ann, bob = await world.add_user("Ann"), await world.add_user("Bob")
+    job = await drawn(ann)
+    await bob.write("/start")
+    for verb in ("next", "nexts", "original"):
+        press = await bob.press(bob.screen, f"{verb}:{job.id}:0:image_animate")
+        assert page("order.not_yours")(press), verb
+    for data in (
+        "next:99999999:0:image_animate",
+        f"next:{job.id}:7:image_animate",
+        f"next:{job.id}:0:nothing",
+        f"next:{job.id}:0:text_speak",
+    ):
+        press = await ann.press(ann.from_bot[0], data)
+        assert press.text, data
+    assert (await world.jobs(bob), len(await world.jobs(ann))) == ([], 1)
+
+
+MADE_BY = {
+    FieldType.IMAGE: "z-image a fox",
+    FieldType.VIDEO: "grok-imagine/text-to-video a fox",
+    FieldType.AUDIO: "suno/generate a song",
+    FieldType.TEXT: "ai-music-api/generate-lyrics the sea",
+}
+
+
+@pytest.mark.parametrize("kind", MADE_BY)
+async def test_every_step_of_a_result_leads_to_a_confirmation_or_one_question(world: BotWorld, kind: FieldType) -> None:
+    ann = await world.add_user(having=100_000)
+    job = await drawn(ann, f"/gen {MADE_BY[kind]}")
+    steps = world.catalog.steps_for(kind, world.catalog.get(job.model).category)
+    assert len(steps) >= 2
+    for step in steps:
+        await ann.press(ann.from_bot[0], f"next:{job.id}:0:{step.key}")
+        shown = ann.screen
+        assert label(f"button.next_{step.key}").search(shown.text), (step.key, shown.text)
+        assert page("confirm.price", "ask.text", "ask.audio", "ask.image")(shown), (step.key, shown.text)
+        assert "⚠️" not in shown.text, (step.key, shown.text)
+        if kind is not FieldType.TEXT:
+            assert page("confirm.line", "ask.have_files")(shown), (step.key, shown.text)
+
+
+# replies and captions
+
+
+async def test_a_reply_to_a_picture_edits_it(world: BotWorld) -> None:
+    ann = await world.add_user()
+    job = await drawn(ann)
+    await ann.write("make it winter", reply_to=ann.from_bot[0])
+    confirm = await ann.sees(page("confirm.price"))
+    assert label("button.next_image_edit").search(confirm.text)
+    assert "make it winter" in confirm.text
+    await ann.tap(label("button.generate"))
+    await ann.sees(lambda message: message.kind == "photo" and "make it winter" in message.text)
+
+    edited = (await world.jobs(ann))[0]
+    assert job.parts[0].value in edited.input
+    assert inputs(edited)["prompt"] == "make it winter"
+
+
+async def test_a_reply_to_a_video_or_a_song_changes_it_where_a_model_can(world: BotWorld) -> None:
+    ann = await world.add_user(having=100_000)
+    for order, text, key in (
+        ("grok-imagine/text-to-video a fox", "make it snow", "button.next_video_edit"),
+        ("suno/generate a song about the sea", "as a waltz", "button.next_audio_cover"),
+    ):
+        job = await drawn(ann, f"/gen {order}")
+        shown = next(message for message in ann.from_bot if str(message.id) == job.parts[0].message)
+        await ann.write(text, reply_to=shown)
+        confirm = await ann.sees(holds(page("confirm.price"), text))
+        assert label(key).search(confirm.text)
+
+
+async def test_a_reply_to_ones_own_photo_edits_it_and_the_order_before_is_left(world: BotWorld) -> None:
+    ann = await world.add_user()
+    photo = await ann.send("photo", sample(FieldType.IMAGE))
+    await ann.sees(page("misc.what_with_file"))
+    await ann.write("/start")
+    await ann.write("make it winter", reply_to=photo)
+    confirm = await ann.sees(page("confirm.price"))
+    assert label("button.next_image_edit").search(confirm.text)
+    await ann.write("/gen z-image")
+    question = await ann.sees(page("ask.text"))
+    await ann.write("a fox", reply_to=question)
+    assert "Z-Image" in ann.screen.text, "a reply to the question answers it"
+
+
+async def test_a_reply_that_is_handled_twice_makes_one_draft(world: BotWorld) -> None:
+    ann = await world.add_user()
+    await drawn(ann)
+    die_once(world.drafts, "show", after=False)
+    await ann.write("make it winter", reply_to=ann.from_bot[0])
+    confirm = await ann.sees(page("confirm.price"))
+    await ann.tap(label("button.generate"), on=confirm)
+    await ann.sees(lambda message: message.kind == "photo" and "make it winter" in message.text)
+    assert len(await world.jobs(ann)) == 2
+
+
+async def test_a_reply_to_a_result_in_a_group_edits_it_for_the_user_who_replies(world: BotWorld) -> None:
+    ann, bob = await world.add_user("Ann"), await world.add_user("Bob")
+    group = world.telegram.group("Friends", [ann.client, bob.client])
+    await ann.write("/gen@sandbox_bot z-image a fox", chat=group.id)
+    await ann.sees(page("order.done"), chat=group.id)
+    picture = next(message for message in group.messages if message.kind == "photo")
+    for user, text in ((ann, "make it winter"), (bob, "make it spring")):
+        await user.write(text, chat=group.id, reply_to=picture)
+        offer = await user.sees(text, chat=group.id)
+        offer = next(one for one in reversed(group.messages) if one.sender != user.client.id and text in one.text)
+        assert label("button.next_image_edit").search(offer.text)
+        await user.press(offer, offer.buttons[0]["callback_data"])
+    await world.quiet()
+
+    assert [inputs(job)["prompt"] for job in await world.jobs(bob)] == ["make it spring"]
+    assert len(await world.jobs(ann)) == 2
+
+
+async def test_a_photo_with_a_caption_needs_one_tap(world: BotWorld) -> None:
+    ann = await world.add_user()
+    await ann.send("photo", sample(FieldType.IMAGE), caption="make it winter")
+    confirm = await ann.sees(page("confirm.price"))
+    assert "make it winter" in confirm.text
+    await ann.tap(label("button.generate"))
+    await ann.sees(lambda message: message.kind == "photo" and "make it winter" in message.text)
+    assert len(await world.jobs(ann)) == 1
+
+
+async def test_a_text_after_a_photo_is_its_caption(world: BotWorld) -> None:
+    ann = await world.add_user()
+    await ann.send("photo", sample(FieldType.IMAGE))
+    await ann.sees(page("misc.what_with_file"))
+    await ann.write("make it winter")
+    confirm = await ann.sees(page("confirm.price"))
+    assert label("button.next_image_edit").search(confirm.text)
+
+
+async def test_a_captioned_photo_can_still_be_used_for_something_else(world: BotWorld) -> None:
+    ann = await world.add_user()
+    await ann.send("photo", sample(FieldType.IMAGE), caption="make it move")
+    await ann.sees(page("confirm.price"))
+    await ann.tap(label("button.back"))
+    menu = await ann.sees(page("misc.what_with_file"))
+    assert "make it move" in menu.text
+    await ann.tap("Image to video")
+    await ann.tap("Seedance 1.0 Pro Fast")
+    assert "make it move" in ann.screen.text
+
+
+async def test_a_captioned_photo_in_an_open_list_is_for_that_list(world: BotWorld) -> None:
+    ann = await world.add_user()
+    await ann.write("/start")
+    await ann.tap("Image to video")
+    await ann.send("photo", sample(FieldType.IMAGE), caption="the wind blows")
+    confirm = await ann.sees(page("confirm.price"))
+    assert label("button.next_image_animate").search(confirm.text)
+
+
+async def test_an_album_with_a_caption_is_one_order(world: BotWorld) -> None:
+    ann = await world.add_user()
+    async with world.done(3):
+        await ann.client.send_album([sample(FieldType.IMAGE)] * 3, caption="put them together")
+    await ann.sees(page("confirm.price"))
+    await ann.tap(label("button.generate"))
+    await ann.sees(page("order.done"))
+    [job] = await world.jobs(ann)
+    urls = inputs(job)["image_urls"]
+    assert isinstance(urls, list)
+    assert len(urls) == 3
+
+
+# originals
+
+
+async def test_the_original_of_a_picture_is_sent_as_a_document_once(world: BotWorld) -> None:
+    ann = await world.add_user()
+    job = await drawn(ann)
+    die_once(world.drafts, "save", after=True)
+    await ann.tap(label("button.original"), on=ann.from_bot[0])
+    documents = [message for message in ann.from_bot if message.kind == "document"]
+    assert documents == [], "the press was marked before the crash, so the send is not repeated"
+    await ann.tap(label("button.next_more"), on=ann.from_bot[0])
+    await ann.sees(page("next.choose"))
+    await ann.tap(label("button.original"))
+    document = await ann.sees(lambda message: message.kind == "document")
+    file = world.kie.service.files.find(job.parts[0].value)
+    assert file is not None
+    assert world.telegram.state.files.read(document.content["document"]["file_id"]) == file.make()
+    assert len(await world.jobs(ann)) == 1
+
+
+async def test_what_must_stay_exact_is_a_document_and_has_no_button_for_the_original(world: BotWorld) -> None:
+    ann = await world.add_user()
+    await ann.send("photo", sample(FieldType.IMAGE))
+    await ann.tap("No background")
+    await ann.tap("Recraft")
+    await ann.tap(label("button.generate"))
+    document = await ann.sees(lambda message: message.kind == "document")
+    await ann.sees(page("order.done"))
+    assert any(label("button.next_image_animate").search(one["text"]) for one in document.buttons)
+    assert not any(label("button.original").search(one["text"]) for one in document.buttons)
+    await ann.tap(label("button.next_more"), on=document)
+    more = await ann.sees(page("next.choose"))
+    assert not any(label("button.original").search(one["text"]) for one in more.buttons)

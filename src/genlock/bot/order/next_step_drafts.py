@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from genlock.bot.order import wizard
+from genlock.bot.order.aspect import fit_picture
 from genlock.bot.order.draft import Draft, SentFile, Step
 from genlock.domain.catalog import Catalog, Model
 from genlock.domain.field import Field, FieldType
@@ -51,6 +52,7 @@ def start_step(draft: Draft, step: NextStep, model: Model, files: Sequence[SentF
         model=model.id,
         category=step.category,
         next_step=step.key,
+        aspects=draft.aspects,
         values={name: value for name, value in step.values.items() if model.field(name)},
     )
     target = input_field(step, model)
@@ -58,6 +60,7 @@ def start_step(draft: Draft, step: NextStep, model: Model, files: Sequence[SentF
         started = wizard.add_file(started, target, file)
         if started.problem:
             return replace(started, step=Step.ASK, field=target.name)
+    started = fit_picture(started, model)
     main = target if not files else wizard.main_text(model)
     asked = main if step.prompt is PromptSource.ASK and not text else None
     left = [one.name for one in wizard.asked_fields(model, step.category) if wizard.may_skip(one) and one is not asked]

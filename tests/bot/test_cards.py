@@ -73,13 +73,25 @@ def photo(width: int, height: int) -> bytes:
 async def test_a_result_has_the_shape_of_the_photo(world: BotWorld, width: int, height: int, ratio: str) -> None:
     ann = await world.add_user()
     await ann.write("/start")
-    await ann.send("photo", photo(width, height), caption="make it winter")
+    await ann.send("photo", photo(width, height))
     await ann.press(ann.screen, f"model:{code_of('seedream/4.5-edit')}:image-to-image:usual")
+    await ann.write("make it winter")
     await ann.sees(page("confirm.price"))
     await ann.tap(label("button.generate"))
 
     [job] = await world.jobs(ann)
     assert json.loads(job.input)["aspect_ratio"] == ratio
+
+
+async def test_a_photo_with_a_caption_keeps_its_shape(world: BotWorld) -> None:
+    ann = await world.add_user()
+    await ann.write("/start")
+    await ann.send("photo", photo(90, 160), caption="make it winter")
+    await ann.sees(page("confirm.price"))
+    await ann.tap(label("button.generate"))
+
+    [job] = await world.jobs(ann)
+    assert json.loads(job.input).get("aspect_ratio", "auto") in ("auto", "9:16")
 
 
 @pytest.mark.parametrize(

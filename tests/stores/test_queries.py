@@ -450,17 +450,17 @@ async def use_the_operators_lists(store: Database) -> None:
     await store.database_facts()
     await store.figures("bot", 60)
     await use_the_logins(store)
-    await use_the_lists_of_users_and_money(store)
+    await use_the_lists_of_users_and_money(store, job.account_id)
 
 
-async def use_the_lists_of_users_and_money(store: Database) -> None:
+async def use_the_lists_of_users_and_money(store: Database, account_id: int) -> None:
     for which in UserFilter:
         await store.users(which, before=None, limit=2)
-    await store.invited_users(1, before=None, limit=2)
-    await store.used_promos(1, 2)
-    await store.transfer_within_allowance(1, EntryKind.GRANT, 1, "allowed", "", allowance="op", most=10)
+    await store.invited_users(account_id, before=None, limit=2)
+    await store.used_promos(account_id, 2)
+    await store.transfer_within_allowance(account_id, EntryKind.GRANT, 1, "allowed", "", allowance="op", most=10)
     await store.allowance_used("op")
-    await store.account_ledger(1, before=NEWEST, limit=2)
+    await store.account_ledger(account_id, before=NEWEST, limit=2)
     await store.ledger_moves([EntryKind.GRANT, EntryKind.REPAY], before=NEWEST, since=None, limit=2)
     since = datetime(2030, 1, 1, tzinfo=UTC)
     await store.order_ledger([EntryKind.HOLD], before=None, since=since, limit=2)
@@ -468,7 +468,7 @@ async def use_the_lists_of_users_and_money(store: Database) -> None:
     await store.payments_before(before=NEWEST, since=None, limit=2)
     await store.payments_in_state(PaymentState.REFUNDING, before=NEWEST, since=since, limit=2)
     await store.external_refunds(before=NEWEST, since=None, limit=2)
-    await store.account_payments(1, before=NEWEST, limit=2)
+    await store.account_payments(account_id, before=NEWEST, limit=2)
 
 
 async def use_the_logins(store: Database) -> None:

@@ -44,7 +44,7 @@ class Originals:
         try:
             async with self._downloads.fetch(part.value, UPLOAD_BYTES_MAX) as fetched:
                 suffix = recognise(fetched.head, fetched.content_type).suffix
-                name = f"{public_code(job.id, t).strip('#')}-{job.parts.index(part) + 1}{suffix}"
+                name = f"{t.numbers.order(job.id)}-{job.parts.index(part) + 1}{suffix}"
                 document = InputFile(fetched.file, filename=name, attach=True, read_file_handle=False)
                 await self._view.send_document(ctx, document, caption)
         except TooLarge:

@@ -34,7 +34,7 @@ def shown(user: ChatUser) -> str:
 
 
 async def test_the_service_numbers_orders_by_its_token(world: BotWorld) -> None:
-    assert bot_texts(world.caller).numbers == PublicNumbers.of_bot(world.caller.bot.token)
+    assert bot_texts(world.caller.bot.token).numbers == PublicNumbers.of_bot(world.caller.bot.token)
 
 
 async def test_an_order_is_known_by_its_number_in_texts_buttons_and_commands(numbered: BotWorld) -> None:

@@ -356,13 +356,19 @@ def flip_a_byte(file: Path) -> None:
     file.write_bytes(content)
 
 
+def with_account_row(lines: list[bytes], *rows: bytes) -> list[bytes]:
+    """Replace the first row of the accounts."""
+    place = lines.index(b'{"table":"accounts"}\n') + 1
+    return [*lines[:place], *rows, *lines[place + 1 :]]
+
+
 DAMAGES: dict[str, tuple[Callable[[Path], object], str]] = {
     "cut in the middle": (lambda file: os.truncate(file, file.stat().st_size // 2), "cannot be read"),
     "without its last line": (lambda file: rewritten(file, lambda lines: lines[:-1]), "incomplete"),
-    "without a row": (lambda file: rewritten(file, lambda lines: [*lines[:2], *lines[3:]]), "incomplete"),
+    "without a row": (lambda file: rewritten(file, with_account_row), "incomplete"),
     "with a flipped byte": (flip_a_byte, "cannot be read|incomplete|damaged"),
     "with a row too short": (
-        lambda file: rewritten(file, lambda lines: [*lines[:2], b"[1]\n", *lines[3:]]),
+        lambda file: rewritten(file, lambda lines: with_account_row(lines, b"[1]\n")),
         "a row of accounts has 1 of",
     ),
     "not gzip": (lambda file: file.write_bytes(b"SQLite format 3\0"), "cannot be read"),

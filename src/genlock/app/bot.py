@@ -52,7 +52,7 @@ def make_bot_router(
         caller=caller,
         rules=make_bot_rules(settings),
         dashboard_link=partial(_dashboard_link, settings, logins),
-        texts=bot_texts(caller),
+        texts=bot_texts(caller.bot.token),
     )
     media = MediaProcess()
     closing.push_async_callback(media.close)

@@ -239,6 +239,19 @@ async def test_an_edit_that_this_version_does_not_know_takes_the_earlier_one_bac
     assert editor.edited_models == frozenset()
 
 
+async def test_after_a_restored_backup_the_edits_are_those_of_the_backup(
+    editor: CatalogEditor, store: Any, catalog: Catalog, observer: RecordingObserver
+) -> None:
+    await editor.save(OTHER, {"title": "A"}, follows=0, author="7", request_key="k1")
+    await editor.save(MODEL, {"title": "B"}, follows=0, author="7", request_key="k2")
+    await store.session.call(lambda connection: connection.execute("DELETE FROM catalog_changes WHERE id = 2"))
+    await editor.refresh()
+    assert (editor.current.model(OTHER).title, editor.current.model(MODEL)) == ("A", catalog.get(MODEL))
+    events = len(observer.events)
+    await editor.refresh()
+    assert len(observer.events) == events, "nothing is applied twice"
+
+
 async def test_an_edited_model_of_a_provider_without_a_key_stays_off_sale(
     store: Database, catalog: Catalog, observer: RecordingObserver
 ) -> None:

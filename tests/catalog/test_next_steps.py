@@ -79,6 +79,20 @@ def test_a_model_that_takes_the_length_is_preferred() -> None:
     assert fitting(step, models, 30.0) is models[1]
 
 
+def test_an_edited_portrait_stays_a_portrait() -> None:
+    step = CATALOG.step("image_edit")
+    assert step is not None
+    picture = SentFile(kind=FieldType.IMAGE, address=SAMPLES[FieldType.IMAGE])
+    draft = Draft(aspects={picture.address: 0.56})
+    chosen = {
+        model.id: start_step(draft, step, model, [picture], "make it winter").values
+        for model in CATALOG.step_models(step)
+    }
+    assert chosen["google/nano-banana-edit"]["aspect_ratio"] == "auto"
+    assert chosen["bytedance/seedream-v4-edit"]["image_size"] == "portrait_16_9"
+    assert chosen["qwen/image-edit"]["image_size"] == "portrait_16_9"
+
+
 def test_a_song_and_speech_have_steps_of_their_own() -> None:
     song = [step.name for step in CATALOG.steps_for(FieldType.AUDIO, Category.MUSIC)]
     speech = [step.name for step in CATALOG.steps_for(FieldType.AUDIO, Category.TEXT_TO_SPEECH)]

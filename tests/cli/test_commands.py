@@ -102,6 +102,13 @@ def test_the_command_for_the_dashboard_prints_a_link_for_operators_only(shell: S
     assert "8 is not an operator: add the id to GENLOCK_ADMIN_IDS" in refused.stderr
 
 
+def test_the_figures_of_the_dashboard_are_deleted_to_be_counted_again(shell: Shell) -> None:
+    shell.run("migrate")
+    done = shell.run("dashboard", "rebuild-figures")
+    assert done.returncode == 0, done.stderr
+    assert "The active instance counts them again" in done.stdout
+
+
 def test_an_empty_list_is_reported_as_empty(shell: Shell) -> None:
     shell.run("migrate")
     assert shell.run("jobs", "ls").stdout == "No jobs.\n"

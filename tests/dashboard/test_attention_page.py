@@ -175,15 +175,16 @@ async def test_only_an_owner_asks_for_open_refunds_again(
     assert (await support.post("/attention/refunds/retry")).status == 403
 
 
+def shown(page: str) -> list[int]:
+    """The numbers of the orders on the page."""
+    return [int(one) for one in re.findall(r'class="order".*?>#(\d+)</a>', page)]
+
+
 async def test_a_long_group_is_paged_by_cursor_and_a_broken_cursor_shows_the_newest(
     dashboard: DashboardWorld, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("genlock.dashboard.pages.attention.SHOWN_ON_GROUP", 2)
     jobs = [await undeliverable(dashboard.store) for _ in range(5)]
-
-    def shown(page: str) -> list[int]:
-        return [int(one) for one in re.findall(r'class="order".*?>#(\d+)</a>', page)]
-
     pages, path = [], "/attention/undeliverable"
     while path:
         page = (await client.get(path)).text

@@ -171,6 +171,19 @@ async def test_a_cancel_releases_the_hold_of_a_polled_job(dashboard: DashboardWo
     assert (now.state, now.hold_state) == (State.CANCELLED, HoldState.RELEASED)
 
 
+async def test_a_stale_form_says_what_the_order_is_now(dashboard: DashboardWorld, client: Client) -> None:
+    job = await running(dashboard.store)
+    fields = form((await client.get(f"/jobs/{job.id}")).text, "retry")
+    await builders.end(dashboard.store, job, State.FAILED, None)
+    before = await see(dashboard.store, job)
+
+    answer = await client.follow(f"/jobs/{job.id}/retry", fields)
+
+    assert "the order has changed meanwhile. It is now: failed; delivery: waiting" in answer.text
+    assert (await see(dashboard.store, job)).lease_token == before.lease_token
+    assert await dashboard.store.audit_about([f"#{job.id}"], 10) == []
+
+
 async def test_what_is_not_possible_is_disabled_with_its_reason_and_refused(
     dashboard: DashboardWorld, client: Client
 ) -> None:

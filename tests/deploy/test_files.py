@@ -43,8 +43,9 @@ def test_every_named_setting_exists(file: Path) -> None:
 def test_every_named_command_exists(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     code = "\n".join(re.findall(r"```.*?```", text, re.DOTALL))
-    in_code = re.finditer(r"(?:bin/|^ *|genlock )genlock ([a-z]+)(?: ([a-z]+))?", code, re.MULTILINE)
-    in_backticks = re.finditer(r"(?:`|bin/)genlock ([a-z]+)(?: ([a-z]+))?", text)
+    word = r"([a-z]+(?:-[a-z]+)*)"
+    in_code = re.finditer(rf"(?:bin/|^ *|genlock )genlock {word}(?: {word})?", code, re.MULTILINE)
+    in_backticks = re.finditer(rf"(?:`|bin/)genlock {word}(?: {word})?", text)
     for match in (*in_code, *in_backticks):
         command, inner = match[1], match[2]
         if command in {"serve", "genlock"}:

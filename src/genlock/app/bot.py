@@ -52,7 +52,7 @@ def make_bot_router(
         caller=caller,
         rules=make_bot_rules(settings),
         dashboard_link=partial(_dashboard_link, settings, logins),
-        texts=bot_texts(caller),
+        texts=bot_texts(caller.bot.token),
     )
     media = MediaProcess()
     closing.push_async_callback(media.close)
@@ -72,7 +72,7 @@ def make_operator_tools(
     settings: ServiceSettings, caller: Caller, store: Database, engine: Engine, reconcile: Callable[[], Awaitable[int]]
 ) -> OperatorTools:
     """Return what the dashboard acts with: the same operations as the operators' commands in the chat."""
-    texts, bot, notify = bot_texts(caller), settings.bot_id, partial(tell, engine.ctx)
+    texts, bot, notify = bot_texts(caller.bot.token), settings.bot_id, partial(tell, engine.ctx)
     refund_call = partial(refund_stars, caller)
     return OperatorTools(
         accounts=AccountActions(store=store, texts=texts, tell=notify),

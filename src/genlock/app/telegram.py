@@ -35,9 +35,9 @@ def make_caller(settings: ServiceSettings, store: Database, observer: Observer, 
     return caller
 
 
-def bot_texts(caller: Caller) -> Texts:
-    """Return all texts with the order and account numbers of a bot."""
-    return package_texts().numbered(PublicNumbers.of_bot(caller.bot.token))
+def bot_texts(token: str) -> Texts:
+    """Return all texts with the order and account numbers of the bot with this token."""
+    return package_texts().numbered(PublicNumbers.of_bot(token))
 
 
 def make_channel(settings: Settings, caller: Caller, catalog: CurrentCatalog, closing: AsyncExitStack) -> Channel:
@@ -47,7 +47,7 @@ def make_channel(settings: Settings, caller: Caller, catalog: CurrentCatalog, cl
     closing.push_async_callback(media.close)
     # A self-hosted Bot API server may fetch files that Telegram's servers cannot reach.
     local_bot_api = settings.telegram_api_url != API_URL
-    texts = JobTexts(catalog, bot_texts(caller))
+    texts = JobTexts(catalog, bot_texts(caller.bot.token))
     return TelegramChannel(caller, texts, downloads, media, local_bot_api=local_bot_api)
 
 

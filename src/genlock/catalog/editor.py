@@ -64,8 +64,11 @@ class CatalogEditor:
     async def refresh(self) -> None:
         """Apply the changes since the last call. One cheap statement if there are none."""
         async with self._refreshing:
-            if await self._store.newest_catalog_change() == self._seen:
+            newest = await self._store.newest_catalog_change()
+            if newest == self._seen:
                 return
+            if newest < self._seen:  # a backup was restored: begin again
+                self._seen, self._models, self._left_out = 0, dict(self.base.models), {}
             tables: dict[str, Table] = {}
             while changes := await self._store.catalog_changes_after(self._seen, PAGE):
                 tables |= {change.model: change.after for change in changes}

@@ -52,8 +52,8 @@ def start_step(draft: Draft, step: NextStep, model: Model, files: Sequence[SentF
         model=model.id,
         category=step.category,
         next_step=step.key,
-        aspects=draft.aspects,
         values={name: value for name, value in step.values.items() if model.field(name)},
+        aspects=draft.aspects,
     )
     target = input_field(step, model)
     for file in files:

@@ -26,10 +26,11 @@ class _LoadedOnDemand:
 
 def make_dashboard_app(parts: DashboardParts) -> ASGIApp:
     from genlock.app.dashboard_pages import make_pages
+    from genlock.app.telegram import bot_texts
     from genlock.dashboard.dashboard import Dashboard, DashboardSettings, Surroundings, language_of
     from genlock.dashboard.login import LoginPages
 
-    texts = parts.texts
+    texts = bot_texts(parts.settings.telegram_token.get_secret_value())
     login_pages = LoginPages(
         parts.logins,
         translator=lambda request: texts.translator(language_of(request, texts)),

@@ -104,12 +104,12 @@ def history(screen: ScreenContext, jobs: Sequence[Job], *, newest: bool, more: b
     t = screen.translator
     if not jobs and newest:
         return OutgoingMessage(text=t.html("history.none"), buttons=((button(t.plain("button.menu"), "menu"),),))
-    rows: list[Row] = [(button(_row(screen, job), "order", t.numbers.order(job.id)),) for job in jobs]
+    rows: list[Row] = [(button(_row(screen, job), "order", job.id),) for job in jobs]
     pages: list[Row] = []
     if not newest:
         pages.append((button(t.plain("button.newer"), "history"),))
     if more and jobs:
-        pages.append((button(t.plain("button.more"), "history", t.numbers.order(jobs[-1].id)),))
+        pages.append((button(t.plain("button.more"), "history", jobs[-1].id),))
     rows += [tuple(one for row in pages for one in row)] if pages else []
     rows.append((button(t.plain("button.menu"), "menu"),))
     return OutgoingMessage(text=t.html("history.title"), buttons=tuple(rows))
@@ -118,10 +118,7 @@ def history(screen: ScreenContext, jobs: Sequence[Job], *, newest: bool, more: b
 def cancellable(screen: ScreenContext, jobs: Sequence[Job]) -> OutgoingMessage:
     """Running orders, each with a button that cancels it."""
     t = screen.translator
-    rows = [
-        (button(f"✖️ {public_code(job.id, t)} · {_row(screen, job)}", "cancel", t.numbers.order(job.id)),)
-        for job in jobs
-    ]
+    rows = [(button(f"✖️ {public_code(job.id, t)} · {_row(screen, job)}", "cancel", job.id),) for job in jobs]
     return OutgoingMessage(
         text=t.html("menu.which_to_cancel"), buttons=(*rows, (button(t.plain("button.menu"), "menu"),))
     )
@@ -158,22 +155,20 @@ def order(screen: ScreenContext, job: Job) -> OutgoingMessage:
         text = Html(f"{text}\n{t.html('order.caption_prompt', text=shorten(prompt, PROMPT_SHOWN))}")
     rows: list[Row] = []
     if not job.ended:
-        rows.append((button(t.plain("button.stop"), "cancel", t.numbers.order(job.id)),))
+        rows.append((button(t.plain("button.stop"), "cancel", job.id),))
     elif job.has_result and job.parts:
         rows += likely_steps(screen.storefront.catalog, job, t)
-        rows.append((button(t.plain("button.again"), "again", t.numbers.order(job.id)),))
+        rows.append((button(t.plain("button.again"), "again", job.id),))
     if job.erased:
         text = Html(f"{text}\n{t.html('history.erased')}")
     elif screen.storefront.by_id(job.model):
         rows.append(
             (
-                button(t.plain("button.repeat"), "repeat", t.numbers.order(job.id)),
-                button(t.plain("button.change_repeat"), "change", t.numbers.order(job.id)),
+                button(t.plain("button.repeat"), "repeat", job.id),
+                button(t.plain("button.change_repeat"), "change", job.id),
             )
         )
-    rows.append(
-        (button(t.plain("button.back"), "history", t.numbers.order(job.id + 1)), button(t.plain("button.menu"), "menu"))
-    )
+    rows.append((button(t.plain("button.back"), "history", job.id + 1), button(t.plain("button.menu"), "menu")))
     return OutgoingMessage(text=text, buttons=tuple(rows))
 
 

@@ -45,17 +45,13 @@ class JobTexts:
             share = min(max(fraction, 0.0), 1.0)
             full = round(share * BAR)
             text = t.html("order.running", **values, bar="▓" * full + "░" * (BAR - full), percent=round(share * 100))
-        return OutgoingMessage(
-            text=text, buttons=((button(t.plain("button.stop"), "cancel", t.numbers.order(job.id)),),)
-        )
+        return OutgoingMessage(text=text, buttons=((button(t.plain("button.stop"), "cancel", job.id),),))
 
     def placeholder(self, job: Job, language: str, index: int) -> OutgoingMessage:
         t = self._texts.translator(language)
         if index == 0 and not job.ended:
             text = t.html("order.accepted", title=self._title(job, t), time=t.duration(self._expected(job)))
-            return OutgoingMessage(
-                text=text, buttons=((button(t.plain("button.stop"), "cancel", t.numbers.order(job.id)),),)
-            )
+            return OutgoingMessage(text=text, buttons=((button(t.plain("button.stop"), "cancel", job.id),),))
         return OutgoingMessage(
             text=t.html("order.next_part", title=self._title(job, t), code=public_code(job.id, t), index=index + 1)
         )
@@ -118,8 +114,8 @@ class JobTexts:
             text = t.html("order.done", title=title, code=number, price=t.credits(job.price))
         rows = (
             *likely_steps(self._catalog.get(), job, t),
-            (button(t.plain("button.again"), "again", t.numbers.order(job.id)), _repeat(job, t, "button.repeat")),
-            (button(t.plain("button.change_repeat"), "change", t.numbers.order(job.id)), _menu(t)),
+            (button(t.plain("button.again"), "again", job.id), _repeat(job, t, "button.repeat")),
+            (button(t.plain("button.change_repeat"), "change", job.id), _menu(t)),
         )
         return OutgoingMessage(text=text, buttons=rows)
 
@@ -135,9 +131,7 @@ class JobTexts:
             text = t.html("order.done_broken_part", **values)
         else:
             text = t.html("order.done_partly", **values, n=shown_results(job.parts), count=len(job.parts))
-        return OutgoingMessage(
-            text=text, buttons=((button(t.plain("button.again"), "again", t.numbers.order(job.id)), _menu(t)),)
-        )
+        return OutgoingMessage(text=text, buttons=((button(t.plain("button.again"), "again", job.id), _menu(t)),))
 
     def _model(self, job: Job) -> Model | None:
         return self._catalog.get().models.get(job.model)
@@ -183,7 +177,7 @@ def _money(job: Job, t: Translator) -> Html:
 
 
 def _after_failure(job: Job, t: Translator) -> tuple[tuple[Button, ...], ...]:
-    change = button(t.plain("button.change_repeat"), "change", t.numbers.order(job.id))
+    change = button(t.plain("button.change_repeat"), "change", job.id)
     if job.error_code in SAME_AGAIN_FAILS:
         return ((change, _menu(t)),)
     return ((_repeat(job, t, "button.try_again"), change), (_menu(t),))
@@ -194,7 +188,7 @@ def _again_or_menu(job: Job, t: Translator) -> tuple[tuple[Button, ...], ...]:
 
 
 def _repeat(job: Job, t: Translator, key: str) -> Button:
-    return button(t.plain(key), "repeat", t.numbers.order(job.id))
+    return button(t.plain(key), "repeat", job.id)
 
 
 def _menu(t: Translator) -> Button:

@@ -77,9 +77,7 @@ def all_steps(screen: ScreenContext, job: Job, index: int) -> OutgoingMessage:
     if len(job.parts) > 1:
         text = t.html("next.choose_of", title=title, code=public_code(job.id, t), index=index + 1, count=len(job.parts))
         rows = [*_parts(job, index, t), *rows]
-    rows.append(
-        (button(t.plain("button.repeat"), "repeat", t.numbers.order(job.id)), button(t.plain("button.menu"), "menu"))
-    )
+    rows.append((button(t.plain("button.repeat"), "repeat", job.id), button(t.plain("button.menu"), "menu")))
     return OutgoingMessage(text=text, buttons=tuple(rows))
 
 

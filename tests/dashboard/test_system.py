@@ -140,8 +140,5 @@ async def test_what_cannot_be_a_correlation_id_is_said_so(tmp_path: Path) -> Non
     async with running_dashboard(f"sqlite:///{tmp_path}/genlock.db", keep_events_days=0) as dashboard:
         client = await dashboard.log_in()
         for wrong in ("x" * 101, "%01%02"):
-            assert (
-                "a correlation ID: copy it from a log line"
-                in (await client.get(f"/system/log?correlation_id={wrong}")).text
-            )
+            assert "a correlation ID: copy it" in (await client.get(f"/system/log?correlation_id={wrong}")).text
         assert "GENLOCK_KEEP_EVENTS_DAYS is 0" in (await client.get("/system/log")).text

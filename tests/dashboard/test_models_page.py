@@ -49,7 +49,7 @@ async def test_the_list_has_prices_costs_and_margins_and_follows_its_filters(das
     page = await client.get("/models?q=z-image&status=all")
     assert "Z-Image" in page.text
     assert "$0.0040" in page.text
-    assert "50 %" in page.text
+    assert "50%" in page.text
     assert "Kling" not in page.text
     assert "No matching models" in (await client.get("/models?q=nosuchmodel")).text
     dead = next(model for model in CATALOG.models.values() if model.status is Status.DEAD)
@@ -102,7 +102,7 @@ async def test_the_list_shows_the_figures_of_the_period(dashboard: DashboardWorl
     durations = "INSERT INTO job_durations VALUES ('result', ?, '42', 'kie', 'z-image', 15, 400)"
     await store.session.call(lambda connection: connection.execute(durations, (day,)))
     page = await (await dashboard.log_in()).get("/models?q=z-image")
-    for text in (">420</a>", "5 %", "25 seconds", 'href="/dashboard/jobs/77">#77<'):
+    for text in (">420</a>", "5%", "25 seconds", 'href="/dashboard/jobs/77">#77<'):
         assert text in page.text
 
 

@@ -79,4 +79,4 @@ async def test_a_form_that_is_too_large_or_broken_is_refused_in_words(dashboard:
 
 async def test_a_page_that_does_not_exist_says_so(dashboard: DashboardWorld) -> None:
     answer = await (await dashboard.log_in()).get("/no-such-page")
-    assert (answer.status, "There is no such page" in answer.text) == (404, True)
+    assert (answer.status, "Page not found" in answer.text) == (404, True)

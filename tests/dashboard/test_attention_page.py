@@ -109,7 +109,7 @@ async def test_a_job_is_sent_again_from_the_list_and_the_second_operator_is_told
 
     assert "is being sent again" in first.text
     assert "Nothing needs your attention" in first.text
-    assert "the order has changed meanwhile" in second.text
+    assert "the order has changed in the meantime" in second.text
     assert "This group is empty" in second.text
 
 
@@ -135,7 +135,7 @@ async def test_updates_callbacks_anomalies_and_costs_are_handled_once_with_an_au
         first = await client.follow(path, fields)
         second = await client.follow(path, fields)
         assert 'class="notice good"' in first.text, path
-        assert "it has been handled meanwhile" in second.text, path
+        assert "it has already been handled" in second.text, path
 
     assert await attention_counts(store) == {}
     lines = await store.audit(20)
@@ -155,7 +155,7 @@ async def test_a_newer_cost_above_the_price_is_not_accepted_unseen(dashboard: Da
     [fields] = forms((await client.get("/attention")).text, "/attention/costs/handled")
     await dashboard.store.kv_put(key, "9")
 
-    assert "handled meanwhile" in (await client.follow("/attention/costs/handled", fields)).text
+    assert "already been handled" in (await client.follow("/attention/costs/handled", fields)).text
     assert await dashboard.store.kv_get(key)
 
 

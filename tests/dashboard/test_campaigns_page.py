@@ -32,7 +32,7 @@ async def test_a_code_is_created_used_and_closed(dashboard: DashboardWorld) -> N
     client = await dashboard.log_in()
     assert "No promo codes yet" in (await client.get("/campaigns")).text
     page = await client.follow("/campaigns/promos", CODE)
-    assert "The code SUMMER-26 is valid from now on" in page.text
+    assert "The code SUMMER-26 is now valid" in page.text
     promo = await dashboard.store.promo("SUMMER-26")
     assert promo is not None
     assert (promo.amount, promo.runs, promo.uses_max, promo.per_account, promo.bot) == (12_500, 0, 3, 2, BOT)
@@ -42,7 +42,7 @@ async def test_a_code_is_created_used_and_closed(dashboard: DashboardWorld) -> N
     page = await client.follow("/campaigns/promos/SUMMER-26/close")
     assert "The code SUMMER-26 is closed." in page.text
     page = await client.follow("/campaigns/promos/SUMMER-26/close")
-    assert "was closed already" in page.text
+    assert "was already closed" in page.text
     assert (await client.post("/campaigns/promos/NO-SUCH/close")).status == 404
     assert [one.action for one in await dashboard.store.audit(9)][:2] == ["close promo", "create promo"]
 
@@ -55,7 +55,7 @@ async def test_a_form_posted_twice_creates_one_code_and_another_with_its_name_is
     assert [answer.status for answer in answers] == [303] * 3
     assert len(await dashboard.store.promos(9, BOT)) == 1
     other = await client.post("/campaigns/promos", {**CODE, "amount": "99"})
-    assert (other.status, "This code exists already" in other.text) == (409, True)
+    assert (other.status, "This code already exists" in other.text) == (409, True)
     assert 'value="99"' in other.text
 
 
@@ -133,7 +133,7 @@ async def test_a_page_does_not_wait_for_a_long_count(
 
     monkeypatch.setattr(dashboard.store, "count_reachable", count)
     page = await preview(client, "Hello")
-    assert (page.status, "Counting the recipients" in page.text) == (200, True)
+    assert (page.status, "Counting recipients" in page.text) == (200, True)
     waiting = asyncio.create_task(client.get("/campaigns/broadcasts/recipients"))
     counted.set()
     assert "300,000 users will receive it." in (await waiting).text
@@ -144,7 +144,7 @@ async def test_a_page_does_not_wait_for_a_long_count(
 async def test_a_trial_goes_to_the_operator_alone(dashboard: DashboardWorld) -> None:
     client = await dashboard.log_in()
     without_chat = await client.post("/campaigns/broadcasts/test", {"text": "<b>Sale</b>"})
-    assert "It could not be sent to your chat" in without_chat.text
+    assert "be sent to your chat: you haven" in without_chat.text
     await add_users(dashboard, OWNER_ID, 100)
     tried = await client.post("/campaigns/broadcasts/test", {"text": "<b>Sale</b>"})
     assert "Sent to your chat with the bot" in tried.text
@@ -171,7 +171,7 @@ async def test_a_broadcast_is_started_once_watched_and_stopped(dashboard: Dashbo
     page = await client.follow(f"{path}/stop")
     assert "Stopped." in page.text
     assert "hx-trigger" not in page.text, "a page of an ended broadcast asks for nothing"
-    assert "had ended already" in (await client.follow(f"{path}/stop")).text
+    assert "had already ended" in (await client.follow(f"{path}/stop")).text
     found = await dashboard.store.broadcast(broadcast.id)
     assert found is not None
     assert found.state is BroadcastState.STOPPED

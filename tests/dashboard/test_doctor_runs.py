@@ -63,7 +63,7 @@ async def test_phases_appear_one_by_one(dashboard: DashboardWorld, doctor: FakeD
     shown = await until(dashboard, "Leases and fencing")
     assert "two claims won" in shown
     await doctor.phases.put(None)
-    ended = await until(dashboard, "All checks have ended.")
+    ended = await until(dashboard, "All checks have finished.")
     assert "every 1s" not in ended
     part = await client.get(f"{PATH}/phases", **{"HX-Request": "true"})
     assert part.headers["HX-Refresh"] == "true", "the whole page has the button again"
@@ -95,7 +95,7 @@ async def test_a_run_that_breaks_off_says_so_and_the_next_one_can_begin(
     client = await dashboard.log_in()
     await client.post(PATH, {"request_key": "k1"})
     await doctor.phases.put(RuntimeError("secret address"))
-    shown = await until(dashboard, "broke off (RuntimeError)")
+    shown = await until(dashboard, "was interrupted (RuntimeError)")
     assert "secret address" not in shown
     await client.post(PATH, {"request_key": "k2"})
     await doctor.phases.put(None)
@@ -111,7 +111,7 @@ async def test_a_run_whose_instance_crashed_is_given_up(
     run = await runs.last()
     assert run is not None
     assert (run.running, run.error, run.ok) == (False, "crashed", False)
-    assert "its instance has stopped" in (await (await dashboard.log_in()).get(PATH)).text
+    assert "its instance stopped" in (await (await dashboard.log_in()).get(PATH)).text
     assert await runs.start("7", "k2"), "the role has expired"
     assert (await dashboard.store.kv_get(LAST_RUN)) is not None
     assert ROLE in [role.name for role in await dashboard.store.roles()]

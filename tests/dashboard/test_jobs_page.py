@@ -112,7 +112,7 @@ async def test_the_list_shows_what_the_filters_of_the_address_ask_for(dashboard:
 async def test_filters_are_chips_that_can_be_removed_and_unknown_ones_are_named(dashboard: DashboardWorld) -> None:
     await ended_job(dashboard, await user(dashboard, "Ann"))
     page = unescape((await (await dashboard.log_in()).get("/jobs?state=succeeded&user=ann&colour=red")).text)
-    assert 'There is no filter "colour": red has no effect.' in page
+    assert "There is no filter “colour”, so red has no effect." in page
     assert 'href="/dashboard/jobs?user=ann&colour=red"' in page  # without the state
     assert 'href="/dashboard/jobs?state=succeeded&user=ann"' in page  # without the unknown one
     assert '<input type="hidden" name="colour" value="red">' in page
@@ -156,7 +156,7 @@ async def test_prompts_are_hidden_from_a_viewer_where_the_setting_says_so(tmp_pa
             answer = await viewer.get(path)
             assert str(job.id) in answer.text, path
             assert "secret wish" not in answer.text, path
-        assert "does not see prompts" in (await viewer.get("/jobs?text=secret")).text
+        assert "see prompts, so the filter" in (await viewer.get("/jobs?text=secret")).text
         refused = await viewer.get("/jobs/export.csv?text=secret")
         assert refused.status == 303
         assert 'name="job"' not in (await viewer.get("/jobs")).text
@@ -190,14 +190,14 @@ async def test_a_search_that_is_not_over_continues_where_it_stopped(
 
     answer, seen, steps = await client.get("/jobs?text=needle"), [], 0
     while match := re.search(r'hx-get="(/dashboard/jobs/more[^"]+)"', answer.text):
-        assert "Looked at orders back to" in answer.text
+        assert "Searched orders back to" in answer.text
         answer = await client.get(unescape(match[1]).removeprefix("/dashboard"))
         seen += listed(answer.text)
         steps += 1
 
     assert seen == [jobs[0].id]
     assert steps == 2
-    assert "These are all matching orders." in answer.text
+    assert "No more orders." in answer.text
 
 
 # bulk actions
@@ -225,10 +225,10 @@ async def test_chosen_orders_are_refunded_after_a_confirmation_that_says_what_ha
 
     confirmation, begun = await confirmed(client, action="refund", scope="chosen", job=[paid.id, open_.id])
 
-    assert "Possible with 1 of 2 chosen orders." in confirmation
-    assert "Returned to users in total: 12.5 credits." in confirmation
-    assert "1 order is left out: not paid for." in confirmation
-    assert "Begun." in begun
+    assert "Applies to 1 of 2 selected orders." in confirmation
+    assert "Total refund to users: 12.5 credits." in confirmation
+    assert "1 order will be skipped: not charged." in confirmation
+    assert "Started." in begun
     await work_to_the_end(dashboard)
     [action] = await dashboard.store.bulk_actions(10)
     assert (action.state, action.done, action.failed, action.author) == (BulkState.DONE, 1, 1, "7")
@@ -236,7 +236,7 @@ async def test_chosen_orders_are_refunded_after_a_confirmation_that_says_what_ha
     assert [address for address, _ in dashboard.channel.told] == ["chat of Ann"]
     page = (await client.get(f"/jobs/bulk/{action.id}")).text
     assert f'href="/dashboard/jobs/{open_.id}"' in page
-    assert "not paid for" in page
+    assert "not charged" in page
     lines = await dashboard.store.audit(10)
     assert [line.action for line in lines[:2]] == ["bulk_refund_done", "bulk_refund"]
     assert json.loads(lines[1].detail) == {"after": {"jobs": [paid.id, open_.id], "expected": "exact 2"}}
@@ -249,7 +249,7 @@ async def test_all_that_match_are_cancelled_and_one_form_acts_once(dashboard: Da
 
     confirmation, _ = await confirmed(client, action="cancel", scope="all", query="user=ann&state=open")
 
-    assert "All that match: 1 order." in confirmation
+    assert "All matching: 1 order." in confirmation
     form = {"action": "cancel", "scope": "all", "query": "user=ann", "request_key": "twice"}
     answers = await asyncio.gather(client.post("/jobs/bulk", form), client.post("/jobs/bulk", form))
     assert len({answer.headers["Location"] for answer in answers}) == 1
@@ -268,8 +268,8 @@ async def test_nothing_is_done_where_a_filter_has_no_effect_or_nothing_is_chosen
         ({"action": "cancel", "scope": "all", "query": "state=opne"}, "a filter in the address has no effect"),
         ({"action": "cancel", "scope": "all", "query": "user=zoe"}, "a filter in the address has no effect"),
         ({"action": "cancel", "scope": "all", "query": "&".join(["a=b"] * 100)}, "a filter in the address"),
-        ({"action": "cancel", "scope": "chosen"}, "choose orders first"),
-        ({"action": "cancel", "scope": "chosen", "job": "junk"}, "choose orders first"),
+        ({"action": "cancel", "scope": "chosen"}, "select orders first"),
+        ({"action": "cancel", "scope": "chosen", "job": "junk"}, "select orders first"),
         ({"action": "erase", "scope": "chosen", "job": "1"}, "choose one of the actions"),
         ({}, "choose one of the actions"),
     ):
@@ -283,7 +283,7 @@ async def test_support_may_refund_chosen_orders_but_not_all_that_match(dashboard
     support = await dashboard.log_in(OperatorRole.SUPPORT)
     for path in ("/jobs/confirm", "/jobs/bulk"):
         refused = await support.follow(path, {"action": "refund", "scope": "all", "query": ""})
-        assert "not all that match" in refused.text
+        assert "not all matching ones" in refused.text
     assert await dashboard.store.bulk_actions(10) == []
     await confirmed(support, action="refund", scope="chosen", job=[job.id])
     await confirmed(support, action="resend", scope="all", query="")
@@ -297,7 +297,7 @@ async def test_a_second_operator_sees_that_it_was_stopped_already(dashboard: Das
     [action] = await dashboard.store.bulk_actions(10)
 
     assert "Stopped." in (await first.follow(f"/jobs/bulk/{action.id}/stop")).text
-    assert "nothing was changed" in (await second.follow(f"/jobs/bulk/{action.id}/stop")).text
+    assert "Nothing was changed" in (await second.follow(f"/jobs/bulk/{action.id}/stop")).text
     await work_to_the_end(dashboard)
     part = await second.get(f"/jobs/bulk/{action.id}", **{"HX-Request": "true"})
     assert "stopped" in part.text
@@ -333,7 +333,7 @@ async def test_orders_are_exported_as_csv(dashboard: DashboardWorld, monkeypatch
     assert [line.split(",")[0] for line in chosen.text.splitlines()[1:]] == [str(jobs[3].id), str(jobs[1].id)]
     everything = await client.post("/jobs/export", {"scope": "all", "query": "state=failed"})
     assert everything.text == answer.text
-    assert "choose orders first" in (await client.follow("/jobs/export", {"scope": "chosen"})).text
+    assert "select orders first" in (await client.follow("/jobs/export", {"scope": "chosen"})).text
     assert [line.action for line in await dashboard.store.audit(3)] == ["export_jobs"] * 3
 
 
@@ -359,9 +359,9 @@ async def change_a_chosen_row(page: Page, dashboard: DashboardWorld, job: Job, o
 
 async def resend_the_chosen(page: Page, dashboard: DashboardWorld) -> None:
     await page.click(f"button[value={BulkKind.RESEND}]")
-    await page.get_by_text("Possible with 1 of 2 chosen orders.").wait_for()
-    await page.get_by_role("button", name="Resend them").click()
-    await page.get_by_text("Begun.").wait_for()
+    await page.get_by_text("Applies to 1 of 2 selected orders.").wait_for()
+    await page.get_by_role("button", name="Send again").click()
+    await page.get_by_text("Started.").wait_for()
     await work_to_the_end(dashboard)
     await page.locator("#bulk-progress .badge", has_text="done").wait_for()
 
@@ -381,6 +381,6 @@ async def test_rows_change_chosen_ones_stay_chosen_and_a_long_search_goes_on_by_
 
         stop_after_one_step(dashboard, monkeypatch)
         page = await open_page(browser, dashboard, client, "/jobs?text=needle")
-        await page.get_by_text("These are all matching orders.").wait_for()
+        await page.get_by_text("No more orders.").wait_for()
         assert await page.locator("#job-rows tr").count() == 2
         assert await page.locator(f"#job-rows #job-{needles[0].id}").count() == 1

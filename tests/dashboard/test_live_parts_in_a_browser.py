@@ -73,7 +73,7 @@ async def _read_the_list(page: Page, world: DashboardWorld, provider: SlowProvid
     await provider.asked.wait()
     await expect(page.locator("#reading")).to_be_visible()
     provider.answer.set()
-    await expect(page.get_by_role("alert")).to_contain_text("could not be read. Nothing was changed")
+    await expect(page.get_by_role("alert")).to_contain_text("couldn't be read. Nothing was changed")
 
 
 async def _edit_by_keyboard(page: Page, world: DashboardWorld) -> None:

@@ -60,7 +60,7 @@ async def test_the_cards_show_the_figures_of_today(dashboard: DashboardWorld) ->
 
     expected = {
         "Orders": "4", "Delivered": "2", "Failed": "1", "Refunded": "1", "Revenue": "$1.00", "Top-ups": "1",
-        "Stars": "250", "New users": "1", "Active users": "1", "First orders": "1", "In flight": "1",
+        "Stars": "250", "New users": "1", "Active users": "1", "First orders": "1", "In progress": "1",
     }  # fmt: skip
     assert {label: figure(page, label) for label in expected} == expected
     assert "Z-Image" in page
@@ -71,7 +71,7 @@ async def test_a_period_that_cannot_be_shown_is_named_and_today_is_shown(dashboa
 
     page = (await client.get("?period=range&from=%3Cb%3E2026&to=2026-01-01")).text
 
-    assert "“&lt;b&gt;2026” is not a day" in page
+    assert "“&lt;b&gt;2026” is not a date" in page
     for period in ("today", "7d", "30d"):
         assert (await client.get(f"?period={period}")).status == 200
 
@@ -115,7 +115,7 @@ async def test_the_credit_lasts_as_long_as_at_the_rate_of_the_last_days(dashboar
 
     page = (await (await dashboard.log_in()).get("")).text
 
-    assert figure(page, "Credit at kie") == "10"
+    assert figure(page, "Balance at kie") == "10"
     assert "lasts 5 days" in page
 
 
@@ -155,7 +155,7 @@ async def test_all_tabs_are_served_by_one_reading_and_each_language_is_rendered_
     client = await dashboard.log_in()
     tabs = [events(dashboard, client, language) for language in ("en", "ru", "en", "ru", "en", "ru")]
     first = [await anext(tab) for tab in tabs]
-    assert ["In flight" in text for text in first] == [True, False] * 3
+    assert ["In progress" in text for text in first] == [True, False] * 3
     before = readings
     await queued(dashboard.store)
 
@@ -185,7 +185,7 @@ async def test_a_stream_ends_when_the_instance_stops(
 async def test_a_client_that_asks_for_no_events_gets_the_live_part_once(dashboard: DashboardWorld) -> None:
     answer = await (await dashboard.log_in()).get("/live")
 
-    assert (answer.status, figure(answer.text, "In flight")) == (200, "0")
+    assert (answer.status, figure(answer.text, "In progress")) == (200, "0")
 
 
 async def _until(tab: AsyncIterator[str], part: str) -> str:

@@ -86,7 +86,7 @@ async def test_pages_and_missing_files_are_refused_in_words(client: Client) -> N
         "page.png": "leads to a web page",
         "odd.html": "leads to a web page",
         "gone.png": "link has expired",
-        "broken.png": "does not answer now",
+        "broken.png": "file server isn&#39;t responding",
     }
     for name, reason in reasons.items():
         shown = await client.get(f"/jobs/1/results/{number(name)}/preview")
@@ -98,7 +98,7 @@ async def test_pages_and_missing_files_are_refused_in_words(client: Client) -> N
 
 
 async def test_a_preview_shows_the_fitting_element_from_our_own_address(client: Client) -> None:
-    elements = {"a.png": "<img", "song.mp3": "<audio", "film.mp4": "<video", "a.bin": "Save the file (.bin)"}
+    elements = {"a.png": "<img", "song.mp3": "<audio", "film.mp4": "<video", "a.bin": "Download the file (.bin)"}
     for name, element in elements.items():
         part = await client.get(f"/jobs/1/results/{number(name)}/preview", **{"HX-Request": "true"})
 

@@ -234,7 +234,7 @@ async def test_a_money_check_that_does_not_run_is_an_alarm_itself(harness: Alarm
     harness.alarms._leader_since -= LEDGER_CHECK_SECONDS + 1
     await harness.round()
     assert [text.splitlines()[0] for text in harness.told] == [
-        "🔴 The money check does not run: last completed 30 min ago."
+        "🔴 The ledger check isn't running: last completed 30 min ago."
     ]
 
 

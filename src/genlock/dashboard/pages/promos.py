@@ -64,7 +64,7 @@ class PromosPage:
         ]
 
     async def _list(self, context: PageContext, form: PromoForm | None = None, status: int = 200) -> Response:
-        before = context.request.query_params.get("before", "")[:_CODE_LENGTH_MAX] or None
+        before = context.request.query_params.get("before", "").replace("\0", "")[:_CODE_LENGTH_MAX] or None
         promos = await self._store.promos(LISTED + 1, self._bot, before=before)
         return context.render(
             "campaigns.html",
@@ -101,7 +101,7 @@ class PromosPage:
         return all(getattr(stored, name) == getattr(promo, name) for name in compared)
 
     async def _close(self, context: PageContext) -> Response:
-        code = context.request.path_params["code"][:_CODE_LENGTH_MAX]
+        code = context.request.path_params["code"].replace("\0", "")[:_CODE_LENGTH_MAX]
         if await self._store.close_promo(code, self._bot):
             await context.audit("close promo", code)
             return context.redirect(PATH, "dashboard.campaigns.closed", code=code)

@@ -85,7 +85,7 @@ class Dashboard:
         """Return the ASGI application for `/dashboard` and everything below it."""
         routes = [
             Route(f"{ROOT}/static/{{digest}}/{{name}}", _static, methods=["GET"]),
-            *(Route(path, self._guarded(answer), methods=[method]) for path, answer, method in self._login_pages.routes()),
+            *(Route(path, self._guarded(one), methods=[method]) for path, one, method in self._login_pages.routes()),
             Route(f"{ROOT}/language/{{code}}", self._guarded(self._set_language), methods=["POST"]),
             *(Route(f"{ROOT}{page.path}", self._endpoint(page), methods=[page.method]) for page in self.pages),
             Route(f"{ROOT}{{rest:path}}", self._endpoint(None), methods=["GET", "POST"]),
@@ -127,16 +127,20 @@ class Dashboard:
         context = await self._context(request, login, secret)
         if page is None:
             return self._errors.page(context, "no_page", 404)
-        if len(request.query_params.multi_items()) > PARAMETERS_MAX:
-            return self._errors.page(context, "address", 400)
-        if not context.can(page.permission):
-            return self._errors.page(context, "forbidden", 403)
-        if request.method == "POST" and (refused := await self._read_form(context)):
+        if refused := await self._refuse(context, page):
             return refused
         try:
             return await page.handler(context)
         except PageNotFound as missing:
             return self._errors.page(context, missing.text.removeprefix("dashboard.error."), 404, **missing.values)
+
+    async def _refuse(self, context: PageContext, page: PageRoute) -> Response | None:
+        """Return the answer to a request that no page is asked about."""
+        if len(context.request.query_params.multi_items()) > PARAMETERS_MAX:
+            return self._errors.page(context, "address", 400)
+        if not context.can(page.permission):
+            return self._errors.page(context, "forbidden", 403)
+        return await self._read_form(context) if context.request.method == "POST" else None
 
     async def _context(self, request: Request, login: Login, secret: str) -> PageContext:
         return PageContext(

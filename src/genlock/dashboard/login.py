@@ -120,7 +120,8 @@ class LoginPages:
     async def _log_out(self, request: Request) -> Response:
         form, secret = await self._read(request), request.cookies.get(COOKIE, "")
         login = await self._logins.find(secret) if secret else None
-        if login is not None and form is not None and compare_digest(form["csrf"].encode(), csrf_token(secret).encode()):
+        token = form["csrf"].encode() if form is not None else b""
+        if login is not None and compare_digest(token, csrf_token(secret).encode()):
             await self._logins.end(login.session.id)
         response = RedirectResponse(LOGIN_PATH, 303)
         response.delete_cookie(COOKIE, path=ROOT)

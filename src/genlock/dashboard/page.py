@@ -95,11 +95,18 @@ class PageContext:
             response.set_cookie(NOTICE_COOKIE, packed, max_age=60, path=ROOT, httponly=True, samesite="lax")
         return response
 
-    async def audit(self, action: str, subject: object, *, before: object = None, after: object = None) -> None:
-        """Write down what the operator did, once per form."""
+    async def audit(
+        self, action: str, subject: object, *, before: object = None, after: object = None, once: bool = False
+    ) -> None:
+        """Write down what the operator did.
+
+        `once` says that the form cannot act a second time, so that it adds one line however often it is posted. Any
+        other action is a line each time: the key of a form comes from outside, and must not hide what was done.
+        """
         detail = {name: one for name, one in (("before", before), ("after", after)) if one is not None}
+        key = self.request_key if once else secrets.token_hex(16)
         await self.audit_store.add_audit(
-            key=f"dashboard:{self.request_key}:{action}:{subject}",
+            key=f"dashboard:{self.operator.id}:{key}:{action}:{subject}",
             actor=self.operator.id,
             action=action,
             subject=str(subject),

@@ -142,7 +142,7 @@ class BroadcastsPage:
         broadcast = await self._store.begin_broadcast(
             text, bot=self._bot, author=context.operator.id, request_key=f"dashboard:{context.request_key}"
         )
-        await context.audit("broadcast", broadcast.id, after=text)
+        await context.audit("broadcast", broadcast.id, after=text, once=True)
         return context.redirect(f"{PATH}/{broadcast.id}", "dashboard.campaigns.started", n=broadcast.total)
 
     # one broadcast

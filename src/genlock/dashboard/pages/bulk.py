@@ -100,7 +100,10 @@ class BulkPages:
         )
         what = {"filters": request.query.filters.dump()} if selection.filters else {"jobs": list(selection.job_ids)}
         await context.audit(
-            f"bulk_{kind}", f"bulk {action.id}", after={**what, "expected": f"{expected.kind} {expected.number}"}
+            f"bulk_{kind}",
+            f"bulk {action.id}",
+            after={**what, "expected": f"{expected.kind} {expected.number}"},
+            once=True,
         )
         return context.redirect(f"/jobs/bulk/{action.id}", "dashboard.jobs.begun")
 

@@ -89,7 +89,7 @@ class PromosPage:
             form = PromoForm(boxes=_boxes(context.form), problems={"code": "exists"})
             return await self._list(context, form, 409)
         after = {"amount": promo.amount, "runs": promo.runs, "uses": promo.uses_max, "days": days}
-        await context.audit("create promo", promo.code, after=after)
+        await context.audit("create promo", promo.code, after=after, once=True)
         return context.redirect(PATH, "dashboard.campaigns.created", code=promo.code)
 
     async def _is_same(self, promo: Promo, author: str) -> bool:

@@ -143,6 +143,9 @@ class Dashboard:
         return await self._read_form(context) if context.request.method == "POST" else None
 
     async def _context(self, request: Request, login: Login, secret: str) -> PageContext:
+        async def is_logged_in() -> bool:
+            return await self._logins.find(secret) is not None
+
         return PageContext(
             request=request,
             login=login,
@@ -151,6 +154,7 @@ class Dashboard:
             zone=read_zone(request.cookies.get(ZONE_COOKIE, "")),
             csrf=csrf_token(secret),
             audit_store=self._audit,
+            is_logged_in=is_logged_in,
             badges=await self._badges() if request.method == "GET" else {},
             notice=read_notice(request),
         )

@@ -57,6 +57,8 @@ class PageContext:
     #: proves that a form comes from a page of this session
     csrf: str
     audit_store: AuditStore
+    #: whether the session is still open, for an answer that takes long
+    is_logged_in: Callable[[], Awaitable[bool]]
     #: figures that every page shows, such as the number of jobs that need attention
     badges: Mapping[str, int] = field(default_factory=dict)
     form: Form = field(default_factory=lambda: Form({}))

@@ -70,6 +70,14 @@ class UserActions:
         if not reason or len(reason) > REASON_LENGTH_MAX:
             return await self._refuse(context, user, "bad_reason", values={"n": REASON_LENGTH_MAX})
         key = f"dashboard:{context.operator.id}:{context.request_key}"
+        async with self._accounts.alone(user.account_id, key) as alone:
+            if not alone:
+                return await self._refuse(context, user, "moving", status=_CONFLICT)
+            return await self._move_alone(context, user, kind, amount, reason, key)
+
+    async def _move_alone(
+        self, context: PageContext, user: User, kind: EntryKind, amount: int, reason: str, key: str
+    ) -> Response:
         if await self._store.ledger_entry(key) is None and (stale := await self._changed(context, user)):
             return stale
         try:

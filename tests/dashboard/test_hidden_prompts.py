@@ -24,8 +24,8 @@ async def add_secrets(world: DashboardWorld) -> list[int]:
     failed = await running(store, request_key="failed", input=prompt, correlation_id="corr")
     end_of = await end(store, failed, State.FAILED, error_code="nsfw", error_text=f"refused: {SECRET}")
     assert end_of.job
-    reason = {"attention_code": AttentionCode.UNDELIVERABLE, "attention_reason": f"look: {SECRET}"}
-    assert await finish(store, end_of.job, Delivery.UNDELIVERABLE, **reason)
+    code, why = AttentionCode.UNDELIVERABLE, f"look: {SECRET}"
+    assert await finish(store, end_of.job, Delivery.UNDELIVERABLE, attention_code=code, attention_reason=why)
     events = json.dumps([[10, "SUBMIT_REFUSED", {"job": failed.id, "error": SECRET, "attempt": 417}]])
     await store.add_job_events("instance-7", [EventRow(correlation_id="corr", number=1, events=events)])
     result = await with_result(world, Part(kind=PartKind.TEXT, value=SECRET))

@@ -265,6 +265,24 @@ async def lost(ann: ChatUser, job: Job) -> None:
 
 
 @pytest.mark.slow
+async def test_a_result_that_was_not_paid_for_is_given_by_no_other_button(database_url: str) -> None:
+    """A client may press what we never showed: the original of a result whose credits were returned."""
+    async with running_bot(database_url, rules=OPEN, speed=4.0) as world:
+        ann = await world.add_user(having=10)
+        await ann.write("a fox")
+        await ann.tap(label("button.generate"))
+        job = (await world.jobs(ann))[0]
+        await lost(ann, job)
+        await ann.write("/history")
+        for data in (f"original:{job.id}:0", f"next:{job.id}:0:image_animate", f"nexts:{job.id}:0"):
+            press = await ann.press(ann.screen, data)
+            assert page("order.part_unpaid")(press), data
+        await world.quiet()
+        assert [message for message in ann.from_bot if message.kind in ("document", "photo")] == []
+        assert (await ann.available(), len(await world.jobs(ann))) == (10_000, 1)
+
+
+@pytest.mark.slow
 async def test_a_result_that_could_not_be_delivered_costs_its_price_when_it_is_shown_again(database_url: str) -> None:
     async with running_bot(database_url, rules=OPEN, speed=4.0) as world:
         ann = await world.add_user(having=10)

@@ -5,6 +5,7 @@ import io
 import json
 
 from genlock.domain.operator import Operator, OperatorRole
+from tests.dashboard.people import add_user
 from tests.dashboard.world import DashboardWorld
 
 
@@ -90,3 +91,28 @@ async def test_the_file_has_every_matching_line_and_runs_no_formula(dashboard: D
     assert rows[0] == ["id", "at", "bot", "actor", "action", "subject", "detail"]
     assert [row[6] for row in rows[1:]] == ["'=cmd()", "x", "x"]
     assert "attachment" in answer.headers["Content-Disposition"]
+
+
+async def test_a_reused_key_of_a_form_hides_no_action(dashboard: DashboardWorld) -> None:
+    """The key comes from outside: it makes one form act once, and must not keep other actions out of the log."""
+    ann, support = await add_user(dashboard), await dashboard.log_in(OperatorRole.SUPPORT)
+    for path, fields in (("ban", {"reason": "spam"}), ("unban", {}), ("ban", {"reason": "spam"})):
+        answer = await support.post(f"/users/{ann}/{path}", {"request_key": "k", **fields})
+        assert answer.status == 303
+    for query in ("model=z-image", "model=veo"):
+        await support.post("/jobs/export", {"request_key": "k", "scope": "all", "query": query})
+
+    lines = [(line.action, line.detail) for line in await dashboard.store.audit(20)]
+
+    assert [action for action, _ in lines].count("ban") == 2
+    exported = [detail for action, detail in lines if action == "export_jobs"]
+    assert [("veo" in detail, "z-image" in detail) for detail in exported] == [(True, False), (False, True)]
+
+
+async def test_a_form_that_acts_once_adds_one_line(dashboard: DashboardWorld) -> None:
+    ann, owner = await add_user(dashboard), await dashboard.log_in()
+    form = {"request_key": "k", "direction": "credit", "amount": "2", "reason": "sorry"}
+    for _ in range(3):
+        await owner.post(f"/users/{ann}/credits", form)
+    assert [line.action for line in await dashboard.store.audit(20)] == ["credit", "login"]
+    assert (await dashboard.store.wallet(ann)).available == 2_000

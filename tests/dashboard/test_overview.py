@@ -182,6 +182,38 @@ async def test_a_stream_ends_when_the_instance_stops(
     assert all(text.startswith(("data: ", ":")) for text in received)
 
 
+async def test_a_stream_ends_with_its_session(dashboard: DashboardWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(live_module, "READ_SECONDS", 0.05)
+    monkeypatch.setattr(live_module, "SESSION_SECONDS", 0.1)
+    for revoke in (dashboard.store.end_session, lambda _: dashboard.store.remove_operator("id-of-viewer")):
+        client = await dashboard.log_in(OperatorRole.VIEWER)
+        tab = events(dashboard, client, "en")
+        await anext(tab)
+        [session, *_] = await dashboard.store.sessions(1)
+
+        await revoke(session.id)
+
+        async with asyncio.timeout(10):
+            assert [text async for text in tab if not text.startswith(("data: ", ":"))] == []
+
+
+async def test_one_session_cannot_take_every_connection(
+    dashboard: DashboardWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(live_module, "READ_SECONDS", 0.05)
+    monkeypatch.setattr(live_module, "SESSION_STREAMS_MAX", 2)
+    greedy, other = await dashboard.log_in(OperatorRole.VIEWER), await dashboard.log_in()
+    tabs = [events(dashboard, greedy, "en") for _ in range(2)]
+    for tab in tabs:
+        await anext(tab)
+
+    assert (await greedy.get("/live", Accept="text/event-stream")).status == 429
+    free = events(dashboard, other, "en")
+    assert "In flight" in await anext(free)
+    for tab in (*tabs, free):
+        await tab.aclose()  # type: ignore[attr-defined]
+
+
 async def test_a_client_that_asks_for_no_events_gets_the_live_part_once(dashboard: DashboardWorld) -> None:
     answer = await (await dashboard.log_in()).get("/live")
 

@@ -1,5 +1,6 @@
 """Results through our own server: what the bytes are decides, and nothing that can run is shown."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -8,6 +9,7 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
+from starlette.types import Message
 
 from genlock.dashboard import previews
 from genlock.domain.delivery import Part
@@ -112,3 +114,31 @@ async def test_a_file_that_is_too_large_is_not_fetched(client: Client, monkeypat
 
     assert "larger than 100 MB" in (await client.get(f"/jobs/1/results/{number('a.png')}")).text
     assert "larger than 100 MB" in (await client.get(f"/jobs/1/results/{number('a.png')}/preview")).text
+
+
+async def test_browsers_that_read_slowly_cannot_fill_the_disk(
+    world: DashboardWorld, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(previews, "FILES_MAX", 1)
+    shown = previews.Previews(world.parts.downloads)
+    job = await world.store.job(1)
+    assert job is not None
+    url = job.parts[number("a.png") - 1].value
+    sent: list[int] = []
+
+    async def read_slowly(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            sent.append(message["status"])
+            with pytest.raises(previews.PreviewRefused, match="busy"):
+                await shown.open(url, "second")
+
+    async def wait() -> Message:
+        await asyncio.Event().wait()
+        return {}
+
+    for _ in range(2):  # the file of the first is closed when it was sent
+        await (await shown.open(url, "first"))({"type": "http", "asgi": {}}, wait, read_slowly)
+    assert sent == [200, 200]
+    monkeypatch.setattr(previews, "FILES_MAX", 0)
+    answer = await client.get(f"/jobs/1/results/{number('a.png')}")
+    assert (answer.status, "Too many files are open" in answer.text) == (502, True)

@@ -2,7 +2,7 @@
 
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from genlock.dashboard.formats import shown
@@ -35,6 +35,26 @@ class ShownLine:
     text: str
     #: the page about the subject, below `/dashboard`; "" if there is none
     subject_path: str
+
+
+#: names of values that repeat what users wrote or were sent
+_TEXTS = frozenset({"text"})
+_HIDDEN = "…"
+
+
+def without_texts(line: AuditLine) -> AuditLine:
+    """Return a line without the texts that were looked for or sent, for who may not read what users wrote."""
+    try:
+        read = json.loads(line.detail)
+    except (ValueError, RecursionError):  # a long detail is cut, so that it cannot be read any more
+        return replace(line, detail=_HIDDEN) if line.detail.startswith("{") else line
+    return replace(line, detail=json.dumps(_hide(read), ensure_ascii=False)) if isinstance(read, dict) else line
+
+
+def _hide(read: Any) -> Any:
+    if not isinstance(read, dict):
+        return read
+    return {name: _HIDDEN if name in _TEXTS else _hide(one) for name, one in read.items()}
 
 
 def show_line(line: AuditLine) -> ShownLine:

@@ -14,4 +14,7 @@ def csrf_token(session_secret: str) -> str:
 def is_same_origin(request: Request) -> bool:
     """Whether a form comes from a page of this host. Browsers name the origin of every form that is posted."""
     origin = request.headers.get("Origin")
-    return origin is None or urlsplit(origin).netloc == request.headers.get("Host", "")
+    try:
+        return origin is None or urlsplit(origin).netloc == request.headers.get("Host", "")
+    except ValueError:  # no address at all
+        return False

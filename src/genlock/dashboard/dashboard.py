@@ -30,6 +30,12 @@ from genlock.web.requests import BodyMemory, IncomingBody, RequestRefused
 ZONE_COOKIE = "genlock_zone"
 LANGUAGE_COOKIE = "genlock_language"
 STATIC_SECONDS = 365 * 86_400
+#: parameters that an address may have: pages name those without a meaning, each with a link that leaves it out
+PARAMETERS_MAX = 100
+#: no page of ours has a longer path, and a number with more digits cannot be read
+PATH_LENGTH_MAX = 500
+
+Endpoint = Callable[[Request], Awaitable[Response]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,22 +85,29 @@ class Dashboard:
         """Return the ASGI application for `/dashboard` and everything below it."""
         routes = [
             Route(f"{ROOT}/static/{{digest}}/{{name}}", _static, methods=["GET"]),
-            *self._login_pages.routes(),
-            Route(f"{ROOT}/language/{{code}}", self._set_language, methods=["POST"]),
+            *(Route(path, self._guarded(one), methods=[method]) for path, one, method in self._login_pages.routes()),
+            Route(f"{ROOT}/language/{{code}}", self._guarded(self._set_language), methods=["POST"]),
             *(Route(f"{ROOT}{page.path}", self._endpoint(page), methods=[page.method]) for page in self.pages),
             Route(f"{ROOT}{{rest:path}}", self._endpoint(None), methods=["GET", "POST"]),
         ]
         router = Router(routes, redirect_slashes=False)
 
         async def guarded(scope: Scope, receive: Receive, send: Send) -> None:
-            await router(scope, receive, headers.adding(send))
+            is_ours = len(scope["path"]) <= PATH_LENGTH_MAX
+            await (router if is_ours else PlainTextResponse("not found", 404))(scope, receive, headers.adding(send))
 
         return guarded
 
-    def _endpoint(self, page: PageRoute | None) -> Callable[[Request], Awaitable[Response]]:
+    def _endpoint(self, page: PageRoute | None) -> Endpoint:
+        async def answer(request: Request) -> Response:
+            return await self._answer(request, page)
+
+        return self._guarded(answer)
+
+    def _guarded(self, endpoint: Endpoint) -> Endpoint:
         async def answer(request: Request) -> Response:
             try:
-                return await self._answer(request, page)
+                return await endpoint(request)
             except StoreError as error:
                 self._observer.event(Event.STAGE_ERROR, step="dashboard", error=repr(error)[:500])
                 return self._errors.plain(request, self._translator(request), "store", 503)
@@ -114,16 +127,25 @@ class Dashboard:
         context = await self._context(request, login, secret)
         if page is None:
             return self._errors.page(context, "no_page", 404)
-        if not context.can(page.permission):
-            return self._errors.page(context, "forbidden", 403)
-        if request.method == "POST" and (refused := await self._read_form(context)):
+        if refused := await self._refuse(context, page):
             return refused
         try:
             return await page.handler(context)
         except PageNotFound as missing:
             return self._errors.page(context, missing.text.removeprefix("dashboard.error."), 404, **missing.values)
 
+    async def _refuse(self, context: PageContext, page: PageRoute) -> Response | None:
+        """Return the answer to a request that no page is asked about."""
+        if len(context.request.query_params.multi_items()) > PARAMETERS_MAX:
+            return self._errors.page(context, "address", 400)
+        if not context.can(page.permission):
+            return self._errors.page(context, "forbidden", 403)
+        return await self._read_form(context) if context.request.method == "POST" else None
+
     async def _context(self, request: Request, login: Login, secret: str) -> PageContext:
+        async def is_logged_in() -> bool:
+            return await self._logins.find(secret) is not None
+
         return PageContext(
             request=request,
             login=login,
@@ -132,6 +154,7 @@ class Dashboard:
             zone=read_zone(request.cookies.get(ZONE_COOKIE, "")),
             csrf=csrf_token(secret),
             audit_store=self._audit,
+            is_logged_in=is_logged_in,
             badges=await self._badges() if request.method == "GET" else {},
             notice=read_notice(request),
         )

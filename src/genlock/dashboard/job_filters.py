@@ -64,7 +64,7 @@ def read_query(pairs: Iterable[tuple[str, str]], *, zone: tzinfo, now: datetime,
     """Return what the parameters of an address mean. A filter may be given several times, or with commas."""
     reader = _Reader(zone=zone, now=now, see_prompts=see_prompts)
     for name, text in pairs:
-        reader.add(name[:_NAMED_MAX], text.strip()[: FILTER_LENGTH_MAX + 1])
+        reader.add(name[:_NAMED_MAX], text.replace("\0", "").strip()[: FILTER_LENGTH_MAX + 1])
     return reader.query()
 
 
@@ -154,6 +154,7 @@ class _Reader:
         try:
             at = datetime.fromisoformat(text)
             at = at.replace(tzinfo=self._zone) if at.tzinfo is None else at
+            at.astimezone(UTC).astimezone(self._zone)  # as pages write it; the first and last years have no such time
             self._values[name] = at.astimezone(UTC)
         except (ValueError, OverflowError):
             self._problem("unknown_time", name, text)

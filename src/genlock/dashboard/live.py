@@ -25,8 +25,12 @@ INSTANCES_SECONDS = 6.0
 FIGURES_SECONDS = 30.0
 #: a connection without news gets a comment, so that proxies do not close it
 QUIET_SECONDS = 15.0
-#: after this time the browser connects again, and its session is checked again
+#: after this time the browser connects again
 STREAM_SECONDS = 600.0
+#: how long a stream goes on after its session has ended or its operator has lost access
+SESSION_SECONDS = 15.0
+#: connections that one session, and all together, may keep open on an instance
+SESSION_STREAMS_MAX, STREAMS_MAX = 40, 400
 #: the days from which the present rate of spending is taken
 RATE_DAYS = 7
 HOURS_PER_DAY = 24
@@ -153,19 +157,31 @@ class LiveFeed:
         self._render = render
         self._observer = observer
         self._listeners: Counter[str] = Counter()
+        self._sessions: Counter[int] = Counter()
         self._latest: dict[str, str] = {}
         self._changed = asyncio.Condition()
         self._task: asyncio.Task[None] | None = None
 
-    async def listen(self, language: str, is_open: Callable[[], bool]) -> AsyncIterator[str]:
-        """Yield server-sent events until the time of a connection is over or the instance stops."""
+    def has_room(self, session: int) -> bool:
+        """Whether a session may open another connection."""
+        return self._sessions[session] < SESSION_STREAMS_MAX and self._sessions.total() < STREAMS_MAX
+
+    async def listen(
+        self, language: str, session: int, is_open: Callable[[], bool], is_logged_in: Callable[[], Awaitable[bool]]
+    ) -> AsyncIterator[str]:
+        """Yield server-sent events until the time of a connection is over, its session ends or the instance stops."""
         loop = asyncio.get_running_loop()
-        until, sent, quiet_since = loop.time() + STREAM_SECONDS, "", loop.time()
+        until, sent, quiet_since, checked = loop.time() + STREAM_SECONDS, "", loop.time(), loop.time()
         self._listeners[language] += 1
+        self._sessions[session] += 1
         self._start()
         try:
             while is_open() and loop.time() < until:
                 text = await self._next(language, sent)
+                if loop.time() - checked >= SESSION_SECONDS:
+                    checked = loop.time()
+                    if not await is_logged_in():
+                        return
                 if text != sent:
                     sent, quiet_since = text, loop.time()
                     yield "".join(f"data: {line}\n" for line in text.splitlines()) + "\n"
@@ -175,6 +191,8 @@ class LiveFeed:
         finally:
             self._listeners[language] -= 1
             self._listeners += Counter()  # drops languages without a listener
+            self._sessions[session] -= 1
+            self._sessions += Counter()
 
     async def _next(self, language: str, sent: str) -> str:
         """Wait for another text, for a moment."""

@@ -1,6 +1,6 @@
 """Logging in: by a one-time link, or by the token of the settings. There are no passwords of operators."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from hmac import compare_digest
 from ipaddress import ip_address
 from types import SimpleNamespace
@@ -9,7 +9,6 @@ from urllib.parse import quote, urlsplit
 
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
-from starlette.routing import Route
 
 from genlock.dashboard.csrf import csrf_token, is_same_origin
 from genlock.dashboard.forms import Form, InvalidForm
@@ -43,13 +42,14 @@ class LoginPages:
         self._memory = memory
         self._bot_link = bot_link
 
-    def routes(self) -> list[Route]:
+    def routes(self) -> list[tuple[str, Callable[[Request], Awaitable[Response]], str]]:
+        """Return the path, the handler and the method of each route."""
         return [
-            Route(LOGIN_PATH, self._show, methods=["GET"]),
-            Route(LOGIN_PATH, self._use_token, methods=["POST"]),
-            Route(f"{LOGIN_PATH}/{{secret}}", self._show_link, methods=["GET"]),
-            Route(f"{LOGIN_PATH}/{{secret}}", self._use_link, methods=["POST"]),
-            Route(f"{ROOT}/logout", self._log_out, methods=["POST"]),
+            (LOGIN_PATH, self._show, "GET"),
+            (LOGIN_PATH, self._use_token, "POST"),
+            (f"{LOGIN_PATH}/{{secret}}", self._show_link, "GET"),
+            (f"{LOGIN_PATH}/{{secret}}", self._use_link, "POST"),
+            (f"{ROOT}/logout", self._log_out, "POST"),
         ]
 
     def required(self, request: Request) -> Response:
@@ -88,6 +88,8 @@ class LoginPages:
         return self._page(request, "login_link.html", operator=operator, path=request.url.path)
 
     async def _use_link(self, request: Request) -> Response:
+        if not is_same_origin(request):  # a foreign page would put its own session into the operator's browser
+            return self._page(request, "login.html", 400, problem="bad_form", next="")
         secret = await self._logins.use_link(request.path_params["secret"], _browser(request))
         if secret is None:
             return self._page(request, "login.html", 410, problem="used_link", next="")
@@ -118,7 +120,8 @@ class LoginPages:
     async def _log_out(self, request: Request) -> Response:
         form, secret = await self._read(request), request.cookies.get(COOKIE, "")
         login = await self._logins.find(secret) if secret else None
-        if login is not None and form is not None and compare_digest(form["csrf"], csrf_token(secret)):
+        token = form["csrf"].encode() if form is not None else b""
+        if login is not None and compare_digest(token, csrf_token(secret).encode()):
             await self._logins.end(login.session.id)
         response = RedirectResponse(LOGIN_PATH, 303)
         response.delete_cookie(COOKIE, path=ROOT)
@@ -158,7 +161,10 @@ def _browser(request: Request) -> Browser:
 
 
 def _is_loopback(request: Request) -> bool:
-    host = urlsplit(f"//{request.headers.get('Host', '')}").hostname or ""
+    try:
+        host = urlsplit(f"//{request.headers.get('Host', '')}").hostname or ""
+    except ValueError:  # no host at all
+        return False
     try:
         return ip_address(host).is_loopback
     except ValueError:

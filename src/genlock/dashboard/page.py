@@ -57,6 +57,8 @@ class PageContext:
     #: proves that a form comes from a page of this session
     csrf: str
     audit_store: AuditStore
+    #: whether the session is still open, for an answer that takes long
+    is_logged_in: Callable[[], Awaitable[bool]]
     #: figures that every page shows, such as the number of jobs that need attention
     badges: Mapping[str, int] = field(default_factory=dict)
     form: Form = field(default_factory=lambda: Form({}))
@@ -95,11 +97,18 @@ class PageContext:
             response.set_cookie(NOTICE_COOKIE, packed, max_age=60, path=ROOT, httponly=True, samesite="lax")
         return response
 
-    async def audit(self, action: str, subject: object, *, before: object = None, after: object = None) -> None:
-        """Write down what the operator did, once per form."""
+    async def audit(
+        self, action: str, subject: object, *, before: object = None, after: object = None, once: bool = False
+    ) -> None:
+        """Write down what the operator did.
+
+        `once` says that the form cannot act a second time, so that it adds one line however often it is posted. Any
+        other action is a line each time: the key of a form comes from outside, and must not hide what was done.
+        """
         detail = {name: one for name, one in (("before", before), ("after", after)) if one is not None}
+        key = self.request_key if once else secrets.token_hex(16)
         await self.audit_store.add_audit(
-            key=f"dashboard:{self.request_key}:{action}:{subject}",
+            key=f"dashboard:{self.operator.id}:{key}:{action}:{subject}",
             actor=self.operator.id,
             action=action,
             subject=str(subject),

@@ -1,8 +1,8 @@
 """Results through our own server: the browser of an operator asks no other host, and gets nothing that can run."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import AsyncExitStack, contextmanager
 from dataclasses import dataclass
 from typing import IO
 
@@ -17,6 +17,10 @@ FILE_BYTES_MAX = 100_000_000
 CHUNK_BYTES = 256 * 1024
 #: downloads at the same time: previews must not take the bandwidth of deliveries
 DOWNLOADS_MAX = 3
+#: files on disk at the same time, of browsers that are still reading; each may take 100 MB
+FILES_MAX = 30
+#: how long a browser may read one
+SEND_SECONDS = 600.0
 SECONDS_CACHED = 600
 #: what a browser may show; any other file can only be saved
 _SHOWN = {
@@ -52,6 +56,7 @@ class Previews:
     def __init__(self, downloads: Downloads) -> None:
         self._downloads = downloads
         self._free = asyncio.Semaphore(DOWNLOADS_MAX)
+        self._files = 0
 
     async def close(self) -> None:
         await self._downloads.close()
@@ -70,7 +75,10 @@ class Previews:
 
     async def open(self, url: str, name: str) -> Response:
         """Answer with the file, shown or saved as what its bytes are. Raises PreviewRefused."""
+        if self._files >= FILES_MAX:
+            raise PreviewRefused("busy")
         async with AsyncExitStack() as stack:
+            stack.enter_context(self._counted())
             try:
                 async with self._free:
                     fetched = await stack.enter_async_context(self._downloads.fetch(url, FILE_BYTES_MAX))
@@ -79,6 +87,14 @@ class Previews:
                 raise PreviewRefused(_reason(error)) from error
             headers = _headers(found, name, fetched.size)
             return _FileResponse(fetched.file, headers, stack.pop_all())
+
+    @contextmanager
+    def _counted(self) -> Iterator[None]:
+        self._files += 1
+        try:
+            yield
+        finally:
+            self._files -= 1
 
 
 class _FileResponse(StreamingResponse):
@@ -89,7 +105,7 @@ class _FileResponse(StreamingResponse):
         self._opened = opened
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        async with self._opened:
+        async with self._opened, asyncio.timeout(SEND_SECONDS):
             await super().__call__(scope, receive, send)
 
 

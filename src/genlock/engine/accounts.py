@@ -1,6 +1,8 @@
 """Actions of operators on accounts: credits, bans, free runs and messages. Chat and dashboard use these functions."""
 
 import hashlib
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from genlock.domain.errors import AccountNotFound, ActionNotAllowed, InvalidInput
@@ -19,6 +21,10 @@ MESSAGE_LENGTH_MAX = 3500
 FREE_RUNS_MAX = 100
 #: a form that sends a message is remembered this long
 MESSAGE_SECONDS = 86_400.0
+#: kv entries of the installation, one per account whose credits an operator is moving; the value is the form's key
+MOVING = "moving_credits:"
+#: a form that holds an account for longer has crashed
+MOVING_SECONDS = 30.0
 #: codes of promos that give free runs to one user begin with it
 GIFT_CODE = "GIFT-"
 _DIGEST_LENGTH = 24
@@ -57,6 +63,27 @@ class AccountActions:
         return await self.store.transfer_within_allowance(
             account_id, kind, amount, key, reason, allowance=allowance.name, most=allowance.most
         )
+
+    @asynccontextmanager
+    async def alone(self, account_id: int, key: str) -> AsyncIterator[bool]:
+        """Yield True if no other form moves credits of the account until the block ends.
+
+        What the operator saw is compared, and then the credits are moved: of two operators at the same moment the
+        second would not see what the first one does.
+        """
+        entry = f"{MOVING}{account_id}"
+        holder = await self.store.kv_put_if_absent(entry, key)
+        if holder != key:
+            held = await self.store.kv_get(entry)
+            if held is not None and held.age > MOVING_SECONDS:
+                await self.store.kv_delete(entry)
+                holder = await self.store.kv_put_if_absent(entry, key)
+        try:
+            yield holder == key
+        finally:
+            held = await self.store.kv_get(entry)
+            if held is not None and held.value == key:
+                await self.store.kv_delete(entry)
 
     async def tell_moved(self, account_id: int, kind: EntryKind, amount: int) -> bool:
         """Tell the user of an account about a transfer. Returns whether the user was reached."""

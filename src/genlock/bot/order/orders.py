@@ -172,10 +172,10 @@ class Orders:
         job = await self.find_own(ctx, ctx.order_id(data))
         if job is None:
             return None
-        part = part_of(job, max(data.number(1), 0))
-        if part is not None:
+        part, reason = part_of(job, max(data.number(1), 0)), _cannot_show(job) or not_given(job)
+        if part is not None and reason is None:
             return job, part
-        await self._view.toast(ctx, ctx.translator.plain(_cannot_show(job) or "order.unknown"), alert=True)
+        await self._view.toast(ctx, ctx.translator.plain(reason or "order.unknown"), alert=True)
         return None
 
     async def show_again(self, ctx: UpdateContext, job: Job) -> None:
@@ -271,6 +271,16 @@ class Orders:
 def _key(ctx: UpdateContext, version: int, index: int = 0) -> str:
     """Idempotency key: one version of a draft is ordered once per file, however often the button is pressed."""
     return f"draft:{ctx.chat}:{version}:{index}" if index else f"draft:{ctx.chat}:{version}"
+
+
+def not_given(job: Job) -> str | None:
+    """Return the text that says why the user has not got a result, so that it cannot be used; None if it can.
+
+    A client may press a button that we never showed: before the delivery, or after the hold was released.
+    """
+    if job.unpaid:
+        return "order.part_unpaid"
+    return "order.again_not_yet" if job.hold_state is HoldState.HELD else None
 
 
 def _cannot_show(job: Job) -> str | None:

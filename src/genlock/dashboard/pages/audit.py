@@ -1,16 +1,16 @@
 """The audit log: what operators did, newest first, with what it changed."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 
 from starlette.responses import Response
 
-from genlock.dashboard.audit_lines import show_line
+from genlock.dashboard.audit_lines import show_line, without_texts
 from genlock.dashboard.csv_export import Cell, csv_response
 from genlock.dashboard.page import PageContext, PageRoute
 from genlock.dashboard.query import Query
 from genlock.dashboard.roles import Permission
-from genlock.domain.audit import AuditFilter
+from genlock.domain.audit import AuditFilter, AuditLine
 from genlock.ports import Database
 
 PAGE = 50
@@ -41,7 +41,7 @@ class AuditLogPage:
             problems=query.problems,
             given={name: query.text(name) for name in _FILTERS if query.text(name)},
             page=page,
-            lines=[show_line(line) for line in page.lines],
+            lines=[show_line(line) for line in _readable(context, page.lines)],
             names=names,
             actions=sorted({line.action for line in page.lines if line.action}),
             at_start=before is None,
@@ -52,16 +52,21 @@ class AuditLogPage:
         filters = _read(query)
         if query.problems:  # a file must not contain more than the operator asked for
             return context.redirect(f"/audit?{context.request.url.query}")
-        return csv_response("genlock-audit.csv", COLUMNS, self._rows(filters))
+        return csv_response("genlock-audit.csv", COLUMNS, self._rows(context, filters))
 
-    async def _rows(self, filters: AuditFilter) -> AsyncIterator[list[list[Cell]]]:
+    async def _rows(self, context: PageContext, filters: AuditFilter) -> AsyncIterator[list[list[Cell]]]:
         before: int | None = None
         while True:
             page = await self._store.search_audit(filters, before=before, limit=CSV_PAGE)
-            yield [[one.id, one.at, one.bot, one.actor, one.action, one.subject, one.detail] for one in page.lines]
+            lines = _readable(context, page.lines)
+            yield [[one.id, one.at, one.bot, one.actor, one.action, one.subject, one.detail] for one in lines]
             if (before := page.before) is None:
                 return
             await asyncio.sleep(CSV_PAUSE_SECONDS)
+
+
+def _readable(context: PageContext, lines: Sequence[AuditLine]) -> Sequence[AuditLine]:
+    return lines if context.can(Permission.SEE_PROMPTS) else [without_texts(line) for line in lines]
 
 
 def _read(query: Query) -> AuditFilter:

@@ -20,6 +20,7 @@ PATH = "/campaigns/broadcasts"
 #: what a page reads of a text: longer than Telegram allows, so that the message about it is right
 SOURCE_LENGTH_MAX = 20_000
 ID_MAX = 2**62
+ID_DIGITS_MAX = 18
 #: how long a page waits for the number of recipients, and how long that number is used
 PAGE_WAIT_SECONDS, COUNT_SECONDS = 0.08, 10.0
 #: sends a text to the user of an account; False if the user was not reached
@@ -72,7 +73,7 @@ class BroadcastsPage:
         self, context: PageContext, text: str = "", problem: InvalidMessage | None = None, status: int = 200
     ) -> Response:
         given = context.request.query_params.get("before", "")
-        before = int(given) if given.isdecimal() and int(given) < ID_MAX else None
+        before = int(given) if given.isascii() and given.isdigit() and len(given) <= ID_DIGITS_MAX else None
         broadcasts = await self._store.broadcasts(LISTED + 1, self._bot, before=before)
         return context.render(
             "campaigns_broadcasts.html",
@@ -141,7 +142,7 @@ class BroadcastsPage:
         broadcast = await self._store.begin_broadcast(
             text, bot=self._bot, author=context.operator.id, request_key=f"dashboard:{context.request_key}"
         )
-        await context.audit("broadcast", broadcast.id, after=text)
+        await context.audit("broadcast", broadcast.id, after=text, once=True)
         return context.redirect(f"{PATH}/{broadcast.id}", "dashboard.campaigns.started", n=broadcast.total)
 
     # one broadcast

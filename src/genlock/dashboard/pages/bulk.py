@@ -23,6 +23,8 @@ from genlock.ports import Database
 
 LISTED = 30
 FAILURES_LISTED = 100
+#: a larger number is no id
+ID_MAX = 2**62
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,7 +100,10 @@ class BulkPages:
         )
         what = {"filters": request.query.filters.dump()} if selection.filters else {"jobs": list(selection.job_ids)}
         await context.audit(
-            f"bulk_{kind}", f"bulk {action.id}", after={**what, "expected": f"{expected.kind} {expected.number}"}
+            f"bulk_{kind}",
+            f"bulk {action.id}",
+            after={**what, "expected": f"{expected.kind} {expected.number}"},
+            once=True,
         )
         return context.redirect(f"/jobs/bulk/{action.id}", "dashboard.jobs.begun")
 
@@ -123,7 +128,8 @@ class BulkPages:
         return context.render("jobs_bulk.html", actions=shown, older=older, at_start=before is None)
 
     async def _show(self, context: PageContext) -> Response:
-        action = await self._store.bulk_action(context.request.path_params["bulk_id"])
+        number: int = context.request.path_params["bulk_id"]
+        action = await self._store.bulk_action(number) if number <= ID_MAX else None
         if action is None:
             raise PageNotFound
         after = read_id(context.request.query_params.get("after", "")) or 0
@@ -147,7 +153,7 @@ class BulkPages:
         return describe(context, filters)
 
     async def _stop(self, context: PageContext) -> Response:
-        bulk_id = context.request.path_params["bulk_id"]
+        bulk_id = min(context.request.path_params["bulk_id"], ID_MAX)
         stopped = await self._store.stop_bulk_action(bulk_id)
         if not stopped:
             return context.redirect(f"/jobs/bulk/{bulk_id}", "dashboard.jobs.not_running", tone="bad")

@@ -38,5 +38,5 @@ class DoctorPage:
             return context.redirect(PATH, "dashboard.system.doctor_unavailable", tone="bad")
         if not await self._runs.start(context.operator.id, context.request_key):
             return context.redirect(PATH, "dashboard.system.doctor_running", tone="bad")
-        await context.audit("run_doctor", "doctor")
+        await context.audit("run_doctor", "doctor", once=True)
         return context.redirect(PATH)

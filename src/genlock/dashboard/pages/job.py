@@ -195,7 +195,7 @@ class JobPage:
             case JobAction.RETRY:
                 return "retry", seen_state(await operate.retry(ctx, job.id, by))
             case JobAction.RESEND:
-                return "resend", seen_state(await operate.resend(ctx, job.id, by))
+                return "resend", seen_state(await operate.resend(ctx, job.id, by, token=job.lease_token))
             case JobAction.CANCEL:
                 return "cancel", seen_state(await self._engine.cancel(job.id, by))
             case JobAction.HANDLED:

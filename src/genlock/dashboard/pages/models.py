@@ -195,7 +195,7 @@ class ModelsPage:
         except StaleEdit:
             _, saved = await self._editor.newest(base.id)
             return await self._show_stale(context, base, table, follows, saved)
-        await context.audit("edit model", base.id, before=change.before, after=change.after)
+        await context.audit("edit model", base.id, before=change.before, after=change.after, once=True)
         return context.redirect(path, "dashboard.models.saved")
 
     async def _clear(self, context: PageContext) -> Response:
@@ -209,7 +209,7 @@ class ModelsPage:
                 )
             except StaleEdit:
                 return context.redirect("/models", "dashboard.models.stale", tone="bad")
-            await context.audit("edit model", model_id, before=change.before, after=change.after)
+            await context.audit("edit model", model_id, before=change.before, after=change.after, once=True)
         return context.redirect("/models", "dashboard.models.cleared", model=model_id[:100])
 
     async def _undo(self, context: PageContext) -> Response:
@@ -224,7 +224,7 @@ class ModelsPage:
             return context.redirect(path, "dashboard.models.undo_stale", tone="bad", fields=str(error)[:200])
         except Refusal as error:
             return context.redirect(path, "dashboard.models.undo_refused", tone="bad", reason=str(error)[:200])
-        await context.audit("undo model edit", change.model, before=undo.before, after=undo.after)
+        await context.audit("undo model edit", change.model, before=undo.before, after=undo.after, once=True)
         return context.redirect(path, "dashboard.models.undone")
 
 

@@ -98,8 +98,8 @@ class OperatorsPage:
         if before.role.value != expected:
             return self._changed_meanwhile(context, operator_id, before)
         removed = await self._store.remove_operator(operator_id)
-        if removed is not None:
-            await context.audit("remove_operator", operator_id, before=_fields(removed))
+        # A statement that was repeated after a lost connection finds no row: what it removed is what we read before.
+        await context.audit("remove_operator", operator_id, before=_fields(removed or before))
         return context.redirect(PATH, "dashboard.system.operator_removed", id=operator_id)
 
     def _changed_meanwhile(self, context: PageContext, operator_id: str, now: Operator | None) -> Response:

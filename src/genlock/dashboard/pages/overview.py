@@ -97,7 +97,10 @@ class OverviewPage:
         """Send the live part for as long as the tab listens; once, to a client that does not ask for events."""
         if EVENT_STREAM not in context.request.headers.get("Accept", ""):
             return HTMLResponse(self._render_live(await self._live.read(), context.t.language))
-        events = self._feed.listen(context.t.language, self._is_open)
+        session = context.login.session.id
+        if not self._feed.has_room(session):
+            return Response(status_code=429)  # after this answer the browser does not connect again
+        events = self._feed.listen(context.t.language, session, self._is_open, context.is_logged_in)
         return StreamingResponse(events, media_type=EVENT_STREAM, headers={"X-Accel-Buffering": "no"})
 
     def _render_live(self, live: LiveFigures | None, language: str) -> str:

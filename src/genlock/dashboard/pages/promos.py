@@ -64,7 +64,7 @@ class PromosPage:
         ]
 
     async def _list(self, context: PageContext, form: PromoForm | None = None, status: int = 200) -> Response:
-        before = context.request.query_params.get("before", "")[:_CODE_LENGTH_MAX] or None
+        before = context.request.query_params.get("before", "").replace("\0", "")[:_CODE_LENGTH_MAX] or None
         promos = await self._store.promos(LISTED + 1, self._bot, before=before)
         return context.render(
             "campaigns.html",
@@ -89,7 +89,7 @@ class PromosPage:
             form = PromoForm(boxes=_boxes(context.form), problems={"code": "exists"})
             return await self._list(context, form, 409)
         after = {"amount": promo.amount, "runs": promo.runs, "uses": promo.uses_max, "days": days}
-        await context.audit("create promo", promo.code, after=after)
+        await context.audit("create promo", promo.code, after=after, once=True)
         return context.redirect(PATH, "dashboard.campaigns.created", code=promo.code)
 
     async def _is_same(self, promo: Promo, author: str) -> bool:
@@ -101,7 +101,7 @@ class PromosPage:
         return all(getattr(stored, name) == getattr(promo, name) for name in compared)
 
     async def _close(self, context: PageContext) -> Response:
-        code = context.request.path_params["code"][:_CODE_LENGTH_MAX]
+        code = context.request.path_params["code"].replace("\0", "")[:_CODE_LENGTH_MAX]
         if await self._store.close_promo(code, self._bot):
             await context.audit("close promo", code)
             return context.redirect(PATH, "dashboard.campaigns.closed", code=code)

@@ -111,7 +111,7 @@ class ProviderListsPage:
             after = taken_over(self._editor.base.get(model_id), after, one, today)
         key = f"{context.request_key}:{model_id}"
         change = await self._editor.save(model_id, after, follows=follows, author=context.operator.id, request_key=key)
-        await context.audit("take over from provider", model_id, before=change.before, after=change.after)
+        await context.audit("take over from provider", model_id, before=change.before, after=change.after, once=True)
 
 
 def _by_model(found: Iterable[Difference]) -> dict[str, list[Difference]]:

@@ -70,6 +70,14 @@ class UserActions:
         if not reason or len(reason) > REASON_LENGTH_MAX:
             return await self._refuse(context, user, "bad_reason", values={"n": REASON_LENGTH_MAX})
         key = f"dashboard:{context.operator.id}:{context.request_key}"
+        async with self._accounts.alone(user.account_id, key) as alone:
+            if not alone:
+                return await self._refuse(context, user, "moving", status=_CONFLICT)
+            return await self._move_alone(context, user, kind, amount, reason, key)
+
+    async def _move_alone(
+        self, context: PageContext, user: User, kind: EntryKind, amount: int, reason: str, key: str
+    ) -> Response:
         if await self._store.ledger_entry(key) is None and (stale := await self._changed(context, user)):
             return stale
         try:
@@ -102,6 +110,7 @@ class UserActions:
             user.account_id,
             before={"available": available - signed},
             after={"available": available, "amount": amount, "reason": reason},
+            once=True,
         )
         if not fresh:
             return self._back(context, user, "moved_before")
@@ -163,10 +172,10 @@ class UserActions:
             return await self._refuse(context, user, "bad_text", values={"n": MESSAGE_LENGTH_MAX})
         if not await self._accounts.claim_message(f"{context.operator.id}:{context.request_key}"):
             return self._back(context, user, "message_before", reached=False)
-        await context.audit("message", user.account_id, after={"text": text})
+        await context.audit("message", user.account_id, after={"text": text}, once=True)
         reached = await self._accounts.send(user.account_id, text)
         if not reached:
-            await context.audit("message not delivered", user.account_id)
+            await context.audit("message not delivered", user.account_id, once=True)
         return self._back(context, user, "message_sent" if reached else "message_not_sent", reached=reached)
 
     # free runs
@@ -179,7 +188,7 @@ class UserActions:
             fresh = await self._accounts.give_free_runs(user.account_id, runs, key=key, by=context.operator.id)
         except InvalidInput:
             return await self._refuse(context, user, "bad_runs", values={"n": FREE_RUNS_MAX})
-        await context.audit("free runs", user.account_id, after={"runs": runs})
+        await context.audit("free runs", user.account_id, after={"runs": runs}, once=True)
         return self._back(
             context, user, "runs_given" if fresh else "runs_before", runs=context.t.plain("unit.runs", n=runs)
         )
@@ -191,7 +200,9 @@ class UserActions:
         payment = await self._store.payment(charge[:300])
         if payment is None or payment.account_id != user.account_id:
             return await self._refuse(context, user, "refund_no_payment")
-        await context.audit("refund of stars begun", charge, before={"state": payment.state, "user": user.account_id})
+        await context.audit(
+            "refund of stars begun", charge, before={"state": payment.state, "user": user.account_id}, once=True
+        )
         try:
             done = await self._refunds.refund(charge, context.operator.id)
         except NoRefund as error:
@@ -205,7 +216,9 @@ class UserActions:
         return await self._refunded(context, user, done)
 
     async def _refunded(self, context: PageContext, user: User, done: Payment) -> Response:
-        await context.audit("refund of stars", done.charge, after={"stars": done.stars, "credits taken": done.amount})
+        await context.audit(
+            "refund of stars", done.charge, after={"stars": done.stars, "credits taken": done.amount}, once=True
+        )
         reached = await self._refunds.tell_refunded(done)
         values = {"stars": done.stars, "credits": context.t.credits(done.amount)}
         return self._back(context, user, "refunded" if reached else "refunded_untold", reached=reached, **values)

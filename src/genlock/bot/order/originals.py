@@ -10,7 +10,7 @@ from genlock.bot.context import UpdateContext
 from genlock.bot.order.draft_view import DraftView
 from genlock.bot.order.orders import Orders
 from genlock.bot.order.results import file_id, is_document
-from genlock.bot.screen_context import code
+from genlock.bot.screen_context import public_code
 from genlock.channels.telegram.file_kinds import UPLOAD_BYTES_MAX
 from genlock.domain.delivery import Part
 from genlock.domain.job import Job
@@ -37,17 +37,18 @@ class Originals:
 
     async def _send(self, ctx: UpdateContext, job: Job, part: Part) -> None:
         t, file = ctx.translator, file_id(part)
-        caption = t.html("order.original", code=code(job.id))
+        number = public_code(job.id, t)
+        caption = t.html("order.original", code=number)
         if is_document(part) and file is not None:
             await self._view.send_document(ctx, file, caption)
             return
         try:
             async with self._downloads.fetch(part.value, UPLOAD_BYTES_MAX) as fetched:
                 suffix = recognise(fetched.head, fetched.content_type).suffix
-                name = f"{code(job.id).strip('#')}-{job.parts.index(part) + 1}{suffix}"
+                name = f"{number.removeprefix('#')}-{job.parts.index(part) + 1}{suffix}"
                 document = InputFile(fetched.file, filename=name, attach=True, read_file_handle=False)
                 await self._view.send_document(ctx, document, caption)
         except TooLarge:
             await self._view.send_text(ctx, t.html("order.original_large", link=part.value))
         except (AddressRefused, FetchFailed, NotMedia):
-            await self._view.send_text(ctx, t.html("order.original_gone", code=code(job.id)))
+            await self._view.send_text(ctx, t.html("order.original_gone", code=number))

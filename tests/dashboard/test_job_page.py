@@ -57,7 +57,7 @@ async def test_the_page_tells_the_whole_life_of_a_job(dashboard: DashboardWorld,
     assert page.status == 200
     for text in (
         f"Order #{job.id}", "Z-Image", "Order accepted", "Credits held", "0.75", "The provider succeeded",
-        "An instance took over the delivery", "instance-7", "Delivered to the chat", "Credits charged",
+        "Delivery to the chat began", "instance-7", "Delivered to the chat", "Credits charged",
         "Operator 42: Send again", "a cat", job.correlation_id, f"/dashboard/users/{job.account_id}",
     ):  # fmt: skip
         assert text in page.text, text

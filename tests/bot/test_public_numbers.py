@@ -58,6 +58,21 @@ async def test_an_order_is_known_by_its_number_in_texts_and_commands(numbered: B
         await boss.write("/start")
 
 
+async def test_an_original_is_sent_with_the_number_of_its_order(numbered: BotWorld) -> None:
+    ann, bob = await numbered.add_user("Ann"), await numbered.add_user("Bob")
+    await ann.write("/gen z-image a fox")
+    await ann.sees(page("order.done"))
+    await bob.write("/gen z-image a fox")
+    await bob.sees(page("order.done"))
+    [job] = await numbered.jobs(bob)
+    number = NUMBERS.order(job.id)
+
+    await bob.tap(label("button.original"), on=bob.from_bot[0])
+    document = await bob.sees(lambda message: message.kind == "document")
+    assert document.content["document"]["file_name"].startswith(f"{number}-1.")
+    assert page("order.original", code=f"#{number}")(document)
+
+
 async def test_a_button_names_the_order_by_its_id(numbered: BotWorld) -> None:
     ann = await numbered.add_user("Ann")
     await ann.write("/gen z-image a fox")

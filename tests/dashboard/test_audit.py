@@ -4,6 +4,8 @@ import csv
 import io
 import json
 
+from genlock.dashboard.job_actions import JobAction
+from genlock.domain.bulk import BulkKind
 from genlock.domain.operator import Operator, OperatorRole
 from tests.dashboard.people import add_user
 from tests.dashboard.world import DashboardWorld
@@ -33,6 +35,22 @@ async def test_a_change_is_shown_as_a_diff(dashboard: DashboardWorld) -> None:
     assert 'href="/dashboard/jobs/12"' in text
     assert 'href="/dashboard/users/1"' in text
     assert text.index("as it is") < text.index("plain") < text.index("z-image")
+
+
+async def test_what_operators_do_is_named_in_words_and_credits(dashboard: DashboardWorld) -> None:
+    client, ann = await dashboard.log_in(), await add_user(dashboard)
+    moved = {"request_key": "k", "direction": "credit", "amount": "1234567.5", "reason": "gift"}
+    await client.follow(f"/users/{ann}/credits", moved)
+    await client.follow("/campaigns/promos", {"code": "SPRING", "amount": "25", "each": "1"})
+    for action in (*JobAction, *(f"bulk_{kind}" for kind in BulkKind), *(f"bulk_{kind}_done" for kind in BulkKind)):
+        await dashboard.store.add_audit(key=action, actor="7", action=action, subject="#1", detail="")
+
+    text = (await client.get("/audit")).text
+
+    assert "<bdi>1234567.5</bdi>" in text
+    assert "<bdi>25</bdi>" in text
+    assert "000</bdi>" not in text, "no thousandths"
+    assert "<code>" not in text, "every action has a name"
 
 
 async def test_filters_live_in_the_address_and_combine(dashboard: DashboardWorld) -> None:

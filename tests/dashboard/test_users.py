@@ -113,7 +113,7 @@ async def test_credits_move_once_per_form_and_the_user_is_told(dashboard: Dashbo
     assert "12.5 credits" in text
     [line] = [one for one in await dashboard.store.audit(10) if one.action == "credit"]
     assert (line.actor, line.subject) == ("7", str(ann))
-    assert '"available": 12500' in line.detail
+    assert '"balance": "12.5"' in line.detail
 
 
 async def test_two_operators_press_the_same_form_at_once(dashboard: DashboardWorld) -> None:

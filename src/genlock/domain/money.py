@@ -15,6 +15,11 @@ def read_amount(text: str) -> int:
     return int(Decimal(text.replace(",", ".")) * THOUSANDTHS) if _AMOUNT.fullmatch(text) else 0
 
 
+def write_amount(thousandths: int) -> str:
+    """Return credits as an operator writes them, such as `12.5`."""
+    return f"{Decimal(thousandths) / THOUSANDTHS:f}"
+
+
 class LedgerAccount(StrEnum):
     AVAILABLE = "available"  #: the user may spend it
     HELD = "held"  #: the user's, reserved for a job that has not ended

@@ -7,7 +7,7 @@ from genlock.bot.admin.audit import AuditLog
 from genlock.bot.admin.command import AdminCommand, Declined, NotUnderstood, argument
 from genlock.bot.bundle import BotBundle
 from genlock.bot.context import UpdateContext
-from genlock.domain.money import THOUSANDTHS, EntryKind, read_amount
+from genlock.domain.money import EntryKind, read_amount, write_amount
 from genlock.domain.profile import Profile
 from genlock.engine.accounts import AccountActions
 from genlock.engine.erasure import Erasure
@@ -97,7 +97,7 @@ class AccountCommands:
         action, operator_text = MOVES[kind]
         key = f"admin:{self._bundle.id}:{ctx.update}"  # ids of updates are unique within a bot only
         fresh = await self._actions.move_credits(profile.account_id, kind, amount, key=key, reason=reason)
-        await self._audit.write(ctx, action, profile.account_id, f"{amount / THOUSANDTHS:g}: {reason}")
+        await self._audit.write(ctx, action, profile.account_id, f"{write_amount(amount)}: {reason}")
         if not fresh:
             return await self._card(ctx, profile.account_id, t.html("admin.moved_before"))
         reached = await self._actions.tell_moved(profile.account_id, kind, amount)

@@ -12,7 +12,7 @@ from genlock.bot.screen_context import code
 from genlock.bot.storefront.storefront import Storefront
 from genlock.domain.errors import AccountNotFound, ActionNotAllowed
 from genlock.domain.job import Job
-from genlock.domain.money import THOUSANDTHS, HoldState
+from genlock.domain.money import HoldState, write_amount
 from genlock.engine import operate
 from genlock.engine.engine import Engine
 from genlock.engine.tell import tell_refund
@@ -143,7 +143,7 @@ class OrderCommands:
         if job.hold_state is not HoldState.CAPTURED:
             return t.html("admin.not_captured")
         fresh = await operate.refund(self._engine.ctx, job.id, ctx.profile.external_id)
-        await self._audit.write(ctx, "refund", code(job.id), f"{job.price / THOUSANDTHS:g}")
+        await self._audit.write(ctx, "refund", code(job.id), write_amount(job.price))
         if not fresh:
             return t.html("admin.refunded_before")
         reached = await tell_refund(self._engine.ctx, self._store, self._bundle.texts, job)

@@ -37,17 +37,18 @@ class Originals:
 
     async def _send(self, ctx: UpdateContext, job: Job, part: Part) -> None:
         t, file = ctx.translator, file_id(part)
-        caption = t.html("order.original", code=public_code(job.id, t))
+        number = public_code(job.id, t)
+        caption = t.html("order.original", code=number)
         if is_document(part) and file is not None:
             await self._view.send_document(ctx, file, caption)
             return
         try:
             async with self._downloads.fetch(part.value, UPLOAD_BYTES_MAX) as fetched:
                 suffix = recognise(fetched.head, fetched.content_type).suffix
-                name = f"{t.numbers.order(job.id)}-{job.parts.index(part) + 1}{suffix}"
+                name = f"{number.removeprefix('#')}-{job.parts.index(part) + 1}{suffix}"
                 document = InputFile(fetched.file, filename=name, attach=True, read_file_handle=False)
                 await self._view.send_document(ctx, document, caption)
         except TooLarge:
             await self._view.send_text(ctx, t.html("order.original_large", link=part.value))
         except (AddressRefused, FetchFailed, NotMedia):
-            await self._view.send_text(ctx, t.html("order.original_gone", code=public_code(job.id, t)))
+            await self._view.send_text(ctx, t.html("order.original_gone", code=number))

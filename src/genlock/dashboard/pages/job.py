@@ -23,6 +23,7 @@ from genlock.domain.catalog import Catalog
 from genlock.domain.delivery import Part
 from genlock.domain.errors import ActionNotAllowed
 from genlock.domain.job import Job
+from genlock.domain.money import write_amount
 from genlock.domain.result import PartKind
 from genlock.engine import operate
 from genlock.engine.engine import Engine
@@ -204,7 +205,7 @@ class JobPage:
                 if not await operate.refund(ctx, job.id, by):
                     return "refund_before", seen_state(job)
                 reached = await tell_refund(ctx, self._store, self._parts.texts, job)
-                return ("refund" if reached else "refund_untold"), f"{job.price}"
+                return ("refund" if reached else "refund_untold"), f"refunded {write_amount(job.price)} credits"
 
     async def _is_refunded(self, job: Job) -> bool:
         return await self._store.ledger_entry(operate.refund_key(job.id)) is not None

@@ -20,7 +20,7 @@ from genlock.domain.errors import (
     InvalidInput,
     Refusal,
 )
-from genlock.domain.money import EntryKind, read_amount
+from genlock.domain.money import EntryKind, read_amount, write_amount
 from genlock.domain.operator import OperatorRole
 from genlock.domain.payment import Payment
 from genlock.domain.place import NEWEST
@@ -78,7 +78,8 @@ class UserActions:
     async def _move_alone(
         self, context: PageContext, user: User, kind: EntryKind, amount: int, reason: str, key: str
     ) -> Response:
-        if await self._store.ledger_entry(key) is None and (stale := await self._changed(context, user)):
+        # The key is looked up last: the move that was seen may be that of this form, sent twice.
+        if (stale := await self._changed(context, user)) and await self._store.ledger_entry(key) is None:
             return stale
         try:
             fresh = await self._accounts.move_credits(
@@ -108,8 +109,8 @@ class UserActions:
         await context.audit(
             action,
             user.account_id,
-            before={"available": available - signed},
-            after={"available": available, "amount": amount, "reason": reason},
+            before={"balance": write_amount(available - signed)},
+            after={"balance": write_amount(available), "credits": write_amount(amount), "reason": reason},
             once=True,
         )
         if not fresh:
@@ -216,9 +217,8 @@ class UserActions:
         return await self._refunded(context, user, done)
 
     async def _refunded(self, context: PageContext, user: User, done: Payment) -> Response:
-        await context.audit(
-            "refund of stars", done.charge, after={"stars": done.stars, "credits taken": done.amount}, once=True
-        )
+        after = {"stars": done.stars, "credits taken": write_amount(done.amount)}
+        await context.audit("refund of stars", done.charge, after=after, once=True)
         reached = await self._refunds.tell_refunded(done)
         values = {"stars": done.stars, "credits": context.t.credits(done.amount)}
         return self._back(context, user, "refunded" if reached else "refunded_untold", reached=reached, **values)

@@ -39,6 +39,12 @@ document.addEventListener("click", (event) => {
   });
 });
 
+// A confirmation that does not fit on the right opens to the left.
+document.addEventListener("toggle", (event) => {
+  const panel = event.target.matches("details.action[open]:not(.right)") && event.target.querySelector(":scope > .panel");
+  if (panel && panel.getBoundingClientRect().right > document.documentElement.clientWidth) event.target.classList.add("right");
+}, true);
+
 // The box in the head of a table selects every row of it.
 document.addEventListener("change", (event) => {
   const box = event.target;

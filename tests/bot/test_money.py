@@ -277,7 +277,6 @@ async def test_a_result_that_was_not_paid_for_is_given_by_no_other_button(databa
         for data in (f"original:{job.id}:0", f"next:{job.id}:0:image_animate", f"nexts:{job.id}:0"):
             press = await ann.press(ann.screen, data)
             assert page("order.part_unpaid")(press), data
-        await world.quiet()
         assert [message for message in ann.from_bot if message.kind in ("document", "photo")] == []
         assert (await ann.available(), len(await world.jobs(ann))) == (10_000, 1)
 

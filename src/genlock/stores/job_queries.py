@@ -10,7 +10,7 @@ from genlock.stores.session import Subject
 #: how many jobs of an account are read to find out whether a message shows one of them
 MESSAGE_WINDOW = 200
 #: how many are read to find the one that a user replies to, and how many are returned: ids repeat between chats
-REPLY_WINDOW, REPLY_JOBS = 1000, 20
+REPLY_WINDOW, REPLY_JOBS = 500, 20
 
 
 class JobLookups(Subject):

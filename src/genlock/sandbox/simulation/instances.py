@@ -74,6 +74,9 @@ _NOT_SIMULATED = {
     "store.is_job_message",
     "store.jobs_shown_by",
     "store.activity",
+    "store.allowance_used",
+    "store.clear_attention",
+    "store.transfer_within_allowance",
     "store.late_cancels",
     "channel.tell",
 }

@@ -40,7 +40,7 @@ SELECT id FROM payer WHERE id IS NOT NULL ORDER BY id DESC;
 -- use: operator
 -- Return the accounts that a user has invited before an id, newest first.
 SELECT account_id AS id FROM profiles WHERE referred_by = :account_id AND account_id < :before
-ORDER BY account_id DESC LIMIT :limit;
+ORDER BY referred_by DESC, account_id DESC LIMIT :limit;
 
 -- name: account_promo_uses
 -- use: operator

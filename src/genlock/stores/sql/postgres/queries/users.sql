@@ -38,8 +38,9 @@ SELECT id FROM payer WHERE id IS NOT NULL ORDER BY id DESC;
 
 -- name: invited_user_ids
 -- use: operator
--- Return the accounts that a user has invited before an id, newest first.
-SELECT account_id AS id FROM profiles WHERE referred_by = :account_id AND account_id < :before
+-- Return the accounts that a user has invited before an id, newest first. A range instead of =, so that only the
+-- index of invitations has the order: the planner would read all profiles backwards for a user who invited none.
+SELECT account_id AS id FROM profiles WHERE referred_by BETWEEN :account_id AND :account_id AND account_id < :before
 ORDER BY referred_by DESC, account_id DESC LIMIT :limit;
 
 -- name: account_promo_uses

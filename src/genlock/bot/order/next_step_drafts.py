@@ -52,6 +52,7 @@ def start_step(draft: Draft, step: NextStep, model: Model, files: Sequence[SentF
         model=model.id,
         category=step.category,
         next_step=step.key,
+        aspects=draft.aspects,
         values={name: value for name, value in step.values.items() if model.field(name)},
     )
     target = input_field(step, model)

@@ -190,7 +190,7 @@ async def test_with_random_faults_every_job_ends_and_the_ledger_balances(tmp_pat
         await world.done(*jobs, seconds=40)
         await world.simulator.service.settled()
         async with asyncio.timeout(20):
-            while (await world.store.counts())["callbacks"]:  # those that came last are still to be parsed
+            while (await world.store.counts())["callbacks"]:  # noqa: ASYNC110 - the store gives no signal
                 await asyncio.sleep(0.05)
         ended = await world.done(*jobs)
         delivered = [job for job in ended if job.state is State.SUCCEEDED]

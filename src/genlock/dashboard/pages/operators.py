@@ -72,7 +72,8 @@ class OperatorsPage:
         if (before.role.value if before else "") != form["expected"]:
             return self._changed_meanwhile(context, operator_id, before)
         replaced = await self._store.set_operator(wanted, context.operator.id)
-        await context.audit("set_operator", operator_id, before=_fields(replaced), after=_fields(wanted))
+        if replaced != wanted:  # the same form, posted twice at once, changes nothing the second time
+            await context.audit("set_operator", operator_id, before=_fields(replaced), after=_fields(wanted))
         role = context.t.plain(f"dashboard.role.{wanted.role}")
         return context.redirect(PATH, "dashboard.system.operator_set", id=operator_id, role=role)
 

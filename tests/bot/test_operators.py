@@ -399,7 +399,7 @@ async def test_operators_read_their_own_language(tmp_path: Path) -> None:
             ("person 77", "Пользователя"),
             ("order 77", "Заказа #77 нет"),
             ("refund 1", "возвращать нечего"),
-            ("cancel 1", "с этим заказом так нельзя"),
+            ("cancel 1", "этим заказом так нельзя"),
             ("stars nothing", "Такого платежа нет"),
             ("close NOTHING", "Открытого промокода NOTHING нет"),
             ("stop", "Рассылка сейчас не идёт"),

@@ -364,8 +364,8 @@ def read_anomaly(row: Row, time: Time) -> Anomaly:
     return Anomaly(id=row["id"], job_id=row["job_id"], kind=AnomalyKind(row["kind"]), at=not_null(time(row["at"])))
 
 
-def read_figures(row: Row) -> Figures:
-    return Figures(**{name: row[name] for name in Figures.__slots__})
+def read_figures(row: Row, costs: Mapping[str, int]) -> Figures:
+    return Figures(**{name: row[name] for name in Figures.__slots__ if name != "costs"}, costs=costs)
 
 
 def _texts(column: Any) -> tuple[str, ...]:

@@ -51,6 +51,8 @@ class CampaignCommands:
 
     async def _promo(self, ctx: UpdateContext, args: Sequence[str]) -> OutgoingMessage:
         t = ctx.translator
+        if not args:
+            return await self._promos(ctx)
         promo, days = _read_promo(args)
         promo = replace(promo, bot=self._bundle.id)
         if promo.runs and not any(model.free for model in self._storefront.models()):
@@ -66,7 +68,9 @@ class CampaignCommands:
 
     async def _promos(self, ctx: UpdateContext, note: Html | None = None) -> OutgoingMessage:
         found, now = await self._store.promos(LISTED, self._bundle.id), await self._store.read_clock()
-        return screens.with_note(note, campaign.promos(ctx.translator, found, now))
+        screen = campaign.promos(ctx.translator, found, now)
+        how = f"{screen.text}\n\n{ctx.translator.html('admin.promo_how')}\n{ctx.translator.html('admin.usage_promo')}"
+        return screens.with_note(note, replace(screen, text=how))
 
     async def _close(self, ctx: UpdateContext, args: Sequence[str]) -> OutgoingMessage:
         code, t = argument(args).upper(), ctx.translator

@@ -145,7 +145,7 @@ def make_admin(
     return Admin(
         bundle=bundle,
         view=view,
-        overview=OverviewCommands(bundle=bundle, store=store),
+        overview=OverviewCommands(bundle=bundle, store=store, storefront=storefront),
         accounts=accounts,
         orders=OrderCommands(
             bundle=bundle,

@@ -1,4 +1,4 @@
-"""Operators are asked before a ban and a refund, and see what an order was about and what it brought in."""
+"""Operators are asked before a ban and a refund, see what an order was about, and choose whom a broadcast goes to."""
 
 from genlock.i18n.translator import translator
 from genlock.sandbox.kie.faults import Fault
@@ -77,3 +77,29 @@ async def test_promo_codes_are_listed_by_their_command_without_arguments(office:
     await boss.write("/admin promo SPRING 5")
     await boss.write("/admin promo")
     await boss.sees("SPRING · 5 credits")
+
+
+async def test_a_broadcast_goes_to_a_segment_with_its_buttons(office: Office) -> None:
+    world, boss, ann = office
+    ivan = await world.add_user("Ivan", language="ru")
+    await ivan.write("/start")
+    text = "lang=ru paid=no Новости 🎉 жирно\nЗдесь | https://example.com/a\nДалее | https://example.com/b"
+    bold = {"type": "bold", "offset": 44, "length": 40}
+    await boss.write(f"/admin broadcast {text}", entities=[{"type": "bot_command", "offset": 0, "length": 6}, bold])
+    shown = await boss.sees(page("admin.preview"))
+    assert "Only: language: Русский · have never paid" in shown.text
+    await boss.tap(label("admin.broadcast_go", people="1 person"))
+    await world.bot.broadcast()
+    seen = await ivan.sees("Новости")
+
+    assert seen.text == "Новости 🎉 жирно"
+    assert [(one["text"], one["url"]) for one in seen.buttons] == [
+        ("Здесь", "https://example.com/a"), ("Далее", "https://example.com/b"),
+    ]  # fmt: skip
+    assert [(one["offset"], one["length"]) for one in seen.content["entities"]] == [(11, 5)]
+    assert not any("Новости" in one.text for one in ann.from_bot)
+    for wrong in ("paid=maybe Hi", "silent=99999 Hi", "silent=x Hi"):
+        await boss.write(f"/admin broadcast {wrong}")
+        assert page("admin.not_understood")(boss.from_bot[-1]), wrong
+    await boss.write("/admin broadcast lang=xx Hi")
+    await boss.sees(page("admin.no_language", language="xx"))

@@ -123,6 +123,13 @@ def options_of(message: Message) -> str:
     return options[0].strip() if options else ""
 
 
+def read_buttons(lines: str) -> tuple[tuple[str, str], ...] | None:
+    """Return the buttons that lines of a label, a bar and an address make; None if a line is none."""
+    text = "\n".join(line.strip() for line in lines.splitlines() if line.strip())
+    rest, buttons = _without_buttons(f"\n{text}") if text else ("", [])
+    return None if rest.strip() else tuple(buttons)
+
+
 def _without_buttons(text: str) -> tuple[str, list[tuple[str, str]]]:
     """Return a text without the lines at its end that make buttons, and the buttons."""
     found = _BUTTONS.search(text)

@@ -9,6 +9,7 @@ from ipaddress import ip_address
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 from urllib.parse import unquote, unquote_plus, urlsplit
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import AliasChoices, Field, SecretStr, ValidationError, ValidationInfo, field_validator
 from pydantic_settings import BaseSettings, DotEnvSettingsSource, EnvSettingsSource, NoDecode, SettingsConfigDict
@@ -17,6 +18,7 @@ from genlock.domain.errors import Refusal
 from genlock.domain.retry import POLL_SECONDS
 
 _TOKEN = re.compile(r"[0-9]{1,20}:[A-Za-z0-9_-]+")
+_CHAT = re.compile(r"-?\d{1,20}(?::\d{1,18})?", re.ASCII)
 _HOST = re.compile(r"[^\s:/]+:[0-9]{1,5}")
 _SCHEMES = ("sqlite:///", "postgresql://", "postgres://")
 _PREFIX = "GENLOCK_"
@@ -83,6 +85,21 @@ class Settings(BaseSettings):
     )
     admin_ids: Annotated[tuple[int, ...], NoDecode] = Field(
         default=(), description="Telegram ids of the operators, separated by commas; they also receive the alarms"
+    )
+    daily_report_hour: int | None = Field(
+        default=None,
+        ge=0,
+        le=23,
+        description="the hour at which operators get the report of the last 24 hours in the chat; "
+        "without it there is none",
+    )
+    daily_report_zone: str = Field(
+        default="UTC", description="the time zone of `GENLOCK_DAILY_REPORT_HOUR`, such as `Europe/Berlin`"
+    )
+    daily_report_chat: str = Field(
+        default="",
+        description="the group or channel that gets the daily report, as `CHAT_ID` or, for a topic, "
+        "`CHAT_ID:TOPIC_ID`; without it every operator gets it",
     )
     dashboard_token: SecretStr | None = Field(
         default=None,
@@ -213,6 +230,22 @@ class Settings(BaseSettings):
         if token is not None and not _TOKEN.fullmatch(token.get_secret_value()):
             raise ValueError("is not a bot's token, which looks like 123456789:AA…; copy it from @BotFather again")
         return token
+
+    @field_validator("daily_report_zone")
+    @classmethod
+    def _zone(cls, name: str) -> str:
+        try:
+            ZoneInfo(name)
+        except (ZoneInfoNotFoundError, ValueError, OSError):
+            raise ValueError("is not a time zone, such as Europe/Berlin or UTC") from None
+        return name
+
+    @field_validator("daily_report_chat")
+    @classmethod
+    def _chat(cls, chat: str) -> str:
+        if chat and not _CHAT.fullmatch(chat):
+            raise ValueError("must be the id of a chat, or of a chat and a topic, such as -1001234567890:12")
+        return chat
 
     @field_validator("admin_ids", "media_private_hosts", mode="before")
     @classmethod

@@ -8,7 +8,7 @@ from genlock.app.logins import public_address
 from genlock.app.telegram import bot_texts
 from genlock.bot.bundle import BotBundle
 from genlock.bot.router import BotRouter, make_router
-from genlock.bot.rules import BotRules, Package
+from genlock.bot.rules import BotRules, Package, ReportRules
 from genlock.channels.telegram.caller import Caller
 from genlock.channels.telegram.stars import refund_stars, star_balance
 from genlock.domain.current_catalog import CurrentCatalog
@@ -103,6 +103,19 @@ def make_bot_rules(settings: Settings) -> BotRules:
         per_hour=settings.per_hour,
         uploads_per_hour=settings.uploads_per_hour,
         late_cancels_per_day=settings.late_cancels_per_day,
+        report=_report_rules(settings),
+    )
+
+
+def _report_rules(settings: Settings) -> ReportRules | None:
+    if settings.daily_report_hour is None:
+        return None
+    chat, _, thread = settings.daily_report_chat.partition(":")
+    return ReportRules(
+        hour=settings.daily_report_hour,
+        zone=settings.daily_report_zone,
+        chat=int(chat) if chat else None,
+        thread=int(thread) if thread else None,
     )
 
 

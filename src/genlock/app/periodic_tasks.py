@@ -6,6 +6,7 @@ from functools import partial
 from genlock import __version__
 from genlock.app.bot import CommandRegistration
 from genlock.app.engine import retention_periods
+from genlock.bot.admin import daily_report
 from genlock.bot.router import BotRouter
 from genlock.catalog import editor as catalog_editor
 from genlock.catalog.editor import CatalogEditor
@@ -68,4 +69,5 @@ def periodic_tasks(
         leader_task(name="erase_data", period_seconds=BOT_TASK_SECONDS, run=router.erase),
         leader_task(name="act_in_bulk", period_seconds=bulk.PERIOD_SECONDS, run=act_in_bulk),
         leader_task(name="send_broadcasts", period_seconds=BOT_TASK_SECONDS, run=router.broadcast),
+        leader_task(name="send_daily_report", period_seconds=daily_report.PERIOD_SECONDS, run=router.report),
     ]

@@ -10,6 +10,7 @@ from genlock.bot import buttons
 from genlock.bot.access import Access
 from genlock.bot.admin.broadcasts import Broadcasts
 from genlock.bot.admin.commands import make_admin
+from genlock.bot.admin.daily_report import DailyReport
 from genlock.bot.bundle import BotBundle, Tell
 from genlock.bot.chat_view import ChatView
 from genlock.bot.context import (
@@ -78,6 +79,7 @@ class BotRouter:
         payments: Payments,
         gifts: Gifts,
         broadcasts: Broadcasts,
+        report: DailyReport,
         access: Access,
         privacy: Privacy,
     ) -> None:
@@ -91,6 +93,7 @@ class BotRouter:
         self._payments = payments
         self._gifts = gifts
         self._broadcasts = broadcasts
+        self._report = report
         self._access = access
         self._privacy = privacy
         self._account_ids: dict[int, int] = {}
@@ -112,6 +115,10 @@ class BotRouter:
     async def broadcast(self) -> int:
         """Continue the running broadcast, if there is one. A periodic task of the leader."""
         return await self._broadcasts.round()
+
+    async def report(self) -> int:
+        """Send the daily report if it is due. A periodic task of the leader."""
+        return await self._report.round()
 
     async def erase(self) -> int:
         """Erase the data of users who asked for it, and inputs that are too old. A periodic task of the leader."""
@@ -356,6 +363,7 @@ def make_router(
     return BotRouter(
         bundle=bundle, view=view, store=store, files=files, messages=messages, buttons=buttons, invoices=invoices,
         payments=payments, gifts=gifts, broadcasts=broadcasts, access=access, privacy=privacy,
+        report=DailyReport(bundle=bundle, store=store, storefront=storefront),
     )  # fmt: skip
 
 

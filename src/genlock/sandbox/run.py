@@ -223,7 +223,7 @@ def _welcome_panel(fleet: Fleet, options: Options, folder: Path, seconds: float)
     kept = f"{folder} (--fresh starts an empty one)" if options.state else "a temporary folder, removed at the end"
     table.add_row("State", kept)
     table.add_row("", "")
-    table.add_row("Try", "Start, Text to image, Z-Image, “cat astronaut”, 1:1, ✅ Generate")
+    table.add_row("Try", "Start, Draw, Z-Image, “cat astronaut”, ✅ Generate")
     table.add_row("", "or write [bold]/gen z-image cat astronaut[/]")
     table.add_row("", f"every user starts with {WELCOME_CREDITS} credits; nothing here costs real money")
     return Panel(table, title="genlock sandbox", subtitle="Ctrl-C stops it", border_style="green", expand=False)

@@ -28,9 +28,13 @@ class Target:
 
 
 def target_of(storefront: Storefront, text: str, wish: Wish | None = None, last_model: str = "") -> Target | None:
-    """Return what a text asks for. In an entry of the menu, words of other entries describe the picture or video."""
+    """Return what a text asks for. In an entry of the menu, words of other entries describe the picture or video.
+
+    A text that is nothing but such words asks for the other entry.
+    """
     request = storefront.intents.read(text)
-    if request is not None and (wish is None or request.intent.category in wish.categories):
+    elsewhere = wish is not None and request is not None and request.intent.category not in wish.categories
+    if request is not None and not (elsewhere and request.text):
         return _asked(storefront, request)
     last = storefront.by_id(last_model)
     usual = last.category.value if last is not None and last.category in REPEATED else USUAL

@@ -63,18 +63,14 @@ def model_list(draft: Draft, screen: ScreenContext) -> OutgoingMessage:
     page = min(draft.page, pages - 1)
     page_models = models[page * MODELS_A_PAGE : (page + 1) * MODELS_A_PAGE]
     icons = {model.id: f"{ICONS[model.category]} " for model in page_models if category is None or draft.query}
+    list_name = category.value if category else ALL
     rows += [
-        (_model_button(model, category, screen, icons.get(model.id, "") + row(screen, model)),) for model in page_models
+        (button(icons.get(model.id, "") + row(screen, model), "model", code_of(model.id), list_name),)
+        for model in page_models
     ]
     if pages > 1:
         rows.append(pager(draft, screen, page, pages))
     return OutgoingMessage(text="\n".join(lines), buttons=(*rows, navigation(draft, screen)))
-
-
-def _model_button(model: Model, category: Category | None, screen: ScreenContext, text: str) -> Button:
-    wish = screen.storefront.catalog.wish_of(category or model.category)
-    usual = () if wish is None or wish.asks_settings else (AS_USUAL,)
-    return button(text, "model", code_of(model.id), category.value if category else ALL, *usual)
 
 
 def taking(draft: Draft, models: list[Model]) -> list[Model]:

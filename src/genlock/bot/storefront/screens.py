@@ -55,9 +55,8 @@ def model_list(draft: Draft, screen: ScreenContext) -> OutgoingMessage:
         key = "list.found" if found else "list.none"
         lines = [t.html(key, query=shorten(draft.query), models=t.plain("unit.models", n=len(found)))]
         models = found or models
-        rows.append(
-            (draft_button(t.plain("button.make", text=shorten(draft.query, MAKE_LENGTH)), draft.version, "make"),)
-        )
+        if not found:
+            rows.append(_make(draft, screen))
     lines += carried(draft, screen)
     pages = max(1, -(-len(models) // MODELS_A_PAGE))
     page = min(draft.page, pages - 1)
@@ -70,7 +69,15 @@ def model_list(draft: Draft, screen: ScreenContext) -> OutgoingMessage:
     ]
     if pages > 1:
         rows.append(pager(draft, screen, page, pages))
+    if draft.query and _make(draft, screen) not in rows:
+        rows.append(_make(draft, screen))
     return OutgoingMessage(text="\n".join(lines), buttons=(*rows, navigation(draft, screen)))
+
+
+def _make(draft: Draft, screen: ScreenContext) -> Row:
+    """Offer to make what was searched for."""
+    text = screen.translator.plain("button.make", text=shorten(draft.query, MAKE_LENGTH))
+    return (draft_button(text, draft.version, "make"),)
 
 
 def taking(draft: Draft, models: list[Model]) -> list[Model]:

@@ -188,6 +188,7 @@ class _Reader:
             sample=table.sample,
             advanced=word.advanced if table.advanced is None else table.advanced,
             internal=word.internal,
+            unit=word.unit,
             about={**word.about(), **table.about},
         )
         _check_limits(one, scope)

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from decimal import Decimal
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, RootModel
 from pydantic import Field as Key
@@ -99,10 +99,11 @@ class ProvidersFile(Table):
 
 
 class WordTable(Table):
-    """The description of a field and whether the wizard asks for it, unless its model says otherwise."""
+    """The description of a field, its unit, and whether the wizard asks for it, unless its model says otherwise."""
 
     en: str | None = None
     ru: str | None = None
+    unit: Literal["seconds"] | None = None
     advanced: bool = False
     internal: bool = False
 

@@ -243,7 +243,9 @@ class MessageHandler:
             await page(ctx)
             return
         notes = [
-            t.html("menu.hello", name=ctx.profile.name, models=t.plain("unit.models", n=len(self._storefront.models())))
+            t.html(
+                "menu.hello", name=ctx.profile.name, models=t.plain("unit.networks", n=len(self._storefront.models()))
+            )
         ]
         if ctx.profile.fresh and self._bundle.rules.welcome:
             notes.append(t.html("menu.welcome_gift", credits=t.credits(self._bundle.rules.welcome)))

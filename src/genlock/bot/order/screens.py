@@ -21,6 +21,7 @@ from genlock.bot.screen_context import (
     ScreenContext,
     choice_label,
     field_label,
+    field_question,
     members,
     model_label,
     quote_each,
@@ -130,7 +131,7 @@ def _addable(draft: Draft, model: Model, t: Translator) -> list[str]:
 
 def _by_type(draft: Draft, model: Model, one: Field, screen: ScreenContext) -> list[Html]:
     t = screen.translator
-    about = field_label(one, t)
+    about = field_question(one, t)
     if one.type in FILES:
         return [t.html(f"ask.{one.type.value}", about=about), *_file_limits(draft, one, screen)]
     if one.many:
@@ -169,7 +170,8 @@ def _text_hints(draft: Draft, model: Model, one: Field, screen: ScreenContext) -
 def _range(one: Field, screen: ScreenContext) -> Html:
     if one.min is None or one.max is None or one.max >= ANY:
         return screen.translator.html("ask.number_any")
-    return screen.translator.html("ask.number_range", low=one.min, high=one.max)
+    high = value_label(one, one.max, screen.translator)
+    return screen.translator.html("ask.number_range", low=one.min, high=high)
 
 
 def _file_limits(draft: Draft, one: Field, screen: ScreenContext) -> list[Html]:

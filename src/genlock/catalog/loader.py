@@ -21,6 +21,7 @@ from genlock.catalog.schema import (
     WordTable,
     plain,
 )
+from genlock.catalog.wishes import VOCABULARY, WISHES, load_vocabulary, load_wishes
 from genlock.domain.catalog import Catalog, Category, Field, Model, Rule
 from genlock.domain.errors import InvalidCatalog, InvalidInput
 from genlock.domain.field import FieldType
@@ -29,6 +30,7 @@ from genlock.domain.tariff import PriceRow
 DATA = Path(__file__).parent / "data"
 PROVIDERS = "providers.toml"
 WORDS = "words.toml"
+NOT_MODELS = (PROVIDERS, WORDS, STEPS, WISHES, VOCABULARY)
 _MEASURES = ("times", "count", "seconds", "characters")
 _NO_WORDS = WordTable()
 _DEMANDS = ("any_of", "require", "forbid", "apart", "never", "most")
@@ -47,19 +49,24 @@ def load(overlay: Path | None = None, *, data: Path = DATA) -> Catalog:
     providers, words = load_providers(), _load_words(data / WORDS)
     models: dict[str, Model] = {}
     for path in sorted(data.glob("*.toml")):
-        if path.name in (PROVIDERS, WORDS, STEPS):
+        if path.name in NOT_MODELS:
             continue
         for model in read(parse(path), path.name, words, providers):
             if model.id in models:
                 raise InvalidCatalog(f"{path.name}: {model.id}: is already described in another file")
             models[model.id] = model
+    wishes = load_wishes(data / WISHES, models)
     if overlay is not None:
-        models = overlays.apply(models, parse(overlay), overlay.name)
+        changes = parse(overlay)
+        models = overlays.apply(models, changes, overlay.name)
+        wishes = overlays.apply_to_wishes(wishes, changes, overlay.name, models)
     order = {category: number for number, category in enumerate(Category)}
     return Catalog(
         models=dict(sorted(models.items(), key=lambda item: order[item[1].category])),
         provider_credit_usd=providers.credit_usd,
         next_steps=load_next_steps(data / STEPS, models),
+        wishes=wishes,
+        vocabulary=load_vocabulary(data / VOCABULARY, models),
     )
 
 
@@ -161,6 +168,7 @@ class _Reader:
             free=table.free,
             aliases=tuple(table.aliases),
             exact=table.exact,
+            good_at=table.good_at,
         )
 
     def _field(self, table: FieldTable) -> Field:

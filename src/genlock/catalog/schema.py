@@ -16,6 +16,8 @@ AMOUNT_MAX, AMOUNT_DIGITS = 10**9, 6
 #: what fits on a button of a chat, with the price
 TITLE_LENGTH = 60
 REASON_LENGTH = 300
+#: several sentences share one message of the menu
+SENTENCE_LENGTH = 120
 POSITION_MAX = 9999
 
 
@@ -74,12 +76,21 @@ def _reason(value: object) -> object:
     return value
 
 
+def _sentences(value: object) -> object:
+    for text in value.values() if isinstance(value, Mapping) else ():
+        if isinstance(text, str) and (not text.strip() or len(text) > SENTENCE_LENGTH or not text.isprintable()):
+            raise ValueError(f"must be 1 to {SENTENCE_LENGTH} printable characters, not {text!r}")
+    return value
+
+
 #: pydantic's strict mode accepts only members of an enum; files contain their values
 Menu = Annotated[Category, Key(strict=False)]
 Made = Annotated[Output, Key(strict=False)]
 Plain = Annotated[Any, BeforeValidator(plain)]
 Number = Annotated[int | float | None, BeforeValidator(_number)]
 Amount = Annotated[Decimal, BeforeValidator(_amount)]
+#: a sentence for users, by language
+Texts = Annotated[dict[str, str], BeforeValidator(_sentences)]
 Groups = Annotated[list[list[str]], BeforeValidator(_fields_groups)]
 
 
@@ -185,6 +196,7 @@ class ModelTable(Table):
     free: bool = False
     aliases: list[str] = Key(default_factory=list)
     exact: bool = False
+    good_at: Texts = Key(default_factory=dict)
 
 
 class StepTable(Table):
@@ -203,6 +215,41 @@ class StepsFile(Table):
     video: dict[str, StepTable] = Key(default_factory=dict)
     audio: dict[str, StepTable] = Key(default_factory=dict)
     text: dict[str, StepTable] = Key(default_factory=dict)
+
+
+class WishTable(Table):
+    icon: str
+    categories: Annotated[list[Menu], Key(min_length=1)]
+    popular: list[str] = Key(default_factory=list)
+    from_text: bool = False
+    example: bool = False
+    asks_settings: bool = False
+
+
+class WishesFile(RootModel[dict[str, WishTable]]):
+    """The entries of the menu by name, in its order."""
+
+
+class IntentTable(Table):
+    category: Menu
+    models: list[str] = Key(default_factory=list)
+    spoken: bool = False
+    words: Annotated[dict[str, list[str]], Key(min_length=1)]
+
+
+class VocabularyFile(Table):
+    intents: list[IntentTable] = Key(default_factory=list)
+    fillers: dict[str, list[str]] = Key(default_factory=dict)
+    stops: dict[str, list[str]] = Key(default_factory=dict)
+    spellings: dict[str, str] = Key(default_factory=dict)
+    inputs: dict[Annotated[FieldType, Key(strict=False)], dict[str, list[str]]] = Key(default_factory=dict)
+
+
+class WishChangeTable(Table):
+    """What an overlay changes in one entry of the menu."""
+
+    hidden: bool = False
+    popular: list[str] | None = None
 
 
 class ModelFile(Table):
@@ -229,6 +276,7 @@ class ChangeTable(Table):
     deadline_seconds: int | None = None
     order: Annotated[int | None, Key(ge=1, le=POSITION_MAX)] = None
     featured: bool | None = None
+    good_at: Texts | None = None
 
 
 class OverlayFile(Table):
@@ -236,3 +284,4 @@ class OverlayFile(Table):
 
     synced: dict[str, ChangeTable] = Key(default_factory=dict)
     models: dict[str, ChangeTable] = Key(default_factory=dict)
+    wishes: dict[str, WishChangeTable] = Key(default_factory=dict)

@@ -28,6 +28,7 @@ from genlock.bot.screen_context import (
     shorten,
     value_label,
 )
+from genlock.bot.storefront.menu_screens import other_wishes
 from genlock.bot.storefront.screens import pager, row
 from genlock.bot.storefront.storefront import code_of, text_only
 from genlock.domain.catalog import NOTHING, Model
@@ -308,7 +309,8 @@ def confirm(draft: Draft, model: Model, screen: ScreenContext, *, note: Html | N
         return OutgoingMessage(text="\n".join(lines), buttons=tuple(_confirm_rows(draft, model, screen, [])))
     if len(costs) > 1:
         lines.append(t.html("confirm.each", n=len(costs)))
-    lines += ["", *_money(costs, screen), t.html("confirm.time", time=t.duration(model.expected_seconds))]
+    time = t.duration(screen.storefront.expected_seconds(model))
+    lines += ["", *_money(costs, screen), t.html("confirm.time", time=time)]
     return OutgoingMessage(
         text="\n".join(lines), buttons=tuple(_confirm_rows(draft, model, screen, _go(draft, costs, screen)))
     )
@@ -370,8 +372,8 @@ def _go(draft: Draft, costs: list[Quote], screen: ScreenContext) -> list[Row]:
 def _confirm_rows(draft: Draft, model: Model, screen: ScreenContext, go: list[Row]) -> list[Row]:
     t = screen.translator
     rows = [*_instead(draft, screen), *go, (draft_button(t.plain("button.options"), draft.version, "options"),)]
-    if draft.next_step or (not draft.path and text_only(model)):
+    if draft.next_step or draft.suggested or (not draft.path and text_only(model)):
         rows[-1] = (*rows[-1], draft_button(t.plain("button.other_model"), draft.version, "other"))
     if not any(one.name in draft.values for one in asked_fields(model, draft.category)):
         return [*rows, (button(t.plain("button.menu"), "menu"),)]
-    return [*rows, navigation(draft, screen)]
+    return [*rows, *other_wishes(draft, screen), navigation(draft, screen)]

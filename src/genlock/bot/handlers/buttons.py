@@ -16,6 +16,7 @@ from genlock.bot.order.draft_view import DraftView
 from genlock.bot.order.next_steps import NextSteps
 from genlock.bot.order.orders import Orders
 from genlock.bot.order.originals import Originals
+from genlock.bot.order.voices import Voices
 from genlock.bot.storefront.screens import ALL, AS_USUAL
 from genlock.bot.storefront.storefront import BEGINS_WITH, Storefront
 from genlock.domain.catalog import Category, Model
@@ -52,6 +53,7 @@ class ButtonHandler:
         pages: Pages,
         next_steps: NextSteps,
         originals: Originals,
+        voices: Voices,
         admin: Admin,
         privacy: Privacy,
     ) -> None:
@@ -74,6 +76,7 @@ class ButtonHandler:
             **pages.button_handlers,
             **next_steps.button_handlers,
             **originals.button_handlers,
+            **voices.button_handlers,
             **privacy.button_handlers,
         }
 

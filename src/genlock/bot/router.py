@@ -34,10 +34,12 @@ from genlock.bot.money.payments import Payments
 from genlock.bot.order import draft as drafts
 from genlock.bot.order.draft import Draft
 from genlock.bot.order.draft_view import DraftChanged, DraftView
+from genlock.bot.order.groups import Groups
 from genlock.bot.order.job_ends import JOB_ENDED, JobEnds
 from genlock.bot.order.next_steps import NextSteps
 from genlock.bot.order.orders import Orders
 from genlock.bot.order.originals import Originals
+from genlock.bot.order.request_keys import GroupKey
 from genlock.bot.order.result_files import ResultFiles
 from genlock.bot.order.voices import Voices
 from genlock.bot.quotas import Quotas
@@ -78,6 +80,7 @@ class BotRouter:
         messages: MessageHandler,
         buttons: ButtonHandler,
         job_ends: JobEnds,
+        groups: Groups,
         invoices: Invoices,
         payments: Payments,
         gifts: Gifts,
@@ -92,6 +95,7 @@ class BotRouter:
         self._messages = messages
         self._buttons = buttons
         self._job_ends = job_ends
+        self._groups = groups
         self._invoices = invoices
         self._payments = payments
         self._gifts = gifts
@@ -177,7 +181,9 @@ class BotRouter:
         if (found := await self._job_ends.read(stored)) is None:
             return
         ctx, job = found
-        if await self._access.denial(int(ctx.profile.external_id), ctx.profile, ctx.translator) is None:
+        if (group := GroupKey.read(job.request_key)) is not None:
+            await self._groups.notify(ctx, group)
+        elif await self._access.denial(int(ctx.profile.external_id), ctx.profile, ctx.translator) is None:
             await self._messages.continue_after(ctx, job)
 
     async def _report_error(self, update: Update) -> None:
@@ -337,9 +343,12 @@ def make_router(
         view=view, drafts=drafts, caller=caller, store=store, storefront=storefront, quotas=quotas, upload=upload,
         media=media,
     )  # fmt: skip
+    receive = engine.updates.receive if engine.updates else store.store_update
+    job_ends = JobEnds(bundle=bundle, store=store, receive=receive)
+    engine.ctx.end_handlers[bundle.id] = job_ends.job_ended
     orders = Orders(
         view=view, drafts=drafts, storefront=storefront, seller=seller, engine=engine, quotas=quotas, files=files,
-        store=store, bundle=bundle,
+        store=store, job_ends=job_ends, bundle=bundle, rng=engine.ctx.rng,
     )  # fmt: skip
     results = ResultFiles(store=store, files=files, quotas=quotas, downloads=downloads, media=media)
     next_steps = NextSteps(
@@ -377,13 +386,13 @@ def make_router(
         voices=voices,
         admin=admin,
         privacy=privacy,
+        rng=engine.ctx.rng,
     )
-    receive = engine.updates.receive if engine.updates else store.store_update
-    job_ends = JobEnds(bundle=bundle, store=store, receive=receive)
-    engine.ctx.end_handlers[bundle.id] = job_ends.job_ended
+    groups = Groups(view=view, job_ends=job_ends, storefront=storefront)
     return BotRouter(
         bundle=bundle, view=view, store=store, files=files, messages=messages, buttons=buttons, job_ends=job_ends,
-        invoices=invoices, payments=payments, gifts=gifts, broadcasts=broadcasts, access=access, privacy=privacy,
+        groups=groups, invoices=invoices, payments=payments, gifts=gifts, broadcasts=broadcasts, access=access,
+        privacy=privacy,
     )  # fmt: skip
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
+from random import Random
 
 from genlock.bot.admin.commands import Admin
 from genlock.bot.buttons import BELOW, ButtonData
@@ -16,6 +17,7 @@ from genlock.bot.order.draft_view import DraftView
 from genlock.bot.order.next_steps import NextSteps
 from genlock.bot.order.orders import Orders
 from genlock.bot.order.originals import Originals
+from genlock.bot.order.variations import COUNTS, with_copies
 from genlock.bot.order.voices import Voices
 from genlock.bot.storefront.screens import ALL, AS_USUAL
 from genlock.bot.storefront.storefront import BEGINS_WITH, Storefront
@@ -27,7 +29,7 @@ Transition = Callable[[Draft, Model, ButtonData], Draft]
 
 
 #: buttons under results, which find the order's owner themselves
-BUTTONS_OF_RESULTS = frozenset({"again", "repeat", "change", "next", "nexts", "original"})
+BUTTONS_OF_RESULTS = frozenset({"again", "repeat", "change", "vary", "next", "nexts", "original"})
 #: what buttons do that need only the draft and the model
 TRANSITIONS: Mapping[str, Transition] = {
     "pick": lambda draft, model, data: wizard.pick(draft, model, data.number()),
@@ -56,6 +58,7 @@ class ButtonHandler:
         voices: Voices,
         admin: Admin,
         privacy: Privacy,
+        rng: Random,
     ) -> None:
         self._view = view
         self._drafts = drafts
@@ -64,6 +67,7 @@ class ButtonHandler:
         self._orders = orders
         self._pages = pages
         self._admin = admin
+        self._rng = rng
         self._handlers: Mapping[str, Handler] = {
             "menu": self._menu,
             "cat": self._category,
@@ -71,6 +75,7 @@ class ButtonHandler:
             "again": self._show_again,
             "repeat": self._repeat,
             "change": self._change,
+            "vary": self._vary,
             "cancel": self._cancel_order,
             "stop": self._stop,
             **pages.button_handlers,
@@ -137,10 +142,8 @@ class ButtonHandler:
     async def _order_button(self, ctx: UpdateContext, data: ButtonData, model: Model) -> None:
         draft = ctx.draft
         match data.verb:
-            case "go":
-                await self._orders.confirm(ctx, model)
-            case "all":
-                await self._orders.confirm(ctx, model, every_file=True)
+            case "go" | "all":
+                await self._orders.confirm(ctx, model, every=data.verb == "all")
             case "topup":
                 await self._pages.topup_for(ctx, model)
             case "back":
@@ -152,6 +155,8 @@ class ButtonHandler:
             case "take" if (another := self._storefront.by_code(data.word())) is not None:
                 carried = _to_model_list(draft, model)
                 await self._save_and_show(ctx, per_file.start(carried, another, carried.category, defaults=True))
+            case "copies" if draft.step is Step.CONFIRM:
+                await self._save_and_show(ctx, with_copies(draft, model, data.number(), self._rng))
             case "example" if draft.field:
                 await self._save_and_show(ctx, wizard.answer(draft, model, example(draft, model, ctx.translator)))
             case verb if verb in TRANSITIONS:
@@ -211,7 +216,11 @@ class ButtonHandler:
 
     async def _repeat(self, ctx: UpdateContext, data: ButtonData) -> None:
         if (job := await self._orders.find_own(ctx, ctx.order_id(data))) is not None:
-            await self._orders.repeat(ctx, job, change=False)
+            await self._orders.repeat(ctx, job)
+
+    async def _vary(self, ctx: UpdateContext, data: ButtonData) -> None:
+        if (job := await self._orders.find_own(ctx, ctx.order_id(data))) is not None:
+            await self._orders.repeat(ctx, job, copies=COUNTS[0])
 
     async def _change(self, ctx: UpdateContext, data: ButtonData) -> None:
         if (job := await self._orders.find_own(ctx, ctx.order_id(data))) is not None:
@@ -223,7 +232,7 @@ class ButtonHandler:
 
     async def _stop(self, ctx: UpdateContext, data: ButtonData) -> None:
         """Cancel the job that was just ordered with this message."""
-        job = await self._orders.find_by_draft(ctx, data.number())
+        job = await self._orders.find_by_draft(ctx, data.number(), data.number(1))
         if job is None:
             await self._view.toast(ctx, ctx.translator.plain("order.unknown"))
             return

@@ -1,8 +1,9 @@
 """Texts that the channel shows for a job: progress, captions, the end."""
 
 from genlock.bot.buttons import button
-from genlock.bot.order.next_step_screens import likely_steps, rows_under_result
+from genlock.bot.order.next_step_screens import likely_steps, rows_under_result, vary
 from genlock.bot.order.request_keys import GroupKey, VoiceKey
+from genlock.bot.order.variations import varies
 from genlock.bot.screen_context import model_label, prompt_of, public_code, shorten, text_of
 from genlock.domain.catalog import Model
 from genlock.domain.current_catalog import CurrentCatalog
@@ -116,9 +117,14 @@ class JobTexts:
         rows = (
             *likely_steps(self._catalog.get(), job, t),
             (button(t.plain("button.again"), "again", job.id), _repeat(job, t, "button.repeat")),
+            *self._variations(job, t),
             (button(t.plain("button.change_repeat"), "change", job.id), _menu(t)),
         )
         return OutgoingMessage(text=text, buttons=rows)
+
+    def _variations(self, job: Job, t: Translator) -> tuple[tuple[Button, ...], ...]:
+        model = self._model(job)
+        return ((vary(job, t),),) if model is not None and varies(model) else ()
 
     def _attention_notice(self, job: Job, t: Translator) -> OutgoingMessage:
         """Return the notice of a result that was not, or perhaps not, shown as a whole."""

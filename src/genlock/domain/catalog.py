@@ -1,6 +1,6 @@
 """Models: their inputs, outputs and prices. Values and rules only; the data is in `genlock.catalog`."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from enum import StrEnum
@@ -8,11 +8,11 @@ from enum import StrEnum
 from genlock.domain.errors import InvalidInput, ModelNotFound
 from genlock.domain.field import Field, FieldType, Number
 from genlock.domain.next_step import NextStep
+from genlock.domain.offer import NOTHING, Offer
 from genlock.domain.tariff import PriceRow, Seconds, our_price, thousandths
 
-__all__ = ["Catalog", "Category", "Field", "Model", "Output", "Rule", "Status", "price", "price_from"]
+__all__ = ["NOTHING", "Catalog", "Category", "Field", "Model", "Output", "Rule", "Status", "price", "price_from"]
 
-NOTHING: tuple[object, ...] = (None, "", [])  #: values that count as not given
 ASSUMED_SECONDS = 10  #: the assumed length of a file of unknown length, for a field without `max_seconds`
 
 
@@ -126,6 +126,7 @@ class Model:
     category: Category
     provider: str  #: the provider that runs it, by name
     provider_credit_usd: Decimal  #: US dollars per credit of the provider
+    provider_model: str = ""  #: the provider's own id of the model, where it is not `id`
     also: tuple[Category, ...] = ()  #: other categories that list it
     family: str = ""  #: which of the provider's interfaces takes the order; empty: its usual one
     operation: str = "generate"  #: which endpoint of that interface
@@ -148,6 +149,21 @@ class Model:
     exact: bool = False  #: its images must reach the user unchanged, not as photos that the channel compresses
     order: int | None = None  #: position in menus, before the models without one
     featured: bool = False  #: first in menus, with a mark
+    more_offers: tuple[Offer, ...] = ()  #: the ways to have it made besides `provider`
+
+    @property
+    def offers(self) -> tuple[Offer, ...]:
+        """The ways to have it made, the preferred one first."""
+        own = Offer(
+            provider=self.provider,
+            model=self.provider_model or self.id,
+            family=self.family,
+            operation=self.operation,
+            prices=self.prices,
+            extras=self.extras,
+            credit_usd=self.provider_credit_usd,
+        )
+        return (own, *self.more_offers)
 
     def field(self, name: str) -> Field | None:
         return next((one for one in self.fields if one.name == name), None)
@@ -230,8 +246,8 @@ class Model:
                 values = values | {missing.name: missing.least()}
         return self.validate(values)
 
-    def maximal_input(self) -> dict[str, object]:
-        """Return the largest valid input: every field at its largest value that the rules allow."""
+    def maximal_input(self, accepts: Callable[[Mapping[str, object]], bool] = bool) -> dict[str, object]:
+        """Return the largest valid input: every field at its largest value that the rules and `accepts` allow."""
         values = self.minimal_input()
         for one in (
             *self.fields,
@@ -239,10 +255,12 @@ class Model:
         ):  # a value set in the first round may allow larger values of other fields in the second
             for option in (one.most(), *reversed(one.choices)):
                 try:
-                    values = self._completed(values | {one.name: option})
+                    larger = self._completed(values | {one.name: option})
                 except InvalidInput:
                     continue
-                break
+                if accepts(larger):
+                    values = larger
+                    break
         return values
 
 

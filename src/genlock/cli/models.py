@@ -51,14 +51,14 @@ def show_model(model_id: Annotated[str, typer.Argument(metavar="MODEL")], as_jso
 
     catalog, settings = _catalog()
     model = catalog.get(model_id)
-    configured = model.provider in configured_providers(settings)
+    configured = model.made_by(configured_providers(settings))
     if as_json:
         details = tables.details(model, settings.markup, settings.credit_usd) | {"provider_configured": configured}
         echo_json(details, default=tables.plain)
         return
     echo(f"{model.title}, {model.category}, {model.status}" + (f": {model.reason}" if model.reason else ""))
     not_on_sale = "" if configured else " (no key is set for it, so the service does not sell this model)"
-    echo(f"Provider: {model.provider}{not_on_sale}")
+    echo(f"Provider: {', '.join(offer.provider for offer in model.used_offers())}{not_on_sale}")
     if model.note:
         echo(model.note)
     echo("")

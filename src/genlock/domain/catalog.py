@@ -8,7 +8,7 @@ from enum import StrEnum
 from genlock.domain.errors import InvalidInput, ModelNotFound
 from genlock.domain.field import Field, FieldType, Number
 from genlock.domain.next_step import NextStep
-from genlock.domain.offer import NOTHING, Offer
+from genlock.domain.offer import NOTHING, Offer, Preference
 from genlock.domain.tariff import PriceRow, Seconds, our_price, thousandths
 
 __all__ = ["NOTHING", "Catalog", "Category", "Field", "Model", "Output", "Rule", "Status", "price", "price_from"]
@@ -150,10 +150,12 @@ class Model:
     order: int | None = None  #: position in menus, before the models without one
     featured: bool = False  #: first in menus, with a mark
     more_offers: tuple[Offer, ...] = ()  #: the ways to have it made besides `provider`
+    #: which offer is tried first: the providers in the operator's order, or a rule; empty: as the catalog lists them
+    preference: tuple[str, ...] | Preference = ()
 
     @property
     def offers(self) -> tuple[Offer, ...]:
-        """The ways to have it made, the preferred one first."""
+        """All ways to have it made, its own provider first."""
         own = Offer(
             provider=self.provider,
             model=self.provider_model or self.id,
@@ -164,6 +166,17 @@ class Model:
             credit_usd=self.provider_credit_usd,
         )
         return (own, *self.more_offers)
+
+    def used_offers(self) -> list[Offer]:
+        """Return the offers that orders may use: those the operator lists, in that order, or all that are verified."""
+        known = {one.provider: one for one in self.offers}
+        if isinstance(self.preference, tuple) and self.preference:
+            return [known[name] for name in self.preference if name in known]
+        return [one for one in known.values() if one.verified]
+
+    def made_by(self, providers: Collection[str]) -> bool:
+        """Return whether one of these providers can make it."""
+        return any(one.provider in providers for one in self.used_offers())
 
     def field(self, name: str) -> Field | None:
         return next((one for one in self.fields if one.name == name), None)
@@ -195,15 +208,11 @@ class Model:
 
         `seconds` holds measured lengths by field; a file of unknown length counts as the longest allowed.
         """
-        row = next((row for row in self.prices if row.matches(values)), None)
-        if row is None:
-            raise InvalidInput(self.id, "has no price for these inputs", problem="price")
-        lengths = {one.name: one.max_seconds or ASSUMED_SECONDS for one in self.fields} | dict(seconds or {})
-        total = row.cost(values, lengths)
-        for extra in self.extras:
-            if extra.matches(values):
-                total += extra.cost(values, lengths)
-        return thousandths(total)
+        return self.offers[0].credits(values, self.lengths(seconds))
+
+    def lengths(self, seconds: Seconds | None = None) -> Seconds:
+        """Return the length of every field's files; a file of unknown length counts as the longest allowed."""
+        return {one.name: one.max_seconds or ASSUMED_SECONDS for one in self.fields} | dict(seconds or {})
 
     def credits_from(self) -> int:
         """Return the lowest cost of an order, in thousandths of the provider's credit."""
@@ -337,7 +346,7 @@ class Catalog:
         """Return the catalog with the models of all other providers hidden: no adapter could run their jobs."""
         models = {
             model_id: model
-            if model.status is not Status.OFFERED or model.provider in providers
+            if model.status is not Status.OFFERED or model.made_by(providers)
             else replace(model, status=Status.HIDDEN, reason=f"the provider {model.provider} is not configured")
             for model_id, model in self.models.items()
         }

@@ -3,11 +3,20 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
+from enum import StrEnum
 
-from genlock.domain.tariff import PriceRow
+from genlock.domain.errors import InvalidInput
+from genlock.domain.tariff import PriceRow, Seconds, thousandths
 
 #: values that count as not given
 NOTHING: tuple[object, ...] = (None, "", [])
+
+
+class Preference(StrEnum):
+    """How the first offer of an order is chosen where the operator has not listed the providers."""
+
+    CHEAPEST = "cheapest"  #: by the cost of these values, in money
+    QUICKEST = "quickest"  #: by the median time from the order to the result, as measured here
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -36,6 +45,14 @@ class Offer:
     credit_usd: Decimal = Decimal(0)  #: US dollars per credit of the provider
     #: whether id, inputs and cost were seen in the provider's own documents or answers; others are not used by default
     verified: bool = True
+
+    def credits(self, values: Mapping[str, object], lengths: Seconds) -> int:
+        """Return the cost of our values in thousandths of the provider's credit. Raises InvalidInput without a row."""
+        row = next((row for row in self.prices if row.matches(values)), None)
+        if row is None:
+            raise InvalidInput(self.model, "has no price for these inputs", problem="price")
+        extras = (extra.cost(values, lengths) for extra in self.extras if extra.matches(values))
+        return thousandths(row.cost(values, lengths) + sum(extras, Decimal(0)))
 
     def accepts(self, values: Mapping[str, object]) -> bool:
         """Return whether the provider can be asked for these values, all of them."""

@@ -10,6 +10,7 @@ from pydantic import Field as Key
 from genlock.domain.catalog import Category, Output, Status
 from genlock.domain.field import FieldType
 from genlock.domain.next_step import PromptSource
+from genlock.domain.offer import Preference
 
 #: a price that is larger is a typing error, and one with more digits could not be stored exactly
 AMOUNT_MAX, AMOUNT_DIGITS = 10**9, 6
@@ -176,6 +177,7 @@ class ModelTable(Table):
     title: str
     vendor: str | None = None
     provider: str | None = None
+    provider_model: str = ""
     category: Menu
     also: list[Menu] = Key(default_factory=list)
     family: str = ""
@@ -260,6 +262,42 @@ class ModelFile(Table):
     models: dict[str, ModelTable] = Key(default_factory=dict)
 
 
+class OfferTable(Table):
+    """How one provider makes a model: its own id, names of inputs, values and cost."""
+
+    model: Annotated[str, Key(min_length=1)]
+    family: str = ""
+    operation: str = "generate"
+    inputs: dict[str, str]
+    values: dict[str, dict[str, Plain]] = Key(default_factory=dict)
+    single: list[str] = Key(default_factory=list)
+    listed: list[str] = Key(default_factory=list)
+    ignored: list[str] = Key(default_factory=list)
+    fixed: dict[str, Plain] = Key(default_factory=dict)
+    prices: list[PriceTable] = Key(default_factory=list)
+    extras: list[PriceTable] = Key(default_factory=list)
+    verified: bool = False
+    note: str = ""
+
+
+class OfferFile(Table):
+    provider: str
+    price_as_of: str = ""
+    offers: dict[str, OfferTable] = Key(default_factory=dict)
+
+
+def _preference(value: object) -> object:
+    if isinstance(value, str):
+        if value not in set(Preference):
+            raise ValueError(f"must be a list of providers, or one of {', '.join(Preference)}, not {value!r}")
+        return Preference(value)
+    if not isinstance(value, list) or not value or not all(isinstance(one, str) for one in value):
+        raise ValueError(f"must be a list of providers, or one of {', '.join(Preference)}, not {value!r}")
+    if len(set(value)) != len(value):
+        raise ValueError("names a provider twice")
+    return tuple(value)
+
+
 class ChangeTable(Table):
     """What an overlay changes in one model."""
 
@@ -277,6 +315,7 @@ class ChangeTable(Table):
     order: Annotated[int | None, Key(ge=1, le=POSITION_MAX)] = None
     featured: bool | None = None
     good_at: Texts | None = None
+    offers: Annotated[Preference | tuple[str, ...] | None, BeforeValidator(_preference)] = None
 
 
 class OverlayFile(Table):

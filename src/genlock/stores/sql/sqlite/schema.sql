@@ -66,6 +66,8 @@ CREATE TABLE jobs (
     crash_count       INTEGER NOT NULL DEFAULT 0,
     -- the message that a progress edit with an unknown outcome may still overwrite
     progress_message  TEXT,
+    -- what the provider needs besides the task's id to find the task again
+    handle            TEXT NOT NULL DEFAULT '',
     CONSTRAINT jobs_request_once UNIQUE (account_id, request_key),
     CONSTRAINT jobs_price_not_negative CHECK (price >= 0),
     CONSTRAINT jobs_hold_state_known CHECK (hold_state IN ('free', 'held', 'captured', 'released')),

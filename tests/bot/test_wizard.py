@@ -99,7 +99,7 @@ def walk_at_random(model: Model) -> None:
         category = rng.choice([model.category.value, *(one.value for one in model.also), ""])
         seen = screen_context(rng.choice(LANGUAGES), rng.choice([0, 10**9]), group=turn == 3)
         draft = wizard.start_order(Draft(version=rng.randrange(36**7)), model, category)
-        for _ in range(30):
+        for _ in range(20):
             said = render(draft, seen)
             check(said)
             assert has_a_way_out(said), (draft.step, said)

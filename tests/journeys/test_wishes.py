@@ -1,4 +1,4 @@
-"""From Start to the first picture, counted in taps, on the chat page in a real browser: by typing, by menu, by example."""
+"""From Start to the first picture, counted in taps, in a real browser: by typing, by the menu, by an example."""
 
 import asyncio
 from pathlib import Path

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from genlock.catalog.coverage import check_model
+from genlock.catalog.offers import check_preference
 from genlock.catalog.reader import check
 from genlock.catalog.schema import ChangeTable, OverlayFile, WishChangeTable
 from genlock.domain.catalog import Model, Status
@@ -79,7 +80,9 @@ def changed_model(model: Model, change: ChangeTable, where: str) -> Model:
         order=model.order if change.order is None else change.order,
         featured=model.featured if change.featured is None else change.featured,
         good_at=model.good_at if change.good_at is None else change.good_at,
+        preference=model.preference if change.offers is None else change.offers,
     )
+    check_preference(changed, changed.preference, where)
     check_model(changed, where)
     return changed
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from decimal import Decimal
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, RootModel
 from pydantic import Field as Key
@@ -10,6 +10,7 @@ from pydantic import Field as Key
 from genlock.domain.catalog import Category, Output, Status
 from genlock.domain.field import FieldType
 from genlock.domain.next_step import PromptSource
+from genlock.domain.offer import Preference
 
 #: a price that is larger is a typing error, and one with more digits could not be stored exactly
 AMOUNT_MAX, AMOUNT_DIGITS = 10**9, 6
@@ -110,10 +111,11 @@ class ProvidersFile(Table):
 
 
 class WordTable(Table):
-    """The description of a field and whether the wizard asks for it, unless its model says otherwise."""
+    """The description of a field, its unit, and whether the wizard asks for it, unless its model says otherwise."""
 
     en: str | None = None
     ru: str | None = None
+    unit: Literal["seconds"] | None = None
     advanced: bool = False
     internal: bool = False
 
@@ -175,6 +177,7 @@ class ModelTable(Table):
     title: str
     vendor: str | None = None
     provider: str | None = None
+    provider_model: str = ""
     category: Menu
     also: list[Menu] = Key(default_factory=list)
     family: str = ""
@@ -259,6 +262,42 @@ class ModelFile(Table):
     models: dict[str, ModelTable] = Key(default_factory=dict)
 
 
+class OfferTable(Table):
+    """How one provider makes a model: its own id, names of inputs, values and cost."""
+
+    model: Annotated[str, Key(min_length=1)]
+    family: str = ""
+    operation: str = "generate"
+    inputs: dict[str, str]
+    values: dict[str, dict[str, Plain]] = Key(default_factory=dict)
+    single: list[str] = Key(default_factory=list)
+    listed: list[str] = Key(default_factory=list)
+    ignored: list[str] = Key(default_factory=list)
+    fixed: dict[str, Plain] = Key(default_factory=dict)
+    prices: list[PriceTable] = Key(default_factory=list)
+    extras: list[PriceTable] = Key(default_factory=list)
+    verified: bool = False
+    note: str = ""
+
+
+class OfferFile(Table):
+    provider: str
+    price_as_of: str = ""
+    offers: dict[str, OfferTable] = Key(default_factory=dict)
+
+
+def _preference(value: object) -> object:
+    if isinstance(value, str):
+        if value not in set(Preference):
+            raise ValueError(f"must be a list of providers, or one of {', '.join(Preference)}, not {value!r}")
+        return Preference(value)
+    if not isinstance(value, list) or not value or not all(isinstance(one, str) for one in value):
+        raise ValueError(f"must be a list of providers, or one of {', '.join(Preference)}, not {value!r}")
+    if len(set(value)) != len(value):
+        raise ValueError("names a provider twice")
+    return tuple(value)
+
+
 class ChangeTable(Table):
     """What an overlay changes in one model."""
 
@@ -276,6 +315,7 @@ class ChangeTable(Table):
     order: Annotated[int | None, Key(ge=1, le=POSITION_MAX)] = None
     featured: bool | None = None
     good_at: Texts | None = None
+    offers: Annotated[Preference | tuple[str, ...] | None, BeforeValidator(_preference)] = None
 
 
 class OverlayFile(Table):

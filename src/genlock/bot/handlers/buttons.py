@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
+from random import Random
 
 from genlock.bot.admin.commands import Admin
 from genlock.bot.buttons import BELOW, ButtonData
@@ -17,6 +18,8 @@ from genlock.bot.order.draft_view import DraftView
 from genlock.bot.order.next_steps import NextSteps
 from genlock.bot.order.orders import Orders
 from genlock.bot.order.originals import Originals
+from genlock.bot.order.variations import COUNTS, with_copies
+from genlock.bot.order.voices import Voices
 from genlock.bot.storefront.screens import AS_USUAL
 from genlock.bot.storefront.storefront import BEGINS_WITH, Storefront
 from genlock.domain.catalog import Category, Model
@@ -27,7 +30,7 @@ Transition = Callable[[Draft, Model, ButtonData], Draft]
 
 
 #: buttons under results, which find the order's owner themselves
-BUTTONS_OF_RESULTS = frozenset({"again", "repeat", "change", "next", "nexts", "original"})
+BUTTONS_OF_RESULTS = frozenset({"again", "repeat", "change", "vary", "next", "nexts", "original"})
 #: what buttons do that need only the draft and the model
 TRANSITIONS: Mapping[str, Transition] = {
     "pick": lambda draft, model, data: wizard.pick(draft, model, data.number()),
@@ -56,8 +59,10 @@ class ButtonHandler:
         wishes: Wishes,
         next_steps: NextSteps,
         originals: Originals,
+        voices: Voices,
         admin: Admin,
         privacy: Privacy,
+        rng: Random,
     ) -> None:
         self._view = view
         self._drafts = drafts
@@ -67,18 +72,21 @@ class ButtonHandler:
         self._pages = pages
         self._wishes = wishes
         self._admin = admin
+        self._rng = rng
         self._handlers: Mapping[str, Handler] = {
             "menu": self._menu,
             "model": self._model,
             "again": self._show_again,
             "repeat": self._repeat,
             "change": self._change,
+            "vary": self._vary,
             "cancel": self._cancel_order,
             "stop": self._stop,
             **wishes.button_handlers,
             **pages.button_handlers,
             **next_steps.button_handlers,
             **originals.button_handlers,
+            **voices.button_handlers,
             **privacy.button_handlers,
         }
 
@@ -140,10 +148,8 @@ class ButtonHandler:
     async def _order_button(self, ctx: UpdateContext, data: ButtonData, model: Model) -> None:
         draft = ctx.draft
         match data.verb:
-            case "go":
-                await self._orders.confirm(ctx, model)
-            case "all":
-                await self._orders.confirm(ctx, model, every_file=True)
+            case "go" | "all":
+                await self._orders.confirm(ctx, model, every=data.verb == "all")
             case "topup":
                 await self._pages.topup_for(ctx, model)
             case "back":
@@ -153,6 +159,8 @@ class ButtonHandler:
             case "take" if (another := self._storefront.by_code(data.word())) is not None:
                 carried = _to_model_list(draft, model)
                 await self._save_and_show(ctx, per_file.start(carried, another, carried.category, defaults=True))
+            case "copies" if draft.step is Step.CONFIRM:
+                await self._save_and_show(ctx, with_copies(draft, model, data.number(), self._rng))
             case "example" if draft.field:
                 await self._save_and_show(ctx, wizard.answer(draft, model, example(draft, model, ctx.translator)))
             case verb if verb in TRANSITIONS:
@@ -201,7 +209,11 @@ class ButtonHandler:
 
     async def _repeat(self, ctx: UpdateContext, data: ButtonData) -> None:
         if (job := await self._orders.find_own(ctx, ctx.order_id(data))) is not None:
-            await self._orders.repeat(ctx, job, change=False)
+            await self._orders.repeat(ctx, job)
+
+    async def _vary(self, ctx: UpdateContext, data: ButtonData) -> None:
+        if (job := await self._orders.find_own(ctx, ctx.order_id(data))) is not None:
+            await self._orders.repeat(ctx, job, copies=COUNTS[0])
 
     async def _change(self, ctx: UpdateContext, data: ButtonData) -> None:
         if (job := await self._orders.find_own(ctx, ctx.order_id(data))) is not None:
@@ -213,7 +225,7 @@ class ButtonHandler:
 
     async def _stop(self, ctx: UpdateContext, data: ButtonData) -> None:
         """Cancel the job that was just ordered with this message."""
-        job = await self._orders.find_by_draft(ctx, data.number())
+        job = await self._orders.find_by_draft(ctx, data.number(), data.number(1))
         if job is None:
             await self._view.toast(ctx, ctx.translator.plain("order.unknown"))
             return

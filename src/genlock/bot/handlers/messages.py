@@ -23,9 +23,12 @@ from genlock.bot.order.draft import Draft, PartialText, Step
 from genlock.bot.order.draft_view import DraftView
 from genlock.bot.order.next_steps import NextSteps
 from genlock.bot.order.orders import Orders
+from genlock.bot.order.request_keys import VoiceKey
+from genlock.bot.order.voices import Voices, transcript
 from genlock.bot.screen_context import shorten
 from genlock.bot.storefront.screens import ALL, AS_USUAL, row
 from genlock.bot.storefront.storefront import Storefront, code_of
+from genlock.domain.job import Job
 from genlock.i18n.translator import Html
 from genlock.ports import Button, OutgoingMessage
 
@@ -68,6 +71,7 @@ class MessageHandler:
         wishes: Wishes,
         welcome: Welcome,
         next_steps: NextSteps,
+        voices: Voices,
         gifts: Gifts,
         admin: Admin,
         privacy: Privacy,
@@ -82,6 +86,7 @@ class MessageHandler:
         self._wishes = wishes
         self._welcome = welcome
         self._next_steps = next_steps
+        self._voices = voices
         self._gifts = gifts
         self._admin = admin
         self._privacy = privacy
@@ -142,8 +147,15 @@ class MessageHandler:
             await self._command(ctx, incoming, message.date)
         elif ctx.repeated:
             await self._drafts.show(ctx)
-        elif await self._reply(ctx, message, incoming.text):
+        else:
+            await self._content(ctx, message, incoming)
+
+    async def _content(self, ctx: UpdateContext, message: Message, incoming: IncomingText) -> None:
+        """Handle what the user sent to work with: an answer to a result, a recording, a file or a text."""
+        if await self._reply(ctx, message, incoming.text):
             return
+        if self._voices.is_prompt(ctx, message):
+            await self._voices.receive(ctx, message)
         elif (sent := attachment(message)) is not None:
             await self._files.receive(ctx, sent, incoming.text)
         elif incoming.text:
@@ -163,6 +175,16 @@ class MessageHandler:
             return True
         ctx.partial_text = None
         return False
+
+    async def continue_after(self, ctx: UpdateContext, job: Job) -> None:
+        """Go on with what a user began when its job has ended: the text of a voice message is like a typed one."""
+        key, text = VoiceKey.read(job.request_key), transcript(job)
+        if key is None or not text:
+            return
+        if ctx.repeated:
+            await self._drafts.show(ctx)
+        elif not key.replied or not await self._next_steps.reply_to(ctx, key.replied, text):
+            await self._text(ctx, text)
 
     async def _command(self, ctx: UpdateContext, incoming: IncomingText, sent: datetime) -> None:
         command = self._commands.get(incoming.command)
@@ -218,7 +240,9 @@ class MessageHandler:
             await page(ctx)
             return
         notes = [
-            t.html("menu.hello", name=ctx.profile.name, models=t.plain("unit.models", n=len(self._storefront.models())))
+            t.html(
+                "menu.hello", name=ctx.profile.name, models=t.plain("unit.networks", n=len(self._storefront.models()))
+            )
         ]
         if ctx.profile.fresh and self._bundle.rules.welcome:
             notes.append(t.html("menu.welcome_gift", credits=t.credits(self._bundle.rules.welcome)))

@@ -92,6 +92,9 @@ class Draft:
     sent: tuple[SentFile, ...] = ()
     #: further files of which each becomes an order like this one
     others: tuple[SentFile, ...] = ()
+    #: how often the order is made, and with which seeds
+    copies: int = 1
+    seeds: tuple[int, ...] = ()
     problem: Problem | None = None
     partial_text: PartialText | None = None
     #: the price that the confirmation shows
@@ -159,5 +162,6 @@ def load(body: str, *, version: int, message: int | None) -> Draft:
         values["problem"] = Problem(**values["problem"])
     for name in {"sent", "others"} & set(values):
         values[name] = tuple(SentFile(**{**one, "kind": FieldType(one["kind"])}) for one in values[name])
-    values["other_prices"] = tuple(values.get("other_prices", ()))
+    for name in ("other_prices", "seeds"):
+        values[name] = tuple(values.get(name, ()))
     return Draft(**values, version=version, message=message)

@@ -118,16 +118,21 @@ class NextSteps:
         replied = message.reply_to_message
         if replied is None or not text or attachment(message) or replied.message_id == ctx.draft.message:
             return False
-        if (found := await self._shown_by(ctx, replied.message_id)) is not None:
-            step = asked_step(self._storefront, self._kind_of(*found), text)
-            if step is not None:
-                await self.start(ctx, *found, step, text=text)
-            return step is not None
+        if await self._shown_by(ctx, replied.message_id) is not None:
+            return await self.reply_to(ctx, replied.message_id, text)
         sent = attachment(replied)
         if sent is None or reply_step(self._storefront.catalog, sent.kind) is None:
             return False
         await self._files.begin_with(ctx, sent, text)
         return True
+
+    async def reply_to(self, ctx: UpdateContext, message: int, text: str) -> bool:
+        """Take a text as what to do with the result that a message shows; return whether it shows one."""
+        if (found := await self._shown_by(ctx, message)) is None:
+            return False
+        if (step := asked_step(self._storefront, self._kind_of(*found), text)) is not None:
+            await self.start(ctx, *found, step, text=text)
+        return step is not None
 
     async def _shown_by(self, ctx: UpdateContext, message: int) -> tuple[Job, Part] | None:
         """Return the user's result that a message of this chat shows."""

@@ -81,7 +81,7 @@ class Storefront:
         """Sell the models of this catalog from now on. The price of a model that is the same is not made again."""
         self.catalog = catalog
         providers, before, usual = self._providers, self._on_sale, self._usual
-        on_sale = [model for model in catalog.offered() if providers is None or model.provider in providers]
+        on_sale = [model for model in catalog.offered() if providers is None or model.made_by(providers)]
         self._on_sale = {model.id: model for model in on_sale}
         self._usual = {
             model.id: usual[model.id] if before.get(model.id) is model else self._find_usual_price(model)

@@ -190,6 +190,8 @@ def _settled_money(job: Job, t: Translator) -> Html:
 def _money(job: Job, t: Translator) -> Html:
     if job.hold_state is HoldState.FREE or job.price == 0:
         return t.html("failed.money_none")
+    if any(part.repeated for part in job.parts):  # the first message told of the credits: they came back once
+        return t.html("failed.money_none")
     return t.html("failed.money_back", credits=t.credits(job.price))
 
 

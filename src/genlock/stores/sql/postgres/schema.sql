@@ -358,6 +358,11 @@ CREATE TABLE broadcasts (
     created_at   timestamptz NOT NULL,
     -- the formatted text and the file, JSON; empty when `text` is HTML
     content      text NOT NULL DEFAULT '',
+    -- Whom it goes to: users with this language, if it is not empty; those who have paid, or never have; those who were
+    -- not seen since a time. Without any of these, every user who can be reached.
+    language     text NOT NULL DEFAULT '',
+    paid         boolean,
+    silent_since timestamptz,
     CONSTRAINT broadcasts_request_once UNIQUE (bot, request_key),
     CONSTRAINT broadcasts_state_known CHECK (state IN ('running', 'stopped', 'done'))
 );

@@ -23,7 +23,7 @@ const ROWS = {
     10: [2, 4, 4],
 };
 
-export const isVisual = (message) => ["photo", "video", "animation"].includes(kindOf(message));
+export const isVisual = (message) => ["photo", "video", "animation", "sticker"].includes(kindOf(message));
 
 /** The media of one message, or null. */
 export function mediaOf(message) {
@@ -49,7 +49,26 @@ const MAKERS = {
         ),
     voice: (voice) => player(voice, getText("kind_voice")),
     document: (file) => documentLink(file),
+    sticker: ({ file_id: id, emoji }) =>
+        node("div", { class: "sticker" }, node("img", { src: fileUrl(id), alt: emoji ?? getText("kind_sticker") })),
 };
+
+/** A small picture of a message for quotes, or null. */
+export function thumbnailOf(message) {
+    const kind = kindOf(message);
+    const media = message[kind];
+    const image = (id) => node("img", { class: "thumb", src: fileUrl(id), alt: "" });
+    if (message.has_media_spoiler) return null;
+    if (kind === "photo") return image((media.find((size) => size.width >= 90) ?? media.at(-1)).file_id);
+    if (kind === "sticker") return image(media.file_id);
+    if (media?.thumbnail) return image(media.thumbnail.file_id);
+    if (media?.mime_type?.startsWith("image/")) return image(media.file_id);
+    if (kind !== "video" && kind !== "animation") return null;
+    const still = node("video", { class: "thumb", src: `${fileUrl(media.file_id)}#t=0.001`, preload: "metadata" });
+    still.muted = true;
+    still.tabIndex = -1;
+    return still;
+}
 
 /** Photos and videos as tiles, other files below each other. */
 export function albumOf(messages) {

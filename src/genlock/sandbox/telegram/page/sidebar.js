@@ -55,6 +55,7 @@ function people() {
             marks,
             face,
             node("span", { class: "name" }, nameOf(person)),
+            person.operator ? node("span", { class: "role" }, getText("operator")) : null,
             badge,
         );
     });

@@ -128,11 +128,11 @@ async def test_a_quote_shows_the_picture_or_video_as_it_is_now(
     page = await tabs.open(ann)
     await ann.send_photo(picture(), caption="my house")
     await ann.send_video(video(), caption="my film")
-    for text, thumbnail in (("my house", "img"), ("my film", "video")):
+    for text, thumbnail in (("my house", "span"), ("my film", "canvas[data-drawn]")):
         await choose(page, text, "Reply")
-        await expect(page.locator(f".answering .quote {thumbnail}.thumb")).to_be_visible()
+        await expect(page.locator(f".answering .thumb:is({thumbnail})")).to_be_visible()
         await say(page, f"about {text}")
-        await expect(page.locator(f"article.mine .quote {thumbnail}.thumb")).to_be_visible()
+        await expect(page.locator(f"article.mine .quote .thumb:is({thumbnail})")).to_be_visible()
     placeholder = await example.bot.send_message(ann.id, "Drawing…")
     await choose(page, "Drawing…", "Reply")
     await say(page, "hurry")

@@ -238,7 +238,7 @@ class SimulatedUser:
                 to,
                 reply_to=None,
                 forwarded=origin_of(self._state, one),
-                album=together.get(one.album),
+                album=together.get(one.album or ""),
             )
             for one in found
         ]

@@ -60,10 +60,10 @@ def sticker_file(emoji: str) -> bytes:
         _rays(pen, sticker.colour)
     inset = 92 if emoji == "🌞" else 40
     box = (inset, inset, SIDE - inset, SIDE - inset)
-    shape = pen.rounded_rectangle if emoji == "🤖" else pen.ellipse
-    shape(box, fill="white", **({"radius": 110} if emoji == "🤖" else {}))
+    radius = 110 if emoji == "🤖" else SIDE / 2 - inset
+    pen.rounded_rectangle(box, radius, fill="white")
     inner = (inset + _EDGE, inset + _EDGE, SIDE - inset - _EDGE, SIDE - inset - _EDGE)
-    shape(inner, fill=sticker.colour, **({"radius": 96} if emoji == "🤖" else {}))
+    pen.rounded_rectangle(inner, radius - _EDGE, fill=sticker.colour)
     for side in (-1, 1):
         _eye(pen, SIDE / 2 + side * 84, 216, side, sticker.eyes)
     _mouth(pen, sticker.mouth)

@@ -9,6 +9,7 @@ import { bytes, duration, getText } from "./texts.js";
 const WIDTH = 420;
 const HEIGHT = 440;
 const NARROWEST = 180;
+const THUMBNAIL = 72;
 
 /** Number of tiles in each row of an album, by its size. */
 const ROWS = {
@@ -57,17 +58,27 @@ const MAKERS = {
 export function thumbnailOf(message) {
     const kind = kindOf(message);
     const media = message[kind];
-    const image = (id) => node("img", { class: "thumb", src: fileUrl(id), alt: "" });
+    const image = (id) => node("span", { class: "thumb", style: { "background-image": `url("${fileUrl(id)}")` } });
     if (message.has_media_spoiler) return null;
     if (kind === "photo") return image((media.find((size) => size.width >= 90) ?? media.at(-1)).file_id);
     if (kind === "sticker") return image(media.file_id);
     if (media?.thumbnail) return image(media.thumbnail.file_id);
     if (media?.mime_type?.startsWith("image/")) return image(media.file_id);
-    if (kind !== "video" && kind !== "animation") return null;
-    const still = node("video", { class: "thumb", src: `${fileUrl(media.file_id)}#t=0.001`, preload: "metadata" });
-    still.muted = true;
-    still.tabIndex = -1;
-    return still;
+    return kind === "video" || kind === "animation" ? stillOf(fileUrl(media.file_id)) : null;
+}
+
+/** The first frame of a video, cut to a square. */
+function stillOf(url) {
+    const canvas = node("canvas", { class: "thumb", width: THUMBNAIL, height: THUMBNAIL });
+    const film = node("video", { src: `${url}#t=0.001`, preload: "auto" });
+    film.muted = true;
+    film.addEventListener("loadeddata", () => {
+        const side = Math.min(film.videoWidth, film.videoHeight);
+        const [left, top] = [(film.videoWidth - side) / 2, (film.videoHeight - side) / 2];
+        canvas.getContext("2d").drawImage(film, left, top, side, side, 0, 0, THUMBNAIL, THUMBNAIL);
+        canvas.dataset.drawn = "";
+    });
+    return canvas;
 }
 
 /** Photos and videos as tiles, other files below each other. */

@@ -133,6 +133,12 @@ class Settings(BaseSettings):
     per_minute: int = Field(default=10, gt=0, description="orders per user and minute")
     per_hour: int = Field(default=100, gt=0, description="orders per user and hour")
     uploads_per_hour: int = Field(default=60, gt=0, description="files that a user may send per hour")
+    free_transcriptions_per_day: int = Field(
+        default=0,
+        ge=0,
+        description="voice messages per user and day that become prompts free of charge; the operator pays the "
+        "provider for them; 0: the user pays the price that is shown",
+    )
     late_cancels_per_day: int = Field(
         default=5,
         ge=0,

@@ -75,6 +75,8 @@ class Order:
     bot: str = ""
     #: measured lengths of files in seconds, by file URL
     seconds: Mapping[str, float] = field(default_factory=dict)
+    #: whether the operator pays, whatever the model costs
+    sponsored: bool = False
     #: the price that the user was shown; None accepts any price
     agreed_price: int | None = None
     #: the channel's message that becomes the result
@@ -134,6 +136,8 @@ class Seller:
         quote = await self._quote(order.account_id, model, order.values, order.seconds, order.key)
         if isinstance(quote, NotSold):
             return quote
+        if order.sponsored:
+            quote = Quote(price=0)
         if (refused := await self._refusal(order, quote, available)) is not None:
             return refused
         if before_accept is not None:
@@ -144,7 +148,7 @@ class Seller:
         found = self._catalog.get().models.get(model)
         if found is None or found.status is not Status.OFFERED:
             return NotSold(reason=NotSoldReason.UNKNOWN_MODEL)
-        if found.provider not in self._engine.ctx.providers:
+        if not found.made_by(self._engine.ctx.providers):
             return NotSold(reason=NotSoldReason.PROVIDER_NOT_CONFIGURED)
         return found
 

@@ -12,13 +12,16 @@ from typing import Any
 from genlock.domain.catalog import Catalog, Model, Output, Status
 from genlock.domain.errors import InvalidInput
 from genlock.domain.field import FieldType
+from genlock.sandbox.faults import Faults
 from genlock.sandbox.kie.callbacks import CallbackSender, order_callbacks
 from genlock.sandbox.kie.endpoint import SimulatedEndpoint
-from genlock.sandbox.kie.faults import Fault, Faults
+from genlock.sandbox.kie.faults import Fault
 from genlock.sandbox.kie.files import PAGE, FileHost
 from genlock.sandbox.kie.task import EXTENSIONS, STATES, Task
 
 RESULT_SECONDS = 86_400.0
+#: what every recording says
+SPOKEN = "A red fox in the snow, soft morning light"
 NOT_SUPPORTED = (
     "The model name you specified is not supported. Please verify your input and use one of the supported models "
     "provided by KIE."
@@ -59,7 +62,7 @@ class KieService:
     catalog: Catalog
     files: FileHost
     callback_sender: CallbackSender
-    faults: Faults
+    faults: Faults[Fault]
     rng: Random
     credits: int  #: thousandths
     speed: float
@@ -127,6 +130,8 @@ class KieService:
 
     def _result(self, task: Task, kind: Output, number: int) -> str:
         if kind is Output.TEXT:
+            if any(one.type is FieldType.AUDIO and task.values.get(one.name) for one in task.model.fields):
+                return SPOKEN
             given = "; ".join(f"{key}: {value}" for key, value in task.values.items())
             return f"{task.model.title} no. {number + 1} was asked: {given}"
         path = f"{kind}/{task.id}_{number + 1}.{EXTENSIONS[kind]}"

@@ -29,6 +29,7 @@ from genlock.settings import Settings
 from genlock.stores.database import SqlDatabase
 from genlock.stores.postgres import PostgresStore
 from genlock.stores.sqlite import SqliteStore
+from tests.databases import new_sqlite
 from tests.packaged import CATALOG
 from tests.stores.builders import queued, update
 from tests.stores.conftest import FIGURE_TABLES, TABLES
@@ -104,7 +105,7 @@ class Installation:
 @pytest.fixture(params=["sqlite", "postgres"])
 async def installation(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Installation]:
     is_sqlite = request.param == "sqlite"
-    url = f"sqlite:///{tmp_path}/genlock.db" if is_sqlite else request.getfixturevalue("migrated_postgres_url")
+    url = f"sqlite:///{new_sqlite(tmp_path)}" if is_sqlite else request.getfixturevalue("migrated_postgres_url")
     store = await open_store(url, observer=Silent())
     account_id = await store.ensure_account("telegram", "1", "2")
     await store.transfer(account_id, EntryKind.TOPUP, 5000, "payment")

@@ -8,8 +8,10 @@ from pathlib import Path
 import hypothesis
 import pytest
 
+from genlock.sandbox.instance import Instance
 from genlock.sandbox.postgres import Postgres, PostgresServer
 from tests.databases import migrate
+from tests.forked_services import ForkServer
 from tests.pgbouncer import pgbouncer
 
 pytest_plugins = ["tests.tiers"]
@@ -45,6 +47,19 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def fuzz_cases(request: pytest.FixtureRequest) -> int:
     """How many cases the fuzz tests make together."""
     return int(request.config.getoption("--fuzz"))
+
+
+@pytest.fixture(scope="session")
+def fork_server() -> Iterator[ForkServer]:
+    server = ForkServer()
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def forked_services(fork_server: ForkServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fork the instances of the service that this test starts."""
+    monkeypatch.setattr(Instance, "launch", staticmethod(fork_server.launch))
 
 
 @pytest.fixture(scope="session")

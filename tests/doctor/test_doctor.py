@@ -37,6 +37,7 @@ from tests.stores.conftest import FIGURE_TABLES, TABLES
 NAMES = ["store", "atomic operations", "callback endpoint", "channel", "migrations", "idempotency", "money"]
 TOKEN = "7123456789:AAF0dQ-x5R9fJ3k1Lm_pQ7rS2tU4vW6xY8z"
 KEY = "whsec-5f2b8c1d9e3a4706"
+pytestmark = pytest.mark.usefixtures("forked_services")
 WRITTEN_BY_THE_LEADER = ("active_seen", "ledger_violations", "money_check", "provider_credit:kie", "retention:last")
 
 

@@ -84,7 +84,7 @@ async def test_choosing_another_model_keeps_the_text(world: BotWorld) -> None:
     await ann.write("a red fox")
     await ann.sees(page("confirm.suggestion"))
     await ann.tap(label("button.other_model"))
-    await ann.sees("Your text is kept: a red fox")
+    await ann.sees("I've kept your text: a red fox")
     await ann.tap("Seedream 3.0")
     confirm = await ann.sees(page("confirm.price"))
 
@@ -109,7 +109,7 @@ async def test_gen_asks_for_what_is_missing(world: BotWorld) -> None:
     await ann.write("/gen")
     await ann.sees(page("misc.gen_usage"))
     await ann.write("/gen nothing-like-it a cat")
-    await ann.sees("I do not know the model nothing-like-it")
+    await ann.sees("I don't know a model called nothing-like-it")
 
     assert await world.jobs(ann) == []
 
@@ -132,7 +132,7 @@ async def test_models_are_listed_cheapest_first_in_pages_and_can_be_searched(wor
     assert titles
     assert all("Kling" in title for title in titles)
     await ann.write("qqqqq")
-    await ann.sees("Nothing is called qqqqq")
+    await ann.sees("No models match “qqqqq”")
 
 
 async def test_a_sentence_at_a_model_list_is_a_prompt_for_that_category(world: BotWorld) -> None:
@@ -222,15 +222,15 @@ async def test_a_failure_is_explained_and_costs_nothing(world: BotWorld) -> None
     await ann.tap(label("button.generate"))
     told = await ann.sees(page("failed.moderation"))
 
-    assert "Order #1 did not work out" in told.text
-    assert "Nothing was charged. Returned to your balance: 0.8 credits" in told.text
+    assert "Order #1 failed" in told.text
+    assert "Your credits are back on your balance: 0.8 credits" in told.text
     assert await ann.available() == 1_000_000
     assert not any("Try again" in one["text"] for one in told.buttons)
     await ann.tap(label("button.change_repeat"), on=told)
     await ann.sees(page("options.title"))
     world.kie.faults.order(Fault.TASK_FAIL)
     await ann.write("/gen z-image another thing")
-    told = await ann.sees("Another try usually helps")
+    told = await ann.sees("Trying again usually helps")
     await ann.tap(label("button.try_again"), on=told)
     await ann.sees(page("confirm.price"))
 

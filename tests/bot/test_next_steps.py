@@ -379,7 +379,7 @@ async def test_the_original_of_a_picture_is_sent_as_a_document_once(world: BotWo
 async def test_what_must_stay_exact_is_a_document_and_has_no_button_for_the_original(world: BotWorld) -> None:
     ann = await world.add_user()
     await ann.send("photo", sample(FieldType.IMAGE))
-    await ann.tap("No background")
+    await ann.tap("Remove background")
     await ann.tap("Recraft")
     await ann.tap(label("button.generate"))
     document = await ann.sees(lambda message: message.kind == "document")

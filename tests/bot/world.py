@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from genlock.app.databases import open_store
-from genlock.app.engine import costs_paid_for, expected_seconds, make_engine
+from genlock.app.engine import costs_paid_for, expected_seconds, make_engine, offers_of
 from genlock.bot.bundle import BotBundle
 from genlock.bot.order.draft_view import DraftView
 from genlock.bot.order.job_texts import JobTexts
@@ -278,6 +278,7 @@ def _make_engine(
         providers=providers,
         channels=channels,
         rules=QUICK,
+        offers=offers_of(catalog),
         expected=expected_seconds(catalog),
         paid_for=costs_paid_for(catalog, markup=rules.markup, credit_usd=rules.credit_usd),
         make_updates=lambda ctx: UpdateWorker(ctx, store, handlers, partial(acknowledge_repeated_press, caller)),
@@ -308,7 +309,7 @@ async def running_bot(
         ) as kie,
     ):
         caller = Caller(make_bot(telegram.token, telegram.url), NoLimits(), recorder)
-        provider = Kie(key=kie.key, find_model=catalog.get, api_url=kie.url, upload_url=kie.url)
+        provider = Kie(key=kie.key, api_url=kie.url, upload_url=kie.url)
         downloads = Downloads(private=[kie.files_url.removeprefix("http://")])
         channel = TelegramChannel(caller, JobTexts(current, texts), downloads, media, local_bot_api=True)
         intake = Intake()

@@ -114,7 +114,7 @@ async def test_a_message_is_checked_and_shown_with_the_number_of_its_recipients(
     accounts = await add_users(dashboard, OWNER_ID, 100, 101, 102)
     await dashboard.store.set_blocked(accounts[-1], blocked=True)
     wrong = await preview(client, "Hello\n<blink>you</blink>")
-    assert (wrong.status, "Line 2: Telegram does not know the tag &lt;blink&gt;" in wrong.text) == (422, True)
+    assert (wrong.status, "Line 2: Telegram doesn&#39;t know the tag &lt;blink&gt;" in wrong.text) == (422, True)
     assert "&lt;blink&gt;you&lt;/blink&gt;</textarea>" in wrong.text, "the text is still there"
     shown = await preview(client, "<b>Sale</b> & more")
     assert (shown.status, "<b>Sale</b> &amp; more" in shown.text) == (200, True)

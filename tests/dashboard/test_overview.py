@@ -71,7 +71,7 @@ async def test_a_period_that_cannot_be_shown_is_named_and_today_is_shown(dashboa
 
     page = (await client.get("?period=range&from=%3Cb%3E2026&to=2026-01-01")).text
 
-    assert "“&lt;b&gt;2026” is not a date" in page
+    assert "“&lt;b&gt;2026” isn&#39;t a date" in page
     for period in ("today", "7d", "30d"):
         assert (await client.get(f"?period={period}")).status == 200
 
@@ -103,7 +103,7 @@ async def test_open_alarms_are_shown_with_their_remedy(dashboard: DashboardWorld
 
     page = (await client.get("")).text
 
-    assert "Results wait to be shown" in page
+    assert "Results are waiting to be delivered" in page
     assert "<code>genlock jobs attention</code>" in page
 
 

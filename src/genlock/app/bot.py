@@ -5,6 +5,7 @@ from contextlib import AsyncExitStack
 from functools import partial
 
 from genlock.app.logins import public_address
+from genlock.app.providers import KEY_SETTINGS
 from genlock.app.telegram import bot_texts
 from genlock.bot.bundle import BotBundle
 from genlock.bot.router import BotRouter, make_router
@@ -47,7 +48,7 @@ def make_bot_router(
 ) -> BotRouter:
     upload = next((bundle.upload for bundle in bundles.values() if bundle.upload), None)
     if upload is None:
-        raise Refusal("No configured provider stores files, so users could not send any: set GENLOCK_KIE_API_KEY")
+        raise Refusal(f"No configured provider stores files, so users could not send any: set {KEY_SETTINGS}")
     bundle = BotBundle(
         caller=caller,
         rules=make_bot_rules(settings),

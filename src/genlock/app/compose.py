@@ -13,7 +13,7 @@ from genlock.app.bot import handle_update, make_bot_router, make_operator_tools
 from genlock.app.dashboard import dashboard_routes
 from genlock.app.dashboard_parts import DashboardParts
 from genlock.app.databases import open_store
-from genlock.app.engine import costs_paid_for, expected_seconds, make_engine, make_rules
+from genlock.app.engine import costs_paid_for, expected_seconds, make_engine, make_rules, offers_of
 from genlock.app.logins import make_logins
 from genlock.app.periodic_tasks import periodic_tasks
 from genlock.app.providers import fetch_public_lists, make_catalog, rate_limits
@@ -167,6 +167,7 @@ def _make_engine(
         rules=make_rules(settings, limits=rate_limits(bundles), stop_seconds=STOP_SECONDS),
         public_url=settings.public_url,
         instance=process.instance,
+        offers=offers_of(catalog),
         expected=expected_seconds(catalog),
         paid_for=costs_paid_for(catalog, markup=settings.markup, credit_usd=settings.credit_usd),
         make_updates=make_updates,

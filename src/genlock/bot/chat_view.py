@@ -107,6 +107,18 @@ class ChatView:
             read_timeout=UPLOAD_SECONDS,
         )
 
+    async def send_photo(self, ctx: UpdateContext, photo: str | bytes) -> str:
+        """Send a picture, by Telegram's file id or by its bytes, and return its file id; the screen message stays."""
+        sent = await self._caller.call(
+            self._caller.bot.send_photo,
+            chat=ctx.chat,
+            priority=Priority.SCREEN,
+            message_thread_id=ctx.thread,
+            photo=photo,
+            read_timeout=UPLOAD_SECONDS,
+        )
+        return sent.photo[-1].file_id
+
     async def send_to(self, chat: int, message: str | OutgoingMessage) -> None:
         """Send a message to a chat that no update came from."""
         content = _content(message if isinstance(message, OutgoingMessage) else OutgoingMessage(text=message))

@@ -24,10 +24,13 @@ from genlock.bot.context import (
 )
 from genlock.bot.handlers.buttons import ButtonHandler
 from genlock.bot.handlers.command_menu import register
+from genlock.bot.handlers.descriptions import register_descriptions
 from genlock.bot.handlers.files import Files, UploadFile
 from genlock.bot.handlers.messages import MessageHandler, start_payload
 from genlock.bot.handlers.pages import Pages
 from genlock.bot.handlers.privacy import Privacy
+from genlock.bot.handlers.welcome import Welcome
+from genlock.bot.handlers.wishes import Wishes
 from genlock.bot.money.gifts import Gifts, inviter
 from genlock.bot.money.invoices import Invoices
 from genlock.bot.money.payments import Payments
@@ -44,6 +47,7 @@ from genlock.bot.order.result_files import ResultFiles
 from genlock.bot.order.voices import Voices
 from genlock.bot.quotas import Quotas
 from genlock.bot.rules import BotRules
+from genlock.bot.storefront.popularity import Popularity
 from genlock.bot.storefront.storefront import Storefront
 from genlock.channels.telegram.caller import Priority
 from genlock.channels.telegram.stars import refund_stars
@@ -106,9 +110,10 @@ class BotRouter:
         self._addresses: dict[int, str] = {}
 
     async def start(self) -> None:
-        """Ask Telegram for our username and register our commands where they have changed."""
+        """Ask Telegram for our username and register our commands and descriptions where they have changed."""
         await self._bundle.introduce()
         await register(self._bundle, self._store)
+        await register_descriptions(self._bundle, self._store)
 
     async def reconcile(self) -> int:
         """Credit payments that Telegram lists and we missed. A periodic task of the leader."""
@@ -338,7 +343,10 @@ def make_router(
     catalog.watch(storefront.sell)
     seller = Seller(engine=engine, store=store, catalog=catalog, rules=_sale_rules(rules))
     view, quotas = ChatView(caller=caller, store=store), Quotas(store, rules)
-    drafts = DraftView(view=view, store=store, storefront=storefront, rules=rules)
+    popularity = Popularity(store, bundle.id, storefront.learn)
+    drafts = DraftView(view=view, store=store, storefront=storefront, rules=rules, popularity=popularity)
+    wishes = Wishes(view=view, drafts=drafts, storefront=storefront)
+    welcome = Welcome(view=view, store=store, bundle=bundle)
     files = Files(
         view=view, drafts=drafts, caller=caller, store=store, storefront=storefront, quotas=quotas, upload=upload,
         media=media,
@@ -372,7 +380,8 @@ def make_router(
     privacy = Privacy(bundle=bundle, store=store, pages=pages, tell=notify)
     messages = MessageHandler(
         view=view, drafts=drafts, storefront=storefront, orders=orders, pages=pages, files=files,
-        next_steps=next_steps, voices=voices, gifts=gifts, admin=admin, privacy=privacy, bundle=bundle,
+        wishes=wishes, welcome=welcome, next_steps=next_steps, voices=voices, gifts=gifts, admin=admin, privacy=privacy,
+        bundle=bundle,
     )  # fmt: skip
     buttons = ButtonHandler(
         view=view,
@@ -381,6 +390,7 @@ def make_router(
         storefront=storefront,
         orders=orders,
         pages=pages,
+        wishes=wishes,
         next_steps=next_steps,
         originals=originals,
         voices=voices,

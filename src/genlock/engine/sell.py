@@ -148,7 +148,7 @@ class Seller:
         found = self._catalog.get().models.get(model)
         if found is None or found.status is not Status.OFFERED:
             return NotSold(reason=NotSoldReason.UNKNOWN_MODEL)
-        if found.provider not in self._engine.ctx.providers:
+        if not found.made_by(self._engine.ctx.providers):
             return NotSold(reason=NotSoldReason.PROVIDER_NOT_CONFIGURED)
         return found
 

@@ -43,7 +43,7 @@ from genlock.ports.operators import OperatorStore
 from genlock.ports.payments import PaymentStore
 from genlock.ports.profiles import ProfileStore
 from genlock.ports.promos import PromoStore
-from genlock.ports.provider import Provider, ProviderBundle, PublicLists, RateLimit
+from genlock.ports.provider import Provider, ProviderBundle, ProviderHealth, PublicLists, RateLimit
 from genlock.ports.retention import RetentionStore
 from genlock.ports.stats import AgedJob, InvariantStore, StatsStore, Violation
 from genlock.ports.store import Store
@@ -101,6 +101,7 @@ __all__ = [
     "PromoStore",
     "Provider",
     "ProviderBundle",
+    "ProviderHealth",
     "PublicLists",
     "RateLimit",
     "Reschedule",

@@ -83,16 +83,22 @@ class Jobs(Subject):
             "begin_submit", job_id=job_id, token=token, secret_hash=secret_hash, placeholder=placeholder
         )
 
-    async def mark_submitted(self, job_id: int, token: int, task_id: str, poll_after: float) -> bool:
+    async def mark_submitted(self, job_id: int, token: int, task_id: str, poll_after: float, handle: str = "") -> bool:
         try:
             return await self._fence(
-                "mark_submitted", job_id=job_id, token=token, task_id=task_id, poll_after=poll_after
+                "mark_submitted",
+                job_id=job_id,
+                token=token,
+                task_id=task_id,
+                handle=handle,
+                poll_after=poll_after,
             )
         except self.session.unique_violation as error:
             raise TaskIdConflict from error
 
-    async def adopt_task(self, job_id: int, secret_hash: str | None, task_id: str) -> bool:
-        return bool(await self.session.one("adopt_task", job_id=job_id, secret_hash=secret_hash, task_id=task_id))
+    async def adopt_task(self, job_id: int, secret_hash: str | None, task_id: str, handle: str = "") -> bool:
+        params = {"secret_hash": secret_hash, "task_id": task_id, "handle": handle}
+        return bool(await self.session.one("adopt_task", job_id=job_id, **params))
 
     async def begin_progress(self, job_id: int, token: int, lease: Lease) -> bool:
         return await self._fence("begin_progress", _lease(lease), job_id=job_id, token=token)

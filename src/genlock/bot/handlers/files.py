@@ -18,6 +18,7 @@ from genlock.bot.order.draft import MISPLACED, Draft, Problem, SentFile, Step
 from genlock.bot.order.draft_view import DraftView
 from genlock.bot.order.input_errors import explain_file
 from genlock.bot.order.next_step_drafts import captioned
+from genlock.bot.order.suggestions import suggest_for_file
 from genlock.bot.quotas import Quotas
 from genlock.bot.storefront.storefront import Storefront
 from genlock.channels.telegram.caller import Caller, Priority
@@ -59,6 +60,13 @@ class Attachment:
     aspect: float | None = None
     #: id that the messages of one album share
     album: str | None = None
+
+
+def _in_list(kept: Draft, draft: Draft) -> Draft:
+    """Return the draft with the model list that a file was sent to, until the whole album has arrived."""
+    if draft.step is not Step.LIST:
+        return kept
+    return replace(kept, step=Step.LIST, category=draft.category, wish=draft.wish, popular=draft.popular)
 
 
 def attachment(message: Message) -> Attachment | None:
@@ -227,14 +235,22 @@ class Files:
             await self._refuse(ctx, sent, explain_file(taken, t) or t.html("refused.upload_failed"))
             return
         assert taken is not None
-        waiting, category = ctx.draft.keeping_input(), ctx.draft.category if ctx.draft.step is Step.LIST else ""
-        waiting = _with_aspect(waiting, sent, taken)
+        waiting = _with_aspect(ctx.draft.keeping_input(), sent, taken)
         kept = replace(waiting, sent=_with(waiting, taken), text=caption or waiting.text)
         if await _album_continues(ctx, sent):
-            await self._drafts.save(ctx, kept)
+            await self._drafts.save(ctx, _in_list(kept, ctx.draft))
             return
-        await self._drafts.save(ctx, captioned(kept, self._storefront.catalog, category))
+        await self._drafts.save(ctx, self._begun(kept, _in_list(kept, ctx.draft)))
         await self._drafts.show(ctx)
+
+    def _begun(self, kept: Draft, listed: Draft) -> Draft:
+        """Return the order that files ask for by their caption or by the list they were sent to; else the draft."""
+        front = self._storefront
+        wish = front.catalog.wish(listed.wish)
+        category = listed.category or (wish.categories[0] if wish else "")
+        if kept.text:
+            return captioned(kept, front, category)
+        return (suggest_for_file(front, kept, wish, listed.category) if wish else None) or kept
 
     async def begin_with(self, ctx: UpdateContext, sent: Attachment, text: str) -> None:
         """Begin an order with a file of an earlier message; an order in progress is left."""

@@ -70,6 +70,10 @@ class Draft:
     message: int | None = None
     step: Step = Step.HOME
     category: str = ""
+    #: the entry of the menu that the model list or the order began with
+    wish: str = ""
+    #: whether the model list is the short one
+    popular: bool = False
     query: str = ""
     page: int = 0
     model: str = ""
@@ -100,6 +104,8 @@ class Draft:
     job: int | None = None
     #: the key of the next step that the order is, if it began with a result or a captioned file
     next_step: str = ""
+    #: whether the order was suggested for a typed text: the user may have wished for something else
+    suggested: bool = False
 
     @property
     def in_progress(self) -> bool:

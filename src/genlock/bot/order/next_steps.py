@@ -12,7 +12,7 @@ from genlock.bot.order import next_step_screens as screens
 from genlock.bot.order.draft import Problem, SentFile
 from genlock.bot.order.draft_view import DraftView
 from genlock.bot.order.input_errors import explain_file
-from genlock.bot.order.next_step_drafts import fitting, input_field, reply_step, start_step
+from genlock.bot.order.next_step_drafts import asked_step, fitting, input_field, reply_step, start_step
 from genlock.bot.order.orders import Orders
 from genlock.bot.order.result_files import ResultFiles
 from genlock.bot.order.results import kind_of_part
@@ -130,7 +130,7 @@ class NextSteps:
         """Take a text as what to do with the result that a message shows; return whether it shows one."""
         if (found := await self._shown_by(ctx, message)) is None:
             return False
-        if (step := reply_step(self._storefront.catalog, self._kind_of(*found))) is not None:
+        if (step := asked_step(self._storefront, self._kind_of(*found), text)) is not None:
             await self.start(ctx, *found, step, text=text)
         return step is not None
 

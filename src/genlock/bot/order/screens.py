@@ -22,12 +22,14 @@ from genlock.bot.screen_context import (
     ScreenContext,
     choice_label,
     field_label,
+    field_question,
     members,
     model_label,
     quote_each,
     shorten,
     value_label,
 )
+from genlock.bot.storefront.menu_screens import other_wishes
 from genlock.bot.storefront.screens import pager, row
 from genlock.bot.storefront.storefront import code_of, text_only
 from genlock.domain.catalog import NOTHING, Model
@@ -131,7 +133,7 @@ def _addable(draft: Draft, model: Model, t: Translator) -> list[str]:
 
 def _by_type(draft: Draft, model: Model, one: Field, screen: ScreenContext) -> list[Html]:
     t = screen.translator
-    about = field_label(one, t)
+    about = field_question(one, t)
     if one.type in FILES:
         return [t.html(f"ask.{one.type.value}", about=about), *_file_limits(draft, one, screen)]
     if one.many:
@@ -170,7 +172,8 @@ def _text_hints(draft: Draft, model: Model, one: Field, screen: ScreenContext) -
 def _range(one: Field, screen: ScreenContext) -> Html:
     if one.min is None or one.max is None or one.max >= ANY:
         return screen.translator.html("ask.number_any")
-    return screen.translator.html("ask.number_range", low=one.min, high=one.max)
+    high = value_label(one, one.max, screen.translator)
+    return screen.translator.html("ask.number_range", low=one.min, high=high)
 
 
 def _file_limits(draft: Draft, one: Field, screen: ScreenContext) -> list[Html]:
@@ -307,7 +310,8 @@ def confirm(draft: Draft, model: Model, screen: ScreenContext, *, note: Html | N
         return OutgoingMessage(text="\n".join(lines), buttons=tuple(_confirm_rows(draft, model, screen, [])))
     if len(costs) > 1:
         lines.append(t.html("confirm.each" if draft.others else "variations.count", n=len(costs)))
-    lines += ["", *_money(costs, screen), t.html("confirm.time", time=t.duration(model.expected_seconds))]
+    time = t.duration(screen.storefront.expected_seconds(model))
+    lines += ["", *_money(costs, screen), t.html("confirm.time", time=time)]
     return OutgoingMessage(
         text="\n".join(lines), buttons=tuple(_confirm_rows(draft, model, screen, _go(draft, costs, screen)))
     )
@@ -379,8 +383,8 @@ def _confirm_rows(draft: Draft, model: Model, screen: ScreenContext, go: list[Ro
     rows = [*_instead(draft, screen), *go, (draft_button(t.plain("button.options"), draft.version, "options"),)]
     if draft.copies == 1 and not draft.others and varies(model):
         rows[-1] = (*rows[-1], draft_button(t.plain("variations.button"), draft.version, "copies", COUNTS[0]))
-    if draft.next_step or (not draft.path and text_only(model)):
+    if draft.next_step or draft.suggested or (not draft.path and text_only(model)):
         rows.append((draft_button(t.plain("button.other_model"), draft.version, "other"),))
     if not any(one.name in draft.values for one in asked_fields(model, draft.category)):
         return [*rows, (button(t.plain("button.menu"), "menu"),)]
-    return [*rows, navigation(draft, screen)]
+    return [*rows, *other_wishes(draft, screen), navigation(draft, screen)]

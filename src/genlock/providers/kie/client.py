@@ -1,16 +1,15 @@
 """The Kie.ai client: creates and queries tasks, uploads files, reads the credit left."""
 
-import json
-from collections.abc import AsyncIterable, Callable, Mapping
+from collections.abc import AsyncIterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import aiohttp
 
-from genlock.domain.catalog import Model
-from genlock.domain.errors import ModelNotFound, ProviderBusy, ProviderError, SubmitRefused, SubmitUnknown
-from genlock.domain.job import Job
+from genlock.domain.errors import ProviderBusy, ProviderError, SubmitRefused, SubmitUnknown
 from genlock.domain.result import Outcome, Report
+from genlock.domain.task import Handle, TaskOrder
+from genlock.ports.provider import Provider
 from genlock.providers.kie import parser
 from genlock.providers.kie.answers import AnswerKind, classify_answer
 from genlock.providers.kie.families import ROUTES, Route
@@ -37,7 +36,7 @@ class Answer:
     body: Mapping[str, Any]
 
 
-class Kie:
+class Kie(Provider):
     """The Provider port on Kie.ai. Also uploads files and reads the credit left on the account."""
 
     name = "kie"
@@ -46,13 +45,11 @@ class Kie:
         self,
         *,
         key: str,
-        find_model: Callable[[str], Model],
         api_url: str = API_URL,
         upload_url: str = UPLOAD_URL,
         timeout_seconds: float = 60.0,
     ) -> None:
         self._headers = {"Authorization": f"Bearer {key}"}
-        self._find_model = find_model
         self._api_url = api_url.rstrip("/")
         self._upload_url = upload_url.rstrip("/")
         self._timeout = aiohttp.ClientTimeout(total=timeout_seconds, sock_connect=min(10.0, timeout_seconds))
@@ -66,25 +63,24 @@ class Kie:
 
     # the Provider port
 
-    async def create(self, job: Job, callback_url: str | None) -> str:
-        url, body = self.create_request(job, callback_url)
+    async def create(self, order: TaskOrder) -> Handle:
+        url, body = self.create_request(order)
         try:
             answer = await self._post_create(url, body)
         except _NOT_SENT as error:
             raise ProviderBusy(_UNREACHABLE_SECONDS, f"cannot connect: {type(error).__name__}") from error
         except (aiohttp.ClientError, OSError, ValueError) as error:  # TimeoutError is an OSError
             raise SubmitUnknown(f"the answer was lost: {type(error).__name__}") from error
-        return _read_create(answer)
+        return Handle(task_id=_read_create(answer))
 
-    def create_request(self, job: Job, callback_url: str | None) -> tuple[str, dict[str, Any]]:
-        """Return the URL and the body of the call that creates a job's task. Raises SubmitRefused."""
-        route, model = self._route(job.model)
-        return f"{self._api_url}{route.create}", route.body(model.id, _read_input(job.input), callback_url)
+    def create_request(self, order: TaskOrder) -> tuple[str, dict[str, Any]]:
+        """Return the URL and the body of the call that creates a task. Raises SubmitRefused."""
+        route = _route(order)
+        return f"{self._api_url}{route.create}", route.body(order.model, order.input(), order.callback_url)
 
-    async def status(self, task_id: str, job: Job) -> Report:
-        route, _ = self._route(job.model)
-        answer = await self._request("GET", f"{self._api_url}{route.query}", params={"taskId": task_id})
-        return _read_status(answer, task_id)
+    async def status(self, handle: Handle, order: TaskOrder) -> Report:
+        url = f"{self._api_url}{_route(order).query}"
+        return _read_status(await self._request("GET", url, params={"taskId": handle.task_id}), handle.task_id)
 
     def read_callback(self, body: bytes) -> Report:
         return parser.read_callback(body)
@@ -109,13 +105,6 @@ class Kie:
         return _url(data.get("downloadUrl") or data.get("fileUrl") if isinstance(data, dict) else None)
 
     # HTTP
-
-    def _route(self, model_id: str) -> tuple[Route, Model]:
-        try:
-            model = self._find_model(model_id)
-            return ROUTES[model.family, model.operation], model
-        except (ModelNotFound, KeyError):
-            raise SubmitRefused("model_unavailable", f"Kie.ai has no endpoint for {model_id!r}") from None
 
     async def _post_create(self, url: str, body: dict[str, Any]) -> Answer:
         """Post on a new connection: a kept one may close after the order was sent, and the outcome would be unknown."""
@@ -144,6 +133,13 @@ class Kie:
         )
 
 
+def _route(order: TaskOrder) -> Route:
+    try:
+        return ROUTES[order.offer.family, order.offer.operation]
+    except KeyError:
+        raise SubmitRefused("model_unavailable", f"Kie.ai has no endpoint for {order.model!r}") from None
+
+
 async def _read(response: aiohttp.ClientResponse) -> Answer:
     """Read the envelope's code, or the HTTP status without one. Raises ValueError for a success without an envelope."""
     content = await response.content.read(ANSWER_BYTES_MAX)
@@ -162,16 +158,6 @@ async def _read(response: aiohttp.ClientResponse) -> Answer:
     if code == OK and response.status >= _ERROR_STATUS and read_task_id(body) is None:
         code = response.status
     return Answer(code=code, text=clean(text)[:500], body=body)
-
-
-def _read_input(text: str) -> dict[str, Any]:
-    try:
-        values = json.loads(text)
-    except ValueError:
-        values = None
-    if not isinstance(values, dict):
-        raise SubmitRefused("bad_input", "the input is not a JSON object")
-    return values
 
 
 def _read_create(answer: Answer) -> str:

@@ -12,9 +12,10 @@ from typing import Any
 from genlock.domain.catalog import Catalog, Model, Output, Status
 from genlock.domain.errors import InvalidInput
 from genlock.domain.field import FieldType
+from genlock.sandbox.faults import Faults
 from genlock.sandbox.kie.callbacks import CallbackSender, order_callbacks
 from genlock.sandbox.kie.endpoint import SimulatedEndpoint
-from genlock.sandbox.kie.faults import Fault, Faults
+from genlock.sandbox.kie.faults import Fault
 from genlock.sandbox.kie.files import PAGE, FileHost
 from genlock.sandbox.kie.task import EXTENSIONS, STATES, Task
 
@@ -61,7 +62,7 @@ class KieService:
     catalog: Catalog
     files: FileHost
     callback_sender: CallbackSender
-    faults: Faults
+    faults: Faults[Fault]
     rng: Random
     credits: int  #: thousandths
     speed: float

@@ -67,6 +67,8 @@ CREATE TABLE jobs (
     crash_count       integer NOT NULL DEFAULT 0,
     -- the message that a progress edit with an unknown outcome may still overwrite
     progress_message  text,
+    -- what the provider needs besides the task's id to find the task again
+    handle            text NOT NULL DEFAULT '',
     CONSTRAINT jobs_request_once UNIQUE (account_id, request_key),
     CONSTRAINT jobs_price_not_negative CHECK (price >= 0),
     CONSTRAINT jobs_hold_state_known CHECK (hold_state IN ('free', 'held', 'captured', 'released')),
@@ -125,6 +127,8 @@ CREATE TABLE ledger (
 CREATE INDEX ledger_account ON ledger (account_id, at);
 -- What changes balances outside orders, for the lists of operators.
 CREATE INDEX ledger_moves ON ledger (kind, at, key) WHERE kind NOT IN ('hold', 'capture', 'release');
+-- Refunds of orders by operators, by the job: the figures by hour subtract them. No order writes to this index.
+CREATE INDEX ledger_job_refunds ON ledger ((CASE WHEN key ~ '^refund:[0-9]{1,18}$' THEN substr(key, 8)::bigint END)) WHERE kind = 'refund';
 
 -- The sums of an account's ledger entries up to a time, so that the check of an account with many entries reads only
 -- the newer ones.
@@ -615,6 +619,13 @@ EXECUTE FUNCTION record_job_change();
 
 CREATE TRIGGER payments_changed AFTER UPDATE OF state ON payments FOR EACH ROW
 WHEN (OLD.state <> NEW.state) EXECUTE FUNCTION record_payment_change();
+
+CREATE OR REPLACE FUNCTION record_job_refund() RETURNS trigger LANGUAGE plpgsql AS
+$$ BEGIN INSERT INTO figure_changes (job_id) VALUES (substr(NEW.key, 8)::bigint); RETURN NULL; END $$;
+
+-- A refund of an order by an operator changes its figures.
+CREATE TRIGGER ledger_job_refunded AFTER INSERT ON ledger FOR EACH ROW
+WHEN (NEW.kind = 'refund' AND NEW.key ~ '^refund:[0-9]{1,18}$') EXECUTE FUNCTION record_job_refund();
 
 -- Edits of models by operators. The newest change of a model decides; the others are its history.
 CREATE TABLE catalog_changes (

@@ -66,6 +66,8 @@ CREATE TABLE jobs (
     crash_count       INTEGER NOT NULL DEFAULT 0,
     -- the message that a progress edit with an unknown outcome may still overwrite
     progress_message  TEXT,
+    -- what the provider needs besides the task's id to find the task again
+    handle            TEXT NOT NULL DEFAULT '',
     CONSTRAINT jobs_request_once UNIQUE (account_id, request_key),
     CONSTRAINT jobs_price_not_negative CHECK (price >= 0),
     CONSTRAINT jobs_hold_state_known CHECK (hold_state IN ('free', 'held', 'captured', 'released')),
@@ -119,6 +121,8 @@ CREATE TABLE ledger (
 CREATE INDEX ledger_account ON ledger (account_id, at);
 -- What changes balances outside orders, for the lists of operators.
 CREATE INDEX ledger_moves ON ledger (kind, at, key) WHERE kind NOT IN ('hold', 'capture', 'release');
+-- Refunds of orders by operators, by the job: the figures by hour subtract them. No order writes to this index.
+CREATE INDEX ledger_job_refunds ON ledger ((CASE WHEN key GLOB 'refund:[0-9]*' THEN CAST(substr(key, 8) AS INTEGER) END)) WHERE kind = 'refund';
 
 -- The sums of an account's ledger entries up to a time, so that the check of an account with many entries reads only
 -- the newer ones.
@@ -598,6 +602,13 @@ CREATE TRIGGER payments_changed AFTER UPDATE OF state ON payments FOR EACH ROW
 WHEN OLD.state <> NEW.state
 BEGIN
     INSERT INTO figure_changes (payment_hour) VALUES (NEW.at / 3600000000);
+END;
+
+-- A refund of an order by an operator changes its figures.
+CREATE TRIGGER ledger_job_refunded AFTER INSERT ON ledger FOR EACH ROW
+WHEN NEW.kind = 'refund' AND NEW.key GLOB 'refund:[0-9]*'
+BEGIN
+    INSERT INTO figure_changes (job_id) VALUES (CAST(substr(NEW.key, 8) AS INTEGER));
 END;
 
 -- Edits of models by operators. The newest change of a model decides; the others are its history.

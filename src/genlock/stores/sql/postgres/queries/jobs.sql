@@ -58,14 +58,14 @@ RETURNING j.id;
 -- it.
 WITH moved AS (
     UPDATE jobs j
-    SET state = 'running', task_id = i.task_id, lease_owner = NULL, attempts = 0, crash_count = 0,
+    SET state = 'running', task_id = i.task_id, handle = i.handle, lease_owner = NULL, attempts = 0, crash_count = 0,
         due_at = CASE
             WHEN EXISTS (SELECT FROM inbox b
                          WHERE b.state = 'orphan' AND b.provider = j.provider AND b.task_id = i.task_id)
             THEN :now
             ELSE least(j.deadline_at, :now + make_interval(secs => i.poll_after)) END
-    FROM unnest(:job_id::bigint[], :token::bigint[], :task_id::text[], :poll_after::float8[])
-        AS i (id, token, task_id, poll_after)
+    FROM unnest(:job_id::bigint[], :token::bigint[], :task_id::text[], :handle::text[], :poll_after::float8[])
+        AS i (id, token, task_id, handle, poll_after)
     WHERE j.id = i.id AND j.lease_token = i.token AND j.state IN ('submitting', 'running')
     RETURNING j.id, j.provider, j.task_id
 ), matched AS (
@@ -78,7 +78,7 @@ SELECT id FROM moved;
 -- Record the task id of a submit whose lease was lost during the call. The secret proves that this call created the
 -- task; without a secret, the job's own callback named it.
 UPDATE jobs j
-SET task_id = :task_id,
+SET task_id = :task_id, handle = :handle,
     state = CASE WHEN j.state = 'submitting' THEN 'running' ELSE j.state END,
     due_at = CASE
         WHEN j.state = 'submitting' OR j.state = 'cancelled' AND j.delivery = 'delivered' AND j.lease_owner IS NULL
@@ -86,9 +86,10 @@ SET task_id = :task_id,
         ELSE j.due_at END,
     lease_owner = CASE WHEN j.state = 'submitting' THEN NULL ELSE j.lease_owner END,
     lease_token = CASE WHEN j.state = 'submitting' THEN j.lease_token + 1 ELSE j.lease_token END
-WHERE j.id = :job_id AND j.task_id IS NULL AND j.secret_hash = coalesce(:secret_hash::text, j.secret_hash)
+WHERE j.id = :job_id AND j.secret_hash = coalesce(:secret_hash::text, j.secret_hash)
+    AND (j.task_id IS NULL OR j.task_id = :task_id AND j.handle = '' AND :handle <> '')
     AND (:secret_hash::text IS NOT NULL OR j.state <> 'queued')
-    AND NOT EXISTS (SELECT FROM jobs o WHERE o.provider = j.provider AND o.task_id = :task_id)
+    AND NOT EXISTS (SELECT FROM jobs o WHERE o.provider = j.provider AND o.task_id = :task_id AND o.id <> j.id)
 RETURNING j.id;
 
 -- name: end_job

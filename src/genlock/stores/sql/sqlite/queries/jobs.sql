@@ -48,7 +48,7 @@ RETURNING id;
 -- Record the task id and release the job until its first poll, or make it due at once if an orphan callback waits for
 -- it.
 UPDATE jobs
-SET state = 'running', task_id = i.value ->> 'task_id', lease_owner = NULL, attempts = 0, crash_count = 0,
+SET state = 'running', task_id = i.value ->> 'task_id', handle = i.value ->> 'handle', lease_owner = NULL, attempts = 0, crash_count = 0,
     due_at = CASE
         WHEN EXISTS (SELECT 1 FROM inbox b
                      WHERE b.state = 'orphan' AND b.provider = jobs.provider AND b.task_id = i.value ->> 'task_id')
@@ -65,7 +65,7 @@ WHERE inbox.state = 'orphan' AND inbox.provider = j.provider AND inbox.task_id =
 -- Record the task id of a submit whose lease was lost during the call. The secret proves that this call created the
 -- task; without a secret, the job's own callback named it.
 UPDATE jobs
-SET task_id = :task_id,
+SET task_id = :task_id, handle = :handle,
     state = CASE WHEN state = 'submitting' THEN 'running' ELSE state END,
     due_at = CASE
         WHEN state = 'submitting' OR state = 'cancelled' AND delivery = 'delivered' AND lease_owner IS NULL
@@ -73,9 +73,11 @@ SET task_id = :task_id,
         ELSE due_at END,
     lease_owner = CASE WHEN state = 'submitting' THEN NULL ELSE lease_owner END,
     lease_token = CASE WHEN state = 'submitting' THEN lease_token + 1 ELSE lease_token END
-WHERE id = :job_id AND task_id IS NULL AND secret_hash = coalesce(:secret_hash, secret_hash)
+WHERE id = :job_id AND secret_hash = coalesce(:secret_hash, secret_hash)
+    AND (task_id IS NULL OR task_id = :task_id AND handle = '' AND :handle <> '')
     AND (:secret_hash IS NOT NULL OR state <> 'queued')
-    AND NOT EXISTS (SELECT 1 FROM jobs o WHERE o.provider = jobs.provider AND o.task_id = :task_id)
+    AND NOT EXISTS (
+        SELECT 1 FROM jobs o WHERE o.provider = jobs.provider AND o.task_id = :task_id AND o.id <> jobs.id)
 RETURNING id;
 
 -- name: end_job

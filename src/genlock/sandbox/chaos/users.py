@@ -6,7 +6,7 @@ from collections.abc import Callable
 from random import Random
 from time import time
 
-from genlock.sandbox.records import Order, Records
+from genlock.sandbox.records import Order, Records, is_notice
 from genlock.sandbox.telegram.simulated_user import SimulatedUser
 from genlock.sandbox.telegram.simulator import TelegramSimulator
 from genlock.sandbox.telegram.state import Message
@@ -78,7 +78,8 @@ class ChaosUsers:
         reply = await user.say(prompt, reply_to=results[0])
 
         def answers() -> list[Message]:
-            return [message for message in self._records.bot_messages(user) if message.id > reply.id]
+            new = [message for message in self._records.bot_messages(user) if message.id > reply.id]
+            return [message for message in new if not is_notice(message)]  # that of the previous order may come late
 
         await self._until(user, lambda: bool(answers()))
         confirm = next(((one, data) for one in reversed(answers()) if (data := _generate_button(one))), None)

@@ -17,6 +17,8 @@ from genlock.domain.errors import Refusal
 from genlock.domain.retry import POLL_SECONDS
 
 _TOKEN = re.compile(r"[0-9]{1,20}:[A-Za-z0-9_-]+")
+#: percent; more is most likely a typing error
+_BONUS_MAX = 100
 _HOST = re.compile(r"[^\s:/]+:[0-9]{1,5}")
 _SCHEMES = ("sqlite:///", "postgresql://", "postgres://")
 _PREFIX = "GENLOCK_"
@@ -111,6 +113,11 @@ class Settings(BaseSettings):
         default={},
         description="packages sold for Telegram Stars, as `STARS:CREDITS` separated by commas; "
         "default: six sizes at the price that the operator receives for a star",
+    )
+    star_bonus: Annotated[dict[int, int], NoDecode] = Field(
+        default={},
+        description="percent of credits on top of larger packages, as `STARS:PERCENT` separated by commas, such as "
+        "`500:5,1000:10`: each applies from that many stars on; default: none",
     )
     invoice_hours: float = Field(
         default=24.0,
@@ -234,6 +241,19 @@ class Settings(BaseSettings):
         if any(len(pair) != 2 or not all(word.isdigit() and int(word) for word in pair) for pair in pairs):  # noqa: PLR2004
             raise ValueError("must be STARS:CREDITS, separated by commas, such as 100:130,500:650")
         return {int(stars): int(credits_) for stars, credits_ in pairs}
+
+    @field_validator("star_bonus", mode="before")
+    @classmethod
+    def _bonus(cls, value: Any) -> Any:
+        if not isinstance(value, str):
+            return value
+        pairs = [word.split(":") for word in re.split(r"[\s,;]+", value) if word]
+        if any(len(pair) != 2 or not all(word.isdecimal() and len(word) <= 9 for word in pair) for pair in pairs):  # noqa: PLR2004
+            raise ValueError("must be STARS:PERCENT, separated by commas, such as 500:5,1000:10")
+        bonus = {int(stars): int(percent) for stars, percent in pairs}
+        if any(percent > _BONUS_MAX for percent in bonus.values()):
+            raise ValueError(f"gives more than {_BONUS_MAX} percent")
+        return bonus
 
     @field_validator("media_private_hosts")
     @classmethod

@@ -168,6 +168,21 @@ class Settings(BaseSettings):
     keep_promo_uses_days: int = Field(
         default=365, ge=0, description="days after the end of a promo code when its uses are deleted; 0: forever"
     )
+    media_url: SecretStr | None = Field(
+        default=None,
+        description="where copies of API results and files of API clients are kept: `file:///FOLDER`, or "
+        "`s3://KEY:SECRET@HOST/BUCKET?region=REGION` for several machines; default: the folder `genlock-media` beside "
+        "the SQLite file, or in the working directory",
+    )
+    keep_media_days: int = Field(
+        default=30, ge=1, description="days after which copies of API results and files of API clients are deleted"
+    )
+    api_requests_per_second: int = Field(
+        default=100, ge=1, le=10_000, description="requests per API key and second, over all instances"
+    )
+    api_running_max: int = Field(
+        default=1000, gt=0, description="jobs that an account may have running at the same time through the API"
+    )
     media_private_hosts: Annotated[tuple[str, ...], NoDecode] = Field(
         default=(),
         description="private hosts that media may be fetched from, such as simulators: `host:port`, with commas",
@@ -218,6 +233,14 @@ class Settings(BaseSettings):
         if not url.startswith(_SCHEMES):
             scheme = url.partition(":")[0][:20]
             raise ValueError(f"must begin with sqlite:/// or postgresql://, not {scheme!r}")
+        return url
+
+    @field_validator("media_url")
+    @classmethod
+    def _media(cls, url: SecretStr | None) -> SecretStr | None:
+        given = "" if url is None else url.get_secret_value()
+        if url is not None and not given.startswith(("file:/", "s3://")):
+            raise ValueError("must begin with file:/// or s3://")
         return url
 
     @field_validator("telegram_token")
@@ -272,7 +295,8 @@ class Settings(BaseSettings):
         """Return every secret of the settings, so that the log can mask them."""
         fields = (getattr(self, name) for name in type(self).model_fields)
         found = [field.get_secret_value() for field in fields if isinstance(field, SecretStr)]
-        for password in _passwords(self.database_url):
+        media_url = self.media_url.get_secret_value() if self.media_url else ""
+        for password in (*_passwords(self.database_url), *_passwords(media_url)):
             found += [password, unquote(password), unquote_plus(password)]
         return found
 

@@ -17,6 +17,7 @@ from genlock.bot.order.draft_view import render
 from genlock.bot.order.input_errors import explain
 from genlock.bot.screen_context import ScreenContext, choice_label, model_label
 from genlock.bot.storefront import screens as front
+from genlock.bot.storefront.menu_screens import menu, short_list
 from genlock.bot.storefront.storefront import Storefront
 from genlock.domain.catalog import Category, Model
 from genlock.domain.errors import InvalidInput
@@ -99,7 +100,7 @@ def walk_at_random(model: Model) -> None:
         category = rng.choice([model.category.value, *(one.value for one in model.also), ""])
         seen = screen_context(rng.choice(LANGUAGES), rng.choice([0, 10**9]), group=turn == 3)
         draft = wizard.start_order(Draft(version=rng.randrange(36**7)), model, category)
-        for _ in range(30):
+        for _ in range(20):
             said = render(draft, seen)
             check(said)
             assert has_a_way_out(said), (draft.step, said)
@@ -131,7 +132,12 @@ def step(draft: Draft, model: Model, said: OutgoingMessage, rng: random.Random) 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_every_model_list_and_the_menu_fit_telegrams_limits(language: str) -> None:
     seen = screen_context(language)
-    check(front.menu(Draft(), seen))
+    check(menu(Draft(), replace(seen, first_order=True)))
+    for wish in CATALOG.wishes:
+        for category in ("", *wish.categories):
+            check(short_list(Draft(wish=wish.name, category=category, popular=True), wish, seen))
+            carried = Draft(version=36**6, wish=wish.name, category=category, popular=True, text="<>&" * 2000)
+            check(short_list(carried, wish, seen))
     for category in ("", *Category):
         draft = Draft(version=36**6, step=Step.LIST, category=category)
         for page in range(6):

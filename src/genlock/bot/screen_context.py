@@ -47,6 +47,8 @@ class ScreenContext:
     free: FreeRuns
     #: whether the chat is a group, where balances are not shown
     group: bool = False
+    #: whether the user has not ordered anything yet
+    first_order: bool = False
 
     def free_now(self, model: Model) -> bool:
         return model.free and self.free.left > 0
@@ -124,6 +126,11 @@ def _item(item: object) -> str:
 def shorten(text: str, length: int = LINE_LENGTH) -> str:
     line = " ".join(text.split())
     return line if len(line) <= length else line[: length - 1].rstrip() + "…"
+
+
+def shorten_lines(text: str, length: int) -> str:
+    """Return a text that fits, with its lines kept."""
+    return text if len(text) <= length else text[: length - 1].rstrip() + "…"
 
 
 def public_code(job_id: int, translator: Translator) -> str:

@@ -7,11 +7,12 @@ it returns the key, because a wrong caption is better than a finished result tha
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from html import escape
 from pathlib import Path
 from typing import Literal
 
+from babel import Locale
 from babel.dates import format_datetime, format_skeleton
 from babel.lists import format_list
 from babel.numbers import parse_pattern
@@ -25,6 +26,9 @@ MINUTE, HOUR, DAY = 60, 3600, 86400
 _NUMBER = parse_pattern("#,##0.###")
 _CENTS = parse_pattern("#,##0.00")
 _FINE = parse_pattern("0.0000")
+
+#: a screen has dozens of numbers, most of them the same as on the screen before
+CACHE_MAX = 4096
 
 Number = int | float | Decimal
 
@@ -75,8 +79,7 @@ class Translator:
         return str(value)
 
     def number(self, value: Number) -> str:
-        written: str = _NUMBER.apply(Decimal(str(value)), self._locale)
-        return written
+        return _written_number(Decimal(str(value)), self._locale)
 
     def cents(self, value: Decimal) -> str:
         """Return an amount of money with two decimals."""
@@ -158,8 +161,18 @@ def _form(source: Language, key: str, count: object) -> str:
 
 def plural_form(language: Language, number: Number) -> str:
     """Return the CLDR plural category of a number, as it is written: 1.0 is written `1`."""
-    number = Decimal(str(number))
-    return language.locale.plural_form(int(number) if number == int(number) else number)
+    return _plural_form(Decimal(str(number)), language.locale)
+
+
+@lru_cache(CACHE_MAX)
+def _plural_form(number: Decimal, locale: Locale) -> str:
+    return locale.plural_form(int(number) if number == int(number) else number)
+
+
+@lru_cache(CACHE_MAX)
+def _written_number(number: Decimal, locale: Locale) -> str:
+    written: str = _NUMBER.apply(number, locale)
+    return written
 
 
 class Texts:

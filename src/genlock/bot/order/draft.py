@@ -70,6 +70,10 @@ class Draft:
     message: int | None = None
     step: Step = Step.HOME
     category: str = ""
+    #: the entry of the menu that the model list or the order began with
+    wish: str = ""
+    #: whether the model list is the short one
+    popular: bool = False
     query: str = ""
     page: int = 0
     model: str = ""
@@ -88,6 +92,9 @@ class Draft:
     sent: tuple[SentFile, ...] = ()
     #: further files of which each becomes an order like this one
     others: tuple[SentFile, ...] = ()
+    #: how often the order is made, and with which seeds
+    copies: int = 1
+    seeds: tuple[int, ...] = ()
     problem: Problem | None = None
     partial_text: PartialText | None = None
     #: the price that the confirmation shows
@@ -97,6 +104,8 @@ class Draft:
     job: int | None = None
     #: the key of the next step that the order is, if it began with a result or a captioned file
     next_step: str = ""
+    #: whether the order was suggested for a typed text: the user may have wished for something else
+    suggested: bool = False
 
     @property
     def in_progress(self) -> bool:
@@ -153,5 +162,6 @@ def load(body: str, *, version: int, message: int | None) -> Draft:
         values["problem"] = Problem(**values["problem"])
     for name in {"sent", "others"} & set(values):
         values[name] = tuple(SentFile(**{**one, "kind": FieldType(one["kind"])}) for one in values[name])
-    values["other_prices"] = tuple(values.get("other_prices", ()))
+    for name in ("other_prices", "seeds"):
+        values[name] = tuple(values.get(name, ()))
     return Draft(**values, version=version, message=message)

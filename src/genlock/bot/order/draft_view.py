@@ -10,7 +10,9 @@ from genlock.bot.order import screens as order
 from genlock.bot.order.draft import Draft, Step
 from genlock.bot.rules import BotRules
 from genlock.bot.screen_context import ScreenContext
+from genlock.bot.storefront import menu_screens as menus
 from genlock.bot.storefront import screens as front
+from genlock.bot.storefront.popularity import Popularity
 from genlock.bot.storefront.storefront import Storefront
 from genlock.domain.draft import SavedDraft
 from genlock.domain.errors import InvalidInput
@@ -26,8 +28,11 @@ class DraftChanged(Exception):
 
 
 class DraftView:
-    def __init__(self, *, view: ChatView, store: Database, storefront: Storefront, rules: BotRules) -> None:
+    def __init__(
+        self, *, view: ChatView, store: Database, storefront: Storefront, rules: BotRules, popularity: Popularity
+    ) -> None:
         self._view = view
+        self._popularity = popularity
         self._store = store
         self._storefront = storefront
         self._rules = rules
@@ -61,10 +66,16 @@ class DraftView:
 
     async def screen_context(self, ctx: UpdateContext) -> ScreenContext:
         """Read what screens show besides the draft: the wallet and the free runs."""
+        await self._popularity.refresh()
         wallet = await self._store.wallet(ctx.account_id)
         free = await self._free_runs(ctx) if self._storefront.has_free_models else NO_FREE_RUNS
         return ScreenContext(
-            translator=ctx.translator, storefront=self._storefront, wallet=wallet, free=free, group=ctx.group
+            translator=ctx.translator,
+            storefront=self._storefront,
+            wallet=wallet,
+            free=free,
+            group=ctx.group,
+            first_order=not ctx.profile.last_model,
         )
 
     async def _free_runs(self, ctx: UpdateContext) -> FreeRuns:
@@ -79,11 +90,12 @@ def render(draft: Draft, screen: ScreenContext, *, note: Html | None = None) -> 
     """Return the screen of a draft: the only place that chooses a screen by the draft's step."""
     model = screen.storefront.by_id(draft.model) if draft.model else None
     if draft.step is Step.LIST:
-        return front.model_list(draft, screen)
+        wish = screen.storefront.catalog.wish(draft.wish) if draft.popular and not draft.query else None
+        return menus.short_list(draft, wish, screen) if wish else front.model_list(draft, screen)
     if draft.step is Step.PROMO:
         return front.promo(screen, note=note)
     if model is None or draft.step in (Step.HOME, Step.ORDERED):
-        return front.file_menu(draft, screen, note=note) if draft.sent else front.menu(draft, screen, note=note)
+        return front.file_menu(draft, screen, note=note) if draft.sent else menus.menu(draft, screen, note=note)
     if draft.step is Step.CONFIRM:
         return order.confirm(draft, model, screen, note=note)
     return (order.options if draft.step is Step.OPTIONS else order.ask)(draft, model, screen)

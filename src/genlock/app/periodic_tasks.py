@@ -6,10 +6,12 @@ from functools import partial
 from genlock import __version__
 from genlock.app.bot import CommandRegistration
 from genlock.app.engine import retention_periods
+from genlock.app.logins import make_logins
 from genlock.bot.admin import daily_report
 from genlock.bot.router import BotRouter
 from genlock.catalog import editor as catalog_editor
 from genlock.catalog.editor import CatalogEditor
+from genlock.domain.money import THOUSANDTHS
 from genlock.engine import alarms as alarm_rules
 from genlock.engine import bulk, hourly_figures, money_check, provider_credit, retention
 from genlock.engine.alarms import Alarms
@@ -48,7 +50,14 @@ def periodic_tasks(
     keep_figures = HourlyFigureKeeper(engine.ctx, engine.leader, store).round
     read_credit = ProviderCreditReader(engine.ctx, engine.leader, store, bundles).read
     describe = partial(store.describe_instance, engine.ctx.instance, __version__)
-    act_in_bulk = BulkWork(engine.ctx, engine.leader, store, texts=router.texts).round
+    act_in_bulk = BulkWork(
+        engine.ctx,
+        engine.leader,
+        store,
+        texts=router.texts,
+        role_of=make_logins(settings, store).role_of,
+        support_credits_max=round(settings.support_credits_max * THOUSANDTHS),
+    ).round
     registration = CommandRegistration(router, engine.ctx.observer)
     return [
         task(name="describe_instance", period_seconds=DESCRIBE_SECONDS, run=describe),

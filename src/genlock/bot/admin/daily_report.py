@@ -58,7 +58,7 @@ class DailyReport:
         await self._forget_old()
         return sent
 
-    async def _recipients(self, rules: ReportRules) -> list[tuple[int, int | None, str]]:
+    async def _recipients(self, rules: ReportRules) -> Sequence[tuple[int, int | None, str]]:
         """Return chat, topic and language of each recipient. A group reads the language of the first operator."""
         operators = [(operator, None, await self._language(operator)) for operator in sorted(self._bundle.admin_ids)]
         if rules.chat is None:

@@ -75,6 +75,7 @@ _NOT_SIMULATED = {
     "store.jobs_shown_by",
     "store.activity",
     "store.allowance_used",
+    "store.use_allowance",
     "store.clear_attention",
     "store.transfer_within_allowance",
     "store.late_cancels",

@@ -107,7 +107,7 @@ def _user_pages(parts: DashboardParts) -> list[PageRoute]:
         free_per_day=settings.free_per_day,
         support_credits_max=round(settings.support_credits_max * THOUSANDTHS),
     )
-    users = UsersPage(parts.store, limits)
+    users = UsersPage(parts.store, limits, parts.model_titles)
     actions = UserActions(
         parts.store,
         users,

@@ -9,6 +9,7 @@ import { failed } from "./notices.js";
 import { jump } from "./thread.js";
 import { onSwitch, view } from "./view.js";
 import { commandsFor, messagesOf, on, userOf, state } from "./state.js";
+import { closeInline, suggestInline } from "./inline.js";
 import { getText } from "./texts.js";
 
 const written = new Map();
@@ -28,6 +29,7 @@ export function startComposer() {
         written.set(place(), field.value);
         fit();
         suggest(field.value);
+        suggestInline(field.value, clearField);
     });
     field.addEventListener("keydown", typed);
     field.addEventListener("paste", (event) => {
@@ -56,12 +58,17 @@ export function reply(message) {
     if (message) field.focus();
 }
 
-function submit() {
-    const text = field.value;
+function clearField() {
     field.value = "";
     written.delete(place());
     fit();
+}
+
+function submit() {
+    const text = field.value;
+    clearField();
     suggest("");
+    closeInline();
     sendMessageText(text);
     field.focus();
 }
@@ -224,5 +231,6 @@ onSwitch(() => {
     if (replying && replying.chat.id !== view.chat) replying = null;
     plan();
     find(".commands")?.remove();
+    closeInline();
 });
 for (const kind of ["reset", "people", "message", "gone", "profile", "chats"]) on(kind, plan);

@@ -163,6 +163,11 @@ class Settings(BaseSettings):
         description="voice messages per user and day that become prompts free of charge; the operator pays the "
         "provider for them; 0: the user pays the price that is shown",
     )
+    inline_mode: bool = Field(
+        default=True,
+        description="whether users can share their results and begin orders in any chat by typing the bot's name; "
+        "@BotFather must allow it, too: `/setinline`",
+    )
     late_cancels_per_day: int = Field(
         default=5,
         ge=0,

@@ -105,6 +105,7 @@ def make_bot_rules(settings: Settings) -> BotRules:
         per_minute=settings.per_minute,
         per_hour=settings.per_hour,
         uploads_per_hour=settings.uploads_per_hour,
+        inline_mode=settings.inline_mode,
         free_transcriptions_per_day=settings.free_transcriptions_per_day,
         late_cancels_per_day=settings.late_cancels_per_day,
         report=_report_rules(settings),

@@ -50,6 +50,8 @@ class BotRules:
     uploads_per_hour: int = 60
     #: voice messages of a user in a day that become prompts at the operator's cost
     free_transcriptions_per_day: int = 0
+    #: whether the bot answers its name in other chats
+    inline_mode: bool = True
     #: orders a user may cancel in a day after they were submitted: the operator pays the provider for them
     late_cancels_per_day: int = 5
     #: None: no daily report

@@ -104,6 +104,10 @@ class Settings(BaseSettings):
         "(UTC), all together; owners have no limit",
     )
     welcome_credits: float = Field(default=0.0, ge=0.0, description="credits that a new user receives")
+    welcome_picture: str = Field(
+        default="packaged",
+        description="the picture that a new user sees first: `packaged`, `off`, or the path of a JPEG or PNG file",
+    )
     free_per_day: int = Field(default=0, ge=0, description="free runs per user and day, on the models marked `free`")
     markup: float = Field(default=2.0, gt=0.0, description="price for users as a multiple of the provider's price")
     credit_usd: float = Field(default=0.01, gt=0.0, description="price of one of our credits for users, in US dollars")
@@ -219,6 +223,13 @@ class Settings(BaseSettings):
         if token is not None and not _TOKEN.fullmatch(token.get_secret_value()):
             raise ValueError("is not a bot's token, which looks like 123456789:AA…; copy it from @BotFather again")
         return token
+
+    @field_validator("welcome_picture")
+    @classmethod
+    def _picture(cls, picture: str) -> str:
+        if picture not in ("packaged", "off") and not Path(picture).is_file():
+            raise ValueError("must be `packaged`, `off`, or the path of a file that exists")
+        return picture
 
     @field_validator("admin_ids", "media_private_hosts", mode="before")
     @classmethod

@@ -123,6 +123,10 @@ class Settings(BaseSettings):
         "(UTC), all together; owners have no limit",
     )
     welcome_credits: float = Field(default=0.0, ge=0.0, description="credits that a new user receives")
+    welcome_picture: str = Field(
+        default="packaged",
+        description="the picture that a new user sees first: `packaged`, `off`, or the path of a JPEG or PNG file",
+    )
     free_per_day: int = Field(default=0, ge=0, description="free runs per user and day, on the models marked `free`")
     markup: float = Field(default=2.0, gt=0.0, description="price for users as a multiple of the provider's price")
     credit_usd: float = Field(default=0.01, gt=0.0, description="price of one of our credits for users, in US dollars")
@@ -287,6 +291,13 @@ class Settings(BaseSettings):
         if chat and not _CHAT.fullmatch(chat):
             raise ValueError("must be the id of a chat, or of a chat and a topic, such as -1001234567890:12")
         return chat
+
+    @field_validator("welcome_picture")
+    @classmethod
+    def _picture(cls, picture: str) -> str:
+        if picture not in ("packaged", "off") and not Path(picture).is_file():
+            raise ValueError("must be `packaged`, `off`, or the path of a file that exists")
+        return picture
 
     @field_validator("admin_ids", "media_private_hosts", mode="before")
     @classmethod

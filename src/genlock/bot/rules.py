@@ -1,6 +1,7 @@
 """What the operator decides about the bot, from the settings."""
 
 from dataclasses import dataclass
+from pathlib import Path
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -39,6 +40,8 @@ class BotRules:
     invoice_hours: float = 24.0
     #: thousandths of a credit, as both rewards
     welcome: int = 0
+    #: the file of the picture that a new user sees first; None: there is none
+    welcome_picture: Path | None = None
     free_per_day: int = 0
     reward_inviter: int = 0
     reward_invited: int = 0

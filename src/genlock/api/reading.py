@@ -26,7 +26,7 @@ async def discard_body(request: Request, *, is_known: bool) -> None:
     headers = request.headers
     if headers.get("content-length", "0") == "0" and "transfer-encoding" not in headers:
         return
-    bytes_left, seconds = (DISCARDED_BYTES_MAX, 20.0) if is_known else (UNKNOWN_DISCARDED_BYTES_MAX, 2.0)
+    bytes_left, seconds = (DISCARDED_BYTES_MAX, 5.0) if is_known else (UNKNOWN_DISCARDED_BYTES_MAX, 2.0)
     with suppress(ClientDisconnect, TimeoutError, RuntimeError):  # RuntimeError: all of it was read
         async with asyncio.timeout(seconds):
             async for chunk in request.stream():

@@ -171,6 +171,8 @@ class Job:
     crash_count: int = 0
     #: the message that a progress edit with an unknown outcome may still overwrite
     progress_message: str | None = None
+    #: the user removed it from the gallery and the history
+    hidden: bool = False
 
     @property
     def ended(self) -> bool:

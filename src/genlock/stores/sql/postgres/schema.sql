@@ -67,6 +67,8 @@ CREATE TABLE jobs (
     crash_count       integer NOT NULL DEFAULT 0,
     -- the message that a progress edit with an unknown outcome may still overwrite
     progress_message  text,
+    -- when the user removed the result from the gallery and the history
+    hidden_at         timestamptz,
     CONSTRAINT jobs_request_once UNIQUE (account_id, request_key),
     CONSTRAINT jobs_price_not_negative CHECK (price >= 0),
     CONSTRAINT jobs_hold_state_known CHECK (hold_state IN ('free', 'held', 'captured', 'released')),
@@ -103,6 +105,9 @@ CREATE INDEX jobs_account ON jobs (account_id, id);
 -- The few jobs that have not ended. `ended_at` is written once, so that no update of an open job touches this index.
 CREATE INDEX jobs_open ON jobs (account_id, id) WHERE ended_at IS NULL;
 CREATE INDEX jobs_cancelled ON jobs (account_id, ended_at) WHERE cancelled_by <> '';
+-- The gallery: delivered results by model. Only the commit of a delivery and its user's removal write to it.
+CREATE INDEX jobs_results ON jobs (account_id, model, id)
+    WHERE delivered_at IS NOT NULL AND hidden_at IS NULL AND (hold_state <> 'released' OR late);
 
 CREATE TABLE ledger (
     key         text PRIMARY KEY,
@@ -261,6 +266,22 @@ CREATE TABLE drafts (
 );
 
 CREATE INDEX drafts_message ON drafts (chat, message) WHERE message IS NOT NULL;
+
+CREATE TABLE favourites (
+    account_id  bigint NOT NULL,
+    model       text NOT NULL,
+    at          timestamptz NOT NULL,
+    PRIMARY KEY (account_id, model)
+);
+
+-- The settings that an account last ordered a model with, JSON.
+CREATE TABLE model_settings (
+    account_id  bigint NOT NULL,
+    model       text NOT NULL,
+    body        text NOT NULL,
+    at          timestamptz NOT NULL,
+    PRIMARY KEY (account_id, model)
+);
 
 CREATE TABLE uploads (
     address     text PRIMARY KEY,

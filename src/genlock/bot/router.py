@@ -8,6 +8,7 @@ from telegram.constants import ChatMemberStatus, ChatType
 
 from genlock.bot import buttons
 from genlock.bot.access import Access
+from genlock.bot.admin.audit import AuditLog
 from genlock.bot.admin.broadcasts import Broadcasts
 from genlock.bot.admin.commands import make_admin
 from genlock.bot.bundle import BotBundle, Tell
@@ -21,6 +22,7 @@ from genlock.bot.context import (
     sender_of,
     thread_of,
 )
+from genlock.bot.gallery.gallery import Gallery
 from genlock.bot.handlers.buttons import ButtonHandler
 from genlock.bot.handlers.command_menu import register
 from genlock.bot.handlers.files import Files, UploadFile
@@ -33,12 +35,16 @@ from genlock.bot.money.payments import Payments
 from genlock.bot.order import draft as drafts
 from genlock.bot.order.draft import Draft
 from genlock.bot.order.draft_view import DraftChanged, DraftView
+from genlock.bot.order.improve import Improvements
 from genlock.bot.order.next_steps import NextSteps
 from genlock.bot.order.orders import Orders
 from genlock.bot.order.originals import Originals
+from genlock.bot.order.presets import Presets
 from genlock.bot.order.result_files import ResultFiles
 from genlock.bot.quotas import Quotas
 from genlock.bot.rules import BotRules
+from genlock.bot.samples import Samples
+from genlock.bot.storefront.favourites import Favourites
 from genlock.bot.storefront.storefront import Storefront
 from genlock.channels.telegram.caller import Priority
 from genlock.channels.telegram.stars import refund_stars
@@ -311,7 +317,8 @@ def make_router(
     catalog.watch(storefront.sell)
     seller = Seller(engine=engine, store=store, catalog=catalog, rules=_sale_rules(rules))
     view, quotas = ChatView(caller=caller, store=store), Quotas(store, rules)
-    drafts = DraftView(view=view, store=store, storefront=storefront, rules=rules)
+    samples = Samples(bundle=bundle, store=store, storefront=storefront)
+    drafts = DraftView(view=view, store=store, storefront=storefront, rules=rules, samples=samples)
     files = Files(
         view=view, drafts=drafts, caller=caller, store=store, storefront=storefront, quotas=quotas, upload=upload,
         media=media,
@@ -337,9 +344,20 @@ def make_router(
     )  # fmt: skip
     pages = Pages(view=view, drafts=drafts, store=store, orders=orders, invoices=invoices, gifts=gifts, bundle=bundle)
     privacy = Privacy(bundle=bundle, store=store, pages=pages, tell=notify)
+    favourites = Favourites(view=view, drafts=drafts, store=store, storefront=storefront, pages=pages)
+    improvements = Improvements(view=view, drafts=drafts, storefront=storefront, orders=orders)
+    presets = Presets(
+        view=view, drafts=drafts, store=store, storefront=storefront, improvements=improvements,
+        favourites=favourites, rng=engine.ctx.rng,
+    )  # fmt: skip
+    gallery = Gallery(
+        view=view, drafts=drafts, store=store, storefront=storefront, orders=orders, pages=pages, samples=samples,
+        admin=admin, audit=AuditLog(bundle, store),
+    )  # fmt: skip
     messages = MessageHandler(
-        view=view, drafts=drafts, storefront=storefront, orders=orders, pages=pages, files=files,
-        next_steps=next_steps, gifts=gifts, admin=admin, privacy=privacy, bundle=bundle,
+        view=view, drafts=drafts, store=store, storefront=storefront, orders=orders, pages=pages, files=files,
+        next_steps=next_steps, gallery=gallery, favourites=favourites, gifts=gifts, admin=admin, privacy=privacy,
+        bundle=bundle,
     )  # fmt: skip
     buttons = ButtonHandler(
         view=view,
@@ -350,6 +368,10 @@ def make_router(
         pages=pages,
         next_steps=next_steps,
         originals=originals,
+        improvements=improvements,
+        favourites=favourites,
+        presets=presets,
+        gallery=gallery,
         admin=admin,
         privacy=privacy,
     )

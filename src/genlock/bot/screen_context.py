@@ -47,6 +47,10 @@ class ScreenContext:
     free: FreeRuns
     #: whether the chat is a group, where balances are not shown
     group: bool = False
+    #: ids of the user's favourite models; known where a screen shows them
+    favourites: tuple[str, ...] = ()
+    #: voices that can be heard; known where a voice is chosen
+    voices_with_sample: frozenset[str] = frozenset()
 
     def free_now(self, model: Model) -> bool:
         return model.free and self.free.left > 0

@@ -8,10 +8,9 @@ import json
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from genlock.catalog.coverage import check_model
-from genlock.catalog.reader import check
+from genlock.catalog.reader import check, parse
 from genlock.catalog.schema import ChangeTable, OverlayFile
 from genlock.domain.catalog import Model, Status
 from genlock.domain.errors import InvalidCatalog
@@ -20,9 +19,13 @@ from genlock.domain.tariff import PriceRow, thousandths
 MARK = "# ---- Below this line `genlock models sync --apply` writes; the rest is yours. ----"
 
 
-def apply(models: Mapping[str, Model], data: dict[str, Any], name: str) -> dict[str, Model]:
+def read(path: Path) -> OverlayFile:
+    """Read an overlay. Raises InvalidCatalog."""
+    return check(OverlayFile, parse(path), path.name)
+
+
+def apply(models: Mapping[str, Model], overlay: OverlayFile, name: str) -> dict[str, Model]:
     """Return the models with the changes of the overlay. Raises InvalidCatalog."""
-    overlay = check(OverlayFile, data, name)
     changed = dict(models)
     for layer, must_exist in ((overlay.synced, False), (overlay.models, True)):
         for model_id, change in layer.items():

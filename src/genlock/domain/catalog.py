@@ -8,6 +8,7 @@ from enum import StrEnum
 from genlock.domain.errors import InvalidInput, ModelNotFound
 from genlock.domain.field import Field, FieldType, Number
 from genlock.domain.next_step import NextStep
+from genlock.domain.presets import Idea, PromptImprover, SampleFiles, Style
 from genlock.domain.tariff import PriceRow, Seconds, our_price, thousandths
 
 __all__ = ["Catalog", "Category", "Field", "Model", "Output", "Rule", "Status", "price", "price_from"]
@@ -148,6 +149,7 @@ class Model:
     exact: bool = False  #: its images must reach the user unchanged, not as photos that the channel compresses
     order: int | None = None  #: position in menus, before the models without one
     featured: bool = False  #: first in menus, with a mark
+    improves: PromptImprover | None = None  #: whether it rewrites prompts for other models
 
     def field(self, name: str) -> Field | None:
         return next((one for one in self.fields if one.name == name), None)
@@ -277,6 +279,9 @@ class Catalog:
     provider_credit_usd: Mapping[str, Decimal] = field(default_factory=dict)
     #: in the order of their buttons
     next_steps: tuple[NextStep, ...] = ()
+    styles: tuple[Style, ...] = ()
+    ideas: tuple[Idea, ...] = ()
+    samples: SampleFiles = field(default_factory=SampleFiles)
 
     def steps_for(self, kind: FieldType, category: Category | None = None) -> list[NextStep]:
         """Return the next steps of a file, or of a result of this category, that a model on sale can do."""

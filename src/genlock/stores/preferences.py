@@ -17,9 +17,7 @@ class Preferences(Subject):
         return [row["model"] for row in await self.session.one("favourites", account_id=account_id)]
 
     async def save_model_settings(self, account_id: int, model: str, body: str) -> None:
-        await self.session.one(
-            "save_model_settings", account_id=account_id, model=model, body=body, limit=SETTINGS_MAX
-        )
+        await self.session.one("save_model_settings", account_id=account_id, model=model, body=body, limit=SETTINGS_MAX)
 
     async def model_settings(self, account_id: int, model: str) -> str | None:
         rows = await self.session.one("model_settings", account_id=account_id, model=model)

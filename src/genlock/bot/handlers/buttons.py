@@ -7,15 +7,19 @@ from genlock.bot.admin.commands import Admin
 from genlock.bot.buttons import BELOW, ButtonData
 from genlock.bot.chat_view import ChatView
 from genlock.bot.context import UpdateContext
+from genlock.bot.gallery.gallery import Gallery
 from genlock.bot.handlers.pages import Pages
 from genlock.bot.handlers.privacy import Privacy
-from genlock.bot.order import per_file, wizard
+from genlock.bot.order import per_file, remembered, styles, voices, wizard
 from genlock.bot.order.card import example
 from genlock.bot.order.draft import Draft, Step
 from genlock.bot.order.draft_view import DraftView
+from genlock.bot.order.improve import Improvements
 from genlock.bot.order.next_steps import NextSteps
 from genlock.bot.order.orders import Orders
 from genlock.bot.order.originals import Originals
+from genlock.bot.order.presets import Presets
+from genlock.bot.storefront.favourites import Favourites
 from genlock.bot.storefront.screens import ALL, AS_USUAL
 from genlock.bot.storefront.storefront import BEGINS_WITH, Storefront
 from genlock.domain.catalog import Category, Model
@@ -26,7 +30,7 @@ Transition = Callable[[Draft, Model, ButtonData], Draft]
 
 
 #: buttons under results, which find the order's owner themselves
-BUTTONS_OF_RESULTS = frozenset({"again", "repeat", "change", "next", "nexts", "original"})
+BUTTONS_OF_RESULTS = frozenset({"again", "repeat", "change", "next", "nexts", "original", "improved", "unimproved"})
 #: what buttons do that need only the draft and the model
 TRANSITIONS: Mapping[str, Transition] = {
     "pick": lambda draft, model, data: wizard.pick(draft, model, data.number()),
@@ -37,6 +41,11 @@ TRANSITIONS: Mapping[str, Transition] = {
     "edit": lambda draft, model, data: wizard.edit(draft, model, data.number()),
     "done": lambda draft, model, _: wizard.advance(replace(draft, problem=None), model),
     "turn": lambda draft, _, data: wizard.turn_page(draft, data.number()),
+    "styles": lambda draft, _, __: styles.choose(draft),
+    "style": lambda draft, model, data: wizard.advance(replace(draft, style=data.word()), model),
+    "improve": lambda draft, _, __: replace(draft, step=Step.IMPROVE, field="", problem=None, price=None),
+    "filter": lambda draft, model, data: voices.filtered(draft, model, data.word(), data.word(1)),
+    "listen": lambda draft, model, data: voices.listening(draft, model, data.number()),
 }
 
 
@@ -52,6 +61,10 @@ class ButtonHandler:
         pages: Pages,
         next_steps: NextSteps,
         originals: Originals,
+        improvements: Improvements,
+        favourites: Favourites,
+        presets: Presets,
+        gallery: Gallery,
         admin: Admin,
         privacy: Privacy,
     ) -> None:
@@ -61,6 +74,7 @@ class ButtonHandler:
         self._storefront = storefront
         self._orders = orders
         self._pages = pages
+        self._presets = presets
         self._admin = admin
         self._handlers: Mapping[str, Handler] = {
             "menu": self._menu,
@@ -74,6 +88,9 @@ class ButtonHandler:
             **pages.button_handlers,
             **next_steps.button_handlers,
             **originals.button_handlers,
+            **improvements.button_handlers,
+            **favourites.button_handlers,
+            **gallery.button_handlers,
             **privacy.button_handlers,
         }
 
@@ -131,7 +148,9 @@ class ButtonHandler:
             return
         await self._order_button(ctx, data, model)
 
-    async def _order_button(self, ctx: UpdateContext, data: ButtonData, model: Model) -> None:
+    async def _order_button(  # noqa: C901 - one case for each button
+        self, ctx: UpdateContext, data: ButtonData, model: Model
+    ) -> None:
         draft = ctx.draft
         match data.verb:
             case "go":
@@ -149,6 +168,8 @@ class ButtonHandler:
             case "take" if (another := self._storefront.by_code(data.word())) is not None:
                 carried = _to_model_list(draft, model)
                 await self._save_and_show(ctx, per_file.start(carried, another, carried.category, defaults=True))
+            case verb if verb in self._presets.draft_handlers:
+                await self._presets.draft_handlers[verb](ctx, data, model)
             case "example" if draft.field:
                 await self._save_and_show(ctx, wizard.answer(draft, model, example(draft, model, ctx.translator)))
             case verb if verb in TRANSITIONS:
@@ -200,7 +221,8 @@ class ButtonHandler:
             return
         category = data.word(1) if data.word(1) in set(Category) else _category_for(model, ctx.draft)
         started = per_file.start(ctx.draft.keeping_input(), model, category, defaults=data.word(2) == AS_USUAL)
-        await self._save_and_show(ctx, started)
+        last = remembered.read(await self._store.model_settings(ctx.account_id, model.id))
+        await self._save_and_show(ctx, remembered.begin_with(started, model, last))
 
     async def _show_again(self, ctx: UpdateContext, data: ButtonData) -> None:
         if (job := await self._orders.find_own(ctx, ctx.order_id(data))) is not None:

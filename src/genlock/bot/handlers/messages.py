@@ -12,22 +12,24 @@ from genlock.bot.bundle import BotBundle
 from genlock.bot.buttons import Row, button
 from genlock.bot.chat_view import ChatView
 from genlock.bot.context import UpdateContext, is_own
+from genlock.bot.gallery.gallery import Gallery
 from genlock.bot.handlers.files import Files, attachment
 from genlock.bot.handlers.pages import Pages
 from genlock.bot.handlers.privacy import Privacy
 from genlock.bot.money.gifts import Gifts
-from genlock.bot.order import wizard
+from genlock.bot.order import remembered, wizard
 from genlock.bot.order.draft import Draft, PartialText, Step
 from genlock.bot.order.draft_view import DraftView
 from genlock.bot.order.next_step_drafts import captioned
 from genlock.bot.order.next_steps import NextSteps
 from genlock.bot.order.orders import Orders
 from genlock.bot.screen_context import model_label, shorten
+from genlock.bot.storefront.favourites import Favourites
 from genlock.bot.storefront.screens import ALL, AS_USUAL, row
 from genlock.bot.storefront.storefront import Storefront, code_of
 from genlock.domain.catalog import Category, Model
 from genlock.i18n.translator import Html
-from genlock.ports import Button, OutgoingMessage
+from genlock.ports import Button, Database, OutgoingMessage
 
 Command = Callable[[UpdateContext, str], Awaitable[None]]
 PROMO_PAYLOAD = "p_"
@@ -62,11 +64,14 @@ class MessageHandler:
         *,
         view: ChatView,
         drafts: DraftView,
+        store: Database,
         storefront: Storefront,
         orders: Orders,
         pages: Pages,
         files: Files,
         next_steps: NextSteps,
+        gallery: Gallery,
+        favourites: Favourites,
         gifts: Gifts,
         admin: Admin,
         privacy: Privacy,
@@ -74,11 +79,13 @@ class MessageHandler:
     ) -> None:
         self._view = view
         self._drafts = drafts
+        self._store = store
         self._storefront = storefront
         self._orders = orders
         self._pages = pages
         self._files = files
         self._next_steps = next_steps
+        self._gallery = gallery
         self._gifts = gifts
         self._admin = admin
         self._privacy = privacy
@@ -90,6 +97,8 @@ class MessageHandler:
             "gen": self._gen,
             "balance": lambda ctx, _: pages.balance(ctx),
             "topup": lambda ctx, _: pages.topup(ctx),
+            "results": lambda ctx, _: gallery.show(ctx),
+            "favourites": lambda ctx, _: favourites.show(ctx),
             "history": lambda ctx, _: pages.history(ctx),
             "help": lambda ctx, _: pages.help(ctx),
             "language": lambda ctx, _: pages.language(ctx),
@@ -185,7 +194,7 @@ class MessageHandler:
         if model is None or draft.step in (Step.HOME, Step.ORDERED):
             await self._offer_text_order(ctx, text)
             return
-        if draft.step in (Step.CONFIRM, Step.OPTIONS):
+        if draft.step in (Step.CONFIRM, Step.OPTIONS, Step.STYLE, Step.IMPROVE):
             main = wizard.main_text(model)
             if main is None:
                 await self._offer_text_order(ctx, text)
@@ -193,7 +202,7 @@ class MessageHandler:
             draft = replace(draft, step=Step.EDIT, field=main.name)
             taken = wizard.answer(draft, model, text)
             await self._save_and_show(
-                ctx, wizard.advance(taken, model) if ctx.draft.step is Step.CONFIRM and not taken.problem else taken
+                ctx, taken if ctx.draft.step is Step.OPTIONS or taken.problem else wizard.advance(taken, model)
             )
             return
         text = await self._files.resolve_task(ctx, model, text)
@@ -222,7 +231,9 @@ class MessageHandler:
 
     async def _offer(self, ctx: UpdateContext, model: Model, carried: Draft) -> None:
         draft = wizard.start_with_defaults(carried, model, model.category.value)
-        await self._drafts.save(ctx, replace(draft, path=()))
+        last = remembered.read(await self._store.model_settings(ctx.account_id, model.id))
+        draft = remembered.begin_with(replace(draft, path=()), model, last)
+        await self._drafts.save(ctx, draft)
         t = ctx.translator
         note = t.html("confirm.suggestion", title=model_label(model, t)) if draft.step is Step.CONFIRM else None
         await self._drafts.show(ctx, note=note)
@@ -238,6 +249,9 @@ class MessageHandler:
         await self._gifts.welcome(ctx.account_id)
         if payload == "privacy":
             await self._privacy.show(ctx)
+            return
+        if payload == "results":
+            await self._gallery.show(ctx)
             return
         if (page := self._pages.start_pages.get(payload)) is not None:
             await page(ctx)

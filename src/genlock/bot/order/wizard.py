@@ -211,7 +211,7 @@ def back(draft: Draft, model: Model) -> Draft | None:
     """Go one step back; None from the first question."""
     if draft.step is Step.EDIT:
         return _back_to_options(draft, model)
-    if draft.step is Step.OPTIONS:
+    if draft.step in (Step.OPTIONS, Step.STYLE, Step.IMPROVE):
         return advance(replace(draft, problem=None), model)
     if not draft.path:
         return None

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from difflib import SequenceMatcher, get_close_matches
 from typing import Any, Protocol
 
-from genlock.domain.catalog import Catalog, Category, Model, price, price_from
+from genlock.domain.catalog import Catalog, Category, Model, Output, price, price_from
 from genlock.domain.errors import InvalidInput
 from genlock.domain.field import FILES, FieldType
 from genlock.domain.tariff import PriceRow, our_price, thousandths
@@ -216,6 +216,19 @@ class Storefront:
         named = [model] if (model := self.by_id(model_id)) else []
         return next(
             (one for one in (*in_category, *named, *self._cheapest(Category.TEXT_TO_IMAGE)) if text_only(one)), None
+        )
+
+    def improver(self, model: Model) -> Model | None:
+        """Return the cheapest model on sale that improves prompts for this one; None if there is none."""
+        if model.outputs[0] is Output.TEXT:
+            return None
+        return next(
+            (
+                one
+                for one in self._models
+                if one.improves is not None and (not one.improves.of or model.category.value in one.improves.of)
+            ),
+            None,
         )
 
     def for_file(self, kind: FieldType) -> list[Category]:

@@ -4,6 +4,7 @@ from genlock.bot.buttons import Row, button, draft_button
 from genlock.bot.order.draft import Draft
 from genlock.bot.order.wizard import main_text
 from genlock.bot.screen_context import ScreenContext, model_label, shorten, text_of
+from genlock.bot.storefront.screens import back_and_cancel
 from genlock.domain.catalog import Model
 from genlock.domain.errors import InvalidInput
 from genlock.domain.job import Job
@@ -43,7 +44,7 @@ def quote(draft: Draft, model: Model, screen: ScreenContext) -> tuple[Model, Quo
 def confirm(draft: Draft, model: Model, screen: ScreenContext) -> OutgoingMessage:
     """Return which model improves the prompt, and what it costs."""
     t, found, main = screen.translator, quote(draft, model, screen), main_text(model)
-    back: Row = (draft_button(t.plain("button.back"), draft.version, "back"),)
+    back = back_and_cancel(draft, screen)
     if found is None or main is None:
         return OutgoingMessage(text=t.html("improve.gone"), buttons=(back,))
     improver, cost = found

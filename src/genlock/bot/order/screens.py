@@ -30,7 +30,7 @@ from genlock.bot.screen_context import (
     shorten,
     value_label,
 )
-from genlock.bot.storefront.screens import pager, row
+from genlock.bot.storefront.screens import back_and_cancel, pager, row
 from genlock.bot.storefront.storefront import code_of, text_only
 from genlock.domain.catalog import NOTHING, Model
 from genlock.domain.errors import InvalidInput
@@ -216,7 +216,7 @@ def _answers(draft: Draft, model: Model, one: Field, screen: ScreenContext) -> l
         rows.append((extras.star(draft, model, screen),))
     if draft.step is Step.ASK and one.default not in NOTHING and choices_of(one) and _more_to_come(draft, model, one):
         rows.append((draft_button(t.plain("button.rest"), version, "rest"),))
-    return [*rows, navigation(draft, screen)]
+    return [*rows, back_and_cancel(draft, screen)]
 
 
 def _more_to_come(draft: Draft, model: Model, now: Field) -> bool:
@@ -249,15 +249,6 @@ def _columns(longest: int, count: int) -> int:
     """Return how many buttons per row fit a phone without cut labels, spread evenly over the rows."""
     most = next(columns for width, columns in WIDTHS if longest <= width)
     return -(-count // -(-count // most)) if count <= CHOICE_ROWS * most else most
-
-
-def navigation(draft: Draft, screen: ScreenContext) -> Row:
-    """Return the buttons Back and Cancel."""
-    t = screen.translator
-    return (
-        draft_button(t.plain("button.back"), draft.version, "back"),
-        draft_button(t.plain("button.cancel"), draft.version, "cancel"),
-    )
 
 
 def options(draft: Draft, model: Model, screen: ScreenContext) -> OutgoingMessage:
@@ -385,4 +376,4 @@ def _confirm_rows(draft: Draft, model: Model, screen: ScreenContext, go: list[Ro
     rows += extras.prompt_rows(draft, model, screen)
     if not any(one.name in draft.values for one in asked_fields(model, draft.category)):
         return [*rows, (button(t.plain("button.menu"), "menu"),)]
-    return [*rows, navigation(draft, screen)]
+    return [*rows, back_and_cancel(draft, screen)]

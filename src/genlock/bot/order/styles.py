@@ -11,6 +11,7 @@ from genlock.bot.order.draft import Draft, Step
 from genlock.bot.order.wizard import PROMPT, main_text, takes_text
 from genlock.bot.screen_context import ScreenContext
 from genlock.bot.screen_files import ScreenFile, by_path, content_key
+from genlock.bot.storefront.screens import back_and_cancel
 from genlock.domain.catalog import Catalog, Model
 from genlock.domain.presets import Style
 from genlock.i18n.catalog_texts import in_language
@@ -68,7 +69,7 @@ def screen(draft: Draft, model: Model, context: ScreenContext) -> OutgoingMessag
         for number, style in enumerate(styles_for(context.storefront.catalog, model), 1)
     ]
     plain = draft_button(f"{'' if draft.style else '✓ '}{t.plain('style.none')}", version, "style", "")
-    rows: list[Row] = [*grid(buttons, COLUMNS), (plain, draft_button(t.plain("button.back"), version, "back"))]
+    rows: list[Row] = [*grid(buttons, COLUMNS), (plain,), back_and_cancel(draft, context)]
     return OutgoingMessage(text=t.html("style.choose"), buttons=tuple(rows))
 
 

@@ -47,7 +47,7 @@ def make_text(title: str, values: Mapping[str, Any]) -> str:
 
 def make_image(title: str, values: Mapping[str, Any], number: int) -> bytes:
     file = io.BytesIO()
-    _draw(title, values, number, 0.0).save(file, "PNG", compress_level=3)
+    draw(title, values, number, 0.0).save(file, "PNG", compress_level=3)
     return file.getvalue()
 
 
@@ -60,7 +60,7 @@ def make_video(title: str, values: Mapping[str, Any], number: int) -> bytes:
             stream.width, stream.height = _size(values)
             stream.pix_fmt = "yuv420p"
             for place in range(frames):
-                picture = _draw(title, values, number, place / frames)
+                picture = draw(title, values, number, place / frames)
                 frame = av.VideoFrame.from_image(picture)  # type: ignore[no-untyped-call]
                 film.mux(stream.encode(frame))
             film.mux(stream.encode(None))
@@ -98,7 +98,8 @@ def _size(values: Mapping[str, Any]) -> tuple[int, int]:
     return SIZES.get(asked, (512, 512))
 
 
-def _draw(title: str, values: Mapping[str, Any], number: int, share: float) -> Image.Image:
+def draw(title: str, values: Mapping[str, Any], number: int, share: float) -> Image.Image:
+    """Return the picture of a result, at the fraction `share` of its video."""
     prompt = str(values.get("prompt") or values.get("text") or "")
     picture = paint(_size(values), f"{title} {prompt} {number}", share)
     lines = [_wrapped(prompt, picture.width, 3)] if prompt else []

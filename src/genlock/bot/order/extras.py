@@ -9,7 +9,7 @@ from genlock.bot.order.draft import Draft, Step
 from genlock.bot.order.remembered import settings_of
 from genlock.bot.order.styles import style_of, styles_for
 from genlock.bot.order.wizard import PROMPT
-from genlock.bot.screen_context import ScreenContext, field_label, value_label
+from genlock.bot.screen_context import ScreenContext, choice_label, field_label, value_label
 from genlock.domain.catalog import Catalog, Category, Model
 from genlock.domain.field import Field, FieldType
 from genlock.domain.presets import Idea
@@ -68,7 +68,7 @@ def style_line(draft: Draft, model: Model, screen: ScreenContext) -> list[Html]:
 
 
 def prompt_rows(draft: Draft, model: Model, screen: ScreenContext) -> list[Row]:
-    """Return the buttons of a confirmation that change the prompt: a style, and a better wording with its price."""
+    """Return the buttons of a confirmation that change how it will look or sound: style, better prompt, voice."""
     t, row = screen.translator, []
     if draft.values.get(PROMPT) and styles_for(screen.storefront.catalog, model):
         row.append(draft_button(t.plain("style.button"), draft.version, "styles"))
@@ -76,4 +76,11 @@ def prompt_rows(draft: Draft, model: Model, screen: ScreenContext) -> list[Row]:
         price = found[1].price
         text = t.plain("improve.button", price=t.amount(price)) if price else t.plain("improve.button_free")
         row.append(draft_button(text, draft.version, "improve"))
-    return [tuple(row)] if row else []
+    voice = [_voice(draft, model, one, t) for one in model.fields if one.traits and not one.internal]
+    return [*([tuple(row)] if row else []), *((button,) for button in voice)]
+
+
+def _voice(draft: Draft, model: Model, one: Field, t: Translator) -> Button:
+    """Return the button that opens the list of voices."""
+    name = choice_label(one, draft.values.get(one.name) or one.default, t)
+    return draft_button(t.plain("voice.button", name=name), draft.version, "edit", model.fields.index(one))

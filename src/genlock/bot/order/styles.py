@@ -17,7 +17,9 @@ from genlock.domain.presets import Style
 from genlock.i18n.catalog_texts import in_language
 from genlock.ports import OutgoingMessage
 
-COLUMNS = 3
+COLUMNS = 2
+#: pictures in a row of the sheet
+SHEET_COLUMNS = 4
 #: sides in pixels of a picture on the sheet, and of the gap between two
 TILE, GAP = 300, 8
 NUMBER_HEIGHT = 44
@@ -87,7 +89,7 @@ def sheet(styles: Sequence[Style]) -> ScreenFile | None:
 def _draw(paths: Sequence[str]) -> bytes:
     from PIL import Image, ImageDraw, ImageFont, ImageOps  # noqa: PLC0415 - only this screen needs it, once per version
 
-    columns = COLUMNS + 1
+    columns = min(SHEET_COLUMNS, len(paths))
     rows = -(-len(paths) // columns)
     whole = Image.new("RGB", (columns * (TILE + GAP) - GAP, rows * (TILE + GAP) - GAP), "white")
     font, pen = ImageFont.load_default(NUMBER_HEIGHT * 0.62), ImageDraw.Draw(whole)

@@ -54,12 +54,9 @@ def result(
         text = t.plain("gallery.sample_off" if sample else "gallery.sample")
         rows.append((button(text, "sample", number, index, int(not sample), kind),))
     rows.append(
-        (
-            button(t.plain("gallery.remove"), "gdel", number, index, kind),
-            button(t.plain("gallery.list"), "history"),
-            button(t.plain("button.menu"), "menu"),
-        )
+        (button(t.plain("gallery.remove"), "gdel", number, index, kind), button(t.plain("gallery.list"), "history"))
     )
+    rows.append((button(t.plain("button.menu"), "menu"),))
     return OutgoingMessage(text="\n".join(lines), buttons=tuple(row for row in rows if row))
 
 

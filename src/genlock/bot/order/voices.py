@@ -13,7 +13,7 @@ from genlock.i18n.translator import Html, Translator
 from genlock.ports import Button
 
 VOICES_A_PAGE = 6
-LANGUAGES_A_ROW = 3
+LANGUAGES_A_ROW = 5
 
 
 def is_voice(one: Field | None) -> bool:
@@ -57,20 +57,35 @@ def now_heard(draft: Draft, one: Field, screen: ScreenContext) -> list[Html]:
 
 
 def rows(draft: Draft, one: Field, screen: ScreenContext) -> list[Row]:
-    """Return the filters and a page of voices, each with a button that plays it if it has a sample."""
+    """Return the filters and a page of voices: a voice with a sample is heard first, then chosen."""
     t, voices = screen.translator, shown(one, draft.filters)
     pages = max(1, -(-len(voices) // VOICES_A_PAGE))
     page = min(draft.page, pages - 1)
-    now, mark = draft.values.get(one.name, one.default), "✓ " if one.name in draft.values else "• "
-    found: list[Row] = _filters(draft, one, t)
+    found: list[Row] = [*_chosen_by_ear(draft, one, screen), *_filters(draft, one, t)]
     for index, value in voices[page * VOICES_A_PAGE : (page + 1) * VOICES_A_PAGE]:
-        label = f"{mark if value == now else ''}{choice_label(one, value, t)}"
-        row: Row = (draft_button(label, draft.version, "pick", index),)
-        if str(value) in screen.voices_with_sample:
-            text = t.plain("voice.playing" if str(value) == draft.heard else "voice.listen")
-            row = (*row, draft_button(text, draft.version, "listen", index))
-        found.append(row)
+        verb = "listen" if str(value) in screen.voices_with_sample else "pick"
+        found.append((draft_button(_label(draft, one, value, screen), draft.version, verb, index),))
     return [*found, pager(draft, screen, page, pages)] if pages > 1 else found
+
+
+def _label(draft: Draft, one: Field, value: Scalar, screen: ScreenContext) -> str:
+    """Return a voice's name, marked if it is chosen, the default one, heard, or can be heard."""
+    mark = ""
+    if value == draft.values.get(one.name, one.default):
+        mark = "✓ " if one.name in draft.values else "• "
+    sign = ""
+    if str(value) in screen.voices_with_sample:
+        sign = "🔊 " if str(value) == draft.heard else "▶️ "
+    return f"{sign}{mark}{choice_label(one, value, screen.translator)}"
+
+
+def _chosen_by_ear(draft: Draft, one: Field, screen: ScreenContext) -> list[Row]:
+    """Return the button that chooses the voice that is heard."""
+    t, names = screen.translator, list(map(str, one.choices))
+    if draft.heard not in screen.voices_with_sample or draft.heard not in names:
+        return []
+    text = t.plain("voice.choose", name=choice_label(one, draft.heard, t))
+    return [(draft_button(text, draft.version, "pick", names.index(draft.heard)),)]
 
 
 def _filters(draft: Draft, one: Field, t: Translator) -> list[Row]:
@@ -86,7 +101,7 @@ def _filters(draft: Draft, one: Field, t: Translator) -> list[Row]:
 def _filter(draft: Draft, trait: str, value: str, t: Translator) -> Button:
     """Return the button of a filter; pressed again, it removes it."""
     key, on = f"voice.{trait}_{value}", draft.filters.get(trait) == value
-    label = t.plain(key) if key in t else value
+    label = t.plain(key) if key in t else value.upper()
     return draft_button(f"✓ {label}" if on else label, draft.version, "filter", trait, "" if on else value)
 
 

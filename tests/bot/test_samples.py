@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from genlock.bot.order import voices
+from genlock.bot.order import voice_list
 from genlock.bot.order.draft import Draft, Step
 from genlock.domain.presets import SampleFiles
 from genlock.sandbox.kie.media import make_audio, make_image
@@ -136,15 +136,15 @@ async def test_a_voice_is_filtered_heard_and_chosen(world: BotWorld) -> None:
 def test_made_up_filters_and_voices_change_nothing() -> None:
     model = CATALOG.get("elevenlabs/text-to-speech-turbo-2-5")
     draft = Draft(model=model.id, step=Step.EDIT, field="voice")
-    assert voices.filtered(draft, model, "sex", "robot") == draft
-    assert voices.filtered(draft, model, "age", "old") == draft
-    assert voices.listening(draft, model, 10_000) == voices.listening(draft, model, -1) == draft
+    assert voice_list.filtered(draft, model, "sex", "robot") == draft
+    assert voice_list.filtered(draft, model, "age", "old") == draft
+    assert voice_list.listening(draft, model, 10_000) == voice_list.listening(draft, model, -1) == draft
     text = replace(draft, field="text")
-    assert voices.listening(text, model, 0) == text
-    both = voices.filtered(voices.filtered(draft, model, "sex", "male"), model, "language", "ja")
+    assert voice_list.listening(text, model, 0) == text
+    both = voice_list.filtered(voice_list.filtered(draft, model, "sex", "male"), model, "language", "ja")
     one = model.field("voice")
     assert one is not None
-    assert len(voices.shown(one, both.filters)) == len(one.choices), "filters that leave none are not applied"
+    assert len(voice_list.shown(one, both.filters)) == len(one.choices), "filters that leave none are not applied"
 
 
 def test_every_voice_has_a_sex_and_a_language_and_the_default_is_a_calm_one() -> None:

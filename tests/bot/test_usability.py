@@ -122,7 +122,8 @@ async def test_a_song_file_is_titled_by_its_prompt(world: BotWorld) -> None:
 
 
 @pytest.mark.parametrize(
-    ("language", "line"), [("en", "Order #1 failed, see above"), ("ru", "Заказ #1 не удался, подробности выше")]
+    ("language", "line"),
+    [("en", "Order #1 failed. See the message above"), ("ru", "Заказ #1 не выполнен, подробности выше")],
 )
 async def test_a_failure_is_explained_once_and_notified_once(world: BotWorld, language: str, line: str) -> None:
     ann = await world.add_user(language=language)
@@ -143,7 +144,7 @@ async def test_the_tap_that_orders_is_answered_with_the_order_number(world: BotW
     await ann.write("a fox")
     press = await ann.tap(label("button.generate"))
 
-    assert press.text == "Order #1 is accepted."
+    assert press.text == "Order #1 accepted."
 
 
 # paying
@@ -158,7 +159,7 @@ async def test_after_paying_without_an_order_the_menu_is_below_the_receipt(world
     bill = await ann.sees(lambda message: message.kind == "invoice")
     async with world.done(2):
         await ann.client.pay(bill)
-    receipt = await ann.sees("Thank you! Credited: 120 credits")
+    receipt = await ann.sees("Thank you! 120 credits added")
     menu = await ann.sees(page("menu.nothing_chosen"))
 
     assert menu.id > receipt.id
@@ -250,9 +251,9 @@ async def test_going_back_to_the_menu_keeps_the_waiting_text(world: BotWorld) ->
     ann = await world.add_user()
     await ann.write("a red fox")
     await ann.tap(label("button.other_model"))
-    await ann.sees("Your text is kept: a red fox")
+    await ann.sees("I've kept your text: a red fox")
     await ann.tap(label("button.back"))
-    await ann.sees(holds(page("menu.nothing_chosen"), "Your text is kept: a red fox"))
+    await ann.sees(holds(page("menu.nothing_chosen"), "I've kept your text: a red fox"))
 
 
 @pytest.mark.parametrize("language", ["en", "ru"])

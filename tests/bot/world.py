@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from genlock.app.databases import open_store
-from genlock.app.engine import costs_paid_for, expected_seconds, make_engine
+from genlock.app.engine import costs_paid_for, expected_seconds, make_engine, offers_of
 from genlock.bot.bundle import BotBundle
 from genlock.bot.order.draft_view import DraftView
 from genlock.bot.order.job_texts import JobTexts
@@ -42,6 +42,7 @@ from genlock.sandbox.telegram.simulated_user import SimulatedUser
 from genlock.sandbox.telegram.simulator import TelegramSimulator, running_telegram
 from genlock.sandbox.telegram.state import CallbackQuery, Message
 from genlock.stores.sqlite import SqliteStore
+from tests.databases import new_sqlite
 from tests.engine.world import Recorder
 from tests.media.thread_reader import ThreadReader
 from tests.packaged import CATALOG
@@ -278,6 +279,7 @@ def _make_engine(
         providers=providers,
         channels=channels,
         rules=QUICK,
+        offers=offers_of(catalog),
         expected=expected_seconds(catalog),
         paid_for=costs_paid_for(catalog, markup=rules.markup, credit_usd=rules.credit_usd),
         make_updates=lambda ctx: UpdateWorker(ctx, store, handlers, partial(acknowledge_repeated_press, caller)),
@@ -308,7 +310,7 @@ async def running_bot(
         ) as kie,
     ):
         caller = Caller(make_bot(telegram.token, telegram.url), NoLimits(), recorder)
-        provider = Kie(key=kie.key, find_model=catalog.get, api_url=kie.url, upload_url=kie.url)
+        provider = Kie(key=kie.key, api_url=kie.url, upload_url=kie.url)
         downloads = Downloads(private=[kie.files_url.removeprefix("http://")])
         channel = TelegramChannel(caller, JobTexts(current, texts), downloads, media, local_bot_api=True)
         intake = Intake()
@@ -354,7 +356,7 @@ def holds(*parts: str | Callable[[Message], bool]) -> Callable[[Message], bool]:
 
 
 def sqlite_url(tmp_path: Path) -> str:
-    return f"sqlite:///{tmp_path / 'genlock.db'}"
+    return f"sqlite:///{new_sqlite(tmp_path)}"
 
 
 def die_once(thing: Any, name: str, *, after: bool) -> None:

@@ -14,6 +14,7 @@ from genlock.domain.operator import OperatorRole
 from genlock.domain.result import PartKind
 from genlock.ports import EndJob, NewCallback, Reschedule
 from tests.dashboard.world import Client, DashboardWorld, running_dashboard
+from tests.databases import new_sqlite
 from tests.stores import builders
 from tests.stores.builders import SECRET, delivered, ended, finish, queued, running, see
 
@@ -97,7 +98,7 @@ async def test_hostile_texts_are_escaped_and_cut(dashboard: DashboardWorld, clie
 
 
 async def test_without_the_permission_nothing_of_the_user_is_shown(tmp_path: Any) -> None:
-    async with running_dashboard(f"sqlite:///{tmp_path}/genlock.db", viewers_see_prompts=False) as world:
+    async with running_dashboard(f"sqlite:///{new_sqlite(tmp_path)}", viewers_see_prompts=False) as world:
         job = await settled(world, input='{"prompt": "a secret wish"}')
         viewer = await world.log_in(OperatorRole.VIEWER)
 
@@ -193,7 +194,7 @@ async def test_what_is_not_possible_is_disabled_with_its_reason_and_refused(
         "retry": "The order has ended: send the result again",
         "cancel": "The order has already ended",
         "refund": "The order was free.",
-        "handled": "The order is not on the Needs attention list",
+        "handled": "The order isn&#39;t on the Needs attention list",
     }.items():
         assert f'<button disabled title="{reason}' in page
         seen = form(page, "resend")

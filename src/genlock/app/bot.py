@@ -5,6 +5,7 @@ from contextlib import AsyncExitStack
 from functools import partial
 
 from genlock.app.logins import public_address
+from genlock.app.providers import KEY_SETTINGS
 from genlock.app.telegram import bot_texts
 from genlock.bot.bundle import BotBundle
 from genlock.bot.router import BotRouter, make_router
@@ -47,7 +48,7 @@ def make_bot_router(
 ) -> BotRouter:
     upload = next((bundle.upload for bundle in bundles.values() if bundle.upload), None)
     if upload is None:
-        raise Refusal("No configured provider stores files, so users could not send any: set GENLOCK_KIE_API_KEY")
+        raise Refusal(f"No configured provider stores files, so users could not send any: set {KEY_SETTINGS}")
     bundle = BotBundle(
         caller=caller,
         rules=make_bot_rules(settings),
@@ -91,7 +92,9 @@ def make_bot_rules(settings: Settings) -> BotRules:
         credit_usd=settings.credit_usd,
         admin_ids=frozenset(settings.admin_ids),
         support=settings.support,
-        packages=tuple(Package(stars=stars, credits=credits_) for stars, credits_ in packages.items() if credits_),
+        packages=tuple(
+            _package(stars, credits_, settings.star_bonus) for stars, credits_ in packages.items() if credits_
+        ),
         invoice_hours=settings.invoice_hours,
         input_days=settings.input_days,
         welcome=round(settings.welcome_credits * THOUSANDTHS),
@@ -102,8 +105,15 @@ def make_bot_rules(settings: Settings) -> BotRules:
         per_minute=settings.per_minute,
         per_hour=settings.per_hour,
         uploads_per_hour=settings.uploads_per_hour,
+        free_transcriptions_per_day=settings.free_transcriptions_per_day,
         late_cancels_per_day=settings.late_cancels_per_day,
     )
+
+
+def _package(stars: int, credits_: int, bonus: Mapping[int, int]) -> Package:
+    """Return a package with the bonus of the largest size that it reaches."""
+    percent = bonus[max(reached)] if (reached := [size for size in bonus if size <= stars]) else 0
+    return Package(stars=stars, credits=credits_ + credits_ * percent // 100, bonus=percent)
 
 
 async def handle_update(router: BotRouter, mask: Mask, stored: Update) -> None:

@@ -11,6 +11,9 @@ from genlock.domain.current_catalog import CurrentCatalog
 from genlock.ports import CatalogChangeStore, Observer, ProviderBundle, PublicLists, RateLimit
 from genlock.settings import Settings
 
+#: for messages: which settings configure a provider
+KEY_SETTINGS = "GENLOCK_KIE_API_KEY (Kie.ai's API key page shows it)"
+
 
 async def make_catalog(
     settings: Settings, store: CatalogChangeStore, observer: Observer, closing: AsyncExitStack

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Any
 
-from telegram import InputFile, LinkPreviewOptions, Message
+from telegram import InputFile, LinkPreviewOptions, Message, ReplyParameters
 from telegram.constants import ParseMode
 
 from genlock.bot.context import UpdateContext
@@ -149,13 +149,15 @@ class ChatView:
             return False
         return True
 
-    async def send(self, ctx: UpdateContext, message: OutgoingMessage) -> int:
-        """Send a new message to the chat of the update and return its id."""
+    async def send(self, ctx: UpdateContext, message: OutgoingMessage, *, reply_to: int | None = None) -> int:
+        """Send a new message to the chat of the update, perhaps as a reply, and return its id."""
+        reply = None if reply_to is None else ReplyParameters(message_id=reply_to, allow_sending_without_reply=True)
         sent = await self._caller.call(
             self._caller.bot.send_message,
             chat=ctx.chat,
             priority=Priority.SCREEN,
             message_thread_id=ctx.thread,
+            reply_parameters=reply,
             **_content(message),
         )
         return sent.message_id
@@ -177,6 +179,18 @@ class ChatView:
             disable_content_type_detection=True,
             read_timeout=UPLOAD_SECONDS,
         )
+
+    async def send_photo(self, ctx: UpdateContext, photo: str | bytes) -> str:
+        """Send a picture, by Telegram's file id or by its bytes, and return its file id; the screen message stays."""
+        sent = await self._caller.call(
+            self._caller.bot.send_photo,
+            chat=ctx.chat,
+            priority=Priority.SCREEN,
+            message_thread_id=ctx.thread,
+            photo=photo,
+            read_timeout=UPLOAD_SECONDS,
+        )
+        return sent.photo[-1].file_id
 
     async def send_to(self, chat: int, message: str | OutgoingMessage) -> None:
         """Send a message to a chat that no update came from."""

@@ -8,7 +8,10 @@ class Package:
     """A price in stars for an amount of credits."""
 
     stars: int
+    #: with the bonus
     credits: int
+    #: percent of credits that the package has for its size
+    bonus: int = 0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -33,5 +36,7 @@ class BotRules:
     per_minute: int = 10
     per_hour: int = 100
     uploads_per_hour: int = 60
+    #: voice messages of a user in a day that become prompts at the operator's cost
+    free_transcriptions_per_day: int = 0
     #: orders a user may cancel in a day after they were submitted: the operator pays the provider for them
     late_cancels_per_day: int = 5

@@ -69,6 +69,7 @@ class Field:
     sample: object = None  #: a valid value, when none can be derived from the other attributes
     advanced: bool = False  #: the wizard does not ask for it
     internal: bool = False  #: never shown to users
+    unit: str | None = None  #: what a number of it counts: a text `unit.short_…`
     about: Mapping[str, str] = field(default_factory=dict)  #: a short description by language
 
     def clean(self, value: object) -> object:

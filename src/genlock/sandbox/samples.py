@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 from genlock.domain.catalog import Catalog, Model, Output
-from genlock.sandbox.kie.media import draw, make_audio
+from genlock.sandbox.kie.media import make_audio, make_image
 
 #: models of each category that get a sample, the cheapest first
 MODELS_A_CATEGORY = 4
@@ -17,10 +17,10 @@ _VALUES = {"aspect_ratio": "4:3"}
 def write_samples(folder: Path, catalog: Catalog) -> str:
     """Write the missing files into a folder, and return the tables that name them in an overlay beside it."""
     folder.mkdir(exist_ok=True)
-    models = {model.id: f"model-{number}.jpg" for number, model in enumerate(_popular(catalog))}
+    models = {model.id: f"model-{number}.png" for number, model in enumerate(_popular(catalog))}
     for model_id, name in models.items():
         if not (folder / name).exists():
-            draw(catalog.get(model_id).title, _VALUES, 0, 0.0).save(folder / name, "JPEG", quality=85)
+            (folder / name).write_bytes(make_image(catalog.get(model_id).title, _VALUES, 0))
     voices = {voice: f"voice-{number % MELODIES}.mp3" for number, voice in enumerate(_voices(catalog))}
     for number, name in enumerate(dict.fromkeys(voices.values())):
         if not (folder / name).exists():

@@ -72,6 +72,10 @@ class Draft:
     message: int | None = None
     step: Step = Step.HOME
     category: str = ""
+    #: the entry of the menu that the model list or the order began with
+    wish: str = ""
+    #: whether the model list is the short one
+    popular: bool = False
     query: str = ""
     page: int = 0
     model: str = ""
@@ -90,6 +94,9 @@ class Draft:
     sent: tuple[SentFile, ...] = ()
     #: further files of which each becomes an order like this one
     others: tuple[SentFile, ...] = ()
+    #: how often the order is made, and with which seeds
+    copies: int = 1
+    seeds: tuple[int, ...] = ()
     problem: Problem | None = None
     partial_text: PartialText | None = None
     #: the price that the confirmation shows
@@ -106,6 +113,8 @@ class Draft:
     heard: str = ""
     #: the job that improves the prompt
     improving: int | None = None
+    #: whether the order was suggested for a typed text: the user may have wished for something else
+    suggested: bool = False
 
     @property
     def in_progress(self) -> bool:
@@ -162,5 +171,6 @@ def load(body: str, *, version: int, message: int | None) -> Draft:
         values["problem"] = Problem(**values["problem"])
     for name in {"sent", "others"} & set(values):
         values[name] = tuple(SentFile(**{**one, "kind": FieldType(one["kind"])}) for one in values[name])
-    values["other_prices"] = tuple(values.get("other_prices", ()))
+    for name in ("other_prices", "seeds"):
+        values[name] = tuple(values.get(name, ()))
     return Draft(**values, version=version, message=message)

@@ -5,16 +5,18 @@ from dataclasses import replace
 from genlock.bot.chat_view import ChatView
 from genlock.bot.context import UpdateContext
 from genlock.bot.order import draft as drafts
-from genlock.bot.order import improve_screens, per_file, styles
+from genlock.bot.order import improve_screens, per_file, remembered, styles
 from genlock.bot.order import screens as order
 from genlock.bot.order.draft import Draft, Step
 from genlock.bot.order.extras import is_card
-from genlock.bot.order.voices import is_voice
+from genlock.bot.order.voice_list import is_voice
 from genlock.bot.rules import BotRules
 from genlock.bot.samples import Samples
 from genlock.bot.screen_context import ScreenContext, choice_label
 from genlock.bot.screen_files import ScreenFile
+from genlock.bot.storefront import menu_screens as menus
 from genlock.bot.storefront import screens as front
+from genlock.bot.storefront.popularity import Popularity
 from genlock.bot.storefront.storefront import Storefront
 from genlock.domain.draft import SavedDraft
 from genlock.domain.errors import InvalidInput
@@ -41,10 +43,18 @@ class DraftChanged(Exception):
 
 class DraftView:
     def __init__(
-        self, *, view: ChatView, store: Database, storefront: Storefront, rules: BotRules, samples: Samples
+        self,
+        *,
+        view: ChatView,
+        store: Database,
+        storefront: Storefront,
+        rules: BotRules,
+        popularity: Popularity,
+        samples: Samples,
     ) -> None:
         self._view = view
         self._samples = samples
+        self._popularity = popularity
         self._store = store
         self._storefront = storefront
         self._rules = rules
@@ -79,8 +89,17 @@ class DraftView:
         first, *others = (quote.price for quote in quotes)
         return replace(draft, price=first, other_prices=tuple(others))
 
+    async def with_last_settings(self, ctx: UpdateContext, draft: Draft) -> Draft:
+        """Return a draft that has just been started with the settings that its model was last ordered with."""
+        model = self._storefront.by_id(draft.model) if draft.in_progress else None
+        if model is None:
+            return draft
+        last = await self._store.model_settings(ctx.account_id, model.id)
+        return remembered.begin_with(draft, model, remembered.read(last)) if last else draft
+
     async def screen_context(self, ctx: UpdateContext) -> ScreenContext:
         """Read what screens show besides the draft: the wallet and the free runs."""
+        await self._popularity.refresh()
         wallet = await self._store.wallet(ctx.account_id)
         free = await self._free_runs(ctx) if self._storefront.has_free_models else NO_FREE_RUNS
         draft = ctx.draft
@@ -94,6 +113,7 @@ class DraftView:
             group=ctx.group,
             favourites=tuple(await self._store.favourites(ctx.account_id)) if starred else (),
             voices_with_sample=await self._samples.voices() if voices else frozenset(),
+            first_order=not ctx.profile.last_model,
         )
 
     def _field(self, draft: Draft) -> Field | None:
@@ -126,11 +146,12 @@ def render(draft: Draft, screen: ScreenContext, *, note: Html | None = None) -> 
     """Return the screen of a draft: the only place that chooses a screen by the draft's step."""
     model = screen.storefront.by_id(draft.model) if draft.model else None
     if draft.step is Step.LIST:
-        return front.model_list(draft, screen)
+        wish = screen.storefront.catalog.wish(draft.wish) if draft.popular and not draft.query else None
+        return menus.short_list(draft, wish, screen) if wish else front.model_list(draft, screen)
     if draft.step is Step.PROMO:
         return front.promo(screen, note=note)
     if model is None or draft.step in (Step.HOME, Step.ORDERED):
-        return front.file_menu(draft, screen, note=note) if draft.sent else front.menu(draft, screen, note=note)
+        return front.file_menu(draft, screen, note=note) if draft.sent else menus.menu(draft, screen, note=note)
     if draft.step is Step.CONFIRM:
         return order.confirm(draft, model, screen, note=note)
     return _SCREENS[draft.step](draft, model, screen)

@@ -2,6 +2,7 @@
 
 from genlock.bot.buttons import Row, button, draft_button
 from genlock.bot.order.draft import Draft
+from genlock.bot.order.request_keys import is_improvement_key
 from genlock.bot.order.wizard import main_text
 from genlock.bot.screen_context import ScreenContext, model_label, shorten, text_of
 from genlock.bot.storefront.screens import back_and_cancel
@@ -13,14 +14,13 @@ from genlock.engine.sell import Quote
 from genlock.i18n.translator import Html, Translator
 from genlock.ports import OutgoingMessage
 
-#: the start of the idempotency keys of such orders
-KEY = "improve:"
 PROMPT_SHOWN = 700
 _QUOTES = "\"'`\u00ab\u00bb\u201c\u201d\u201e\u2018\u2019"
 
 
 def is_improvement(job: Job) -> bool:
-    return job.request_key.startswith(KEY)
+    """Whether the order improves a prompt."""
+    return is_improvement_key(job.request_key)
 
 
 def improved_text(job: Job) -> str:

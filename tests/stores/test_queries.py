@@ -327,6 +327,7 @@ async def use_jobs(store: SqlDatabase, clock: ManualClock) -> None:
     await use_the_search(store, account_id)
     await use_bulk_actions(store)
     await use_the_bot_data(store)
+    await use_what_users_keep(store)
     await use_operator_lists(store)
     await erase_everything(store)
     assert await store.violations(settled=True)
@@ -396,6 +397,25 @@ async def use_bulk_actions(store: Database) -> None:
     assert await store.bulk_failures(begun.id, 10) == [failure]
     assert await store.stop_bulk_action(begun.id)
     assert await store.end_bulk_action(between, BulkState.STOPPED)
+
+
+async def use_what_users_keep(store: Database) -> None:
+    """The gallery of the account with most jobs, favourites and settings."""
+    for models in (["model"], ["none", "model"], ["none"]):
+        newest = await store.result_before(HEAVY, models)
+        if newest is not None:
+            await store.result_after(HEAVY, models, newest.id)
+            await store.result_before(HEAVY, models, newest.id // 2)
+            await store.result_after(HEAVY, models, newest.id // 2)
+    shown = await delivered(store)
+    assert await store.set_result_hidden(shown.account_id, shown.id, hidden=True)
+    await store.result_after(HEAVY, ["model"], 0)
+    assert await store.add_favourite(HEAVY, "model")
+    assert await store.favourites(HEAVY)
+    await store.remove_favourite(HEAVY, "model")
+    await store.save_model_settings(HEAVY, "model", "{}")
+    assert await store.model_settings(HEAVY, "model")
+    await store.delete_model_settings(HEAVY, "model")
 
 
 async def erase_everything(store: Database) -> None:

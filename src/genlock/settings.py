@@ -12,6 +12,7 @@ from urllib.parse import unquote, unquote_plus, urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import AliasChoices, Field, SecretStr, ValidationError, ValidationInfo, field_validator
+from pydantic_core import PydanticCustomError
 from pydantic_settings import BaseSettings, DotEnvSettingsSource, EnvSettingsSource, NoDecode, SettingsConfigDict
 
 from genlock.domain.errors import Refusal
@@ -29,6 +30,8 @@ _OTHERS = {"GENLOCK_BENCH_DATABASE_URL", "GENLOCK_TEST_CHROMIUM", "GENLOCK_TEST_
 _PASSWORD_OPTIONS = ("password", "sslpassword")
 _TOKEN_NAMES = AliasChoices("GENLOCK_TELEGRAM_TOKEN", "TELEGRAM_BOT_TOKEN")
 _KEY_NAMES = AliasChoices("GENLOCK_KIE_API_KEY", "KIE_API_KEY")
+_FAL_NAMES = AliasChoices("GENLOCK_FAL_KEY", "FAL_KEY")
+_REPLICATE_NAMES = AliasChoices("GENLOCK_REPLICATE_TOKEN", "REPLICATE_API_TOKEN")
 
 
 class LogFormat(StrEnum):
@@ -54,8 +57,24 @@ class Settings(BaseSettings):
         description="the bot's token from @BotFather",
     )
     telegram_api_url: str = Field(default="https://api.telegram.org", description="base URL of the Bot API")
+    fal_key: SecretStr | None = Field(
+        default=None,
+        validation_alias=_FAL_NAMES,
+        description="the API key of the fal account, from its dashboard; without it fal makes nothing",
+    )
+    fal_api_url: str = Field(default="https://queue.fal.run", description="base URL of fal's queue")
+    fal_rest_url: str = Field(
+        default="https://rest.fal.ai", description="base URL of fal's storage and of the keys of its callbacks"
+    )
+    replicate_token: SecretStr | None = Field(
+        default=None,
+        validation_alias=_REPLICATE_NAMES,
+        description="the API token of the Replicate account; without it Replicate makes nothing",
+    )
+    replicate_api_url: str = Field(default="https://api.replicate.com", description="base URL of Replicate's API")
     kie_api_key: SecretStr | None = Field(
         default=None,
+        validate_default=True,
         validation_alias=_KEY_NAMES,
         description="the API key of the Kie.ai account, from its API key page",
     )
@@ -123,6 +142,10 @@ class Settings(BaseSettings):
         "one day (UTC), all together, free runs at their value; owners have no limit",
     )
     welcome_credits: float = Field(default=0.0, ge=0.0, description="credits that a new user receives")
+    welcome_picture: str = Field(
+        default="packaged",
+        description="the picture that a new user sees first: `packaged`, `off`, or the path of a JPEG or PNG file",
+    )
     free_per_day: int = Field(default=0, ge=0, description="free runs per user and day, on the models marked `free`")
     markup: float = Field(default=2.0, gt=0.0, description="price for users as a multiple of the provider's price")
     credit_usd: float = Field(default=0.01, gt=0.0, description="price of one of our credits for users, in US dollars")
@@ -162,6 +185,11 @@ class Settings(BaseSettings):
         ge=0,
         description="voice messages per user and day that become prompts free of charge; the operator pays the "
         "provider for them; 0: the user pays the price that is shown",
+    )
+    inline_mode: bool = Field(
+        default=True,
+        description="whether users can share their results and begin orders in any chat by typing the bot's name; "
+        "@BotFather must allow it, too: `/setinline`",
     )
     late_cancels_per_day: int = Field(
         default=5,
@@ -232,7 +260,15 @@ class Settings(BaseSettings):
     )
     log_format: LogFormat = Field(default=LogFormat.HUMAN, description="`human` or `json` log lines")
 
-    @field_validator("public_url", "telegram_api_url", "kie_api_url", "kie_upload_url")
+    @field_validator(
+        "public_url",
+        "telegram_api_url",
+        "kie_api_url",
+        "kie_upload_url",
+        "fal_api_url",
+        "fal_rest_url",
+        "replicate_api_url",
+    )
     @classmethod
     def _address(cls, url: str | None) -> str | None:
         if url is None:
@@ -282,6 +318,13 @@ class Settings(BaseSettings):
         if chat and not _CHAT.fullmatch(chat):
             raise ValueError("must be the id of a chat, or of a chat and a topic, such as -1001234567890:12")
         return chat
+
+    @field_validator("welcome_picture")
+    @classmethod
+    def _picture(cls, picture: str) -> str:
+        if picture not in ("packaged", "off") and not Path(picture).is_file():
+            raise ValueError("must be `packaged`, `off`, or the path of a file that exists")
+        return picture
 
     @field_validator("admin_ids", "media_private_hosts", mode="before")
     @classmethod
@@ -340,9 +383,13 @@ class ServiceSettings(Settings):
     telegram_token: SecretStr = Field(
         validation_alias=_TOKEN_NAMES, description=Settings.model_fields["telegram_token"].description
     )
-    kie_api_key: SecretStr = Field(
-        validation_alias=_KEY_NAMES, description=Settings.model_fields["kie_api_key"].description
-    )
+
+    @field_validator("kie_api_key")
+    @classmethod
+    def _has_a_provider(cls, key: SecretStr | None, given: ValidationInfo) -> SecretStr | None:
+        if key is None and not given.data.get("fal_key") and not given.data.get("replicate_token"):
+            raise PydanticCustomError("missing", "no provider is configured")
+        return key
 
     @field_validator("public_url")
     @classmethod

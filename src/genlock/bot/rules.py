@@ -1,6 +1,7 @@
 """What the operator decides about the bot, from the settings."""
 
 from dataclasses import dataclass
+from pathlib import Path
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -39,6 +40,8 @@ class BotRules:
     invoice_hours: float = 24.0
     #: thousandths of a credit, as both rewards
     welcome: int = 0
+    #: the file of the picture that a new user sees first; None: there is none
+    welcome_picture: Path | None = None
     free_per_day: int = 0
     reward_inviter: int = 0
     reward_invited: int = 0
@@ -50,6 +53,8 @@ class BotRules:
     uploads_per_hour: int = 60
     #: voice messages of a user in a day that become prompts at the operator's cost
     free_transcriptions_per_day: int = 0
+    #: whether the bot answers its name in other chats
+    inline_mode: bool = True
     #: orders a user may cancel in a day after they were submitted: the operator pays the provider for them
     late_cancels_per_day: int = 5
     #: None: no daily report

@@ -383,8 +383,8 @@ CREATE TABLE broadcasts (
     created_at   timestamptz NOT NULL,
     -- the formatted text and the file, JSON; empty when `text` is HTML
     content      text NOT NULL DEFAULT '',
-    -- Whom it goes to: users with this language, if it is not empty; those who have paid, or never have; those who were
-    -- not seen since a time. Without any of these, every user who can be reached.
+    -- Whom it goes to: users with this language, if it is not empty; users who have paid, or never have; users who
+    -- were not seen since a time. Without any of these, every user who can be reached.
     language     text NOT NULL DEFAULT '',
     paid         boolean,
     silent_since timestamptz,

@@ -30,6 +30,7 @@ check: .venv/installed ## Lint, formatting, types, import rules, words, docs
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/python -m tests.style.check_words
+	$(BIN)/python -m tests.style.check_providers
 	$(BIN)/python docs/generate.py --check
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --site-dir build/site
 	$(BIN)/python -m genlock.i18n.check

@@ -11,21 +11,22 @@ from genlock.domain.delivery import Part
 from genlock.domain.job import Job, NewJob
 from genlock.domain.money import EntryKind
 from genlock.domain.result import Outcome, Piece, Report
+from genlock.domain.task import Handle, TaskOrder
 from genlock.log import LogObserver
-from genlock.ports import Channel, Placed
+from genlock.ports import Channel, Placed, Provider
 
 
-class Painter:
+class Painter(Provider):
     """Reports every task as finished at the first status query, and sends no callbacks."""
 
     name = "mine"
 
-    async def create(self, job: Job, callback_url: str | None) -> str:
-        return f"task-{job.id}"
+    async def create(self, order: TaskOrder) -> Handle:
+        return Handle(task_id=f"task-{order.job.id}")
 
-    async def status(self, task_id: str, job: Job) -> Report:
-        picture = Piece(value=f"https://example.org/{task_id}.png")
-        return Report(outcome=Outcome.SUCCESS, task_id=task_id, pieces=(picture,))
+    async def status(self, handle: Handle, order: TaskOrder) -> Report:
+        picture = Piece(value=f"https://example.org/{handle.task_id}.png")
+        return Report(outcome=Outcome.SUCCESS, task_id=handle.task_id, pieces=(picture,))
 
     def read_callback(self, body: bytes) -> Report:
         raise ValueError("this provider sends no callbacks")

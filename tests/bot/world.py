@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from genlock.app.databases import open_store
-from genlock.app.engine import costs_paid_for, expected_seconds, make_engine
+from genlock.app.engine import costs_paid_for, expected_seconds, make_engine, offers_of
 from genlock.bot.bundle import BotBundle
 from genlock.bot.order.draft_view import DraftView
 from genlock.bot.order.job_texts import JobTexts
@@ -20,7 +20,7 @@ from genlock.bot.rules import BotRules, Package
 from genlock.channels.telegram.caller import Caller, Priority, bot_id, make_bot
 from genlock.channels.telegram.channel import TelegramChannel
 from genlock.channels.telegram.rate_limiter import TelegramRateLimiter
-from genlock.channels.telegram.update_sources import Poller
+from genlock.channels.telegram.update_sources import Poller, allowed_updates
 from genlock.channels.telegram.updates import acknowledge_repeated_press
 from genlock.domain.catalog import Catalog
 from genlock.domain.current_catalog import CurrentCatalog
@@ -279,6 +279,7 @@ def _make_engine(
         providers=providers,
         channels=channels,
         rules=QUICK,
+        offers=offers_of(catalog),
         expected=expected_seconds(catalog),
         paid_for=costs_paid_for(catalog, markup=rules.markup, credit_usd=rules.credit_usd),
         make_updates=lambda ctx: UpdateWorker(ctx, store, handlers, partial(acknowledge_repeated_press, caller)),
@@ -309,7 +310,7 @@ async def running_bot(
         ) as kie,
     ):
         caller = Caller(make_bot(telegram.token, telegram.url), NoLimits(), recorder)
-        provider = Kie(key=kie.key, find_model=catalog.get, api_url=kie.url, upload_url=kie.url)
+        provider = Kie(key=kie.key, api_url=kie.url, upload_url=kie.url)
         downloads = Downloads(private=[kie.files_url.removeprefix("http://")])
         channel = TelegramChannel(caller, JobTexts(current, texts), downloads, media, local_bot_api=True)
         intake = Intake()
@@ -329,7 +330,13 @@ async def running_bot(
 
         intake.bot = bot = make()
         await bot.start()
-        poller = Poller(caller, receive=intake.take_in, is_active=lambda: True, observer=recorder)
+        poller = Poller(
+            caller,
+            receive=intake.take_in,
+            is_active=lambda: True,
+            observer=recorder,
+            allowed=allowed_updates(inline=rules.inline_mode),
+        )
         await engine.start()
         polling = asyncio.get_running_loop().create_task(poller.run())
         try:

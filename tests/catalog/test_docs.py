@@ -5,6 +5,8 @@ from pathlib import Path
 
 from genlock.catalog import load
 from genlock.catalog.next_steps import STEPS
+from genlock.catalog.offers import OFFERS
+from genlock.catalog.wishes import WISHES
 from genlock.domain.field import FieldType
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "catalog.md"
@@ -19,16 +21,24 @@ def examples(folder: Path) -> list[Path]:
 
 
 def test_the_example_of_a_model_can_be_sold(tmp_path: Path) -> None:
-    model_path, steps_path, overlay_path = examples(tmp_path)
+    model_path, steps_path, wishes_path, offer_path, overlay_path = examples(tmp_path)
     overlay_path.unlink()
+    (tmp_path / OFFERS).mkdir()
+    offer_path.rename(tmp_path / OFFERS / "fal.toml")
     steps_path.rename(tmp_path / STEPS)
+    wishes_path.rename(tmp_path / WISHES)
     catalog = load(data=model_path.parent)
     model = catalog.get("maker/painter-2")
     assert [step.key for step in catalog.steps_for(FieldType.IMAGE)] == ["image_edit"]
+    assert [wish.popular for wish in catalog.wishes] == [(model.id,)]
     clean = model.validate(
         {"prompt": "x", "resolution": "2K", "num_images": "3", "image_urls": ["https://a.b/c.png"] * 2}
     )
     assert model.credits(clean) == 20_000
+    one = model.validate({"prompt": "x", "image_urls": ["https://a.b/c.png"]})
+    assert model.offers[1].accepts(one)
+    assert model.offers[1].input(one)["image_size"] == "square"
+    assert not model.offers[1].accepts(clean), "this provider takes one picture"
 
 
 def test_the_example_of_an_overlay_is_taken(tmp_path: Path) -> None:

@@ -5,8 +5,9 @@ from dataclasses import replace
 import pytest
 
 from genlock.catalog.check import Failure, check
-from genlock.domain.catalog import Catalog, Category, Model, Output, Status, price
+from genlock.domain.catalog import Catalog, Category, Output, Status, price
 from genlock.domain.errors import GenlockError, InvalidInput, ModelNotFound
+from genlock.domain.offer import Offer
 from genlock.providers.kie.families import ROUTES, Family
 from tests.packaged import CATALOG
 
@@ -194,14 +195,14 @@ def test_an_unknown_model_is_refused(catalog: Catalog) -> None:
 async def test_check_orders_every_model_from_its_own_provider_and_reports_refusals(catalog: Catalog) -> None:
     ordered = []
 
-    async def send(model: Model, _: object) -> None:
-        ordered.append(model.id)
-        if model.id == "z-image":
+    async def send(offer: Offer, _: object) -> None:
+        ordered.append(offer.model)
+        if offer.model == "z-image":
             raise GenlockError("not today")
 
     assert await check(catalog) == []
     assert await check(catalog, {"kie": send}) == [
-        Failure(model="z-image", input=name, why="not today") for name in ("minimal", "maximal")
+        Failure(model="z-image", provider="kie", input=name, why="not today") for name in ("minimal", "maximal")
     ]
     assert len(ordered) == 2 * len(catalog.offered())
     ordered.clear()

@@ -51,7 +51,7 @@ async def until(dashboard: DashboardWorld, text: str) -> str:
 
 async def test_phases_appear_one_by_one(dashboard: DashboardWorld, doctor: FakeDoctor) -> None:
     client = await dashboard.log_in()
-    assert "The doctor has not been run yet" in (await client.get(PATH)).text
+    assert "The doctor hasn&#39;t been run yet" in (await client.get(PATH)).text
     started = await client.follow(PATH, {"request_key": "k1"})
     assert "The next check is running" in started.text
     assert "every 1s" in started.text

@@ -194,7 +194,7 @@ async def test_what_is_not_possible_is_disabled_with_its_reason_and_refused(
         "retry": "The order has ended: send the result again",
         "cancel": "The order has already ended",
         "refund": "The order was free.",
-        "handled": "The order is not on the Needs attention list",
+        "handled": "The order isn&#39;t on the Needs attention list",
     }.items():
         assert f'<button disabled title="{reason}' in page
         seen = form(page, "resend")

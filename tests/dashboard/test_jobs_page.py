@@ -138,7 +138,7 @@ async def test_an_order_is_found_by_its_number(dashboard: DashboardWorld) -> Non
     for number in ("404", "", "-1", "x" * 500, "9" * 30):
         answer = await client.get(f"/jobs/find?number={number}")
         assert (answer.status, answer.headers["Location"]) == (303, "/dashboard/jobs")
-        assert "There is no order" in (await client.get("/jobs")).text
+        assert "There&#39;s no order" in (await client.get("/jobs")).text
 
 
 async def test_without_orders_the_page_says_so(dashboard: DashboardWorld) -> None:

@@ -124,7 +124,7 @@ async def test_paid_jobs_are_refunded_once_and_their_users_told(world: World) ->
     assert (action.done, action.failed) == (2, 2)
     assert await failures(world, action) == {second.id: BulkReason.REFUNDED, waiting.id: BulkReason.NOT_PAID}
     assert sorted(text.split(":")[0] for _, text in world.channel.told) == [
-        f"↩️ <b>Money back for order #{job.id}" for job in (first, other)
+        f"↩️ <b>Order #{job.id} refunded" for job in (first, other)
     ]
     again = await run(world, await begin(world, BulkKind.REFUND))
     assert (again.done, again.failed) == (0, 4)

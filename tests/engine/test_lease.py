@@ -180,5 +180,5 @@ async def test_a_paused_submitter_that_resumes_after_its_job_expired_only_stores
     world.provider.create_gate.open()
     await idle(paused)
 
-    assert await world.see(job) == replace(expired, task_id="task-1")
+    assert await world.see(job) == replace(expired, task_id="task-1", handle="at task-1")
     assert len(world.provider.created) == 1

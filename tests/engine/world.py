@@ -20,12 +20,13 @@ from genlock.domain.job import Job, NewJob, State, Verdict
 from genlock.domain.money import Wallet
 from genlock.domain.poison import SLOTS
 from genlock.domain.result import Outcome, PartKind, Piece, Report
+from genlock.domain.task import Handle, TaskOrder
 from genlock.engine.collect import store_callback
 from genlock.engine.context import EngineContext, EngineRules
 from genlock.engine.engine import Engine
 from genlock.engine.limits import RateLimiter
 from genlock.engine.worker import Worker
-from genlock.ports import Channel, EndJob, Placed, Store
+from genlock.ports import Channel, EndJob, Placed, Provider, Store
 from genlock.stores.database import SqlDatabase
 
 PATIENCE_SECONDS = 10
@@ -170,7 +171,7 @@ def after(fault: Fault | None) -> None:
         raise fault.error
 
 
-class FakeProvider:
+class FakeProvider(Provider):
     """A provider whose tasks run until the test sets their report."""
 
     name = "fake"
@@ -186,17 +187,19 @@ class FakeProvider:
         #: called during the create call
         self.on_create: Callable[[Job], Awaitable[None]] | None = None
 
-    async def create(self, job: Job, callback_url: str | None) -> str:
+    async def create(self, order: TaskOrder) -> Handle:
+        job, callback_url = order.job, order.callback_url
         self.created.append((job, callback_url))
         task_id = f"{self.tag}-{len(self.created)}"
         if self.on_create:
             await self.on_create(job)
         await self.create_gate.through()
         after(self.faults.before("create"))
-        return task_id
+        return Handle(task_id=task_id, details=f"at {task_id}")
 
-    async def status(self, task_id: str, job: Job) -> Report:
-        assert job.task_id == task_id
+    async def status(self, handle: Handle, order: TaskOrder) -> Report:
+        task_id = handle.task_id
+        assert order.job.task_id == task_id
         self.asked.append(task_id)
         await self.status_gate.through()
         after(self.faults.before("status"))

@@ -19,13 +19,14 @@ from genlock.domain.errors import ChannelBusy, ChannelOutcomeUnknown
 from genlock.domain.events import Event
 from genlock.domain.job import Job
 from genlock.domain.result import Outcome, PartKind, Piece, Report
+from genlock.domain.task import Handle, TaskOrder
 from genlock.engine.context import EngineContext, EngineRules
 from genlock.engine.engine import Engine
 from genlock.engine.job_events import JobEventRecorder
 from genlock.engine.limits import RateLimiter
 from genlock.engine.periodic import PeriodicTask
 from genlock.metrics import Observers
-from genlock.ports import Channel, Placed
+from genlock.ports import Channel, Placed, Provider
 from genlock.stores.postgres import PostgresStore
 
 SCHEMA = """
@@ -77,7 +78,7 @@ class OutsideTables:
         )
 
 
-class InstantProvider:
+class InstantProvider(Provider):
     """Every task succeeds; its callback comes soon, sometimes before the create call is answered."""
 
     name = "instant"
@@ -88,23 +89,24 @@ class InstantProvider:
         self._calls: set[asyncio.Task[None]] = set()
         self.engine: Engine | None = None
 
-    async def create(self, job: Job, callback_url: str | None) -> str:
+    async def create(self, order: TaskOrder) -> Handle:
+        job, callback_url = order.job, order.callback_url
         assert callback_url is not None
         await self._outside.note("create", job)
         call = asyncio.create_task(self._call_back(job, callback_url.rpartition("/")[2]))
         self._calls.add(call)
         call.add_done_callback(self._calls.discard)
         await asyncio.sleep(self._rng.uniform(0, 0.05))
-        return f"task-{job.id}"
+        return Handle(task_id=f"task-{job.id}")
 
     async def _call_back(self, job: Job, token: str) -> None:
         await asyncio.sleep(self._rng.uniform(0, 0.1))
         assert self.engine is not None
         await self.engine.callback("instant", token, str(job.id).encode())
 
-    async def status(self, task_id: str, job: Job) -> Report:
-        await self._outside.note("status", job)
-        return self._success(int(task_id.removeprefix("task-")))
+    async def status(self, handle: Handle, order: TaskOrder) -> Report:
+        await self._outside.note("status", order.job)
+        return self._success(int(handle.task_id.removeprefix("task-")))
 
     def read_callback(self, body: bytes) -> Report:
         return self._success(int(body))

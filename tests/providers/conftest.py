@@ -25,7 +25,6 @@ async def simulator() -> AsyncIterator[KieSimulator]:
 async def kie(simulator: KieSimulator) -> AsyncIterator[Kie]:
     provider = Kie(
         key=simulator.key,
-        find_model=CATALOG.get,
         api_url=simulator.url,
         upload_url=simulator.url,
         timeout_seconds=1.0,

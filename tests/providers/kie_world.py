@@ -127,7 +127,7 @@ async def running_world(
         running_kie(catalog=CATALOG, **FAST | quick | simulator) as fake,
         serving(endpoint, "127.0.0.1", 0) as url,
     ):
-        kie = Kie(key=fake.key, find_model=CATALOG.get, api_url=fake.url, upload_url=fake.url, timeout_seconds=1.0)
+        kie = Kie(key=fake.key, api_url=fake.url, upload_url=fake.url, timeout_seconds=1.0)
         store = await SqliteStore.open(new_sqlite(folder), clock=SystemClock(), observer=recorder)
         chat = FakeChannel()
         engine = make_engine(
@@ -136,6 +136,7 @@ async def running_world(
             providers={"kie": kie},
             channels={"chat": chat},
             rules=rules,
+            offers=lambda job: CATALOG.models[job.model].offers,
             public_url=url if public else None,
         )
         endpoint.web = make_web([CallbackEndpoint(engine=engine, provider="kie", verify=verify_callback(KEY))])

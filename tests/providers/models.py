@@ -10,6 +10,7 @@ from genlock.domain.catalog import Catalog, Category, Model, Output, Status
 from genlock.domain.field import Field, FieldType
 from genlock.domain.job import Job
 from genlock.domain.tariff import PriceRow
+from genlock.domain.task import TaskOrder
 from genlock.providers.kie.families import Family
 from tests.rows import JOB
 
@@ -71,3 +72,8 @@ WORKING = [model.id for model in MODELS if model.status is Status.OFFERED]
 def job(model: str = "z-image", values: Mapping[str, Any] | None = None) -> Job:
     given = {"prompt": "a fox in the snow"} if values is None else values
     return replace(JOB, model=model, input=json.dumps({**CATALOG.models[model].fixed, **given}))
+
+
+def order(ordered: Job, callback_url: str | None = None) -> TaskOrder:
+    """Return what Kie.ai is asked to make for a job."""
+    return TaskOrder(job=ordered, offer=CATALOG.models[ordered.model].offers[0], callback_url=callback_url)

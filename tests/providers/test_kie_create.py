@@ -10,7 +10,7 @@ from genlock.domain.result import Outcome
 from genlock.providers.kie.client import Kie
 from genlock.sandbox.kie.faults import Fault
 from genlock.sandbox.kie.simulator import KieSimulator
-from tests.providers.models import CATALOG, WORKING, job
+from tests.providers.models import WORKING, job, order
 
 FAMILIES = ("z-image", "veo3_fast", "runway", "aleph", "4o", "flux-kontext-pro", "suno/generate")
 
@@ -35,7 +35,7 @@ async def test_a_create_call_that_the_provider_did_not_accept(
 ) -> None:
     simulator.faults.order(fault)
     with pytest.raises(error):
-        await kie.create(job(model), None)
+        await kie.create(order(job(model)))
     assert not simulator.service.tasks
 
 
@@ -46,14 +46,14 @@ async def test_an_accepted_create_call_whose_answer_was_lost_is_unknown(
 ) -> None:
     simulator.faults.order(fault)
     with pytest.raises(SubmitUnknown):
-        await kie.create(job(model), None)
+        await kie.create(order(job(model)))
     assert len(simulator.service.tasks) == 1, "and it was submitted once"
 
 
 async def test_an_answer_that_takes_too_long_is_unknown(kie: Kie, simulator: KieSimulator) -> None:
     simulator.faults.order(Fault.CREATE_SLOW)
     with pytest.raises(SubmitUnknown, match="Timeout"):
-        await kie.create(job(), None)
+        await kie.create(order(job()))
     assert len(simulator.service.tasks) == 1
 
 
@@ -71,7 +71,7 @@ async def test_a_refused_input_or_model(
     kie: Kie, model: str, values: dict[str, object] | None, code: str, text: str
 ) -> None:
     with pytest.raises(SubmitRefused) as refused:
-        await kie.create(job(model, values), None)
+        await kie.create(order(job(model, values)))
     assert refused.value.code == code
     assert refused.value.text.startswith(text)
 
@@ -81,14 +81,14 @@ async def test_an_account_without_credits(kie: Kie, simulator: KieSimulator, fau
     simulator.service.credits = 799
     simulator.faults.order(*faults)
     with pytest.raises(SubmitRefused) as refused:
-        await kie.create(job(), None)
+        await kie.create(order(job()))
     assert refused.value.code == "no_provider_credits"
 
 
 async def test_a_wrong_key(simulator: KieSimulator) -> None:
-    wrong_key = Kie(key="wrong", find_model=CATALOG.get, api_url=simulator.url)
+    wrong_key = Kie(key="wrong", api_url=simulator.url)
     with pytest.raises(SubmitRefused) as refused:
-        await wrong_key.create(job(), None)
+        await wrong_key.create(order(job()))
     assert refused.value.code == "provider_key"
     await wrong_key.close()
 
@@ -97,16 +97,16 @@ async def test_a_refused_connection_means_not_accepted() -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    nowhere = Kie(key="k", find_model=CATALOG.get, api_url=f"http://127.0.0.1:{port}")
+    nowhere = Kie(key="k", api_url=f"http://127.0.0.1:{port}")
     with pytest.raises(ProviderBusy):
-        await nowhere.create(job(), None)
+        await nowhere.create(order(job()))
     await nowhere.close()
 
 
 async def test_an_unknown_host_means_not_accepted() -> None:
-    nowhere = Kie(key="k", find_model=CATALOG.get, api_url="http://no-such-host.invalid")
+    nowhere = Kie(key="k", api_url="http://no-such-host.invalid")
     with pytest.raises(ProviderBusy):
-        await nowhere.create(job(), None)
+        await nowhere.create(order(job()))
     await nowhere.close()
 
 
@@ -137,9 +137,9 @@ async def _serve_bytes(answer: bytes) -> tuple[asyncio.Server, str]:
 )
 async def test_every_http_answer_is_classified(answer: bytes, error: type[ProviderError]) -> None:
     server, url = await _serve_bytes(answer)
-    kie = Kie(key="k", find_model=CATALOG.get, api_url=url, timeout_seconds=1.0)
+    kie = Kie(key="k", api_url=url, timeout_seconds=1.0)
     with pytest.raises(error):
-        await kie.create(job(), None)
+        await kie.create(order(job()))
     await kie.close()
     server.close()
 
@@ -159,11 +159,11 @@ async def test_a_failed_query_can_be_repeated(
     kie: Kie, simulator: KieSimulator, model: str, fault: Fault, error: type[ProviderError]
 ) -> None:
     simulator.faults.order(fault)
-    task_id = await kie.create(job(model), None)
+    handle = await kie.create(order(job(model)))
     with pytest.raises(error):
-        await kie.status(task_id, job(model))
+        await kie.status(handle, order(job(model)))
     await simulator.service.settled()
-    assert (await kie.status(task_id, job(model))).outcome is Outcome.SUCCESS
+    assert (await kie.status(handle, order(job(model)))).outcome is Outcome.SUCCESS
 
 
 @pytest.mark.parametrize("model", FAMILIES)
@@ -174,26 +174,26 @@ async def test_a_record_without_a_state_does_not_end_the_task(
     kie: Kie, simulator: KieSimulator, model: str, fault: Fault, outcome: Outcome
 ) -> None:
     simulator.faults.order(fault)
-    task_id = await kie.create(job(model), None)
+    handle = await kie.create(order(job(model)))
     await simulator.service.settled()
-    assert (await kie.status(task_id, job(model))).outcome is outcome
-    assert (await kie.status(task_id, job(model))).outcome is Outcome.SUCCESS
+    assert (await kie.status(handle, order(job(model)))).outcome is outcome
+    assert (await kie.status(handle, order(job(model)))).outcome is Outcome.SUCCESS
 
 
 async def test_a_query_times_out(kie: Kie, simulator: KieSimulator) -> None:
     simulator.faults.order(Fault.STATUS_SLOW)
-    task_id = await kie.create(job(), None)
+    handle = await kie.create(order(job()))
     with pytest.raises(ProviderError):
-        await kie.status(task_id, job())
+        await kie.status(handle, order(job()))
 
 
 async def test_every_working_model_can_be_ordered(kie: Kie) -> None:
-    assert len({await kie.create(job(model), None) for model in WORKING}) == len(WORKING)
+    assert len({await kie.create(order(job(model))) for model in WORKING}) == len(WORKING)
 
 
 async def test_a_query_whose_connection_is_cut_fails(kie: Kie, simulator: KieSimulator) -> None:
     """The HTTP client may repeat the query by itself, because a query changes nothing."""
-    task_id = await kie.create(job(), None)
+    handle = await kie.create(order(job()))
     simulator.faults.switch(Fault.STATUS_CUT)
     with pytest.raises(ProviderError):
-        await kie.status(task_id, job())
+        await kie.status(handle, order(job()))

@@ -7,10 +7,11 @@ import pytest
 from aiohttp import web
 
 from genlock.domain.result import Outcome, PartKind, Report, settle_report
+from genlock.domain.task import Handle
 from genlock.providers.kie.client import Kie
 from genlock.sandbox.kie.faults import Fault
 from genlock.sandbox.kie.simulator import KieSimulator
-from tests.providers.models import CATALOG, WORKING, job
+from tests.providers.models import CATALOG, WORKING, job, order
 
 
 class CallbackReceiver:
@@ -38,10 +39,10 @@ async def receiver() -> AsyncIterator[CallbackReceiver]:
     await runner.cleanup()
 
 
-async def asked_until_ended(kie: Kie, task_id: str, model: str) -> Report:
+async def asked_until_ended(kie: Kie, handle: Handle, model: str) -> Report:
     async with asyncio.timeout(5):
         while True:
-            report = await kie.status(task_id, job(model))
+            report = await kie.status(handle, order(job(model)))
             if report.outcome not in (Outcome.RUNNING, Outcome.UNKNOWN):
                 return report
             await asyncio.sleep(0.02)
@@ -51,22 +52,22 @@ async def asked_until_ended(kie: Kie, task_id: str, model: str) -> Report:
 async def test_status_and_callback_report_the_same_result(
     kie: Kie, simulator: KieSimulator, receiver: CallbackReceiver, model: str
 ) -> None:
-    task_id = await kie.create(job(model), receiver.url)
-    first = await kie.status(task_id, job(model))
+    handle = await kie.create(order(job(model), receiver.url))
+    first = await kie.status(handle, order(job(model)))
     assert first.outcome is Outcome.RUNNING
 
-    by_status = await asked_until_ended(kie, task_id, model)
+    by_status = await asked_until_ended(kie, handle, model)
     await simulator.service.settled()
     reports = [kie.read_callback(body) for body in receiver.bodies]
 
     assert by_status.outcome is Outcome.SUCCESS
-    assert by_status.task_id == reports[-1].task_id == task_id
+    assert by_status.task_id == reports[-1].task_id == handle.task_id
     assert by_status.pieces == reports[-1].pieces
     assert all(report.outcome is Outcome.RUNNING for report in reports[:-1])
     if model != "suno/midi":
         assert [
             piece.value.partition("\n\n")[2] or piece.value for piece in by_status.pieces
-        ] == simulator.service.tasks[task_id].results
+        ] == simulator.service.tasks[handle.task_id].results
     kind = PartKind.TEXT if CATALOG.models[model].outputs[0] == "text" else PartKind.FILE
     assert {piece.kind for piece in by_status.pieces} == {kind}
 
@@ -86,46 +87,46 @@ async def test_status_and_callback_report_the_same_failure(
 ) -> None:
     before = simulator.service.credits
     simulator.faults.order(fault)
-    task_id = await kie.create(job(model), receiver.url)
-    by_status = settle_report(await asked_until_ended(kie, task_id, model))
+    handle = await kie.create(order(job(model), receiver.url))
+    by_status = settle_report(await asked_until_ended(kie, handle, model))
     await simulator.service.settled()
     by_callback = settle_report(kie.read_callback(receiver.bodies[-1]))
 
     assert by_status.outcome is by_callback.outcome is Outcome.FAILURE
     assert by_status.error_code == by_callback.error_code == code
-    assert by_callback.task_id == task_id
+    assert by_callback.task_id == handle.task_id
     assert (simulator.service.credits == before) == (fault is not Fault.RESULT_EMPTY)
 
 
 async def test_a_song_has_three_callbacks(kie: Kie, simulator: KieSimulator, receiver: CallbackReceiver) -> None:
-    await kie.create(job("suno/generate"), receiver.url)
+    await kie.create(order(job("suno/generate"), receiver.url))
     await simulator.service.settled()
     assert [kie.read_callback(body).word for body in receiver.bodies] == ["text", "first", "complete"]
 
 
 async def test_a_song_can_be_ordered_without_a_callback(kie: Kie, simulator: KieSimulator) -> None:
     """Suno requires a callback URL; without a public URL it gets one that reaches no host."""
-    task_id = await kie.create(job("suno/generate"), None)
-    simulator.service.tasks[task_id].faults.add(Fault.CALLBACK_LOST)
-    assert (await asked_until_ended(kie, task_id, "suno/generate")).outcome is Outcome.SUCCESS
+    handle = await kie.create(order(job("suno/generate")))
+    simulator.service.tasks[handle.task_id].faults.add(Fault.CALLBACK_LOST)
+    assert (await asked_until_ended(kie, handle, "suno/generate")).outcome is Outcome.SUCCESS
 
 
 @pytest.mark.parametrize("fault", [Fault.RESULT_BROKEN, Fault.RESULT_BAD_URLS])
 async def test_an_unusable_result_is_a_failure(kie: Kie, simulator: KieSimulator, fault: Fault) -> None:
     simulator.faults.order(fault)
-    task_id = await kie.create(job(), None)
-    report = await asked_until_ended(kie, task_id, "z-image")
+    handle = await kie.create(order(job()))
+    report = await asked_until_ended(kie, handle, "z-image")
     assert settle_report(report).error_code == "empty_result"
     assert report.cost == 800
 
 
 async def test_the_number_of_results_is_the_ordered_one(kie: Kie) -> None:
     ordered = job("many-images", {"prompt": "foxes", "max_images": 4})
-    task_id = await kie.create(ordered, None)
-    assert len((await asked_until_ended(kie, task_id, "many-images")).pieces) == 4
+    handle = await kie.create(order(ordered))
+    assert len((await asked_until_ended(kie, handle, "many-images")).pieces) == 4
 
 
 async def test_a_task_is_not_found_under_another_family(kie: Kie) -> None:
-    task_id = await kie.create(job("z-image"), None)
-    report = await kie.status(task_id, job("veo3_fast"))
+    handle = await kie.create(order(job("z-image")))
+    report = await kie.status(handle, order(job("veo3_fast")))
     assert (report.outcome, report.word) == (Outcome.RUNNING, "The record does not exist")

@@ -12,7 +12,7 @@ from genlock.providers.kie.client import Kie
 from genlock.sandbox.kie.faults import Fault
 from genlock.sandbox.kie.simulator import KieSimulator
 from genlock.sandbox.telegram.media import AGENT
-from tests.providers.models import job
+from tests.providers.models import job, order
 
 BROWSER = {"User-Agent": "Mozilla/5.0 (X11; Linux x86_64)"}
 CONTENT = bytes(range(256)) * 10_000
@@ -33,9 +33,9 @@ async def fetch(browser: aiohttp.ClientSession, url: str) -> bytes:
 async def made(kie: Kie, simulator: KieSimulator, model: str, *faults: Fault, **values: object) -> list[str]:
     simulator.faults.order(*faults)
     ordered = job(model, {"prompt": "лиса в снегу"} | values)
-    task_id = await kie.create(ordered, None)
+    handle = await kie.create(order(ordered))
     await simulator.service.settled()
-    return [piece.value for piece in (await kie.status(task_id, ordered)).pieces]
+    return [piece.value for piece in (await kie.status(handle, order(ordered))).pieces]
 
 
 # results
@@ -148,7 +148,7 @@ async def test_credits_are_deducted_at_once_and_refunded_on_failure(kie: Kie, si
     await made(kie, simulator, "z-image")
     assert await kie.credits() == start - 800
     simulator.faults.order(Fault.TASK_FAIL)
-    await kie.create(job(), None)
+    await kie.create(order(job()))
     assert await kie.credits() == start - 1600
     await simulator.service.settled()
     assert await kie.credits() == start - 800

@@ -43,7 +43,7 @@ async def instances(url: str, simulator: KieSimulator, rules: EngineRules) -> As
             clock = VirtualClock(asyncio.get_running_loop())
             store = on_accelerated_time(await open_store(url, observer=recorder, clock=clock))
             stack.push_async_callback(store.close)
-            kie = Kie(key=simulator.key, find_model=CATALOG.get, api_url=simulator.url)
+            kie = Kie(key=simulator.key, api_url=simulator.url)
             stack.push_async_callback(kie.close)
             engine = make_engine(store, recorder, providers={"kie": kie}, channels={"chat": FakeChannel()}, rules=rules)
             await engine.start()

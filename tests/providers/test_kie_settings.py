@@ -1,6 +1,7 @@
 """The Kie.ai settings and the bundle that is made from them."""
 
 from decimal import Decimal
+from time import time
 
 import pytest
 from pydantic import ValidationError
@@ -41,7 +42,7 @@ async def test_the_bundle_verifies_the_callbacks_that_it_makes_and_refuses_forge
     assert bundle.sample_callback is not None
     for forged in (False, True):
         body, headers = bundle.sample_callback("task-1", forged)
-        assert await bundle.verify_callback(headers, body) is not forged
+        assert await bundle.verify_callback(headers, body, time()) is not forged
 
 
 def test_the_bundle_has_the_credit_price_of_the_catalog(monkeypatch: pytest.MonkeyPatch) -> None:

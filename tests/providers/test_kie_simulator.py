@@ -13,12 +13,13 @@ import pytest
 from aiohttp import web
 
 from genlock.catalog import load
+from genlock.domain.task import TaskOrder
 from genlock.providers.kie.client import Kie
 from genlock.providers.kie.signature import is_signed
 from genlock.sandbox.kie.faults import Fault
 from genlock.sandbox.kie.simulator import KieSimulator, running_kie
 from tests.providers.conftest import FAST
-from tests.providers.models import CATALOG, job
+from tests.providers.models import CATALOG, job, order
 
 INPUT = {"prompt": "a cat", "aspect_ratio": "1:1"}
 
@@ -281,12 +282,12 @@ async def test_the_control_endpoint_sets_faults(simulator: KieSimulator, kie: Ki
             async with session.post(url, json=answer) as response:
                 return response.status, await response.json()
 
-        task_id = await kie.create(job(), None)
+        handle = await kie.create(order(job()))
         status, told = await change(
             on=["status_455"],
             chances={"task_fail": 0.5},
             order=["create_cut"],
-            task={task_id: ["task_fail"]},
+            task={handle.task_id: ["task_fail"]},
             credits=5,
         )
         assert status == 200
@@ -335,9 +336,9 @@ async def test_every_offered_model_can_be_ordered() -> None:
     """The simulator accepts the smallest input of every offered model from the real client."""
     catalog = load()
     async with running_kie(catalog=catalog, create_limit=(999, 1.0), credits_=1e9, speed=1e6) as simulator:
-        kie = Kie(key=simulator.key, find_model=catalog.get, api_url=simulator.url)
+        kie = Kie(key=simulator.key, api_url=simulator.url)
         for model in catalog.offered():
             least = json.dumps(model.minimal_input())
-            await kie.create(replace(job(), model=model.id, input=least), None)
+            await kie.create(TaskOrder(job=replace(job(), model=model.id, input=least), offer=model.offers[0]))
         assert len(simulator.service.tasks) == len(catalog.offered()) >= 130
         await kie.close()

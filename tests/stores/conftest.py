@@ -29,6 +29,7 @@ TABLES = (
     "operators", "login_links", "dashboard_sessions",
     *FIGURE_TABLES,
     "catalog_changes",
+    "api_keys",
 )  # fmt: skip
 Raw = Callable[[str], Awaitable[list[tuple[Any, ...]]]]
 

@@ -10,6 +10,7 @@ from genlock.app.clock import SystemClock
 from genlock.app.engine import make_engine
 from genlock.domain.job import NewJob
 from genlock.domain.money import EntryKind
+from genlock.domain.task import Handle, TaskOrder
 from genlock.engine.engine import Engine
 from genlock.providers.kie.bundle import verify_callback
 from genlock.providers.kie.client import Kie
@@ -17,7 +18,6 @@ from genlock.stores.sqlite import SqliteStore
 from genlock.web.callbacks import CallbackEndpoint
 from genlock.web.routes import make_web
 from tests.engine.world import FakeChannel, Recorder, die, idle
-from tests.providers.models import CATALOG
 
 TASK = "86007839a9ca205ad3af437f7974310f"
 KEY = "test-hmac-key"
@@ -28,9 +28,9 @@ class OfflineKie(Kie):
 
     callback_url: str | None = None
 
-    async def create(self, job: object, callback_url: str | None) -> str:
-        self.callback_url = callback_url
-        return TASK
+    async def create(self, order: TaskOrder) -> Handle:
+        self.callback_url = order.callback_url
+        return Handle(task_id=TASK)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,7 +55,7 @@ class Instance:
 async def make_instance() -> Instance:
     recorder = Recorder()
     store = await SqliteStore.open(":memory:", clock=SystemClock(), observer=recorder)
-    provider = OfflineKie(key="k", find_model=CATALOG.get)
+    provider = OfflineKie(key="k")
     chat = FakeChannel()
     engine = make_engine(
         store, recorder, providers={"kie": provider}, channels={"chat": chat}, public_url="https://bot.example"

@@ -215,7 +215,7 @@ async def test_with_a_webhook_key_a_body_without_a_task_is_refused(instance: Ins
 
 
 async def test_a_callback_is_not_acknowledged_if_its_signature_cannot_be_checked(instance: Instance) -> None:
-    async def unavailable(_: Mapping[str, str], __: bytes) -> bool:
+    async def unavailable(_: Mapping[str, str], __: bytes, ___: float) -> bool:
         raise OSError("the key server does not answer")
 
     web = make_web([CallbackEndpoint(engine=instance.engine, provider="kie", verify=unavailable)])

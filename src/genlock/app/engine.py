@@ -1,13 +1,14 @@
 """Makes the engine, and its rules from the settings and the catalog."""
 
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from genlock.domain import tariff
 from genlock.domain.current_catalog import CurrentCatalog
 from genlock.domain.job import Job
+from genlock.domain.offer import Offer
 from genlock.engine import retention
-from genlock.engine.context import EngineContext, EngineRules
+from genlock.engine.context import EngineContext, EngineRules, own_offer
 from genlock.engine.engine import Engine
 from genlock.engine.limits import RateLimiter
 from genlock.engine.updates import UpdateWorker
@@ -28,6 +29,7 @@ def make_engine(  # noqa: PLR0913 - one argument per part
     paid_for: Callable[[Job], int | None] | None = None,
     make_updates: Callable[[EngineContext], UpdateWorker] | None = None,
     poll_seconds: Mapping[str, float] | None = None,
+    offers: Callable[[Job], Sequence[Offer]] = own_offer,
     bots: frozenset[str] | None = None,
     mask: Callable[[str], str] = str,
 ) -> Engine:
@@ -45,6 +47,7 @@ def make_engine(  # noqa: PLR0913 - one argument per part
         expected=expected,
         paid_for=paid_for,
         poll_seconds=poll_seconds or {},
+        offers=offers,
         bots=bots,
         mask=mask,
     )
@@ -84,6 +87,16 @@ def expected_seconds(catalog: CurrentCatalog) -> Callable[[Job], float | None]:
         return None if model is None else model.expected_seconds
 
     return expected
+
+
+def offers_of(catalog: CurrentCatalog) -> Callable[[Job], Sequence[Offer]]:
+    """Return a function for the ways to have a job made; a model that left the catalog has its provider only."""
+
+    def offers(job: Job) -> Sequence[Offer]:
+        model = catalog.get().models.get(job.model)
+        return own_offer(job) if model is None else model.offers
+
+    return offers
 
 
 def retention_periods(settings: Settings) -> dict[str, float]:

@@ -9,28 +9,34 @@ from typing import Any
 from genlock.catalog import overlay as overlays
 from genlock.catalog.coverage import check_model
 from genlock.catalog.next_steps import STEPS, load_next_steps
+from genlock.catalog.offers import OFFERS, add_offers
+from genlock.catalog.presets import PRESETS, load_presets, load_samples
 from genlock.catalog.reader import check, parse
 from genlock.catalog.schema import (
     FieldTable,
+    ImproverTable,
     ModelFile,
     ModelTable,
-    PriceTable,
     ProvidersFile,
     RuleTable,
     WordsFile,
     WordTable,
     plain,
 )
+from genlock.catalog.scope import Scope, price_row
+from genlock.catalog.wishes import VOCABULARY, WISHES, load_vocabulary, load_wishes
 from genlock.domain.catalog import Catalog, Category, Field, Model, Rule
 from genlock.domain.errors import InvalidCatalog, InvalidInput
 from genlock.domain.field import FieldType
-from genlock.domain.tariff import PriceRow
+from genlock.domain.presets import PromptImprover, SampleFiles
 
 DATA = Path(__file__).parent / "data"
 PROVIDERS = "providers.toml"
 WORDS = "words.toml"
-_MEASURES = ("times", "count", "seconds", "characters")
+NOT_MODELS = (PROVIDERS, WORDS, STEPS, WISHES, VOCABULARY, PRESETS)
 _NO_WORDS = WordTable()
+#: keys of a choice beside its labels by language
+TRAITS = ("sex", "language")
 _DEMANDS = ("any_of", "require", "forbid", "apart", "never", "most")
 
 
@@ -47,19 +53,30 @@ def load(overlay: Path | None = None, *, data: Path = DATA) -> Catalog:
     providers, words = load_providers(), _load_words(data / WORDS)
     models: dict[str, Model] = {}
     for path in sorted(data.glob("*.toml")):
-        if path.name in (PROVIDERS, WORDS, STEPS):
+        if path.name in NOT_MODELS:
             continue
         for model in read(parse(path), path.name, words, providers):
             if model.id in models:
                 raise InvalidCatalog(f"{path.name}: {model.id}: is already described in another file")
             models[model.id] = model
+    wishes = load_wishes(data / WISHES, models)
+    models, samples = add_offers(models, data / OFFERS, providers.credit_usd), SampleFiles()
     if overlay is not None:
-        models = overlays.apply(models, parse(overlay), overlay.name)
+        changes = parse(overlay)
+        models = overlays.apply(models, changes, overlay.name)
+        wishes = overlays.apply_to_wishes(wishes, changes, overlay.name, models)
+        samples = load_samples(overlays.samples_of(changes, overlay.name), overlay, models)
+    styles, ideas = load_presets(data / PRESETS, samples)
     order = {category: number for number, category in enumerate(Category)}
     return Catalog(
         models=dict(sorted(models.items(), key=lambda item: order[item[1].category])),
         provider_credit_usd=providers.credit_usd,
         next_steps=load_next_steps(data / STEPS, models),
+        styles=styles,
+        ideas=ideas,
+        samples=samples,
+        wishes=wishes,
+        vocabulary=load_vocabulary(data / VOCABULARY, models),
     )
 
 
@@ -84,41 +101,6 @@ def read(data: dict[str, Any], name: str, words: Mapping[str, WordTable], provid
         yield model
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Scope:
-    """A place in a file and the fields that may be named there."""
-
-    where: str
-    fields: Mapping[str, Field]
-
-    def wrong(self, what: str) -> InvalidCatalog:
-        return InvalidCatalog(f"{self.where}: {what}")
-
-    def inner(self, place: str) -> "_Scope":
-        return _Scope(where=f"{self.where}: {place}", fields=self.fields)
-
-    def field(self, key: str, name: str) -> Field:
-        if name not in self.fields:
-            raise self.wrong(f"{key} names {name!r}, which is not a field of this model")
-        return self.fields[name]
-
-    def names(self, key: str, names: list[str]) -> tuple[str, ...]:
-        return tuple(self.field(key, name).name for name in names)
-
-    def when(self, conditions: Mapping[str, Any]) -> dict[str, tuple[object, ...]]:
-        """Return conditions as allowed values by field: in the file, a value or a list of values."""
-        return {name: self._allowed(name, value) for name, value in conditions.items()}
-
-    def _allowed(self, name: str, value: Any) -> tuple[object, ...]:
-        one, allowed = self.field("when", name), tuple(value if isinstance(value, list) else [value])
-        for item in allowed:
-            if one.choices and item not in one.choices:
-                raise self.wrong(f"when.{name}: {item!r} is not one of the field's choices")
-            if one.type is FieldType.BOOLEAN and not isinstance(item, bool):
-                raise self.wrong(f"when.{name}: must be true or false, not {item!r}")
-        return allowed
-
-
 @dataclass(frozen=True)
 class _Reader:
     """Makes one model from its table."""
@@ -130,7 +112,7 @@ class _Reader:
 
     def model(self, model_id: str, table: ModelTable) -> Model:
         fields = tuple(self._field(one) for one in table.fields)
-        scope = _Scope(where=self.where, fields={one.name: one for one in fields})
+        scope = Scope(where=self.where, fields={one.name: one for one in fields})
         provider = table.provider or self.file.provider or self.providers.default
         if provider not in self.providers.credit_usd:
             known = ", ".join(self.providers.credit_usd)
@@ -140,6 +122,7 @@ class _Reader:
             title=table.title,
             vendor=table.vendor or self.file.vendor,
             provider=provider,
+            provider_model=table.provider_model,
             provider_credit_usd=self.providers.credit_usd[provider],
             category=table.category,
             also=tuple(table.also),
@@ -150,8 +133,8 @@ class _Reader:
             fields=fields,
             fixed=table.fixed,
             rules=tuple(_rule(row, scope.inner(f"rule {n}")) for n, row in enumerate(table.rules, 1)),
-            prices=tuple(_price(row, scope.inner(f"price {n}")) for n, row in enumerate(table.prices, 1)),
-            extras=tuple(_price(row, scope.inner(f"extra {n}")) for n, row in enumerate(table.extras, 1)),
+            prices=tuple(price_row(row, scope.inner(f"price {n}")) for n, row in enumerate(table.prices, 1)),
+            extras=tuple(price_row(row, scope.inner(f"extra {n}")) for n, row in enumerate(table.extras, 1)),
             price_as_of=self.file.price_as_of if table.price_as_of is None else table.price_as_of,
             expected_seconds=table.expected_seconds,
             deadline_seconds=table.deadline_seconds,
@@ -161,12 +144,14 @@ class _Reader:
             free=table.free,
             aliases=tuple(table.aliases),
             exact=table.exact,
+            improves=_improver(table.improves, scope),
+            good_at=table.good_at,
         )
 
     def _field(self, table: FieldTable) -> Field:
-        scope = _Scope(where=f"{self.where}: {table.name}", fields={})
+        scope = Scope(where=f"{self.where}: {table.name}", fields={})
         word = self.words.get(table.name, _NO_WORDS)
-        choices, labels = _choices(table.choices, self.file.choices, scope)
+        choices, labels, traits = _choices(table.choices, self.file.choices, scope)
         one = Field(
             name=table.name,
             type=table.type,
@@ -174,6 +159,7 @@ class _Reader:
             required=table.required,
             choices=choices,
             labels=labels,
+            traits=traits,
             default=table.default,
             min=table.min,
             max=table.max,
@@ -188,6 +174,7 @@ class _Reader:
             sample=table.sample,
             advanced=word.advanced if table.advanced is None else table.advanced,
             internal=word.internal,
+            unit=word.unit,
             about={**word.about(), **table.about},
         )
         _check_limits(one, scope)
@@ -195,27 +182,45 @@ class _Reader:
         return one
 
 
-def _choices(value: Any, shared: Mapping[str, Any], scope: _Scope) -> tuple[tuple[Any, ...], dict[str, dict[str, str]]]:
-    """Return values and their labels. In the file: a list, a table of value = label, or the name of a shared one."""
+def _improver(table: ImproverTable | None, scope: Scope) -> PromptImprover | None:
+    if table is None:
+        return None
+    if scope.field("improves", table.field).type is not FieldType.TEXT:
+        raise scope.wrong(f"improves: {table.field} is not a text")
+    of = tuple(category.value for category in table.of)
+    return PromptImprover(field=table.field, of=of, instruction=table.instruction)
+
+
+def _choices(
+    value: Any, shared: Mapping[str, Any], scope: Scope
+) -> tuple[tuple[Any, ...], dict[str, dict[str, str]], dict[str, dict[str, str]]]:
+    """Return values, labels and traits. In the file: a list, a table of value = label, or the name of a shared one."""
     if isinstance(value, str):
         if value not in shared:
             raise scope.wrong(f"choices names {value!r}, which this file does not define under [choices]")
         value = shared[value]
     if isinstance(value, dict) and all(isinstance(label, str | dict) for label in value.values()):
-        return tuple(value), {choice: _label(label, scope) for choice, label in value.items()}
+        texts = {choice: _label(label, scope) for choice, label in value.items()}
+        traits = {
+            choice: {name: text[name] for name in TRAITS if name in text}
+            for choice, text in texts.items()
+            if set(TRAITS) & set(text)
+        }
+        labels = {choice: {k: v for k, v in text.items() if k not in TRAITS} for choice, text in texts.items()}
+        return tuple(value), labels, traits
     if not isinstance(value, list) or any(isinstance(item, list | dict) for item in value):
         raise scope.wrong("choices must be a list of values, or a table of value = label")
-    return tuple(plain(item) for item in value), {}
+    return tuple(plain(item) for item in value), {}, {}
 
 
-def _label(label: str | dict[str, Any], scope: _Scope) -> dict[str, str]:
+def _label(label: str | dict[str, Any], scope: Scope) -> dict[str, str]:
     texts = {"en": label} if isinstance(label, str) else label
     if not all(isinstance(text, str) for text in texts.values()):
         raise scope.wrong("a label must be a text, or a table of language = text")
     return texts
 
 
-def _check_limits(one: Field, scope: _Scope) -> None:
+def _check_limits(one: Field, scope: Scope) -> None:
     if (one.type is FieldType.CHOICE) != bool(one.choices):
         raise scope.wrong("a choice needs choices" if not one.choices else f"{one.type} takes no choices")
     if len(set(one.choices)) != len(one.choices):
@@ -229,7 +234,7 @@ def _check_limits(one: Field, scope: _Scope) -> None:
             raise scope.wrong(f"{name} is less than min{name[3:]}")
 
 
-def _check_values(one: Field, scope: _Scope) -> None:
+def _check_values(one: Field, scope: Scope) -> None:
     for key, value in (("default", one.default), ("sample", one.sample)):
         if value in (None, "", []):
             continue
@@ -241,23 +246,7 @@ def _check_values(one: Field, scope: _Scope) -> None:
             raise scope.wrong(f"{key} {value!r} must be written as {clean!r}")
 
 
-def _price(table: PriceTable, scope: _Scope) -> PriceRow:
-    named = {key: name for key in _MEASURES if (name := getattr(table, key)) is not None}
-    measures = {key: scope.field(key, name).name for key, name in named.items()}
-    if len(measures) > 1:
-        raise scope.wrong(f"has both {' and '.join(measures)}; a row can have only one measure")
-    return PriceRow(
-        credits=table.credits,
-        when=scope.when(table.when),
-        given=scope.names("given", table.given),
-        each=table.each,
-        free=table.free,
-        label=table.label,
-        **measures,
-    )
-
-
-def _rule(table: RuleTable, scope: _Scope) -> Rule:
+def _rule(table: RuleTable, scope: Scope) -> Rule:
     for name in table.most:
         scope.field("most", name)
     rule = Rule(

@@ -27,7 +27,7 @@ _EXPECTED = {
 #: what one item of a list is called in a message
 _ITEMS = {"fields": "field", "prices": "price", "extras": "extra", "rules": "rule"}
 #: tables whose keys are the names of models, or that only group other tables
-_GROUPS = frozenset({"models", "synced"})
+_GROUPS = frozenset({"models", "synced", "offers"})
 
 
 def parse(path: Path) -> dict[str, Any]:

@@ -40,6 +40,8 @@ def ls(
         for model in catalog.models.values()
         if (all_ or model.status is Status.OFFERED) and wanted in (None, model.category, *model.also)
     ]
+    if not as_json:
+        rows = [row | {"from": "" if row["from"] is None else f"{row['from']:g} credits"} for row in rows]
     show(rows, as_json=as_json, empty="No models.")
 
 
@@ -51,40 +53,45 @@ def show_model(model_id: Annotated[str, typer.Argument(metavar="MODEL")], as_jso
 
     catalog, settings = _catalog()
     model = catalog.get(model_id)
-    configured = model.provider in configured_providers(settings)
+    configured = model.made_by(configured_providers(settings))
     if as_json:
         details = tables.details(model, settings.markup, settings.credit_usd) | {"provider_configured": configured}
         echo_json(details, default=tables.plain)
         return
     echo(f"{model.title}, {model.category}, {model.status}" + (f": {model.reason}" if model.reason else ""))
     not_on_sale = "" if configured else " (no key is set for it, so the service does not sell this model)"
-    echo(f"Provider: {model.provider}{not_on_sale}")
+    echo(f"Provider: {', '.join(offer.provider for offer in model.used_offers())}{not_on_sale}")
     if model.note:
         echo(model.note)
     echo("")
     show(tables.inputs(model), as_json=False, empty="No inputs.")
     echo("")
-    show(tables.prices(model, settings.markup, settings.credit_usd), as_json=False, empty="No price is known.")
+    names = {"provider_credits": "provider's credits", "our_credits": "price in credits", "as_of": "as of"}
+    prices = tables.prices(model, settings.markup, settings.credit_usd)
+    rows = [{names.get(name, name): value for name, value in row.items()} for row in prices]
+    show(rows, as_json=False, empty="No price is known.")
 
 
 @app.command()
 def check(as_json: Json = False) -> None:
-    """Order the smallest and the largest input of every offered model from its simulated provider.
+    """Order the smallest and the largest input of every offer of every model from its simulated provider.
 
-    Exits 1 if one is refused. Models of a provider without a simulator are checked for inputs and prices only.
+    Exits 1 if one is refused. Offers of a provider without a simulator are checked for inputs and prices only.
     """
-    from genlock.sandbox.kie.order_all import PROVIDERS, order_all
+    from genlock.sandbox.order_all import SIMULATORS, order_all
 
     catalog, _ = _catalog()
     failures = [asdict(failure) for failure in asyncio.run(order_all(catalog))]
     offered, failed = len(catalog.offered()), len({failure["model"] for failure in failures})
-    not_ordered = Counter(model.provider for model in catalog.offered() if model.provider not in PROVIDERS)
+    not_ordered = Counter(
+        offer.provider for model in catalog.offered() for offer in model.offers if offer.provider not in SIMULATORS
+    )
     if as_json:
         result = {"offered": offered, "failed": failed, "failures": failures, "not_ordered": dict(not_ordered)}
         echo_json(result)
     else:
         for provider, count in not_ordered.items():
-            echo(f"{count} models of {provider} were not ordered: there is no simulator of this provider.")
+            echo(f"{count} offers of {provider} were not ordered: there is no simulator of this provider.")
         show(failures, as_json=False, empty=f"All {offered} offered models can be ordered, and each has a price.")
     raise typer.Exit(1 if failed else 0)
 

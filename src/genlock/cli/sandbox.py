@@ -18,7 +18,7 @@ def _require_simulators() -> None:
 
     if find_spec("av") is None:
         raise Refusal(
-            "The simulated Kie.ai cannot make media: a package is missing. Run `pip install 'genlock[sandbox]'`."
+            "The simulated providers cannot make media: a package is missing. Run `pip install 'genlock[sandbox]'`."
         )
 
 

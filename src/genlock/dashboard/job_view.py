@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
 
@@ -15,6 +15,7 @@ from genlock.domain.job import Job
 from genlock.domain.money import THOUSANDTHS, HoldState
 from genlock.domain.profile import Profile
 from genlock.domain.result import PartKind
+from genlock.domain.task import TaskOrder
 from genlock.i18n.catalog_texts import field_name, model_title
 from genlock.i18n.translator import Translator
 from genlock.ports import Database, ProviderBundle
@@ -111,14 +112,15 @@ class SentRequest:
 
 
 def sent_request(
-    job: Job, bundle: ProviderBundle | None, public_url: str | None, mask: Callable[[str], str]
+    order: TaskOrder, bundle: ProviderBundle | None, public_url: str | None, mask: Callable[[str], str]
 ) -> SentRequest | None:
     """Return the call that creates the job's task; None if it is not known. The callback's secret is not shown."""
+    job = order.job
     if bundle is None or bundle.create_request is None or job.erased:
         return None
     callback = f"{public_url}/callbacks/{job.provider}/{job.id}.{SECRET_SHOWN}" if public_url else None
     try:
-        url, body = bundle.create_request(job, callback)
+        url, body = bundle.create_request(replace(order, callback_url=callback))
     except SubmitRefused:
         return None
     return SentRequest(url=mask(url), body=mask(json.dumps(body, ensure_ascii=False, indent=2)))

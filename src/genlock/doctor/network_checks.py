@@ -2,20 +2,21 @@
 
 import asyncio
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from http import HTTPStatus
 from typing import Any
 
 import aiohttp
 from telegram import WebhookInfo
 
+from genlock.app.providers import KEY_SETTINGS
 from genlock.channels.telegram.caller import Caller, Priority, make_bot
 from genlock.channels.telegram.errors import BotFrozen, TokenRefused
 from genlock.channels.telegram.rate_limiter import TelegramRateLimiter
 from genlock.channels.telegram.update_sources import WEBHOOK_PATH
 from genlock.doctor.phase import CheckFailed, check_clock, require
 from genlock.domain.errors import ChannelError, ProviderError
-from genlock.ports import Observer, ProviderBundle
+from genlock.ports import Observer, ProviderBundle, ProviderHealth
 from genlock.settings import Settings
 
 ANSWER_SECONDS = 10.0
@@ -153,10 +154,27 @@ class NetworkChecks:
     async def providers(self) -> str:
         """Ask every configured provider for the credit left."""
         if not self._bundles:
-            raise CheckFailed(
-                "no provider is configured: GENLOCK_KIE_API_KEY is not set, Kie.ai's API key page shows it"
-            )
-        return "; ".join([await self._credit(bundle) for bundle in self._bundles.values()])
+            raise CheckFailed("no provider is configured: set the API key of at least one: " + KEY_SETTINGS)
+        return "; ".join([await self._provider(bundle) for bundle in self._bundles.values()])
+
+    async def _provider(self, bundle: ProviderBundle) -> str:
+        return await (self._credit(bundle) if bundle.health is None else self._health(bundle, bundle.health))
+
+    async def _health(self, bundle: ProviderBundle, ask: Callable[[], Awaitable[ProviderHealth]]) -> str:
+        try:
+            async with asyncio.timeout(ANSWER_SECONDS):
+                health = await ask()
+        except (ProviderError, TimeoutError) as error:
+            raise self._no_answer(bundle, error) from None
+        require(health.ok, f"{bundle.name}: {health.text}")
+        return f"{bundle.name}: {health.text}"
+
+    def _no_answer(self, bundle: ProviderBundle, error: Exception) -> CheckFailed:
+        prefix = f"GENLOCK_{bundle.name.upper()}"
+        return CheckFailed(
+            f"{bundle.name} does not report the credit left ({type(error).__name__}: {error}): check "
+            f"{prefix}_API_KEY and {prefix}_API_URL"
+        )
 
     async def _credit(self, bundle: ProviderBundle) -> str:
         if bundle.credit is None:
@@ -165,11 +183,7 @@ class NetworkChecks:
             async with asyncio.timeout(ANSWER_SECONDS):
                 left = await bundle.credit()
         except (ProviderError, TimeoutError) as error:
-            prefix = f"GENLOCK_{bundle.name.upper()}"
-            raise CheckFailed(
-                f"{bundle.name} does not report the credit left ({type(error).__name__}: {error}): check "
-                f"{prefix}_API_KEY and {prefix}_API_URL"
-            ) from None
+            raise self._no_answer(bundle, error) from None
         require(left > 0, f"{bundle.name} accepts the key, but no credit is left there: top up the account")
         return f"{left / 1000:g} credits are left at {bundle.name}"
 

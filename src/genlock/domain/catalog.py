@@ -1,6 +1,6 @@
 """Models: their inputs, outputs and prices. Values and rules only; the data is in `genlock.catalog`."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from enum import StrEnum
@@ -8,11 +8,13 @@ from enum import StrEnum
 from genlock.domain.errors import InvalidInput, ModelNotFound
 from genlock.domain.field import Field, FieldType, Number
 from genlock.domain.next_step import NextStep
+from genlock.domain.offer import NOTHING, Offer, Preference
+from genlock.domain.presets import Idea, PromptImprover, SampleFiles, Style
 from genlock.domain.tariff import PriceRow, Seconds, our_price, thousandths
+from genlock.domain.wish import Vocabulary, Wish
 
-__all__ = ["Catalog", "Category", "Field", "Model", "Output", "Rule", "Status", "price", "price_from"]
+__all__ = ["NOTHING", "Catalog", "Category", "Field", "Model", "Output", "Rule", "Status", "price", "price_from"]
 
-NOTHING: tuple[object, ...] = (None, "", [])  #: values that count as not given
 ASSUMED_SECONDS = 10  #: the assumed length of a file of unknown length, for a field without `max_seconds`
 
 
@@ -126,6 +128,7 @@ class Model:
     category: Category
     provider: str  #: the provider that runs it, by name
     provider_credit_usd: Decimal  #: US dollars per credit of the provider
+    provider_model: str = ""  #: the provider's own id of the model, where it is not `id`
     also: tuple[Category, ...] = ()  #: other categories that list it
     family: str = ""  #: which of the provider's interfaces takes the order; empty: its usual one
     operation: str = "generate"  #: which endpoint of that interface
@@ -148,6 +151,36 @@ class Model:
     exact: bool = False  #: its images must reach the user unchanged, not as photos that the channel compresses
     order: int | None = None  #: position in menus, before the models without one
     featured: bool = False  #: first in menus, with a mark
+    improves: PromptImprover | None = None  #: whether it rewrites prompts for other models
+    good_at: Mapping[str, str] = field(default_factory=dict)  #: one sentence for users, by language
+    more_offers: tuple[Offer, ...] = ()  #: the ways to have it made besides `provider`
+    #: which offer is tried first: the providers in the operator's order, or a rule; empty: as the catalog lists them
+    preference: tuple[str, ...] | Preference = ()
+
+    @property
+    def offers(self) -> tuple[Offer, ...]:
+        """All ways to have it made, its own provider first."""
+        own = Offer(
+            provider=self.provider,
+            model=self.provider_model or self.id,
+            family=self.family,
+            operation=self.operation,
+            prices=self.prices,
+            extras=self.extras,
+            credit_usd=self.provider_credit_usd,
+        )
+        return (own, *self.more_offers)
+
+    def used_offers(self) -> list[Offer]:
+        """Return the offers that orders may use: those the operator lists, in that order, or all that are verified."""
+        known = {one.provider: one for one in self.offers}
+        if isinstance(self.preference, tuple) and self.preference:
+            return [known[name] for name in self.preference if name in known]
+        return [one for one in known.values() if one.verified]
+
+    def made_by(self, providers: Collection[str]) -> bool:
+        """Return whether one of these providers can make it."""
+        return any(one.provider in providers for one in self.used_offers())
 
     def field(self, name: str) -> Field | None:
         return next((one for one in self.fields if one.name == name), None)
@@ -179,15 +212,11 @@ class Model:
 
         `seconds` holds measured lengths by field; a file of unknown length counts as the longest allowed.
         """
-        row = next((row for row in self.prices if row.matches(values)), None)
-        if row is None:
-            raise InvalidInput(self.id, "has no price for these inputs", problem="price")
-        lengths = {one.name: one.max_seconds or ASSUMED_SECONDS for one in self.fields} | dict(seconds or {})
-        total = row.cost(values, lengths)
-        for extra in self.extras:
-            if extra.matches(values):
-                total += extra.cost(values, lengths)
-        return thousandths(total)
+        return self.offers[0].credits(values, self.lengths(seconds))
+
+    def lengths(self, seconds: Seconds | None = None) -> Seconds:
+        """Return the length of every field's files; a file of unknown length counts as the longest allowed."""
+        return {one.name: one.max_seconds or ASSUMED_SECONDS for one in self.fields} | dict(seconds or {})
 
     def credits_from(self) -> int:
         """Return the lowest cost of an order, in thousandths of the provider's credit."""
@@ -230,8 +259,8 @@ class Model:
                 values = values | {missing.name: missing.least()}
         return self.validate(values)
 
-    def maximal_input(self) -> dict[str, object]:
-        """Return the largest valid input: every field at its largest value that the rules allow."""
+    def maximal_input(self, accepts: Callable[[Mapping[str, object]], bool] = bool) -> dict[str, object]:
+        """Return the largest valid input: every field at its largest value that the rules and `accepts` allow."""
         values = self.minimal_input()
         for one in (
             *self.fields,
@@ -239,10 +268,12 @@ class Model:
         ):  # a value set in the first round may allow larger values of other fields in the second
             for option in (one.most(), *reversed(one.choices)):
                 try:
-                    values = self._completed(values | {one.name: option})
+                    larger = self._completed(values | {one.name: option})
                 except InvalidInput:
                     continue
-                break
+                if accepts(larger):
+                    values = larger
+                    break
         return values
 
 
@@ -277,6 +308,12 @@ class Catalog:
     provider_credit_usd: Mapping[str, Decimal] = field(default_factory=dict)
     #: in the order of their buttons
     next_steps: tuple[NextStep, ...] = ()
+    styles: tuple[Style, ...] = ()
+    ideas: tuple[Idea, ...] = ()
+    samples: SampleFiles = field(default_factory=SampleFiles)
+    #: in the order of the menu
+    wishes: tuple[Wish, ...] = ()
+    vocabulary: Vocabulary = field(default_factory=Vocabulary)
 
     def steps_for(self, kind: FieldType, category: Category | None = None) -> list[NextStep]:
         """Return the next steps of a file, or of a result of this category, that a model on sale can do."""
@@ -293,6 +330,14 @@ class Catalog:
 
     def step(self, key: str) -> NextStep | None:
         return next((step for step in self.next_steps if step.key == key), None)
+
+    def wish(self, name: str) -> Wish | None:
+        return next((wish for wish in self.wishes if wish.name == name), None)
+
+    def wish_of(self, category: str) -> Wish | None:
+        """Return the wish that a category belongs to first of all."""
+        with_it = [wish for wish in self.wishes if category in wish.categories]
+        return min(with_it, key=lambda wish: wish.categories.index(category), default=None)
 
     def get(self, model_id: str) -> Model:
         try:
@@ -319,7 +364,7 @@ class Catalog:
         """Return the catalog with the models of all other providers hidden: no adapter could run their jobs."""
         models = {
             model_id: model
-            if model.status is not Status.OFFERED or model.provider in providers
+            if model.status is not Status.OFFERED or model.made_by(providers)
             else replace(model, status=Status.HIDDEN, reason=f"the provider {model.provider} is not configured")
             for model_id, model in self.models.items()
         }

@@ -25,6 +25,7 @@ class Event(StrEnum):
     COST_ABOVE_PRICE = "COST_ABOVE_PRICE"  #: alarm: the provider billed more than the price was calculated from
     RESULT_CONTRADICTION = "RESULT_CONTRADICTION"  #: alarm: the provider now reports the opposite of its first report
     RESULT_WRONG_TASK = "RESULT_WRONG_TASK"  #: alarm: a job's callback URL was called for another task; no effect
+    TASK_CANCELLED = "TASK_CANCELLED"  #: the provider was asked to end a cancelled job's task, and answered
     LOSS_RECORDED = "LOSS_RECORDED"  #: the provider billed a cancelled job; the cost is recorded as a loss
     DELIVER_LOCK_WIN = "DELIVER_LOCK_WIN"  #: this instance delivers the job
     DELIVER_LOCK_SKIP = "DELIVER_LOCK_SKIP"  #: another instance delivers, or has delivered, the job

@@ -35,8 +35,10 @@ class Report:
     pieces: tuple[Piece, ...] = ()
     error_code: str = ""
     error_text: str = ""
-    #: what the provider billed, in thousandths of its own credit, if reported
+    #: what the provider billed, in thousandths of its own credit; None: it does not tell
     cost: int | None = None
+    #: the task has ended, but this does not hold its result: query the task
+    incomplete: bool = False
     #: the provider's own state word, kept for the operator
     word: str = ""
 

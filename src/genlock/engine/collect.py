@@ -9,6 +9,7 @@ from genlock.domain.inbox import Callback, InboxState
 from genlock.domain.job import Job, State, Verdict, hash_secret
 from genlock.domain.result import Outcome, Report, settle_report
 from genlock.domain.retry import backoff
+from genlock.domain.task import handle_of
 from genlock.engine.context import EngineContext
 from genlock.engine.progress import next_progress_point, show_progress
 from genlock.engine.submit import expire
@@ -136,6 +137,9 @@ async def _settle_running(ctx: EngineContext, callback: Callback, job_id: int, r
     if report.task_id and await ctx.store.adopt_task(job_id, None, report.task_id):
         # The create call's answer was lost, or arrives after the task's first callback.
         ctx.observer.event(Event.SUBMIT_OK, callback.correlation_id, job=job_id, task_id=report.task_id)
+    if report.incomplete and report.task_id:
+        await _note_untrusted(ctx, callback, report)  # it makes the job due for a status query
+        return
     ctx.observer.count("callbacks", 1, outcome=report.outcome)
     await ctx.store.settle_callback(callback.id, InboxState.DONE, report.task_id, report.outcome)
 
@@ -196,7 +200,7 @@ async def query_status(ctx: EngineContext, job: Job) -> Report:
     assert job.task_id is not None, "the job has no task to query"
     await ctx.limits.acquire(f"status:{job.provider}")
     ctx.event(Event.POLL_TICK, job, task_id=job.task_id)
-    report = await ctx.providers[job.provider].status(job.task_id, job)
+    report = await ctx.providers[job.provider].status(handle_of(job), ctx.order_of(job))
     if report.task_id not in (None, job.task_id):
         raise ProviderError(f"asked for {job.task_id}, answered for {report.task_id}")
     ctx.event(Event.POLL_STATE, job, word=report.word, outcome=report.outcome)

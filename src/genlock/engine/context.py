@@ -3,7 +3,7 @@
 import asyncio
 import random
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
@@ -12,7 +12,9 @@ from functools import cached_property
 from genlock.domain.delivery import MESSAGE_ONLY, Part
 from genlock.domain.events import Event
 from genlock.domain.job import AttentionCode, Delivery, Job, Notice, State
+from genlock.domain.offer import Offer
 from genlock.domain.retry import POLL_SECONDS
+from genlock.domain.task import TaskOrder
 from genlock.engine.limits import RateLimiter
 from genlock.engine.poll_interval import PollInterval
 from genlock.ports import (
@@ -76,6 +78,11 @@ class EngineRules:
     limits: Mapping[str, RateLimit] = field(default_factory=dict)
 
 
+def own_offer(job: Job) -> Sequence[Offer]:
+    """Return the one offer of a model that no catalog describes."""
+    return (Offer(provider=job.provider, model=job.model),)
+
+
 class LeaseLost(Exception):
     """Another instance holds the job now: stop working on it and write nothing."""
 
@@ -102,8 +109,13 @@ class EngineContext:
     bots: frozenset[str] | None = None
     #: masks secrets in the text of an error that is stored
     mask: Callable[[str], str] = str
+    #: what a bot does about an ended job of its own before the notice is sent, by bot id. Idempotent, because it may be
+    #: called again after a crash
+    end_handlers: dict[str, Callable[[Job], Awaitable[None]]] = field(default_factory=dict)
     #: seconds between the first status queries, by provider; `rules.poll_seconds` for the others
     poll_seconds: Mapping[str, float] = field(default_factory=dict)
+    #: returns the ways to have a job made, the preferred one first; by default the job's own provider and model
+    offers: Callable[[Job], Sequence[Offer]] = own_offer
     _poll_intervals: dict[str, PollInterval] = field(default_factory=dict, init=False)
 
     def is_configured(self, job: Job) -> bool:
@@ -122,6 +134,11 @@ class EngineContext:
     @cached_property
     def lease(self) -> Lease:
         return Lease(owner=self.instance, seconds=self.rules.lease_seconds)
+
+    def order_of(self, job: Job, callback_url: str | None = None) -> TaskOrder:
+        """Return what the job's provider is asked to make."""
+        offer = next((one for one in self.offers(job) if one.provider == job.provider), None)
+        return TaskOrder(job=job, offer=offer or own_offer(job)[0], callback_url=callback_url)
 
     def poll_interval(self, provider: str) -> PollInterval:
         """Return the adaptive poll interval of a provider."""

@@ -4,8 +4,12 @@ from genlock.domain.errors import ProviderBusy
 from genlock.domain.events import Event
 from genlock.domain.job import Job, State
 from genlock.domain.result import Outcome
+from genlock.domain.task import CancelOutcome, handle_of
 from genlock.engine.collect import apply_report, query_status
 from genlock.engine.context import EngineContext
+
+#: how long after a job was cancelled its provider is asked to end the task; asking again does no harm
+CANCEL_SECONDS = 60.0
 
 
 async def query_late_cost(ctx: EngineContext, job: Job) -> float | None:
@@ -19,9 +23,19 @@ async def query_late_cost(ctx: EngineContext, job: Job) -> float | None:
     return None if job.read_at >= job.deadline_at else after
 
 
+async def _cancel(ctx: EngineContext, job: Job) -> None:
+    """Ask the provider to end the task, for as long as the wish is fresh: then it may not be billed."""
+    if job.ended_at is None or (job.read_at - job.ended_at).total_seconds() > CANCEL_SECONDS:
+        return
+    outcome = await ctx.providers[job.provider].cancel(handle_of(job), ctx.order_of(job))
+    if outcome is not CancelOutcome.UNKNOWN:
+        ctx.event(Event.TASK_CANCELLED, job, task_id=job.task_id, outcome=outcome)
+
+
 async def _query(ctx: EngineContext, job: Job) -> float | None:
     """Return the seconds until the next query, or None if the task has ended."""
     try:
+        await _cancel(ctx, job)
         report = await query_status(ctx, job)
     except ProviderBusy as busy:
         return busy.after

@@ -12,6 +12,7 @@ from genlock.domain.errors import (
 )
 from genlock.domain.events import Event
 from genlock.domain.job import AttentionCode, Job, State, hash_secret
+from genlock.domain.task import Handle
 from genlock.engine.context import EngineContext, UnknownSubmit
 from genlock.engine.limits import PERMITS_MISSED_MAX
 from genlock.engine.progress import next_progress_point
@@ -57,7 +58,8 @@ def _callback_url(ctx: EngineContext, job: Job, secret: str) -> str | None:
 async def _create_task(ctx: EngineContext, job: Job, secret: str) -> Job | None:
     started = ctx.loop.time()
     try:
-        task_id = await ctx.providers[job.provider].create(job, _callback_url(ctx, job, secret))
+        order = ctx.order_of(job, _callback_url(ctx, job, secret))
+        handle = await ctx.providers[job.provider].create(order)
     except SubmitRefused as refused:
         ctx.event(Event.SUBMIT_REFUSED, job, code=refused.code)
         _count_error(ctx, job, refused.code)
@@ -70,8 +72,8 @@ async def _create_task(ctx: EngineContext, job: Job, secret: str) -> Job | None:
     except Exception as error:  # noqa: BLE001 - whatever failed, the provider may have accepted: never call again
         await _wait_for_callback(ctx, job, type(error).__name__)
         return None
-    ctx.event(Event.SUBMIT_OK, job, task_id=task_id, seconds=round(ctx.loop.time() - started, 3))
-    await _store_task_id(ctx, job, secret, task_id)
+    ctx.event(Event.SUBMIT_OK, job, task_id=handle.task_id, seconds=round(ctx.loop.time() - started, 3))
+    await _store_handle(ctx, job, secret, handle)
     return None
 
 
@@ -87,13 +89,15 @@ async def _wait_for_callback(ctx: EngineContext, job: Job, reason: str, **fields
     await ctx.reschedule(job, after=ctx.rules.grace_seconds, grace=True)
 
 
-async def _store_task_id(ctx: EngineContext, job: Job, secret: str, task_id: str) -> None:
-    """Store the task id. It is our only handle on a task that is billed, so a failing store is retried without end."""
+async def _store_handle(ctx: EngineContext, job: Job, secret: str, handle: Handle) -> None:
+    """Store the handle. Only it finds a task that is billed, so a failing store is retried without end."""
+    task_id, details = handle.task_id, handle.details
     while True:
         try:
-            if not await ctx.store.mark_submitted(job.id, job.lease_token, task_id, _first_poll(ctx, job)):
+            first_poll = _first_poll(ctx, job)
+            if not await ctx.store.mark_submitted(job.id, job.lease_token, task_id, first_poll, details):
                 # The callback was faster, the user cancelled, or this instance paused and lost its lease.
-                adopted = await ctx.store.adopt_task(job.id, hash_secret(secret), task_id)
+                adopted = await ctx.store.adopt_task(job.id, hash_secret(secret), task_id, details)
                 ctx.event(Event.LEASE_LOST, job, task_id=task_id, adopted=adopted)
         except TaskIdConflict as conflict:
             # The provider returned the id of another job's task: its reports may be about that job.

@@ -1,6 +1,8 @@
 """The interfaces between the engine and everything it uses: one module for each thing that can be implemented."""
 
 from genlock.ports.accounts import AccountStore
+from genlock.ports.api_jobs import ApiJobStore
+from genlock.ports.api_keys import ApiKeyStore
 from genlock.ports.attention import AttentionStore
 from genlock.ports.audit import AuditStore
 from genlock.ports.broadcasts import BroadcastStore
@@ -36,14 +38,15 @@ from genlock.ports.jobs import (
     Reschedule,
 )
 from genlock.ports.kv import KvEntry, KvStore
-from genlock.ports.limits import LimitStore, SharedLimit
+from genlock.ports.limits import LimitStore, PermitBlockStore, SharedLimit, TakenPermits
+from genlock.ports.media_store import MediaStore
 from genlock.ports.message_texts import Button, FileLabel, MessageTexts, OutgoingMessage
 from genlock.ports.observer import Observer
 from genlock.ports.operators import OperatorStore
 from genlock.ports.payments import PaymentStore
 from genlock.ports.profiles import ProfileStore
 from genlock.ports.promos import PromoStore
-from genlock.ports.provider import Provider, ProviderBundle, PublicLists, RateLimit
+from genlock.ports.provider import Provider, ProviderBundle, ProviderHealth, PublicLists, RateLimit
 from genlock.ports.retention import RetentionStore
 from genlock.ports.stats import AgedJob, InvariantStore, StatsStore, Violation
 from genlock.ports.store import Store
@@ -54,6 +57,8 @@ __all__ = [
     "Accepted",
     "AccountStore",
     "AgedJob",
+    "ApiJobStore",
+    "ApiKeyStore",
     "AppliedMigration",
     "AttentionStore",
     "AuditStore",
@@ -87,6 +92,7 @@ __all__ = [
     "KvStore",
     "Lease",
     "LimitStore",
+    "MediaStore",
     "MessageTexts",
     "NewAccount",
     "NewCallback",
@@ -96,11 +102,13 @@ __all__ = [
     "OperatorStore",
     "OutgoingMessage",
     "PaymentStore",
+    "PermitBlockStore",
     "Placed",
     "ProfileStore",
     "PromoStore",
     "Provider",
     "ProviderBundle",
+    "ProviderHealth",
     "PublicLists",
     "RateLimit",
     "Reschedule",
@@ -113,6 +121,7 @@ __all__ = [
     "StatsStore",
     "Store",
     "SystemStore",
+    "TakenPermits",
     "UpdateStore",
     "Violation",
 ]

@@ -120,11 +120,11 @@ class JobStore(Protocol):
     async def begin_submit(self, job_id: int, token: int, secret_hash: str, placeholder: str | None) -> bool:
         """Record that the create call may be sent from now on. Returns False if the lease was lost."""
 
-    async def mark_submitted(self, job_id: int, token: int, task_id: str, poll_after: float) -> bool:
-        """Record the task id. The job is due at once if a callback of this task is waiting. Raises TaskIdConflict."""
+    async def mark_submitted(self, job_id: int, token: int, task_id: str, poll_after: float, handle: str = "") -> bool:
+        """Record the task. The job is due at once if a callback of this task is waiting. Raises TaskIdConflict."""
 
-    async def adopt_task(self, job_id: int, secret_hash: str | None, task_id: str) -> bool:
-        """Record the task id of a submit whose lease was lost during the call. No secret: a callback named the task."""
+    async def adopt_task(self, job_id: int, secret_hash: str | None, task_id: str, handle: str = "") -> bool:
+        """Record the task of a submit whose lease was lost during the call. No secret: a callback named the task."""
 
     async def begin_progress(self, job_id: int, token: int, lease: Lease) -> bool:
         """Record that a progress edit may be on its way, and renew the lease. Returns False if it was lost."""

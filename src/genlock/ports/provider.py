@@ -1,37 +1,63 @@
 """Providers: the port that runs tasks, and the bundle of everything one provider brings with it."""
 
-from collections.abc import AsyncIterable, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterable, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from decimal import Decimal
 from math import inf
 from typing import Any, Protocol
 
-from genlock.domain.job import Job
 from genlock.domain.result import Report
+from genlock.domain.task import CancelOutcome, Handle, TaskOrder
 
-#: tells from the headers and the body whether the provider itself sent a callback
-VerifyCallback = Callable[[Mapping[str, str], bytes], Awaitable[bool]]
+#: tells from the headers, the body and the time in seconds since 1970 whether the provider itself sent a callback;
+#: may fetch the provider's keys. Raises ProviderError if it cannot tell now: the provider is asked to send it again
+VerifyCallback = Callable[[Mapping[str, str], bytes, float], Awaitable[bool]]
 #: returns body and headers of a callback for a task, as the provider sends it, or forged with a wrong key if True
 SampleCallback = Callable[[str, bool], tuple[bytes, Mapping[str, str]]]
-#: returns the URL and the body of the call that creates a job's task, with a callback URL; raises SubmitRefused
-CreateRequest = Callable[[Job, str | None], tuple[str, Mapping[str, Any]]]
+#: returns the URL and the body of the call that creates a task; raises SubmitRefused
+CreateRequest = Callable[[TaskOrder], tuple[str, Mapping[str, Any]]]
 #: stores content under a name in a folder, for the models to read, and returns its URL; raises ProviderError
 UploadFile = Callable[[AsyncIterable[bytes], str, str], Awaitable[str]]
 
 
 class Provider(Protocol):
-    """Runs tasks. `create` raises SubmitRefused, ProviderBusy or SubmitUnknown; `status` raises ProviderBusy."""
+    """Runs tasks. An adapter that inherits from this class may leave out `cancel` and `find`.
+
+    Error codes say why there is no result. The engine tries another provider only after a code of
+    `genlock.domain.attempt.ELSEWHERE`, and after a failed task only if its report says that it costs 0.
+    """
 
     name: str
 
-    async def create(self, job: Job, callback_url: str | None) -> str:
-        """Start a task for the job and return the task's id."""
+    async def create(self, order: TaskOrder) -> Handle:
+        """Start a task. The engine calls this once; the adapter must not repeat the call that it makes.
 
-    async def status(self, task_id: str, job: Job) -> Report:
-        """Query the state of a task."""
+        Raises SubmitRefused (nothing runs, nothing is billed), ProviderBusy (provably not accepted: to be tried again)
+        or SubmitUnknown. The engine takes any other exception for SubmitUnknown.
+        """
+
+    async def status(self, handle: Handle, order: TaskOrder) -> Report:
+        """Query the state of a task. Raises ProviderBusy or ProviderError."""
 
     def read_callback(self, body: bytes) -> Report:
-        """Parse a callback. Raises ValueError if it names neither a task nor a state."""
+        """Parse a callback. Raises ValueError if it names neither a task nor a state.
+
+        A callback that does not hold the result itself is a report with `incomplete`: the task is queried at once.
+        """
+
+    async def cancel(self, handle: Handle, order: TaskOrder) -> CancelOutcome:
+        """Ask the provider to end a task. May be repeated. Raises ProviderBusy or ProviderError."""
+        return CancelOutcome.UNKNOWN
+
+    async def find(self, order: TaskOrder, since: datetime) -> Sequence[Handle]:
+        """Return every task that a create call with a lost answer may have started; `since` is when the call began.
+
+        They agree with the order in all that the provider tells: model, whole input, time. The engine leaves out the
+        tasks of other jobs and adopts the task that is left, if it is the only one. None at all proves nothing.
+        Raises ProviderBusy or ProviderError.
+        """
+        return ()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -45,15 +71,29 @@ class RateLimit:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class ProviderHealth:
+    """What a provider answers to a question that costs nothing."""
+
+    #: whether it answered, and accepts the key
+    ok: bool
+    #: one sentence for the operator: what is wrong and what to do, or what was found
+    text: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class ProviderBundle:
     """One configured provider: the adapter and what the other parts of the service must know of it."""
 
     provider: Provider
     #: how many calls all instances together may make, by kind of call: "create" and "status"
     rate_limits: Mapping[str, RateLimit]
-    #: US dollars per credit of the provider
+    #: how many tasks may run at the same time for all instances together; None: as many as wanted
+    concurrency: int | None = None
+    #: US dollars per credit of the provider; costs and the credit left are in thousandths of that credit
     credit_usd: Decimal
     close: Callable[[], Awaitable[None]]
+    #: the name that operators know the provider by; empty: `name`
+    title: str = ""
     #: None: callbacks are not signed, so only the secret in their URL authenticates them
     verify_callback: VerifyCallback | None = None
     #: makes callbacks for the doctor's check of our endpoint; None: the check is left out
@@ -62,7 +102,9 @@ class ProviderBundle:
     upload: UploadFile | None = None
     #: returns the credit left on the account, in thousandths; None: the provider does not report it
     credit: Callable[[], Awaitable[int]] | None = None
-    #: for operators: what `create` sends for a job; None: the provider does not tell
+    #: asks whether the provider answers and accepts the key; None: `credit` is asked instead
+    health: Callable[[], Awaitable[ProviderHealth]] | None = None
+    #: for operators: what `create` sends for an order; None: the provider does not tell
     create_request: CreateRequest | None = None
     #: seconds between the first status queries; None: the installation's setting
     poll_seconds: float | None = None

@@ -5,7 +5,13 @@ from functools import partial
 from typing import Any
 
 from genlock.domain.delivery import Part, dump_parts
-from genlock.domain.errors import AccountNotFound, IdempotencyKeyReused, InsufficientBalance, TaskIdConflict
+from genlock.domain.errors import (
+    AccountNotFound,
+    IdempotencyKeyReused,
+    InsufficientBalance,
+    SpendLimitReached,
+    TaskIdConflict,
+)
 from genlock.domain.job import AttentionCode, Delivery, Job, NewJob, Notice, State, Verdict
 from genlock.ports import Accepted, DeliveryEnd, EndJob, FinishDelivery, JobEnd, Lease, Reschedule
 from genlock.stores.batch import Item, Params
@@ -52,6 +58,7 @@ class Jobs(Subject):
             "price": order.price,
             "deadline_seconds": order.deadline_seconds,
             "notice": (Notice.WANTED if order.notice else Notice.NONE).value,
+            "api_key_id": order.api_key_id,
         }
         return await self._accept(Item(order.account_id, _lease(lease), item, order))
 
@@ -72,27 +79,44 @@ class Jobs(Subject):
         if not rows:
             return AccountNotFound()
         row = rows[0]
+        if row["id"] is None and (over := await self._over_spend_limit(item)) is not None:
+            return over
         if row["id"] is None:
             return InsufficientBalance(price=item["price"], available=row["available"])
         if row["request_hash"] != item["request_hash"]:
             return IdempotencyKeyReused()
         return Accepted(job=read_job(row, self.session.time), fresh=False)
 
+    async def _over_spend_limit(self, item: Params) -> SpendLimitReached | None:
+        if item["api_key_id"] is None:
+            return None
+        [key] = await self.session.one("api_key", id=item["api_key_id"])
+        limit, spent = key["spend_limit"], key["spent_today"]
+        if limit is None or spent + item["price"] <= limit:
+            return None
+        return SpendLimitReached(price=item["price"], spent=spent, limit=limit)
+
     async def begin_submit(self, job_id: int, token: int, secret_hash: str, placeholder: str | None) -> bool:
         return await self._fence(
             "begin_submit", job_id=job_id, token=token, secret_hash=secret_hash, placeholder=placeholder
         )
 
-    async def mark_submitted(self, job_id: int, token: int, task_id: str, poll_after: float) -> bool:
+    async def mark_submitted(self, job_id: int, token: int, task_id: str, poll_after: float, handle: str = "") -> bool:
         try:
             return await self._fence(
-                "mark_submitted", job_id=job_id, token=token, task_id=task_id, poll_after=poll_after
+                "mark_submitted",
+                job_id=job_id,
+                token=token,
+                task_id=task_id,
+                handle=handle,
+                poll_after=poll_after,
             )
         except self.session.unique_violation as error:
             raise TaskIdConflict from error
 
-    async def adopt_task(self, job_id: int, secret_hash: str | None, task_id: str) -> bool:
-        return bool(await self.session.one("adopt_task", job_id=job_id, secret_hash=secret_hash, task_id=task_id))
+    async def adopt_task(self, job_id: int, secret_hash: str | None, task_id: str, handle: str = "") -> bool:
+        params = {"secret_hash": secret_hash, "task_id": task_id, "handle": handle}
+        return bool(await self.session.one("adopt_task", job_id=job_id, **params))
 
     async def begin_progress(self, job_id: int, token: int, lease: Lease) -> bool:
         return await self._fence("begin_progress", _lease(lease), job_id=job_id, token=token)

@@ -1,7 +1,9 @@
 """The endpoint for providers' callbacks: check the size and the signature, store the raw body, answer 200."""
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from time import time
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -27,7 +29,7 @@ UNAUTHENTICATED_BYTES_MAX = SMALL_BODY_BYTES
 #: callbacks without a signature that are parsed and stored at the same time, and that wait for this
 UNSIGNED_AT_ONCE = 16
 UNSIGNED_WAITING_MAX = 2000
-#: whether a callback comes from the provider, by its headers and body
+#: whether a callback comes from the provider, by its headers, its body and the time
 Verify = VerifyCallback
 
 
@@ -59,6 +61,8 @@ class CallbackEndpoint:
     provider: str
     #: None: the provider does not sign, and the secret in the URL is the only authentication
     verify: Verify | None = None
+    #: seconds since 1970
+    now: Callable[[], float] = time
     memory: BodyMemory = field(default_factory=BodyMemory)
     unsigned: UnsignedQueue = field(default_factory=UnsignedQueue)
 
@@ -97,7 +101,7 @@ class CallbackEndpoint:
 
     async def _store(self, request: Request, token: str | None, body: bytes) -> None:
         if self.verify is not None:
-            if not await self.verify(request.headers, body):
+            if not await self.verify(request.headers, body, self.now()):
                 raise RequestRefused(401, "the signature is missing, wrong or too old")
             await self.engine.callback(self.provider, token, body)
             return

@@ -1,4 +1,4 @@
-"""Read request bodies within limits of size, time and memory, and answer in the form that providers expect."""
+"""Read request bodies within limits of size, time and memory, and answer with a code and a text."""
 
 import asyncio
 from types import TracebackType
@@ -100,7 +100,7 @@ class IncomingBody:
 
 
 def answer(status: int, text: str) -> Response:
-    """Answer with a JSON body of the form that Kie.ai also uses for its own answers."""
+    """Answer with a code and a text, as JSON."""
     return JSONResponse({"code": status, "msg": text}, status)
 
 

@@ -191,6 +191,19 @@ async def test_a_task_whose_submitter_lost_the_lease_is_adopted(store: Store) ->
     assert not await store.adopt_task(job.id, HASH, "another task")
 
 
+async def test_a_task_that_a_callback_named_first_gets_its_handle_from_the_answer(store: Store) -> None:
+    job = await queued(store)
+    assert await store.begin_submit(job.id, job.lease_token, HASH, None)
+    assert await store.adopt_task(job.id, None, "task")
+    assert not await store.mark_submitted(job.id, job.lease_token, "task", 5.0, "addresses")
+    assert not await store.adopt_task(job.id, HASH, "another task", "addresses")
+    assert await store.adopt_task(job.id, HASH, "task", "addresses")
+    assert not await store.adopt_task(job.id, HASH, "task", "other addresses")
+    found = await store.job(job.id)
+    assert found is not None
+    assert (found.task_id, found.handle) == ("task", "addresses")
+
+
 async def test_an_adopted_task_is_not_given_to_another_job(store: Store) -> None:
     first, second = await queued(store), await queued(store)
     for job in (first, second):

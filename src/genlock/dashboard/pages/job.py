@@ -126,7 +126,9 @@ class JobPage:
             "anomalies": await self._store.job_anomalies(job.id),
             "results": result_parts(job) if shown else [],
             "fields": input_fields(job, model, context.t) if shown else [],
-            "sent": sent_request(job, parts.providers.get(job.provider), ctx.public_url, ctx.mask) if shown else None,
+            "sent": sent_request(ctx.order_of(job), parts.providers.get(job.provider), ctx.public_url, ctx.mask)
+            if shown
+            else None,
         }
 
     # results

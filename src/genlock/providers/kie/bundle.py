@@ -23,13 +23,14 @@ def make_bundle(
     creates_per_10_seconds: int = CREATES_PER_10_SECONDS,
     now: Callable[[], float] = time,
 ) -> ProviderBundle:
-    kie = Kie(key=key, find_model=catalog.get, api_url=api_url, upload_url=upload_url)
+    kie = Kie(key=key, api_url=api_url, upload_url=upload_url)
     return ProviderBundle(
         provider=kie,
+        title="Kie.ai",
         rate_limits=rate_limits(creates_per_10_seconds),
         credit_usd=catalog.provider_credit_usd.get(Kie.name, Decimal(0)),
         close=kie.close,
-        verify_callback=verify_callback(webhook_key, now),
+        verify_callback=verify_callback(webhook_key),
         sample_callback=sample_callback(webhook_key, now),
         upload=kie.upload,
         credit=kie.credits,
@@ -49,14 +50,14 @@ def rate_limits(creates_per_10_seconds: int = CREATES_PER_10_SECONDS) -> Mapping
     }
 
 
-def verify_callback(webhook_key: str | None, now: Callable[[], float] = time) -> VerifyCallback | None:
+def verify_callback(webhook_key: str | None) -> VerifyCallback | None:
     """Return the check of a callback's signature; None without a key, because nothing can be checked then."""
     if webhook_key is None:
         return None
     key = webhook_key
 
-    async def verify(headers: Mapping[str, str], body: bytes) -> bool:
-        return is_signed(headers, body, key, now())
+    async def verify(headers: Mapping[str, str], body: bytes, now: float) -> bool:
+        return is_signed(headers, body, key, now)
 
     return verify
 

@@ -1,29 +1,25 @@
 """The Kie.ai client: creates and queries tasks, uploads files, reads the credit left."""
 
-import json
-from collections.abc import AsyncIterable, Callable, Mapping
+from collections.abc import AsyncIterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import aiohttp
 
-from genlock.domain.catalog import Model
-from genlock.domain.errors import ModelNotFound, ProviderBusy, ProviderError, SubmitRefused, SubmitUnknown
-from genlock.domain.job import Job
+from genlock.domain.errors import ProviderBusy, ProviderError, SubmitRefused, SubmitUnknown
 from genlock.domain.result import Outcome, Report
+from genlock.domain.task import Handle, TaskOrder
+from genlock.ports.provider import Provider
+from genlock.providers.http import UPLOAD_TIMEOUT, HttpAnswer, HttpClient
+from genlock.providers.json_values import clean, load_json
 from genlock.providers.kie import parser
 from genlock.providers.kie.answers import AnswerKind, classify_answer
 from genlock.providers.kie.families import ROUTES, Route
-from genlock.providers.kie.parser import OK, clean, load_json, read_task_id
+from genlock.providers.kie.parser import OK, read_task_id
 
 API_URL = "https://api.kie.ai"
 UPLOAD_URL = "https://kieai.redpandaai.co"
-ANSWER_BYTES_MAX = 4_000_000
-#: failures before anything was sent, so the provider cannot know of the order
-_NOT_SENT = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohttp.InvalidURL)
-_UNREACHABLE_SECONDS = 5.0
 _ERROR_STATUS = 300
-_UPLOAD_TIMEOUT = aiohttp.ClientTimeout(total=600.0, sock_connect=10.0, sock_read=120.0)
 _GENERATION_FAILED = frozenset({501, 531})
 _NOT_FOUND = frozenset({404, 422})
 
@@ -37,7 +33,7 @@ class Answer:
     body: Mapping[str, Any]
 
 
-class Kie:
+class Kie(Provider):
     """The Provider port on Kie.ai. Also uploads files and reads the credit left on the account."""
 
     name = "kie"
@@ -46,45 +42,35 @@ class Kie:
         self,
         *,
         key: str,
-        find_model: Callable[[str], Model],
         api_url: str = API_URL,
         upload_url: str = UPLOAD_URL,
         timeout_seconds: float = 60.0,
     ) -> None:
-        self._headers = {"Authorization": f"Bearer {key}"}
-        self._find_model = find_model
+        self._http = HttpClient({"Authorization": f"Bearer {key}"}, timeout_seconds)
         self._api_url = api_url.rstrip("/")
         self._upload_url = upload_url.rstrip("/")
-        self._timeout = aiohttp.ClientTimeout(total=timeout_seconds, sock_connect=min(10.0, timeout_seconds))
-        self._creates: aiohttp.ClientSession | None = None
-        self._queries: aiohttp.ClientSession | None = None
 
     async def close(self) -> None:
-        for session in (self._creates, self._queries):
-            if session is not None:
-                await session.close()
+        await self._http.close()
 
     # the Provider port
 
-    async def create(self, job: Job, callback_url: str | None) -> str:
-        url, body = self.create_request(job, callback_url)
+    async def create(self, order: TaskOrder) -> Handle:
+        url, body = self.create_request(order)
+        answer = await self._http.create(url, body)
         try:
-            answer = await self._post_create(url, body)
-        except _NOT_SENT as error:
-            raise ProviderBusy(_UNREACHABLE_SECONDS, f"cannot connect: {type(error).__name__}") from error
-        except (aiohttp.ClientError, OSError, ValueError) as error:  # TimeoutError is an OSError
-            raise SubmitUnknown(f"the answer was lost: {type(error).__name__}") from error
-        return _read_create(answer)
+            return Handle(task_id=_read_create(_read(answer)))
+        except ValueError as error:
+            raise SubmitUnknown(f"the answer was lost: {error}") from error
 
-    def create_request(self, job: Job, callback_url: str | None) -> tuple[str, dict[str, Any]]:
-        """Return the URL and the body of the call that creates a job's task. Raises SubmitRefused."""
-        route, model = self._route(job.model)
-        return f"{self._api_url}{route.create}", route.body(model.id, _read_input(job.input), callback_url)
+    def create_request(self, order: TaskOrder) -> tuple[str, dict[str, Any]]:
+        """Return the URL and the body of the call that creates a task. Raises SubmitRefused."""
+        route = _route(order)
+        return f"{self._api_url}{route.create}", route.body(order.model, order.input(), order.callback_url)
 
-    async def status(self, task_id: str, job: Job) -> Report:
-        route, _ = self._route(job.model)
-        answer = await self._request("GET", f"{self._api_url}{route.query}", params={"taskId": task_id})
-        return _read_status(answer, task_id)
+    async def status(self, handle: Handle, order: TaskOrder) -> Report:
+        url = f"{self._api_url}{_route(order).query}"
+        return _read_status(await self._request("GET", url, params={"taskId": handle.task_id}), handle.task_id)
 
     def read_callback(self, body: bytes) -> Report:
         return parser.read_callback(body)
@@ -105,73 +91,46 @@ class Kie:
         form.add_field("uploadPath", folder)
         form.add_field("fileName", name)
         url = f"{self._upload_url}/api/file-stream-upload"
-        data = _data(await self._request("POST", url, timeout=_UPLOAD_TIMEOUT, data=form))
+        data = _data(await self._request("POST", url, timeout=UPLOAD_TIMEOUT, data=form))
         return _url(data.get("downloadUrl") or data.get("fileUrl") if isinstance(data, dict) else None)
 
     # HTTP
 
-    def _route(self, model_id: str) -> tuple[Route, Model]:
-        try:
-            model = self._find_model(model_id)
-            return ROUTES[model.family, model.operation], model
-        except (ModelNotFound, KeyError):
-            raise SubmitRefused("model_unavailable", f"Kie.ai has no endpoint for {model_id!r}") from None
-
-    async def _post_create(self, url: str, body: dict[str, Any]) -> Answer:
-        """Post on a new connection: a kept one may close after the order was sent, and the outcome would be unknown."""
-        if self._creates is None:
-            self._creates = self._session(aiohttp.TCPConnector(limit=0, force_close=True))
-        async with self._creates.post(url, json=body, allow_redirects=False) as response:
-            return await _read(response)
-
     async def _request(self, method: str, url: str, **options: Any) -> Answer:
         """Make a call that may be repeated. Raises ProviderBusy for a temporary refusal, else ProviderError."""
-        if self._queries is None:
-            self._queries = self._session(aiohttp.TCPConnector(limit=100))
+        content = await self._http.request(method, url, **options)
         try:
-            async with self._queries.request(method, url, allow_redirects=False, **options) as response:
-                answer = await _read(response)
-        except (aiohttp.ClientError, OSError, ValueError) as error:
-            raise ProviderError(f"{method} {url}: {type(error).__name__}") from error
+            answer = _read(content)
+        except ValueError as error:
+            raise ProviderError(f"{method} {url}: {error}") from error
         row = classify_answer(answer.code, answer.text)
         if answer.code != OK and row.kind is AnswerKind.LATER:
             raise ProviderBusy(row.after, answer.text)
         return answer
 
-    def _session(self, connector: aiohttp.TCPConnector) -> aiohttp.ClientSession:
-        return aiohttp.ClientSession(
-            connector=connector, headers=self._headers, timeout=self._timeout, cookie_jar=aiohttp.DummyCookieJar()
-        )
 
-
-async def _read(response: aiohttp.ClientResponse) -> Answer:
-    """Read the envelope's code, or the HTTP status without one. Raises ValueError for a success without an envelope."""
-    content = await response.content.read(ANSWER_BYTES_MAX)
-    while len(content) < ANSWER_BYTES_MAX and (more := await response.content.read(ANSWER_BYTES_MAX - len(content))):
-        content += more
+def _route(order: TaskOrder) -> Route:
     try:
-        body = load_json(content)
+        return ROUTES[order.offer.family, order.offer.operation]
+    except KeyError:
+        raise SubmitRefused("model_unavailable", f"Kie.ai has no endpoint for {order.model!r}") from None
+
+
+def _read(answer: HttpAnswer) -> Answer:
+    """Read the envelope's code, or the HTTP status without one. Raises ValueError for a success without an envelope."""
+    try:
+        body = load_json(answer.content)
     except ValueError:
         body = None
     code = body.get("code") if isinstance(body, dict) else None
     if not isinstance(body, dict) or not isinstance(code, int) or isinstance(code, bool):
-        if response.status < _ERROR_STATUS:
+        if answer.status < _ERROR_STATUS:
             raise ValueError("the answer is not an envelope")
-        return Answer(code=response.status, text=clean(response.reason or ""), body={})
+        return Answer(code=answer.status, text=clean(answer.reason), body={})
     text = next((body[key] for key in ("msg", "message") if isinstance(body.get(key), str)), "")
-    if code == OK and response.status >= _ERROR_STATUS and read_task_id(body) is None:
-        code = response.status
+    if code == OK and answer.status >= _ERROR_STATUS and read_task_id(body) is None:
+        code = answer.status
     return Answer(code=code, text=clean(text)[:500], body=body)
-
-
-def _read_input(text: str) -> dict[str, Any]:
-    try:
-        values = json.loads(text)
-    except ValueError:
-        values = None
-    if not isinstance(values, dict):
-        raise SubmitRefused("bad_input", "the input is not a JSON object")
-    return values
 
 
 def _read_create(answer: Answer) -> str:

@@ -8,11 +8,12 @@ from typing import Any
 from genlock.domain.delivery import Part
 from genlock.domain.job import Job
 from genlock.domain.result import Outcome, Piece, Report
+from genlock.domain.task import Handle, TaskOrder
 from genlock.engine.engine import Engine
-from genlock.ports import Channel, Placed
+from genlock.ports import Channel, Placed, Provider
 
 
-class InstantProvider:
+class InstantProvider(Provider):
     """Finishes a task as soon as it is created, and calls back at once."""
 
     name = "instant"
@@ -26,20 +27,20 @@ class InstantProvider:
         #: when each task's callback arrived
         self.arrived: dict[str, float] = {}
 
-    async def create(self, job: Job, callback_url: str | None) -> str:
+    async def create(self, order: TaskOrder) -> Handle:
         self._count += 1
         task_id = f"{self.tag}-{self._count}"
-        if self.calls_back and callback_url and self.engine:
-            token = callback_url.rpartition("/")[2]
+        if self.calls_back and order.callback_url and self.engine:
+            token = order.callback_url.rpartition("/")[2]
             self.arrived[task_id] = time.perf_counter()
             body = f'{{"taskId":"{task_id}","state":"success","url":"http://127.0.0.1/{task_id}.png"}}'.encode()
             task = self.engine.ctx.loop.create_task(self.engine.callback(self.name, token, body))
             self._callbacks.add(task)
             task.add_done_callback(self._callbacks.discard)
-        return task_id
+        return Handle(task_id=task_id)
 
-    async def status(self, task_id: str, job: Job) -> Report:
-        return Report(outcome=Outcome.RUNNING, task_id=task_id)
+    async def status(self, handle: Handle, order: TaskOrder) -> Report:
+        return Report(outcome=Outcome.RUNNING, task_id=handle.task_id)
 
     def read_callback(self, body: bytes) -> Report:
         data = json.loads(body)

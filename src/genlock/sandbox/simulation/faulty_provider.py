@@ -9,6 +9,8 @@ from genlock.domain.errors import ProviderBusy, SubmitRefused, SubmitUnknown
 from genlock.domain.inbox import Callback
 from genlock.domain.job import Job
 from genlock.domain.result import Outcome, PartKind, Piece, Report
+from genlock.domain.task import Handle, TaskOrder
+from genlock.ports import Provider
 from genlock.sandbox.simulation.world import Task, World
 
 #: passes provider name, token and body of a callback to an instance; None if it was not acknowledged
@@ -18,7 +20,7 @@ TRIES = 4
 _OUTCOMES = {"success": Outcome.SUCCESS, "fail": Outcome.FAILURE, "generating": Outcome.RUNNING}
 
 
-class FaultyProvider:
+class FaultyProvider(Provider):
     name = "kie"
 
     def __init__(self, world: World, receive_callback: ReceiveCallback) -> None:
@@ -29,8 +31,8 @@ class FaultyProvider:
 
     # the Provider port
 
-    async def create(self, job: Job, callback_url: str | None) -> str:
-        world = self._world
+    async def create(self, order: TaskOrder) -> Handle:
+        world, job = self._world, order.job
         await world.delay(job.id)
         kind = world.pick(("create: busy", "create: refused", "create: request lost"), job=job.id)
         if kind == "create: busy":
@@ -40,17 +42,17 @@ class FaultyProvider:
             raise SubmitRefused("bad_input", "the prompt is not allowed")
         if kind == "create: request lost":
             raise SubmitUnknown
-        task = self._start(job, callback_url)
+        task = self._start(job, order.callback_url)
         await world.delay(job.id)
         kind = world.pick(("create: answer lost", "create: unforeseen error"), job=job.id)
         if kind == "create: answer lost":
             raise SubmitUnknown
         if kind == "create: unforeseen error":
             raise RuntimeError("the answer made no sense")
-        return task.id
+        return Handle(task_id=task.id, details=f"at {task.id}")
 
-    async def status(self, task_id: str, job: Job) -> Report:
-        world = self._world
+    async def status(self, handle: Handle, order: TaskOrder) -> Report:
+        world, job, task_id = self._world, order.job, handle.task_id
         await world.delay(job.id)
         kinds = ("status: busy", "status: error", "status: lags behind", "status: unknown word")
         kind = world.pick(kinds, job=job.id)
@@ -79,6 +81,7 @@ class FaultyProvider:
     # tasks
 
     def _start(self, job: Job, callback_url: str | None) -> Task:
+        self._check_input(job)
         number = len(self._truth.tasks) + 1
         outcome, pieces = self._choose_outcome(f"t{number}")
         task = Task(id=f"t{number}", provider=job.provider, job_id=job.id, outcome=outcome, pieces=pieces)
@@ -89,6 +92,13 @@ class FaultyProvider:
         token = callback_url.rsplit("/", 1)[1] if callback_url else None
         self._world.spawn(self._run(task, token, (job.deadline_at - job.read_at).total_seconds()))
         return task
+
+    def _check_input(self, job: Job) -> None:
+        """Check that a job which begins with a result gets a file that this provider made."""
+        file = json.loads(job.input).get("file")
+        made = {piece.value for task in self._truth.tasks.values() for piece in task.pieces}
+        if file is not None and file not in made:
+            self._truth.add_violation("A next step gets the file of the result.", job.id, f"{file!r} was never made")
 
     def _choose_outcome(self, name: str) -> tuple[Outcome, tuple[Piece, ...]]:
         roll = self._rng.random()

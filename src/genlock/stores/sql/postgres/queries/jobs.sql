@@ -4,33 +4,45 @@
 -- locks of another; locks are taken in the order of ids, so that two batches cannot deadlock.
 
 -- name: accept_job
--- Write jobs and their holds. A batch contains each account once. Wallets are locked in the order of their ids.
+-- Write jobs and their holds. A batch contains each account once. Wallets are locked in the order of their ids, then
+-- API keys, each of which belongs to one wallet. An order whose API key has reached its limit of the day is not written.
 WITH item AS (
     SELECT * FROM unnest(
         :account_id::bigint[], :request_key::text[], :request_hash::text[], :correlation_id::text[], :provider::text[],
         :channel::text[], :bot::text[], :address::text[], :placeholder::text[], :model::text[], :input::text[],
-        :price::bigint[], :deadline_seconds::float8[], :notice::text[]
+        :price::bigint[], :deadline_seconds::float8[], :notice::text[], :api_key_id::bigint[]
     ) AS t (account_id, request_key, request_hash, correlation_id, provider, channel, bot, address, placeholder,
-            model, input, price, deadline_seconds, notice)
+            model, input, price, deadline_seconds, notice, api_key_id)
 ), affordable AS MATERIALIZED (
     SELECT i.*, wallet.available FROM item i JOIN accounts wallet ON wallet.id = i.account_id
     ORDER BY wallet.id FOR NO KEY UPDATE OF wallet
+), spending AS MATERIALIZED (
+    SELECT k.account_id, i.price
+        + CASE WHEN k.spent_day = floor(extract(epoch FROM :now) / 86400) THEN k.spent ELSE 0 END > k.spend_limit AS over
+    FROM affordable i JOIN api_keys k ON k.id = i.api_key_id
+    FOR NO KEY UPDATE OF k
 ), added AS (
     INSERT INTO jobs (
         account_id, request_key, request_hash, correlation_id, provider, channel, bot, address, placeholder, model,
-        input, price, hold_state, state, notice, due_at, deadline_at, lease_owner, lease_token, created_at)
+        input, price, hold_state, state, notice, due_at, deadline_at, lease_owner, lease_token, created_at, api_key_id)
     SELECT
         i.account_id, i.request_key, i.request_hash, i.correlation_id, i.provider, i.channel, i.bot, i.address,
         i.placeholder, i.model, i.input, i.price, CASE WHEN i.price > 0 THEN 'held' ELSE 'free' END, 'queued', i.notice,
         :now + make_interval(secs => :seconds::float8),
         :now + make_interval(secs => i.deadline_seconds),
-        :owner::text, 1, :now
-    FROM affordable i WHERE i.price <= i.available
+        :owner::text, 1, :now, i.api_key_id
+    FROM affordable i
+    WHERE i.price <= i.available AND i.account_id NOT IN (SELECT account_id FROM spending WHERE over)
     ON CONFLICT (account_id, request_key) DO NOTHING
-    RETURNING id, account_id, price, due_at, deadline_at, created_at
+    RETURNING id, account_id, price, due_at, deadline_at, created_at, api_key_id
 ), held AS (
     UPDATE accounts wallet SET available = wallet.available - a.price, held = wallet.held + a.price
     FROM added a WHERE wallet.id = a.account_id AND a.price > 0
+), spent AS (
+    UPDATE api_keys k
+    SET spent = a.price + CASE WHEN k.spent_day = floor(extract(epoch FROM :now) / 86400) THEN k.spent ELSE 0 END,
+        spent_day = floor(extract(epoch FROM :now) / 86400)
+    FROM added a WHERE k.id = a.api_key_id AND a.price > 0
 ), line AS (
     INSERT INTO ledger (key, account_id, job_id, kind, debit, credit, amount, at)
     SELECT 'hold:' || id, account_id, id, 'hold', 'available', 'held', price, created_at FROM added WHERE price > 0
@@ -58,14 +70,14 @@ RETURNING j.id;
 -- it.
 WITH moved AS (
     UPDATE jobs j
-    SET state = 'running', task_id = i.task_id, lease_owner = NULL, attempts = 0, crash_count = 0,
+    SET state = 'running', task_id = i.task_id, handle = i.handle, lease_owner = NULL, attempts = 0, crash_count = 0,
         due_at = CASE
             WHEN EXISTS (SELECT FROM inbox b
                          WHERE b.state = 'orphan' AND b.provider = j.provider AND b.task_id = i.task_id)
             THEN :now
             ELSE least(j.deadline_at, :now + make_interval(secs => i.poll_after)) END
-    FROM unnest(:job_id::bigint[], :token::bigint[], :task_id::text[], :poll_after::float8[])
-        AS i (id, token, task_id, poll_after)
+    FROM unnest(:job_id::bigint[], :token::bigint[], :task_id::text[], :handle::text[], :poll_after::float8[])
+        AS i (id, token, task_id, handle, poll_after)
     WHERE j.id = i.id AND j.lease_token = i.token AND j.state IN ('submitting', 'running')
     RETURNING j.id, j.provider, j.task_id
 ), matched AS (
@@ -78,7 +90,7 @@ SELECT id FROM moved;
 -- Record the task id of a submit whose lease was lost during the call. The secret proves that this call created the
 -- task; without a secret, the job's own callback named it.
 UPDATE jobs j
-SET task_id = :task_id,
+SET task_id = :task_id, handle = :handle,
     state = CASE WHEN j.state = 'submitting' THEN 'running' ELSE j.state END,
     due_at = CASE
         WHEN j.state = 'submitting' OR j.state = 'cancelled' AND j.delivery = 'delivered' AND j.lease_owner IS NULL
@@ -86,9 +98,10 @@ SET task_id = :task_id,
         ELSE j.due_at END,
     lease_owner = CASE WHEN j.state = 'submitting' THEN NULL ELSE j.lease_owner END,
     lease_token = CASE WHEN j.state = 'submitting' THEN j.lease_token + 1 ELSE j.lease_token END
-WHERE j.id = :job_id AND j.task_id IS NULL AND j.secret_hash = coalesce(:secret_hash::text, j.secret_hash)
+WHERE j.id = :job_id AND j.secret_hash = coalesce(:secret_hash::text, j.secret_hash)
+    AND (j.task_id IS NULL OR j.task_id = :task_id AND j.handle = '' AND :handle <> '')
     AND (:secret_hash::text IS NOT NULL OR j.state <> 'queued')
-    AND NOT EXISTS (SELECT FROM jobs o WHERE o.provider = j.provider AND o.task_id = :task_id)
+    AND NOT EXISTS (SELECT FROM jobs o WHERE o.provider = j.provider AND o.task_id = :task_id AND o.id <> j.id)
 RETURNING j.id;
 
 -- name: end_job

@@ -281,6 +281,7 @@ LIKELY_SEEDS = {
     "the lease of an end is not renewed": 4,
     "progress is shown without a lease": 5,
     "an end is not put again after late progress": 5,
+    "a result shown in part is not paid for": 7,
 }
 
 

@@ -19,7 +19,7 @@ from genlock.sandbox.simulation.simulate import Failure, Summary, report, run, r
 from genlock.sandbox.simulation.world import FAULT_RATES
 
 pytestmark = pytest.mark.process
-SEEDS = 200
+SEEDS = 120
 
 DIGEST = """
 import hashlib, sys

@@ -1,6 +1,8 @@
 """Texts that the channel shows for a job: progress, captions, the end."""
 
 from genlock.bot.buttons import button
+from genlock.bot.order.improve_screens import choice, is_improvement
+from genlock.bot.order.improve_screens import notice as improved
 from genlock.bot.order.next_step_screens import likely_steps, rows_under_result, vary
 from genlock.bot.order.request_keys import GroupKey, VoiceKey
 from genlock.bot.order.variations import varies
@@ -15,6 +17,8 @@ from genlock.i18n.translator import Html, Texts, Translator, package_texts
 from genlock.ports import Button, FileLabel, OutgoingMessage
 
 BAR = 10
+#: from this share of the expected time on, the rest cannot be told
+LATE_SHARE = 0.9
 PROMPT_SHOWN = 500
 #: an input that some models of music have
 TITLE = "title"
@@ -46,7 +50,9 @@ class JobTexts:
         else:
             share = min(max(fraction, 0.0), 1.0)
             full = round(share * BAR)
-            text = t.html("order.running", **values, bar="▓" * full + "░" * (BAR - full), percent=round(share * 100))
+            values |= {"bar": "▓" * full + "░" * (BAR - full), "percent": str(round(share * 100))}
+            values["time"] = t.duration(max(self._expected(job) * (1 - share), 1.0))
+            text = t.html("progress.late" if share >= LATE_SHARE else "progress.left", **values)
         return OutgoingMessage(text=text, buttons=((button(t.plain("button.stop"), "cancel", job.id),),))
 
     def placeholder(self, job: Job, language: str, index: int) -> OutgoingMessage:
@@ -63,6 +69,8 @@ class JobTexts:
         lines: list[str] = [self._head(job, t, index)]
         if index == 0 and (prompt := prompt_of(job, self._model(job))):
             lines.append(t.html("order.caption_prompt", text=shorten(prompt, PROMPT_SHOWN)))
+        if is_improvement(job):
+            return OutgoingMessage(text="\n".join(lines), buttons=choice(job, t) if index == 0 else ())
         return OutgoingMessage(
             text="\n".join(lines), buttons=rows_under_result(self._catalog.get(), job, index, part, t)
         )
@@ -106,8 +114,8 @@ class JobTexts:
             return OutgoingMessage(text=t.html("order.cancelled_notice", code=number))
         if not job.has_result:
             return OutgoingMessage(text=t.html("failed.notice", code=number))  # the message above has the buttons
-        if job.attention_code:
-            return self._attention_notice(job, t)
+        if job.attention_code or (is_improvement(job) and not job.late):
+            return self._attention_notice(job, t) if job.attention_code else improved(job, self._model(job), t)
         if job.late:
             text = t.html("order.done_late", title=title, code=number)
         elif job.price == 0:
@@ -189,6 +197,8 @@ def _settled_money(job: Job, t: Translator) -> Html:
 
 def _money(job: Job, t: Translator) -> Html:
     if job.hold_state is HoldState.FREE or job.price == 0:
+        return t.html("failed.money_none")
+    if any(part.repeated for part in job.parts):  # the first message told of the credits: they came back once
         return t.html("failed.money_none")
     return t.html("failed.money_back", credits=t.credits(job.price))
 

@@ -221,7 +221,7 @@ def test_a_lost_answer_to_a_media_edit_does_not_show_the_result_twice(
     assert (lost["executed"], lost["answered"], lost["faults"]) == (True, False, ["drop_after"])
     assert (again["answered"], again["faults"]) == (True, [])
     messages = running.get(f"/sim/chats/{ann['id']}?person={ann['id']}")["messages"]
-    assert sum("photo" in one["message"] for one in messages) == 1
+    assert sum("photo" in one["message"] and "a cat" in str(one["message"]) for one in messages) == 1
     assert running.end() == 0
 
 

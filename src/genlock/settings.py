@@ -17,6 +17,8 @@ from genlock.domain.errors import Refusal
 from genlock.domain.retry import POLL_SECONDS
 
 _TOKEN = re.compile(r"[0-9]{1,20}:[A-Za-z0-9_-]+")
+#: percent; more is most likely a typing error
+_BONUS_MAX = 100
 _HOST = re.compile(r"[^\s:/]+:[0-9]{1,5}")
 _SCHEMES = ("sqlite:///", "postgresql://", "postgres://")
 _PREFIX = "GENLOCK_"
@@ -116,6 +118,11 @@ class Settings(BaseSettings):
         description="packages sold for Telegram Stars, as `STARS:CREDITS` separated by commas; "
         "default: six sizes at the price that the operator receives for a star",
     )
+    star_bonus: Annotated[dict[int, int], NoDecode] = Field(
+        default={},
+        description="percent of credits on top of larger packages, as `STARS:PERCENT` separated by commas, such as "
+        "`500:5,1000:10`: each applies from that many stars on; default: none",
+    )
     invoice_hours: float = Field(
         default=24.0,
         gt=0.0,
@@ -164,6 +171,21 @@ class Settings(BaseSettings):
     )
     keep_promo_uses_days: int = Field(
         default=365, ge=0, description="days after the end of a promo code when its uses are deleted; 0: forever"
+    )
+    media_url: SecretStr | None = Field(
+        default=None,
+        description="where copies of API results and files of API clients are kept: `file:///FOLDER`, or "
+        "`s3://KEY:SECRET@HOST/BUCKET?region=REGION` for several machines; default: the folder `genlock-media` beside "
+        "the SQLite file, or in the working directory",
+    )
+    keep_media_days: int = Field(
+        default=30, ge=1, description="days after which copies of API results and files of API clients are deleted"
+    )
+    api_requests_per_second: int = Field(
+        default=100, ge=1, le=10_000, description="requests per API key and second, over all instances"
+    )
+    api_running_max: int = Field(
+        default=1000, gt=0, description="jobs that an account may have running at the same time through the API"
     )
     media_private_hosts: Annotated[tuple[str, ...], NoDecode] = Field(
         default=(),
@@ -217,6 +239,14 @@ class Settings(BaseSettings):
             raise ValueError(f"must begin with sqlite:/// or postgresql://, not {scheme!r}")
         return url
 
+    @field_validator("media_url")
+    @classmethod
+    def _media(cls, url: SecretStr | None) -> SecretStr | None:
+        given = "" if url is None else url.get_secret_value()
+        if url is not None and not given.startswith(("file:/", "s3://")):
+            raise ValueError("must begin with file:/// or s3://")
+        return url
+
     @field_validator("telegram_token")
     @classmethod
     def _token(cls, token: SecretStr | None) -> SecretStr | None:
@@ -246,6 +276,19 @@ class Settings(BaseSettings):
             raise ValueError("must be STARS:CREDITS, separated by commas, such as 100:130,500:650")
         return {int(stars): int(credits_) for stars, credits_ in pairs}
 
+    @field_validator("star_bonus", mode="before")
+    @classmethod
+    def _bonus(cls, value: Any) -> Any:
+        if not isinstance(value, str):
+            return value
+        pairs = [word.split(":") for word in re.split(r"[\s,;]+", value) if word]
+        if any(len(pair) != 2 or not all(word.isdecimal() and len(word) <= 9 for word in pair) for pair in pairs):  # noqa: PLR2004
+            raise ValueError("must be STARS:PERCENT, separated by commas, such as 500:5,1000:10")
+        bonus = {int(stars): int(percent) for stars, percent in pairs}
+        if any(percent > _BONUS_MAX for percent in bonus.values()):
+            raise ValueError(f"gives more than {_BONUS_MAX} percent")
+        return bonus
+
     @field_validator("media_private_hosts")
     @classmethod
     def _hosts(cls, hosts: tuple[str, ...]) -> tuple[str, ...]:
@@ -263,7 +306,8 @@ class Settings(BaseSettings):
         """Return every secret of the settings, so that the log can mask them."""
         fields = (getattr(self, name) for name in type(self).model_fields)
         found = [field.get_secret_value() for field in fields if isinstance(field, SecretStr)]
-        for password in _passwords(self.database_url):
+        media_url = self.media_url.get_secret_value() if self.media_url else ""
+        for password in (*_passwords(self.database_url), *_passwords(media_url)):
             found += [password, unquote(password), unquote_plus(password)]
         return found
 

@@ -236,6 +236,14 @@ def test_credits_with_a_key_are_added_once(shell: Shell) -> None:
         assert shell.run("wallet", "credit", "1", "2.5", "--reason", "sorry", "--key", "k").returncode == 0
     assert shell.json("wallet", "show", "1")["available"] == 5_000 - 800 + 2_500
 
+    async def audited() -> list[tuple[str, str, str, str]]:
+        store = await open_store(shell.url, observer=Silent())
+        lines = await store.audit(5)
+        await store.close()
+        return [(line.actor, line.action, line.subject, line.detail) for line in lines]
+
+    assert asyncio.run(audited()) == [("command", "credit", "1", "2.5: sorry")]
+
 
 def test_more_than_the_balance_cannot_be_deducted(shell: Shell) -> None:
     order_a_job(shell.url)

@@ -94,7 +94,9 @@ def make_bot_rules(settings: Settings) -> BotRules:
         credit_usd=settings.credit_usd,
         admin_ids=frozenset(settings.admin_ids),
         support=settings.support,
-        packages=tuple(Package(stars=stars, credits=credits_) for stars, credits_ in packages.items() if credits_),
+        packages=tuple(
+            _package(stars, credits_, settings.star_bonus) for stars, credits_ in packages.items() if credits_
+        ),
         invoice_hours=settings.invoice_hours,
         input_days=settings.input_days,
         welcome=round(settings.welcome_credits * THOUSANDTHS),
@@ -115,6 +117,12 @@ def _welcome_picture(chosen: str) -> Path | None:
     if chosen == "off":
         return None
     return PACKAGED_PICTURE if chosen == "packaged" else Path(chosen)
+
+
+def _package(stars: int, credits_: int, bonus: Mapping[int, int]) -> Package:
+    """Return a package with the bonus of the largest size that it reaches."""
+    percent = bonus[max(reached)] if (reached := [size for size in bonus if size <= stars]) else 0
+    return Package(stars=stars, credits=credits_ + credits_ * percent // 100, bonus=percent)
 
 
 async def handle_update(router: BotRouter, mask: Mask, stored: Update) -> None:

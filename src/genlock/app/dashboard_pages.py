@@ -10,7 +10,7 @@ from genlock.catalog.margins import PriceRules
 from genlock.dashboard.doctor_runs import DoctorRuns
 from genlock.dashboard.installation import Installation
 from genlock.dashboard.live import LiveReader
-from genlock.dashboard.overview_figures import OverviewReader, Rates
+from genlock.dashboard.overview_figures import OverviewReader
 from genlock.dashboard.page import PageRoute
 from genlock.dashboard.pages.attention import AttentionPage
 from genlock.dashboard.pages.audit import AuditLogPage
@@ -30,6 +30,7 @@ from genlock.dashboard.pages.system import SystemPage
 from genlock.dashboard.pages.user_actions import UserActions
 from genlock.dashboard.pages.users import UserLimits, UsersPage
 from genlock.dashboard.previews import Previews
+from genlock.domain.margin import Rates
 from genlock.domain.money import THOUSANDTHS
 from genlock.engine.tell import tell
 from genlock.i18n.translator import package_texts

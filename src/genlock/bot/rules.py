@@ -9,7 +9,10 @@ class Package:
     """A price in stars for an amount of credits."""
 
     stars: int
+    #: with the bonus
     credits: int
+    #: percent of credits that the package has for its size
+    bonus: int = 0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

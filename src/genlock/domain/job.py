@@ -114,6 +114,8 @@ class NewJob:
     correlation_id: str = ""
     #: the bot that took the order, "" where the channel has none
     bot: str = ""
+    #: the API key that the order is made with; its limit of the day is checked in the commit
+    api_key_id: int | None = None
 
     def fingerprint(self) -> str:
         """Return a hash of what makes two orders under one key the same order."""
@@ -197,6 +199,17 @@ class Job:
             and self.hold_state is HoldState.RELEASED
             and self.price > 0
         )
+
+    @property
+    def given(self) -> bool:
+        """Whether the user has got the result, paid for or free, so that another order may begin with it.
+
+        A result whose hold was released is given once it is shown, as after an operator's resend.
+        """
+        if not self.has_result or self.hold_state is HoldState.HELD:
+            return False
+        shown = self.delivery in (Delivery.DELIVERED, Delivery.UNKNOWN)
+        return self.late or self.hold_state is not HoldState.RELEASED or shown
 
     @property
     def fresh(self) -> bool:

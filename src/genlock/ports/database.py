@@ -3,6 +3,8 @@
 from contextlib import AbstractAsyncContextManager
 from typing import Protocol
 
+from genlock.ports.api_jobs import ApiJobStore
+from genlock.ports.api_keys import ApiKeyStore
 from genlock.ports.attention import AttentionStore
 from genlock.ports.audit import AuditStore
 from genlock.ports.broadcasts import BroadcastStore
@@ -14,6 +16,7 @@ from genlock.ports.erasure import ErasureStore
 from genlock.ports.hourly_figures import HourlyFigureStore
 from genlock.ports.job_events import JobEventStore
 from genlock.ports.job_search import JobSearchStore
+from genlock.ports.limits import PermitBlockStore
 from genlock.ports.money_lists import MoneyLists
 from genlock.ports.operators import OperatorStore
 from genlock.ports.payments import PaymentStore
@@ -47,6 +50,9 @@ class Database(
     JobEventStore,
     AttentionStore,
     SystemStore,
+    ApiKeyStore,
+    ApiJobStore,
+    PermitBlockStore,
     Protocol,
 ):
     """Everything the database does: the engine's store, and what the bot and the operators need besides."""

@@ -28,12 +28,16 @@ from genlock.sandbox.fleet import WEBHOOK_KEY, Fleet, running_fleet
 from genlock.sandbox.kie.simulator import running_kie
 from genlock.sandbox.postgres import PostgresServer
 from genlock.sandbox.processes import ProgramFailed, find_free_port, guarded_folder
-from genlock.sandbox.telegram.simulator import DashboardLogin, running_telegram
+from genlock.sandbox.telegram.simulator import DashboardLogin, TelegramSimulator, running_telegram
+from genlock.sandbox.telegram.state import User
 
 STATE = Path(".sandbox")
 #: port of the chat page; the service, the Kie.ai simulator and its file host use the next three
 FIRST_PORT = 8080
 WELCOME_CREDITS = 500
+#: language by name; the chat page opens with the one who speaks the browser's language
+FIRST_USERS = {"Ann": "en", "Аня": "ru"}
+OPERATOR = "Olga"
 WATCH_SECONDS = 0.25
 #: an instance that ends within FAST_SECONDS, FAST_ENDS_MAX times in a row, is not started again
 FAST_SECONDS = 5.0
@@ -99,8 +103,6 @@ async def _run_sandbox(options: Options, folder: Path, database: str, console: C
     async with AsyncExitStack() as stack:
         with console.status("Starting…"):
             fleet = await _start_fleet(options, folder, database, stack)
-        if not fleet.telegram.state.users:
-            fleet.telegram.add_user("Ann", language="en", started=False)
         console.print(_welcome_panel(fleet, options, folder, time() - began))
         await _watch(fleet, stop_requests, console)
         await _stop(fleet, stop_requests, console)
@@ -117,6 +119,7 @@ async def _start_fleet(options: Options, folder: Path, database: str, stack: Asy
     chats, token = folder / "telegram" if options.state else None, secrets.token_hex(24)
     telegram_simulator = running_telegram(limiter=True, seed=None, port=page_port, folder=chats, kie_url=kie.url)
     telegram = await stack.enter_async_context(telegram_simulator)
+    operators = _add_people(telegram)
     instances = running_fleet(
         telegram=telegram,
         kie=kie,
@@ -124,6 +127,7 @@ async def _start_fleet(options: Options, folder: Path, database: str, stack: Asy
         database_url=database,
         port=service_port,
         settings={
+            "GENLOCK_ADMIN_IDS": ",".join(str(user.id) for user in operators),
             "GENLOCK_DASHBOARD_TOKEN": token,
             "GENLOCK_WELCOME_CREDITS": str(WELCOME_CREDITS),
             "GENLOCK_CATALOG_OVERLAY": str(overlay),
@@ -133,6 +137,17 @@ async def _start_fleet(options: Options, folder: Path, database: str, stack: Asy
     telegram.dashboard = DashboardLogin(url=f"{fleet.url}/dashboard", token=token)
     await fleet.start(options.instances)
     return fleet
+
+
+def _add_people(telegram: TelegramSimulator) -> list[User]:
+    """Add the first users, one for each language, and an operator; return the operators."""
+    users = telegram.state.users
+    if not users:
+        for name, language in FIRST_USERS.items():
+            telegram.add_user(name, language=language, started=False)
+    if not any(user.operator for user in users.values()):
+        telegram.add_user(OPERATOR, language="en", started=False, operator=True)
+    return [user for user in users.values() if user.operator]
 
 
 def _write_fast_catalog(folder: Path, speed: float) -> Path:
@@ -213,6 +228,8 @@ def _welcome_panel(fleet: Fleet, options: Options, folder: Path, seconds: float)
     table.add_row("Chat page", f"[bold link={fleet.telegram.page_url}]{fleet.telegram.page_url}[/]")
     dashboard = f"{fleet.telegram.page_url.rstrip('/')}/dashboard"
     table.add_row("Dashboard", f"[bold link={dashboard}]{dashboard}[/] (logs you in)")
+    operators = ", ".join(user.name for user in fleet.telegram.state.users.values() if user.operator)
+    table.add_row("Operator", f"{operators}: choose this user on the chat page and write [bold]/admin[/]")
     table.add_row("Health", f"{fleet.url}/health")
     table.add_row("Metrics", f"{fleet.url}/metrics")
     table.add_row("Kie.ai", f"{fleet.kie.url}/_control (simulated)")

@@ -1,6 +1,8 @@
 """The whole database: one class per subject, composed over one session."""
 
 from genlock.stores.accounts import Accounts
+from genlock.stores.api_jobs import ApiJobs
+from genlock.stores.api_keys import ApiKeys
 from genlock.stores.attention import Attention
 from genlock.stores.audit import Audit
 from genlock.stores.broadcasts import Broadcasts
@@ -60,6 +62,8 @@ class SqlDatabase(
     JobEvents,
     Attention,
     System,
+    ApiKeys,
+    ApiJobs,
 ):
     """The Database port. The session decides which database it is."""
 

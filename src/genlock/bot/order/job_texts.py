@@ -15,6 +15,8 @@ from genlock.i18n.translator import Html, Texts, Translator, package_texts
 from genlock.ports import Button, FileLabel, OutgoingMessage
 
 BAR = 10
+#: from this share of the expected time on, the rest cannot be told
+LATE_SHARE = 0.9
 PROMPT_SHOWN = 500
 #: an input that some models of music have
 TITLE = "title"
@@ -46,7 +48,9 @@ class JobTexts:
         else:
             share = min(max(fraction, 0.0), 1.0)
             full = round(share * BAR)
-            text = t.html("order.running", **values, bar="▓" * full + "░" * (BAR - full), percent=round(share * 100))
+            values |= {"bar": "▓" * full + "░" * (BAR - full), "percent": str(round(share * 100))}
+            values["time"] = t.duration(max(self._expected(job) * (1 - share), 1.0))
+            text = t.html("progress.late" if share >= LATE_SHARE else "progress.left", **values)
         return OutgoingMessage(text=text, buttons=((button(t.plain("button.stop"), "cancel", job.id),),))
 
     def placeholder(self, job: Job, language: str, index: int) -> OutgoingMessage:
@@ -189,6 +193,8 @@ def _settled_money(job: Job, t: Translator) -> Html:
 
 def _money(job: Job, t: Translator) -> Html:
     if job.hold_state is HoldState.FREE or job.price == 0:
+        return t.html("failed.money_none")
+    if any(part.repeated for part in job.parts):  # the first message told of the credits: they came back once
         return t.html("failed.money_none")
     return t.html("failed.money_back", credits=t.credits(job.price))
 

@@ -13,7 +13,7 @@ from genlock.bot.order.draft import Problem, SentFile
 from genlock.bot.order.draft_view import DraftView
 from genlock.bot.order.input_errors import explain_file
 from genlock.bot.order.next_step_drafts import asked_step, fitting, input_field, reply_step, start_step
-from genlock.bot.order.orders import Orders, not_given
+from genlock.bot.order.orders import Orders
 from genlock.bot.order.result_files import ResultFiles
 from genlock.bot.order.results import kind_of_part
 from genlock.bot.order.wizard import main_text
@@ -137,8 +137,7 @@ class NextSteps:
     async def _shown_by(self, ctx: UpdateContext, message: int) -> tuple[Job, Part] | None:
         """Return the user's result that a message of this chat shows."""
         for job in await self._store.jobs_shown_by(ctx.account_id, str(message)):
-            is_given = job.has_result and not_given(job) is None
-            if is_given and job.channel == CHANNEL and Address.parse(job.address).chat == ctx.chat:
+            if job.given and job.channel == CHANNEL and Address.parse(job.address).chat == ctx.chat:
                 return job, next(part for part in job.parts if part.message == str(message))
         return None
 

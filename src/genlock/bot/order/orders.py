@@ -298,9 +298,9 @@ def not_given(job: Job) -> str | None:
 
     A client may press a button that we never showed: before the delivery, or after the hold was released.
     """
-    if job.unpaid:
-        return "order.part_unpaid"
-    return "order.again_not_yet" if job.hold_state is HoldState.HELD else None
+    if job.given or not job.has_result:
+        return None
+    return "order.part_unpaid" if job.unpaid else "order.again_not_yet"
 
 
 def _cannot_show(job: Job) -> str | None:

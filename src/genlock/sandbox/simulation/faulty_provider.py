@@ -81,6 +81,7 @@ class FaultyProvider(Provider):
     # tasks
 
     def _start(self, job: Job, callback_url: str | None) -> Task:
+        self._check_input(job)
         number = len(self._truth.tasks) + 1
         outcome, pieces = self._choose_outcome(f"t{number}")
         task = Task(id=f"t{number}", provider=job.provider, job_id=job.id, outcome=outcome, pieces=pieces)
@@ -91,6 +92,13 @@ class FaultyProvider(Provider):
         token = callback_url.rsplit("/", 1)[1] if callback_url else None
         self._world.spawn(self._run(task, token, (job.deadline_at - job.read_at).total_seconds()))
         return task
+
+    def _check_input(self, job: Job) -> None:
+        """Check that a job which begins with a result gets a file that this provider made."""
+        file = json.loads(job.input).get("file")
+        made = {piece.value for task in self._truth.tasks.values() for piece in task.pieces}
+        if file is not None and file not in made:
+            self._truth.add_violation("A next step gets the file of the result.", job.id, f"{file!r} was never made")
 
     def _choose_outcome(self, name: str) -> tuple[Outcome, tuple[Piece, ...]]:
         roll = self._rng.random()

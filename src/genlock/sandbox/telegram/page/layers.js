@@ -116,6 +116,7 @@ export function ask({ title, text, choices, cancel = getText("cancel") }) {
             { label: title ?? text },
         );
         made.addEventListener("close", () => resolve(answer));
+        if (!cancel) made.querySelector("button").focus();
     });
 }
 

@@ -68,6 +68,8 @@ CREATE TABLE jobs (
     progress_message  TEXT,
     -- what the provider needs besides the task's id to find the task again
     handle            TEXT NOT NULL DEFAULT '',
+    -- the API key that the order was made with
+    api_key_id        INTEGER,
     CONSTRAINT jobs_request_once UNIQUE (account_id, request_key),
     CONSTRAINT jobs_price_not_negative CHECK (price >= 0),
     CONSTRAINT jobs_hold_state_known CHECK (hold_state IN ('free', 'held', 'captured', 'released')),
@@ -100,6 +102,8 @@ CREATE INDEX jobs_attention_code ON jobs (attention_code, id) WHERE attention_re
 CREATE INDEX jobs_account ON jobs (account_id, id);
 -- The few jobs that have not ended. `ended_at` is written once, so that no update of an open job touches this index.
 CREATE INDEX jobs_open ON jobs (account_id, id) WHERE ended_at IS NULL;
+-- An account's jobs of API keys by id.
+CREATE INDEX jobs_api ON jobs (account_id, id) WHERE api_key_id IS NOT NULL;
 CREATE INDEX jobs_cancelled ON jobs (account_id, ended_at) WHERE cancelled_by <> '';
 
 CREATE TABLE ledger (
@@ -348,6 +352,11 @@ CREATE TABLE broadcasts (
     created_at   INTEGER NOT NULL,
     -- the formatted text and the file, JSON; empty when `text` is HTML
     content      TEXT NOT NULL DEFAULT '',
+    -- Whom it goes to: users with this language, if it is not empty; those who have paid, or never have; those who were
+    -- not seen since a time. Without any of these, every user who can be reached.
+    language     TEXT NOT NULL DEFAULT '',
+    paid         INTEGER,
+    silent_since INTEGER,
     CONSTRAINT broadcasts_request_once UNIQUE (bot, request_key),
     CONSTRAINT broadcasts_state_known CHECK (state IN ('running', 'stopped', 'done'))
 ) STRICT;
@@ -627,3 +636,37 @@ CREATE TABLE catalog_changes (
 ) STRICT;
 
 CREATE INDEX catalog_changes_model ON catalog_changes (model, id);
+
+-- Keys of API clients. `spent` is what the orders of `spent_day` (days since 1970, UTC) cost that were not refunded.
+CREATE TABLE api_keys (
+    id            INTEGER PRIMARY KEY,
+    account_id    INTEGER NOT NULL,
+    name          TEXT NOT NULL,
+    -- separated by spaces
+    scopes        TEXT NOT NULL,
+    -- the start of the secret
+    shown         TEXT NOT NULL,
+    secret_hash   TEXT NOT NULL,
+    spend_limit   INTEGER,
+    spent         INTEGER NOT NULL DEFAULT 0,
+    spent_day     INTEGER NOT NULL DEFAULT 0,
+    request_key   TEXT NOT NULL,
+    author        TEXT NOT NULL,
+    created_at    INTEGER NOT NULL,
+    last_used_at  INTEGER,
+    revoked_at    INTEGER,
+    CONSTRAINT api_keys_secret_once UNIQUE (secret_hash),
+    CONSTRAINT api_keys_request_once UNIQUE (request_key),
+    CONSTRAINT api_keys_spent_not_negative CHECK (spent >= 0)
+) STRICT;
+
+CREATE INDEX api_keys_account ON api_keys (account_id, id);
+
+-- What an order cost counts against its key's limit only while it is held or charged.
+CREATE TRIGGER jobs_spend_changed AFTER UPDATE OF hold_state ON jobs FOR EACH ROW
+WHEN NEW.api_key_id IS NOT NULL AND (OLD.hold_state = 'released') <> (NEW.hold_state = 'released')
+BEGIN
+    UPDATE api_keys
+    SET spent = max(spent + CASE WHEN NEW.hold_state = 'released' THEN -NEW.price ELSE NEW.price END, 0)
+    WHERE id = NEW.api_key_id AND spent_day = NEW.created_at / 86400000000;
+END;

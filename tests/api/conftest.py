@@ -1,0 +1,15 @@
+"""One API for all tests of a file: each test makes its own clients."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+import pytest_asyncio
+
+from tests.api.world import ApiWorld, running_api
+
+
+@pytest_asyncio.fixture(loop_scope="module", scope="module")
+async def world(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[ApiWorld]:
+    folder = tmp_path_factory.mktemp("api")
+    async with running_api(f"sqlite:///{folder}/genlock.db", folder / "media") as running:
+        yield running

@@ -317,7 +317,7 @@ def test_titles_and_choices_are_translated() -> None:
     voice = speech.field("voice")
     assert voice is not None
     assert [choice_label(voice, voice.default, t) for t in (en, ru)] == [
-        "James, husky and bold", "James, хриплый и дерзкий",
+        "Brian, deep and comforting", "Brian, низкий и спокойный",
     ]  # fmt: skip
     assert [model_label(model, ru) for model in CATALOG.offered() if " from " in model_label(model, ru)] == []
 

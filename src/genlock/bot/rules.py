@@ -16,6 +16,18 @@ class Package:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class ReportRules:
+    """When the daily report is sent, and where."""
+
+    hour: int
+    zone: str = "UTC"
+    #: a group or channel; None for the chat of each operator
+    chat: int | None = None
+    #: a topic of the group
+    thread: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class BotRules:
     markup: float = 2.0
     credit_usd: float = 0.01
@@ -41,5 +53,9 @@ class BotRules:
     uploads_per_hour: int = 60
     #: voice messages of a user in a day that become prompts at the operator's cost
     free_transcriptions_per_day: int = 0
+    #: whether the bot answers its name in other chats
+    inline_mode: bool = True
     #: orders a user may cancel in a day after they were submitted: the operator pays the provider for them
     late_cancels_per_day: int = 5
+    #: None: no daily report
+    report: ReportRules | None = None

@@ -173,6 +173,8 @@ class Job:
     crash_count: int = 0
     #: the message that a progress edit with an unknown outcome may still overwrite
     progress_message: str | None = None
+    #: the user removed it from the gallery and the history
+    hidden: bool = False
     #: what the provider needs besides the task's id to find the task again
     handle: str = ""
 

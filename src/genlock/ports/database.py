@@ -13,6 +13,7 @@ from genlock.ports.catalog_changes import CatalogChangeStore
 from genlock.ports.clock import Clock
 from genlock.ports.drafts import DraftStore
 from genlock.ports.erasure import ErasureStore
+from genlock.ports.gallery import GalleryStore
 from genlock.ports.hourly_figures import HourlyFigureStore
 from genlock.ports.job_events import JobEventStore
 from genlock.ports.job_search import JobSearchStore
@@ -20,6 +21,7 @@ from genlock.ports.limits import PermitBlockStore
 from genlock.ports.money_lists import MoneyLists
 from genlock.ports.operators import OperatorStore
 from genlock.ports.payments import PaymentStore
+from genlock.ports.preferences import PreferenceStore
 from genlock.ports.profiles import ProfileStore
 from genlock.ports.promos import PromoStore
 from genlock.ports.stats import StatsStore
@@ -34,6 +36,8 @@ class Database(
     UpdateStore,
     ProfileStore,
     DraftStore,
+    GalleryStore,
+    PreferenceStore,
     PaymentStore,
     PromoStore,
     BroadcastStore,

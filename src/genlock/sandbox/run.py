@@ -28,6 +28,7 @@ from genlock.sandbox.fleet import WEBHOOK_KEY, Fleet, running_fleet
 from genlock.sandbox.kie.simulator import running_kie
 from genlock.sandbox.postgres import PostgresServer
 from genlock.sandbox.processes import ProgramFailed, find_free_port, guarded_folder
+from genlock.sandbox.samples import write_samples
 from genlock.sandbox.telegram.simulator import DashboardLogin, TelegramSimulator, running_telegram
 from genlock.sandbox.telegram.state import User
 
@@ -151,10 +152,12 @@ def _add_people(telegram: TelegramSimulator) -> list[User]:
 
 
 def _write_fast_catalog(folder: Path, speed: float) -> Path:
-    """Write a catalog overlay with shorter expected times, which simulator, bot texts and progress all use."""
+    """Write a catalog overlay with painted samples and shorter expected times, which all parts of the sandbox use."""
     file = folder / "catalog.toml"
-    seconds = {name: max(2, round(model.expected_seconds / speed)) for name, model in load().models.items()}
-    file.write_text("".join(f'[models."{name}"]\nexpected_seconds = {value}\n' for name, value in seconds.items()))
+    catalog = load()
+    seconds = {name: max(2, round(model.expected_seconds / speed)) for name, model in catalog.models.items()}
+    tables = "".join(f'[models."{name}"]\nexpected_seconds = {value}\n' for name, value in seconds.items())
+    file.write_text(tables + write_samples(folder / "samples", catalog))
     return file
 
 

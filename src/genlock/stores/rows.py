@@ -80,6 +80,7 @@ def read_job(row: Row, time: Time, parts: tuple[Part, ...] | None = None) -> Job
         delivered_at=time(row["delivered_at"]),
         crash_count=row["crash_count"],
         progress_message=row["progress_message"],
+        hidden=row["hidden_at"] is not None,
         handle=row["handle"],
         read_at=not_null(time(row["read_at"])),
     )

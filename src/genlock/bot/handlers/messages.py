@@ -12,7 +12,9 @@ from genlock.bot.bundle import BotBundle
 from genlock.bot.buttons import Row, button
 from genlock.bot.chat_view import ChatView
 from genlock.bot.context import UpdateContext, is_own
+from genlock.bot.gallery.gallery import Gallery
 from genlock.bot.handlers.files import Files, attachment
+from genlock.bot.handlers.inline import read_payload
 from genlock.bot.handlers.pages import Pages
 from genlock.bot.handlers.privacy import Privacy
 from genlock.bot.handlers.welcome import Welcome
@@ -26,6 +28,7 @@ from genlock.bot.order.orders import Orders
 from genlock.bot.order.request_keys import VoiceKey
 from genlock.bot.order.voices import Voices, transcript
 from genlock.bot.screen_context import shorten
+from genlock.bot.storefront.favourites import Favourites
 from genlock.bot.storefront.screens import ALL, AS_USUAL, row
 from genlock.bot.storefront.storefront import Storefront, code_of
 from genlock.domain.job import Job
@@ -71,6 +74,8 @@ class MessageHandler:
         wishes: Wishes,
         welcome: Welcome,
         next_steps: NextSteps,
+        gallery: Gallery,
+        favourites: Favourites,
         voices: Voices,
         gifts: Gifts,
         admin: Admin,
@@ -86,6 +91,7 @@ class MessageHandler:
         self._wishes = wishes
         self._welcome = welcome
         self._next_steps = next_steps
+        self._gallery = gallery
         self._voices = voices
         self._gifts = gifts
         self._admin = admin
@@ -98,6 +104,8 @@ class MessageHandler:
             "gen": self._gen,
             "balance": lambda ctx, _: pages.balance(ctx),
             "topup": lambda ctx, _: pages.topup(ctx),
+            "results": lambda ctx, _: gallery.show(ctx),
+            "favourites": lambda ctx, _: favourites.show(ctx),
             "history": lambda ctx, _: pages.history(ctx),
             "help": lambda ctx, _: pages.help(ctx),
             "language": lambda ctx, _: pages.language(ctx),
@@ -111,13 +119,14 @@ class MessageHandler:
 
     def read_message(self, message: Message) -> IncomingText | None:
         """Read a message; None if it is not addressed to the bot or has no content."""
-        if not _has_content(message) or message.sender_chat is not None:
+        private = message.chat.type == ChatType.PRIVATE
+        shared = not private and message.via_bot is not None  # by an inline bot, perhaps by ours: its caption names it
+        if not _has_content(message) or message.sender_chat is not None or shared:
             return None
         text = message.text or message.caption or ""
         command, name, rest = _command(message)
         if name and name != self._bundle.username:
             return None
-        private = message.chat.type == ChatType.PRIVATE
         if not is_own(message) and (command or text.startswith("/")):
             return IncomingText(text=text, borrowed_command=True) if private else None
         if private:
@@ -210,7 +219,7 @@ class MessageHandler:
         if model is None or draft.step in (Step.HOME, Step.ORDERED):
             await self._wishes.offer(ctx, text)
             return
-        if draft.step in (Step.CONFIRM, Step.OPTIONS):
+        if draft.step in (Step.CONFIRM, Step.OPTIONS, Step.STYLE, Step.IMPROVE):
             main = wizard.main_text(model)
             if main is None:
                 await self._wishes.offer(ctx, text)
@@ -218,7 +227,7 @@ class MessageHandler:
             draft = replace(draft, step=Step.EDIT, field=main.name)
             taken = wizard.answer(draft, model, text)
             await self._save_and_show(
-                ctx, wizard.advance(taken, model) if ctx.draft.step is Step.CONFIRM and not taken.problem else taken
+                ctx, taken if ctx.draft.step is Step.OPTIONS or taken.problem else wizard.advance(taken, model)
             )
             return
         text = await self._files.resolve_task(ctx, model, text)
@@ -236,8 +245,14 @@ class MessageHandler:
         if payload == "privacy":
             await self._privacy.show(ctx)
             return
+        if payload == "results":
+            await self._gallery.show(ctx)
+            return
         if (page := self._pages.start_pages.get(payload)) is not None:
             await page(ctx)
+            return
+        if (typed := read_payload(payload)) is not None:
+            await self._start_with(ctx, *typed)
             return
         notes = [
             t.html(
@@ -255,6 +270,16 @@ class MessageHandler:
             await self._drafts.save(ctx, ctx.draft.cleared())
         await self._welcome.show_picture(ctx)
         await self._drafts.show(ctx, note=Html("\n".join(notes)))
+
+    async def _start_with(self, ctx: UpdateContext, text: str, cut: bool) -> None:  # noqa: FBT001 - as it was read
+        """Suggest an order for a text that the user typed in another chat; an order in progress is left."""
+        if ctx.repeated:
+            await self._drafts.show(ctx)
+            return
+        if cut:
+            await self._view.send_text(ctx, ctx.translator.html("inline.cut"))
+        ctx.draft = ctx.draft.cleared()
+        await self._text(ctx, text)
 
     async def _models(self, ctx: UpdateContext, query: str) -> None:
         await self._save_and_show(ctx, replace(ctx.draft.keeping_input(), step=Step.LIST, query=query))

@@ -56,7 +56,8 @@ class Wishes:
             await self._save_and_show(ctx, kept)
             return
         if len(models) == 1:
-            await self._save_and_show(ctx, open_model(kept, models[0], wish, category))
+            opened = open_model(kept, models[0], wish, category)
+            await self._save_and_show(ctx, await self._drafts.with_last_settings(ctx, opened))
             return
         await self._save_and_show(
             ctx, replace(kept, step=Step.LIST, wish=wish.name, category=category, popular=not every)
@@ -107,6 +108,7 @@ class Wishes:
         return suggest(self._storefront, ctx.draft, target, ctx.profile.last_model)
 
     async def _show_offer(self, ctx: UpdateContext, draft: Draft) -> None:
+        draft = await self._drafts.with_last_settings(ctx, draft)
         await self._drafts.save(ctx, draft)
         t, model = ctx.translator, self._storefront.by_id(draft.model)
         suggested = draft.step is Step.CONFIRM and model is not None

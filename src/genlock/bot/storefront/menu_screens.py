@@ -44,10 +44,18 @@ def _menu_rows(screen: ScreenContext) -> list[Row]:
     return [
         *(examples(screen) if screen.first_order else []),
         *rows,
-        (button(t.plain("button.models"), "cat", ALL, 0), button(t.plain("button.history"), "history")),
+        (button(t.plain("button.models"), "cat", ALL, 0), button(t.plain("gallery.button"), "mine")),
+        *_favourites(screen),
         (button(t.plain("button.balance"), "balance"), button(t.plain("button.topup"), "topup")),
         (button(t.plain("button.help"), "help"), _language(t)),
     ]
+
+
+def _favourites(screen: ScreenContext) -> list[Row]:
+    """Return the way to the user's favourite models; none while there are none on sale."""
+    if not any(screen.storefront.by_id(model) for model in screen.favourites):
+        return []
+    return [(button(screen.translator.plain("favourite.button"), "favs"),)]
 
 
 def _language(t: Translator) -> Button:

@@ -136,6 +136,15 @@ def pager(draft: Draft, screen: ScreenContext, page: int, pages: int) -> Row:
     )
 
 
+def back_and_cancel(draft: Draft, screen: ScreenContext) -> Row:
+    """Return the buttons Back and Cancel of an order."""
+    t = screen.translator
+    return (
+        draft_button(t.plain("button.back"), draft.version, "back"),
+        draft_button(t.plain("button.cancel"), draft.version, "cancel"),
+    )
+
+
 def navigation(draft: Draft, screen: ScreenContext) -> Row:
     """Buttons below a model list: back, and menu or cancel."""
     t = screen.translator

@@ -66,6 +66,8 @@ CREATE TABLE jobs (
     crash_count       INTEGER NOT NULL DEFAULT 0,
     -- the message that a progress edit with an unknown outcome may still overwrite
     progress_message  TEXT,
+    -- when the user removed the result from the gallery and the history
+    hidden_at         INTEGER,
     -- what the provider needs besides the task's id to find the task again
     handle            TEXT NOT NULL DEFAULT '',
     -- the API key that the order was made with
@@ -105,6 +107,9 @@ CREATE INDEX jobs_open ON jobs (account_id, id) WHERE ended_at IS NULL;
 -- An account's jobs of API keys by id.
 CREATE INDEX jobs_api ON jobs (account_id, id) WHERE api_key_id IS NOT NULL;
 CREATE INDEX jobs_cancelled ON jobs (account_id, ended_at) WHERE cancelled_by <> '';
+-- The gallery: delivered results by model. Only the commit of a delivery and its user's removal write to it.
+CREATE INDEX jobs_results ON jobs (account_id, model, id)
+    WHERE delivered_at IS NOT NULL AND hidden_at IS NULL AND (hold_state <> 'released' OR late = 1);
 
 CREATE TABLE ledger (
     key         TEXT PRIMARY KEY,
@@ -259,6 +264,22 @@ CREATE TABLE drafts (
 ) STRICT;
 
 CREATE INDEX drafts_message ON drafts (chat, message) WHERE message IS NOT NULL;
+
+CREATE TABLE favourites (
+    account_id  INTEGER NOT NULL,
+    model       TEXT NOT NULL,
+    at          INTEGER NOT NULL,
+    PRIMARY KEY (account_id, model)
+) STRICT;
+
+-- The settings that an account last ordered a model with, JSON.
+CREATE TABLE model_settings (
+    account_id  INTEGER NOT NULL,
+    model       TEXT NOT NULL,
+    body        TEXT NOT NULL,
+    at          INTEGER NOT NULL,
+    PRIMARY KEY (account_id, model)
+) STRICT;
 
 CREATE TABLE uploads (
     address     TEXT PRIMARY KEY,

@@ -31,6 +31,10 @@ async def test_the_newest_results_are_offered_and_shared_in_any_chat(world: BotW
     await ann.write("/balance")
     assert seen(world, group) == [], "the bot does not answer what was shared"
 
+    async with world.done():
+        await ann.client.share(foxes, foxes.results[0]["id"])
+    assert page("misc.what_with_file")(await ann.sees(page("misc.what_with_file"))), "our caption is no prompt"
+
     others = await bob.client.inline("red fox", chat=group.id)
     assert others.results == [], "users see only their own"
 

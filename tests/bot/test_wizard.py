@@ -17,6 +17,7 @@ from genlock.bot.order.draft_view import render
 from genlock.bot.order.input_errors import explain
 from genlock.bot.screen_context import ScreenContext, choice_label, model_label
 from genlock.bot.storefront import screens as front
+from genlock.bot.storefront.menu_screens import menu, short_list
 from genlock.bot.storefront.storefront import Storefront
 from genlock.domain.catalog import Category, Model
 from genlock.domain.errors import InvalidInput
@@ -131,7 +132,12 @@ def step(draft: Draft, model: Model, said: OutgoingMessage, rng: random.Random) 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_every_model_list_and_the_menu_fit_telegrams_limits(language: str) -> None:
     seen = screen_context(language)
-    check(front.menu(Draft(), seen))
+    check(menu(Draft(), replace(seen, first_order=True)))
+    for wish in CATALOG.wishes:
+        for category in ("", *wish.categories):
+            check(short_list(Draft(wish=wish.name, category=category, popular=True), wish, seen))
+            carried = Draft(version=36**6, wish=wish.name, category=category, popular=True, text="<>&" * 2000)
+            check(short_list(carried, wish, seen))
     for category in ("", *Category):
         draft = Draft(version=36**6, step=Step.LIST, category=category)
         for page in range(6):
@@ -311,7 +317,7 @@ def test_titles_and_choices_are_translated() -> None:
     voice = speech.field("voice")
     assert voice is not None
     assert [choice_label(voice, voice.default, t) for t in (en, ru)] == [
-        "James, husky and bold", "James, хриплый и дерзкий",
+        "Brian, deep and comforting", "Brian, низкий и спокойный",
     ]  # fmt: skip
     assert [model_label(model, ru) for model in CATALOG.offered() if " from " in model_label(model, ru)] == []
 

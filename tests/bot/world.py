@@ -42,6 +42,7 @@ from genlock.sandbox.telegram.simulated_user import SimulatedUser
 from genlock.sandbox.telegram.simulator import TelegramSimulator, running_telegram
 from genlock.sandbox.telegram.state import CallbackQuery, Message
 from genlock.stores.sqlite import SqliteStore
+from tests.databases import new_sqlite
 from tests.engine.world import Recorder
 from tests.media.thread_reader import ThreadReader
 from tests.packaged import CATALOG
@@ -361,7 +362,7 @@ def holds(*parts: str | Callable[[Message], bool]) -> Callable[[Message], bool]:
 
 
 def sqlite_url(tmp_path: Path) -> str:
-    return f"sqlite:///{tmp_path / 'genlock.db'}"
+    return f"sqlite:///{new_sqlite(tmp_path)}"
 
 
 def die_once(thing: Any, name: str, *, after: bool) -> None:

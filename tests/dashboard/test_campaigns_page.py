@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from genlock.domain.broadcast import BroadcastState
+from genlock.bot.admin.broadcasts import Content
+from genlock.domain.broadcast import BroadcastState, Segment
 from genlock.domain.promo import PromoVerdict
 from tests.dashboard.world import OWNER_ID, Answer, Client, DashboardWorld, running_dashboard
 
@@ -127,7 +128,7 @@ async def test_a_page_does_not_wait_for_a_long_count(
 ) -> None:
     client, counted = await dashboard.log_in(), asyncio.Event()
 
-    async def count(_: str) -> int:
+    async def count(*_: object) -> int:
         await counted.wait()
         return 300_000
 
@@ -139,6 +140,40 @@ async def test_a_page_does_not_wait_for_a_long_count(
     assert "300,000 users will receive it." in (await waiting).text
     assert "300,000 users will receive it." in (await preview(client, "Hello")).text
     assert "Send to 300,000 users" in (await preview(client, "Hello")).text
+
+
+async def test_a_broadcast_goes_to_the_segment_that_was_chosen_with_its_buttons(dashboard: DashboardWorld) -> None:
+    client = await dashboard.log_in()
+    accounts = await add_users(dashboard, OWNER_ID, 100, 101)
+    await dashboard.store.set_language(accounts[1], "ru")
+    form = {
+        "text": "<b>Sale</b>",
+        "language": "ru",
+        "paid": "no",
+        "silent": "0",
+        "buttons": "Open | https://example.com/a",
+    }
+    wrong = await client.post("/campaigns/broadcasts/preview", {**form, "buttons": "Open https://example.com"})
+    assert (wrong.status, "Each button is one line" in wrong.text) == (422, True)
+    assert '<option value="ru" selected>' in wrong.text, "the choices are still there"
+    shown = await client.post("/campaigns/broadcasts/preview", form)
+    assert "Only: language: Russian · have never paid." in shown.text
+    counted = await client.get("/campaigns/broadcasts/recipients?language=ru&paid=no&silent=")
+    assert "1 user will receive it." in counted.text
+    await client.follow("/campaigns/broadcasts/start", {**form, "request_key": "k"})
+    [made] = await dashboard.store.broadcasts(9)
+    page = await client.get(f"/campaigns/broadcasts/{made.id}")
+
+    assert (made.total, made.segment) == (1, Segment(language="ru", paid=False))
+    assert Content.load(made) == Content(text="<b>Sale</b>", buttons=(("Open", "https://example.com/a"),))
+    assert ("<b>Sale</b>" in page.text, ">Open<" in page.text, "Only: language: Russian" in page.text) == (True,) * 3
+    hostile = {**form, "language": "<b>", "paid": "x", "silent": "-1", "buttons": '<i>x</i> | https://a.b/"><script>'}
+    page = await client.post("/campaigns/broadcasts/preview", hostile)
+    assert (page.status, "<script>" in page.text.replace("<script src", ""), "<i>x</i>" in page.text) == (
+        200,
+        False,
+        False,
+    )
 
 
 async def test_a_trial_goes_to_the_operator_alone(dashboard: DashboardWorld) -> None:

@@ -9,6 +9,7 @@ import pytest
 from genlock.dashboard.doctor_runs import LAST_RUN, ROLE, DoctorRuns, Phase
 from genlock.domain.operator import OperatorRole
 from tests.dashboard.world import DashboardWorld, running_dashboard
+from tests.databases import new_sqlite
 
 PATH = "/system/doctor"
 
@@ -35,7 +36,7 @@ async def doctor() -> FakeDoctor:
 
 @pytest.fixture
 async def dashboard(tmp_path: Path, doctor: FakeDoctor) -> AsyncIterator[DashboardWorld]:
-    async with running_dashboard(f"sqlite:///{tmp_path}/genlock.db", examine=doctor) as world:
+    async with running_dashboard(f"sqlite:///{new_sqlite(tmp_path)}", examine=doctor) as world:
         yield world
 
 

@@ -14,6 +14,7 @@ from genlock.domain.operator import OperatorRole
 from genlock.domain.result import PartKind
 from genlock.ports import EndJob, NewCallback, Reschedule
 from tests.dashboard.world import Client, DashboardWorld, running_dashboard
+from tests.databases import new_sqlite
 from tests.stores import builders
 from tests.stores.builders import SECRET, delivered, ended, finish, queued, running, see
 
@@ -97,7 +98,7 @@ async def test_hostile_texts_are_escaped_and_cut(dashboard: DashboardWorld, clie
 
 
 async def test_without_the_permission_nothing_of_the_user_is_shown(tmp_path: Any) -> None:
-    async with running_dashboard(f"sqlite:///{tmp_path}/genlock.db", viewers_see_prompts=False) as world:
+    async with running_dashboard(f"sqlite:///{new_sqlite(tmp_path)}", viewers_see_prompts=False) as world:
         job = await settled(world, input='{"prompt": "a secret wish"}')
         viewer = await world.log_in(OperatorRole.VIEWER)
 

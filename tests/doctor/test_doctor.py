@@ -29,6 +29,7 @@ from genlock.settings import Settings
 from genlock.stores.database import SqlDatabase
 from genlock.stores.postgres import PostgresStore
 from genlock.stores.sqlite import SqliteStore
+from tests.databases import new_sqlite
 from tests.packaged import CATALOG
 from tests.stores.builders import queued, update
 from tests.stores.conftest import FIGURE_TABLES, TABLES
@@ -36,6 +37,7 @@ from tests.stores.conftest import FIGURE_TABLES, TABLES
 NAMES = ["store", "atomic operations", "callback endpoint", "channel", "migrations", "idempotency", "money"]
 TOKEN = "7123456789:AAF0dQ-x5R9fJ3k1Lm_pQ7rS2tU4vW6xY8z"
 KEY = "whsec-5f2b8c1d9e3a4706"
+pytestmark = pytest.mark.usefixtures("forked_services")
 WRITTEN_BY_THE_LEADER = ("active_seen", "ledger_violations", "money_check", "provider_credit:kie", "retention:last")
 
 
@@ -104,7 +106,7 @@ class Installation:
 @pytest.fixture(params=["sqlite", "postgres"])
 async def installation(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Installation]:
     is_sqlite = request.param == "sqlite"
-    url = f"sqlite:///{tmp_path}/genlock.db" if is_sqlite else request.getfixturevalue("migrated_postgres_url")
+    url = f"sqlite:///{new_sqlite(tmp_path)}" if is_sqlite else request.getfixturevalue("migrated_postgres_url")
     store = await open_store(url, observer=Silent())
     account_id = await store.ensure_account("telegram", "1", "2")
     await store.transfer(account_id, EntryKind.TOPUP, 5000, "payment")

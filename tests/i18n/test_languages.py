@@ -8,7 +8,7 @@ import pytest
 
 from genlock.bot.order.draft import Draft
 from genlock.bot.screen_context import ScreenContext
-from genlock.bot.storefront import screens
+from genlock.bot.storefront import menu_screens
 from genlock.bot.storefront.languages import language_rows, languages_text
 from genlock.bot.storefront.storefront import Storefront
 from genlock.catalog import load
@@ -45,7 +45,7 @@ def menu(t: Translator) -> OutgoingMessage:
     storefront = Storefront(load(), markup=2.0, credit_usd=0.01)
     wallet = Wallet(account_id=1, available=1_234_500, held=0)
     free = FreeRuns(today=0, gifts=0)
-    return screens.menu(Draft(), ScreenContext(translator=t, storefront=storefront, wallet=wallet, free=free))
+    return menu_screens.menu(Draft(), ScreenContext(translator=t, storefront=storefront, wallet=wallet, free=free))
 
 
 def buttons(message: OutgoingMessage) -> dict[str | None, str]:

@@ -9,15 +9,19 @@ from typing import TYPE_CHECKING
 
 from starlette.applications import Starlette
 
+from genlock.api.job_watch import JobWatch
+from genlock.app.api import make_api, make_api_channel
 from genlock.app.bot import handle_update, make_bot_router, make_operator_tools
 from genlock.app.dashboard import dashboard_routes
 from genlock.app.dashboard_parts import DashboardParts
 from genlock.app.databases import open_store
 from genlock.app.engine import costs_paid_for, expected_seconds, make_engine, make_rules, offers_of
 from genlock.app.logins import make_logins
+from genlock.app.media import make_media_store
 from genlock.app.periodic_tasks import periodic_tasks
 from genlock.app.providers import fetch_public_lists, make_catalog, rate_limits
 from genlock.app.telegram import make_caller, make_channel, make_update_source, operator_notifier
+from genlock.channels.api.channel import NAME as CHANNEL
 from genlock.channels.telegram.caller import Caller
 from genlock.channels.telegram.updates import acknowledge_repeated_press
 from genlock.domain.current_catalog import CurrentCatalog
@@ -88,10 +92,20 @@ async def compose(settings: ServiceSettings, process: Process) -> App:
     catalog = editor.current
     caller = make_caller(settings, store, observer, closing)
     channel = make_channel(settings, caller, catalog, closing)
+    watch = JobWatch(store, observer, process.is_open)
+    closing.push_async_callback(watch.close)
+    media = make_media_store(settings, closing)
+    channels = {channel.name: channel, CHANNEL: make_api_channel(settings, media, watch, closing)}
     handlers: dict[str, Handler] = {}  # filled below: a bot needs the engine, and the engine hands updates to the bots
     acknowledge = partial(acknowledge_repeated_press, caller)
     engine = _make_engine(
-        settings, process, store, channel, catalog, bundles, lambda ctx: UpdateWorker(ctx, store, handlers, acknowledge)
+        settings,
+        process,
+        store,
+        channels,
+        catalog,
+        bundles,
+        lambda ctx: UpdateWorker(ctx, store, handlers, acknowledge),
     )
     logins = make_logins(settings, store)
     router = make_bot_router(settings, caller, store, engine, catalog, bundles, logins, closing)
@@ -110,6 +124,17 @@ async def compose(settings: ServiceSettings, process: Process) -> App:
         caller=caller,
         web=make_web(
             [*_callback_endpoints(engine, bundles, memory), health, *telegram_endpoints],
+            *make_api(
+                settings=settings,
+                store=store,
+                engine=engine,
+                catalog=catalog,
+                bundles=bundles,
+                media=media,
+                watch=watch,
+                memory=memory,
+                closing=closing,
+            ).routes(),
             *dashboard_routes(
                 DashboardParts(
                     settings=settings,
@@ -132,7 +157,7 @@ async def compose(settings: ServiceSettings, process: Process) -> App:
         ),
         alarms=alarms,
         periodic_tasks=[
-            *periodic_tasks(settings, engine, store, alarms, router, editor, receive_updates, bundles),
+            *periodic_tasks(settings, engine, store, alarms, router, editor, receive_updates, bundles, media),
             *_job_event_tasks(process.job_events, store),
         ],
     )
@@ -154,7 +179,7 @@ def _make_engine(
     settings: ServiceSettings,
     process: Process,
     store: Database,
-    channel: Channel,
+    channels: Mapping[str, Channel],
     catalog: CurrentCatalog,
     bundles: Mapping[str, ProviderBundle],
     make_updates: Callable[[EngineContext], UpdateWorker],
@@ -163,7 +188,7 @@ def _make_engine(
         store,
         process.observer,
         providers={name: bundle.provider for name, bundle in bundles.items()},
-        channels={"telegram": channel},
+        channels=channels,
         rules=make_rules(settings, limits=rate_limits(bundles), stop_seconds=STOP_SECONDS),
         public_url=settings.public_url,
         instance=process.instance,

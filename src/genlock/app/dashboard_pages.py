@@ -10,8 +10,9 @@ from genlock.catalog.margins import PriceRules
 from genlock.dashboard.doctor_runs import DoctorRuns
 from genlock.dashboard.installation import Installation
 from genlock.dashboard.live import LiveReader
-from genlock.dashboard.overview_figures import OverviewReader, Rates
+from genlock.dashboard.overview_figures import OverviewReader
 from genlock.dashboard.page import PageRoute
+from genlock.dashboard.pages.api_keys import ApiKeysPage
 from genlock.dashboard.pages.attention import AttentionPage
 from genlock.dashboard.pages.audit import AuditLogPage
 from genlock.dashboard.pages.broadcasts import BroadcastsPage
@@ -30,6 +31,7 @@ from genlock.dashboard.pages.system import SystemPage
 from genlock.dashboard.pages.user_actions import UserActions
 from genlock.dashboard.pages.users import UserLimits, UsersPage
 from genlock.dashboard.previews import Previews
+from genlock.domain.margin import Rates
 from genlock.domain.money import THOUSANDTHS
 from genlock.engine.tell import tell
 from genlock.i18n.translator import package_texts
@@ -147,5 +149,6 @@ def _system_pages(parts: DashboardParts) -> list[PageRoute]:
     return [
         *SystemPage(store, installation).routes(),
         *OperatorsPage(store, parts.settings.admin_ids).routes(),
+        *ApiKeysPage(store).routes(),
         *DoctorPage(DoctorRuns(store, ctx.observer, parts.examine)).routes(),
     ]

@@ -9,8 +9,10 @@ from telegram.constants import ChatMemberStatus, ChatType
 
 from genlock.bot import buttons
 from genlock.bot.access import Access
+from genlock.bot.admin.audit import AuditLog
 from genlock.bot.admin.broadcasts import Broadcasts
 from genlock.bot.admin.commands import make_admin
+from genlock.bot.admin.daily_report import DailyReport
 from genlock.bot.bundle import BotBundle, Tell
 from genlock.bot.chat_view import ChatView
 from genlock.bot.context import (
@@ -22,6 +24,7 @@ from genlock.bot.context import (
     sender_of,
     thread_of,
 )
+from genlock.bot.gallery.gallery import Gallery
 from genlock.bot.handlers.buttons import ButtonHandler
 from genlock.bot.handlers.command_menu import register
 from genlock.bot.handlers.descriptions import register_descriptions
@@ -39,15 +42,19 @@ from genlock.bot.order import draft as drafts
 from genlock.bot.order.draft import Draft
 from genlock.bot.order.draft_view import DraftChanged, DraftView
 from genlock.bot.order.groups import Groups
+from genlock.bot.order.improve import Improvements
 from genlock.bot.order.job_ends import JOB_ENDED, JobEnds
 from genlock.bot.order.next_steps import NextSteps
 from genlock.bot.order.orders import Orders
 from genlock.bot.order.originals import Originals
+from genlock.bot.order.presets import Presets
 from genlock.bot.order.request_keys import GroupKey
 from genlock.bot.order.result_files import ResultFiles
 from genlock.bot.order.voices import Voices
 from genlock.bot.quotas import Quotas
 from genlock.bot.rules import BotRules
+from genlock.bot.samples import Samples
+from genlock.bot.storefront.favourites import Favourites
 from genlock.bot.storefront.popularity import Popularity
 from genlock.bot.storefront.storefront import Storefront
 from genlock.channels.telegram.caller import Priority
@@ -92,6 +99,7 @@ class BotRouter:
         payments: Payments,
         gifts: Gifts,
         broadcasts: Broadcasts,
+        report: DailyReport,
         access: Access,
         privacy: Privacy,
     ) -> None:
@@ -108,6 +116,7 @@ class BotRouter:
         self._payments = payments
         self._gifts = gifts
         self._broadcasts = broadcasts
+        self._report = report
         self._access = access
         self._privacy = privacy
         self._account_ids: dict[int, int] = {}
@@ -130,6 +139,10 @@ class BotRouter:
     async def broadcast(self) -> int:
         """Continue the running broadcast, if there is one. A periodic task of the leader."""
         return await self._broadcasts.round()
+
+    async def report(self) -> int:
+        """Send the daily report if it is due. A periodic task of the leader."""
+        return await self._report.round()
 
     async def erase(self) -> int:
         """Erase the data of users who asked for it, and inputs that are too old. A periodic task of the leader."""
@@ -349,7 +362,10 @@ def make_router(
     seller = Seller(engine=engine, store=store, catalog=catalog, rules=_sale_rules(rules))
     view, quotas = ChatView(caller=caller, store=store), Quotas(store, rules)
     popularity = Popularity(store, bundle.id, storefront.learn)
-    drafts = DraftView(view=view, store=store, storefront=storefront, rules=rules, popularity=popularity)
+    samples = Samples(bundle=bundle, store=store, storefront=storefront)
+    drafts = DraftView(
+        view=view, store=store, storefront=storefront, rules=rules, popularity=popularity, samples=samples
+    )
     wishes = Wishes(view=view, drafts=drafts, storefront=storefront)
     welcome = Welcome(view=view, store=store, bundle=bundle)
     files = Files(
@@ -383,9 +399,20 @@ def make_router(
     )  # fmt: skip
     pages = Pages(view=view, drafts=drafts, store=store, orders=orders, invoices=invoices, gifts=gifts, bundle=bundle)
     privacy = Privacy(bundle=bundle, store=store, pages=pages, tell=notify)
+    favourites = Favourites(view=view, drafts=drafts, store=store, storefront=storefront, pages=pages)
+    improvements = Improvements(view=view, drafts=drafts, storefront=storefront, orders=orders)
+    presets = Presets(
+        view=view, drafts=drafts, store=store, storefront=storefront, improvements=improvements,
+        favourites=favourites, rng=engine.ctx.rng,
+    )  # fmt: skip
+    gallery = Gallery(
+        view=view, drafts=drafts, store=store, storefront=storefront, orders=orders, pages=pages, samples=samples,
+        admin=admin, audit=AuditLog(bundle, store),
+    )  # fmt: skip
     messages = MessageHandler(
         view=view, drafts=drafts, storefront=storefront, orders=orders, pages=pages, files=files,
-        wishes=wishes, welcome=welcome, next_steps=next_steps, voices=voices, gifts=gifts, admin=admin, privacy=privacy,
+        wishes=wishes, welcome=welcome, next_steps=next_steps, voices=voices, gallery=gallery, favourites=favourites,
+        gifts=gifts, admin=admin, privacy=privacy,
         bundle=bundle,
     )  # fmt: skip
     buttons = ButtonHandler(
@@ -398,6 +425,10 @@ def make_router(
         wishes=wishes,
         next_steps=next_steps,
         originals=originals,
+        improvements=improvements,
+        favourites=favourites,
+        presets=presets,
+        gallery=gallery,
         voices=voices,
         admin=admin,
         privacy=privacy,
@@ -410,6 +441,7 @@ def make_router(
         engine.updates.volatile[bundle.id, INLINE_QUERY] = inline.take
     groups = Groups(view=view, job_ends=job_ends, storefront=storefront)
     return BotRouter(
+        report=DailyReport(bundle=bundle, store=store, storefront=storefront),
         bundle=bundle, view=view, store=store, files=files, messages=messages, buttons=buttons, job_ends=job_ends,
         inline=inline, groups=groups, invoices=invoices, payments=payments, gifts=gifts, broadcasts=broadcasts,
         access=access, privacy=privacy,

@@ -13,7 +13,7 @@ from typing import Any
 from genlock.catalog.coverage import check_model
 from genlock.catalog.offers import check_preference
 from genlock.catalog.reader import check
-from genlock.catalog.schema import ChangeTable, OverlayFile, WishChangeTable
+from genlock.catalog.schema import ChangeTable, OverlayFile, SamplesTable, WishChangeTable
 from genlock.domain.catalog import Model, Status
 from genlock.domain.errors import InvalidCatalog
 from genlock.domain.tariff import PriceRow, thousandths
@@ -34,6 +34,11 @@ def apply(models: Mapping[str, Model], data: dict[str, Any], name: str) -> dict[
             elif must_exist:
                 raise InvalidCatalog(f"{where}: there is no such model; `genlock models ls --all` lists every model")
     return changed
+
+
+def samples_of(data: dict[str, Any], name: str) -> SamplesTable:
+    """Return the sample files that the overlay names. Raises InvalidCatalog."""
+    return check(OverlayFile, data, name).samples
 
 
 def apply_to_wishes(

@@ -11,6 +11,7 @@ from genlock.domain.catalog import Category, Output, Status
 from genlock.domain.field import FieldType
 from genlock.domain.next_step import PromptSource
 from genlock.domain.offer import Preference
+from genlock.domain.presets import PROMPT_MARK
 
 #: a price that is larger is a typing error, and one with more digits could not be stored exactly
 AMOUNT_MAX, AMOUNT_DIGITS = 10**9, 6
@@ -74,6 +75,12 @@ def _fields_groups(value: object) -> object:
 def _reason(value: object) -> object:
     if isinstance(value, str) and (len(value) > REASON_LENGTH or not value.isprintable()):
         raise ValueError(f"must be up to {REASON_LENGTH} printable characters, not {value!r}")
+    return value
+
+
+def _instruction(value: object) -> object:
+    if isinstance(value, str) and value.count(PROMPT_MARK) != 1:
+        raise ValueError(f"must have {PROMPT_MARK} once, where the prompt stands, not {value!r}")
     return value
 
 
@@ -173,6 +180,12 @@ class RuleTable(Table):
     most: dict[str, int] = Key(default_factory=dict)
 
 
+class ImproverTable(Table):
+    field: str
+    of: list[Menu] = Key(default_factory=list)
+    instruction: Annotated[str, BeforeValidator(_instruction)] = PROMPT_MARK
+
+
 class ModelTable(Table):
     title: str
     vendor: str | None = None
@@ -198,6 +211,7 @@ class ModelTable(Table):
     free: bool = False
     aliases: list[str] = Key(default_factory=list)
     exact: bool = False
+    improves: ImproverTable | None = None
     good_at: Texts = Key(default_factory=dict)
 
 
@@ -217,6 +231,35 @@ class StepsFile(Table):
     video: dict[str, StepTable] = Key(default_factory=dict)
     audio: dict[str, StepTable] = Key(default_factory=dict)
     text: dict[str, StepTable] = Key(default_factory=dict)
+
+
+class StyleTable(Table):
+    en: str
+    ru: str
+    text: Annotated[str, Key(min_length=1, max_length=400)]
+    of: Annotated[list[Made], Key(min_length=1)]
+    picture: str
+
+
+class IdeaTable(Table):
+    of: Annotated[list[Menu], Key(min_length=1)]
+    en: str
+    ru: str
+
+
+class PresetsFile(Table):
+    """Styles by key, in the order of their buttons, and ideas for prompts."""
+
+    styles: dict[str, StyleTable] = Key(default_factory=dict)
+    ideas: list[IdeaTable] = Key(default_factory=list)
+
+
+class SamplesTable(Table):
+    """Files that show what a model makes, how a voice sounds and what a style looks like."""
+
+    models: dict[str, str] = Key(default_factory=dict)
+    voices: dict[str, str] = Key(default_factory=dict)
+    styles: dict[str, str] = Key(default_factory=dict)
 
 
 class WishTable(Table):
@@ -323,4 +366,5 @@ class OverlayFile(Table):
 
     synced: dict[str, ChangeTable] = Key(default_factory=dict)
     models: dict[str, ChangeTable] = Key(default_factory=dict)
+    samples: SamplesTable = SamplesTable()
     wishes: dict[str, WishChangeTable] = Key(default_factory=dict)

@@ -9,6 +9,7 @@ from genlock.domain.errors import InvalidInput, ModelNotFound
 from genlock.domain.field import Field, FieldType, Number
 from genlock.domain.next_step import NextStep
 from genlock.domain.offer import NOTHING, Offer, Preference
+from genlock.domain.presets import Idea, PromptImprover, SampleFiles, Style
 from genlock.domain.tariff import PriceRow, Seconds, our_price, thousandths
 from genlock.domain.wish import Vocabulary, Wish
 
@@ -150,6 +151,7 @@ class Model:
     exact: bool = False  #: its images must reach the user unchanged, not as photos that the channel compresses
     order: int | None = None  #: position in menus, before the models without one
     featured: bool = False  #: first in menus, with a mark
+    improves: PromptImprover | None = None  #: whether it rewrites prompts for other models
     good_at: Mapping[str, str] = field(default_factory=dict)  #: one sentence for users, by language
     more_offers: tuple[Offer, ...] = ()  #: the ways to have it made besides `provider`
     #: which offer is tried first: the providers in the operator's order, or a rule; empty: as the catalog lists them
@@ -306,6 +308,9 @@ class Catalog:
     provider_credit_usd: Mapping[str, Decimal] = field(default_factory=dict)
     #: in the order of their buttons
     next_steps: tuple[NextStep, ...] = ()
+    styles: tuple[Style, ...] = ()
+    ideas: tuple[Idea, ...] = ()
+    samples: SampleFiles = field(default_factory=SampleFiles)
     #: in the order of the menu
     wishes: tuple[Wish, ...] = ()
     vocabulary: Vocabulary = field(default_factory=Vocabulary)

@@ -53,6 +53,8 @@ class Field:
     choices: tuple[Scalar, ...] = ()
     #: readable names of choices, by language
     labels: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    #: properties of choices that a list of them is filtered by: the sex and the language of a voice
+    traits: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     default: object = None  #: None: the provider decides
     min: Number | None = None
     max: Number | None = None

@@ -18,11 +18,14 @@ class Figures:
     failed: int
     users: int
     newcomers: int
+    #: prices that were captured, less what operators refunded
     revenue: int
     topups: int
     stars: int
-    #: what the provider billed without a paying user, in thousandths of its credit
+    #: what the providers billed without a paying user, in thousandths of their credits
     loss: int
+    #: what each provider billed, in thousandths of its credit
+    costs: Mapping[str, int]
 
 
 #: upper bounds in seconds of the buckets of a histogram of durations; the last bucket has none

@@ -114,6 +114,8 @@ class NewJob:
     correlation_id: str = ""
     #: the bot that took the order, "" where the channel has none
     bot: str = ""
+    #: the API key that the order is made with; its limit of the day is checked in the commit
+    api_key_id: int | None = None
 
     def fingerprint(self) -> str:
         """Return a hash of what makes two orders under one key the same order."""
@@ -171,6 +173,8 @@ class Job:
     crash_count: int = 0
     #: the message that a progress edit with an unknown outcome may still overwrite
     progress_message: str | None = None
+    #: the user removed it from the gallery and the history
+    hidden: bool = False
     #: what the provider needs besides the task's id to find the task again
     handle: str = ""
 

@@ -25,6 +25,7 @@ MINUTE, HOUR, DAY = 60, 3600, 86400
 #: up to three decimals, no trailing zeros
 _NUMBER = parse_pattern("#,##0.###")
 _CENTS = parse_pattern("#,##0.00")
+_FINE = parse_pattern("0.0000")
 
 #: a screen has dozens of numbers, most of them the same as on the screen before
 CACHE_MAX = 4096
@@ -84,6 +85,19 @@ class Translator:
         """Return an amount of money with two decimals."""
         written: str = _CENTS.apply(value, self._locale)
         return written
+
+    def dollars(self, value: Decimal, *, fine: bool = False) -> str:
+        """Return an amount of US dollars as the language writes it; a `fine` one below ten cents has four decimals."""
+        sign = "\N{MINUS SIGN}" if value < 0 else ""
+        short = fine and abs(value) < Decimal("0.1")
+        amount = _FINE.apply(abs(value), self._locale) if short else self.cents(abs(value))
+        return sign + self.plain("unit.dollars", amount=amount)
+
+    def percent(self, share: Decimal) -> str:
+        """Return a share of 1 in percent, with a tenth below ten percent."""
+        percent = share * 100
+        digits = 0 if abs(percent) >= 10 or percent == int(percent) else 1  # noqa: PLR2004 - below ten, a tenth matters
+        return self.plain("unit.percent", percent=self.number(round(percent, digits)))
 
     def amount(self, thousandths: int) -> str:
         """Return an amount of credits, as a number."""

@@ -19,6 +19,7 @@ from genlock.domain.money import HoldState
 from genlock.sandbox.kie.media import make_image
 from genlock.stores.sqlite import SqliteStore
 from tests.channels.telegram.killable_sender import Case
+from tests.databases import new_sqlite
 from tests.engine.world import Recorder
 from tests.media.file_server import FileServer, running_file_server
 from tests.media.samples import short_video
@@ -81,7 +82,7 @@ class Processes:
         user = await self.ask("people", name=f"P{self._number}")
         log = self._folder / f"steps-{self._number}"
         case = Case(
-            store=str(self._folder / f"store-{self._number}.db"),
+            store=new_sqlite(self._folder, f"store-{self._number}.db"),
             api=self._api,
             log=str(log),
             chat=user["id"],

@@ -8,19 +8,23 @@ from genlock.bot.admin.commands import Admin
 from genlock.bot.buttons import BELOW, ButtonData
 from genlock.bot.chat_view import ChatView
 from genlock.bot.context import UpdateContext
+from genlock.bot.gallery.gallery import Gallery
 from genlock.bot.handlers.pages import Pages
 from genlock.bot.handlers.privacy import Privacy
 from genlock.bot.handlers.wishes import Wishes
-from genlock.bot.order import per_file, wizard
+from genlock.bot.order import per_file, styles, voice_list, wizard
 from genlock.bot.order.card import example
 from genlock.bot.order.draft import Draft, Step
 from genlock.bot.order.draft_view import DraftView
+from genlock.bot.order.improve import Improvements
 from genlock.bot.order.next_steps import NextSteps
 from genlock.bot.order.orders import Orders
 from genlock.bot.order.originals import Originals
+from genlock.bot.order.presets import Presets
 from genlock.bot.order.variations import COUNTS, with_copies
 from genlock.bot.order.voices import Voices
-from genlock.bot.storefront.screens import AS_USUAL
+from genlock.bot.storefront.favourites import Favourites
+from genlock.bot.storefront.screens import AS_USUAL, taking
 from genlock.bot.storefront.storefront import BEGINS_WITH, Storefront
 from genlock.domain.catalog import Category, Model
 from genlock.ports import Database
@@ -30,7 +34,9 @@ Transition = Callable[[Draft, Model, ButtonData], Draft]
 
 
 #: buttons under results, which find the order's owner themselves
-BUTTONS_OF_RESULTS = frozenset({"again", "repeat", "change", "vary", "next", "nexts", "original"})
+BUTTONS_OF_RESULTS = frozenset(
+    {"again", "repeat", "change", "vary", "next", "nexts", "original", "improved", "unimproved"}
+)
 #: what buttons do that need only the draft and the model
 TRANSITIONS: Mapping[str, Transition] = {
     "pick": lambda draft, model, data: wizard.pick(draft, model, data.number()),
@@ -41,6 +47,11 @@ TRANSITIONS: Mapping[str, Transition] = {
     "edit": lambda draft, model, data: wizard.edit(draft, model, data.number()),
     "done": lambda draft, model, _: wizard.advance(replace(draft, problem=None), model),
     "turn": lambda draft, _, data: wizard.turn_page(draft, data.number()),
+    "styles": lambda draft, _, __: styles.choose(draft),
+    "style": lambda draft, model, data: wizard.advance(replace(draft, style=data.word()), model),
+    "improve": lambda draft, _, __: replace(draft, step=Step.IMPROVE, field="", problem=None, price=None),
+    "filter": lambda draft, model, data: voice_list.filtered(draft, model, data.word(), data.word(1)),
+    "listen": lambda draft, model, data: voice_list.listening(draft, model, data.number()),
     "instead": lambda draft, _, __: draft.keeping_input(),
     "other": lambda draft, model, _: _to_model_list(draft, model),
 }
@@ -59,6 +70,10 @@ class ButtonHandler:
         wishes: Wishes,
         next_steps: NextSteps,
         originals: Originals,
+        improvements: Improvements,
+        favourites: Favourites,
+        presets: Presets,
+        gallery: Gallery,
         voices: Voices,
         admin: Admin,
         privacy: Privacy,
@@ -70,6 +85,7 @@ class ButtonHandler:
         self._storefront = storefront
         self._orders = orders
         self._pages = pages
+        self._presets = presets
         self._wishes = wishes
         self._admin = admin
         self._rng = rng
@@ -86,6 +102,9 @@ class ButtonHandler:
             **pages.button_handlers,
             **next_steps.button_handlers,
             **originals.button_handlers,
+            **improvements.button_handlers,
+            **favourites.button_handlers,
+            **gallery.button_handlers,
             **voices.button_handlers,
             **privacy.button_handlers,
         }
@@ -153,12 +172,14 @@ class ButtonHandler:
             case "topup":
                 await self._pages.topup_for(ctx, model)
             case "back":
-                await self._save_and_show(ctx, wizard.back(draft, model) or _before(draft, model))
+                await self._save_and_show(ctx, wizard.back(draft, model) or self._before(draft, model))
             case "switch":
                 await self._wishes.switch(ctx, _waiting(draft, model), data.word())
             case "take" if (another := self._storefront.by_code(data.word())) is not None:
                 carried = _to_model_list(draft, model)
                 await self._save_and_show(ctx, per_file.start(carried, another, carried.category, defaults=True))
+            case verb if verb in self._presets.draft_handlers:
+                await self._presets.draft_handlers[verb](ctx, data, model)
             case "copies" if draft.step is Step.CONFIRM:
                 await self._save_and_show(ctx, with_copies(draft, model, data.number(), self._rng))
             case "example" if draft.field:
@@ -167,6 +188,13 @@ class ButtonHandler:
                 await self._save_and_show(ctx, TRANSITIONS[verb](draft, model, data))
             case _:
                 await self._outdated(ctx)
+
+    def _before(self, draft: Draft, model: Model) -> Draft:
+        """Go back from the first question: to the model list, or to where a single model or a next step was opened."""
+        listed = _to_model_list(draft, model)
+        wish = self._storefront.catalog.wish(listed.wish)
+        alone = wish is not None and len(taking(listed, self._storefront.wish_models(wish, listed.category))) == 1
+        return listed.keeping_input() if draft.next_step or alone else listed
 
     async def _save_and_show(self, ctx: UpdateContext, draft: Draft) -> None:
         await self._drafts.save(ctx, draft)
@@ -201,6 +229,7 @@ class ButtonHandler:
         started = per_file.start(ctx.draft.keeping_input(), model, category, defaults=data.word(2) == AS_USUAL)
         listed = self._storefront.catalog.wish(ctx.draft.wish)
         wish = listed if listed and category in listed.categories else self._storefront.catalog.wish_of(category)
+        started = await self._drafts.with_last_settings(ctx, started)
         await self._save_and_show(ctx, replace(started, wish=wish.name if wish else ""))
 
     async def _show_again(self, ctx: UpdateContext, data: ButtonData) -> None:
@@ -237,11 +266,6 @@ def _category_for(model: Model, draft: Draft) -> str:
     kind = draft.sent[0].kind if draft.sent else None
     about_file = (one for one in (model.category, *model.also) if kind and BEGINS_WITH.get(one) is kind)
     return next(about_file, model.category).value
-
-
-def _before(draft: Draft, model: Model) -> Draft:
-    """Go back from the first question: to the model list, or to what can be done with the file of a next step."""
-    return _waiting(draft, model) if draft.next_step else _to_model_list(draft, model)
 
 
 def _before_list(draft: Draft) -> Draft:

@@ -12,8 +12,8 @@ from genlock.i18n.translator import Texts
 from genlock.ports import KvStore
 
 NAMES = (
-    "start", "gen", "models", "history", "balance", "topup", "invite", "promo", "language", "help", "cancel", "terms",
-    "paysupport", "privacy",
+    "start", "gen", "models", "results", "favourites", "history", "balance", "topup", "invite", "promo", "language",
+    "help", "cancel", "terms", "paysupport", "privacy",
 )  # fmt: skip
 REGISTERED = "chat:commands"
 

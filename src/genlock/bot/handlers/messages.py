@@ -12,6 +12,7 @@ from genlock.bot.bundle import BotBundle
 from genlock.bot.buttons import Row, button
 from genlock.bot.chat_view import ChatView
 from genlock.bot.context import UpdateContext, is_own
+from genlock.bot.gallery.gallery import Gallery
 from genlock.bot.handlers.files import Files, attachment
 from genlock.bot.handlers.inline import read_payload
 from genlock.bot.handlers.pages import Pages
@@ -27,6 +28,7 @@ from genlock.bot.order.orders import Orders
 from genlock.bot.order.request_keys import VoiceKey
 from genlock.bot.order.voices import Voices, transcript
 from genlock.bot.screen_context import shorten
+from genlock.bot.storefront.favourites import Favourites
 from genlock.bot.storefront.screens import ALL, AS_USUAL, row
 from genlock.bot.storefront.storefront import Storefront, code_of
 from genlock.domain.job import Job
@@ -72,6 +74,8 @@ class MessageHandler:
         wishes: Wishes,
         welcome: Welcome,
         next_steps: NextSteps,
+        gallery: Gallery,
+        favourites: Favourites,
         voices: Voices,
         gifts: Gifts,
         admin: Admin,
@@ -87,6 +91,7 @@ class MessageHandler:
         self._wishes = wishes
         self._welcome = welcome
         self._next_steps = next_steps
+        self._gallery = gallery
         self._voices = voices
         self._gifts = gifts
         self._admin = admin
@@ -99,6 +104,8 @@ class MessageHandler:
             "gen": self._gen,
             "balance": lambda ctx, _: pages.balance(ctx),
             "topup": lambda ctx, _: pages.topup(ctx),
+            "results": lambda ctx, _: gallery.show(ctx),
+            "favourites": lambda ctx, _: favourites.show(ctx),
             "history": lambda ctx, _: pages.history(ctx),
             "help": lambda ctx, _: pages.help(ctx),
             "language": lambda ctx, _: pages.language(ctx),
@@ -219,7 +226,7 @@ class MessageHandler:
         if model is None or draft.step in (Step.HOME, Step.ORDERED):
             await self._wishes.offer(ctx, text)
             return
-        if draft.step in (Step.CONFIRM, Step.OPTIONS):
+        if draft.step in (Step.CONFIRM, Step.OPTIONS, Step.STYLE, Step.IMPROVE):
             main = wizard.main_text(model)
             if main is None:
                 await self._wishes.offer(ctx, text)
@@ -227,7 +234,7 @@ class MessageHandler:
             draft = replace(draft, step=Step.EDIT, field=main.name)
             taken = wizard.answer(draft, model, text)
             await self._save_and_show(
-                ctx, wizard.advance(taken, model) if ctx.draft.step is Step.CONFIRM and not taken.problem else taken
+                ctx, taken if ctx.draft.step is Step.OPTIONS or taken.problem else wizard.advance(taken, model)
             )
             return
         text = await self._files.resolve_task(ctx, model, text)
@@ -244,6 +251,9 @@ class MessageHandler:
         await self._gifts.welcome(ctx.account_id)
         if payload == "privacy":
             await self._privacy.show(ctx)
+            return
+        if payload == "results":
+            await self._gallery.show(ctx)
             return
         if (page := self._pages.start_pages.get(payload)) is not None:
             await page(ctx)

@@ -133,7 +133,8 @@ class Pages:
             account_id=ctx.account_id, before=None if newest else before, limit=wallet_screens.HISTORY_A_PAGE + 1
         )
         page, more = jobs[: wallet_screens.HISTORY_A_PAGE], len(jobs) > wallet_screens.HISTORY_A_PAGE
-        page = [job for job in page if not job.erased or job.parts]  # the others were erased at the user's wish
+        # Left out: what was erased at the user's wish, and what the user removed.
+        page = [job for job in page if (not job.erased or job.parts) and not job.hidden]
         await self._show(
             ctx, wallet_screens.history(await self._drafts.screen_context(ctx), page, newest=newest, more=more)
         )

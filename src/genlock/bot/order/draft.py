@@ -22,6 +22,8 @@ class Step(StrEnum):
     CONFIRM = "confirm"  #: the order is complete; a button press orders it
     ORDERED = "ordered"  #: this draft has become a job
     PROMO = "promo"  #: a promo code is asked for
+    STYLE = "style"  #: a style is chosen for a complete order
+    IMPROVE = "improve"  #: the price of improving the prompt of a complete order is shown
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -104,13 +106,20 @@ class Draft:
     job: int | None = None
     #: the key of the next step that the order is, if it began with a result or a captioned file
     next_step: str = ""
+    #: the key of the style that is added to the prompt
+    style: str = ""
+    #: which voices the list shows, by trait; and the voice that is heard
+    filters: Mapping[str, str] = dataclass_field(default_factory=dict)
+    heard: str = ""
+    #: the job that improves the prompt
+    improving: int | None = None
     #: whether the order was suggested for a typed text: the user may have wished for something else
     suggested: bool = False
 
     @property
     def in_progress(self) -> bool:
         """Whether an order is in progress."""
-        return self.step in (Step.ASK, Step.EDIT, Step.OPTIONS, Step.CONFIRM)
+        return self.step in (Step.ASK, Step.EDIT, Step.OPTIONS, Step.CONFIRM, Step.STYLE, Step.IMPROVE)
 
     def cleared(self) -> "Draft":
         """Return an empty draft with the same version and screen."""

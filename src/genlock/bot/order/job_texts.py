@@ -1,6 +1,8 @@
 """Texts that the channel shows for a job: progress, captions, the end."""
 
 from genlock.bot.buttons import button
+from genlock.bot.order.improve_screens import choice, is_improvement
+from genlock.bot.order.improve_screens import notice as improved
 from genlock.bot.order.next_step_screens import likely_steps, rows_under_result, vary
 from genlock.bot.order.request_keys import GroupKey, VoiceKey
 from genlock.bot.order.variations import varies
@@ -67,6 +69,8 @@ class JobTexts:
         lines: list[str] = [self._head(job, t, index)]
         if index == 0 and (prompt := prompt_of(job, self._model(job))):
             lines.append(t.html("order.caption_prompt", text=shorten(prompt, PROMPT_SHOWN)))
+        if is_improvement(job):
+            return OutgoingMessage(text="\n".join(lines), buttons=choice(job, t) if index == 0 else ())
         return OutgoingMessage(
             text="\n".join(lines), buttons=rows_under_result(self._catalog.get(), job, index, part, t)
         )
@@ -110,8 +114,8 @@ class JobTexts:
             return OutgoingMessage(text=t.html("order.cancelled_notice", code=number))
         if not job.has_result:
             return OutgoingMessage(text=t.html("failed.notice", code=number))  # the message above has the buttons
-        if job.attention_code:
-            return self._attention_notice(job, t)
+        if job.attention_code or (is_improvement(job) and not job.late):
+            return self._attention_notice(job, t) if job.attention_code else improved(job, self._model(job), t)
         if job.late:
             text = t.html("order.done_late", title=title, code=number)
         elif job.price == 0:
@@ -193,6 +197,8 @@ def _settled_money(job: Job, t: Translator) -> Html:
 
 def _money(job: Job, t: Translator) -> Html:
     if job.hold_state is HoldState.FREE or job.price == 0:
+        return t.html("failed.money_none")
+    if any(part.repeated for part in job.parts):  # the first message told of the credits: they came back once
         return t.html("failed.money_none")
     return t.html("failed.money_back", credits=t.credits(job.price))
 

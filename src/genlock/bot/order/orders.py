@@ -1,6 +1,7 @@
 """Turns a confirmed draft into a job, and shows, repeats, changes or cancels past jobs."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import replace
 from random import Random
 from typing import Any
@@ -14,8 +15,10 @@ from genlock.bot.order import per_file
 from genlock.bot.order.draft import Draft, Problem, Step
 from genlock.bot.order.draft_view import DraftView
 from genlock.bot.order.job_ends import JobEnds
-from genlock.bot.order.request_keys import GroupKey, draft_key
+from genlock.bot.order.remembered import settings_of
+from genlock.bot.order.request_keys import GroupKey, draft_key, improvement_key
 from genlock.bot.order.results import part_of
+from genlock.bot.order.styles import recognised, style_of, styled
 from genlock.bot.order.variations import with_copies
 from genlock.bot.order.wizard import draft_from_job, options
 from genlock.bot.quotas import Quotas
@@ -27,6 +30,7 @@ from genlock.domain.errors import ActionNotAllowed, InsufficientBalance
 from genlock.domain.field import FILES
 from genlock.domain.job import Actor, AttentionCode, Delivery, Job
 from genlock.domain.money import HoldState
+from genlock.domain.presets import Style
 from genlock.domain.update import correlation_id
 from genlock.engine import operate
 from genlock.engine.engine import Engine
@@ -85,7 +89,8 @@ class Orders:
 
         orders = per_file.orders_of(draft, model) if every else [draft]
         keys = _keys(ctx, draft.version, len(orders))
-        order = replace(self._order(ctx, model, keys[0]), values=orders[0].values, agreed_price=draft.price)
+        values = styled(orders[0].values, self._style(ctx, model))
+        order = replace(self._order(ctx, model, keys[0]), values=values, agreed_price=draft.price)
         order = replace(order, placeholder=None if placeholder is None else str(placeholder))
         job = await self._seller.sell(order, before_accept=show_accepted)
         if isinstance(job, NotSold):
@@ -105,11 +110,11 @@ class Orders:
 
         After a crash in between, the same keys give the same jobs.
         """
-        job = first
+        job, style = first, self._style(ctx, model)
         for index, draft in enumerate(orders[1:], start=1):
             order = replace(
                 self._order(ctx, model, keys[index]),
-                values=draft.values,
+                values=styled(draft.values, style),
                 seconds=draft.seconds,
                 agreed_price=draft.price,
             )
@@ -122,6 +127,31 @@ class Orders:
             job = sold
         await self._view.toast(ctx, ctx.translator.plain("order.accepted_many", n=len(orders)))
         await self._save_ordered(ctx, job)
+
+    async def order_for_draft(self, ctx: UpdateContext, model: Model, values: Mapping[str, Any], after: Draft) -> None:
+        """Sell what prepares the draft, such as a better prompt; the draft `after` waits for the user's decision."""
+        placeholder = ctx.draft.message if ctx.button_message == ctx.draft.message else None
+        order = replace(
+            self._order(ctx, model, improvement_key(ctx.chat, ctx.draft.version)),
+            values=values,
+            seconds={},
+            agreed_price=ctx.draft.price,
+            placeholder=None if placeholder is None else str(placeholder),
+        )
+
+        async def show_accepted() -> None:
+            if ctx.first and placeholder is not None:
+                accepted = OutgoingMessage(text=_accepted(ctx, model, 1).text)
+                await self._view.edit(ctx.chat, placeholder, accepted)
+
+        job = await self._seller.sell(order, before_accept=show_accepted)
+        if isinstance(job, NotSold):
+            await self._show_not_sold(ctx, job)
+            return
+        await self._view.toast(
+            ctx, ctx.translator.plain("order.accepted_toast", code=public_code(job.id, ctx.translator))
+        )
+        await self._drafts.save(ctx, replace(after, message=None, improving=job.id))
 
     async def order_at_once(self, ctx: UpdateContext, model: Model, draft: Draft) -> None:
         """`/gen MODEL TEXT`: sell a complete draft without a confirmation; the engine sends the placeholder.
@@ -143,7 +173,7 @@ class Orders:
         return Order(
             account_id=ctx.account_id,
             model=model.id,
-            values=ctx.draft.values,
+            values=styled(ctx.draft.values, self._style(ctx, model)),
             seconds=ctx.draft.seconds,
             key=key,
             channel=CHANNEL,
@@ -152,9 +182,15 @@ class Orders:
             correlation_id=correlation_id(ctx.update),
         )
 
+    def _style(self, ctx: UpdateContext, model: Model) -> Style | None:
+        return style_of(ctx.draft, model, self._storefront.catalog)
+
     async def _save_ordered(self, ctx: UpdateContext, job: Job) -> None:
         if ctx.profile.last_model != job.model:
             await self._store.set_last_model(ctx.account_id, job.model)
+        model = self._storefront.by_id(job.model)
+        if model is not None and (settings := settings_of(model, ctx.draft.values)):
+            await self._store.save_model_settings(ctx.account_id, model.id, json.dumps(settings))
         await self._drafts.save(ctx, replace(ctx.draft.cleared(), step=Step.ORDERED, job=job.id, message=None))
 
     async def _show_not_sold(self, ctx: UpdateContext, refused: NotSold) -> None:
@@ -234,7 +270,7 @@ class Orders:
         if not ctx.repeated:
             values, problem = await self._with_renewed_files(ctx, model, _user_values(model, json.loads(job.input)))
             draft = draft_from_job(ctx.draft, model, values, await self._seconds(model, values))
-            draft = with_copies(draft, model, copies, self._rng)
+            draft = with_copies(recognised(draft, model, self._storefront.catalog), model, copies, self._rng)
             if problem:
                 draft = replace(draft, problem=problem)
             await self._drafts.save(ctx, options(draft) if change and not problem else draft)

@@ -7,6 +7,7 @@ import re
 from dataclasses import dataclass
 from typing import Self
 
+_IMPROVE = "improve:"
 _VOICE = re.compile(r"voice:(-?\d{1,19}):(\d{1,19}):(\d{1,19})")
 _GROUP = re.compile(r"group:(-?\d{1,19}):(\d{1,19}):(\d{1,2}):(\d{1,2})")
 
@@ -14,6 +15,15 @@ _GROUP = re.compile(r"group:(-?\d{1,19}):(\d{1,19}):(\d{1,2}):(\d{1,2})")
 def draft_key(chat: int, version: int) -> str:
     """One version of a draft is ordered once, however often the button is pressed."""
     return f"draft:{chat}:{version}"
+
+
+def improvement_key(chat: int, version: int) -> str:
+    """The prompt of one version of a draft is improved once."""
+    return f"{_IMPROVE}{chat}:{version}"
+
+
+def is_improvement_key(key: str) -> bool:
+    return key.startswith(_IMPROVE)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

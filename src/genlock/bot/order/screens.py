@@ -1,11 +1,14 @@
 """Screens of the order wizard: questions, options, confirmation. Pure functions of draft and context."""
 
 from genlock.bot.buttons import Row, button, draft_button, grid
+from genlock.bot.order import extras, voice_list
 from genlock.bot.order.card import card, category_of, example
 from genlock.bot.order.draft import MISPLACED, Draft, Step
 from genlock.bot.order.input_errors import explain
 from genlock.bot.order.per_file import orders_of
+from genlock.bot.order.remembered import settings_of
 from genlock.bot.order.variations import COUNTS, varies
+from genlock.bot.order.voice_list import is_voice, now_heard
 from genlock.bot.order.wizard import (
     OPTIONS_A_PAGE,
     asked_fields,
@@ -30,7 +33,7 @@ from genlock.bot.screen_context import (
     value_label,
 )
 from genlock.bot.storefront.menu_screens import other_wishes
-from genlock.bot.storefront.screens import pager, row
+from genlock.bot.storefront.screens import back_and_cancel, pager, row
 from genlock.bot.storefront.storefront import code_of, text_only
 from genlock.domain.catalog import NOTHING, Model
 from genlock.domain.errors import InvalidInput
@@ -58,9 +61,11 @@ def ask(draft: Draft, model: Model, screen: ScreenContext) -> OutgoingMessage:
     one = model.field(draft.field)
     assert one is not None, "the draft asks for no field"
     t = screen.translator
-    first = draft.step is Step.ASK and not draft.path
+    first = extras.is_card(draft)
     head = card(draft, model, screen)
     lines: list[str] = [*_step_line(draft, t), *(head if first else head[:1])]
+    if first:
+        lines += extras.last_settings(draft, model, t)
     if draft.problem:
         lines += ["", explain(draft.problem, model, draft.values, t)]
     takers = _takers(draft, model, screen)
@@ -142,6 +147,7 @@ def _by_type(draft: Draft, model: Model, one: Field, screen: ScreenContext) -> l
     match one.type:
         case FieldType.CHOICE | FieldType.BOOLEAN:
             hint = [] if one.default in NOTHING else [t.html("ask.choice_hint")]
+            hint = [t.html("voice.hint"), *now_heard(draft, one, screen)] if is_voice(one) else hint
             return [t.html("ask.choice", about=about), *hint]
         case FieldType.NUMBER | FieldType.INTEGER:
             return [t.html("ask.number", about=about), _range(one, screen)]
@@ -207,12 +213,14 @@ def _answers(draft: Draft, model: Model, one: Field, screen: ScreenContext) -> l
         more.append(draft_button(t.plain("button.skip"), version, "skip"))
     if draft.step is Step.EDIT and have not in NOTHING and (not one.required or isinstance(have, list)):
         more.append(draft_button(t.plain("button.clear"), version, "clear"))
-    if main_text(model) is one and draft.step is Step.ASK and have in NOTHING and not draft.problem:
-        more.append(draft_button(t.plain("button.example"), version, "example"))
     rows += [(other,) for other in more]
+    if main_text(model) is one and draft.step is Step.ASK and have in NOTHING and not draft.problem:
+        rows.append(extras.prompt_sources(draft, model, screen))
+    if extras.is_card(draft):
+        rows.append((extras.star(draft, model, screen),))
     if draft.step is Step.ASK and one.default not in NOTHING and choices_of(one) and _more_to_come(draft, model, one):
         rows.append((draft_button(t.plain("button.rest"), version, "rest"),))
-    return [*rows, navigation(draft, screen)]
+    return [*rows, back_and_cancel(draft, screen)]
 
 
 def _more_to_come(draft: Draft, model: Model, now: Field) -> bool:
@@ -224,6 +232,8 @@ def _choices(draft: Draft, one: Field, screen: ScreenContext) -> list[Row]:
     values = choices_of(one)
     if not values:
         return []
+    if is_voice(one):
+        return voice_list.rows(draft, one, screen)
     now = draft.values.get(one.name, one.default)
     marks = {True: "✓ ", False: ""} if one.name in draft.values else {True: "• ", False: ""}
     labels = [choice_label(one, value, t) for value in values]
@@ -245,15 +255,6 @@ def _columns(longest: int, count: int) -> int:
     return -(-count // -(-count // most)) if count <= CHOICE_ROWS * most else most
 
 
-def navigation(draft: Draft, screen: ScreenContext) -> Row:
-    """Return the buttons Back and Cancel."""
-    t = screen.translator
-    return (
-        draft_button(t.plain("button.back"), draft.version, "back"),
-        draft_button(t.plain("button.cancel"), draft.version, "cancel"),
-    )
-
-
 def options(draft: Draft, model: Model, screen: ScreenContext) -> OutgoingMessage:
     """All fields that can be changed."""
     t = screen.translator
@@ -269,6 +270,8 @@ def options(draft: Draft, model: Model, screen: ScreenContext) -> OutgoingMessag
         rows.append((draft_button(text, draft.version, "edit", model.fields.index(one)),))
     if pages > 1:
         rows.append(pager(draft, screen, page, pages))
+    if settings_of(model, draft.values):
+        rows.append((draft_button(t.plain("settings.reset"), draft.version, "reset"),))
     done = draft_button(t.plain("button.done"), draft.version, "done")
     cancel = draft_button(t.plain("button.cancel"), draft.version, "cancel")
     return OutgoingMessage(text="\n".join(lines), buttons=(*rows, (done, cancel)))
@@ -300,7 +303,7 @@ def confirm(draft: Draft, model: Model, screen: ScreenContext, *, note: Html | N
     main = main_text(model)
     if main is not None and draft.values.get(main.name):
         lines.append(t.html("confirm.prompt", text=shorten(str(draft.values[main.name]), PROMPT_SHOWN)))
-    lines += _summary(draft, model, main, screen)
+    lines += [*extras.style_line(draft, model, screen), *_summary(draft, model, main, screen)]
     if draft.problem:
         lines += ["", explain(draft.problem, model, draft.values, t)]
     try:
@@ -383,8 +386,9 @@ def _confirm_rows(draft: Draft, model: Model, screen: ScreenContext, go: list[Ro
     rows = [*_instead(draft, screen), *go, (draft_button(t.plain("button.options"), draft.version, "options"),)]
     if draft.copies == 1 and not draft.others and varies(model):
         rows[-1] = (*rows[-1], draft_button(t.plain("variations.button"), draft.version, "copies", COUNTS[0]))
+    rows += extras.prompt_rows(draft, model, screen)
     if draft.next_step or draft.suggested or (not draft.path and text_only(model)):
         rows.append((draft_button(t.plain("button.other_model"), draft.version, "other"),))
     if not any(one.name in draft.values for one in asked_fields(model, draft.category)):
         return [*rows, (button(t.plain("button.menu"), "menu"),)]
-    return [*rows, *other_wishes(draft, screen), navigation(draft, screen)]
+    return [*rows, *other_wishes(draft, screen), back_and_cancel(draft, screen)]

@@ -3,7 +3,7 @@
 from genlock.bot.buttons import Row, button, draft_button, grid
 from genlock.bot.order.draft import Draft
 from genlock.bot.screen_context import ScreenContext, model_label
-from genlock.bot.storefront.screens import ALL, AS_USUAL, carried, navigation, row, taking
+from genlock.bot.storefront.screens import ALL, AS_USUAL, carried, category_button, navigation, row, taking
 from genlock.bot.storefront.storefront import code_of
 from genlock.domain.catalog import Model
 from genlock.domain.wish import Wish
@@ -37,16 +37,25 @@ def menu(draft: Draft, screen: ScreenContext, *, note: Html | None = None) -> Ou
 
 def _menu_rows(screen: ScreenContext) -> list[Row]:
     t = screen.translator
-    rows = grid([wish_button(wish, t) for wish in screen.storefront.wishes()], 2)
+    entries = [wish_button(wish, t) for wish in screen.storefront.wishes()]
+    rows = grid(entries or [category_button(screen, one) for one in screen.storefront.categories()], 2)
     if screen.group:
         return [*rows, (button(t.plain("button.models"), "cat", ALL, 0), button(t.plain("button.help"), "help"))]
     return [
         *(examples(screen) if screen.first_order else []),
         *rows,
-        (button(t.plain("button.models"), "cat", ALL, 0), button(t.plain("button.history"), "history")),
+        (button(t.plain("button.models"), "cat", ALL, 0), button(t.plain("gallery.button"), "mine")),
+        *_favourites(screen),
         (button(t.plain("button.balance"), "balance"), button(t.plain("button.topup"), "topup")),
         (button(t.plain("button.help"), "help"), _language(t)),
     ]
+
+
+def _favourites(screen: ScreenContext) -> list[Row]:
+    """Return the way to the user's favourite models; none while there are none on sale."""
+    if not any(screen.storefront.by_id(model) for model in screen.favourites):
+        return []
+    return [(button(screen.translator.plain("favourite.button"), "favs"),)]
 
 
 def _language(t: Translator) -> Button:
@@ -64,9 +73,9 @@ def short_list(draft: Draft, wish: Wish, screen: ScreenContext) -> OutgoingMessa
     popular = taking(draft, [model for model in front.popular(wish, draft.category) if model in every])
     title = category_title(draft.category, t) if draft.category else t.plain(f"wish.{wish.name}")
     lines: list[str] = [t.html("wish.title", icon=wish.icon, title=title)]
-    lines += carried(draft, screen) or [t.html(f"wish.hint_{wish.name}")]
     for model in popular:
         lines += ["", *_about(model, screen)]
+    lines += ["", *(carried(draft, screen) or [t.html(f"wish.hint_{wish.name}")])]
     rows: list[Row] = [(model_button(model, wish, draft.category, row(screen, model)),) for model in popular]
     if len(every) > len(popular):
         rows.append((_every(wish, draft.category, len(every), t),))
@@ -79,14 +88,10 @@ def _about(model: Model, screen: ScreenContext) -> list[Html]:
     key = f"wish.facts_{usual.per}" if usual.per else "wish.facts" if usual.exact else "wish.facts_from"
     if screen.free_now(model):
         key = "wish.facts_free"
-    time = t.duration(round(screen.storefront.expected_seconds(model)) or 1)
+    time = t.duration(screen.storefront.expected_seconds(model))
     good_at = in_language(model.good_at, t)
-    return [
-        t.html("wish.model", title=model_label(model, t), good_at=good_at)
-        if good_at
-        else t.html("wish.model_plain", title=model_label(model, t)),
-        t.html(key, price=t.credits(usual.price), time=time),
-    ]
+    facts = t.html(key, title=model_label(model, t), price=t.credits(usual.price), time=time)
+    return [facts, t.html("wish.good_at", text=good_at)] if good_at else [facts]
 
 
 def model_button(model: Model, wish: Wish, category: str, text: str) -> Button:
@@ -116,5 +121,5 @@ def other_wishes(draft: Draft, screen: ScreenContext) -> list[Row]:
     if not draft.suggested:
         return []
     t = screen.translator
-    others = [wish for wish in screen.storefront.wishes() if wish.name != draft.wish and wish.from_text]
-    return [tuple(draft_button(wish_title(wish, t), draft.version, "switch", wish.name) for wish in others)]
+    others = [wish for wish in screen.storefront.wishes() if wish.from_text and wish.name != draft.wish]
+    return [tuple(draft_button(t.plain(f"wish.as_{wish.name}"), draft.version, "switch", wish.name) for wish in others)]

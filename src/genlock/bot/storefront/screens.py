@@ -22,7 +22,7 @@ AS_USUAL = "usual"
 MAKE_LENGTH = 24
 
 
-def _category(screen: ScreenContext, category: Category) -> Button:
+def category_button(screen: ScreenContext, category: Category) -> Button:
     return button(f"{ICONS[category]} {category_title(category, screen.translator)}", "cat", category.value, 0)
 
 
@@ -37,7 +37,7 @@ def file_menu(draft: Draft, screen: ScreenContext, *, note: Html | None = None) 
         else t.html("misc.what_with_files", files=t.plain("unit.files", n=count))
     )
     lines = [*([note, ""] if note else []), text, *carried(draft, screen, files=False)]
-    rows = grid([_category(screen, category) for category in screen.storefront.for_file(kind)], 2)
+    rows = grid([category_button(screen, category) for category in screen.storefront.for_file(kind)], 2)
     cancel = draft_button(t.plain("button.cancel"), draft.version, "cancel")
     return OutgoingMessage(text="\n".join(lines), buttons=(*rows, (cancel, button(t.plain("button.menu"), "menu"))))
 
@@ -55,26 +55,29 @@ def model_list(draft: Draft, screen: ScreenContext) -> OutgoingMessage:
         key = "list.found" if found else "list.none"
         lines = [t.html(key, query=shorten(draft.query), models=t.plain("unit.models", n=len(found)))]
         models = found or models
-        rows.append(
-            (draft_button(t.plain("button.make", text=shorten(draft.query, MAKE_LENGTH)), draft.version, "make"),)
-        )
+        if not found:
+            rows.append(_make(draft, screen))
     lines += carried(draft, screen)
     pages = max(1, -(-len(models) // MODELS_A_PAGE))
     page = min(draft.page, pages - 1)
     page_models = models[page * MODELS_A_PAGE : (page + 1) * MODELS_A_PAGE]
     icons = {model.id: f"{ICONS[model.category]} " for model in page_models if category is None or draft.query}
+    list_name = category.value if category else ALL
     rows += [
-        (_model_button(model, category, screen, icons.get(model.id, "") + row(screen, model)),) for model in page_models
+        (button(icons.get(model.id, "") + row(screen, model), "model", code_of(model.id), list_name),)
+        for model in page_models
     ]
     if pages > 1:
         rows.append(pager(draft, screen, page, pages))
+    if draft.query and _make(draft, screen) not in rows:
+        rows.append(_make(draft, screen))
     return OutgoingMessage(text="\n".join(lines), buttons=(*rows, navigation(draft, screen)))
 
 
-def _model_button(model: Model, category: Category | None, screen: ScreenContext, text: str) -> Button:
-    wish = screen.storefront.catalog.wish_of(category or model.category)
-    usual = () if wish is None or wish.asks_settings else (AS_USUAL,)
-    return button(text, "model", code_of(model.id), category.value if category else ALL, *usual)
+def _make(draft: Draft, screen: ScreenContext) -> Row:
+    """Offer to make what was searched for."""
+    text = screen.translator.plain("button.make", text=shorten(draft.query, MAKE_LENGTH))
+    return (draft_button(text, draft.version, "make"),)
 
 
 def taking(draft: Draft, models: list[Model]) -> list[Model]:
@@ -130,6 +133,15 @@ def pager(draft: Draft, screen: ScreenContext, page: int, pages: int) -> Row:
         draft_button(t.plain("button.earlier"), draft.version, "turn", (page - 1) % pages),
         draft_button(t.plain("button.page", page=page + 1, pages=pages), draft.version, "turn", page),
         draft_button(t.plain("button.later"), draft.version, "turn", (page + 1) % pages),
+    )
+
+
+def back_and_cancel(draft: Draft, screen: ScreenContext) -> Row:
+    """Return the buttons Back and Cancel of an order."""
+    t = screen.translator
+    return (
+        draft_button(t.plain("button.back"), draft.version, "back"),
+        draft_button(t.plain("button.cancel"), draft.version, "cancel"),
     )
 
 

@@ -11,7 +11,7 @@ from genlock.bot.storefront.intents import IntentReader
 from genlock.bot.storefront.popularity import Experience, most_popular
 from genlock.bot.storefront.search import ModelSearch
 from genlock.bot.storefront.spelling import sound, words
-from genlock.domain.catalog import Catalog, Category, Model, price, price_from
+from genlock.domain.catalog import Catalog, Category, Model, Output, price, price_from
 from genlock.domain.errors import InvalidInput
 from genlock.domain.field import FILES, FieldType
 from genlock.domain.tariff import PriceRow, our_price, thousandths
@@ -247,6 +247,19 @@ class Storefront:
         word = _spoken(first)
         held = [model for model in self._models if len(word) >= WORD_LENGTH and word in _spoken(model.title)]
         return held[:SIMILAR_SHOWN], rest
+
+    def improver(self, model: Model) -> Model | None:
+        """Return the cheapest model on sale that improves prompts for this one; None if there is none."""
+        if model.outputs[0] is Output.TEXT:
+            return None
+        return next(
+            (
+                one
+                for one in self._models
+                if one.improves is not None and (not one.improves.of or model.category.value in one.improves.of)
+            ),
+            None,
+        )
 
     def for_file(self, kind: FieldType) -> list[Category]:
         """Return categories with a model that takes this kind of file."""

@@ -31,6 +31,22 @@ export function send(person, chat, things, { caption = "", replyTo = null } = {}
     return userAction(person, "send", form);
 }
 
+/** Send a recorded voice message; without a recording, the simulator's sample voice. */
+export function sendVoice(person, chat, recording, replyTo) {
+    const form = new FormData();
+    form.append("chat", chat);
+    if (replyTo) form.append("reply_to", replyTo);
+    if (recording) form.append("file", recording, "recording");
+    return userAction(person, "voice", form);
+}
+
+export const sendSticker = (person, chat, sticker, replyTo) =>
+    userAction(person, "sticker", { chat, sticker, ...(replyTo ? { reply_to: replyTo } : {}) });
+export const edit = (person, chat, message, text) => userAction(person, "edit", { chat, message, text });
+export const forward = (person, chat, messages, to) => userAction(person, "forward", { chat, messages, to });
+export const stickers = () => call("GET", "/sim/stickers");
+export const stickerUrl = (emoji) => `/sim/stickers/${encodeURIComponent(emoji)}`;
+
 export const fileUrl = (id) => `/sim/files/${encodeURIComponent(id)}`;
 
 export const switchFault = (fault) => call("POST", "/sim/faults", fault);

@@ -67,8 +67,12 @@ CREATE TABLE jobs (
     crash_count       integer NOT NULL DEFAULT 0,
     -- the message that a progress edit with an unknown outcome may still overwrite
     progress_message  text,
+    -- when the user removed the result from the gallery and the history
+    hidden_at         timestamptz,
     -- what the provider needs besides the task's id to find the task again
     handle            text NOT NULL DEFAULT '',
+    -- the API key that the order was made with
+    api_key_id        bigint,
     CONSTRAINT jobs_request_once UNIQUE (account_id, request_key),
     CONSTRAINT jobs_price_not_negative CHECK (price >= 0),
     CONSTRAINT jobs_hold_state_known CHECK (hold_state IN ('free', 'held', 'captured', 'released')),
@@ -104,7 +108,12 @@ CREATE INDEX jobs_attention_code ON jobs (attention_code, id) WHERE attention_re
 CREATE INDEX jobs_account ON jobs (account_id, id);
 -- The few jobs that have not ended. `ended_at` is written once, so that no update of an open job touches this index.
 CREATE INDEX jobs_open ON jobs (account_id, id) WHERE ended_at IS NULL;
+-- An account's jobs of API keys by id.
+CREATE INDEX jobs_api ON jobs (account_id, id) WHERE api_key_id IS NOT NULL;
 CREATE INDEX jobs_cancelled ON jobs (account_id, ended_at) WHERE cancelled_by <> '';
+-- The gallery: delivered results by model. Only the commit of a delivery and its user's removal write to it.
+CREATE INDEX jobs_results ON jobs (account_id, model, id)
+    WHERE delivered_at IS NOT NULL AND hidden_at IS NULL AND (hold_state <> 'released' OR late);
 
 CREATE TABLE ledger (
     key         text PRIMARY KEY,
@@ -266,6 +275,22 @@ CREATE TABLE drafts (
 
 CREATE INDEX drafts_message ON drafts (chat, message) WHERE message IS NOT NULL;
 
+CREATE TABLE favourites (
+    account_id  bigint NOT NULL,
+    model       text NOT NULL,
+    at          timestamptz NOT NULL,
+    PRIMARY KEY (account_id, model)
+);
+
+-- The settings that an account last ordered a model with, JSON.
+CREATE TABLE model_settings (
+    account_id  bigint NOT NULL,
+    model       text NOT NULL,
+    body        text NOT NULL,
+    at          timestamptz NOT NULL,
+    PRIMARY KEY (account_id, model)
+);
+
 CREATE TABLE uploads (
     address     text PRIMARY KEY,
     account_id  bigint NOT NULL,
@@ -358,6 +383,11 @@ CREATE TABLE broadcasts (
     created_at   timestamptz NOT NULL,
     -- the formatted text and the file, JSON; empty when `text` is HTML
     content      text NOT NULL DEFAULT '',
+    -- Whom it goes to: users with this language, if it is not empty; those who have paid, or never have; those who were
+    -- not seen since a time. Without any of these, every user who can be reached.
+    language     text NOT NULL DEFAULT '',
+    paid         boolean,
+    silent_since timestamptz,
     CONSTRAINT broadcasts_request_once UNIQUE (bot, request_key),
     CONSTRAINT broadcasts_state_known CHECK (state IN ('running', 'stopped', 'done'))
 );
@@ -643,3 +673,41 @@ CREATE TABLE catalog_changes (
 );
 
 CREATE INDEX catalog_changes_model ON catalog_changes (model, id);
+
+-- Keys of API clients. `spent` is what the orders of `spent_day` (days since 1970, UTC) cost that were not refunded.
+CREATE TABLE api_keys (
+    id            bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    account_id    bigint NOT NULL,
+    name          text NOT NULL,
+    -- separated by spaces
+    scopes        text NOT NULL,
+    -- the start of the secret
+    shown         text NOT NULL,
+    secret_hash   text NOT NULL,
+    spend_limit   bigint,
+    spent         bigint NOT NULL DEFAULT 0,
+    spent_day     bigint NOT NULL DEFAULT 0,
+    request_key   text NOT NULL,
+    author        text NOT NULL,
+    created_at    timestamptz NOT NULL,
+    last_used_at  timestamptz,
+    revoked_at    timestamptz,
+    CONSTRAINT api_keys_secret_once UNIQUE (secret_hash),
+    CONSTRAINT api_keys_request_once UNIQUE (request_key),
+    CONSTRAINT api_keys_spent_not_negative CHECK (spent >= 0)
+) WITH (fillfactor = 50);
+
+CREATE INDEX api_keys_account ON api_keys (account_id, id);
+
+CREATE OR REPLACE FUNCTION record_spend_change() RETURNS trigger LANGUAGE plpgsql AS
+$$ BEGIN
+    UPDATE api_keys
+    SET spent = greatest(spent + CASE WHEN NEW.hold_state = 'released' THEN -NEW.price ELSE NEW.price END, 0)
+    WHERE id = NEW.api_key_id AND spent_day = floor(date_part('epoch', NEW.created_at) / 86400);
+    RETURN NULL;
+END $$;
+
+-- What an order cost counts against its key's limit only while it is held or charged.
+CREATE TRIGGER jobs_spend_changed AFTER UPDATE OF hold_state ON jobs FOR EACH ROW
+WHEN (NEW.api_key_id IS NOT NULL AND (OLD.hold_state = 'released') <> (NEW.hold_state = 'released'))
+EXECUTE FUNCTION record_spend_change();

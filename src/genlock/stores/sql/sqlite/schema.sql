@@ -66,8 +66,12 @@ CREATE TABLE jobs (
     crash_count       INTEGER NOT NULL DEFAULT 0,
     -- the message that a progress edit with an unknown outcome may still overwrite
     progress_message  TEXT,
+    -- when the user removed the result from the gallery and the history
+    hidden_at         INTEGER,
     -- what the provider needs besides the task's id to find the task again
     handle            TEXT NOT NULL DEFAULT '',
+    -- the API key that the order was made with
+    api_key_id        INTEGER,
     CONSTRAINT jobs_request_once UNIQUE (account_id, request_key),
     CONSTRAINT jobs_price_not_negative CHECK (price >= 0),
     CONSTRAINT jobs_hold_state_known CHECK (hold_state IN ('free', 'held', 'captured', 'released')),
@@ -100,7 +104,12 @@ CREATE INDEX jobs_attention_code ON jobs (attention_code, id) WHERE attention_re
 CREATE INDEX jobs_account ON jobs (account_id, id);
 -- The few jobs that have not ended. `ended_at` is written once, so that no update of an open job touches this index.
 CREATE INDEX jobs_open ON jobs (account_id, id) WHERE ended_at IS NULL;
+-- An account's jobs of API keys by id.
+CREATE INDEX jobs_api ON jobs (account_id, id) WHERE api_key_id IS NOT NULL;
 CREATE INDEX jobs_cancelled ON jobs (account_id, ended_at) WHERE cancelled_by <> '';
+-- The gallery: delivered results by model. Only the commit of a delivery and its user's removal write to it.
+CREATE INDEX jobs_results ON jobs (account_id, model, id)
+    WHERE delivered_at IS NOT NULL AND hidden_at IS NULL AND (hold_state <> 'released' OR late = 1);
 
 CREATE TABLE ledger (
     key         TEXT PRIMARY KEY,
@@ -256,6 +265,22 @@ CREATE TABLE drafts (
 
 CREATE INDEX drafts_message ON drafts (chat, message) WHERE message IS NOT NULL;
 
+CREATE TABLE favourites (
+    account_id  INTEGER NOT NULL,
+    model       TEXT NOT NULL,
+    at          INTEGER NOT NULL,
+    PRIMARY KEY (account_id, model)
+) STRICT;
+
+-- The settings that an account last ordered a model with, JSON.
+CREATE TABLE model_settings (
+    account_id  INTEGER NOT NULL,
+    model       TEXT NOT NULL,
+    body        TEXT NOT NULL,
+    at          INTEGER NOT NULL,
+    PRIMARY KEY (account_id, model)
+) STRICT;
+
 CREATE TABLE uploads (
     address     TEXT PRIMARY KEY,
     account_id  INTEGER NOT NULL,
@@ -348,6 +373,11 @@ CREATE TABLE broadcasts (
     created_at   INTEGER NOT NULL,
     -- the formatted text and the file, JSON; empty when `text` is HTML
     content      TEXT NOT NULL DEFAULT '',
+    -- Whom it goes to: users with this language, if it is not empty; those who have paid, or never have; those who were
+    -- not seen since a time. Without any of these, every user who can be reached.
+    language     TEXT NOT NULL DEFAULT '',
+    paid         INTEGER,
+    silent_since INTEGER,
     CONSTRAINT broadcasts_request_once UNIQUE (bot, request_key),
     CONSTRAINT broadcasts_state_known CHECK (state IN ('running', 'stopped', 'done'))
 ) STRICT;
@@ -627,3 +657,37 @@ CREATE TABLE catalog_changes (
 ) STRICT;
 
 CREATE INDEX catalog_changes_model ON catalog_changes (model, id);
+
+-- Keys of API clients. `spent` is what the orders of `spent_day` (days since 1970, UTC) cost that were not refunded.
+CREATE TABLE api_keys (
+    id            INTEGER PRIMARY KEY,
+    account_id    INTEGER NOT NULL,
+    name          TEXT NOT NULL,
+    -- separated by spaces
+    scopes        TEXT NOT NULL,
+    -- the start of the secret
+    shown         TEXT NOT NULL,
+    secret_hash   TEXT NOT NULL,
+    spend_limit   INTEGER,
+    spent         INTEGER NOT NULL DEFAULT 0,
+    spent_day     INTEGER NOT NULL DEFAULT 0,
+    request_key   TEXT NOT NULL,
+    author        TEXT NOT NULL,
+    created_at    INTEGER NOT NULL,
+    last_used_at  INTEGER,
+    revoked_at    INTEGER,
+    CONSTRAINT api_keys_secret_once UNIQUE (secret_hash),
+    CONSTRAINT api_keys_request_once UNIQUE (request_key),
+    CONSTRAINT api_keys_spent_not_negative CHECK (spent >= 0)
+) STRICT;
+
+CREATE INDEX api_keys_account ON api_keys (account_id, id);
+
+-- What an order cost counts against its key's limit only while it is held or charged.
+CREATE TRIGGER jobs_spend_changed AFTER UPDATE OF hold_state ON jobs FOR EACH ROW
+WHEN NEW.api_key_id IS NOT NULL AND (OLD.hold_state = 'released') <> (NEW.hold_state = 'released')
+BEGIN
+    UPDATE api_keys
+    SET spent = max(spent + CASE WHEN NEW.hold_state = 'released' THEN -NEW.price ELSE NEW.price END, 0)
+    WHERE id = NEW.api_key_id AND spent_day = NEW.created_at / 86400000000;
+END;

@@ -7,7 +7,7 @@
 -- Create the temporary tables for batches; they belong to the connection.
 CREATE TEMP TABLE accept_item (
     account_id, request_key, request_hash, correlation_id, provider, channel, bot, address, placeholder, model, input,
-    price, deadline_seconds, notice, fresh);
+    price, deadline_seconds, notice, api_key_id, fresh);
 CREATE TEMP TABLE end_item (
     job_id, token, state, parts, task_id, error_code, error_text, cancelled_by, cost, callback_id, provider, body,
     stored_id,

@@ -1,0 +1,212 @@
+"""What requests and answers look like. The OpenAPI document is made from these types."""
+
+from datetime import datetime
+from enum import StrEnum
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+METADATA_MAX = 16
+LIST_MAX = 100
+
+Credits = Annotated[float, Field(ge=0, description="in credits, exact to a thousandth")]
+_Text = Annotated[str, Field(pattern=r"^[^\x00]*$")]
+Metadata = Annotated[
+    dict[Annotated[_Text, Field(max_length=40)], Annotated[_Text, Field(max_length=500)]],
+    Field(max_length=METADATA_MAX, description="your own notes, returned with the job"),
+]
+
+
+class Status(StrEnum):
+    """The state of a job. The last four are final."""
+
+    QUEUED = "queued"
+    RUNNING = "running"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    CANCELED = "canceled"
+    EXPIRED = "expired"
+
+
+FINAL = frozenset({Status.SUCCEEDED, Status.FAILED, Status.CANCELED, Status.EXPIRED})
+
+
+class RequestBody(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class Answer(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class NewOrder(RequestBody):
+    model: str = Field(min_length=1, max_length=200, description="the id of a model of `GET /v1/models`")
+    input: dict[str, Any] = Field(
+        max_length=100,
+        description="the values of the model's fields, as its `input_schema` says; "
+        "a file is an https address, or the id of a file of `POST /v1/files`",
+    )
+    metadata: Metadata = {}
+    max_price: float | None = Field(
+        default=None,
+        ge=0,
+        le=1e9,
+        description="refuse the order, with 409 `dearer`, if it costs more credits than this",
+    )
+
+
+class QuoteRequest(RequestBody):
+    model: str = Field(min_length=1, max_length=200, description="the id of a model")
+    input: dict[str, Any] = Field(max_length=100, description="the values of the model's fields")
+
+
+class Result(Answer):
+    index: int
+    kind: Literal["image", "video", "audio", "text", "file"]
+    content_type: str
+    bytes: int
+    sha256: str | None = Field(description="of the content, hexadecimal")
+    url: str = Field(description="the address of the content; needs your key")
+    link: str = Field(description="an address that works without a key for an hour, for browsers")
+    expires_at: datetime | None = Field(description="when the copy is deleted")
+    text: str | None = Field(default=None, description="the text itself, where the result is one")
+
+
+class JobError(Answer):
+    code: str
+    message: str
+
+
+class JobUrls(Answer):
+    get: str
+    cancel: str
+    events: str
+
+
+class JobAnswer(Answer):
+    id: str
+    object: Literal["job"] = "job"
+    status: Status
+    model: str
+    input: dict[str, Any] | None = Field(description="null when it was erased")
+    price: Credits
+    charged: bool = Field(description="whether the price was taken from the balance: only for a result that is there")
+    late: bool = Field(description="a result that came after the end of the job: free of charge")
+    progress: float | None = Field(ge=0, le=1, description="the share of the expected time that has passed")
+    expected_seconds: float | None
+    results: list[Result]
+    error: JobError | None
+    metadata: dict[str, str]
+    created_at: datetime
+    ended_at: datetime | None
+    urls: JobUrls
+
+
+class JobList(Answer):
+    data: list[JobAnswer]
+    next_cursor: str | None = Field(description="the `cursor` of the next page; null on the last one")
+
+
+class ModelAnswer(Answer):
+    id: str
+    object: Literal["model"] = "model"
+    title: str
+    vendor: str
+    category: str
+    outputs: list[str]
+    price_from: Credits = Field(description="the lowest price; `POST /v1/quote` has the price of your input")
+    expected_seconds: float
+    deadline_seconds: float
+    input_schema: dict[str, Any] = Field(description="JSON Schema of the input")
+
+
+class ModelList(Answer):
+    data: list[ModelAnswer]
+
+
+class QuoteAnswer(Answer):
+    model: str
+    price: Credits
+    charged: Literal[False] = False
+    available: Credits
+    sufficient: bool = Field(description="whether the balance covers the price")
+    assumed_seconds: float | None = Field(
+        description="the length that the price assumes for a file that was not sent to `POST /v1/files`"
+    )
+    expected_seconds: float
+
+
+class BalanceAnswer(Answer):
+    available: Credits
+    held: Credits = Field(description="reserved for orders that have not ended")
+    debt: Credits = Field(description="deducted from the next top-up")
+    spend_limit: Credits | None = Field(description="what this key may spend per day (UTC); null: no limit")
+    spent_today: Credits
+
+
+class LedgerLine(Answer):
+    at: datetime
+    kind: str
+    amount: Credits
+    debit: str = Field(description="where the amount was taken from: available, held or house")
+    credit: str = Field(description="where the amount went")
+    job: str | None
+
+
+class LedgerList(Answer):
+    data: list[LedgerLine]
+    next_cursor: str | None
+
+
+class FileAnswer(Answer):
+    id: str = Field(description="use it in the input of an order in place of an address")
+    object: Literal["file"] = "file"
+    kind: Literal["image", "video", "audio"]
+    content_type: str
+    bytes: int
+    seconds: float | None = Field(description="how long it plays, as measured")
+    created_at: datetime
+    expires_at: datetime
+
+
+class FaultAnswer(Answer):
+    pointer: str
+    detail: str
+
+
+class ProblemDocument(BaseModel):
+    """An error (RFC 9457). Compare `code`; `detail` is for people."""
+
+    model_config = ConfigDict(extra="allow")
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    code: str
+    charged: Literal[False] = False
+    errors: list[FaultAnswer] | None = None
+    retry_after: int | None = None
+    price: float | None = None
+    available: float | None = None
+
+
+class PageQuery(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    limit: int = Field(default=20, ge=1, le=LIST_MAX)
+
+
+class JobPageQuery(PageQuery):
+    cursor: str | None = Field(
+        default=None, pattern=r"^job_[0-9A-Z]{1,20}$", max_length=30, description="`next_cursor` of the page before"
+    )
+
+
+class LedgerPageQuery(PageQuery):
+    cursor: str | None = Field(
+        default=None,
+        pattern=r"^[0-8]?[0-9]{1,15}\.[0-9]{1,3}$",
+        max_length=30,
+        description="`next_cursor` of the page before",
+    )

@@ -1,0 +1,99 @@
+"""Makes the API and its channel."""
+
+import secrets
+from collections.abc import Mapping
+from contextlib import AsyncExitStack
+from time import time
+
+from genlock.api.app import Api
+from genlock.api.job_view import JobView
+from genlock.api.job_watch import JobWatch
+from genlock.api.parts import ApiParts, ApiRules
+from genlock.api.request_limits import RequestLimits
+from genlock.api.result_links import ResultLinks
+from genlock.app.clock import SystemClock
+from genlock.app.providers import KEY_SETTINGS
+from genlock.app.telegram import bot_texts
+from genlock.channels.api.channel import ApiChannel
+from genlock.domain.current_catalog import CurrentCatalog
+from genlock.domain.errors import Refusal
+from genlock.domain.public_number import PublicNumbers
+from genlock.engine.engine import Engine
+from genlock.engine.sell import SaleRules, Seller
+from genlock.media.download import Downloads
+from genlock.media.process import MediaProcess
+from genlock.ports import Database, MediaStore, ProviderBundle
+from genlock.settings import ServiceSettings, Settings
+from genlock.web.requests import BodyMemory
+
+
+def make_api_channel(settings: Settings, media: MediaStore, watch: JobWatch, closing: AsyncExitStack) -> ApiChannel:
+    downloads = Downloads(private=settings.media_private_hosts)
+    closing.push_async_callback(downloads.close)
+    return ApiChannel(downloads, media, changed=watch.job_changed)
+
+
+def make_api(  # noqa: PLR0913 - one argument per part
+    *,
+    settings: ServiceSettings,
+    store: Database,
+    engine: Engine,
+    catalog: CurrentCatalog,
+    bundles: Mapping[str, ProviderBundle],
+    media: MediaStore,
+    watch: JobWatch,
+    memory: BodyMemory,
+    closing: AsyncExitStack,
+) -> Api:
+    upload = next((bundle.upload for bundle in bundles.values() if bundle.upload), None)
+    if upload is None:
+        raise Refusal(f"No configured provider stores files, so clients could not send any: set {KEY_SETTINGS}")
+    reader = MediaProcess()  # of its own: files of clients do not wait for results
+    closing.push_async_callback(reader.close)
+    token = settings.telegram_token.get_secret_value()
+    links = ResultLinks.of_installation(token, time)
+    return Api(
+        ApiParts(
+            store=store,
+            engine=engine,
+            seller=Seller(engine=engine, store=store, catalog=catalog, rules=make_sale_rules(settings)),
+            catalog=catalog,
+            media=media,
+            reader=reader,
+            upload=upload,
+            view=JobView(
+                numbers=PublicNumbers.of_bot(token),
+                catalog=catalog,
+                texts=bot_texts(token).translator("en"),
+                links=links,
+                keep_days=settings.keep_media_days,
+            ),
+            links=links,
+            watch=watch,
+            limits=RequestLimits(store, settings.api_requests_per_second, engine.ctx.loop.time),
+            memory=memory,
+            rules=ApiRules(
+                markup=settings.markup,
+                credit_usd=settings.credit_usd,
+                late_cancels_per_day=settings.late_cancels_per_day,
+                uploads_per_hour=settings.uploads_per_hour,
+                keep_media_days=settings.keep_media_days,
+                public_url=settings.public_url,
+            ),
+            observer=engine.ctx.observer,
+            now=SystemClock().now,
+            new_id=lambda: secrets.token_hex(8),
+        )
+    )
+
+
+def make_sale_rules(settings: Settings) -> SaleRules:
+    """Return the rules for orders of API clients: no free runs, and limits per key instead of per minute and hour."""
+    return SaleRules(
+        markup=settings.markup,
+        credit_usd=settings.credit_usd,
+        free_per_day=0,
+        running_max=settings.api_running_max,
+        per_minute=None,
+        per_hour=None,
+    )

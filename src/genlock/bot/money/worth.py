@@ -1,4 +1,4 @@
-"""What credits buy: about so many pictures, short videos or songs, at the prices of the popular models."""
+"""What credits buy: the approximate number of pictures, short videos or songs, at the prices of popular models."""
 
 from collections.abc import Sequence
 

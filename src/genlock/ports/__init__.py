@@ -3,6 +3,7 @@
 from genlock.ports.accounts import AccountStore
 from genlock.ports.attention import AttentionStore
 from genlock.ports.audit import AuditStore
+from genlock.ports.breakers import BreakerStore
 from genlock.ports.broadcasts import BroadcastStore
 from genlock.ports.bulk import BulkStore
 from genlock.ports.callbacks import CallbackStore
@@ -28,6 +29,7 @@ from genlock.ports.jobs import (
     Accepted,
     DeliveryEnd,
     EndJob,
+    FailedAttempt,
     FinishDelivery,
     JobEnd,
     JobStore,
@@ -57,6 +59,7 @@ __all__ = [
     "AppliedMigration",
     "AttentionStore",
     "AuditStore",
+    "BreakerStore",
     "BroadcastStore",
     "BulkStore",
     "Button",
@@ -70,6 +73,7 @@ __all__ = [
     "DeliveryEnd",
     "DraftStore",
     "EndJob",
+    "FailedAttempt",
     "FiguresProgress",
     "FileLabel",
     "FinishDelivery",

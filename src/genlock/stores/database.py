@@ -3,6 +3,7 @@
 from genlock.stores.accounts import Accounts
 from genlock.stores.attention import Attention
 from genlock.stores.audit import Audit
+from genlock.stores.breakers import Breakers
 from genlock.stores.broadcasts import Broadcasts
 from genlock.stores.bulk import BulkActions
 from genlock.stores.callbacks import Callbacks
@@ -40,6 +41,7 @@ class SqlDatabase(
     Callbacks,
     Instances,
     Limits,
+    Breakers,
     Updates,
     KeyValues,
     Profiles,

@@ -5,6 +5,7 @@ from genlock.ports.api_jobs import ApiJobStore
 from genlock.ports.api_keys import ApiKeyStore
 from genlock.ports.attention import AttentionStore
 from genlock.ports.audit import AuditStore
+from genlock.ports.breakers import BreakerStore
 from genlock.ports.broadcasts import BroadcastStore
 from genlock.ports.bulk import BulkStore
 from genlock.ports.callbacks import CallbackStore
@@ -30,6 +31,7 @@ from genlock.ports.jobs import (
     Accepted,
     DeliveryEnd,
     EndJob,
+    FailedAttempt,
     FinishDelivery,
     JobEnd,
     JobStore,
@@ -62,6 +64,7 @@ __all__ = [
     "AppliedMigration",
     "AttentionStore",
     "AuditStore",
+    "BreakerStore",
     "BroadcastStore",
     "BulkStore",
     "Button",
@@ -75,6 +78,7 @@ __all__ = [
     "DeliveryEnd",
     "DraftStore",
     "EndJob",
+    "FailedAttempt",
     "FiguresProgress",
     "FileLabel",
     "FinishDelivery",

@@ -5,6 +5,7 @@ from genlock.stores.api_jobs import ApiJobs
 from genlock.stores.api_keys import ApiKeys
 from genlock.stores.attention import Attention
 from genlock.stores.audit import Audit
+from genlock.stores.breakers import Breakers
 from genlock.stores.broadcasts import Broadcasts
 from genlock.stores.bulk import BulkActions
 from genlock.stores.callbacks import Callbacks
@@ -44,6 +45,7 @@ class SqlDatabase(
     Callbacks,
     Instances,
     Limits,
+    Breakers,
     Updates,
     KeyValues,
     Profiles,

@@ -72,6 +72,8 @@ CREATE TABLE jobs (
     handle            TEXT NOT NULL DEFAULT '',
     -- the API key that the order was made with
     api_key_id        INTEGER,
+    -- the number of the current attempt; 0 before the first
+    attempt           INTEGER NOT NULL DEFAULT 0,
     CONSTRAINT jobs_request_once UNIQUE (account_id, request_key),
     CONSTRAINT jobs_price_not_negative CHECK (price >= 0),
     CONSTRAINT jobs_hold_state_known CHECK (hold_state IN ('free', 'held', 'captured', 'released')),
@@ -110,6 +112,53 @@ CREATE INDEX jobs_cancelled ON jobs (account_id, ended_at) WHERE cancelled_by <>
 -- The gallery: delivered results by model. Only the commit of a delivery and its user's removal write to it.
 CREATE INDEX jobs_results ON jobs (account_id, model, id)
     WHERE delivered_at IS NOT NULL AND hidden_at IS NULL AND (hold_state <> 'released' OR late = 1);
+
+-- Each try to have a job made by one provider. The row is written in the commit that begins the submit, before the call.
+CREATE TABLE attempts (
+    job_id       INTEGER NOT NULL,
+    number       INTEGER NOT NULL,
+    provider     TEXT NOT NULL,
+    -- the provider's own id of the model
+    offer        TEXT NOT NULL,
+    secret_hash  TEXT,
+    -- set when the job goes on to another attempt; those of the current attempt are in the job's row
+    task_id      TEXT,
+    handle       TEXT NOT NULL DEFAULT '',
+    -- NULL while the provider may still work on it
+    outcome      TEXT,
+    error_code   TEXT NOT NULL DEFAULT '',
+    -- in thousandths of the provider's credit
+    cost         INTEGER,
+    -- what the provider reported after the attempt had ended
+    late_report  TEXT,
+    started_at   INTEGER NOT NULL,
+    ended_at     INTEGER,
+    PRIMARY KEY (job_id, number),
+    CONSTRAINT attempts_outcome_known CHECK (
+        outcome IN ('succeeded', 'failed', 'refused', 'busy', 'unknown', 'cancelled', 'expired')),
+    CONSTRAINT attempts_late_report_known CHECK (late_report IN ('succeeded', 'failed')),
+    CONSTRAINT attempts_ended_means_outcome CHECK ((ended_at IS NULL) = (outcome IS NULL))
+) STRICT;
+
+CREATE INDEX attempts_task ON attempts (provider, task_id) WHERE task_id IS NOT NULL;
+
+-- Circuit breakers: which providers, or models of a provider, are left alone after failing again and again.
+CREATE TABLE breakers (
+    provider     TEXT NOT NULL,
+    -- '' for the whole provider
+    model        TEXT NOT NULL,
+    -- consecutive failures
+    failures     INTEGER NOT NULL,
+    -- how often it has opened since it last let an order succeed
+    opened       INTEGER NOT NULL DEFAULT 0,
+    -- no order before this time, then one at a time; NULL: closed
+    open_until   INTEGER,
+    -- until when the order that tries the provider again has time
+    probe_until  INTEGER,
+    reason       TEXT NOT NULL,
+    changed_at   INTEGER NOT NULL,
+    PRIMARY KEY (provider, model)
+) STRICT;
 
 CREATE TABLE ledger (
     key         TEXT PRIMARY KEY,
@@ -152,6 +201,8 @@ CREATE TABLE inbox (
     note         TEXT NOT NULL DEFAULT '',
     due_at       INTEGER,
     received_at  INTEGER NOT NULL,
+    -- the attempt whose secret the callback's URL carried; NULL: the job's attempt of that time
+    attempt      INTEGER,
     CONSTRAINT inbox_state_known CHECK (state IN ('new', 'done', 'orphan', 'matched', 'expired', 'unreadable')),
     CONSTRAINT inbox_due_means_new CHECK ((due_at IS NOT NULL) = (state = 'new'))
 ) STRICT;

@@ -60,7 +60,9 @@ class DailyReport:
 
     async def _recipients(self, rules: ReportRules) -> list[tuple[int, int | None, str]]:
         """Return chat, topic and language of each recipient. A group reads the language of the first operator."""
-        operators = [(operator, None, await self._language(operator)) for operator in sorted(self._bundle.admin_ids)]
+        operators: list[tuple[int, int | None, str]] = [
+            (operator, None, await self._language(operator)) for operator in sorted(self._bundle.admin_ids)
+        ]
         if rules.chat is None:
             return operators
         return [(rules.chat, rules.thread, operators[0][2] if operators else DEFAULT)]

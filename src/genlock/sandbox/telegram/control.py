@@ -254,12 +254,12 @@ class Control:
         return web.json_response({"ok": payment.ok, "reason": payment.reason, "charge_id": payment.charge_id})
 
     async def inline(self, request: web.Request) -> web.Response:
-        body, user = await _read(request), self._user_of(request)
+        body, user = await read_body(request), self._user_of(request)
         query = await user.inline(str(body["text"]), chat=body.get("chat"))
         return web.json_response(query.as_json())
 
     async def share(self, request: web.Request) -> web.Response:
-        body, user = await _read(request), self._user_of(request)
+        body, user = await read_body(request), self._user_of(request)
         query = self._state.inline_queries[str(body["query"])]
         message = await user.share(query, str(body["result"]), chat=body.get("chat"))
         return web.json_response(self._state.view(message))

@@ -48,8 +48,8 @@ def refs(node: object) -> Iterator[str]:
 
 
 async def test_the_document_is_whole_and_served_without_a_key(world: ApiWorld) -> None:
-    nobody = Client(url=world.url, session=world.session, secret="", key=(await world.client()).key)
-    document = (await nobody.request("GET", "/v1/openapi.json", headers={"Authorization": ""})).json
+    without_key = Client(url=world.url, session=world.session, secret="", key=(await world.client()).key)
+    document = (await without_key.request("GET", "/v1/openapi.json", headers={"Authorization": ""})).json
 
     assert document["openapi"] == "3.1.0"
     names = set(document["components"]["schemas"])

@@ -10,6 +10,7 @@ from subprocess import PIPE, STDOUT
 
 import pytest
 
+from genlock.api.problems import CODES
 from tests.api.world import ApiWorld, Client
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -69,5 +70,7 @@ async def test_the_reference_page_names_every_operation_and_loads_nothing_from_e
     assert "default-src 'none'" in answer.headers["Content-Security-Policy"]
     for operation in world.api.operations:
         assert f'id="{operation.name}"' in page
+    for code in CODES:
+        assert f'id="problem-{code}"' in page
     assert re.findall(r"""(?:src|href)=["'](?:https?:)?//""", page) == []
     assert "<script" not in page

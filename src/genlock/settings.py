@@ -26,7 +26,7 @@ _HOST = re.compile(r"[^\s:/]+:[0-9]{1,5}")
 _SCHEMES = ("sqlite:///", "postgresql://", "postgres://")
 _PREFIX = "GENLOCK_"
 #: our variables that are not settings of the service
-_OTHERS = {"GENLOCK_BENCH_DATABASE_URL", "GENLOCK_TEST_CHROMIUM", "GENLOCK_TEST_POSTGRES_URL"}
+_OTHERS = {"GENLOCK_BENCH_DATABASE_URL", "GENLOCK_TEST_API_CASES", "GENLOCK_TEST_CHROMIUM", "GENLOCK_TEST_POSTGRES_URL"}
 _PASSWORD_OPTIONS = ("password", "sslpassword")
 _TOKEN_NAMES = AliasChoices("GENLOCK_TELEGRAM_TOKEN", "TELEGRAM_BOT_TOKEN")
 _KEY_NAMES = AliasChoices("GENLOCK_KIE_API_KEY", "KIE_API_KEY")

@@ -13,6 +13,7 @@ import aiohttp
 
 from genlock.api.app import Api
 from genlock.api.job_watch import JobWatch
+from genlock.api.problems import CODES
 from genlock.app.api import make_api, make_api_channel
 from genlock.app.databases import open_store
 from genlock.app.engine import expected_seconds, make_engine
@@ -81,6 +82,8 @@ class Client:
         async with self.session.request(method, url, headers=given, allow_redirects=False, **arguments) as response:
             content = await response.read()
             body = await response.json(content_type=None) if "json" in response.content_type and content else None
+            if "problem" in response.content_type and content:
+                assert body["code"] in CODES, body
             return Answer(response.status, content, body, response.headers)
 
 

@@ -9,7 +9,7 @@ from pydantic.json_schema import models_json_schema
 
 from genlock import __version__
 from genlock.api.operation import Answered, Operation
-from genlock.api.problems import MEDIA_TYPE
+from genlock.api.problems import CODES, MEDIA_TYPE
 from genlock.api.types import ProblemDocument
 
 #: the problems that every operation may answer with
@@ -44,6 +44,7 @@ with a `code`. Times are UTC; amounts are credits."""
 
 def make_document(operations: Sequence[Operation]) -> dict[str, Any]:
     schemas, components = _schemas(operations)
+    components[ProblemDocument.__name__]["properties"]["code"]["enum"] = sorted(CODES)
     paths: dict[str, dict[str, Any]] = {}
     for one in operations:
         paths.setdefault(one.path, {})[one.method.lower()] = _operation(one, schemas)

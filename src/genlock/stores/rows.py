@@ -129,6 +129,7 @@ def read_new_job(row: Row, time: Time, order: NewJob, owner: str | None) -> Job:
         ended_at=None,
         delivered_at=None,
         read_at=created_at,
+        hidden=order.api_key_id is not None,
     )
 
 

@@ -13,6 +13,7 @@ from genlock.bot.buttons import Row, button
 from genlock.bot.chat_view import ChatView
 from genlock.bot.context import UpdateContext, is_own
 from genlock.bot.gallery.gallery import Gallery
+from genlock.bot.handlers.api_keys import ApiKeyPages
 from genlock.bot.handlers.files import Files, attachment
 from genlock.bot.handlers.inline import read_payload
 from genlock.bot.handlers.pages import Pages
@@ -80,6 +81,7 @@ class MessageHandler:
         gifts: Gifts,
         admin: Admin,
         privacy: Privacy,
+        api_keys: ApiKeyPages,
         bundle: BotBundle,
     ) -> None:
         self._view = view
@@ -96,6 +98,7 @@ class MessageHandler:
         self._gifts = gifts
         self._admin = admin
         self._privacy = privacy
+        self._api_keys = api_keys
         self._bundle = bundle
         self._commands: Mapping[str, Command] = {
             "start": self._start,
@@ -112,6 +115,7 @@ class MessageHandler:
             "cancel": self._cancel,
             "terms": lambda ctx, _: pages.terms(ctx),
             "privacy": lambda ctx, _: privacy.show(ctx),
+            "api": lambda ctx, _: api_keys.show(ctx),
             "paysupport": lambda ctx, _: pages.paysupport(ctx),
             "promo": pages.promo,
             "invite": lambda ctx, _: pages.invite(ctx),
@@ -251,6 +255,9 @@ class MessageHandler:
         await self._gifts.welcome(ctx.account_id)
         if payload == "privacy":
             await self._privacy.show(ctx)
+            return
+        if payload == "api":
+            await self._api_keys.show(ctx)
             return
         if payload == "results":
             await self._gallery.show(ctx)

@@ -5,10 +5,12 @@ WHERE account_id = :account_id AND id <= :until AND (state IN ('queued', 'submit
 
 -- name: erase_jobs
 -- Erase the inputs, results and error texts of an account's ended jobs, a few at a time. Without its secret, a callback
--- cannot bring another result; with another token, a resend that has read the result cannot write it back.
+-- cannot bring another result; with another token, a resend that has read the result cannot write it back. The address
+-- of an API order loses the client's own notes, and keeps what its idempotency key needs.
 UPDATE jobs
 SET input = 'null', parts = '[]', error_text = '', secret_hash = NULL, handle = '', lease_token = lease_token + 1,
     hidden_at = coalesce(hidden_at, :now),
+    address = CASE WHEN api_key_id IS NULL THEN address ELSE (address::jsonb - 'metadata')::text END,
     attention_reason = CASE WHEN attention_reason IS NOT NULL THEN 'erased' END
 WHERE id IN (
         SELECT id FROM jobs

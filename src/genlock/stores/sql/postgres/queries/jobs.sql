@@ -6,6 +6,7 @@
 -- name: accept_job
 -- Write jobs and their holds. A batch contains each account once. Wallets are locked in the order of their ids, then
 -- API keys, each of which belongs to one wallet. An order whose API key has reached its limit of the day is not written.
+-- Orders of API keys do not appear in the gallery and the history of the chat.
 WITH item AS (
     SELECT * FROM unnest(
         :account_id::bigint[], :request_key::text[], :request_hash::text[], :correlation_id::text[], :provider::text[],
@@ -24,13 +25,14 @@ WITH item AS (
 ), added AS (
     INSERT INTO jobs (
         account_id, request_key, request_hash, correlation_id, provider, channel, bot, address, placeholder, model,
-        input, price, hold_state, state, notice, due_at, deadline_at, lease_owner, lease_token, created_at, api_key_id)
+        input, price, hold_state, state, notice, due_at, deadline_at, lease_owner, lease_token, created_at, api_key_id,
+        hidden_at)
     SELECT
         i.account_id, i.request_key, i.request_hash, i.correlation_id, i.provider, i.channel, i.bot, i.address,
         i.placeholder, i.model, i.input, i.price, CASE WHEN i.price > 0 THEN 'held' ELSE 'free' END, 'queued', i.notice,
         :now + make_interval(secs => :seconds::float8),
         :now + make_interval(secs => i.deadline_seconds),
-        :owner::text, 1, :now, i.api_key_id
+        :owner::text, 1, :now, i.api_key_id, CASE WHEN i.api_key_id IS NOT NULL THEN :now END
     FROM affordable i
     WHERE i.price <= i.available AND i.account_id NOT IN (SELECT account_id FROM spending WHERE over)
     ON CONFLICT (account_id, request_key) DO NOTHING

@@ -1,6 +1,6 @@
 -- name: accept_job
 -- Write jobs and their holds. A batch contains each account once. An order whose API key has reached its limit of the
--- day is not written.
+-- day is not written. Orders of API keys do not appear in the gallery and the history of the chat.
 INSERT INTO accept_item
 SELECT
     i.account_id, i.request_key, value ->> 'request_hash', value ->> 'correlation_id', value ->> 'provider',
@@ -17,12 +17,13 @@ FROM (SELECT value, value ->> 'account_id' AS account_id, value ->> 'request_key
 JOIN accounts wallet ON wallet.id = i.account_id;
 INSERT INTO jobs (
     account_id, request_key, request_hash, correlation_id, provider, channel, bot, address, placeholder, model, input,
-    price, hold_state, state, notice, due_at, deadline_at, lease_owner, lease_token, created_at, api_key_id)
+    price, hold_state, state, notice, due_at, deadline_at, lease_owner, lease_token, created_at, api_key_id,
+    hidden_at)
 SELECT
     account_id, request_key, request_hash, correlation_id, provider, channel, bot, address, placeholder, model, input,
     price, CASE WHEN price > 0 THEN 'held' ELSE 'free' END, 'queued', notice,
     :now + CAST(:seconds * 1000000 AS INTEGER), :now + CAST(deadline_seconds * 1000000 AS INTEGER), :owner, 1, :now,
-    api_key_id
+    api_key_id, CASE WHEN api_key_id IS NOT NULL THEN :now END
 FROM accept_item WHERE fresh
 RETURNING id, account_id, due_at, deadline_at, created_at;
 INSERT INTO ledger (key, account_id, job_id, kind, debit, credit, amount, at)

@@ -52,6 +52,7 @@ from genlock.ports.stats import AgedJob, InvariantStore, StatsStore, Violation
 from genlock.ports.store import Store
 from genlock.ports.system import AppliedMigration, DatabaseFacts, RoleHolder, SystemStore
 from genlock.ports.updates import Settled, UpdateStore
+from genlock.ports.webhooks import WebhookStore
 
 __all__ = [
     "Accepted",
@@ -124,4 +125,5 @@ __all__ = [
     "TakenPermits",
     "UpdateStore",
     "Violation",
+    "WebhookStore",
 ]

@@ -13,7 +13,8 @@ import aiohttp
 
 from genlock.api.app import Api
 from genlock.api.job_watch import JobWatch
-from genlock.app.api import make_api, make_api_channel
+from genlock.api.webhook_sender import WebhookSender
+from genlock.app.api import make_api, make_api_channel, make_webhook_sender
 from genlock.app.databases import open_store
 from genlock.app.engine import expected_seconds, make_engine
 from genlock.app.media import make_media_store
@@ -95,6 +96,7 @@ class ApiWorld:
     kie: KieSimulator
     recorder: Recorder
     session: aiohttp.ClientSession
+    webhooks: WebhookSender
 
     async def client(
         self,
@@ -128,7 +130,13 @@ class ApiWorld:
 
 @asynccontextmanager
 async def running_api(
-    database_url: str, folder: Path, *, channel: Channel | None = None, speed: float = 600.0, **settings: Any
+    database_url: str,
+    folder: Path,
+    *,
+    channel: Channel | None = None,
+    speed: float = 600.0,
+    private_hosts: tuple[str, ...] = (),
+    **settings: Any,
 ) -> AsyncIterator[ApiWorld]:
     async with AsyncExitStack() as closing:
         kie = await closing.enter_async_context(
@@ -144,7 +152,7 @@ async def running_api(
                 "kie_upload_url": kie.url,
                 "database_url": database_url,
                 "media_url": f"file://{folder}",
-                "media_private_hosts": (kie.files_url.removeprefix("http://"), kie.url.removeprefix("http://")),
+                "media_private_hosts": (*_hosts(kie.files_url, kie.url), *private_hosts),
                 **settings,
             }
         )
@@ -178,6 +186,7 @@ async def running_api(
             memory=BodyMemory(),
             closing=closing,
         )
+        webhooks = make_webhook_sender(service, store, engine, current, closing)
         url = await closing.enter_async_context(serving(make_web([], *api.routes()), "127.0.0.1", 0))
         session = await closing.enter_async_context(aiohttp.ClientSession())
         await engine.start()
@@ -192,9 +201,14 @@ async def running_api(
                 kie=kie,
                 recorder=recorder,
                 session=session,
+                webhooks=webhooks,
             )
         finally:
             is_open[0] = False
             await engine.stop()
             await watch.close()
             await asyncio.sleep(0)
+
+
+def _hosts(*urls: str) -> tuple[str, ...]:
+    return tuple(url.removeprefix("http://") for url in urls)

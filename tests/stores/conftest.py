@@ -30,6 +30,8 @@ TABLES = (
     *FIGURE_TABLES,
     "catalog_changes",
     "api_keys",
+    "webhooks",
+    "webhook_deliveries",
 )  # fmt: skip
 Raw = Callable[[str], Awaitable[list[tuple[Any, ...]]]]
 

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 from starlette.applications import Starlette
 
+from genlock.api import webhook_sender
 from genlock.api.job_watch import JobWatch
-from genlock.app.api import make_api, make_api_channel
+from genlock.app.api import make_api, make_api_channel, make_webhook_sender
 from genlock.app.bot import handle_update, make_bot_router, make_operator_tools
 from genlock.app.dashboard import dashboard_routes
 from genlock.app.dashboard_parts import DashboardParts
@@ -120,6 +121,7 @@ async def compose(settings: ServiceSettings, process: Process) -> App:
     memory = BodyMemory()
     receive_updates, telegram_endpoints = await make_update_source(settings, caller, store, engine, mask, memory)
     health = _make_health(settings, process, engine, stats, started)
+    send_webhooks = make_webhook_sender(settings, store, engine, catalog, closing).round
     return App(
         engine=engine,
         caller=caller,
@@ -159,6 +161,7 @@ async def compose(settings: ServiceSettings, process: Process) -> App:
         alarms=alarms,
         periodic_tasks=[
             *periodic_tasks(settings, engine, store, alarms, router, editor, receive_updates, bundles, media, offers),
+            PeriodicTask(name="send_webhooks", period_seconds=webhook_sender.PERIOD_SECONDS, run=send_webhooks),
             *_job_event_tasks(process.job_events, store),
         ],
     )

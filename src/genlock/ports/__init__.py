@@ -54,6 +54,7 @@ from genlock.ports.stats import AgedJob, InvariantStore, StatsStore, Violation
 from genlock.ports.store import Store
 from genlock.ports.system import AppliedMigration, DatabaseFacts, RoleHolder, SystemStore
 from genlock.ports.updates import Settled, UpdateStore
+from genlock.ports.webhooks import WebhookStore
 
 __all__ = [
     "Accepted",
@@ -128,4 +129,5 @@ __all__ = [
     "TakenPermits",
     "UpdateStore",
     "Violation",
+    "WebhookStore",
 ]

@@ -34,6 +34,7 @@ from genlock.stores.stats import Statistics
 from genlock.stores.system import System
 from genlock.stores.updates import Updates
 from genlock.stores.users import Users
+from genlock.stores.webhooks import Webhooks
 
 
 class SqlDatabase(
@@ -70,6 +71,7 @@ class SqlDatabase(
     System,
     ApiKeys,
     ApiJobs,
+    Webhooks,
 ):
     """The Database port. The session decides which database it is."""
 

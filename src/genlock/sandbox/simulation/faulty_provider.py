@@ -8,6 +8,7 @@ from datetime import datetime
 
 from genlock.domain.errors import ProviderBusy, ProviderError, SubmitRefused, SubmitUnknown
 from genlock.domain.inbox import Callback
+from genlock.domain.job import Job
 from genlock.domain.result import Outcome, PartKind, Piece, Report
 from genlock.domain.task import Handle, TaskOrder
 from genlock.ports import Provider

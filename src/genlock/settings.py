@@ -9,14 +9,17 @@ from ipaddress import ip_address
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 from urllib.parse import unquote, unquote_plus, urlsplit
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import AliasChoices, Field, SecretStr, ValidationError, ValidationInfo, field_validator
+from pydantic_core import PydanticCustomError
 from pydantic_settings import BaseSettings, DotEnvSettingsSource, EnvSettingsSource, NoDecode, SettingsConfigDict
 
 from genlock.domain.errors import Refusal
 from genlock.domain.retry import POLL_SECONDS
 
 _TOKEN = re.compile(r"[0-9]{1,20}:[A-Za-z0-9_-]+")
+_CHAT = re.compile(r"-?\d{1,20}(?::\d{1,18})?", re.ASCII)
 #: percent; more is most likely a typing error
 _BONUS_MAX = 100
 _HOST = re.compile(r"[^\s:/]+:[0-9]{1,5}")
@@ -27,6 +30,8 @@ _OTHERS = {"GENLOCK_BENCH_DATABASE_URL", "GENLOCK_TEST_CHROMIUM", "GENLOCK_TEST_
 _PASSWORD_OPTIONS = ("password", "sslpassword")
 _TOKEN_NAMES = AliasChoices("GENLOCK_TELEGRAM_TOKEN", "TELEGRAM_BOT_TOKEN")
 _KEY_NAMES = AliasChoices("GENLOCK_KIE_API_KEY", "KIE_API_KEY")
+_FAL_NAMES = AliasChoices("GENLOCK_FAL_KEY", "FAL_KEY")
+_REPLICATE_NAMES = AliasChoices("GENLOCK_REPLICATE_TOKEN", "REPLICATE_API_TOKEN")
 
 
 class LogFormat(StrEnum):
@@ -52,8 +57,24 @@ class Settings(BaseSettings):
         description="the bot's token from @BotFather",
     )
     telegram_api_url: str = Field(default="https://api.telegram.org", description="base URL of the Bot API")
+    fal_key: SecretStr | None = Field(
+        default=None,
+        validation_alias=_FAL_NAMES,
+        description="the API key of the fal account, from its dashboard; without it fal makes nothing",
+    )
+    fal_api_url: str = Field(default="https://queue.fal.run", description="base URL of fal's queue")
+    fal_rest_url: str = Field(
+        default="https://rest.fal.ai", description="base URL of fal's storage and of the keys of its callbacks"
+    )
+    replicate_token: SecretStr | None = Field(
+        default=None,
+        validation_alias=_REPLICATE_NAMES,
+        description="the API token of the Replicate account; without it Replicate makes nothing",
+    )
+    replicate_api_url: str = Field(default="https://api.replicate.com", description="base URL of Replicate's API")
     kie_api_key: SecretStr | None = Field(
         default=None,
+        validate_default=True,
         validation_alias=_KEY_NAMES,
         description="the API key of the Kie.ai account, from its API key page",
     )
@@ -86,6 +107,21 @@ class Settings(BaseSettings):
     admin_ids: Annotated[tuple[int, ...], NoDecode] = Field(
         default=(), description="Telegram ids of the operators, separated by commas; they also receive the alarms"
     )
+    daily_report_hour: int | None = Field(
+        default=None,
+        ge=0,
+        le=23,
+        description="the hour at which operators get the report of the last 24 hours in the chat; "
+        "without it there is none",
+    )
+    daily_report_zone: str = Field(
+        default="UTC", description="the time zone of `GENLOCK_DAILY_REPORT_HOUR`, such as `Europe/Berlin`"
+    )
+    daily_report_chat: str = Field(
+        default="",
+        description="the group or channel that gets the daily report, as `CHAT_ID` or, for a topic, "
+        "`CHAT_ID:TOPIC_ID`; without it every operator gets it",
+    )
     dashboard_token: SecretStr | None = Field(
         default=None,
         description="the password of the dashboard for those without a chat, such as the output of "
@@ -106,6 +142,10 @@ class Settings(BaseSettings):
         "(UTC), all together; owners have no limit",
     )
     welcome_credits: float = Field(default=0.0, ge=0.0, description="credits that a new user receives")
+    welcome_picture: str = Field(
+        default="packaged",
+        description="the picture that a new user sees first: `packaged`, `off`, or the path of a JPEG or PNG file",
+    )
     free_per_day: int = Field(default=0, ge=0, description="free runs per user and day, on the models marked `free`")
     markup: float = Field(default=2.0, gt=0.0, description="price for users as a multiple of the provider's price")
     credit_usd: float = Field(default=0.01, gt=0.0, description="price of one of our credits for users, in US dollars")
@@ -145,6 +185,11 @@ class Settings(BaseSettings):
         ge=0,
         description="voice messages per user and day that become prompts free of charge; the operator pays the "
         "provider for them; 0: the user pays the price that is shown",
+    )
+    inline_mode: bool = Field(
+        default=True,
+        description="whether users can share their results and begin orders in any chat by typing the bot's name; "
+        "@BotFather must allow it, too: `/setinline`",
     )
     late_cancels_per_day: int = Field(
         default=5,
@@ -215,7 +260,15 @@ class Settings(BaseSettings):
     )
     log_format: LogFormat = Field(default=LogFormat.HUMAN, description="`human` or `json` log lines")
 
-    @field_validator("public_url", "telegram_api_url", "kie_api_url", "kie_upload_url")
+    @field_validator(
+        "public_url",
+        "telegram_api_url",
+        "kie_api_url",
+        "kie_upload_url",
+        "fal_api_url",
+        "fal_rest_url",
+        "replicate_api_url",
+    )
     @classmethod
     def _address(cls, url: str | None) -> str | None:
         if url is None:
@@ -249,6 +302,29 @@ class Settings(BaseSettings):
         if token is not None and not _TOKEN.fullmatch(token.get_secret_value()):
             raise ValueError("is not a bot's token, which looks like 123456789:AA…; copy it from @BotFather again")
         return token
+
+    @field_validator("daily_report_zone")
+    @classmethod
+    def _zone(cls, name: str) -> str:
+        try:
+            ZoneInfo(name)
+        except (ZoneInfoNotFoundError, ValueError, OSError):
+            raise ValueError("is not a time zone, such as Europe/Berlin or UTC") from None
+        return name
+
+    @field_validator("daily_report_chat")
+    @classmethod
+    def _chat(cls, chat: str) -> str:
+        if chat and not _CHAT.fullmatch(chat):
+            raise ValueError("must be the id of a chat, or of a chat and a topic, such as -1001234567890:12")
+        return chat
+
+    @field_validator("welcome_picture")
+    @classmethod
+    def _picture(cls, picture: str) -> str:
+        if picture not in ("packaged", "off") and not Path(picture).is_file():
+            raise ValueError("must be `packaged`, `off`, or the path of a file that exists")
+        return picture
 
     @field_validator("admin_ids", "media_private_hosts", mode="before")
     @classmethod
@@ -307,9 +383,13 @@ class ServiceSettings(Settings):
     telegram_token: SecretStr = Field(
         validation_alias=_TOKEN_NAMES, description=Settings.model_fields["telegram_token"].description
     )
-    kie_api_key: SecretStr = Field(
-        validation_alias=_KEY_NAMES, description=Settings.model_fields["kie_api_key"].description
-    )
+
+    @field_validator("kie_api_key")
+    @classmethod
+    def _has_a_provider(cls, key: SecretStr | None, given: ValidationInfo) -> SecretStr | None:
+        if key is None and not given.data.get("fal_key") and not given.data.get("replicate_token"):
+            raise PydanticCustomError("missing", "no provider is configured")
+        return key
 
     @field_validator("public_url")
     @classmethod

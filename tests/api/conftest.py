@@ -1,9 +1,11 @@
 """One API for all tests of a file: each test makes its own clients."""
 
+import io
 from collections.abc import AsyncIterator
 
 import pytest
 import pytest_asyncio
+from PIL import Image
 
 from tests.api.world import ApiWorld, running_api
 
@@ -13,3 +15,11 @@ async def world(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[ApiWo
     folder = tmp_path_factory.mktemp("api")
     async with running_api(f"sqlite:///{folder}/genlock.db", folder / "media") as running:
         yield running
+
+
+@pytest.fixture(scope="session")
+def png() -> bytes:
+    """A small picture."""
+    buffer = io.BytesIO()
+    Image.new("RGB", (64, 48), "teal").save(buffer, "PNG")
+    return buffer.getvalue()

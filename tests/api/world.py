@@ -155,7 +155,7 @@ async def running_api(
         for bundle in bundles.values():
             closing.push_async_callback(bundle.close)
         is_open = [True]
-        watch = JobWatch(store, lambda: is_open[0])
+        watch = JobWatch(store, recorder, lambda: is_open[0])
         media = make_media_store(service, closing)
         api_channel = channel or make_api_channel(service, media, watch, closing)
         current = CurrentCatalog(CATALOG.sold_through(bundles))

@@ -1,15 +1,27 @@
 """The first screen: what Telegram shows before it, the picture, and three examples to tap."""
 
+from collections.abc import AsyncIterator
+from pathlib import Path
+
 import pytest
 
 from genlock.bot.handlers.descriptions import DESCRIPTION_MAX, SHORT_DESCRIPTION_MAX, register_descriptions
+from genlock.bot.handlers.welcome import PACKAGED_PICTURE
+from genlock.bot.rules import BotRules
 from genlock.bot.storefront.menu_screens import EXAMPLES_SHOWN
 from genlock.channels.telegram.errors import RateLimited
 from genlock.sandbox.telegram.faults import Fault
 from tests.bot.pages import label, page
-from tests.bot.world import BotWorld, ChatUser, die_once
+from tests.bot.world import PACKAGES, BotWorld, ChatUser, die_once, running_bot, sqlite_url
 
 LANGUAGES = ("en", "ru")
+
+
+@pytest.fixture
+async def world(tmp_path: Path) -> AsyncIterator[BotWorld]:
+    rules = BotRules(packages=PACKAGES, per_minute=1000, per_hour=10_000, welcome_picture=PACKAGED_PICTURE)
+    async with running_bot(sqlite_url(tmp_path), rules=rules) as found:
+        yield found
 
 
 def examples(user: ChatUser) -> list[str]:

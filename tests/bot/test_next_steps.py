@@ -337,7 +337,7 @@ async def test_a_captioned_photo_can_still_be_used_for_something_else(world: Bot
 async def test_a_captioned_photo_in_an_open_list_is_for_that_list(world: BotWorld) -> None:
     ann = await world.add_user()
     await ann.write("/start")
-    await ann.tap("Image to video")
+    await ann.tap(label("wish.animate"))
     await ann.send("photo", sample(FieldType.IMAGE), caption="the wind blows")
     confirm = await ann.sees(page("confirm.price"))
     assert label("button.next_image_animate").search(confirm.text)
@@ -380,7 +380,6 @@ async def test_what_must_stay_exact_is_a_document_and_has_no_button_for_the_orig
     ann = await world.add_user()
     await ann.send("photo", sample(FieldType.IMAGE))
     await ann.tap("Remove background")
-    await ann.tap("Recraft")
     await ann.tap(label("button.generate"))
     document = await ann.sees(lambda message: message.kind == "document")
     await ann.sees(page("order.done"))

@@ -20,7 +20,7 @@ from genlock.bot.rules import BotRules, Package
 from genlock.channels.telegram.caller import Caller, Priority, bot_id, make_bot
 from genlock.channels.telegram.channel import TelegramChannel
 from genlock.channels.telegram.rate_limiter import TelegramRateLimiter
-from genlock.channels.telegram.update_sources import Poller
+from genlock.channels.telegram.update_sources import Poller, allowed_updates
 from genlock.channels.telegram.updates import acknowledge_repeated_press
 from genlock.domain.catalog import Catalog
 from genlock.domain.current_catalog import CurrentCatalog
@@ -330,7 +330,13 @@ async def running_bot(
 
         intake.bot = bot = make()
         await bot.start()
-        poller = Poller(caller, receive=intake.take_in, is_active=lambda: True, observer=recorder)
+        poller = Poller(
+            caller,
+            receive=intake.take_in,
+            is_active=lambda: True,
+            observer=recorder,
+            allowed=allowed_updates(inline=rules.inline_mode),
+        )
         await engine.start()
         polling = asyncio.get_running_loop().create_task(poller.run())
         try:

@@ -6,6 +6,7 @@ from pathlib import Path
 from genlock.catalog import load
 from genlock.catalog.next_steps import STEPS
 from genlock.catalog.offers import OFFERS
+from genlock.catalog.wishes import WISHES
 from genlock.domain.field import FieldType
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "catalog.md"
@@ -20,14 +21,16 @@ def examples(folder: Path) -> list[Path]:
 
 
 def test_the_example_of_a_model_can_be_sold(tmp_path: Path) -> None:
-    model_path, steps_path, offer_path, overlay_path = examples(tmp_path)
+    model_path, steps_path, wishes_path, offer_path, overlay_path = examples(tmp_path)
     overlay_path.unlink()
     (tmp_path / OFFERS).mkdir()
     offer_path.rename(tmp_path / OFFERS / "fal.toml")
     steps_path.rename(tmp_path / STEPS)
+    wishes_path.rename(tmp_path / WISHES)
     catalog = load(data=model_path.parent)
     model = catalog.get("maker/painter-2")
     assert [step.key for step in catalog.steps_for(FieldType.IMAGE)] == ["image_edit"]
+    assert [wish.popular for wish in catalog.wishes] == [(model.id,)]
     clean = model.validate(
         {"prompt": "x", "resolution": "2K", "num_images": "3", "image_urls": ["https://a.b/c.png"] * 2}
     )

@@ -10,6 +10,7 @@ import pytest
 
 from genlock.domain.account import Account
 from genlock.domain.anomaly import AnomalyKind
+from genlock.domain.api_key import ALL_SCOPES, NewApiKey
 from genlock.domain.audit import AuditFilter
 from genlock.domain.broadcast import BroadcastState
 from genlock.domain.bulk import BulkFailure, BulkKind, BulkReason, BulkSelection, BulkState, BulkTarget
@@ -41,6 +42,7 @@ from genlock.stores.queries import array, load, positional, scripts, statements
 from genlock.stores.rows import Row
 from tests.stores.builders import (
     ME,
+    PRICE,
     RESULT,
     SECRET,
     ManualClock,
@@ -185,6 +187,34 @@ async def use_updates(store: SqlDatabase) -> None:
     assert await store.retry_update(dead.id)
     assert await store.postpone_update(queue, 0.0, "no")
     assert await store.release_update_queues("me", [1]) == 0
+
+
+async def use_api(store: SqlDatabase) -> None:
+    account_id = await account_with(store)
+    wanted = NewApiKey(
+        account_id=account_id,
+        name="shop",
+        scopes=ALL_SCOPES,
+        shown="glk_a",
+        secret_hash=f"hash of {account_id}",
+        spend_limit=PRICE * 2,
+        request_key=f"request of {account_id}",
+        author="operator",
+    )
+    key, _ = await store.add_api_key(wanted)
+    assert await store.api_key_by_secret(wanted.secret_hash)
+    assert await store.api_key(key.id)
+    assert await store.api_keys(account_id, before=None, limit=10)
+    assert await store.api_keys(None, before=None, limit=10)
+    job = (await store.accept_job(order(account_id, api_key_id=key.id), ME)).job
+    assert await store.api_job(job.id)
+    assert await store.api_jobs_by_id([job.id])
+    assert await store.api_jobs(account_id, before=None, limit=10)
+    assert await store.api_jobs_after({account_id: 0}, 10)
+    assert await store.newest_job_id() >= job.id
+    assert await store.count_open_jobs(account_id, 10) == 1
+    assert (await store.take_block("api:1", 5, 1.0, 10)).granted == 5
+    assert await store.revoke_api_key(key.id)
 
 
 async def use_kv_and_retention(store: SqlDatabase) -> None:
@@ -549,6 +579,7 @@ async def test_every_statement_runs(store: SqlDatabase, clock: ManualClock, monk
     await use_updates(store)
     await use_kv_and_retention(store)
     await use_figures(store)
+    await use_api(store)
     await store.clear_figures()
     await store.violations(settled=False)
 

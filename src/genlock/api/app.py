@@ -19,7 +19,7 @@ from genlock.api.operation import Call, Operation
 from genlock.api.orders import OrderRoutes
 from genlock.api.parts import ApiParts
 from genlock.api.problems import Problem, not_found, unavailable
-from genlock.api.reading import hash_request, read_json, read_query, validated
+from genlock.api.reading import discard_body, hash_request, read_json, read_query, validated
 from genlock.api.reference_page import render_reference
 from genlock.api.results import ResultRoutes
 from genlock.domain.api_key import ApiKey
@@ -68,16 +68,19 @@ class Api:
 
     async def _answer(self, request: Request, operation: Operation) -> Response:
         limits: Mapping[str, str] = {}
+        is_known = False
         try:
             if operation.signed and "signature" in request.query_params:
                 response = await self._results.get_by_link(request)
             else:
                 key = await authenticate(request, self._parts.store)
+                is_known = True
                 limits = await self._parts.limits.take(key.id)
                 check_scope(key, operation.scope)
                 response = await operation.handle(await self._call(request, operation, key))
         except Problem as problem:
             response = problem.response()
+            await discard_body(request, is_known=is_known)
         except (StoreError, MediaStoreError) as error:
             self._parts.observer.event(Event.STAGE_ERROR, step=f"API {operation.name}", error=repr(error))
             response = unavailable("the service cannot answer at the moment; try again").response()

@@ -7,9 +7,9 @@ from typing import Any
 
 from genlock.api.job_view import status_of
 from genlock.api.types import FINAL
-from genlock.domain.errors import StoreError
+from genlock.domain.events import Event
 from genlock.domain.job import Job
-from genlock.ports import ApiJobStore
+from genlock.ports import ApiJobStore, Observer
 
 PERIOD_SECONDS = 0.5
 #: requests that wait in this instance, and jobs that one statement reads
@@ -60,8 +60,9 @@ class Watcher:
 class JobWatch:
     """The watchers of this instance. It reads the store only while there are some."""
 
-    def __init__(self, store: ApiJobStore, is_open: Callable[[], bool]) -> None:
+    def __init__(self, store: ApiJobStore, observer: Observer, is_open: Callable[[], bool]) -> None:
         self._store = store
+        self._observer = observer
         self.is_open = is_open
         self._watchers: set[Watcher] = set()
         self._wake = asyncio.Event()
@@ -103,8 +104,8 @@ class JobWatch:
                     watcher.wake.set()
             try:
                 await self._look()
-            except StoreError:  # the next look comes soon; a request that waits too long answers with what it has
-                continue
+            except Exception as error:  # noqa: BLE001 - the next look comes soon; without this task all requests would wait
+                self._observer.event(Event.STAGE_ERROR, step="API job watch", error=repr(error))
 
     async def _look(self) -> None:
         accounts = {one.account_id: one.after for one in self._watchers if one.account_id is not None}

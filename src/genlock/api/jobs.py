@@ -4,8 +4,8 @@ from starlette.responses import Response
 
 from genlock.api.operation import Answered, Call, Header, Operation
 from genlock.api.parts import ApiParts
-from genlock.api.problems import Fault, conflict, invalid, not_found, too_many
-from genlock.api.types import JobAnswer, JobList, PageQuery
+from genlock.api.problems import conflict, not_found, too_many
+from genlock.api.types import JobAnswer, JobList, JobPageQuery
 from genlock.api.waiting import read_wait, wait_until_final
 from genlock.domain.api_key import ApiScope
 from genlock.domain.errors import ActionNotAllowed
@@ -32,9 +32,9 @@ class JobRoutes:
                 summary="List jobs, newest first",
                 handle=self.list,
                 scope=ApiScope.READ,
-                query=PageQuery,
+                query=JobPageQuery,
                 answers={200: Answered(description="One page of jobs.", kind=JobList)},
-                problems=(422,),
+                problems=(404, 422),
             ),
             Operation(
                 name="get_job",
@@ -62,10 +62,10 @@ class JobRoutes:
 
     async def list(self, call: Call) -> Response:
         query = call.query
-        assert isinstance(query, PageQuery)
+        assert isinstance(query, JobPageQuery)
         before = None
         if query.cursor is not None and (before := self._parts.view.job_id(query.cursor)) is None:
-            raise invalid([Fault(pointer="?cursor", detail="is not a next_cursor of this list")])
+            raise not_found("?cursor is not a next_cursor of this list")
         jobs = await self._parts.store.api_jobs(call.account_id, before=before, limit=query.limit + 1)
         page, view = jobs[: query.limit], self._parts.view
         answer = JobList(

@@ -19,7 +19,7 @@ _PROBLEMS = {
     401: "The API key is missing, unknown or revoked.",
     402: "The balance or the key's limit of the day does not cover the price; `price` and `available` say both.",
     403: "The API key may not do this.",
-    404: "This account has no such thing.",
+    404: "This account has no such thing, or the model is not on offer.",
     405: "The address does not take this method.",
     408: "The body took too long.",
     409: "The state does not allow it, or the price is above `max_price`.",

@@ -56,7 +56,7 @@ class OrderRoutes:
                 body=NewOrder,
                 headers=(_KEY_DOC, _PREFER_DOC),
                 answers={202: Answered(description="The order was accepted, now or before.", kind=JobAnswer)},
-                problems=(400, 402, 409, 413, 415, 422),
+                problems=(400, 402, 404, 409, 413, 415, 422),
             ),
             Operation(
                 name="create_quote",
@@ -68,7 +68,7 @@ class OrderRoutes:
                 body=QuoteRequest,
                 tag="models",
                 answers={200: Answered(description="The price now; nothing is held.", kind=QuoteAnswer)},
-                problems=(400, 409, 413, 415, 422),
+                problems=(400, 404, 409, 413, 415, 422),
             ),
         ]
 
@@ -156,8 +156,8 @@ def not_sold(refused: NotSold) -> Problem:  # noqa: PLR0911 - one answer per rea
     price, available = refused.price / THOUSANDTHS, refused.available / THOUSANDTHS
     match refused.reason:
         case NotSoldReason.UNKNOWN_MODEL | NotSoldReason.PROVIDER_NOT_CONFIGURED:
-            fault = Fault(pointer="/model", detail="is not on offer; GET /v1/models lists what is")
-            return invalid([fault], "model_unavailable")
+            detail = "/model is not on offer; GET /v1/models lists what is"
+            return Problem(status=404, code="model_unavailable", detail=detail)
         case NotSoldReason.INVALID_INPUT:
             assert refused.error is not None
             fault = Fault(pointer=f"/input/{refused.error.field}"[:200], detail=refused.error.message)

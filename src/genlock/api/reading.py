@@ -1,20 +1,38 @@
 """Reads queries and JSON bodies of requests, within limits, and names every wrong value."""
 
+import asyncio
 import hashlib
 import json
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
 from starlette.datastructures import QueryParams
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 
 from genlock.api.problems import Fault, Problem, bad_request, invalid
 from genlock.web.requests import BodyMemory, IncomingBody, RequestRefused
 
 JSON_BYTES_MAX = 1_000_000
+#: of a body that is refused, by whether its sender has a key
+DISCARDED_BYTES_MAX, UNKNOWN_DISCARDED_BYTES_MAX = 25_000_000, 250_000
 FAULTS_MAX = 20
 _POINTER = str.maketrans({"~": "~0", "/": "~1"})
+
+
+async def discard_body(request: Request, *, is_known: bool) -> None:
+    """Read the rest of a refused body and forget it: a client that is still sending would not see the answer."""
+    headers = request.headers
+    if headers.get("content-length", "0") == "0" and "transfer-encoding" not in headers:
+        return
+    bytes_left, seconds = (DISCARDED_BYTES_MAX, 5.0) if is_known else (UNKNOWN_DISCARDED_BYTES_MAX, 2.0)
+    with suppress(ClientDisconnect, TimeoutError, RuntimeError):  # RuntimeError: all of it was read
+        async with asyncio.timeout(seconds):
+            async for chunk in request.stream():
+                bytes_left -= len(chunk)
+                if bytes_left < 0:
+                    return
 
 
 async def read_json(request: Request, memory: BodyMemory) -> Any:

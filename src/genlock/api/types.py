@@ -195,4 +195,18 @@ class PageQuery(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     limit: int = Field(default=20, ge=1, le=LIST_MAX)
-    cursor: str | None = Field(default=None, max_length=100, description="`next_cursor` of the page before")
+
+
+class JobPageQuery(PageQuery):
+    cursor: str | None = Field(
+        default=None, pattern=r"^job_[0-9A-Z]{1,20}$", max_length=30, description="`next_cursor` of the page before"
+    )
+
+
+class LedgerPageQuery(PageQuery):
+    cursor: str | None = Field(
+        default=None,
+        pattern=r"^[0-8]?[0-9]{1,15}\.[0-9]{1,3}$",
+        max_length=30,
+        description="`next_cursor` of the page before",
+    )

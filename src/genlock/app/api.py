@@ -12,6 +12,7 @@ from genlock.api.parts import ApiParts, ApiRules
 from genlock.api.request_limits import RequestLimits
 from genlock.api.result_links import ResultLinks
 from genlock.app.clock import SystemClock
+from genlock.app.providers import KEY_SETTINGS
 from genlock.app.telegram import bot_texts
 from genlock.channels.api.channel import ApiChannel
 from genlock.domain.current_catalog import CurrentCatalog
@@ -46,7 +47,7 @@ def make_api(  # noqa: PLR0913 - one argument per part
 ) -> Api:
     upload = next((bundle.upload for bundle in bundles.values() if bundle.upload), None)
     if upload is None:
-        raise Refusal("No configured provider stores files, so clients could not send any: set GENLOCK_KIE_API_KEY")
+        raise Refusal(f"No configured provider stores files, so clients could not send any: set {KEY_SETTINGS}")
     reader = MediaProcess()  # of its own: files of clients do not wait for results
     closing.push_async_callback(reader.close)
     token = settings.telegram_token.get_secret_value()

@@ -92,7 +92,7 @@ async def compose(settings: ServiceSettings, process: Process) -> App:
     catalog = editor.current
     caller = make_caller(settings, store, observer, closing)
     channel = make_channel(settings, caller, catalog, closing)
-    watch = JobWatch(store, process.is_open)
+    watch = JobWatch(store, observer, process.is_open)
     closing.push_async_callback(watch.close)
     media = make_media_store(settings, closing)
     channels = {channel.name: channel, CHANNEL: make_api_channel(settings, media, watch, closing)}
@@ -157,7 +157,7 @@ async def compose(settings: ServiceSettings, process: Process) -> App:
         ),
         alarms=alarms,
         periodic_tasks=[
-            *periodic_tasks(settings, engine, store, alarms, router, editor, receive_updates, bundles),
+            *periodic_tasks(settings, engine, store, alarms, router, editor, receive_updates, bundles, media),
             *_job_event_tasks(process.job_events, store),
         ],
     )

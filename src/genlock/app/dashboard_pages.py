@@ -12,6 +12,7 @@ from genlock.dashboard.installation import Installation
 from genlock.dashboard.live import LiveReader
 from genlock.dashboard.overview_figures import OverviewReader
 from genlock.dashboard.page import PageRoute
+from genlock.dashboard.pages.api_keys import ApiKeysPage
 from genlock.dashboard.pages.attention import AttentionPage
 from genlock.dashboard.pages.audit import AuditLogPage
 from genlock.dashboard.pages.broadcasts import BroadcastsPage
@@ -148,5 +149,6 @@ def _system_pages(parts: DashboardParts) -> list[PageRoute]:
     return [
         *SystemPage(store, installation).routes(),
         *OperatorsPage(store, parts.settings.admin_ids).routes(),
+        *ApiKeysPage(store).routes(),
         *DoctorPage(DoctorRuns(store, ctx.observer, parts.examine)).routes(),
     ]

@@ -12,6 +12,7 @@ from genlock.bot.access import Access
 from genlock.bot.admin.audit import AuditLog
 from genlock.bot.admin.broadcasts import Broadcasts
 from genlock.bot.admin.commands import make_admin
+from genlock.bot.admin.daily_report import DailyReport
 from genlock.bot.bundle import BotBundle, Tell
 from genlock.bot.chat_view import ChatView
 from genlock.bot.context import (
@@ -28,6 +29,7 @@ from genlock.bot.handlers.buttons import ButtonHandler
 from genlock.bot.handlers.command_menu import register
 from genlock.bot.handlers.descriptions import register_descriptions
 from genlock.bot.handlers.files import Files, UploadFile
+from genlock.bot.handlers.inline import InlineQueries
 from genlock.bot.handlers.messages import MessageHandler, start_payload
 from genlock.bot.handlers.pages import Pages
 from genlock.bot.handlers.privacy import Privacy
@@ -57,6 +59,7 @@ from genlock.bot.storefront.popularity import Popularity
 from genlock.bot.storefront.storefront import Storefront
 from genlock.channels.telegram.caller import Priority
 from genlock.channels.telegram.stars import refund_stars
+from genlock.channels.telegram.update_sources import INLINE_QUERY
 from genlock.domain.current_catalog import CurrentCatalog
 from genlock.domain.errors import ChannelError, GenlockError
 from genlock.domain.update import Update as StoredUpdate
@@ -91,10 +94,12 @@ class BotRouter:
         buttons: ButtonHandler,
         job_ends: JobEnds,
         groups: Groups,
+        inline: InlineQueries,
         invoices: Invoices,
         payments: Payments,
         gifts: Gifts,
         broadcasts: Broadcasts,
+        report: DailyReport,
         access: Access,
         privacy: Privacy,
     ) -> None:
@@ -106,10 +111,12 @@ class BotRouter:
         self._buttons = buttons
         self._job_ends = job_ends
         self._groups = groups
+        self._inline = inline
         self._invoices = invoices
         self._payments = payments
         self._gifts = gifts
         self._broadcasts = broadcasts
+        self._report = report
         self._access = access
         self._privacy = privacy
         self._account_ids: dict[int, int] = {}
@@ -133,6 +140,10 @@ class BotRouter:
         """Continue the running broadcast, if there is one. A periodic task of the leader."""
         return await self._broadcasts.round()
 
+    async def report(self) -> int:
+        """Send the daily report if it is due. A periodic task of the leader."""
+        return await self._report.round()
+
     async def erase(self) -> int:
         """Erase the data of users who asked for it, and inputs that are too old. A periodic task of the leader."""
         return await self._privacy.run()
@@ -144,6 +155,7 @@ class BotRouter:
 
     async def close(self) -> None:
         await self._files.close()
+        await self._inline.close()
 
     async def handle_stored(self, stored: StoredUpdate) -> None:
         """Handle an update from the update queue; the handler may look at the user's next one."""
@@ -422,11 +434,17 @@ def make_router(
         privacy=privacy,
         rng=engine.ctx.rng,
     )
+    inline = InlineQueries(
+        bundle=bundle, store=store, storefront=storefront, access=access, observer=engine.ctx.observer
+    )
+    if engine.updates is not None and rules.inline_mode:
+        engine.updates.volatile[bundle.id, INLINE_QUERY] = inline.take
     groups = Groups(view=view, job_ends=job_ends, storefront=storefront)
     return BotRouter(
+        report=DailyReport(bundle=bundle, store=store, storefront=storefront),
         bundle=bundle, view=view, store=store, files=files, messages=messages, buttons=buttons, job_ends=job_ends,
-        groups=groups, invoices=invoices, payments=payments, gifts=gifts, broadcasts=broadcasts, access=access,
-        privacy=privacy,
+        inline=inline, groups=groups, invoices=invoices, payments=payments, gifts=gifts, broadcasts=broadcasts,
+        access=access, privacy=privacy,
     )  # fmt: skip
 
 

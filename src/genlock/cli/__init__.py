@@ -15,6 +15,7 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
+    rich_markup_mode=None,  # the boxes of rich show flags as options with a value of type bool
     help="Bots that sell AI generations: delivered once, charged only if they arrived.",
 )
 app.add_typer(service.app)

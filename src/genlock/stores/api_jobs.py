@@ -36,7 +36,8 @@ class ApiJobs(Subject):
     async def api_jobs_after(self, positions: Mapping[int, int], limit: int) -> list[Job]:
         if not positions:
             return []
-        items = [{"account_id": account, "after": after} for account, after in sorted(positions.items())]
+        pairs = enumerate(sorted(positions.items()))
+        items = [{"ord": number, "account_id": account, "after": after} for number, (account, after) in pairs]
         rows = await self.session.many("api_jobs_after", {"limit": limit}, items)
         return [read_job(row, self.session.time) for row in rows]
 

@@ -68,6 +68,17 @@ async def test_a_profile_is_created_once_and_updated(store: SqlDatabase, clock: 
     assert await store.profile(account) == again
 
 
+async def test_a_profile_is_found_by_the_id_of_the_channel_without_creating_an_account(store: SqlDatabase) -> None:
+    account_id = await store.ensure_account("chat", "bot", "7")
+    assert await store.known_profile("chat", "bot", "7") is None, "the user has not written yet"
+    await store.ensure_profile(account_id, language="ru", name="Ann", username="ann", referred_by=None)
+    found = await store.known_profile("chat", "bot", "7")
+    assert found is not None
+    assert (found.account_id, found.external_id, found.language) == (account_id, "7", "ru")
+    assert await store.known_profile("chat", "other", "7") is None
+    assert await store.known_profile("chat", "bot", "8") is None
+
+
 async def test_an_unknown_account_has_no_profile(store: SqlDatabase) -> None:
     with pytest.raises(AccountNotFound):
         await store.profile(12345)

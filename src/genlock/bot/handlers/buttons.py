@@ -24,7 +24,7 @@ from genlock.bot.order.presets import Presets
 from genlock.bot.order.variations import COUNTS, with_copies
 from genlock.bot.order.voices import Voices
 from genlock.bot.storefront.favourites import Favourites
-from genlock.bot.storefront.screens import AS_USUAL
+from genlock.bot.storefront.screens import AS_USUAL, taking
 from genlock.bot.storefront.storefront import BEGINS_WITH, Storefront
 from genlock.domain.catalog import Category, Model
 from genlock.ports import Database
@@ -172,7 +172,7 @@ class ButtonHandler:
             case "topup":
                 await self._pages.topup_for(ctx, model)
             case "back":
-                await self._save_and_show(ctx, wizard.back(draft, model) or _before(draft, model))
+                await self._save_and_show(ctx, wizard.back(draft, model) or self._before(draft, model))
             case "switch":
                 await self._wishes.switch(ctx, _waiting(draft, model), data.word())
             case "take" if (another := self._storefront.by_code(data.word())) is not None:
@@ -188,6 +188,13 @@ class ButtonHandler:
                 await self._save_and_show(ctx, TRANSITIONS[verb](draft, model, data))
             case _:
                 await self._outdated(ctx)
+
+    def _before(self, draft: Draft, model: Model) -> Draft:
+        """Go back from the first question: to the model list, or to where a single model or a next step was opened."""
+        listed = _to_model_list(draft, model)
+        wish = self._storefront.catalog.wish(listed.wish)
+        alone = wish is not None and len(taking(listed, self._storefront.wish_models(wish, listed.category))) == 1
+        return listed.keeping_input() if draft.next_step or alone else listed
 
     async def _save_and_show(self, ctx: UpdateContext, draft: Draft) -> None:
         await self._drafts.save(ctx, draft)
@@ -259,11 +266,6 @@ def _category_for(model: Model, draft: Draft) -> str:
     kind = draft.sent[0].kind if draft.sent else None
     about_file = (one for one in (model.category, *model.also) if kind and BEGINS_WITH.get(one) is kind)
     return next(about_file, model.category).value
-
-
-def _before(draft: Draft, model: Model) -> Draft:
-    """Go back from the first question: to the model list, or to what can be done with the file of a next step."""
-    return _waiting(draft, model) if draft.next_step else _to_model_list(draft, model)
 
 
 def _before_list(draft: Draft) -> Draft:

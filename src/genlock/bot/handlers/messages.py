@@ -14,6 +14,7 @@ from genlock.bot.chat_view import ChatView
 from genlock.bot.context import UpdateContext, is_own
 from genlock.bot.gallery.gallery import Gallery
 from genlock.bot.handlers.files import Files, attachment
+from genlock.bot.handlers.inline import read_payload
 from genlock.bot.handlers.pages import Pages
 from genlock.bot.handlers.privacy import Privacy
 from genlock.bot.handlers.welcome import Welcome
@@ -118,13 +119,14 @@ class MessageHandler:
 
     def read_message(self, message: Message) -> IncomingText | None:
         """Read a message; None if it is not addressed to the bot or has no content."""
-        if not _has_content(message) or message.sender_chat is not None:
+        private = message.chat.type == ChatType.PRIVATE
+        shared = not private and message.via_bot is not None  # by an inline bot, perhaps by ours: its caption names it
+        if not _has_content(message) or message.sender_chat is not None or shared:
             return None
         text = message.text or message.caption or ""
         command, name, rest = _command(message)
         if name and name != self._bundle.username:
             return None
-        private = message.chat.type == ChatType.PRIVATE
         if not is_own(message) and (command or text.startswith("/")):
             return IncomingText(text=text, borrowed_command=True) if private else None
         if private:
@@ -249,6 +251,9 @@ class MessageHandler:
         if (page := self._pages.start_pages.get(payload)) is not None:
             await page(ctx)
             return
+        if (typed := read_payload(payload)) is not None:
+            await self._start_with(ctx, *typed)
+            return
         notes = [
             t.html(
                 "menu.hello", name=ctx.profile.name, models=t.plain("unit.networks", n=len(self._storefront.models()))
@@ -265,6 +270,16 @@ class MessageHandler:
             await self._drafts.save(ctx, ctx.draft.cleared())
         await self._welcome.show_picture(ctx)
         await self._drafts.show(ctx, note=Html("\n".join(notes)))
+
+    async def _start_with(self, ctx: UpdateContext, text: str, cut: bool) -> None:  # noqa: FBT001 - as it was read
+        """Suggest an order for a text that the user typed in another chat; an order in progress is left."""
+        if ctx.repeated:
+            await self._drafts.show(ctx)
+            return
+        if cut:
+            await self._view.send_text(ctx, ctx.translator.html("inline.cut"))
+        ctx.draft = ctx.draft.cleared()
+        await self._text(ctx, text)
 
     async def _models(self, ctx: UpdateContext, query: str) -> None:
         await self._save_and_show(ctx, replace(ctx.draft.keeping_input(), step=Step.LIST, query=query))

@@ -9,7 +9,7 @@ from genlock.bot.context import UpdateContext
 from genlock.domain.errors import LevelRefused
 from genlock.ports import KvStore
 
-PICTURE = Path(__file__).parents[1] / "storefront" / "welcome.jpg"
+PACKAGED_PICTURE = Path(__file__).parents[1] / "storefront" / "welcome.jpg"
 UPLOADED = "chat:welcome_picture"
 
 
@@ -21,9 +21,10 @@ class Welcome:
 
     async def show_picture(self, ctx: UpdateContext) -> None:
         """Send the picture to a new user. A second attempt at the same update leaves it out, so it comes once."""
-        if ctx.group or not ctx.first or not ctx.profile.fresh:
+        path = self._bundle.rules.welcome_picture
+        if path is None or ctx.group or not ctx.first or not ctx.profile.fresh:
             return
-        content = PICTURE.read_bytes()
+        content = path.read_bytes()
         mark = hashlib.sha256(content).hexdigest()[:16]
         known = await self._store.kv_get(UPLOADED, self._bundle.id)
         marked, _, file = known.value.partition(":") if known else ("", "", "")

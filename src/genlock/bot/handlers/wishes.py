@@ -42,7 +42,10 @@ class Wishes:
             listed = replace(ctx.draft.keeping_input(), step=Step.LIST, page=max(data.number(1), 0))
             await self._save_and_show(ctx, listed)
             return
-        wish = self._storefront.catalog.wish_of(category) if category in set(Category) else None
+        wish = self._storefront.catalog.wish_of(category)
+        if wish is None and category in set(Category):
+            await self._save_and_show(ctx, replace(ctx.draft.keeping_input(), step=Step.LIST, category=category))
+            return
         await self._show_list(ctx, wish, category, every=every)
 
     async def _show_list(self, ctx: UpdateContext, wish: Wish | None, category: str, *, every: bool) -> None:
@@ -81,8 +84,7 @@ class Wishes:
             return
         draft = self._named(ctx, text) if wish is None else None
         if draft is None:
-            target = target_of(self._storefront, text, wish, ctx.profile.last_model)
-            draft = self._wished(ctx, target) if target else None
+            draft = self._wished(ctx, target_of(self._storefront, text, wish, ctx.profile.last_model))
         await self._show_offer(ctx, draft or replace(carried, step=Step.LIST))
 
     def _named(self, ctx: UpdateContext, text: str) -> Draft | None:
@@ -99,7 +101,7 @@ class Wishes:
 
     def _wished(self, ctx: UpdateContext, target: Target) -> Draft | None:
         """Return the order that is wanted; the short list if the text only names the wish."""
-        if not target.text and target.category not in BEGINS_WITH and not target.models:
+        if not target.text and target.category not in BEGINS_WITH and not target.models and target.wish.name:
             category = target.category if target.category != target.wish.categories[0] else ""
             listed = replace(ctx.draft.cleared(), wish=target.wish.name, category=category)
             return replace(listed, step=Step.LIST, popular=True)
@@ -132,8 +134,8 @@ class Wishes:
         wish = catalog.wish(draft.wish) or (catalog.wish_of(draft.category) if draft.category else None)
         await self._view.toast(ctx)
         target = target_of(self._storefront, draft.query, wish, ctx.profile.last_model)
-        target = replace(target, text=target.text or draft.query) if target else None
-        made = suggest(self._storefront, draft, target, ctx.profile.last_model) if target else None
+        target = replace(target, text=target.text or draft.query)
+        made = suggest(self._storefront, draft, target, ctx.profile.last_model)
         await self._show_offer(ctx, made or draft)
 
     async def switch(self, ctx: UpdateContext, waiting: Draft, name: str) -> None:

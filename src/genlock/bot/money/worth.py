@@ -44,5 +44,5 @@ def _alternatives(parts: Sequence[str], t: Translator) -> str:
 
 def _rounded(count: int) -> int:
     """Round down to two digits: the number is an estimate."""
-    scale = 10 ** max(len(str(count)) - 2, 0)
+    scale: int = 10 ** max(len(str(count)) - 2, 0)
     return count // scale * scale

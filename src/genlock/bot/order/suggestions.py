@@ -27,7 +27,7 @@ class Target:
     models: tuple[str, ...] = ()
 
 
-def target_of(storefront: Storefront, text: str, wish: Wish | None = None, last_model: str = "") -> Target | None:
+def target_of(storefront: Storefront, text: str, wish: Wish | None = None, last_model: str = "") -> Target:
     """Return what a text asks for. In an entry of the menu, words of other entries describe the picture or video.
 
     A text that is nothing but such words asks for the other entry.
@@ -38,16 +38,19 @@ def target_of(storefront: Storefront, text: str, wish: Wish | None = None, last_
         return _asked(storefront, request)
     last = storefront.by_id(last_model)
     usual = last.category.value if last is not None and last.category in REPEATED else USUAL
-    wish = wish or storefront.catalog.wish_of(usual)
-    return Target(wish=wish, category=_main_category(storefront, wish), text=text) if wish else None
+    wish = wish or storefront.catalog.wish_of(usual) or _unlisted(usual)
+    return Target(wish=wish, category=_main_category(storefront, wish), text=text)
 
 
-def _asked(storefront: Storefront, request: Request) -> Target | None:
+def _asked(storefront: Storefront, request: Request) -> Target:
     intent = request.intent
-    wish = storefront.catalog.wish_of(intent.category)
-    if wish is None or not storefront.wish_models(wish, intent.category):
-        return None
+    wish = storefront.catalog.wish_of(intent.category) or _unlisted(intent.category)
     return Target(wish=wish, category=intent.category, text=request.text, models=intent.models)
+
+
+def _unlisted(category: str) -> Wish:
+    """Return the wish for a category that the menu has no entry for."""
+    return Wish(name="", icon="", categories=(category,))
 
 
 def _main_category(storefront: Storefront, wish: Wish) -> str:

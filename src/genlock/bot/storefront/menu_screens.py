@@ -3,7 +3,7 @@
 from genlock.bot.buttons import Row, button, draft_button, grid
 from genlock.bot.order.draft import Draft
 from genlock.bot.screen_context import ScreenContext, model_label
-from genlock.bot.storefront.screens import ALL, AS_USUAL, carried, navigation, row, taking
+from genlock.bot.storefront.screens import ALL, AS_USUAL, carried, category_button, navigation, row, taking
 from genlock.bot.storefront.storefront import code_of
 from genlock.domain.catalog import Model
 from genlock.domain.wish import Wish
@@ -37,18 +37,12 @@ def menu(draft: Draft, screen: ScreenContext, *, note: Html | None = None) -> Ou
 
 def _menu_rows(screen: ScreenContext) -> list[Row]:
     t = screen.translator
-    rows = grid([wish_button(wish, t) for wish in screen.storefront.wishes()], 2)
+    entries = [wish_button(wish, t) for wish in screen.storefront.wishes()]
+    rows = grid(entries or [category_button(screen, one) for one in screen.storefront.categories()], 2)
     if screen.group:
         return [*rows, (button(t.plain("button.models"), "cat", ALL, 0), button(t.plain("button.help"), "help"))]
-    if screen.first_order:
-        return [
-            *examples(screen),
-            *rows,
-            *_favourites(screen),
-            (button(t.plain("button.models"), "cat", ALL, 0), button(t.plain("button.topup"), "topup")),
-            (button(t.plain("button.help"), "help"), _language(t)),
-        ]
     return [
+        *(examples(screen) if screen.first_order else []),
         *rows,
         (button(t.plain("button.models"), "cat", ALL, 0), button(t.plain("gallery.button"), "mine")),
         *_favourites(screen),

@@ -22,7 +22,7 @@ AS_USUAL = "usual"
 MAKE_LENGTH = 24
 
 
-def _category(screen: ScreenContext, category: Category) -> Button:
+def category_button(screen: ScreenContext, category: Category) -> Button:
     return button(f"{ICONS[category]} {category_title(category, screen.translator)}", "cat", category.value, 0)
 
 
@@ -37,7 +37,7 @@ def file_menu(draft: Draft, screen: ScreenContext, *, note: Html | None = None) 
         else t.html("misc.what_with_files", files=t.plain("unit.files", n=count))
     )
     lines = [*([note, ""] if note else []), text, *carried(draft, screen, files=False)]
-    rows = grid([_category(screen, category) for category in screen.storefront.for_file(kind)], 2)
+    rows = grid([category_button(screen, category) for category in screen.storefront.for_file(kind)], 2)
     cancel = draft_button(t.plain("button.cancel"), draft.version, "cancel")
     return OutgoingMessage(text="\n".join(lines), buttons=(*rows, (cancel, button(t.plain("button.menu"), "menu"))))
 

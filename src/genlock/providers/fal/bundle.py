@@ -6,10 +6,10 @@ from genlock.ports.provider import ProviderBundle, RateLimit
 from genlock.providers.fal.client import API_URL, REST_URL, Fal
 
 
-def make_bundle(*, key: str, credit_usd: Decimal, api_url: str = API_URL, rest_url: str = "") -> ProviderBundle:
-    """Make the bundle. Another API address than fal's own also stands in for its REST host, unless that is named."""
-    own_rest_url = REST_URL if api_url == API_URL else api_url
-    fal = Fal(key=key, api_url=api_url, rest_url=rest_url or own_rest_url)
+def make_bundle(*, key: str, credit_usd: Decimal, api_url: str = API_URL, rest_url: str = REST_URL) -> ProviderBundle:
+    """Make the bundle. Another queue than fal's own also serves fal's storage and keys, unless those are elsewhere."""
+    elsewhere = api_url != API_URL and rest_url == REST_URL
+    fal = Fal(key=key, api_url=api_url, rest_url=api_url if elsewhere else rest_url)
     return ProviderBundle(
         provider=fal,
         title="fal",

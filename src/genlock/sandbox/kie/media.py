@@ -52,11 +52,11 @@ def make_image(title: str, values: Mapping[str, Any], number: int, source: Sourc
     file = io.BytesIO()
     prompt = _prompt(values)
     if source is None:
-        picture = _painted(values, f"{title} {prompt} {number}", 0.0)
+        picture = draw(title, values, number, 0.0)
     else:
         picture = changed_picture(source, prompt, f"{title} {prompt} {number}")
-    if picture.mode == "RGB":  # a cut-out stays as it is: it shows what was sent
-        _draw_label(picture, title, prompt, number, strip=source is not None)
+        if picture.mode == "RGB":  # a cut-out stays as it is: it shows what was sent
+            _draw_label(picture, title, prompt, number, strip=True)
     picture.save(file, "PNG", compress_level=3)
     return file.getvalue()
 
@@ -78,16 +78,13 @@ def make_video(title: str, values: Mapping[str, Any], number: int, source: Sourc
 
 
 def _frames(title: str, values: Mapping[str, Any], number: int, source: Source | None) -> Iterator[Image.Image]:
+    if source is None:
+        count = FRAMES_PER_SECOND * VIDEO_SECONDS
+        yield from (draw(title, values, number, place / count) for place in range(count))
+        return
     prompt = _prompt(values)
-    seed = f"{title} {prompt} {number}"
-    count = FRAMES_PER_SECOND * VIDEO_SECONDS
-    pictures = (
-        (_painted(values, seed, place / count) for place in range(count))
-        if source is None
-        else changed_frames(source, prompt, seed)
-    )
-    for picture in pictures:
-        _draw_label(picture, title, prompt, number, strip=source is not None)
+    for picture in changed_frames(source, prompt, f"{title} {prompt} {number}"):
+        _draw_label(picture, title, prompt, number, strip=True)
         yield picture
 
 
@@ -126,8 +123,12 @@ def _prompt(values: Mapping[str, Any]) -> str:
     return str(values.get("prompt") or values.get("text") or "")
 
 
-def _painted(values: Mapping[str, Any], seed: str, share: float) -> Image.Image:
-    return paint(_size(values), seed, share)
+def draw(title: str, values: Mapping[str, Any], number: int, share: float) -> Image.Image:
+    """Return the landscape of a result, at the fraction `share` of its video."""
+    prompt = _prompt(values)
+    picture = paint(_size(values), f"{title} {prompt} {number}", share)
+    _draw_label(picture, title, prompt, number, strip=False)
+    return picture
 
 
 def _draw_label(picture: Image.Image, title: str, prompt: str, number: int, *, strip: bool) -> None:

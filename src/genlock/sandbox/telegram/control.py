@@ -93,6 +93,8 @@ class Control:
             f"{user_path}/send": self.send,
             f"{user_path}/press": self.press,
             f"{user_path}/pay": self.pay,
+            f"{user_path}/inline": self.inline,
+            f"{user_path}/share": self.share,
             f"{user_path}/react": self.react,
             f"{user_path}/delete": self.delete,
             f"{user_path}/clear": self.clear,
@@ -250,6 +252,17 @@ class Control:
         body, user = await read_body(request), self._user_of(request)
         payment = await user.pay(body.get("link") or int(body["message"]), chat=body.get("chat"))
         return web.json_response({"ok": payment.ok, "reason": payment.reason, "charge_id": payment.charge_id})
+
+    async def inline(self, request: web.Request) -> web.Response:
+        body, user = await read_body(request), self._user_of(request)
+        query = await user.inline(str(body["text"]), chat=body.get("chat"))
+        return web.json_response(query.as_json())
+
+    async def share(self, request: web.Request) -> web.Response:
+        body, user = await read_body(request), self._user_of(request)
+        query = self._state.inline_queries[str(body["query"])]
+        message = await user.share(query, str(body["result"]), chat=body.get("chat"))
+        return web.json_response(self._state.view(message))
 
     async def react(self, request: web.Request) -> web.Response:
         body, user = await read_body(request), self._user_of(request)

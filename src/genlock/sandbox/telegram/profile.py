@@ -23,7 +23,7 @@ async def get_me(state: TelegramState, _: CallArguments) -> Any:
     return state.bot | {
         "can_join_groups": True,
         "can_read_all_group_messages": False,
-        "supports_inline_queries": False,
+        "supports_inline_queries": True,
         "can_connect_to_business": False,
         "has_main_web_app": False,
     }

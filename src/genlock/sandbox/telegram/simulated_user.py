@@ -8,6 +8,7 @@ from typing import Any
 from genlock.sandbox.telegram.api_call import Upload
 from genlock.sandbox.telegram.files import Stored
 from genlock.sandbox.telegram.forwards import origin_of
+from genlock.sandbox.telegram.inline import InlineQuery, ask, share
 from genlock.sandbox.telegram.media import content_of
 from genlock.sandbox.telegram.payments import pay
 from genlock.sandbox.telegram.profile import member
@@ -187,6 +188,24 @@ class SimulatedUser:
         }
         state.updates.add("callback_query", query, f"user {self.id}")
         return press
+
+    async def inline(self, text: str, *, chat: int | None = None, seconds: float = 10) -> InlineQuery:
+        """Type the bot's name and a text, and wait for what it offers. Raises NotInChat without an answer."""
+        query = self.type_inline(text, chat=chat)
+        if not await self._state.events.wait_until(lambda: query.answered, seconds):
+            raise NotInChat(f"the bot does not answer the query {text!r}")
+        return query
+
+    def type_inline(self, text: str, *, chat: int | None = None) -> InlineQuery:
+        """Type the bot's name and a text, without waiting for the answer."""
+        return ask(self._state, self.user, text, chat or self.id)
+
+    async def share(self, query: InlineQuery, result_id: str, *, chat: int | None = None) -> Message:
+        """Choose a result of a query: it is sent to the chat in this user's name."""
+        message = share(self._state, self.user, query, result_id, chat or self.id)
+        if self._bot_receives(self._state.chats[message.chat], message):
+            self._add_update("message", message)
+        return message
 
     async def pay(self, invoice: Message | int | str, *, chat: int | None = None) -> Payment:
         """Pay the invoice in a message or behind a link."""

@@ -46,7 +46,7 @@ from typing import Any
 
 from aiohttp import web
 
-from genlock.sandbox.telegram import edits, forwards, messages, payments, profile
+from genlock.sandbox.telegram import edits, forwards, inline, messages, payments, profile
 from genlock.sandbox.telegram.api_call import ApiError, CallArguments, error_response, ok_response, read_call
 from genlock.sandbox.telegram.chat_page import add_page
 from genlock.sandbox.telegram.composing import add_composing
@@ -108,6 +108,7 @@ NAMES: dict[str, Method] = {
     **forwards.METHODS,
     **profile.METHODS,
     **payments.METHODS,
+    **inline.METHODS,
 }
 METHODS = {name.lower(): (name, method) for name, method in NAMES.items()}
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from random import Random
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from genlock.sandbox.telegram.api_call import CallArguments, bad_request, forbidden
 from genlock.sandbox.telegram.events import Events
@@ -11,6 +11,9 @@ from genlock.sandbox.telegram.markup import Markup
 from genlock.sandbox.telegram.media import Media
 from genlock.sandbox.telegram.stars import StarsLedger
 from genlock.sandbox.telegram.updates import Updates
+
+if TYPE_CHECKING:
+    from genlock.sandbox.telegram.inline import InlineQuery
 
 MEDIA = ("animation", "photo", "video", "audio", "voice", "document")
 KINDS = ("text", *MEDIA, "sticker", "invoice")
@@ -164,6 +167,7 @@ class TelegramState:
         self.chats: dict[int, Chat] = {}
         self.notifications: list[Notification] = []
         self.callback_queries: dict[str, CallbackQuery] = {}
+        self.inline_queries: dict[str, InlineQuery] = {}
         #: by chat and message: the newest edit whose media is being uploaded
         self.uploading: dict[tuple[int, int], object] = {}
         #: additional duration of media edits, to provoke races

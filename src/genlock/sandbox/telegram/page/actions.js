@@ -10,6 +10,8 @@ export const sendText = (person, chat, text, replyTo) =>
     userAction(person, "say", { chat, text, ...(replyTo ? { reply_to: replyTo } : {}) });
 export const press = (person, chat, message, button) => userAction(person, "press", { chat, message, button });
 export const pay = (person, chat, message) => userAction(person, "pay", { chat, message });
+export const askInline = (person, chat, text) => userAction(person, "inline", { chat, text });
+export const shareInline = (person, chat, query, result) => userAction(person, "share", { chat, query, result });
 export const remove = (person, chat, message, both) => userAction(person, "delete", { chat, message, for_both: both });
 export const react = (person, chat, message, emoji) => userAction(person, "react", { chat, message, emoji });
 export const clear = (person, chat, both) => userAction(person, "clear", { chat, for_both: both });

@@ -59,6 +59,8 @@ function bubbleOf(messages, { run, jump }) {
         parts.push(
             node("div", { class: "forwarded" }, getText("forwarded", { name: nameOf(first.forward_origin.sender_user) })),
         );
+    if (first.via_bot)
+        parts.push(node("div", { class: "forwarded" }, getText("via", { name: first.via_bot.username })));
     if (first.reply_to_message) parts.push(quoteOf(first.reply_to_message, jump));
     const named =
         parts.length === 1 &&

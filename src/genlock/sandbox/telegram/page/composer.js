@@ -12,6 +12,7 @@ import { closeStickers, toggleStickers } from "./stickers.js";
 import { jump } from "./thread.js";
 import { onSwitch, view } from "./view.js";
 import { commandsFor, kindOf, messagesOf, on, userOf, state } from "./state.js";
+import { closeInline, suggestInline } from "./inline.js";
 import { duration, getText } from "./texts.js";
 
 const written = new Map();
@@ -36,6 +37,7 @@ export function startComposer() {
         else written.set(place(), field.value);
         fit();
         suggest(editing() ? "" : field.value);
+        suggestInline(editing() ? "" : field.value, clearField);
     });
     field.addEventListener("keydown", typed);
     field.addEventListener("paste", (event) => {
@@ -75,6 +77,12 @@ function setContext(wanted) {
     if (wanted) field.focus();
 }
 
+function clearField() {
+    field.value = "";
+    written.delete(place());
+    fit();
+}
+
 function submit() {
     const text = field.value;
     if (editing()) return saveChange(text.trim());
@@ -83,10 +91,9 @@ function submit() {
 
 /** Send a text that the field had, or a command that completes it. */
 function sendWritten(text) {
-    field.value = "";
-    written.delete(place());
-    fit();
+    clearField();
     closeCommands();
+    closeInline();
     sendMessageText(text);
     field.focus();
 }
@@ -281,6 +288,7 @@ onSwitch(() => {
     }
     plan();
     closeCommands();
+    closeInline();
 });
 on("gone", ({ chat, message }) => {
     if (context?.message.chat.id === chat && context.message.message_id === message) setContext(null);

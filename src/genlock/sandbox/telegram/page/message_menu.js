@@ -50,7 +50,12 @@ function reacting(message) {
     const one = (emoji) =>
         node(
             "button",
-            { type: "button", "aria-pressed": String(emoji === mine), on: { click: () => put(emoji) } },
+            {
+                type: "button",
+                role: "menuitemcheckbox",
+                "aria-checked": String(emoji === mine),
+                on: { click: () => put(emoji) },
+            },
             emoji,
         );
     return node("div", { class: "emoji", role: "group", "aria-label": getText("react") }, EMOJI.map(one));

@@ -58,6 +58,8 @@ const TEXTS = {
     attach: ["Attach photos and files", "Прикрепить фото и файлы"],
     menu: ["Menu", "Меню"],
     commands: ["Bot commands", "Команды бота"],
+    inline: ["Results to share", "Чем поделиться"],
+    via: ["via @{name}", "через @{name}"],
     keyboard: ["The bot’s keyboard", "Клавиатура бота"],
     react: ["React", "Реакция"],
     reply: ["Reply", "Ответить"],

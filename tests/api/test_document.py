@@ -20,6 +20,7 @@ CHECKS = (
 )
 
 
+@pytest.mark.process
 async def test_random_requests_find_no_server_error_and_no_answer_that_the_document_does_not_describe(
     world: ApiWorld,
 ) -> None:

@@ -50,19 +50,33 @@ def show_job(job_id: JobId, as_json: Json = False) -> None:
     """Show everything about one job."""
     from genlock.domain.errors import JobNotFound
 
-    job = with_store(lambda store, _: store.job(job_id))
+    async def read(store: Store, _: Observer) -> tuple[Any, list[Any]]:
+        return await store.job(job_id), await store.attempts(job_id)
+
+    job, attempts = with_store(read)
     if job is None:
         raise JobNotFound(f"There is no job {job_id}. `genlock jobs ls` lists them.")
-    details = asdict(job)
+    details = asdict(job) | {"attempt_list": [asdict(attempt) for attempt in attempts]}
     if as_json:
         show([details], as_json=True, empty="")
         return
     for field in ("price", "cost"):
         details[field] = None if details[field] is None else f"{in_credits(details[field])} credits"
+    details["attempt_list"] = "; ".join(_attempt(attempt) for attempt in attempts)
     for field, value in details.items():
         if isinstance(value, datetime):
             details[field] = f"{value.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
     show([{"field": field, "value": value} for field, value in details.items()], as_json=False, empty="")
+
+
+def _attempt(attempt: Any) -> str:
+    """Return one attempt in words: who was asked, how it ended, and what it cost there."""
+    outcome = attempt.outcome.value if attempt.outcome else "running"
+    cost = "" if attempt.cost is None else f", cost {in_credits(attempt.cost)}"
+    late = f", reported {attempt.late_report} afterwards" if attempt.late_report else ""
+    return (
+        f"{attempt.number}. {attempt.provider} {attempt.offer}: {outcome} {attempt.error_code}".rstrip() + cost + late
+    )
 
 
 @app.command()

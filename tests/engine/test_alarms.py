@@ -217,6 +217,7 @@ async def test_a_leader_that_is_replaced_at_once_is_not_reported(harness: AlarmH
         ("refund_open", {"refunds_open": 1, "refund_age": 901}, {"refunds_open": 2, "refund_age": 900}),
         ("cost_above_price", {"costs_above_price": 1, "cost_above_price_job": 7}, {"costs_above_price": 0}),
         ("bot_refused", {"bot_refused": 1}, {"bot_refused": 0}),
+        ("provider_paused", {"breakers_open": 1}, {"breakers_open": 0}),
     ],
 )
 def test_an_alarm_is_raised_exactly_above_its_limit(name: str, bad: dict[str, float], good: dict[str, float]) -> None:

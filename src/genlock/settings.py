@@ -138,8 +138,8 @@ class Settings(BaseSettings):
     support_credits_max: float = Field(
         default=100.0,
         ge=0.0,
-        description="credits that an operator with the role `support` may credit and debit in the dashboard in one day "
-        "(UTC), all together; owners have no limit",
+        description="credits that an operator with the role `support` may credit, debit and refund in the dashboard in "
+        "one day (UTC), all together, free runs at their value; owners have no limit",
     )
     welcome_credits: float = Field(default=0.0, ge=0.0, description="credits that a new user receives")
     welcome_picture: str = Field(

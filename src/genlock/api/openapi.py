@@ -33,6 +33,8 @@ _PROBLEMS = {
 }
 _PARAMETER = re.compile(r"{(\w+)}")
 _PATH_PATTERNS = {
+    "webhook_id": {"type": "string", "pattern": "^we_[0-9a-f]+$", "maxLength": 60},
+    "delivery_id": {"type": "string", "pattern": "^msg_[0-9a-f]+$", "maxLength": 60},
     "job_id": {"type": "string", "pattern": "^job_[0-9A-Za-z]+$", "maxLength": 30},
     "index": {"type": "integer", "minimum": 0, "maximum": 99},
     "model_id": {"type": "string", "minLength": 1, "maxLength": 200, "pattern": "^[^/\\x00-\\x20]+$"},

@@ -384,7 +384,7 @@ def make_router(
     next_steps = NextSteps(
         view=view, drafts=drafts, store=store, storefront=storefront, orders=orders, files=files, results=results
     )
-    originals = Originals(view=view, drafts=drafts, orders=orders, downloads=downloads)
+    originals = Originals(view=view, drafts=drafts, orders=orders, store=store, downloads=downloads)
     voices = Voices(
         view=view, files=files, store=store, storefront=storefront, seller=seller, quotas=quotas, bundle=bundle
     )

@@ -28,7 +28,7 @@ DASHBOARD = {
     "audit": "/audit",
     "overview": "",  # last: its figures are some seconds old
 }
-FIGURES_SECONDS = 60
+FIGURES_SECONDS, RELOAD_SECONDS = 60, 3
 
 
 async def order(page: Page) -> None:
@@ -46,10 +46,10 @@ async def order(page: Page) -> None:
 
 async def wait_for_figures(page: Page) -> None:
     """Reload the overview until it counts the order as delivered."""
-    for _ in range(FIGURES_SECONDS):
+    for _ in range(0, FIGURES_SECONDS, RELOAD_SECONDS):
         if await page.get_by_text("100%").or_(page.get_by_text("100 %")).count():
             return
-        await asyncio.sleep(1)
+        await asyncio.sleep(RELOAD_SECONDS)
         await page.reload()
 
 

@@ -75,14 +75,13 @@ def film(size: tuple[int, int]) -> Image.Image:
         draw.ellipse(box((width * 0.5, height * 1.05), radius), fill=shade)
     for x in range(0, width, round(width / 9)):
         for y in (height * 0.045, height * 0.875):
-            draw.rounded_rectangle((x + width * 0.03, y, x + width * 0.08, y + height * 0.08), 6 * SCALE, fill=(8, 26, 48))
+            hole = (x + width * 0.03, y, x + width * 0.08, y + height * 0.08)
+            draw.rounded_rectangle(hole, 6 * SCALE, fill=(8, 26, 48))
     centre, radius = (width * 0.44, height / 2), height * 0.17
     draw.ellipse(box(centre, radius), fill=(255, 255, 255))
-    side = radius * 0.55
-    draw.polygon(
-        [(centre[0] - side * 0.7, centre[1] - side), (centre[0] - side * 0.7, centre[1] + side), (centre[0] + side * 1.1, centre[1])],
-        fill=(14, 110, 140),
-    )
+    (x, y), side = centre, radius * 0.55
+    left, right = x - side * 0.7, x + side * 1.1
+    draw.polygon([(left, y - side), (left, y + side), (right, y)], fill=(14, 110, 140))
     return picture
 
 
@@ -96,7 +95,8 @@ def wave(size: tuple[int, int]) -> Image.Image:
         x = width * (0.1 + 0.8 * number / (bars - 1))
         swell = math.exp(-(((number - bars / 2) / (bars / 3)) ** 2))
         half = height * (0.05 + 0.27 * swell * abs(math.sin(number * 1.35 + 0.6)))
-        draw.rounded_rectangle((x - 7 * SCALE, height / 2 - half, x + 7 * SCALE, height / 2 + half), 7 * SCALE, fill=(255, 255, 255))
+        bar = (x - 7 * SCALE, height / 2 - half, x + 7 * SCALE, height / 2 + half)
+        draw.rounded_rectangle(bar, 7 * SCALE, fill=(255, 255, 255))
     return picture
 
 

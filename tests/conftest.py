@@ -12,7 +12,7 @@ import pytest
 from genlock.sandbox.instance import Instance
 from genlock.sandbox.postgres import Postgres, PostgresServer
 from tests.databases import migrate
-from tests.forked_services import ForkServer
+from tests.fork_server import ForkServer
 from tests.pgbouncer import pgbouncer
 
 pytest_plugins = ["tests.tiers"]

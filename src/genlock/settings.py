@@ -26,7 +26,7 @@ _HOST = re.compile(r"[^\s:/]+:[0-9]{1,5}")
 _SCHEMES = ("sqlite:///", "postgresql://", "postgres://")
 _PREFIX = "GENLOCK_"
 #: our variables that are not settings of the service
-_OTHERS = {"GENLOCK_BENCH_DATABASE_URL", "GENLOCK_TEST_CHROMIUM", "GENLOCK_TEST_POSTGRES_URL"}
+_OTHERS = {"GENLOCK_BENCH_DATABASE_URL", "GENLOCK_TEST_API_CASES", "GENLOCK_TEST_CHROMIUM", "GENLOCK_TEST_POSTGRES_URL"}
 _PASSWORD_OPTIONS = ("password", "sslpassword")
 _TOKEN_NAMES = AliasChoices("GENLOCK_TELEGRAM_TOKEN", "TELEGRAM_BOT_TOKEN")
 _KEY_NAMES = AliasChoices("GENLOCK_KIE_API_KEY", "KIE_API_KEY")
@@ -138,8 +138,8 @@ class Settings(BaseSettings):
     support_credits_max: float = Field(
         default=100.0,
         ge=0.0,
-        description="credits that an operator with the role `support` may credit and debit in the dashboard in one day "
-        "(UTC), all together; owners have no limit",
+        description="credits that an operator with the role `support` may credit, debit and refund in the dashboard in "
+        "one day (UTC), all together, free runs at their value; owners have no limit",
     )
     welcome_credits: float = Field(default=0.0, ge=0.0, description="credits that a new user receives")
     welcome_picture: str = Field(

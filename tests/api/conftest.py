@@ -8,12 +8,13 @@ import pytest_asyncio
 from PIL import Image
 
 from tests.api.world import ApiWorld, running_api
+from tests.databases import new_sqlite
 
 
 @pytest_asyncio.fixture(loop_scope="module", scope="module")
 async def world(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[ApiWorld]:
     folder = tmp_path_factory.mktemp("api")
-    async with running_api(f"sqlite:///{folder}/genlock.db", folder / "media") as running:
+    async with running_api(f"sqlite:///{new_sqlite(folder)}", folder / "media") as running:
         yield running
 
 

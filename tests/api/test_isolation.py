@@ -64,9 +64,9 @@ async def test_every_operation_needs_a_key_and_its_scope(world: ApiWorld) -> Non
                 continue
             answer = await client.request(operation.method, path, json={} if operation.body else None)
             assert (answer.status, answer.json["code"]) == (403, "forbidden"), (operation.name, scope)
-        nobody = await clients[ApiScope.READ].request(operation.method, path, headers={"Authorization": ""})
-        assert (nobody.status, nobody.json["code"]) == (401, "unauthorized"), operation.name
-        assert nobody.headers["WWW-Authenticate"].startswith("Bearer"), operation.name
+        without_key = await clients[ApiScope.READ].request(operation.method, path, headers={"Authorization": ""})
+        assert (without_key.status, without_key.json["code"]) == (401, "unauthorized"), operation.name
+        assert without_key.headers["WWW-Authenticate"].startswith("Bearer"), operation.name
 
 
 async def test_wrong_and_revoked_keys_are_refused_before_the_body_is_read(world: ApiWorld) -> None:

@@ -13,7 +13,9 @@ import aiohttp
 
 from genlock.api.app import Api
 from genlock.api.job_watch import JobWatch
-from genlock.app.api import make_api, make_api_channel
+from genlock.api.problems import CODES
+from genlock.api.webhook_sender import WebhookSender
+from genlock.app.api import make_api, make_api_channel, make_webhook_sender
 from genlock.app.databases import open_store
 from genlock.app.engine import expected_seconds, make_engine
 from genlock.app.media import make_media_store
@@ -80,7 +82,9 @@ class Client:
         given = {name: value for name, value in given.items() if value}
         async with self.session.request(method, url, headers=given, allow_redirects=False, **arguments) as response:
             content = await response.read()
-            body = await response.json(content_type=None) if "json" in response.content_type and content else None
+            body: Any = await response.json(content_type=None) if "json" in response.content_type and content else None
+            if "problem" in response.content_type and content:
+                assert body["code"] in CODES, body
             return Answer(response.status, content, body, response.headers)
 
 
@@ -95,6 +99,7 @@ class ApiWorld:
     kie: KieSimulator
     recorder: Recorder
     session: aiohttp.ClientSession
+    webhooks: WebhookSender
 
     async def client(
         self,
@@ -128,7 +133,13 @@ class ApiWorld:
 
 @asynccontextmanager
 async def running_api(
-    database_url: str, folder: Path, *, channel: Channel | None = None, speed: float = 600.0, **settings: Any
+    database_url: str,
+    folder: Path,
+    *,
+    channel: Channel | None = None,
+    speed: float = 600.0,
+    private_hosts: tuple[str, ...] = (),
+    **settings: Any,
 ) -> AsyncIterator[ApiWorld]:
     async with AsyncExitStack() as closing:
         kie = await closing.enter_async_context(
@@ -144,7 +155,7 @@ async def running_api(
                 "kie_upload_url": kie.url,
                 "database_url": database_url,
                 "media_url": f"file://{folder}",
-                "media_private_hosts": (kie.files_url.removeprefix("http://"), kie.url.removeprefix("http://")),
+                "media_private_hosts": (*_hosts(kie.files_url, kie.url), *private_hosts),
                 **settings,
             }
         )
@@ -178,6 +189,7 @@ async def running_api(
             memory=BodyMemory(),
             closing=closing,
         )
+        webhooks = make_webhook_sender(service, store, engine, current, closing)
         url = await closing.enter_async_context(serving(make_web([], *api.routes()), "127.0.0.1", 0))
         session = await closing.enter_async_context(aiohttp.ClientSession())
         await engine.start()
@@ -192,9 +204,14 @@ async def running_api(
                 kie=kie,
                 recorder=recorder,
                 session=session,
+                webhooks=webhooks,
             )
         finally:
             is_open[0] = False
             await engine.stop()
             await watch.close()
             await asyncio.sleep(0)
+
+
+def _hosts(*urls: str) -> tuple[str, ...]:
+    return tuple(url.removeprefix("http://") for url in urls)

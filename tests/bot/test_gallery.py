@@ -123,3 +123,24 @@ async def test_a_file_that_telegram_refuses_is_shown_as_text(world: BotWorld) ->
     await ann.write("/results")
     assert ann.screen.kind == "text"
     assert "a red fox" in ann.screen.text
+
+
+async def test_removed_orders_do_not_hide_the_older_ones_from_the_history(world: BotWorld) -> None:
+    ann = await world.add_user()
+    jobs = await made(ann, "/gen z-image the first one", *[f"/gen z-image number {n}" for n in range(9)])
+    for job in jobs[1:]:
+        assert await world.store.set_result_hidden(ann.number, job.id, hidden=True)
+    await ann.write("/history")
+    assert any("the first one" in one["text"] for one in ann.screen.buttons)
+
+
+async def test_in_a_group_the_gallery_is_opened_in_the_private_chat(world: BotWorld) -> None:
+    ann = await world.add_user()
+    [fox] = await made(ann, FOX)
+    group = world.telegram.group("Friends", [ann.client])
+    await ann.write("/results", chat=group.id)
+    [answer] = [message for message in group.messages if message.sender == world.caller.bot.id]
+    assert page("misc.group_private")(answer)
+    for forged in ("mine", f"mine:all:{ann_number(world, fox)}:0", f"gdel:{ann_number(world, fox)}:0:all"):
+        await ann.press(answer, forged)
+    assert not any(message.kind == "photo" for message in group.messages)

@@ -31,11 +31,16 @@ async def test_the_newest_results_are_offered_and_shared_in_any_chat(world: BotW
     await ann.write("/balance")
     assert seen(world, group) == [], "the bot does not answer what was shared"
 
+    async with world.done():
+        await ann.client.share(foxes, foxes.results[0]["id"])
+    assert page("misc.what_with_file")(await ann.sees(page("misc.what_with_file"))), "our caption is no prompt"
+
     others = await bob.client.inline("red fox", chat=group.id)
     assert others.results == [], "users see only their own"
 
 
 async def test_a_text_typed_in_another_chat_becomes_a_suggested_order(world: BotWorld) -> None:
+    ann = await world.add_user()
     for language, text in (("en", "a cat in space"), ("ru", "кот в космосе, акварель")):
         ann = await world.add_user(language, language=language)
         found = await ann.client.inline(text)
@@ -77,12 +82,12 @@ async def test_keystrokes_cost_one_answer_and_one_read_and_store_nothing(world: 
     assert world.recorder.settled == settled, "nothing went through the queue"
 
 
-async def test_a_stranger_gets_only_the_button_and_no_account(world: BotWorld) -> None:
-    stranger = world.telegram.add_user("Stranger", started=False)
-    found = await stranger.inline("a cat")
+async def test_who_has_never_written_to_the_bot_gets_only_the_button_and_no_account(world: BotWorld) -> None:
+    newcomer = world.telegram.add_user("Newcomer", started=False)
+    found = await newcomer.inline("a cat")
     assert found.results == []
     assert found.button is not None
-    assert await world.store.known_profile("telegram", world.bot_id, str(stranger.id)) is None
+    assert await world.store.known_profile("telegram", world.bot_id, str(newcomer.id)) is None
 
     ann = await world.add_user()
     await ann.write("/gen z-image a fox")

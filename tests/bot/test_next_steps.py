@@ -376,6 +376,23 @@ async def test_the_original_of_a_picture_is_sent_as_a_document_once(world: BotWo
     assert len(await world.jobs(ann)) == 1
 
 
+async def test_an_original_that_was_sent_once_outlives_the_file_of_the_provider(world: BotWorld) -> None:
+    ann, bob = await world.add_user(), await world.add_user("Bob")
+    await drawn(ann)
+    picture = next(message for message in ann.from_bot if message.kind == "photo")
+    await ann.tap(label("button.original"), on=picture)
+    first = await ann.sees(lambda message: message.kind == "document")
+    world.kie.service.files.expire()
+    await ann.write("/balance")  # the same press at once would be taken for a repeated one
+    await ann.tap(label("button.original"), on=picture)
+    documents = [message for message in ann.from_bot if message.kind == "document"]
+    assert [message.file_id for message in documents] == [first.file_id] * 2, "the same bytes"
+    await bob.press(
+        picture, next(one["callback_data"] for one in picture.buttons if "original" in one["callback_data"])
+    )
+    assert not any(message.kind == "document" for message in bob.from_bot)
+
+
 async def test_what_must_stay_exact_is_a_document_and_has_no_button_for_the_original(world: BotWorld) -> None:
     ann = await world.add_user()
     await ann.send("photo", sample(FieldType.IMAGE))

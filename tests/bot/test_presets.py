@@ -10,8 +10,9 @@ from genlock.bot.order.styles import sheet, styles_for
 from genlock.domain.field import FieldType
 from genlock.domain.job import Job
 from genlock.domain.money import HoldState
+from genlock.domain.presets import PromptImprover
 from tests.bot.pages import label, page
-from tests.bot.world import BotWorld, ChatUser, die_once
+from tests.bot.world import BotWorld, ChatUser, die_once, running_bot, sqlite_url
 from tests.packaged import CATALOG
 
 SONG = "a calm song about the sea"
@@ -187,6 +188,24 @@ async def test_an_improved_prompt_for_a_draft_that_is_gone_waits_for_any_model(w
     picture = (await world.jobs(ann))[0]
     await ann.press(ann.screen, f"improved:{world.bot.texts.numbers.order(picture.id)}")
     assert not ann.screen.text.startswith("https://"), "the URL of a picture is no prompt"
+
+
+async def test_a_text_model_with_an_instruction_improves_the_prompt_of_a_picture(tmp_path: Path) -> None:
+    """No model of the package does it; an operator's own catalog may have one."""
+    booster = CATALOG.get("ai-music-api/boost-music-style")
+    writer = replace(booster, improves=PromptImprover(field="content", instruction="Rewrite: {prompt}. Only the text."))
+    catalog = replace(CATALOG, models={**CATALOG.models, booster.id: writer})
+    async with running_bot(sqlite_url(tmp_path), catalog=catalog) as world:
+        ann = await world.add_user()
+        await ann.write("a red fox")
+        await ann.tap(label("improve.button"))
+        await ann.tap(label("improve.go"))
+        await world.quiet()
+        [job] = await world.jobs(ann)
+        assert inputs(job) == {"content": "Rewrite: a red fox. Only the text."}
+        notice = await ann.sees(page("improve.old", text="a red fox"))
+        await ann.tap(label("improve.take"), on=notice)
+        assert page("confirm.price")(ann.screen)
 
 
 async def test_no_improvement_is_offered_where_no_model_on_sale_can(world: BotWorld) -> None:

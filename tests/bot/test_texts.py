@@ -3,6 +3,8 @@
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 import genlock
 from genlock.catalog import load
 from genlock.domain.alarm import ALARMS, NO_ACTIVE
@@ -16,10 +18,11 @@ COMPOSED = (
     "about.", "admin.", "alarm.", "balance.", "category.", "choice.", "command.", "example.", "failed.", "history.",
     "invite.", "member.", "refused.", "title.", "ask.", "card.facts_", "language.choose", "list.row_", "topup.banned",
     "topup.maintenance", "button.next_", "unit.short_", "next.prompt_", "wish.", "try.", "profile.",
-    "dashboard.",
+    "dashboard.", "gallery.kind_", "voice.sex_",
 )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_every_text_is_used() -> None:
     code = "\n".join(path.read_text(encoding="utf-8") for path in Path(genlock.__file__).parent.rglob("*.py"))
 

@@ -166,7 +166,7 @@ async def test_a_spoken_reply_edits_the_picture_that_it_answers(world: BotWorld)
     assert drawn.parts[0].value in (await world.jobs(ann))[0].input
 
 
-async def test_the_operator_pays_for_so_many_a_day(tmp_path: Path) -> None:
+async def test_the_operator_pays_for_a_limited_number_a_day(tmp_path: Path) -> None:
     async with running_bot(sqlite_url(tmp_path), rules=FREE) as world:
         ann = await world.add_user(having=0)
         for _ in range(2):

@@ -21,6 +21,7 @@ BONUS = BotRules(packages=(Package(stars=100, credits=130), Package(stars=500, c
 
 async def test_the_balance_and_the_packages_tell_what_they_buy(tmp_path: Path) -> None:
     async with running_bot(sqlite_url(tmp_path), rules=BONUS) as world:
+        ann = await world.add_user(having=65)
         for language in ("en", "ru"):
             ann = await world.add_user(language, language=language, having=65)
             await ann.write("/balance")

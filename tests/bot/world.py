@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from genlock.app.databases import open_store
-from genlock.app.engine import costs_paid_for, expected_seconds, make_engine, offers_of
+from genlock.app.engine import costs_paid_for, expected_seconds, make_engine
 from genlock.bot.bundle import BotBundle
 from genlock.bot.order.draft_view import DraftView
 from genlock.bot.order.job_texts import JobTexts
@@ -31,6 +31,7 @@ from genlock.domain.money import EntryKind
 from genlock.domain.update import NewUpdate, Received, Update
 from genlock.engine.context import EngineRules
 from genlock.engine.engine import Engine
+from genlock.engine.offer_order import OfferOrder
 from genlock.engine.updates import UpdateWorker
 from genlock.i18n.translator import Texts, package_texts
 from genlock.media.download import Downloads
@@ -279,7 +280,7 @@ def _make_engine(
         providers=providers,
         channels=channels,
         rules=QUICK,
-        offers=offers_of(catalog),
+        offers=OfferOrder(catalog),
         expected=expected_seconds(catalog),
         paid_for=costs_paid_for(catalog, markup=rules.markup, credit_usd=rules.credit_usd),
         make_updates=lambda ctx: UpdateWorker(ctx, store, handlers, partial(acknowledge_repeated_press, caller)),

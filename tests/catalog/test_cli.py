@@ -85,6 +85,7 @@ def test_sync_needs_a_file_to_write_to() -> None:
     assert "GENLOCK_CATALOG_OVERLAY is not set" in str(result.exception)
 
 
+@pytest.mark.slow
 def test_sync_makes_the_overlay_if_there_is_none(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     path = tmp_path / "overlay.toml"
 

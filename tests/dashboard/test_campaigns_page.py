@@ -11,6 +11,7 @@ from genlock.bot.admin.broadcasts import Content
 from genlock.domain.broadcast import BroadcastState, Segment
 from genlock.domain.promo import PromoVerdict
 from tests.dashboard.world import OWNER_ID, Answer, Client, DashboardWorld, running_dashboard
+from tests.databases import new_sqlite
 
 BOT = "42"
 CODE = {"code": "summer-26", "amount": "12,5", "uses": "3", "each": "2", "days": "7"}
@@ -239,7 +240,7 @@ async def test_hostile_texts_of_broadcasts_are_shown_as_text(dashboard: Dashboar
 
 
 async def test_the_rules_show_the_settings_and_where_they_come_from(tmp_path: Path) -> None:
-    url = f"sqlite:///{tmp_path}/genlock.db"
+    url = f"sqlite:///{new_sqlite(tmp_path)}"
     async with running_dashboard(url, welcome_credits=17.5, free_per_day=4) as dashboard:
         page = await (await dashboard.log_in()).get("/campaigns/rules")
     for text in ("GENLOCK_WELCOME_CREDITS", ">17.5<", "GENLOCK_FREE_PER_DAY", ">4<", "environment"):

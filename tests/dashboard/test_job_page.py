@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -291,3 +292,22 @@ async def test_money_of_a_job_without_capture_is_no_revenue(dashboard: Dashboard
 
     assert "unknown until the provider reports its cost" in page
     assert "held" in page
+
+
+async def test_supports_refunds_and_free_runs_count_under_its_daily_limit(tmp_path: Path) -> None:
+    async with running_dashboard(f"sqlite:///{new_sqlite(tmp_path)}", support_credits_max=0.15) as dashboard:
+        await dashboard.parts.editor.save("z-image", {"free": True}, follows=0, author="7", request_key="k")
+        client = await dashboard.log_in(OperatorRole.SUPPORT)
+        first, second = await settled(dashboard), await settled(dashboard)
+        assert first.price == 100
+        await press(client, first, "refund")
+        assert await dashboard.store.allowance_used("id-of-support") == 100
+        refused = await press(client, second, "refund")
+        assert "0.1 credits is more than you can still move today" in refused
+        assert await dashboard.store.ledger_entry(f"refund:{second.id}") is None
+        runs = await client.post(f"/users/{first.account_id}/free-runs", {"runs": "3", "request_key": "k"})
+        assert (runs.status, "more than you can still move today" in runs.text) == (409, True)
+        assert (await dashboard.store.free_runs(first.account_id, 0)).gifts == 0
+        owner = await dashboard.log_in()
+        assert "is refunded" in await press(owner, second, "refund")
+        assert await dashboard.store.allowance_used("id-of-support") == 100

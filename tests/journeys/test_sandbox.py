@@ -18,6 +18,7 @@ import pytest
 
 from genlock.sandbox.processes import find_free_port
 from genlock.sandbox.run import describe_line
+from tests.fork_server import ForkServer
 
 PATIENCE_SECONDS = 40
 
@@ -44,11 +45,13 @@ def find_four_ports() -> int:
 
 
 class Sandbox:
-    def __init__(self, folder: Path, *arguments: str, port: int | None = None) -> None:
+    def __init__(
+        self, folder: Path, *arguments: str, port: int | None = None, launch: Callable[..., Any] = subprocess.Popen
+    ) -> None:
         self.port = port or find_four_ports()
         self.error = folder / f"sandbox-{self.port}.txt"
         with self.error.open("wb") as error:
-            self.process = subprocess.Popen(
+            self.process = launch(
                 [sys.executable, "-m", "genlock", "sandbox", "--port", str(self.port), *arguments],
                 cwd=folder,
                 stdout=error,
@@ -90,15 +93,15 @@ class Sandbox:
 
     def end(self, name: signal.Signals = signal.SIGINT) -> int:
         self.process.send_signal(name)
-        return self.process.wait(PATIENCE_SECONDS)
+        return int(self.process.wait(PATIENCE_SECONDS))
 
 
 @pytest.fixture
-def sandbox(tmp_path: Path) -> Iterator[Callable[..., Sandbox]]:
+def sandbox(tmp_path: Path, fork_server: ForkServer) -> Iterator[Callable[..., Sandbox]]:
     started: list[Sandbox] = []
 
     def make(*arguments: str, port: int | None = None) -> Sandbox:
-        started.append(Sandbox(tmp_path, *arguments, port=port))
+        started.append(Sandbox(tmp_path, *arguments, port=port, launch=fork_server.launch))
         return started[-1]
 
     yield make
@@ -218,7 +221,7 @@ def test_a_lost_answer_to_a_media_edit_does_not_show_the_result_twice(
     assert (lost["executed"], lost["answered"], lost["faults"]) == (True, False, ["drop_after"])
     assert (again["answered"], again["faults"]) == (True, [])
     messages = running.get(f"/sim/chats/{ann['id']}?person={ann['id']}")["messages"]
-    assert sum("photo" in one["message"] for one in messages) == 1
+    assert sum("photo" in one["message"] and "a cat" in str(one["message"]) for one in messages) == 1
     assert running.end() == 0
 
 

@@ -26,7 +26,7 @@ from tests.providers.accelerated_time import on_accelerated_time, run_accelerate
 from tests.providers.models import CATALOG
 
 INSTANCES = 3
-ORDERS = 500
+ORDERS = 250
 SPEED = 200.0
 LIMITS = {f"{call}:kie": limit for call, limit in rate_limits().items()}
 QUERIES_ONLY = {"status:kie": LIMITS["status:kie"]}
@@ -85,7 +85,7 @@ def used(window: Window) -> float:
 def test_a_burst_of_orders_on_three_instances_meets_no_refusal_and_uses_the_allowance(
     migrated_postgres_url: str,
 ) -> None:
-    """The burst takes almost five minutes of accelerated time."""
+    """The burst takes over two minutes of accelerated time."""
 
     async def scenario() -> None:
         async with (

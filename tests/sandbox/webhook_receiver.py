@@ -22,11 +22,15 @@ class WebhookReceiver:
     url: str = ""
     statuses: list[int] = field(default_factory=list)
     received: list[ReceivedWebhook] = field(default_factory=list)
+    #: while it is clear, a request to `/slow` is not answered
+    gate: asyncio.Event = field(default_factory=asyncio.Event)
     _changed: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def handle(self, request: web.Request) -> web.Response:
         self.received.append(ReceivedWebhook(request.path, dict(request.headers), await request.read()))
         self._changed.set()
+        if request.path == "/slow":
+            await self.gate.wait()
         return web.Response(status=self.statuses.pop(0) if self.statuses else 200)
 
     async def wait_for(self, count: int) -> list[ReceivedWebhook]:

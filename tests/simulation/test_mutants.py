@@ -6,12 +6,13 @@ from typing import Any
 
 import pytest
 
+from genlock.domain.attempt import AttemptOutcome
 from genlock.domain.delivery import Step
 from genlock.domain.errors import ChannelOutcomeUnknown, InvalidResult
 from genlock.domain.inbox import Callback, InboxState
 from genlock.domain.job import Delivery, Job, Notice, State
-from genlock.domain.result import Report
-from genlock.engine import collect, deliver, progress, submit, worker
+from genlock.domain.result import Outcome, Report
+from genlock.engine import collect, deliver, failover, progress, submit, worker
 from genlock.engine.context import EngineContext
 from genlock.ports import Placed, Store
 from genlock.sandbox.simulation.simulate import run_seed
@@ -41,6 +42,9 @@ class Sql:
 
 
 TOKEN = "lease_token = i.value ->> 'token'"
+ABANDONED = (
+    "WHEN i.attempt <> j.attempt OR i.attempt > 0 AND j.state = 'queued' AND j.secret_hash IS NULL THEN 'abandoned'"
+)
 OPEN = "j.state IN ('queued', 'submitting', 'running')"
 CAPTURE_EARLY = """
 INSERT INTO ledger (key, account_id, job_id, kind, debit, credit, amount, at)
@@ -116,6 +120,7 @@ STORE_MUTANTS: dict[str, list[Mutate]] = {
         Sql("end_job", "placeholder = CASE WHEN i.verdict = 'late' THEN NULL ELSE placeholder END,", ""),
     ],
     "parts of an older row are resent": [Sql("resend_job", "coalesce(:token, lease_token)", "lease_token")],
+    "a late result of an abandoned attempt is accepted": [Sql("end_job", ABANDONED, "WHEN 0 THEN 'abandoned'")],
     "the orphan of a submit is not matched": [Sql("mark_submitted", "SET state = 'matched'", "SET state = 'done'")],
 }
 
@@ -123,6 +128,7 @@ STORE_MUTANTS: dict[str, list[Mutate]] = {
 # in the stages of the engine
 
 ADVANCE, APPLY_REPORT, EDIT, FINISH = worker.advance, collect.apply_report, progress._edit, deliver._finish
+WAIT_FOR_CALLBACK = submit._wait_for_callback
 
 
 async def finish_before_showing(ctx: EngineContext, job: Job) -> None:
@@ -163,6 +169,19 @@ async def save_nothing(_: Any) -> None:
     """Nothing is journaled between the calls."""
 
 
+async def fail_over_unknown(ctx: EngineContext, job: Job, reason: str, **fields: str) -> None:
+    """An order whose outcome is unknown goes to another provider."""
+    if await failover.has_other_offer(ctx, job):
+        await failover._fail_over(ctx, job, AttemptOutcome.REFUSED, reason)
+    else:
+        await WAIT_FOR_CALLBACK(ctx, job, reason, **fields)
+
+
+def fail_over_whatever_it_costs(report: Report) -> bool:
+    """A failed task that is billed goes to another provider, which bills it again."""
+    return report.outcome is Outcome.FAILURE
+
+
 async def settle_before_effect(
     ctx: EngineContext,
     job_id: int,
@@ -171,10 +190,11 @@ async def settle_before_effect(
     correlation_id: str,
     *,
     callback_id: int | None = None,
+    attempt: int | None = None,
 ) -> Job | None:
     if callback_id is not None:
         await ctx.store.settle_callback(callback_id, InboxState.DONE)
-    return await APPLY_REPORT(ctx, job_id, provider, report, correlation_id)
+    return await APPLY_REPORT(ctx, job_id, provider, report, correlation_id, attempt=attempt)
 
 
 def replace_newer(self: worker.Worker, job: Job) -> bool:
@@ -229,6 +249,8 @@ async def expire_silently(ctx: EngineContext, job: Job, code: str, text: str) ->
 STAGE_MUTANTS: dict[str, tuple[Any, str, Any]] = {
     "a delivery is finished before it is shown": (worker, "deliver", finish_before_showing),
     "an unknown submit is repeated": (worker, "settle_unknown", submit_again),
+    "an order goes elsewhere after an unknown submit": (submit, "_wait_for_callback", fail_over_unknown),
+    "two attempts of an order are billed": (failover, "may_fail_over", fail_over_whatever_it_costs),
     "an unknown submit expires at once": (worker, "settle_unknown", expire_at_once),
     "an orphan is dropped": (collect, "_note_untrusted", drop_orphan),
     "the notice is sent before it is journaled": (deliver, "notify", notify_before_journal),
@@ -248,7 +270,7 @@ STAGE_MUTANTS: dict[str, tuple[Any, str, Any]] = {
 }
 
 
-#: the seed to try first, for mutants that few seeds find: it only saves time, because all other seeds follow
+#: the seed to try first, for mutants that not every seed finds: it only saves time, because all other seeds follow
 LIKELY_SEEDS = {
     "an invalid result is shown": 10,
     "begin_submit ignores the token": 21,
@@ -258,13 +280,30 @@ LIKELY_SEEDS = {
     "a result that was found invalid comes again": 130,
     "a resend drops a progress edit": 185,
     "a callback is applied without its secret": 11,
-    "a late result is lost while the user is informed": 16,
+    "a late result is lost while the user is informed": 24,
     "a callback about another task ends the job": 11,
     "a late result overwrites the message about the failure": 46,
     "parts of an older row are resent": 189,
     "the orphan of a submit is not matched": 147,
     "a progress edit with an unknown outcome is dropped": 41,
     "an older lease replaces the work of a newer one": 21,
+    "save_parts ignores the token": 4,
+    "reschedule ignores the token": 4,
+    "the first end does not win": 2,
+    "a late result is dropped": 3,
+    "a result after a failure is dropped": 6,
+    "a late result comes twice": 9,
+    "an unknown delivery is silent": 2,
+    "a progress edit is not journaled": 5,
+    "a dead instance's leases are not released": 2,
+    "an orphan is dropped": 3,
+    "a send is not journaled": 2,
+    "a send is repeated until it is answered": 2,
+    "a callback is settled before its effect": 4,
+    "the lease of an end is not renewed": 4,
+    "progress is shown without a lease": 5,
+    "an end is not put again after late progress": 5,
+    "a result shown in part is not paid for": 7,
 }
 
 

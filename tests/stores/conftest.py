@@ -22,7 +22,7 @@ FIGURE_TABLES = (
 )  # fmt: skip
 TABLES = (
     "ledger", "ledger_checkpoints", "jobs", "accounts", "inbox", "instances", "roles", "limits", "updates",
-    "update_queues", "kv",
+    "update_queues", "kv", "attempts", "breakers",
     "profiles", "drafts", "uploads", "payments", "free_runs", "promos", "promo_uses", "broadcasts", "audit",
     "bulk_actions", "bulk_failures",
     "job_events", "job_anomalies",
@@ -30,6 +30,8 @@ TABLES = (
     *FIGURE_TABLES,
     "catalog_changes",
     "api_keys",
+    "webhooks",
+    "webhook_deliveries",
 )  # fmt: skip
 Raw = Callable[[str], Awaitable[list[tuple[Any, ...]]]]
 

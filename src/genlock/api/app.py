@@ -22,6 +22,7 @@ from genlock.api.problems import Problem, not_found, unavailable
 from genlock.api.reading import discard_body, hash_request, read_json, read_query, validated
 from genlock.api.reference_page import render_reference
 from genlock.api.results import ResultRoutes
+from genlock.api.webhooks import WebhookRoutes
 from genlock.domain.api_key import ApiKey
 from genlock.domain.errors import MediaStoreError, StoreError
 from genlock.domain.events import Event
@@ -46,6 +47,7 @@ class Api:
             *FileRoutes(parts).operations(),
             *ModelRoutes(parts).operations(),
             *AccountRoutes(parts).operations(),
+            *WebhookRoutes(parts).operations(),
         ]
         self.document = make_document(self.operations)
         self._page: str | None = None

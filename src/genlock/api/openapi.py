@@ -9,7 +9,7 @@ from pydantic.json_schema import models_json_schema
 
 from genlock import __version__
 from genlock.api.operation import Answered, Operation
-from genlock.api.problems import MEDIA_TYPE
+from genlock.api.problems import CODES, MEDIA_TYPE
 from genlock.api.types import ProblemDocument
 
 #: the problems that every operation may answer with
@@ -33,6 +33,8 @@ _PROBLEMS = {
 }
 _PARAMETER = re.compile(r"{(\w+)}")
 _PATH_PATTERNS = {
+    "webhook_id": {"type": "string", "pattern": "^we_[0-9a-f]+$", "maxLength": 60},
+    "delivery_id": {"type": "string", "pattern": "^msg_[0-9a-f]+$", "maxLength": 60},
     "job_id": {"type": "string", "pattern": "^job_[0-9A-Za-z]+$", "maxLength": 30},
     "index": {"type": "integer", "minimum": 0, "maximum": 99},
     "model_id": {"type": "string", "minLength": 1, "maxLength": 200, "pattern": "^[^/\\x00-\\x20]+$"},
@@ -44,6 +46,7 @@ with a `code`. Times are UTC; amounts are credits."""
 
 def make_document(operations: Sequence[Operation]) -> dict[str, Any]:
     schemas, components = _schemas(operations)
+    components[ProblemDocument.__name__]["properties"]["code"]["enum"] = sorted(CODES)
     paths: dict[str, dict[str, Any]] = {}
     for one in operations:
         paths.setdefault(one.path, {})[one.method.lower()] = _operation(one, schemas)

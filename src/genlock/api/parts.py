@@ -1,7 +1,7 @@
 """What the operations of the API work with."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from genlock.api.job_view import JobView
@@ -47,5 +47,9 @@ class ApiParts:
     rules: ApiRules
     observer: Observer
     now: Callable[[], datetime]
+    #: from which the secrets of webhooks are derived
+    webhook_key: bytes = field(repr=False)
+    #: `host:port` pairs that may be called although they are private
+    private_hosts: frozenset[str]
     #: returns a new correlation id
     new_id: Callable[[], str]

@@ -9,7 +9,38 @@ from typing import Any
 from starlette.responses import JSONResponse, Response
 
 MEDIA_TYPE = "application/problem+json"
-#: codes by status, for problems that need no other word
+#: every code, and what a client does about it
+CODES: Mapping[str, str] = {
+    "already_ended": "The job has ended, so it cannot be cancelled.",
+    "body_timeout": "The body took too long to arrive. Send it again.",
+    "dearer": "The price is above `max_price`. Ask for a quote, and order again with the new price.",
+    "forbidden": "The key lacks the scope, or the account is blocked. Ask the operator.",
+    "gone": "The copy was deleted after the time that the operator keeps it.",
+    "idempotency_key_invalid": "The key is not 1 to 255 visible ASCII characters.",
+    "idempotency_key_missing": "Send `Idempotency-Key` with every order.",
+    "idempotency_key_reused": "The key was used for another request. Use a new one for a new order.",
+    "incomplete_body": "The connection ended before the body did. Send it again.",
+    "invalid_input": "The model does not take this input; `errors` names the field.",
+    "invalid_json": "The body is not JSON.",
+    "invalid_request": "A value is missing, wrong or unknown; `errors` names each.",
+    "method_not_allowed": "`Allow` lists the methods of this address.",
+    "model_unavailable": "The model is not on offer. `GET /v1/models` lists what is.",
+    "no_credits": "The balance does not cover the price; nothing was held. Top up.",
+    "not_found": "This account has no such thing.",
+    "not_media": "The file is not an image, a video or a sound in a known format.",
+    "range_not_satisfiable": "The range is outside the content.",
+    "spend_limit": "The key has reached its limit of the day. Wait for the next day (UTC), or use another key.",
+    "too_large": "The body is larger than allowed.",
+    "too_many_cancels": "Too many orders were cancelled after the provider had begun. This one goes on.",
+    "too_many_files": "Wait as long as `Retry-After` says.",
+    "too_many_orders": "Wait as long as `Retry-After` says.",
+    "too_many_requests": "Wait as long as `Retry-After` says.",
+    "too_many_running": "Wait until one of the account's jobs has ended.",
+    "too_many_streams": "Close an event stream before you open another.",
+    "unauthorized": "The key is missing, unknown or revoked, or the link has expired.",
+    "unavailable": "Nothing was done. Repeat the request after `Retry-After` seconds, with the same idempotency key.",
+    "unsupported_media_type": "Send JSON with `Content-Type: application/json`.",
+}
 UNAUTHORIZED, FORBIDDEN, NOT_FOUND = "unauthorized", "forbidden", "not_found"
 
 

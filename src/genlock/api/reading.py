@@ -22,7 +22,7 @@ _POINTER = str.maketrans({"~": "~0", "/": "~1"})
 
 
 async def discard_body(request: Request, *, is_known: bool) -> None:
-    """Read the rest of a refused body and forget it: a client that is still sending would not see the answer."""
+    """Read the rest of a refused body and drop it: a client that is still sending would not see the answer."""
     headers = request.headers
     if headers.get("content-length", "0") == "0" and "transfer-encoding" not in headers:
         return

@@ -3,8 +3,10 @@
 from html import escape
 from typing import Any
 
+from genlock.api.problems import CODES
+
 _STYLE = """
-:root { color-scheme: light dark; --line: #8884; --dim: #777; --code: #8882; }
+:root { color-scheme: light dark; --line: #8884; --dim: light-dark(#5f5f5f, #a3a3a3); --code: #8882; }
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 0 auto; padding: 1rem 1rem 4rem; }
 code, pre { font: 14px/1.45 ui-monospace, monospace; background: var(--code); border-radius: 4px; padding: .1em .3em; }
 pre { padding: .8em; overflow-x: auto; }
@@ -18,7 +20,7 @@ td, th { border-bottom: 1px solid var(--line); padding: .35rem .6rem; text-align
 h2 { margin-top: 2rem; text-transform: capitalize; }
 """
 _EXAMPLE = """curl -sS https://YOUR-HOST/v1/jobs \\
-  -H "Authorization: Bearer $GENLOCK_API_KEY" \\
+  -H "Authorization: Bearer $API_KEY" \\
   -H "Idempotency-Key: $(uuidgen)" \\
   -H "Content-Type: application/json" -H "Prefer: wait=60" \\
   -d '{"model": "MODEL", "input": {"prompt": "a cat in a space suit"}}'"""
@@ -39,8 +41,16 @@ def render_reference(document: dict[str, Any]) -> str:
         f"<title>{escape(info['title'])} API</title><style>{_STYLE}</style></head><body>"
         f"<h1>{escape(info['title'])} API</h1><p>{_prose(info['description'])}</p>"
         f'<p class="dim">OpenAPI {document["openapi"]}: <a href="/v1/openapi.json">openapi.json</a></p>'
-        f"<pre>{escape(_EXAMPLE)}</pre>{operations}<h2>types</h2>{schemas}</body></html>"
+        f"<pre>{escape(_EXAMPLE)}</pre>{operations}<h2>types</h2>{schemas}<h2>problems</h2>{_problems()}</body></html>"
     )
+
+
+def _problems() -> str:
+    rows = "".join(
+        f'<tr id="problem-{code}"><td><code>{code}</code></td><td>{_prose(text)}</td></tr>'
+        for code, text in CODES.items()
+    )
+    return f"<table>{rows}</table>"
 
 
 def _operation(path: str, method: str, one: dict[str, Any]) -> str:

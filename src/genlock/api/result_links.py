@@ -1,4 +1,4 @@
-"""Signed links to results: whoever has the link may read the result until it expires."""
+"""Signed links to results: a browser that has the link may read the result until it expires."""
 
 import hmac
 from collections.abc import Callable

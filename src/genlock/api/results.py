@@ -22,7 +22,7 @@ from genlock.media.sniff import media_type_of
 
 _RANGE = re.compile(r"bytes=(\d{0,18})-(\d{0,18})")
 _INDEX = re.compile(r"\d{1,2}")
-#: a result is content of strangers: a browser must not run it as a page of this address
+#: a result is content from outside: a browser must not run it as a page of this address
 _SAFE = {"X-Content-Type-Options": "nosniff", "Content-Security-Policy": "default-src 'none'; sandbox"}
 
 

@@ -4,7 +4,9 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
+
+from genlock.domain.webhook import DESCRIPTION_LENGTH_MAX, URL_LENGTH_MAX, WebhookEvent
 
 METADATA_MAX = 16
 LIST_MAX = 100
@@ -210,3 +212,78 @@ class LedgerPageQuery(PageQuery):
         max_length=30,
         description="`next_cursor` of the page before",
     )
+
+
+# webhooks
+
+JobEvent = Literal["job.started", "job.succeeded", "job.failed", "job.canceled", "job.expired"]
+_Url = Annotated[_Text, Field(min_length=10, max_length=URL_LENGTH_MAX, description="an https address of yours")]
+_Events = Annotated[list[JobEvent], Field(max_length=10, description="which events are sent; empty: all")]
+_Description = Annotated[_Text, Field(max_length=DESCRIPTION_LENGTH_MAX, description="your own note")]
+
+
+class NewWebhookRequest(RequestBody):
+    url: _Url
+    events: _Events = []
+    description: _Description = ""
+
+
+class WebhookChange(RequestBody):
+    url: _Url | None = None
+    events: _Events | None = None
+    description: _Description | None = None
+    enabled: bool | None = None
+
+
+class WebhookAnswer(Answer):
+    id: str
+    object: Literal["webhook"] = "webhook"
+    url: str
+    events: list[str]
+    description: str
+    enabled: bool
+    disabled_reason: str = Field(description="why the endpoint was disabled; enable it when it works again")
+    created_at: datetime
+
+
+class WebhookWithSecret(WebhookAnswer):
+    secret: str = Field(description="verifies the signatures; shown only now")
+
+
+class WebhookList(Answer):
+    data: list[WebhookAnswer]
+
+
+class DeliveryAnswer(Answer):
+    id: str = Field(description="the `webhook-id` header, the same for every attempt")
+    event: WebhookEvent
+    job: str | None
+    created_at: datetime
+    state: Literal["pending", "delivered", "failed"]
+    attempts: int
+    next_attempt_at: datetime | None
+    last_status: int | None
+    last_error: str
+    delivered_at: datetime | None
+
+
+class DeliveryList(Answer):
+    data: list[DeliveryAnswer]
+    next_cursor: str | None
+
+
+class DeliveryPageQuery(PageQuery):
+    state: Literal["pending", "delivered", "failed"] | None = None
+    cursor: str | None = Field(
+        default=None, pattern=r"^msg_[0-9a-f]{1,64}$", max_length=80, description="`next_cursor` of the page before"
+    )
+
+
+class RedeliverRequest(RequestBody):
+    since: AwareDatetime = Field(strict=False)
+    until: AwareDatetime = Field(strict=False)
+    failed_only: bool = Field(default=True, description="leave out what was delivered")
+
+
+class RedeliverAnswer(Answer):
+    count: int = Field(description="how many events are sent again, at most 10,000 at once")

@@ -94,6 +94,7 @@ def make_bot_rules(settings: Settings) -> BotRules:
         credit_usd=settings.credit_usd,
         admin_ids=frozenset(settings.admin_ids),
         support=settings.support,
+        api_url=public_address(settings),
         packages=tuple(
             _package(stars, credits_, settings.star_bonus) for stars, credits_ in packages.items() if credits_
         ),

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING
 
 from starlette.applications import Starlette
 
+from genlock.api import webhook_sender
 from genlock.api.job_watch import JobWatch
-from genlock.app.api import make_api, make_api_channel
+from genlock.app.api import make_api, make_api_channel, make_webhook_sender
 from genlock.app.bot import handle_update, make_bot_router, make_operator_tools
 from genlock.app.dashboard import dashboard_routes
 from genlock.app.dashboard_parts import DashboardParts
 from genlock.app.databases import open_store
-from genlock.app.engine import costs_paid_for, expected_seconds, make_engine, make_rules, offers_of
+from genlock.app.engine import costs_paid_for, expected_seconds, make_engine, make_rules
 from genlock.app.logins import make_logins
 from genlock.app.media import make_media_store
 from genlock.app.periodic_tasks import periodic_tasks
@@ -24,12 +25,12 @@ from genlock.app.telegram import make_caller, make_channel, make_update_source, 
 from genlock.channels.api.channel import NAME as CHANNEL
 from genlock.channels.telegram.caller import Caller
 from genlock.channels.telegram.updates import acknowledge_repeated_press
-from genlock.domain.current_catalog import CurrentCatalog
 from genlock.engine.alarms import Alarms
 from genlock.engine.attention import AttentionCounts
 from genlock.engine.context import EngineContext
 from genlock.engine.engine import Engine
 from genlock.engine.job_events import PERIOD_SECONDS, JobEventRecorder
+from genlock.engine.offer_order import OfferOrder
 from genlock.engine.periodic import PeriodicTask
 from genlock.engine.stats import Stats
 from genlock.engine.updates import Handler, UpdateWorker
@@ -98,12 +99,13 @@ async def compose(settings: ServiceSettings, process: Process) -> App:
     channels = {channel.name: channel, CHANNEL: make_api_channel(settings, media, watch, closing)}
     handlers: dict[str, Handler] = {}  # filled below: a bot needs the engine, and the engine hands updates to the bots
     acknowledge = partial(acknowledge_repeated_press, caller)
+    offers = OfferOrder(catalog)
     engine = _make_engine(
         settings,
         process,
         store,
         channels,
-        catalog,
+        offers,
         bundles,
         lambda ctx: UpdateWorker(ctx, store, handlers, acknowledge),
     )
@@ -119,6 +121,7 @@ async def compose(settings: ServiceSettings, process: Process) -> App:
     memory = BodyMemory()
     receive_updates, telegram_endpoints = await make_update_source(settings, caller, store, engine, mask, memory)
     health = _make_health(settings, process, engine, stats, started)
+    send_webhooks = make_webhook_sender(settings, store, engine, catalog, closing).round
     return App(
         engine=engine,
         caller=caller,
@@ -157,7 +160,8 @@ async def compose(settings: ServiceSettings, process: Process) -> App:
         ),
         alarms=alarms,
         periodic_tasks=[
-            *periodic_tasks(settings, engine, store, alarms, router, editor, receive_updates, bundles, media),
+            *periodic_tasks(settings, engine, store, alarms, router, editor, receive_updates, bundles, media, offers),
+            PeriodicTask(name="send_webhooks", period_seconds=webhook_sender.PERIOD_SECONDS, run=send_webhooks),
             *_job_event_tasks(process.job_events, store),
         ],
     )
@@ -180,10 +184,11 @@ def _make_engine(
     process: Process,
     store: Database,
     channels: Mapping[str, Channel],
-    catalog: CurrentCatalog,
+    offers: OfferOrder,
     bundles: Mapping[str, ProviderBundle],
     make_updates: Callable[[EngineContext], UpdateWorker],
 ) -> Engine:
+    catalog = offers.catalog
     return make_engine(
         store,
         process.observer,
@@ -192,7 +197,9 @@ def _make_engine(
         rules=make_rules(settings, limits=rate_limits(bundles), stop_seconds=STOP_SECONDS),
         public_url=settings.public_url,
         instance=process.instance,
-        offers=offers_of(catalog),
+        offers=offers,
+        all_offers=offers.all,
+        concurrency={name: bundle.concurrency for name, bundle in bundles.items() if bundle.concurrency},
         expected=expected_seconds(catalog),
         paid_for=costs_paid_for(catalog, markup=settings.markup, credit_usd=settings.credit_usd),
         make_updates=make_updates,

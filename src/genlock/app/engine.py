@@ -1,14 +1,13 @@
 """Makes the engine, and its rules from the settings and the catalog."""
 
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 
 from genlock.domain import tariff
 from genlock.domain.current_catalog import CurrentCatalog
 from genlock.domain.job import Job
-from genlock.domain.offer import Offer
 from genlock.engine import retention
-from genlock.engine.context import EngineContext, EngineRules, own_offer
+from genlock.engine.context import EngineContext, EngineRules, Offers, own_offer
 from genlock.engine.engine import Engine
 from genlock.engine.limits import RateLimiter
 from genlock.engine.updates import UpdateWorker
@@ -29,7 +28,9 @@ def make_engine(  # noqa: PLR0913 - one argument per part
     paid_for: Callable[[Job], int | None] | None = None,
     make_updates: Callable[[EngineContext], UpdateWorker] | None = None,
     poll_seconds: Mapping[str, float] | None = None,
-    offers: Callable[[Job], Sequence[Offer]] = own_offer,
+    offers: Offers = own_offer,
+    all_offers: Offers | None = None,
+    concurrency: Mapping[str, int] | None = None,
     bots: frozenset[str] | None = None,
     mask: Callable[[str], str] = str,
 ) -> Engine:
@@ -48,6 +49,8 @@ def make_engine(  # noqa: PLR0913 - one argument per part
         paid_for=paid_for,
         poll_seconds=poll_seconds or {},
         offers=offers,
+        all_offers=all_offers,
+        concurrency=concurrency or {},
         bots=bots,
         mask=mask,
     )
@@ -87,16 +90,6 @@ def expected_seconds(catalog: CurrentCatalog) -> Callable[[Job], float | None]:
         return None if model is None else model.expected_seconds
 
     return expected
-
-
-def offers_of(catalog: CurrentCatalog) -> Callable[[Job], Sequence[Offer]]:
-    """Return a function for the ways to have a job made; a model that left the catalog has its provider only."""
-
-    def offers(job: Job) -> Sequence[Offer]:
-        model = catalog.get().models.get(job.model)
-        return own_offer(job) if model is None else model.offers
-
-    return offers
 
 
 def retention_periods(settings: Settings) -> dict[str, float]:

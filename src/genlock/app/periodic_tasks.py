@@ -7,18 +7,21 @@ from genlock import __version__
 from genlock.app.bot import CommandRegistration
 from genlock.app.clock import SystemClock
 from genlock.app.engine import retention_periods
+from genlock.app.logins import make_logins
 from genlock.bot.admin import daily_report
 from genlock.bot.router import BotRouter
 from genlock.catalog import editor as catalog_editor
 from genlock.catalog.editor import CatalogEditor
+from genlock.domain.money import THOUSANDTHS
 from genlock.engine import alarms as alarm_rules
-from genlock.engine import bulk, hourly_figures, media_retention, money_check, provider_credit, retention
+from genlock.engine import bulk, hourly_figures, media_retention, money_check, offer_order, provider_credit, retention
 from genlock.engine.alarms import Alarms
 from genlock.engine.bulk import BulkWork
 from genlock.engine.engine import Engine
 from genlock.engine.hourly_figures import HourlyFigureKeeper
 from genlock.engine.media_retention import MediaRetention
 from genlock.engine.money_check import MoneyCheck
+from genlock.engine.offer_order import OfferOrder
 from genlock.engine.periodic import PeriodicTask
 from genlock.engine.provider_credit import ProviderCreditReader
 from genlock.engine.retention import Retention
@@ -42,6 +45,7 @@ def periodic_tasks(  # noqa: PLR0913, PLR0917 - one argument per part
     receive_updates: Callable[[], Awaitable[None]],
     bundles: Mapping[str, ProviderBundle],
     media: MediaStore,
+    offers: OfferOrder,
 ) -> list[PeriodicTask]:
     """Return the periodic tasks of the service. Those of the engine are in `Engine.periodic_tasks`."""
     task = PeriodicTask
@@ -52,7 +56,14 @@ def periodic_tasks(  # noqa: PLR0913, PLR0917 - one argument per part
     read_credit = ProviderCreditReader(engine.ctx, engine.leader, store, bundles).read
     prune_media = MediaRetention(media, engine.ctx.observer, SystemClock().now, settings.keep_media_days).prune
     describe = partial(store.describe_instance, engine.ctx.instance, __version__)
-    act_in_bulk = BulkWork(engine.ctx, engine.leader, store, texts=router.texts).round
+    act_in_bulk = BulkWork(
+        engine.ctx,
+        engine.leader,
+        store,
+        texts=router.texts,
+        role_of=make_logins(settings, store).role_of,
+        support_credits_max=round(settings.support_credits_max * THOUSANDTHS),
+    ).round
     registration = CommandRegistration(router, engine.ctx.observer)
     return [
         task(name="describe_instance", period_seconds=DESCRIBE_SECONDS, run=describe),
@@ -62,6 +73,7 @@ def periodic_tasks(  # noqa: PLR0913, PLR0917 - one argument per part
             period_seconds=BOT_TASK_SECONDS,
             run=registration.run,
         ),
+        task(name="read_medians", period_seconds=offer_order.PERIOD_SECONDS, run=partial(offers.read_medians, store)),
         task(name="refresh_catalog", period_seconds=catalog_editor.PERIOD_SECONDS, run=editor.refresh),
         leader_task(name="check_alarms", period_seconds=alarm_rules.PERIOD_SECONDS, run=alarms.check),
         leader_task(name="check_money", period_seconds=money_check.PERIOD_SECONDS, run=check_money),

@@ -166,9 +166,12 @@ class ChatView:
         """Send a text as a message of its own; the screen message stays."""
         await self.send(ctx, OutgoingMessage(text=text))
 
-    async def send_document(self, ctx: UpdateContext, document: str | InputFile, caption: str) -> None:
-        """Send a file unchanged, by Telegram's file id or by its bytes; the screen message stays."""
-        await self._caller.call(
+    async def send_document(self, ctx: UpdateContext, document: str | InputFile, caption: str) -> str | None:
+        """Send a file unchanged, by Telegram's file id or by its bytes; the screen message stays.
+
+        Returns the file id, by which it can be sent again.
+        """
+        sent = await self._caller.call(
             self._caller.bot.send_document,
             chat=ctx.chat,
             priority=Priority.SCREEN,
@@ -179,6 +182,7 @@ class ChatView:
             disable_content_type_detection=True,
             read_timeout=UPLOAD_SECONDS,
         )
+        return sent.document.file_id if sent.document else None
 
     async def send_photo(self, ctx: UpdateContext, photo: str | bytes) -> str:
         """Send a picture, by Telegram's file id or by its bytes, and return its file id; the screen message stays."""

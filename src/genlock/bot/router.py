@@ -25,6 +25,7 @@ from genlock.bot.context import (
     thread_of,
 )
 from genlock.bot.gallery.gallery import Gallery
+from genlock.bot.handlers.api_keys import ApiKeyPages
 from genlock.bot.handlers.buttons import ButtonHandler
 from genlock.bot.handlers.command_menu import register
 from genlock.bot.handlers.descriptions import register_descriptions
@@ -383,7 +384,7 @@ def make_router(
     next_steps = NextSteps(
         view=view, drafts=drafts, store=store, storefront=storefront, orders=orders, files=files, results=results
     )
-    originals = Originals(view=view, drafts=drafts, orders=orders, downloads=downloads)
+    originals = Originals(view=view, drafts=drafts, orders=orders, store=store, downloads=downloads)
     voices = Voices(
         view=view, files=files, store=store, storefront=storefront, seller=seller, quotas=quotas, bundle=bundle
     )
@@ -399,6 +400,7 @@ def make_router(
     )  # fmt: skip
     pages = Pages(view=view, drafts=drafts, store=store, orders=orders, invoices=invoices, gifts=gifts, bundle=bundle)
     privacy = Privacy(bundle=bundle, store=store, pages=pages, tell=notify)
+    api_keys = ApiKeyPages(bundle=bundle, store=store, pages=pages)
     favourites = Favourites(view=view, drafts=drafts, store=store, storefront=storefront, pages=pages)
     improvements = Improvements(view=view, drafts=drafts, storefront=storefront, orders=orders)
     presets = Presets(
@@ -412,7 +414,7 @@ def make_router(
     messages = MessageHandler(
         view=view, drafts=drafts, storefront=storefront, orders=orders, pages=pages, files=files,
         wishes=wishes, welcome=welcome, next_steps=next_steps, voices=voices, gallery=gallery, favourites=favourites,
-        gifts=gifts, admin=admin, privacy=privacy,
+        gifts=gifts, admin=admin, privacy=privacy, api_keys=api_keys,
         bundle=bundle,
     )  # fmt: skip
     buttons = ButtonHandler(
@@ -432,6 +434,7 @@ def make_router(
         voices=voices,
         admin=admin,
         privacy=privacy,
+        api_keys=api_keys,
         rng=engine.ctx.rng,
     )
     inline = InlineQueries(

@@ -35,6 +35,8 @@ class BotRules:
     admin_ids: frozenset[int] = frozenset()
     #: whom users write to about payments, such as @name
     support: str = ""
+    #: where users' own programs reach the API
+    api_url: str = ""
     packages: tuple[Package, ...] = ()
     #: how long an invoice can be paid
     invoice_hours: float = 24.0

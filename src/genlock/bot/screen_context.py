@@ -49,7 +49,7 @@ class ScreenContext:
     group: bool = False
     #: ids of the user's favourite models; known where a screen shows them
     favourites: tuple[str, ...] = ()
-    #: voices that can be heard; known where a voice is chosen
+    #: voices that can be played; known where a voice is chosen
     voices_with_sample: frozenset[str] = frozenset()
     #: whether the user has not ordered anything yet
     first_order: bool = False

@@ -17,9 +17,9 @@ class Segment:
 
     #: "" for every language
     language: str = ""
-    #: True: those who have paid; False: those who never have; None: both
+    #: True: users who have paid; False: users who never have; None: both
     paid: bool | None = None
-    #: those who were not seen for so many days; 0 for everyone
+    #: users who were not seen for this number of days; 0 for all users
     silent_days: int = 0
 
 

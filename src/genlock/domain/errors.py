@@ -189,9 +189,11 @@ class SubmitRefused(ProviderError):
 class ProviderBusy(ProviderError):
     """The provider asks to try again later."""
 
-    def __init__(self, after: float, reason: str = "") -> None:
+    def __init__(self, after: float, reason: str = "", *, down: bool = False) -> None:
         super().__init__(reason or None)
         self.after = after
+        #: the provider does not answer, or is closed for maintenance: this counts as its failure
+        self.down = down
 
 
 class SubmitUnknown(ProviderError):

@@ -12,6 +12,7 @@ class Event(StrEnum):
     SUBMIT_OK = "SUBMIT_OK"  #: the provider returned a task id
     SUBMIT_BUSY = "SUBMIT_BUSY"  #: the provider did not accept the task for now; the job is queued again
     SUBMIT_REFUSED = "SUBMIT_REFUSED"  #: the provider refused the task permanently
+    FAILED_OVER = "FAILED_OVER"  #: a provider made nothing and bills nothing; the order goes to another one
     SUBMIT_UNKNOWN = "SUBMIT_UNKNOWN"  #: the provider may have accepted the task; the job waits for its callback
     CALLBACK_RECEIVED = "CALLBACK_RECEIVED"  #: a provider's callback is stored unparsed and acknowledged
     CALLBACK_REFUSED = "CALLBACK_REFUSED"  #: a callback was too large or not signed; it was not stored
@@ -25,6 +26,7 @@ class Event(StrEnum):
     COST_ABOVE_PRICE = "COST_ABOVE_PRICE"  #: alarm: the provider billed more than the price was calculated from
     RESULT_CONTRADICTION = "RESULT_CONTRADICTION"  #: alarm: the provider now reports the opposite of its first report
     RESULT_WRONG_TASK = "RESULT_WRONG_TASK"  #: alarm: a job's callback URL was called for another task; no effect
+    ATTEMPT_REPORT_LATE = "ATTEMPT_REPORT_LATE"  #: a report about an attempt that the job has given up was recorded
     TASK_CANCELLED = "TASK_CANCELLED"  #: the provider was asked to end a cancelled job's task, and answered
     LOSS_RECORDED = "LOSS_RECORDED"  #: the provider billed a cancelled job; the cost is recorded as a loss
     DELIVER_LOCK_WIN = "DELIVER_LOCK_WIN"  #: this instance delivers the job
@@ -62,9 +64,12 @@ class Event(StrEnum):
     LOCK_PASSIVE = "LOCK_PASSIVE"  #: this instance is no longer the leader
     POLLING = "POLLING"  #: this instance begins to fetch updates by long polling
     POLL_CONFLICT = "POLL_CONFLICT"  #: another process fetches updates with the same token
+    API_WEBHOOK_DISABLED = "API_WEBHOOK_DISABLED"  #: an API client's endpoint gets no more events: it refuses or fails
     WEBHOOK_SET = "WEBHOOK_SET"  #: our webhook URL was registered at Telegram
     WEBHOOK_REMOVED = "WEBHOOK_REMOVED"  #: the webhook was removed, because updates are fetched by long polling
     ROWS_PRUNED = "ROWS_PRUNED"  #: rows past their retention period were deleted
+    BREAKER_OPEN = "BREAKER_OPEN"  #: a provider failed too often; orders go elsewhere for a while
+    BREAKER_CLOSED = "BREAKER_CLOSED"  #: a provider that was left alone works again
     ALARM = "ALARM"  #: an alarm condition began
     RECOVERED = "RECOVERED"  #: an alarm condition ended
     CATALOG_CHANGED = "CATALOG_CHANGED"  #: operators edited models; this instance sells by the new catalog

@@ -53,7 +53,7 @@ class JobFigures:
     revenue: int = 0
     #: what the provider billed, in its credits
     cost: int = 0
-    #: the part of it for orders that nobody paid for in the end
+    #: the part of it for orders that no user paid for in the end
     loss: int = 0
     #: the newest job that failed; 0 if there is none
     last_failed_job: int = 0

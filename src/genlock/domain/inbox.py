@@ -32,3 +32,5 @@ class Callback:
     received_at: datetime
     #: that of the job, where the job is known
     correlation_id: str = ""
+    #: the attempt whose secret its URL carried; None: not known
+    attempt: int | None = None

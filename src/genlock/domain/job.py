@@ -82,6 +82,7 @@ class Verdict(StrEnum):
     DUPLICATE = "duplicate"  #: repeats what is known
     CONTRADICTION = "contradiction"  #: contradicts what is known: alarm
     CANCELLED = "cancelled"  #: the job was cancelled; the cost is the operator's loss
+    ABANDONED = "abandoned"  #: is about an attempt that the job has given up: recorded with it, nothing else changed
     WRONG_TASK = "wrong_task"  #: names a task that is not the job's own: nothing changed
     STALE = "stale"  #: the writer had lost its lease: nothing changed
     MISSING = "missing"  #: there is no such job
@@ -177,6 +178,8 @@ class Job:
     hidden: bool = False
     #: what the provider needs besides the task's id to find the task again
     handle: str = ""
+    #: the number of the current attempt; 0 before the first
+    attempt: int = 0
 
     @property
     def ended(self) -> bool:

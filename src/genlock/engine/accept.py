@@ -15,7 +15,7 @@ async def accept(ctx: EngineContext, order: NewJob, *, lease: bool) -> Accepted:
     The same idempotency key again returns the same job. Raises InsufficientBalance, IdempotencyKeyReused and
     AccountNotFound; then nothing was written.
     """
-    if order.provider not in ctx.providers or order.channel not in ctx.channels:
+    if not ctx.can_make(order) or order.channel not in ctx.channels:
         raise Refusal(f"the provider {order.provider!r} or the channel {order.channel!r} is not configured here")
     if not order.correlation_id:
         order = replace(order, correlation_id=current_correlation_id.get())

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from genlock.domain.attempt import ELSEWHERE, may_fail_over
 from genlock.domain.delivery import MESSAGE_ONLY, plan
 from genlock.domain.errors import ProviderBusy, ProviderError, StoreError
 from genlock.domain.events import Event
@@ -11,6 +12,7 @@ from genlock.domain.result import Outcome, Report, settle_report
 from genlock.domain.retry import backoff
 from genlock.domain.task import handle_of
 from genlock.engine.context import EngineContext
+from genlock.engine.failover import leave_failed
 from genlock.engine.progress import next_progress_point, show_progress
 from genlock.engine.submit import expire
 from genlock.ports import EndJob, JobEnd, NewCallback
@@ -29,6 +31,7 @@ _VERDICT_EVENTS = {
     Verdict.LATE: Event.RESULT_LATE,
     Verdict.CONTRADICTION: Event.RESULT_CONTRADICTION,
     Verdict.CANCELLED: Event.LOSS_RECORDED,
+    Verdict.ABANDONED: Event.ATTEMPT_REPORT_LATE,
     Verdict.WRONG_TASK: Event.RESULT_WRONG_TASK,
 }
 
@@ -71,7 +74,7 @@ async def end_by_callback(ctx: EngineContext, provider: str, token: str | None, 
     try:
         report = ctx.providers[provider].read_callback(masked)
         arrival = NewCallback(provider=provider, secret_hash=hash_secret(secret), body=masked.decode())
-        if report.outcome not in _TERMINAL:
+        if report.outcome not in _TERMINAL or may_fail_over(report):
             return None
         ending = _end_by(job_id, report, arrival=arrival)
         started = ctx.loop.time()
@@ -86,7 +89,7 @@ async def end_by_callback(ctx: EngineContext, provider: str, token: str | None, 
     _report_received(ctx, ended.callback, took)
     _report_parsed(ctx, ended.callback, report)
     _report_verdict(ctx, provider, ending, ended, ended.callback.correlation_id)
-    await _compare_cost(ctx, ended)
+    await _follow_end(ctx, provider, ended)
     return ended
 
 
@@ -126,15 +129,26 @@ async def process_callback(ctx: EngineContext, callback: Callback) -> Job | None
     if report.outcome not in _TERMINAL:
         await _settle_running(ctx, callback, callback.job_id, report)
         return None
+    if may_fail_over(report):
+        job = await ctx.store.job(callback.job_id)
+        if job is not None and await leave_failed(ctx, job, callback.attempt, report, callback_id=callback.id):
+            ctx.observer.count("callbacks", 1, outcome="failed_over")
+            return None
     return await apply_report(
-        ctx, callback.job_id, callback.provider, report, callback.correlation_id, callback_id=callback.id
+        ctx,
+        callback.job_id,
+        callback.provider,
+        report,
+        callback.correlation_id,
+        callback_id=callback.id,
+        attempt=callback.attempt,
     )
 
 
 async def _settle_running(ctx: EngineContext, callback: Callback, job_id: int, report: Report) -> None:
     """Settle a callback that does not end its job, and take from it a task id that we did not know."""
     _report_unknown_state(ctx, report, callback.correlation_id)
-    if report.task_id and await ctx.store.adopt_task(job_id, None, report.task_id):
+    if report.task_id and await ctx.store.adopt_task(job_id, None, report.task_id, attempt=callback.attempt):
         # The create call's answer was lost, or arrives after the task's first callback.
         ctx.observer.event(Event.SUBMIT_OK, callback.correlation_id, job=job_id, task_id=report.task_id)
     if report.incomplete and report.task_id:
@@ -181,7 +195,9 @@ async def poll(ctx: EngineContext, job: Job) -> Job | None:
         after, failed = backoff(job.attempts, ctx.rng.random(), base=2.0, most=60.0), True
     else:
         if report.outcome in _TERMINAL:
-            return await apply_report(ctx, job.id, job.provider, report, job.correlation_id)
+            if await leave_failed(ctx, job, job.attempt, report):
+                return None
+            return await apply_report(ctx, job.id, job.provider, report, job.correlation_id, attempt=job.attempt)
         _report_unknown_state(ctx, report, job.correlation_id)
         after = ctx.poll_interval(job.provider).delay(age, ctx.rng.random())
         point = next_progress_point(ctx, job, age)
@@ -222,12 +238,13 @@ async def apply_report(
     correlation_id: str,
     *,
     callback_id: int | None = None,
+    attempt: int | None = None,
 ) -> Job | None:
     """End a job by a terminal report. Returns the job if this report ended it, leased to us for delivery."""
-    ending = _end_by(job_id, report, callback_id=callback_id)
+    ending = _end_by(job_id, report, callback_id=callback_id, attempt=attempt)
     ended = await ctx.store.end_job(ending, ctx.lease)
     _report_verdict(ctx, provider, ending, ended, correlation_id)
-    await _compare_cost(ctx, ended)
+    await _follow_end(ctx, provider, ended)
     if ended.verdict is Verdict.MISSING and callback_id is not None:
         await ctx.store.settle_callback(callback_id, InboxState.DONE, report.task_id, ended.verdict)
     return ended.job
@@ -291,6 +308,17 @@ def _report_verdict(ctx: EngineContext, provider: str, ending: EndJob, ended: Jo
         ctx.poll_interval(provider).record_result(by_callback=by_callback)
     if ended.job is None:
         ctx.observer.event(Event.DELIVER_LOCK_SKIP, correlation_id, job=job_id, verdict=verdict)
+
+
+async def _follow_end(ctx: EngineContext, provider: str, ended: JobEnd) -> None:
+    """Count the end for the provider's breaker, and compare its cost with the price."""
+    job = ended.job
+    if job is not None and ended.verdict is Verdict.WON:
+        if job.state is State.SUCCEEDED:
+            await ctx.breakers.succeeded(provider, job.model)
+        elif job.error_code in ELSEWHERE:
+            await ctx.breakers.failed(provider, job.model, job.error_code)
+    await _compare_cost(ctx, ended)
 
 
 async def _compare_cost(ctx: EngineContext, ended: JobEnd) -> None:

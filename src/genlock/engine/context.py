@@ -11,10 +11,11 @@ from functools import cached_property
 
 from genlock.domain.delivery import MESSAGE_ONLY, Part
 from genlock.domain.events import Event
-from genlock.domain.job import AttentionCode, Delivery, Job, Notice, State
+from genlock.domain.job import AttentionCode, Delivery, Job, NewJob, Notice, State
 from genlock.domain.offer import Offer
 from genlock.domain.retry import POLL_SECONDS
 from genlock.domain.task import TaskOrder
+from genlock.engine.breakers import ProviderBreakers
 from genlock.engine.limits import RateLimiter
 from genlock.engine.poll_interval import PollInterval
 from genlock.ports import (
@@ -78,7 +79,11 @@ class EngineRules:
     limits: Mapping[str, RateLimit] = field(default_factory=dict)
 
 
-def own_offer(job: Job) -> Sequence[Offer]:
+#: returns the ways to have an order made
+Offers = Callable[[Job | NewJob], Sequence[Offer]]
+
+
+def own_offer(job: Job | NewJob) -> Sequence[Offer]:
     """Return the one offer of a model that no catalog describes."""
     return (Offer(provider=job.provider, model=job.model),)
 
@@ -115,13 +120,17 @@ class EngineContext:
     #: seconds between the first status queries, by provider; `rules.poll_seconds` for the others
     poll_seconds: Mapping[str, float] = field(default_factory=dict)
     #: returns the ways to have a job made, the preferred one first; by default the job's own provider and model
-    offers: Callable[[Job], Sequence[Offer]] = own_offer
+    offers: Offers = own_offer
+    #: also returns those that new orders do not use, for the tasks that are there; None: `offers`
+    all_offers: Offers | None = None
+    #: how many tasks may run at the same time, by provider
+    concurrency: Mapping[str, int] = field(default_factory=dict)
     _poll_intervals: dict[str, PollInterval] = field(default_factory=dict, init=False)
 
     def is_configured(self, job: Job) -> bool:
-        """Return whether this instance has the job's provider, channel and bot."""
+        """Return whether this instance has the job's provider, or one that could make it, its channel and bot."""
         return (
-            job.provider in self.providers
+            (job.provider in self.providers or (job.state is State.QUEUED and self.can_make(job)))
             and job.channel in self.channels
             and (self.bots is None or not job.bot or job.bot in self.bots)
         )
@@ -135,9 +144,18 @@ class EngineContext:
     def lease(self) -> Lease:
         return Lease(owner=self.instance, seconds=self.rules.lease_seconds)
 
+    @cached_property
+    def breakers(self) -> ProviderBreakers:
+        return ProviderBreakers(self.store, self.observer)
+
+    def can_make(self, order: Job | NewJob) -> bool:
+        """Return whether a provider is configured here that makes the order."""
+        return any(offer.provider in self.providers for offer in self.offers(order))
+
     def order_of(self, job: Job, callback_url: str | None = None) -> TaskOrder:
         """Return what the job's provider is asked to make."""
-        offer = next((one for one in self.offers(job) if one.provider == job.provider), None)
+        known = (self.all_offers or self.offers)(job)
+        offer = next((one for one in known if one.provider == job.provider), None)
         return TaskOrder(job=job, offer=offer or own_offer(job)[0], callback_url=callback_url)
 
     def poll_interval(self, provider: str) -> PollInterval:
@@ -216,9 +234,10 @@ class EngineContext:
         self.event(Event.JOB_ENDED, job, state=state, code=code)
         return ended
 
-    async def begin_submit(self, job: Job, secret_hash: str, placeholder: str | None) -> None:
+    async def begin_submit(self, job: Job, offer: Offer, secret_hash: str, placeholder: str | None) -> None:
         """Commit the intent to call the provider, before the call."""
-        self.fenced(await self.store.begin_submit(job.id, job.lease_token, secret_hash, placeholder), job)
+        begun = self.store.begin_submit(job.id, job.lease_token, secret_hash, placeholder, offer.provider, offer.model)
+        self.fenced(await begun, job)
 
     async def save_parts(self, job: Job, parts: tuple[Part, ...]) -> None:
         """Journal how far the delivery has come, and extend the lease."""

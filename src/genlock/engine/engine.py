@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from genlock.domain.inbox import Callback
 from genlock.domain.job import Actor, Job, NewJob
-from genlock.engine import operate
+from genlock.engine import breakers, operate
 from genlock.engine.accept import accept
 from genlock.engine.collect import check_unauthenticated, end_by_callback, store_callback
 from genlock.engine.context import EngineContext
@@ -50,6 +50,7 @@ class Engine:
                 run=self.sweeper.sweep,
                 jitter=self.ctx.rng,
             ),
+            PeriodicTask(name="read_breakers", period_seconds=breakers.PERIOD_SECONDS, run=self.ctx.breakers.read),
             PeriodicTask(
                 name="prune_limits",
                 period_seconds=rules.limits_idle_seconds / 10,

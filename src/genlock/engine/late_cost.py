@@ -43,7 +43,7 @@ async def _query(ctx: EngineContext, job: Job) -> float | None:
         ctx.event(Event.POLL_STATE, job, error=type(error).__name__)
     else:
         if report.outcome in (Outcome.SUCCESS, Outcome.FAILURE):
-            await apply_report(ctx, job.id, job.provider, report, job.correlation_id)
+            await apply_report(ctx, job.id, job.provider, report, job.correlation_id, attempt=job.attempt)
             return None
     age = (job.read_at - (job.submitted_at or job.created_at)).total_seconds()
     return ctx.poll_interval(job.provider).delay(age, ctx.rng.random())

@@ -1,11 +1,13 @@
 """Submit: create the provider's task of a queued job. The intent is committed before the call, which is made once."""
 
 import asyncio
+from dataclasses import replace
 
 from genlock.domain.errors import (
     AddressChanged,
     ChannelError,
     ProviderBusy,
+    ProviderError,
     StoreUnavailable,
     SubmitRefused,
     TaskIdConflict,
@@ -14,6 +16,7 @@ from genlock.domain.events import Event
 from genlock.domain.job import AttentionCode, Job, State, hash_secret
 from genlock.domain.task import Handle
 from genlock.engine.context import EngineContext, UnknownSubmit
+from genlock.engine.failover import choose_offer, leave_busy, leave_refused
 from genlock.engine.limits import PERMITS_MISSED_MAX
 from genlock.engine.progress import next_progress_point
 
@@ -22,14 +25,18 @@ async def submit(ctx: EngineContext, job: Job) -> Job | None:
     """Take a job from queued to running. Returns it if it ended here and its message must be delivered."""
     if job.deadline_at <= job.read_at:
         return await expire(ctx, job, "deadline", "the order waited too long to be started")
+    offer = await choose_offer(ctx, job)
+    if offer is None:
+        return await ctx.end_job(job, State.FAILED, code="model_unavailable", text="no provider is left to ask")
     try:
-        permit = await ctx.limits.acquire(f"create:{job.provider}")
+        permit = await ctx.limits.acquire(f"create:{offer.provider}")
     except ProviderBusy as busy:
         await ctx.reschedule(job, after=busy.after, failed=None)
         return None
     secret = ctx.make_secret()
     placeholder = None if job.placeholder else await _create_placeholder(ctx, job)
-    await ctx.begin_submit(job, hash_secret(secret), placeholder)
+    await ctx.begin_submit(job, offer, hash_secret(secret), placeholder)
+    job = replace(job, provider=offer.provider)
     if permit.missed and job.placeholder and job.attempts < PERMITS_MISSED_MAX:
         # The commit took too long for the permit. The provider was not called, so the job may wait for another one.
         await ctx.reschedule(job, after=0.0, state=State.QUEUED, failed=True)
@@ -63,17 +70,23 @@ async def _create_task(ctx: EngineContext, job: Job, secret: str) -> Job | None:
     except SubmitRefused as refused:
         ctx.event(Event.SUBMIT_REFUSED, job, code=refused.code)
         _count_error(ctx, job, refused.code)
+        if await leave_refused(ctx, job, refused.code):
+            return None
         return await ctx.end_job(job, State.FAILED, code=refused.code, text=refused.text.replace(secret, "***"))
     except ProviderBusy as busy:
         ctx.event(Event.SUBMIT_BUSY, job, after=busy.after)
         _count_error(ctx, job, "ProviderBusy")
+        if await leave_busy(ctx, job, busy):
+            return None
         await ctx.reschedule(job, after=busy.after, state=State.QUEUED, failed=None)
         return None
     except Exception as error:  # noqa: BLE001 - whatever failed, the provider may have accepted: never call again
         await _wait_for_callback(ctx, job, type(error).__name__)
+        await ctx.breakers.failed(job.provider, job.model, "submit_unknown")
         return None
     ctx.event(Event.SUBMIT_OK, job, task_id=handle.task_id, seconds=round(ctx.loop.time() - started, 3))
     await _store_handle(ctx, job, secret, handle)
+    await ctx.breakers.accepted(job.provider)
     return None
 
 
@@ -127,11 +140,32 @@ async def settle_unknown(ctx: EngineContext, job: Job) -> Job | None:
     if remaining > 0:
         await ctx.reschedule(job, after=remaining, grace=True)
         return None
+    if await _adopt_found(ctx, job):
+        return None
     if ctx.rules.unknown_submit is UnknownSubmit.PARK:
         ctx.event(Event.ATTENTION, job, reason="submit_unknown")
         await ctx.reschedule(job, after=None, attention=(AttentionCode.PARKED, "submit_unknown"))
         return None
     return await expire(ctx, job, "submit_unknown", "the provider never confirmed that it accepted the order")
+
+
+async def _adopt_found(ctx: EngineContext, job: Job) -> bool:
+    """Ask the provider for the task of a lost answer. It is adopted only if no other task could be meant."""
+    try:
+        found = await ctx.providers[job.provider].find(ctx.order_of(job), job.submitted_at or job.created_at)
+    except ProviderError as error:
+        ctx.event(Event.STAGE_ERROR, job, step="find", error=type(error).__name__)
+        return False
+    handles = {handle.task_id: handle for handle in found}
+    if not handles:
+        return False
+    known = await ctx.store.known_tasks(job.provider, list(handles))
+    left = [handle for task_id, handle in handles.items() if task_id not in known]
+    if len(left) != 1:
+        return False
+    adopted = await ctx.store.adopt_task(job.id, None, left[0].task_id, left[0].details, job.attempt)
+    ctx.event(Event.SUBMIT_OK, job, task_id=left[0].task_id, adopted=adopted)
+    return adopted
 
 
 async def expire(ctx: EngineContext, job: Job, code: str, text: str) -> Job | None:

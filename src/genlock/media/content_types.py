@@ -1,4 +1,4 @@
-"""The Content-Type under which a file is served: from its format, never from what a stranger's server claimed.
+"""The Content-Type under which a file is served: from its format, never from what another server claimed.
 
 A format that a browser would run as a page, such as SVG, is served as plain bytes.
 """

@@ -5,6 +5,7 @@ from genlock.ports.api_jobs import ApiJobStore
 from genlock.ports.api_keys import ApiKeyStore
 from genlock.ports.attention import AttentionStore
 from genlock.ports.audit import AuditStore
+from genlock.ports.breakers import BreakerStore
 from genlock.ports.broadcasts import BroadcastStore
 from genlock.ports.bulk import BulkStore
 from genlock.ports.callbacks import CallbackStore
@@ -30,6 +31,7 @@ from genlock.ports.jobs import (
     Accepted,
     DeliveryEnd,
     EndJob,
+    FailedAttempt,
     FinishDelivery,
     JobEnd,
     JobStore,
@@ -52,6 +54,7 @@ from genlock.ports.stats import AgedJob, InvariantStore, StatsStore, Violation
 from genlock.ports.store import Store
 from genlock.ports.system import AppliedMigration, DatabaseFacts, RoleHolder, SystemStore
 from genlock.ports.updates import Settled, UpdateStore
+from genlock.ports.webhooks import WebhookStore
 
 __all__ = [
     "Accepted",
@@ -62,6 +65,7 @@ __all__ = [
     "AppliedMigration",
     "AttentionStore",
     "AuditStore",
+    "BreakerStore",
     "BroadcastStore",
     "BulkStore",
     "Button",
@@ -75,6 +79,7 @@ __all__ = [
     "DeliveryEnd",
     "DraftStore",
     "EndJob",
+    "FailedAttempt",
     "FiguresProgress",
     "FileLabel",
     "FinishDelivery",
@@ -124,4 +129,5 @@ __all__ = [
     "TakenPermits",
     "UpdateStore",
     "Violation",
+    "WebhookStore",
 ]

@@ -29,6 +29,7 @@ from genlock.ports.store import Store
 from genlock.ports.system import SystemStore
 from genlock.ports.updates import UpdateStore
 from genlock.ports.users import UserLists
+from genlock.ports.webhooks import WebhookStore
 
 
 class Database(
@@ -56,6 +57,7 @@ class Database(
     SystemStore,
     ApiKeyStore,
     ApiJobStore,
+    WebhookStore,
     PermitBlockStore,
     Protocol,
 ):

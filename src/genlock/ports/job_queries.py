@@ -1,13 +1,24 @@
 """Reading jobs."""
 
+from collections.abc import Sequence
 from typing import Protocol
 
 from genlock.domain.activity import Activity
+from genlock.domain.attempt import Attempt
 from genlock.domain.job import Job, State
 
 
 class JobQueries(Protocol):
     async def job(self, job_id: int) -> Job | None: ...
+
+    async def attempts(self, job_id: int) -> list[Attempt]:
+        """Return the attempts of a job, in their order. None for a job of a version that did not record them."""
+
+    async def known_tasks(self, provider: str, task_ids: Sequence[str]) -> set[str]:
+        """Return those of the task ids that belong to a job, or to an attempt of one."""
+
+    async def running_tasks(self, provider: str) -> int:
+        """Return how many tasks the provider may be working on."""
 
     async def job_by_request_key(self, account_id: int, request_key: str) -> Job | None:
         """Return the job that an idempotency key of this account was used for."""

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Protocol
 
+from genlock.domain.attempt import AttemptOutcome
 from genlock.domain.delivery import Part
 from genlock.domain.inbox import Callback
 from genlock.domain.job import Actor, AttentionCode, Delivery, Job, NewJob, Notice, State, Verdict
@@ -49,10 +50,29 @@ class EndJob:
     #: who cancels the job, where the state is cancelled
     cancelled_by: Actor | None = None
     cost: int | None = None
+    #: the attempt that the report is about; None: the current one
+    attempt: int | None = None
     #: the stored callback that reported the end; settled in the same commit
     callback_id: int | None = None
     #: or the callback that was received just now; stored in the same commit if it has the job's secret
     arrival: NewCallback | None = None
+
+
+@value
+class FailedAttempt:
+    """The end of an attempt that made nothing and is not billed. With `token` only while that lease is valid."""
+
+    job_id: int
+    outcome: AttemptOutcome
+    error_code: str
+    token: int | None = None
+    #: the attempt that a report is about; None: the current one
+    attempt: int | None = None
+    #: the task that a report is about
+    task_id: str | None = None
+    cost: int | None = None
+    #: the stored callback that reported the failure; settled in the same commit
+    callback_id: int | None = None
 
 
 @value
@@ -117,14 +137,36 @@ class JobStore(Protocol):
     async def accept_job(self, order: NewJob, lease: Lease | None) -> Accepted:
         """Write a job and its hold. Raises InsufficientBalance, IdempotencyKeyReused and AccountNotFound."""
 
-    async def begin_submit(self, job_id: int, token: int, secret_hash: str, placeholder: str | None) -> bool:
-        """Record that the create call may be sent from now on. Returns False if the lease was lost."""
+    async def begin_submit(
+        self,
+        job_id: int,
+        token: int,
+        secret_hash: str,
+        placeholder: str | None,
+        provider: str | None = None,
+        offer: str | None = None,
+    ) -> bool:
+        """Record that the create call may be sent from now on, as an attempt. Returns False if the lease was lost.
+
+        Without a provider it is the job's own one; `offer` is the provider's id of the model.
+        """
 
     async def mark_submitted(self, job_id: int, token: int, task_id: str, poll_after: float, handle: str = "") -> bool:
         """Record the task. The job is due at once if a callback of this task is waiting. Raises TaskIdConflict."""
 
-    async def adopt_task(self, job_id: int, secret_hash: str | None, task_id: str, handle: str = "") -> bool:
-        """Record the task of a submit whose lease was lost during the call. No secret: a callback named the task."""
+    async def adopt_task(
+        self, job_id: int, secret_hash: str | None, task_id: str, handle: str = "", attempt: int | None = None
+    ) -> bool:
+        """Record the task of a submit whose lease was lost during the call. No secret: a callback named the task.
+
+        The task of an attempt that the job has given up is recorded with that attempt, and False returned.
+        """
+
+    async def fail_over(self, failed: FailedAttempt) -> bool:
+        """End the current attempt and queue the job for another provider. False if it is not the current attempt.
+
+        The caller must have a proof that the provider made nothing and bills nothing.
+        """
 
     async def begin_progress(self, job_id: int, token: int, lease: Lease) -> bool:
         """Record that a progress edit may be on its way, and renew the lease. Returns False if it was lost."""

@@ -3,6 +3,7 @@
 from typing import Protocol
 
 from genlock.ports.accounts import AccountStore
+from genlock.ports.breakers import BreakerStore
 from genlock.ports.callbacks import CallbackStore
 from genlock.ports.instances import InstanceStore
 from genlock.ports.job_queries import JobQueries
@@ -20,6 +21,7 @@ class Store(
     CallbackStore,
     InstanceStore,
     LimitStore,
+    BreakerStore,
     InvariantStore,
     RetentionStore,
     KvStore,

@@ -5,6 +5,7 @@ from genlock.stores.api_jobs import ApiJobs
 from genlock.stores.api_keys import ApiKeys
 from genlock.stores.attention import Attention
 from genlock.stores.audit import Audit
+from genlock.stores.breakers import Breakers
 from genlock.stores.broadcasts import Broadcasts
 from genlock.stores.bulk import BulkActions
 from genlock.stores.callbacks import Callbacks
@@ -33,6 +34,7 @@ from genlock.stores.stats import Statistics
 from genlock.stores.system import System
 from genlock.stores.updates import Updates
 from genlock.stores.users import Users
+from genlock.stores.webhooks import Webhooks
 
 
 class SqlDatabase(
@@ -44,6 +46,7 @@ class SqlDatabase(
     Callbacks,
     Instances,
     Limits,
+    Breakers,
     Updates,
     KeyValues,
     Profiles,
@@ -68,6 +71,7 @@ class SqlDatabase(
     System,
     ApiKeys,
     ApiJobs,
+    Webhooks,
 ):
     """The Database port. The session decides which database it is."""
 

@@ -18,6 +18,7 @@ class Erasures(Subject):
         owner = {"account_id": account_id, "until": until}
         while (last := await self._window("account_job_window", after, limit, **owner)) is not None:
             await self.session.one("erase_job_events", account_id=account_id, after=after, until=last)
+            await self.session.one("erase_attempts", account_id=account_id, after=after, until=last)
             after = last
         return erased
 

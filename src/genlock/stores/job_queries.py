@@ -1,9 +1,12 @@
 """Reading jobs."""
 
+from collections.abc import Sequence
+
 from genlock.domain.activity import Activity
+from genlock.domain.attempt import Attempt
 from genlock.domain.errors import AccountNotFound
 from genlock.domain.job import OPEN, Job, State
-from genlock.stores.rows import read_activity, read_job
+from genlock.stores.rows import read_activity, read_attempt, read_job
 from genlock.stores.scan import NEWEST, newest_between
 from genlock.stores.session import Subject
 
@@ -17,6 +20,16 @@ class JobLookups(Subject):
     async def job(self, job_id: int) -> Job | None:
         rows = await self.session.one("job", job_id=job_id)
         return read_job(rows[0], self.session.time) if rows else None
+
+    async def attempts(self, job_id: int) -> list[Attempt]:
+        return [read_attempt(row, self.session.time) for row in await self.session.one("attempts", job_id=job_id)]
+
+    async def known_tasks(self, provider: str, task_ids: Sequence[str]) -> set[str]:
+        rows = await self.session.one("known_tasks", provider=provider, task_ids=self.session.array(task_ids))
+        return {row["task_id"] for row in rows}
+
+    async def running_tasks(self, provider: str) -> int:
+        return int((await self.session.one("running_tasks", provider=provider))[0]["number"])
 
     async def job_by_request_key(self, account_id: int, request_key: str) -> Job | None:
         rows = await self.session.one("accept_lookup", account_id=account_id, request_key=request_key)

@@ -13,7 +13,7 @@ from genlock.domain.errors import (
     TaskIdConflict,
 )
 from genlock.domain.job import AttentionCode, Delivery, Job, NewJob, Notice, State, Verdict
-from genlock.ports import Accepted, DeliveryEnd, EndJob, FinishDelivery, JobEnd, Lease, Reschedule
+from genlock.ports import Accepted, DeliveryEnd, EndJob, FailedAttempt, FinishDelivery, JobEnd, Lease, Reschedule
 from genlock.stores.batch import Item, Params
 from genlock.stores.callbacks import CALLBACK_HOLD_SECONDS
 from genlock.stores.rows import HOLD_STATE, NOTICE, VERDICT, Row, read_arrival, read_job, read_new_job
@@ -96,9 +96,23 @@ class Jobs(Subject):
             return None
         return SpendLimitReached(price=item["price"], spent=spent, limit=limit)
 
-    async def begin_submit(self, job_id: int, token: int, secret_hash: str, placeholder: str | None) -> bool:
+    async def begin_submit(
+        self,
+        job_id: int,
+        token: int,
+        secret_hash: str,
+        placeholder: str | None,
+        provider: str | None = None,
+        offer: str | None = None,
+    ) -> bool:
         return await self._fence(
-            "begin_submit", job_id=job_id, token=token, secret_hash=secret_hash, placeholder=placeholder
+            "begin_submit",
+            job_id=job_id,
+            token=token,
+            secret_hash=secret_hash,
+            placeholder=placeholder,
+            provider=provider,
+            offer=offer,
         )
 
     async def mark_submitted(self, job_id: int, token: int, task_id: str, poll_after: float, handle: str = "") -> bool:
@@ -114,9 +128,25 @@ class Jobs(Subject):
         except self.session.unique_violation as error:
             raise TaskIdConflict from error
 
-    async def adopt_task(self, job_id: int, secret_hash: str | None, task_id: str, handle: str = "") -> bool:
-        params = {"secret_hash": secret_hash, "task_id": task_id, "handle": handle}
+    async def adopt_task(
+        self, job_id: int, secret_hash: str | None, task_id: str, handle: str = "", attempt: int | None = None
+    ) -> bool:
+        params = {"secret_hash": secret_hash, "task_id": task_id, "handle": handle, "attempt": attempt}
         return bool(await self.session.one("adopt_task", job_id=job_id, **params))
+
+    async def fail_over(self, failed: FailedAttempt) -> bool:
+        rows = await self.session.one(
+            "fail_over",
+            job_id=failed.job_id,
+            attempt=failed.attempt,
+            token=failed.token,
+            outcome=failed.outcome.value,
+            error_code=failed.error_code,
+            task_id=failed.task_id,
+            cost=failed.cost,
+            callback_id=failed.callback_id,
+        )
+        return bool(rows)
 
     async def begin_progress(self, job_id: int, token: int, lease: Lease) -> bool:
         return await self._fence("begin_progress", _lease(lease), job_id=job_id, token=token)
@@ -136,6 +166,7 @@ class Jobs(Subject):
             "cancelled_by": ending.cancelled_by.value if ending.cancelled_by else "",
             "cost": ending.cost,
             "callback_id": ending.callback_id,
+            "attempt": ending.attempt,
             "provider": arrival and arrival.provider,
             "secret_hash": arrival and arrival.secret_hash,
             "body": arrival and arrival.body,

@@ -8,7 +8,9 @@ from typing import Any
 from genlock.domain.account import Account
 from genlock.domain.activity import Activity
 from genlock.domain.anomaly import Anomaly, AnomalyKind
+from genlock.domain.attempt import Attempt, AttemptOutcome
 from genlock.domain.audit import AuditLine
+from genlock.domain.breaker import Breaker
 from genlock.domain.broadcast import Broadcast, BroadcastState, Segment
 from genlock.domain.bulk import BulkAction, BulkFailure, BulkKind, BulkReason, BulkSelection, BulkState, BulkTarget
 from genlock.domain.catalog_change import CatalogChange, load_table
@@ -82,6 +84,7 @@ def read_job(row: Row, time: Time, parts: tuple[Part, ...] | None = None) -> Job
         progress_message=row["progress_message"],
         hidden=row["hidden_at"] is not None,
         handle=row["handle"],
+        attempt=row["attempt"],
         read_at=not_null(time(row["read_at"])),
     )
 
@@ -126,6 +129,7 @@ def read_new_job(row: Row, time: Time, order: NewJob, owner: str | None) -> Job:
         ended_at=None,
         delivered_at=None,
         read_at=created_at,
+        hidden=order.api_key_id is not None,
     )
 
 
@@ -140,6 +144,38 @@ def read_callback(row: Row, time: Time) -> Callback:
         note=row["note"],
         received_at=not_null(time(row["received_at"])),
         correlation_id=row["correlation_id"] or "",
+        attempt=row["attempt"],
+    )
+
+
+def read_attempt(row: Row, time: Time) -> Attempt:
+    """Return an attempt; the task of the current one is in the row of its job."""
+    return Attempt(
+        number=row["number"],
+        provider=row["provider"],
+        offer=row["offer"],
+        task_id=row["task_id"] or (row["current_task"] if row["current"] else None),
+        handle=row["handle"] or (row["current_handle"] if row["current"] else ""),
+        outcome=AttemptOutcome(row["outcome"]) if row["outcome"] else None,
+        error_code=row["error_code"],
+        cost=row["cost"],
+        late_report=row["late_report"],
+        started_at=not_null(time(row["started_at"])),
+        ended_at=time(row["ended_at"]),
+    )
+
+
+def read_breaker(row: Row, time: Time) -> Breaker:
+    return Breaker(
+        provider=row["provider"],
+        model=row["model"],
+        failures=row["failures"],
+        opened=row["opened"],
+        open_until=time(row["open_until"]),
+        probe_until=time(row["probe_until"]),
+        reason=row["reason"],
+        changed_at=not_null(time(row["changed_at"])),
+        read_at=not_null(time(row["read_at"])),
     )
 
 
@@ -155,6 +191,7 @@ def read_arrival(row: Row, time: Time, arrival: NewCallback, task_id: str | None
         note=row["verdict"],
         received_at=not_null(time(row["read_at"])),
         correlation_id=row["correlation_id"],
+        attempt=row["attempt"],
     )
 
 
@@ -198,6 +235,7 @@ def read_new_callback(row: Row, time: Time, provider: str, body: bytes) -> Callb
         note="",
         received_at=not_null(time(row["received_at"])),
         correlation_id=row["correlation_id"] or "",
+        attempt=row["attempt"],
     )
 
 

@@ -10,12 +10,12 @@ from tests.sandbox.page.example_bot import ExampleBot
 from tests.sandbox.sample_media import picture, video
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
-#: a microphone that hears a tone; the browser's own needs a device
+#: a microphone that records a tone; the browser's own needs a device
 MICROPHONE = """
 navigator.mediaDevices.getUserMedia = async () => {
-  const audio = new AudioContext(), tone = new OscillatorNode(audio), heard = audio.createMediaStreamDestination();
-  tone.connect(heard); tone.start();
-  return heard.stream;
+  const audio = new AudioContext(), tone = new OscillatorNode(audio), target = audio.createMediaStreamDestination();
+  tone.connect(target); tone.start();
+  return target.stream;
 };
 """
 NO_MICROPHONE = """

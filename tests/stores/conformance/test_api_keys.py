@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from genlock.channels.api.address import ApiAddress
 from genlock.domain.api_key import ALL_SCOPES, ApiKey, ApiScope, NewApiKey
 from genlock.domain.errors import InsufficientBalance, SpendLimitReached
 from genlock.domain.job import Delivery, State
@@ -218,3 +219,21 @@ async def test_an_empty_wallet_is_named_before_the_limit_is(store: SqlDatabase) 
 
     with pytest.raises(InsufficientBalance):
         await store.accept_job(order(key.account_id, api_key_id=key.id), ME)
+
+
+async def test_erasure_removes_the_notes_of_an_api_order_and_keeps_the_hash_of_its_request(store: SqlDatabase) -> None:
+    key, _ = await store.add_api_key(new_key(await account_with(store)))
+    address = str(ApiAddress(request_hash="hash", metadata={"name": "Ann"}))
+    wanted = order(key.account_id, api_key_id=key.id, address=address, notice=False)
+    job = (await store.accept_job(wanted, ME)).job
+    won = await end(store, job, State.SUCCEEDED)
+    assert won.job is not None
+    await store.finish_delivery(
+        FinishDelivery(job_id=job.id, token=won.job.lease_token, delivery=Delivery.DELIVERED, parts=SHOWN), ME
+    )
+
+    await store.erase_jobs(key.account_id, job.id, 100)
+
+    erased = await see(store, job)
+    assert erased.parts == ()
+    assert ApiAddress.parse(erased.address) == ApiAddress(request_hash="hash")

@@ -59,6 +59,7 @@ async def test_a_callback_is_stored_unchanged(store: Store, clock: ManualClock) 
         note="",
         received_at=clock.now(),
         correlation_id=job.correlation_id,
+        attempt=1,
     )
     assert await store.callbacks(InboxState.NEW, 10) == [callback]
 

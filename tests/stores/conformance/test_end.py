@@ -402,6 +402,7 @@ async def test_the_callback_that_ends_a_job_is_stored_in_the_same_commit(store: 
         note="won",
         received_at=clock.now(),
         correlation_id=job.correlation_id,
+        attempt=1,
     )
     assert (await store.store_callback("kie", None, "", b"")).id > first.callback.id
 

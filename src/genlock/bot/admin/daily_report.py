@@ -55,10 +55,10 @@ class DailyReport:
         sent = 0
         for chat, thread, language in await self._recipients(rules):
             sent += await self._send(due, chat, thread, language)
-        await self._forget_old()
+        await self._prune_old()
         return sent
 
-    async def _recipients(self, rules: ReportRules) -> list[tuple[int, int | None, str]]:
+    async def _recipients(self, rules: ReportRules) -> Sequence[tuple[int, int | None, str]]:
         """Return chat, topic and language of each recipient. A group reads the language of the first operator."""
         operators: list[tuple[int, int | None, str]] = [
             (operator, None, await self._language(operator)) for operator in sorted(self._bundle.admin_ids)
@@ -86,13 +86,13 @@ class DailyReport:
                 **({"message_thread_id": thread} if thread else {}),
             )
         except (RecipientUnreachable, ChannelOutcomeUnknown):
-            return 0  # nobody is there, or it may have arrived
+            return 0  # the chat is closed, or the report may have arrived
         except ChannelError:
             await self._store.kv_delete(key, self._bundle.id)
             return 0
         return 1
 
-    async def _forget_old(self) -> None:
+    async def _prune_old(self) -> None:
         for entry in await self._store.kv_list(SENT, self._bundle.id):
             if entry.age > KEPT_SECONDS:
                 await self._store.kv_delete(entry.key, self._bundle.id)
@@ -170,7 +170,7 @@ def _failures(t: Translator, models: Sequence[ModelFigures], titles: Mapping[str
 
 
 def _credit(t: Translator, credit: Sequence[ProviderCredit], models: Sequence[ModelFigures]) -> list[str]:
-    """Return what is left at each provider, and how many days it lasts at the pace of this day."""
+    """Return what is left at each provider, and how many days it lasts at the rate of this day."""
     lines = []
     for one in credit:
         spent = sum(figures.figures.cost for figures in models if figures.provider == one.provider)

@@ -69,6 +69,8 @@ class Gallery:
 
     async def _own(self, ctx: UpdateContext, data: ButtonData, *, position: int = 0) -> Job | None:
         """Return the result that a button names; else say why there is none and return None."""
+        if await self._pages.is_group(ctx, "results"):
+            return None
         job_id = ctx.texts.numbers.order_id(data.word(position))
         job = await self._orders.find_own(ctx, -1 if job_id is None else job_id)
         if job is None:
@@ -83,6 +85,8 @@ class Gallery:
         removed: tuple[Job, int] | None = None,
     ) -> None:  # fmt: skip
         """Show the newest result below a job id, else the oldest above it, else that there is none."""
+        if await self._pages.is_group(ctx, "results"):
+            return
         models = self._models(kind)
         job = await self._store.result_before(ctx.account_id, models, before)
         if job is None and before is not None:
@@ -97,8 +101,6 @@ class Gallery:
         self, ctx: UpdateContext, job: Job, index: int, kind: str, *, note: Html | None = None,
         removed: tuple[Job, int] | None = None,
     ) -> None:  # fmt: skip
-        if await self._pages.is_group(ctx, "results"):
-            return
         index = min(index, len(job.parts) - 1)
         newer, older = await self._neighbours(ctx, job, index, kind)
         part, sample = job.parts[index], None

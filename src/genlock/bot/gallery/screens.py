@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from genlock.bot.buttons import Row, button
 from genlock.bot.order.next_step_screens import likely_steps_of
+from genlock.bot.order.results import file_id
 from genlock.bot.screen_context import ScreenContext, model_label, prompt_of, public_code, shorten
 from genlock.bot.screen_files import ScreenFile
 from genlock.domain.catalog import Output
@@ -62,7 +63,9 @@ def result(
 
 def file_of(part: Part) -> ScreenFile | None:
     """Return the file of a part, as the channel has it."""
-    return ScreenFile(reference=part.file) if part.kind is PartKind.FILE and part.file else None
+    if part.kind is not PartKind.FILE or part.file is None or file_id(part) is None:
+        return None
+    return ScreenFile(reference=part.file)
 
 
 def _head(screen: ScreenContext, job: Job, index: int) -> Html:

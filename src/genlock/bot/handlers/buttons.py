@@ -9,6 +9,7 @@ from genlock.bot.buttons import BELOW, ButtonData
 from genlock.bot.chat_view import ChatView
 from genlock.bot.context import UpdateContext
 from genlock.bot.gallery.gallery import Gallery
+from genlock.bot.handlers.api_keys import ApiKeyPages
 from genlock.bot.handlers.pages import Pages
 from genlock.bot.handlers.privacy import Privacy
 from genlock.bot.handlers.wishes import Wishes
@@ -77,6 +78,7 @@ class ButtonHandler:
         voices: Voices,
         admin: Admin,
         privacy: Privacy,
+        api_keys: ApiKeyPages,
         rng: Random,
     ) -> None:
         self._view = view
@@ -107,6 +109,7 @@ class ButtonHandler:
             **gallery.button_handlers,
             **voices.button_handlers,
             **privacy.button_handlers,
+            **api_keys.button_handlers,
         }
 
     async def handle(self, ctx: UpdateContext, data: ButtonData) -> None:

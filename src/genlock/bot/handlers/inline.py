@@ -1,6 +1,6 @@
 """Inline mode: `@bot a cat in space` in any chat offers the user's own results to share, and a button to order.
 
-Telegram sends a query for every keystroke and forgets it after seconds. So queries are not stored: an instance answers
+Telegram sends a query for every keystroke and drops it after seconds. So queries are not stored: an instance answers
 the newest one of a user, at most a few a second, from results that it reads once in a while.
 """
 

@@ -13,6 +13,7 @@ from genlock.bot.buttons import Row, button
 from genlock.bot.chat_view import ChatView
 from genlock.bot.context import UpdateContext, is_own
 from genlock.bot.gallery.gallery import Gallery
+from genlock.bot.handlers.api_keys import ApiKeyPages
 from genlock.bot.handlers.files import Files, attachment
 from genlock.bot.handlers.inline import read_payload
 from genlock.bot.handlers.pages import Pages
@@ -80,6 +81,7 @@ class MessageHandler:
         gifts: Gifts,
         admin: Admin,
         privacy: Privacy,
+        api_keys: ApiKeyPages,
         bundle: BotBundle,
     ) -> None:
         self._view = view
@@ -96,6 +98,7 @@ class MessageHandler:
         self._gifts = gifts
         self._admin = admin
         self._privacy = privacy
+        self._api_keys = api_keys
         self._bundle = bundle
         self._commands: Mapping[str, Command] = {
             "start": self._start,
@@ -112,6 +115,7 @@ class MessageHandler:
             "cancel": self._cancel,
             "terms": lambda ctx, _: pages.terms(ctx),
             "privacy": lambda ctx, _: privacy.show(ctx),
+            "api": lambda ctx, _: api_keys.show(ctx),
             "paysupport": lambda ctx, _: pages.paysupport(ctx),
             "promo": pages.promo,
             "invite": lambda ctx, _: pages.invite(ctx),
@@ -119,28 +123,35 @@ class MessageHandler:
 
     def read_message(self, message: Message) -> IncomingText | None:
         """Read a message; None if it is not addressed to the bot or has no content."""
-        private = message.chat.type == ChatType.PRIVATE
-        shared = not private and message.via_bot is not None  # by an inline bot, perhaps by ours: its caption names it
-        if not _has_content(message) or message.sender_chat is not None or shared:
+        if not _has_content(message) or message.sender_chat is not None:
             return None
+        private = message.chat.type == ChatType.PRIVATE
+        if self._is_shared_by_us(message):
+            return IncomingText() if private else None  # its caption is ours, not the user's
         text = message.text or message.caption or ""
         command, name, rest = _command(message)
         if name and name != self._bundle.username:
             return None
         if not is_own(message) and (command or text.startswith("/")):
             return IncomingText(text=text, borrowed_command=True) if private else None
-        if private:
-            return IncomingText(command=command, text=rest if command else text)
+        said = IncomingText(command=command, text=rest if command else text)
+        return said if private else self._read_in_group(message, said, text)
+
+    def _read_in_group(self, message: Message, said: IncomingText, text: str) -> IncomingText | None:
+        """Return a message of a group without the mention of the bot; None if it is not addressed to the bot."""
         mention = f"@{self._bundle.username}"
-        named = mention in text.lower()
         answered = message.reply_to_message is not None and self._is_ours(message.reply_to_message)
-        if not command and not named and not answered:
+        if not said.command and mention not in text.lower() and not answered:
             return None
-        text = rest if command else text
-        position = text.lower().find(mention)
-        if position >= 0:
-            text = f"{text[:position].rstrip()} {text[position + len(mention) :].lstrip()}".strip()
-        return IncomingText(command=command, text=text)
+        position = said.text.lower().find(mention)
+        if position < 0:
+            return said
+        without = f"{said.text[:position].rstrip()} {said.text[position + len(mention) :].lstrip()}".strip()
+        return replace(said, text=without)
+
+    def _is_shared_by_us(self, message: Message) -> bool:
+        """Whether the message is a result that the user shared by our inline mode."""
+        return message.via_bot is not None and (message.via_bot.username or "").lower() == self._bundle.username
 
     def _is_ours(self, message: Message) -> bool:
         return message.from_user is not None and (message.from_user.username or "").lower() == self._bundle.username
@@ -244,6 +255,9 @@ class MessageHandler:
         await self._gifts.welcome(ctx.account_id)
         if payload == "privacy":
             await self._privacy.show(ctx)
+            return
+        if payload == "api":
+            await self._api_keys.show(ctx)
             return
         if payload == "results":
             await self._gallery.show(ctx)

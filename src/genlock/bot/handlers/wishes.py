@@ -19,7 +19,7 @@ from genlock.domain.catalog import Category, Model
 from genlock.domain.wish import Wish
 
 Handler = Callable[[UpdateContext, ButtonData], Awaitable[None]]
-#: a text of so many words in a model list is a sentence, not a name
+#: a text of this many words in a model list is a sentence, not a name
 SENTENCE_WORDS = 3
 
 

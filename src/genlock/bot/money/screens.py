@@ -111,17 +111,17 @@ def invite(t: Translator, link: str, *, inviter: int, invited: int) -> tuple[Htm
     return text, (Button(text=t.plain("button.share"), url=share),)
 
 
-def history(screen: ScreenContext, jobs: Sequence[Job], *, newest: bool, more: bool) -> OutgoingMessage:
-    """Past orders, newest first."""
+def history(screen: ScreenContext, jobs: Sequence[Job], *, newest: bool, older: int | None) -> OutgoingMessage:
+    """Past orders, newest first. `older` is the id below which the next page begins."""
     t = screen.translator
-    if not jobs and newest:
+    if not jobs and newest and older is None:
         return OutgoingMessage(text=t.html("history.none"), buttons=((button(t.plain("button.menu"), "menu"),),))
     rows: list[Row] = [(button(_row(screen, job), "order", job.id),) for job in jobs]
     pages: list[Row] = []
     if not newest:
         pages.append((button(t.plain("button.newer"), "history"),))
-    if more and jobs:
-        pages.append((button(t.plain("button.more"), "history", jobs[-1].id),))
+    if older is not None:
+        pages.append((button(t.plain("button.more"), "history", older),))
     rows += [tuple(one for row in pages for one in row)] if pages else []
     rows.append((button(t.plain("button.menu"), "menu"),))
     return OutgoingMessage(text=t.html("history.title"), buttons=tuple(rows))

@@ -1,7 +1,6 @@
-"""What credits buy: about so many pictures, short videos or songs, at the prices of the popular models."""
+"""What credits buy: the approximate number of pictures, short videos or songs, at the prices of popular models."""
 
 from collections.abc import Sequence
-from statistics import median
 
 from genlock.bot.screen_context import ScreenContext
 from genlock.bot.storefront.storefront import Storefront
@@ -19,12 +18,11 @@ KINDS_SHOWN = 2
 
 
 def usual_cost(storefront: Storefront, category: Category) -> int | None:
-    """Return the median price of an order among the popular models of a category; None if no price is known."""
+    """Return the lowest price of an order among the popular models of a category; None if no price is known."""
     wish = storefront.catalog.wish_of(category.value)
     models = storefront.popular(wish, category.value) if wish else storefront.models(category)
     usual = [storefront.usual_price(model) for model in models]
-    prices = [one.price for one in usual if one.price > 0 and not one.per]
-    return round(median(prices)) if prices else None
+    return min((one.price for one in usual if one.price > 0 and not one.per), default=None)
 
 
 def worth(screen: ScreenContext, amount: int) -> str:

@@ -108,9 +108,9 @@ class Draft:
     next_step: str = ""
     #: the key of the style that is added to the prompt
     style: str = ""
-    #: which voices the list shows, by trait; and the voice that is heard
+    #: which voices the list shows, by trait; and the voice that is played
     filters: Mapping[str, str] = dataclass_field(default_factory=dict)
-    heard: str = ""
+    played: str = ""
     #: the job that improves the prompt
     improving: int | None = None
     #: whether the order was suggested for a typed text: the user may have wished for something else

@@ -130,15 +130,15 @@ class DraftView:
         await self._view.show(ctx, message, await self._file(ctx.draft, ctx.translator))
 
     async def _file(self, draft: Draft, t: Translator) -> ScreenFile | None:
-        """Return the file that the screen of a draft shows: the styles, the voice that is heard, the model's sample."""
+        """Return the file that the screen of a draft shows: the styles, a voice, the model's sample."""
         model = self._storefront.by_id(draft.model) if draft.model else None
         if model is None:
             return None
         if draft.step is Step.STYLE:
             return styles.sheet(styles.styles_for(self._storefront.catalog, model))
         one = self._field(draft)
-        if one is not None and is_voice(one) and draft.heard:
-            return await self._samples.of_voice(draft.heard, choice_label(one, draft.heard, t))
+        if one is not None and is_voice(one) and draft.played:
+            return await self._samples.of_voice(draft.played, choice_label(one, draft.played, t))
         return await self._samples.of_model(model) if is_card(draft) and not draft.problem else None
 
 

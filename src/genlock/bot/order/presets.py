@@ -68,7 +68,7 @@ class Presets:
         await self._save_and_show(ctx, draft)
 
     async def _reset(self, ctx: UpdateContext, _: ButtonData, model: Model) -> None:
-        """Forget the last settings of the model, and give the order the model's own defaults."""
+        """Delete the last settings of the model, and give the order the model's own defaults."""
         await self._store.delete_model_settings(ctx.account_id, model.id)
         await self._save_and_show(ctx, remembered.reset(ctx.draft, model))
 

@@ -67,7 +67,7 @@ def _valid(draft: Draft, model: Model, settings: Mapping[str, Any]) -> dict[str,
 
 
 def reset(draft: Draft, model: Model) -> Draft:
-    """Return the draft with the model's own defaults; texts and files stay."""
-    names = set(settings_of(model, draft.values))
+    """Return the draft with the model's own defaults; texts and files stay, and what has no default."""
+    names = {name for name in settings_of(model, draft.values) if (one := model.field(name)) and wizard.may_skip(one)}
     values = {name: value for name, value in draft.values.items() if name not in names}
     return replace(draft, values=values, problem=None, page=0, price=None)

@@ -8,7 +8,7 @@ from genlock.bot.order.input_errors import explain
 from genlock.bot.order.per_file import orders_of
 from genlock.bot.order.remembered import settings_of
 from genlock.bot.order.variations import COUNTS, varies
-from genlock.bot.order.voice_list import is_voice, now_heard
+from genlock.bot.order.voice_list import is_voice, now_played
 from genlock.bot.order.wizard import (
     OPTIONS_A_PAGE,
     asked_fields,
@@ -147,7 +147,7 @@ def _by_type(draft: Draft, model: Model, one: Field, screen: ScreenContext) -> l
     match one.type:
         case FieldType.CHOICE | FieldType.BOOLEAN:
             hint = [] if one.default in NOTHING else [t.html("ask.choice_hint")]
-            hint = [t.html("voice.hint"), *now_heard(draft, one, screen)] if is_voice(one) else hint
+            hint = [t.html("voice.hint"), *now_played(draft, one, screen)] if is_voice(one) else hint
             return [t.html("ask.choice", about=about), *hint]
         case FieldType.NUMBER | FieldType.INTEGER:
             return [t.html("ask.number", about=about), _range(one, screen)]

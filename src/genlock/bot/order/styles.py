@@ -70,7 +70,8 @@ def screen(draft: Draft, model: Model, context: ScreenContext) -> OutgoingMessag
         )
         for number, style in enumerate(styles_for(context.storefront.catalog, model), 1)
     ]
-    plain = draft_button(f"{'' if draft.style else '✓ '}{t.plain('style.none')}", version, "style", "")
+    none = t.plain("style.none")
+    plain = draft_button(none if draft.style else f"✓ {none}", version, "style", "")
     rows: list[Row] = [*grid(buttons, COLUMNS), (plain,), back_and_cancel(draft, context)]
     return OutgoingMessage(text=t.html("style.choose"), buttons=tuple(rows))
 

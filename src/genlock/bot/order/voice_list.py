@@ -1,4 +1,4 @@
-"""The list of voices: filtered by sex and language, each to be heard before it is chosen. Pure functions."""
+"""The list of voices: filtered by sex and language, each to be listened to before it is chosen. Pure functions."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -41,23 +41,23 @@ def filtered(draft: Draft, model: Model, trait: str, wanted: str) -> Draft:
 
 
 def listening(draft: Draft, model: Model, index: int) -> Draft:
-    """Hear one voice. A client may send any index: unknown ones change nothing."""
+    """Play one voice. A client may send any index: unknown ones change nothing."""
     one = model.field(draft.field)
     if one is None or not is_voice(one) or not 0 <= index < len(one.choices):
         return draft
-    return replace(draft, heard=str(one.choices[index]), problem=None)
+    return replace(draft, played=str(one.choices[index]), problem=None)
 
 
-def now_heard(draft: Draft, one: Field, screen: ScreenContext) -> list[Html]:
-    """Return the line about the voice that is heard."""
+def now_played(draft: Draft, one: Field, screen: ScreenContext) -> list[Html]:
+    """Return the line about the voice that is played."""
     t = screen.translator
-    if draft.heard not in screen.voices_with_sample or draft.heard not in map(str, one.choices):
+    if draft.played not in screen.voices_with_sample or draft.played not in map(str, one.choices):
         return []
-    return [t.html("voice.heard", name=choice_label(one, draft.heard, t))]
+    return [t.html("voice.now", name=choice_label(one, draft.played, t))]
 
 
 def rows(draft: Draft, one: Field, screen: ScreenContext) -> list[Row]:
-    """Return the filters and a page of voices: a voice with a sample is heard first, then chosen."""
+    """Return the filters and a page of voices: a voice with a sample is played first, then chosen."""
     t, voices = screen.translator, shown(one, draft.filters)
     pages = max(1, -(-len(voices) // VOICES_A_PAGE))
     page = min(draft.page, pages - 1)
@@ -69,23 +69,23 @@ def rows(draft: Draft, one: Field, screen: ScreenContext) -> list[Row]:
 
 
 def _label(draft: Draft, one: Field, value: Scalar, screen: ScreenContext) -> str:
-    """Return a voice's name, marked if it is chosen, the default one, heard, or can be heard."""
+    """Return a voice's name, marked if it is chosen, the default one, played, or can be played."""
     mark = ""
     if value == draft.values.get(one.name, one.default):
         mark = "✓ " if one.name in draft.values else "• "
     sign = ""
     if str(value) in screen.voices_with_sample:
-        sign = "🔊 " if str(value) == draft.heard else "▶️ "
+        sign = "🔊 " if str(value) == draft.played else "▶️ "
     return f"{sign}{mark}{choice_label(one, value, screen.translator)}"
 
 
 def _chosen_by_ear(draft: Draft, one: Field, screen: ScreenContext) -> list[Row]:
-    """Return the button that chooses the voice that is heard."""
+    """Return the button that chooses the voice that is played."""
     t, names = screen.translator, list(map(str, one.choices))
-    if draft.heard not in screen.voices_with_sample or draft.heard not in names:
+    if draft.played not in screen.voices_with_sample or draft.played not in names:
         return []
-    text = t.plain("voice.choose", name=choice_label(one, draft.heard, t))
-    return [(draft_button(text, draft.version, "pick", names.index(draft.heard)),)]
+    text = t.plain("voice.choose", name=choice_label(one, draft.played, t))
+    return [(draft_button(text, draft.version, "pick", names.index(draft.played)),)]
 
 
 def _filters(draft: Draft, one: Field, t: Translator) -> list[Row]:

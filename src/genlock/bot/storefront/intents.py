@@ -8,11 +8,11 @@ from genlock.bot.storefront.spelling import WORD_LENGTH, WORDS_MAX, is_cyrillic,
 from genlock.domain.catalog import Category
 from genlock.domain.wish import Intent, Vocabulary
 
-#: a wish is named among so many words, not counting fillers
+#: a wish is named among the first words of a text, not counting fillers
 HEAD_WORDS = 4
 #: words of another script are compared by their sound from this length on: "trek" is also an English word
 SOUND_LENGTH = 5
-#: after the words of a spoken wish, its text may follow a colon within so many characters
+#: how far the colon before a spoken text may be from the words of the wish, in characters
 COLON_WITHIN = 40
 _WORD = re.compile(r"[^\W_]+")
 _BEFORE_TEXT = " \t\n:,;.\u2013\u2014-«\"'“„"

@@ -76,6 +76,8 @@ def short_list(draft: Draft, wish: Wish, screen: ScreenContext) -> OutgoingMessa
     for model in popular:
         lines += ["", *_about(model, screen)]
     lines += ["", *(carried(draft, screen) or [t.html(f"wish.hint_{wish.name}")])]
+    if screen.group:
+        lines.append(t.html("ask.in_group"))
     rows: list[Row] = [(model_button(model, wish, draft.category, row(screen, model)),) for model in popular]
     if len(every) > len(popular):
         rows.append((_every(wish, draft.category, len(every), t),))

@@ -14,9 +14,9 @@ REFRESH_SECONDS = 600.0
 DELIVERED_HOURS, SECONDS_HOURS = 30 * 24, 7 * 24
 #: fewer results say little about how long a model takes
 RESULTS_MIN = 5
-#: so many results of users weigh as much as the first place in the catalog's own list
+#: this many results of users weigh as much as the first place in the catalog's own list
 FIRST_PLACE_RESULTS = 50
-#: a model that the catalog does not recommend needs so many results to be shown beside those that it does
+#: a model that the catalog does not recommend needs this many results to be shown beside those that it does
 NEWCOMER_RESULTS = 20
 SHOWN, SHOWN_LEAST = 5, 3
 

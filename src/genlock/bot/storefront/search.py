@@ -11,7 +11,7 @@ from genlock.domain.wish import Vocabulary
 TITLE_PART, WORD_PART = 3, 4
 #: a text of more words is not a search with typos
 TYPO_WORDS = 3
-#: a name before a description has so many words: one alone may be a word of the description
+#: a name before a description has this many words: one alone may be a word of the description
 NAME_WORDS = 2
 #: parts of category names that say nothing
 _CONNECTING = frozenset({"to"})
@@ -87,9 +87,9 @@ class ModelSearch:
     def _read(self, text: str) -> list[str]:
         """Return the words of a search as they sound, without those that say nothing."""
         given = words(text)
-        heard = [sound(word) for word in given if word not in self._ignored] or [sound(word) for word in given]
-        whole = self._spellings.get("".join(heard))
-        return whole or [part for word in heard for part in self._spellings.get(word, [word])]
+        sounds = [sound(word) for word in given if word not in self._ignored] or [sound(word) for word in given]
+        whole = self._spellings.get("".join(sounds))
+        return whole or [part for word in sounds for part in self._spellings.get(word, [word])]
 
     def _titled(self, asked: Sequence[str]) -> list[Model]:
         joined = "".join(asked)

@@ -25,7 +25,7 @@ _HARD_C = re.compile(r"c(?!h)")
 _DOUBLED = re.compile(r"([a-z])\1")
 _KEYS_LATIN, _KEYS_CYRILLIC = "qwertyuiop[]asdfghjkl;'zxcvbnm,.", "йцукенгшщзхъфывапролджэячсмитьбю"
 _OTHER_LAYOUT = str.maketrans(_KEYS_LATIN + _KEYS_CYRILLIC, _KEYS_CYRILLIC + _KEYS_LATIN)
-#: from this length on, a word may differ from the meant one by so many letters
+#: from this length on, a word may differ from the meant one by this many letters
 _TYPOS = ((8, 2), (4, 1))
 
 

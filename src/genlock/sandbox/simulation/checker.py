@@ -3,6 +3,7 @@
 from collections import Counter
 from dataclasses import replace
 
+from genlock.domain.attempt import Attempt
 from genlock.domain.delivery import Step, plan
 from genlock.domain.inbox import InboxState
 from genlock.domain.job import AttentionCode, Delivery, Job, Notice, State
@@ -22,6 +23,7 @@ async def check(truth: Truth, store: Store, accounts: list[int], rules: EngineRu
     """Return every violation found when no work is left."""
     found = await store.violations(settled=True)
     jobs = await store.jobs(limit=1000)
+    attempts = {job.id: await store.attempts(job.id) for job in jobs}
     _credit_adopted_tasks(jobs, truth)
     for job in jobs:
         findings = [
@@ -30,7 +32,8 @@ async def check(truth: Truth, store: Store, accounts: list[int], rules: EngineRu
             *_check_notices(job, truth),
             *_check_attention(job, truth, rules),
             *_check_chat(job, truth),
-            *_check_once(job, truth, rules),
+            *_check_once(job, truth),
+            *_check_attempts(job, attempts[job.id], truth, rules),
         ]
         found += [Violation(rule=rule, subject=str(job.id), detail=detail) for rule, detail in findings]
     found += _check_orders(jobs, truth)
@@ -73,7 +76,8 @@ def _check_end(job: Job, truth: Truth) -> Findings:
         found.append(("A job fails only if the provider said so.", row))
     if job.id in truth.cancelled and job.state is not State.CANCELLED:
         found.append(("A cancelled job stays cancelled.", row))
-    if job.state is State.CANCELLED and job.id in truth.acknowledged_successes and job.cost is None:
+    known = job.id in truth.acknowledged_successes and _knows_its_task(job, truth)
+    if job.state is State.CANCELLED and known and job.cost is None:
         found.append(("The cost of a cancelled job is recorded.", row))
     return found
 
@@ -167,7 +171,7 @@ def _valid_values(task: Task, truth: Truth) -> list[str]:
     return [part.value for part in plan(task.pieces) if part.value not in truth.invalid_results]
 
 
-def _check_once(job: Job, truth: Truth, rules: EngineRules) -> Findings:
+def _check_once(job: Job, truth: Truth) -> Findings:
     found: Findings = []
     shown = [message for message in truth.messages.values() if message.shows and message.shows[0] == job.id]
     messages = {message_of(job)}
@@ -189,11 +193,34 @@ def _check_once(job: Job, truth: Truth, rules: EngineRules) -> Findings:
             found.append(("A user sees only results of their own jobs.", f"{value!r} does not belong to this job"))
     if any(message.address not in _addresses(job, truth) for message in shown):
         found.append(("A user sees only results of their own jobs.", "shown at another address"))
+    return found
+
+
+def _check_attempts(job: Job, attempts: list[Attempt], truth: Truth, rules: EngineRules) -> Findings:
+    """Check that one task was made of a job, apart from those that the provider gave up itself and does not bill."""
+    found: Findings = []
     tasks = truth.tasks_of(job.id)
     # Only an operator may resubmit a parked job, knowing that the provider may have accepted the first submit.
     again = truth.retries[job.id] if rules.unknown_submit is UnknownSubmit.PARK else 0
-    if len(tasks) > 1 + again:
-        found.append(("At most one task per job.", f"tasks {[task.id for task in tasks]}"))
+    kept = [task for task in tasks if not (task.unbilled or task.disowned)]
+    if len(kept) > 1 + again:
+        found.append(("At most one task per job is made or billed.", f"tasks {[task.id for task in kept]}"))
+    asked = Counter(attempt.provider for attempt in attempts)
+    if any(task.provider not in asked for task in tasks):
+        found.append(("An attempt is recorded before its call.", f"{asked}, but there are tasks {tasks}"))
+    if job.ended and any(attempt.outcome is None for attempt in attempts):
+        found.append(("The attempts of an ended job have ended.", str(attempts)))
+    given_up = {attempt.provider for attempt in attempts if attempt.number < job.attempt}
+    given_up -= {attempt.provider for attempt in attempts if attempt.number == job.attempt}
+    abandoned = [task for task in tasks if task.provider in given_up]
+    if job.task_id in {task.id for task in abandoned}:
+        found.append(("An abandoned attempt does not end the job.", f"it took the task {job.task_id}"))
+    results = {piece.value for task in abandoned for piece in task.pieces}
+    shown = {message.shows[1] for message in truth.messages.values() if message.shows} & results
+    if shown:
+        found.append(("The result of an abandoned attempt is not shown.", str(sorted(shown))))
+    if job.cost is not None and job.cost > 1000:
+        found.append(("A job has the cost of one task.", f"{job.cost}"))
     return found
 
 
@@ -244,4 +271,4 @@ def _good_ends(job_id: int | None, task_id: str | None, provider: str) -> set[In
     if job_id is None:
         return {InboxState.MATCHED, InboxState.EXPIRED}
     # The instances that have the new provider may have been paused until the callback expired.
-    return {InboxState.DONE} if provider == "kie" else {InboxState.DONE, InboxState.EXPIRED}
+    return {InboxState.DONE, InboxState.EXPIRED} if provider == "new" else {InboxState.DONE}

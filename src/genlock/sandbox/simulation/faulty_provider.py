@@ -2,10 +2,11 @@
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
+from datetime import datetime
 
-from genlock.domain.errors import ProviderBusy, SubmitRefused, SubmitUnknown
+from genlock.domain.errors import ProviderBusy, ProviderError, SubmitRefused, SubmitUnknown
 from genlock.domain.inbox import Callback
 from genlock.domain.job import Job
 from genlock.domain.result import Outcome, PartKind, Piece, Report
@@ -17,6 +18,13 @@ from genlock.sandbox.simulation.world import Task, World
 ReceiveCallback = Callable[[str, str | None, bytes], Awaitable[Callback | None]]
 
 TRIES = 4
+_CREATE_FAULTS = ("create: busy", "create: refused", "create: request lost")
+_CREATE_FAULTS_OF_TWO = (
+    *_CREATE_FAULTS,
+    "create: refused for lack of credit",
+    "create: refused though accepted",
+    "create: does not connect",
+)
 _OUTCOMES = {"success": Outcome.SUCCESS, "fail": Outcome.FAILURE, "generating": Outcome.RUNNING}
 
 
@@ -34,7 +42,7 @@ class FaultyProvider(Provider):
     async def create(self, order: TaskOrder) -> Handle:
         world, job = self._world, order.job
         await world.delay(job.id)
-        kind = world.pick(("create: busy", "create: refused", "create: request lost"), job=job.id)
+        kind = world.pick(_CREATE_FAULTS_OF_TWO if world.two_providers else _CREATE_FAULTS, job=job.id)
         if kind == "create: busy":
             raise ProviderBusy(self._rng.uniform(0.5, 5.0))
         if kind == "create: refused":
@@ -42,7 +50,16 @@ class FaultyProvider(Provider):
             raise SubmitRefused("bad_input", "the prompt is not allowed")
         if kind == "create: request lost":
             raise SubmitUnknown
-        task = self._start(job, order.callback_url)
+        if kind == "create: does not connect":
+            raise ProviderBusy(self._rng.uniform(0.5, 5.0), down=True)
+        if kind == "create: refused for lack of credit":
+            self._truth.failures.add(job.id)
+            raise SubmitRefused("no_provider_credits")
+        task = self._start(order)
+        if kind == "create: refused though accepted":
+            task.disowned = True
+            self._truth.failures.add(job.id)
+            raise SubmitRefused("model_unavailable")
         await world.delay(job.id)
         kind = world.pick(("create: answer lost", "create: unforeseen error"), job=job.id)
         if kind == "create: answer lost":
@@ -65,7 +82,15 @@ class FaultyProvider(Provider):
             return Report(outcome=Outcome.UNKNOWN, task_id=task_id, word="unheard-of")
         if kind == "status: lags behind" or not task.done:
             return Report(outcome=Outcome.RUNNING, task_id=task_id, word="running")
-        return self.read_callback(_body(task.id, task.outcome, task.pieces))
+        return self.read_callback(_body(task.id, task.outcome, task.pieces, unbilled=task.unbilled))
+
+    async def find(self, order: TaskOrder, since: datetime) -> Sequence[Handle]:
+        """Return the tasks of the order that this provider works on."""
+        await self._world.delay(order.job.id)
+        if self._world.happens("find: error", job=order.job.id):
+            raise ProviderError("the list does not come")
+        mine = [task for task in self._truth.tasks_of(order.job.id) if task.provider == order.offer.provider]
+        return [Handle(task_id=task.id, details=f"at {task.id}") for task in mine]
 
     def read_callback(self, body: bytes) -> Report:
         data = json.loads(body)
@@ -74,18 +99,22 @@ class FaultyProvider(Provider):
             task_id=data["task"],
             pieces=tuple(Piece(kind=PartKind(kind), value=value) for kind, value in data["pieces"]),
             error_code=data["error"],
-            cost=1000,
+            cost=data["cost"],
             word=data["state"],
         )
 
     # tasks
 
-    def _start(self, job: Job, callback_url: str | None) -> Task:
+    def _start(self, order: TaskOrder) -> Task:
+        job, callback_url = order.job, order.callback_url
         self._check_input(job)
         number = len(self._truth.tasks) + 1
         outcome, pieces = self._choose_outcome(f"t{number}")
-        task = Task(id=f"t{number}", provider=job.provider, job_id=job.id, outcome=outcome, pieces=pieces)
+        task = Task(id=f"t{number}", provider=order.offer.provider, job_id=job.id, outcome=outcome, pieces=pieces)
         self._truth.tasks[task.id] = task
+        if self._world.two_providers and self._world.happens("task: fails without a bill", job=job.id):
+            task.outcome, task.pieces, task.unbilled = Outcome.FAILURE, (), True
+        outcome, pieces = task.outcome, task.pieces
         if outcome is Outcome.FAILURE or not any(piece.value.strip() for piece in pieces):
             self._truth.failures.add(job.id)
         self._world.note("provider", "TASK", job=job.id, task=task.id, outcome=outcome, pieces=len(pieces))
@@ -129,7 +158,7 @@ class FaultyProvider(Provider):
         if token and self._world.happens("callback: unknown word", job=task.job_id):
             self._call(task, token, _body(task.id, "unheard-of"), seconds / 2)
         if self._world.happens("callback: without token", job=task.job_id):
-            self._call(task, None, _body(task.id, task.outcome, task.pieces), seconds)
+            self._call(task, None, _body(task.id, task.outcome, task.pieces, unbilled=task.unbilled), seconds)
         with suppress(TimeoutError):
             await asyncio.wait_for(task.end_now.wait(), seconds)
         task.done = True
@@ -138,7 +167,7 @@ class FaultyProvider(Provider):
         self._send_forged(task, token)
 
     def _send_callbacks(self, task: Task, token: str, until_deadline: float) -> None:
-        body = _body(task.id, task.outcome, task.pieces)
+        body = _body(task.id, task.outcome, task.pieces, unbilled=task.unbilled)
         when = ("callback: never", "callback: late", "callback: after the deadline")
         kind = None if task.end_now.is_set() else self._world.pick(when, job=task.job_id)
         delay = self._rng.uniform(0.0, 0.5 if task.end_now.is_set() else 1.0)
@@ -156,7 +185,8 @@ class FaultyProvider(Provider):
             self._call(task, token, b"<html>502</html>", self._rng.uniform(0.0, 5.0))
         if self._world.happens("callback: names another task", job=task.job_id):
             other = self._rng.choice([one for one in self._truth.tasks.values() if one.provider == task.provider])
-            self._call(task, token, _body(other.id, other.outcome, other.pieces), self._rng.uniform(0.0, 5.0))
+            body = _body(other.id, other.outcome, other.pieces, unbilled=other.unbilled)
+            self._call(task, token, body, self._rng.uniform(0.0, 5.0))
 
     def _opposite(self, task: Task) -> bytes:
         if task.outcome is Outcome.FAILURE:
@@ -203,12 +233,14 @@ class FaultyProvider(Provider):
             self._truth.acknowledged_successes.add(task.job_id)
 
 
-def _body(task_id: str, state: str, pieces: tuple[Piece, ...] = ()) -> bytes:
+def _body(task_id: str, state: str, pieces: tuple[Piece, ...] = (), *, unbilled: bool = False) -> bytes:
     failed = state == Outcome.FAILURE
+    free = failed and unbilled
     data = {
         "task": task_id,
         "state": "fail" if failed else state,
         "pieces": [[piece.kind, piece.value] for piece in pieces],
-        "error": "generation_failed" if failed else "",
+        "error": "provider_failed" if free else "generation_failed" if failed else "",
+        "cost": 0 if free else 1000,
     }
     return json.dumps(data).encode()

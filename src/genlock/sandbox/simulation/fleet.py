@@ -1,13 +1,15 @@
 """The simulated instances: engines that are started, killed, paused, stopped and disconnected from the store."""
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from random import Random
 from typing import Any, TypeVar
 
 from genlock.domain.errors import StoreError
 from genlock.domain.inbox import Callback
-from genlock.engine.context import EngineContext, EngineRules
+from genlock.domain.job import Job, NewJob
+from genlock.domain.offer import Offer
+from genlock.engine.context import EngineContext, EngineRules, own_offer
 from genlock.engine.engine import Engine
 from genlock.engine.limits import RateLimiter
 from genlock.ports import Store
@@ -20,6 +22,8 @@ T = TypeVar("T")
 INSTANCES_MAX = 12
 #: the expected duration that progress is computed from; the real one differs
 EXPECTED_SECONDS = 31.0
+#: the provider that makes the orders which the first one did not accept
+SECOND = "second"
 
 
 class Instance:
@@ -75,7 +79,8 @@ class Fleet:
         rng = world.stream(name)
         ctx = EngineContext(
             store=store,
-            providers=dict.fromkeys(self._providers if self.instances else ("kie",), provider),
+            providers=dict.fromkeys((*(self._providers if self.instances else ("kie",)), SECOND), provider),
+            offers=self._offers,
             channels={"chat": channel},
             observer=Recorder(world, name),
             instance=name,
@@ -93,6 +98,11 @@ class Fleet:
             await lifecycle.serve(instance.engine.start())
         except (NoAnswer, StoreError):
             lifecycle.kill("did not start")
+
+    def _offers(self, job: Job | NewJob) -> Sequence[Offer]:
+        if self._world.two_providers and job.provider in ("kie", SECOND):
+            return tuple(Offer(provider=name, model=f"{name}/model") for name in ("kie", SECOND))
+        return own_offer(job)
 
     def random_instance(self) -> Instance | None:
         up = [instance for instance in self.instances if instance.up]

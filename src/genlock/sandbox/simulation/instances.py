@@ -14,6 +14,7 @@ from typing import Any, TypeVar, cast
 from genlock.domain.delivery import shown_results
 from genlock.domain.errors import GenlockError, StoreUnavailable
 from genlock.domain.job import AttentionCode, Delivery, Job, State, Verdict
+from genlock.domain.task import TaskOrder
 from genlock.ports import Accepted, Channel, EndJob, JobEnd, Provider, Store
 from genlock.sandbox.simulation.world import World
 
@@ -75,9 +76,11 @@ _NOT_SIMULATED = {
     "store.jobs_shown_by",
     "store.activity",
     "store.allowance_used",
+    "store.use_allowance",
     "store.clear_attention",
     "store.transfer_within_allowance",
     "store.late_cancels",
+    "store.running_tasks",
     "channel.tell",
 }
 #: Every call that an instance can make.
@@ -299,7 +302,7 @@ def _fence(name: str, args: tuple[Any, ...]) -> tuple[int, int | None]:
     """Return the job and the token that a call names."""
     if name in _FENCED:
         return args[0], args[1]
-    if name in ("reschedule", "finish_delivery", "end_job"):
+    if name in ("reschedule", "finish_delivery", "end_job", "fail_over"):
         return args[0].job_id, args[0].token
     return 0, None
 
@@ -343,7 +346,7 @@ class OutsideProxy:
             # The request may take effect all the same.
             if self._world.flip():
                 wire.cancel()
-            self._abandoned(call, next(arg for arg in args if isinstance(arg, Job)))
+            self._abandoned(call, _job_of(args))
             raise
         await self._lifecycle.point(f"after {call}")
         if error:
@@ -360,6 +363,12 @@ class OutsideProxy:
         if row and row.lease_owner == self._lifecycle.name and row.lease_token == job.lease_token:
             rule = "An instance does not cancel work on a job it still holds."
             self._world.truth.add_violation(rule, job.id, f"{self._lifecycle.name} cancelled its own {call}")
+
+
+def _job_of(args: tuple[Any, ...]) -> Job:
+    """Return the job that a call to the provider or the channel is about."""
+    jobs = (arg.job if isinstance(arg, TaskOrder) else arg for arg in args)
+    return next(job for job in jobs if isinstance(job, Job))
 
 
 async def _outcome(work: Coroutine[Any, Any, T]) -> tuple[Exception | None, T | None]:

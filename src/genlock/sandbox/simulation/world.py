@@ -80,7 +80,22 @@ FAULT_RATES: dict[str, float] = {
     "store: down": 0.04,
     "progress: outlives its caller": 0.10,
     "chat: blocked between parts": 0.08,
+    "create: refused for lack of credit": 0.10,
+    "create: refused though accepted": 0.05,
+    "create: does not connect": 0.05,
+    "task: fails without a bill": 0.25,
+    "find: error": 0.10,
 }
+#: What makes orders go on to a second provider, and tests what becomes of the first. Seeds with two providers take one
+#: of them, half of these seeds without other faults.
+FAIL_OVER_THEMES: tuple[tuple[str, ...], ...] = (
+    (),
+    ("create: answer lost", "create: unforeseen error"),
+    ("create: refused though accepted", "callback: early", "call: slow"),
+    ("task: fails without a bill", "callback: contradicts", "callback: twice", "call: slow"),
+    ("create: refused for lack of credit", "create: does not connect", "instance: killed"),
+    ("callback: never", "task: fails without a bill", "instance: paused"),
+)
 FAULT_RATE_MAX = 0.6
 #: Factors of the fault rates; a seed draws one for each kind.
 INTENSITIES = (0, 0, 1, 1, 1, 3, 8)
@@ -110,6 +125,10 @@ class Task:
     job_id: int
     outcome: Outcome
     pieces: tuple[Piece, ...]
+    #: it fails by the provider's fault, and the provider bills nothing
+    unbilled: bool = False
+    #: the provider said that it did not accept the order
+    disowned: bool = False
     done: bool = False
     #: set to end the task at once
     end_now: asyncio.Event = field(default_factory=asyncio.Event)
@@ -198,6 +217,13 @@ class World:
         if seed // len(THEMES) % ALONE_EVERY == 0:
             self.rates = dict.fromkeys(FAULT_RATES, 0.0)
         self.rates.update({kind: max(THEME_RATE, FAULT_RATES[kind]) for kind in THEMES[seed % len(THEMES)]})
+        offers = self.stream("offers")
+        #: in these seeds two providers can make every order
+        self.two_providers = offers.random() < 0.5
+        theme = offers.choice(FAIL_OVER_THEMES) if self.two_providers else ()
+        if theme and offers.random() < 0.5:
+            self.rates = dict.fromkeys(FAULT_RATES, 0.0)
+        self.rates.update({kind: max(THEME_RATE, self.rates[kind]) for kind in theme})
         self._tasks: set[asyncio.Task[Any]] = set()
         self._errors: list[BaseException] = []
 

@@ -81,13 +81,13 @@ def _encoded(frames: Iterable[av.AudioFrame]) -> bytes:
     resampler = av.AudioResampler(format="s16", layout="mono", rate=RATE, frame_size=FRAME_SAMPLES)
     with av.open(file, "w", format="ogg") as ogg:
         stream = ogg.add_stream("libopus", rate=RATE, layout="mono")
-        heard = 0
+        encoded = 0
         for frame in (*frames, None):
             for piece in resampler.resample(frame):
-                piece.pts = heard
-                heard += piece.samples
+                piece.pts = encoded
+                encoded += piece.samples
                 ogg.mux(stream.encode(piece))
-        if not heard:
+        if not encoded:
             raise NotSound("the recording is empty")
         ogg.mux(stream.encode(None))
     return file.getvalue()

@@ -73,6 +73,8 @@ CREATE TABLE jobs (
     handle            text NOT NULL DEFAULT '',
     -- the API key that the order was made with
     api_key_id        bigint,
+    -- the number of the current attempt; 0 before the first
+    attempt           bigint NOT NULL DEFAULT 0,
     CONSTRAINT jobs_request_once UNIQUE (account_id, request_key),
     CONSTRAINT jobs_price_not_negative CHECK (price >= 0),
     CONSTRAINT jobs_hold_state_known CHECK (hold_state IN ('free', 'held', 'captured', 'released')),
@@ -114,6 +116,57 @@ CREATE INDEX jobs_cancelled ON jobs (account_id, ended_at) WHERE cancelled_by <>
 -- The gallery: delivered results by model. Only the commit of a delivery and its user's removal write to it.
 CREATE INDEX jobs_results ON jobs (account_id, model, id)
     WHERE delivered_at IS NOT NULL AND hidden_at IS NULL AND (hold_state <> 'released' OR late);
+
+-- Each try to have a job made by one provider. The row is written in the commit that begins the submit, before the call.
+CREATE TABLE attempts (
+    job_id       bigint NOT NULL,
+    number       bigint NOT NULL,
+    provider     text NOT NULL,
+    -- the provider's own id of the model
+    offer        text NOT NULL,
+    secret_hash  text,
+    -- set when the job goes on to another attempt; those of the current attempt are in the job's row
+    task_id      text,
+    handle       text NOT NULL DEFAULT '',
+    -- NULL while the provider may still work on it
+    outcome      text,
+    error_code   text NOT NULL DEFAULT '',
+    -- in thousandths of the provider's credit
+    cost         bigint,
+    -- what the provider reported after the attempt had ended
+    late_report  text,
+    started_at   timestamptz NOT NULL,
+    ended_at     timestamptz,
+    PRIMARY KEY (job_id, number),
+    CONSTRAINT attempts_outcome_known CHECK (
+        outcome IN ('succeeded', 'failed', 'refused', 'busy', 'unknown', 'cancelled', 'expired')),
+    CONSTRAINT attempts_late_report_known CHECK (late_report IN ('succeeded', 'failed')),
+    CONSTRAINT attempts_ended_means_outcome CHECK ((ended_at IS NULL) = (outcome IS NULL))
+) WITH (
+    fillfactor = 80,
+    autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 50000,
+    autovacuum_analyze_scale_factor = 0, autovacuum_analyze_threshold = 50000,
+    autovacuum_vacuum_insert_scale_factor = 0, autovacuum_vacuum_insert_threshold = 200000);
+
+CREATE INDEX attempts_task ON attempts (provider, task_id) WHERE task_id IS NOT NULL;
+
+-- Circuit breakers: which providers, or models of a provider, are left alone after failing again and again.
+CREATE TABLE breakers (
+    provider     text NOT NULL,
+    -- '' for the whole provider
+    model        text NOT NULL,
+    -- consecutive failures
+    failures     bigint NOT NULL,
+    -- how often it has opened since it last let an order succeed
+    opened       bigint NOT NULL DEFAULT 0,
+    -- no order before this time, then one at a time; NULL: closed
+    open_until   timestamptz,
+    -- until when the order that tries the provider again has time
+    probe_until  timestamptz,
+    reason       text NOT NULL,
+    changed_at   timestamptz NOT NULL,
+    PRIMARY KEY (provider, model)
+);
 
 CREATE TABLE ledger (
     key         text PRIMARY KEY,
@@ -158,6 +211,8 @@ CREATE TABLE inbox (
     note         text NOT NULL DEFAULT '',
     due_at       timestamptz,
     received_at  timestamptz NOT NULL,
+    -- the attempt whose secret the callback's URL carried; NULL: the job's attempt of that time
+    attempt      bigint,
     CONSTRAINT inbox_state_known CHECK (state IN ('new', 'done', 'orphan', 'matched', 'expired', 'unreadable')),
     CONSTRAINT inbox_due_means_new CHECK ((due_at IS NOT NULL) = (state = 'new'))
 ) WITH (
@@ -383,8 +438,8 @@ CREATE TABLE broadcasts (
     created_at   timestamptz NOT NULL,
     -- the formatted text and the file, JSON; empty when `text` is HTML
     content      text NOT NULL DEFAULT '',
-    -- Whom it goes to: users with this language, if it is not empty; those who have paid, or never have; those who were
-    -- not seen since a time. Without any of these, every user who can be reached.
+    -- Whom it goes to: users with this language, if it is not empty; users who have paid, or never have; users who
+    -- were not seen since a time. Without any of these, every user who can be reached.
     language     text NOT NULL DEFAULT '',
     paid         boolean,
     silent_since timestamptz,
@@ -711,3 +766,76 @@ END $$;
 CREATE TRIGGER jobs_spend_changed AFTER UPDATE OF hold_state ON jobs FOR EACH ROW
 WHEN (NEW.api_key_id IS NOT NULL AND (OLD.hold_state = 'released') <> (NEW.hold_state = 'released'))
 EXECUTE FUNCTION record_spend_change();
+
+CREATE TABLE webhooks (
+    id                     bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    account_id             bigint NOT NULL,
+    public_id              text NOT NULL,
+    url                    text NOT NULL,
+    -- separated by spaces, with a space at both ends; a single space means all
+    events                 text NOT NULL,
+    description            text NOT NULL,
+    enabled                boolean NOT NULL DEFAULT true,
+    disabled_reason        text NOT NULL DEFAULT '',
+    secret_number          integer NOT NULL DEFAULT 1,
+    previous_secret_until  timestamptz,
+    -- an instance sends its events until then, or it waits until then after a failure
+    held_until             timestamptz NOT NULL,
+    created_at             timestamptz NOT NULL,
+    CONSTRAINT webhooks_public_id_once UNIQUE (public_id)
+);
+CREATE INDEX webhooks_account ON webhooks (account_id, id);
+
+CREATE TABLE webhook_deliveries (
+    id            bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    public_id     text NOT NULL,
+    webhook_id    bigint NOT NULL,
+    job_id        bigint,
+    event         text NOT NULL,
+    event_at      timestamptz NOT NULL,
+    state         text NOT NULL DEFAULT 'pending',
+    attempts      integer NOT NULL DEFAULT 0,
+    due_at        timestamptz,
+    last_status   integer,
+    last_error    text NOT NULL DEFAULT '',
+    delivered_at  timestamptz,
+    CONSTRAINT webhook_deliveries_public_id_once UNIQUE (public_id),
+    CONSTRAINT webhook_deliveries_state_known CHECK (state IN ('pending', 'delivered', 'failed')),
+    CONSTRAINT webhook_deliveries_pending_means_due CHECK ((state = 'pending') = (due_at IS NOT NULL))
+) WITH (
+    fillfactor = 80,
+    autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 50000,
+    autovacuum_analyze_scale_factor = 0, autovacuum_analyze_threshold = 50000);
+CREATE INDEX webhook_deliveries_due ON webhook_deliveries (webhook_id, due_at, id) WHERE due_at IS NOT NULL;
+CREATE INDEX webhook_deliveries_job ON webhook_deliveries (webhook_id, job_id, id) WHERE due_at IS NOT NULL;
+CREATE INDEX webhook_deliveries_webhook ON webhook_deliveries (webhook_id, id);
+
+CREATE OR REPLACE FUNCTION webhook_event(state text, delivery text) RETURNS text LANGUAGE sql IMMUTABLE AS
+$$ SELECT CASE
+    WHEN state = 'running' THEN 'job.started'
+    WHEN state = 'failed' THEN 'job.failed'
+    WHEN state = 'cancelled' THEN 'job.canceled'
+    WHEN state = 'expired' THEN 'job.expired'
+    WHEN state = 'succeeded' AND delivery = 'delivered' THEN 'job.succeeded'
+    WHEN state = 'succeeded' AND delivery IN ('undeliverable', 'unknown') THEN 'job.failed' END $$;
+
+CREATE OR REPLACE FUNCTION record_webhook_event() RETURNS trigger LANGUAGE plpgsql AS
+$$ DECLARE
+    happened text := webhook_event(NEW.state, NEW.delivery);
+    happened_at timestamptz := CASE WHEN happened = 'job.started' THEN NEW.submitted_at
+        ELSE coalesce(NEW.delivered_at, NEW.ended_at) END;
+BEGIN
+    IF happened IS NOT NULL AND happened IS DISTINCT FROM webhook_event(OLD.state, OLD.delivery) THEN
+        INSERT INTO webhook_deliveries (public_id, webhook_id, job_id, event, event_at, due_at)
+        SELECT 'msg_' || replace(gen_random_uuid()::text, '-', ''), w.id, NEW.id, happened,
+            coalesce(happened_at, NEW.created_at), coalesce(happened_at, NEW.created_at)
+        FROM webhooks w
+        WHERE w.account_id = NEW.account_id AND w.enabled
+            AND (w.events = ' ' OR strpos(w.events, ' ' || happened || ' ') > 0);
+    END IF;
+    RETURN NULL;
+END $$;
+
+CREATE TRIGGER jobs_webhook_event AFTER UPDATE OF state, delivery ON jobs FOR EACH ROW
+WHEN (NEW.api_key_id IS NOT NULL)
+EXECUTE FUNCTION record_webhook_event();

@@ -72,6 +72,8 @@ CREATE TABLE jobs (
     handle            TEXT NOT NULL DEFAULT '',
     -- the API key that the order was made with
     api_key_id        INTEGER,
+    -- the number of the current attempt; 0 before the first
+    attempt           INTEGER NOT NULL DEFAULT 0,
     CONSTRAINT jobs_request_once UNIQUE (account_id, request_key),
     CONSTRAINT jobs_price_not_negative CHECK (price >= 0),
     CONSTRAINT jobs_hold_state_known CHECK (hold_state IN ('free', 'held', 'captured', 'released')),
@@ -110,6 +112,53 @@ CREATE INDEX jobs_cancelled ON jobs (account_id, ended_at) WHERE cancelled_by <>
 -- The gallery: delivered results by model. Only the commit of a delivery and its user's removal write to it.
 CREATE INDEX jobs_results ON jobs (account_id, model, id)
     WHERE delivered_at IS NOT NULL AND hidden_at IS NULL AND (hold_state <> 'released' OR late = 1);
+
+-- Each try to have a job made by one provider. The row is written in the commit that begins the submit, before the call.
+CREATE TABLE attempts (
+    job_id       INTEGER NOT NULL,
+    number       INTEGER NOT NULL,
+    provider     TEXT NOT NULL,
+    -- the provider's own id of the model
+    offer        TEXT NOT NULL,
+    secret_hash  TEXT,
+    -- set when the job goes on to another attempt; those of the current attempt are in the job's row
+    task_id      TEXT,
+    handle       TEXT NOT NULL DEFAULT '',
+    -- NULL while the provider may still work on it
+    outcome      TEXT,
+    error_code   TEXT NOT NULL DEFAULT '',
+    -- in thousandths of the provider's credit
+    cost         INTEGER,
+    -- what the provider reported after the attempt had ended
+    late_report  TEXT,
+    started_at   INTEGER NOT NULL,
+    ended_at     INTEGER,
+    PRIMARY KEY (job_id, number),
+    CONSTRAINT attempts_outcome_known CHECK (
+        outcome IN ('succeeded', 'failed', 'refused', 'busy', 'unknown', 'cancelled', 'expired')),
+    CONSTRAINT attempts_late_report_known CHECK (late_report IN ('succeeded', 'failed')),
+    CONSTRAINT attempts_ended_means_outcome CHECK ((ended_at IS NULL) = (outcome IS NULL))
+) STRICT;
+
+CREATE INDEX attempts_task ON attempts (provider, task_id) WHERE task_id IS NOT NULL;
+
+-- Circuit breakers: which providers, or models of a provider, are left alone after failing again and again.
+CREATE TABLE breakers (
+    provider     TEXT NOT NULL,
+    -- '' for the whole provider
+    model        TEXT NOT NULL,
+    -- consecutive failures
+    failures     INTEGER NOT NULL,
+    -- how often it has opened since it last let an order succeed
+    opened       INTEGER NOT NULL DEFAULT 0,
+    -- no order before this time, then one at a time; NULL: closed
+    open_until   INTEGER,
+    -- until when the order that tries the provider again has time
+    probe_until  INTEGER,
+    reason       TEXT NOT NULL,
+    changed_at   INTEGER NOT NULL,
+    PRIMARY KEY (provider, model)
+) STRICT;
 
 CREATE TABLE ledger (
     key         TEXT PRIMARY KEY,
@@ -152,6 +201,8 @@ CREATE TABLE inbox (
     note         TEXT NOT NULL DEFAULT '',
     due_at       INTEGER,
     received_at  INTEGER NOT NULL,
+    -- the attempt whose secret the callback's URL carried; NULL: the job's attempt of that time
+    attempt      INTEGER,
     CONSTRAINT inbox_state_known CHECK (state IN ('new', 'done', 'orphan', 'matched', 'expired', 'unreadable')),
     CONSTRAINT inbox_due_means_new CHECK ((due_at IS NOT NULL) = (state = 'new'))
 ) STRICT;
@@ -373,8 +424,8 @@ CREATE TABLE broadcasts (
     created_at   INTEGER NOT NULL,
     -- the formatted text and the file, JSON; empty when `text` is HTML
     content      TEXT NOT NULL DEFAULT '',
-    -- Whom it goes to: users with this language, if it is not empty; those who have paid, or never have; those who were
-    -- not seen since a time. Without any of these, every user who can be reached.
+    -- Whom it goes to: users with this language, if it is not empty; users who have paid, or never have; users who
+    -- were not seen since a time. Without any of these, every user who can be reached.
     language     TEXT NOT NULL DEFAULT '',
     paid         INTEGER,
     silent_since INTEGER,
@@ -690,4 +741,76 @@ BEGIN
     UPDATE api_keys
     SET spent = max(spent + CASE WHEN NEW.hold_state = 'released' THEN -NEW.price ELSE NEW.price END, 0)
     WHERE id = NEW.api_key_id AND spent_day = NEW.created_at / 86400000000;
+END;
+
+CREATE TABLE webhooks (
+    id                     INTEGER PRIMARY KEY,
+    account_id             INTEGER NOT NULL,
+    public_id              TEXT NOT NULL,
+    url                    TEXT NOT NULL,
+    -- separated by spaces, with a space at both ends; a single space means all
+    events                 TEXT NOT NULL,
+    description            TEXT NOT NULL,
+    enabled                INTEGER NOT NULL DEFAULT 1,
+    disabled_reason        TEXT NOT NULL DEFAULT '',
+    secret_number          INTEGER NOT NULL DEFAULT 1,
+    previous_secret_until  INTEGER,
+    -- an instance sends its events until then, or it waits until then after a failure
+    held_until             INTEGER NOT NULL,
+    created_at             INTEGER NOT NULL,
+    CONSTRAINT webhooks_public_id_once UNIQUE (public_id)
+) STRICT;
+CREATE INDEX webhooks_account ON webhooks (account_id, id);
+
+CREATE TABLE webhook_deliveries (
+    id            INTEGER PRIMARY KEY,
+    public_id     TEXT NOT NULL,
+    webhook_id    INTEGER NOT NULL,
+    job_id        INTEGER,
+    event         TEXT NOT NULL,
+    event_at      INTEGER NOT NULL,
+    state         TEXT NOT NULL DEFAULT 'pending',
+    attempts      INTEGER NOT NULL DEFAULT 0,
+    due_at        INTEGER,
+    last_status   INTEGER,
+    last_error    TEXT NOT NULL DEFAULT '',
+    delivered_at  INTEGER,
+    CONSTRAINT webhook_deliveries_public_id_once UNIQUE (public_id),
+    CONSTRAINT webhook_deliveries_state_known CHECK (state IN ('pending', 'delivered', 'failed')),
+    CONSTRAINT webhook_deliveries_pending_means_due CHECK ((state = 'pending') = (due_at IS NOT NULL))
+) STRICT;
+CREATE INDEX webhook_deliveries_due ON webhook_deliveries (webhook_id, due_at, id) WHERE due_at IS NOT NULL;
+CREATE INDEX webhook_deliveries_job ON webhook_deliveries (webhook_id, job_id, id) WHERE due_at IS NOT NULL;
+CREATE INDEX webhook_deliveries_webhook ON webhook_deliveries (webhook_id, id);
+
+CREATE TRIGGER jobs_webhook_event AFTER UPDATE OF state, delivery ON jobs FOR EACH ROW
+WHEN NEW.api_key_id IS NOT NULL AND EXISTS (SELECT 1 FROM webhooks WHERE account_id = NEW.account_id AND enabled)
+BEGIN
+    INSERT INTO webhook_deliveries (public_id, webhook_id, job_id, event, event_at, due_at)
+    SELECT 'msg_' || lower(hex(randomblob(16))), w.id, NEW.id, e.happened, e.at, e.at
+    FROM (
+        SELECT happened, earlier,
+            coalesce(CASE WHEN happened = 'job.started' THEN NEW.submitted_at
+                ELSE coalesce(NEW.delivered_at, NEW.ended_at) END, NEW.created_at) AS at
+        FROM (
+            SELECT CASE
+                    WHEN NEW.state = 'running' THEN 'job.started'
+                    WHEN NEW.state = 'failed' THEN 'job.failed'
+                    WHEN NEW.state = 'cancelled' THEN 'job.canceled'
+                    WHEN NEW.state = 'expired' THEN 'job.expired'
+                    WHEN NEW.state = 'succeeded' AND NEW.delivery = 'delivered' THEN 'job.succeeded'
+                    WHEN NEW.state = 'succeeded' AND NEW.delivery IN ('undeliverable', 'unknown') THEN 'job.failed'
+                END AS happened,
+                CASE
+                    WHEN OLD.state = 'running' THEN 'job.started'
+                    WHEN OLD.state = 'failed' THEN 'job.failed'
+                    WHEN OLD.state = 'cancelled' THEN 'job.canceled'
+                    WHEN OLD.state = 'expired' THEN 'job.expired'
+                    WHEN OLD.state = 'succeeded' AND OLD.delivery = 'delivered' THEN 'job.succeeded'
+                    WHEN OLD.state = 'succeeded' AND OLD.delivery IN ('undeliverable', 'unknown') THEN 'job.failed'
+                END AS earlier
+        )
+    ) e JOIN webhooks w ON w.account_id = NEW.account_id AND w.enabled
+        AND (w.events = ' ' OR instr(w.events, ' ' || e.happened || ' ') > 0)
+    WHERE e.happened IS NOT NULL AND e.happened IS NOT e.earlier;
 END;

@@ -44,7 +44,7 @@ RETURNING id;
 -- Return the callbacks that are kept for the operator in a state, below an id, newest first, with the beginning of their
 -- bodies.
 SELECT b.id, b.provider, b.job_id, b.task_id, substring(b.body FROM 1 FOR :length::int) AS body, b.state, b.note,
-    b.received_at, (SELECT correlation_id FROM jobs j WHERE j.id = b.job_id) AS correlation_id
+    b.received_at, b.attempt, (SELECT correlation_id FROM jobs j WHERE j.id = b.job_id) AS correlation_id
 FROM inbox b
 WHERE b.state = :state AND b.state IN ('expired', 'unreadable') AND b.id < :before
 ORDER BY b.state DESC, b.id DESC LIMIT :limit;

@@ -1,22 +1,27 @@
 -- name: store_callback
--- Store raw callbacks, each with its job if the secret is that of the job.
+-- Store raw callbacks, each with its job and attempt if the secret is that of an attempt.
 WITH item AS MATERIALIZED (
-    SELECT nextval('inbox_id_seq') AS id, t.*, j.id AS job_id, j.correlation_id
+    SELECT nextval('inbox_id_seq') AS id, t.*, j.id AS job_id, j.correlation_id, coalesce(a.number, j.attempt) AS attempt
     FROM unnest(:ord::bigint[], :provider::text[], :job_id::bigint[], :secret_hash::text[], :body::bytea[])
         AS t (ord, provider, claimed_job, secret_hash, body)
-    LEFT JOIN jobs j ON j.id = t.claimed_job AND j.secret_hash = t.secret_hash AND j.provider = t.provider
+    LEFT JOIN attempts a
+        ON a.job_id = t.claimed_job AND a.secret_hash = t.secret_hash AND a.provider = t.provider
+    LEFT JOIN jobs j ON j.id = t.claimed_job
+        AND (a.job_id IS NOT NULL OR j.secret_hash = t.secret_hash AND j.provider = t.provider)
 ), added AS (
-    INSERT INTO inbox (id, provider, job_id, body, state, due_at, received_at)
+    INSERT INTO inbox (id, provider, job_id, attempt, body, state, due_at, received_at)
     OVERRIDING SYSTEM VALUE
-    SELECT id, provider, job_id, body, 'new', :now + make_interval(secs => :hold_seconds::float8),
+    SELECT id, provider, job_id, attempt, body, 'new', :now + make_interval(secs => :hold_seconds::float8),
         :now
     FROM item
 )
-SELECT ord, id, job_id, correlation_id, :now AS received_at FROM item;
+SELECT ord, id, job_id, attempt, correlation_id, :now AS received_at FROM item;
 
 -- name: is_callback_secret
 -- Whether this is the secret of a job's callback address.
-SELECT id FROM jobs WHERE id = :job_id AND provider = :provider AND secret_hash = :secret_hash;
+SELECT id FROM jobs WHERE id = :job_id AND provider = :provider AND secret_hash = :secret_hash
+UNION ALL
+SELECT job_id FROM attempts WHERE job_id = :job_id AND provider = :provider AND secret_hash = :secret_hash;
 
 -- name: count_unauthenticated_callbacks
 -- Count the latest callbacks that carried no job's secret, up to a limit.
@@ -125,7 +130,7 @@ SELECT min(id) AS first, max(id) AS last FROM inbox;
 -- use: operator
 -- Return the callbacks in a state within a range of ids, newest first, each with the job whose secret it carried or whose
 -- task it names.
-SELECT b.id, b.provider, j.id AS job_id, b.task_id, b.body, b.state, b.note, b.received_at, j.correlation_id
+SELECT b.id, b.provider, j.id AS job_id, b.task_id, b.body, b.state, b.note, b.received_at, b.attempt, j.correlation_id
 FROM inbox b LEFT JOIN jobs j ON j.id = coalesce(b.job_id, (
     SELECT t.id FROM jobs t WHERE b.state = 'matched' AND t.provider = b.provider AND t.task_id = b.task_id))
 WHERE b.id >= :floor AND b.id < :before AND b.state = :state ORDER BY b.id DESC LIMIT :limit;

@@ -42,7 +42,7 @@ SELECT * FROM ledger WHERE key = ANY (:keys::text[]) ORDER BY at, key;
 -- use: operator
 -- Return those of these callbacks that belong to a job, with the beginning of their bodies.
 SELECT b.id, b.provider, b.job_id, b.task_id, substring(b.body FROM 1 FOR :length::int) AS body, b.state, b.note,
-    b.received_at, '' AS correlation_id
+    b.received_at, b.attempt, '' AS correlation_id
 FROM inbox b WHERE b.id = ANY (:ids::bigint[]) AND b.job_id = :job_id ORDER BY b.id;
 
 -- name: audit_about

@@ -6,6 +6,7 @@
 -- name: accept_job
 -- Write jobs and their holds. A batch contains each account once. Wallets are locked in the order of their ids, then
 -- API keys, each of which belongs to one wallet. An order whose API key has reached its limit of the day is not written.
+-- Orders of API keys do not appear in the gallery and the history of the chat.
 WITH item AS (
     SELECT * FROM unnest(
         :account_id::bigint[], :request_key::text[], :request_hash::text[], :correlation_id::text[], :provider::text[],
@@ -24,13 +25,14 @@ WITH item AS (
 ), added AS (
     INSERT INTO jobs (
         account_id, request_key, request_hash, correlation_id, provider, channel, bot, address, placeholder, model,
-        input, price, hold_state, state, notice, due_at, deadline_at, lease_owner, lease_token, created_at, api_key_id)
+        input, price, hold_state, state, notice, due_at, deadline_at, lease_owner, lease_token, created_at, api_key_id,
+        hidden_at)
     SELECT
         i.account_id, i.request_key, i.request_hash, i.correlation_id, i.provider, i.channel, i.bot, i.address,
         i.placeholder, i.model, i.input, i.price, CASE WHEN i.price > 0 THEN 'held' ELSE 'free' END, 'queued', i.notice,
         :now + make_interval(secs => :seconds::float8),
         :now + make_interval(secs => i.deadline_seconds),
-        :owner::text, 1, :now, i.api_key_id
+        :owner::text, 1, :now, i.api_key_id, CASE WHEN i.api_key_id IS NOT NULL THEN :now END
     FROM affordable i
     WHERE i.price <= i.available AND i.account_id NOT IN (SELECT account_id FROM spending WHERE over)
     ON CONFLICT (account_id, request_key) DO NOTHING
@@ -56,14 +58,29 @@ FROM accounts wallet LEFT JOIN jobs j ON j.account_id = wallet.id AND j.request_
 WHERE wallet.id = :account_id;
 
 -- name: begin_submit
--- Record the intent to call the provider, while the lease is valid. The same token again records the same intent.
-UPDATE jobs j
-SET state = 'submitting', secret_hash = i.secret_hash, placeholder = coalesce(i.placeholder, j.placeholder),
-    submitted_at = :now, grace_until = NULL
-FROM unnest(:job_id::bigint[], :token::bigint[], :secret_hash::text[], :placeholder::text[])
-    AS i (id, token, secret_hash, placeholder)
-WHERE j.id = i.id AND j.lease_token = i.token AND j.lease_owner IS NOT NULL AND j.state IN ('queued', 'submitting')
-RETURNING j.id;
+-- Record the intent to call the provider, as an attempt, while the lease is valid. The same token again records the same
+-- intent. After an answer that proves that nothing was accepted, the attempt is made again under the same number.
+WITH begun AS (
+    UPDATE jobs j
+    SET state = 'submitting', secret_hash = i.secret_hash, placeholder = coalesce(i.placeholder, j.placeholder),
+        submitted_at = :now, grace_until = NULL, provider = coalesce(i.provider, j.provider),
+        attempt = CASE WHEN j.state = 'submitting' OR j.attempt > 0 AND j.secret_hash IS NOT NULL AND EXISTS (
+            SELECT FROM attempts a WHERE a.job_id = j.id AND a.number = j.attempt AND a.outcome = 'busy')
+            THEN j.attempt ELSE j.attempt + 1 END
+    FROM unnest(:job_id::bigint[], :token::bigint[], :secret_hash::text[], :placeholder::text[], :provider::text[],
+                :offer::text[])
+        AS i (id, token, secret_hash, placeholder, provider, offer)
+    WHERE j.id = i.id AND j.lease_token = i.token AND j.lease_owner IS NOT NULL AND j.state IN ('queued', 'submitting')
+    RETURNING j.id, j.attempt, j.provider, j.secret_hash, coalesce(i.offer, j.model) AS offer
+), attempt AS (
+    INSERT INTO attempts AS a (job_id, number, provider, offer, secret_hash, started_at)
+    SELECT id, attempt, provider, offer, secret_hash, :now FROM begun
+    ON CONFLICT (job_id, number) DO UPDATE
+    SET provider = excluded.provider, offer = excluded.offer, secret_hash = excluded.secret_hash, outcome = NULL,
+        error_code = '', ended_at = NULL,
+        started_at = CASE WHEN a.provider = excluded.provider THEN a.started_at ELSE excluded.started_at END
+)
+SELECT id FROM begun;
 
 -- name: mark_submitted
 -- Record the task id and release the job until its first poll, or make it due at once if an orphan callback waits for
@@ -88,7 +105,13 @@ SELECT id FROM moved;
 
 -- name: adopt_task
 -- Record the task id of a submit whose lease was lost during the call. The secret proves that this call created the
--- task; without a secret, the job's own callback named it.
+-- task; without a secret, the job's own callback named it. A task of an earlier attempt is recorded with that attempt.
+WITH earlier AS (
+    UPDATE attempts a SET task_id = :task_id, handle = :handle
+    FROM jobs j
+    WHERE a.job_id = :job_id AND j.id = a.job_id AND a.number <> j.attempt AND a.secret_hash = :secret_hash::text
+        AND a.task_id IS NULL
+)
 UPDATE jobs j
 SET task_id = :task_id, handle = :handle,
     state = CASE WHEN j.state = 'submitting' THEN 'running' ELSE j.state END,
@@ -99,28 +122,29 @@ SET task_id = :task_id, handle = :handle,
     lease_owner = CASE WHEN j.state = 'submitting' THEN NULL ELSE j.lease_owner END,
     lease_token = CASE WHEN j.state = 'submitting' THEN j.lease_token + 1 ELSE j.lease_token END
 WHERE j.id = :job_id AND j.secret_hash = coalesce(:secret_hash::text, j.secret_hash)
-    AND (j.task_id IS NULL OR j.task_id = :task_id AND j.handle = '' AND :handle <> '')
-    AND (:secret_hash::text IS NOT NULL OR j.state <> 'queued')
+    AND (j.task_id IS NULL OR j.task_id = :task_id AND j.handle = '' AND :handle <> '' AND j.state IN ('running', 'cancelled'))
+    AND (:secret_hash::text IS NOT NULL OR j.state <> 'queued') AND j.attempt = coalesce(:attempt::bigint, j.attempt)
     AND NOT EXISTS (SELECT FROM jobs o WHERE o.provider = j.provider AND o.task_id = :task_id AND o.id <> j.id)
 RETURNING j.id;
 
 -- name: end_job
 -- End jobs; the first end wins. Failures release the hold in the same commit, and callbacks are stored or settled in
 -- it. A report about a task that is not the job's own, or belongs to another job, ends nothing. A job without its secret
--- was never submitted, or was erased: it takes no late result. What the provider should not have done is noted as an
--- anomaly.
+-- was never submitted, or was erased: it takes no late result. A report about an earlier attempt than the current one is
+-- recorded with that attempt and changes nothing else. What the provider should not have done is noted as an anomaly.
 WITH item AS (
     SELECT * FROM unnest(
         :job_id::bigint[], :token::bigint[], :state::text[], :parts::text[], :task_id::text[], :error_code::text[],
         :error_text::text[], :cancelled_by::text[], :cost::bigint[], :callback_id::bigint[], :provider::text[],
-        :secret_hash::text[],
-        :body::text[]
+        :secret_hash::text[], :body::text[], :attempt::bigint[]
     ) AS t (job_id, token, state, parts, task_id, error_code, error_text, cancelled_by, cost, callback_id, provider,
-            secret_hash, body)
+            secret_hash, body, attempt)
 ), found AS MATERIALIZED (
-    SELECT i.*, CASE WHEN i.body IS NOT NULL THEN nextval('inbox_id_seq') END AS stored_id,
+    SELECT i.*, coalesce(i.attempt, j.attempt) AS number,
+        CASE WHEN i.body IS NOT NULL THEN nextval('inbox_id_seq') END AS stored_id,
         CASE
             WHEN i.token <> j.lease_token THEN 'stale'
+            WHEN i.attempt <> j.attempt OR i.attempt > 0 AND j.state = 'queued' AND j.secret_hash IS NULL THEN 'abandoned'
             WHEN i.task_id <> j.task_id OR j.task_id IS NULL AND EXISTS (
                 SELECT FROM jobs o WHERE o.provider = j.provider AND o.task_id = i.task_id)
             THEN 'wrong_task'
@@ -180,20 +204,31 @@ WITH item AS (
                      AND j.progress_message IS NULL
                  THEN NULL ELSE j.due_at END
     FROM found f WHERE j.id = f.job_id AND f.verdict = 'cancelled' AND f.cost IS NOT NULL
+), closed AS (
+    UPDATE attempts a
+    SET outcome = e.state, error_code = e.error_code, cost = coalesce(e.cost, a.cost), ended_at = :now
+    FROM ended e WHERE a.job_id = e.id AND a.number = e.attempt AND e.verdict = 'won' AND a.outcome IS NULL
+), reported AS (
+    UPDATE attempts a SET late_report = f.state, cost = greatest(f.cost, a.cost)
+    FROM found f
+    WHERE f.verdict IN ('late', 'cancelled', 'contradiction', 'abandoned') AND a.job_id = f.job_id
+        AND a.number = f.number AND f.state IN ('succeeded', 'failed')
 ), settled AS (
     UPDATE inbox b SET state = 'done', due_at = NULL, task_id = f.task_id, note = f.verdict
     FROM found f WHERE b.id = f.callback_id AND f.verdict <> 'busy'
 ), stored AS (
-    INSERT INTO inbox (id, provider, job_id, task_id, body, state, note, due_at, received_at)
+    INSERT INTO inbox (id, provider, job_id, attempt, task_id, body, state, note, due_at, received_at)
     OVERRIDING SYSTEM VALUE
-    SELECT stored_id, provider, job_id, task_id, convert_to(body, 'UTF8'),
+    SELECT stored_id, provider, job_id, number, task_id, convert_to(body, 'UTF8'),
         CASE WHEN verdict = 'busy' THEN 'new' ELSE 'done' END, verdict,
         CASE WHEN verdict = 'busy' THEN :now + make_interval(secs => :hold_seconds::float8) END, :now
     FROM found WHERE body IS NOT NULL
 ), anomaly AS (
     INSERT INTO job_anomalies (job_id, kind, at)
-    SELECT job_id, CASE verdict WHEN 'cancelled' THEN 'loss' ELSE verdict END, :now FROM found
+    SELECT job_id, CASE WHEN cost > 0 AND verdict IN ('cancelled', 'abandoned') THEN 'loss'
+                   WHEN verdict = 'abandoned' THEN 'contradiction' ELSE verdict END, :now FROM found
     WHERE verdict IN ('contradiction', 'wrong_task') OR verdict = 'cancelled' AND cost > 0
+        OR verdict = 'abandoned' AND (state = 'succeeded' OR cost > 0)
     UNION ALL
     SELECT id, 'contradiction', :now FROM ended WHERE verdict = 'late' AND state = 'failed'
     ON CONFLICT (job_id, kind) DO NOTHING
@@ -202,6 +237,47 @@ SELECT *, ended_at AS read_at FROM ended
 UNION ALL
 SELECT f.verdict, f.stored_id, j.*, :now
 FROM found f JOIN jobs j ON j.id = f.job_id WHERE verdict NOT IN ('won', 'late');
+
+-- name: fail_over
+-- End the current attempt, and queue the job again for another provider. Nothing may be known to have been accepted and
+-- billed: the caller proves it. A report must be about the attempt's own task.
+WITH found AS MATERIALIZED (
+    SELECT j.id, j.attempt, j.task_id, j.handle, j.provider FROM jobs j
+    WHERE j.id = :job_id AND j.attempt = coalesce(:attempt::bigint, j.attempt) AND j.state IN ('submitting', 'running')
+        AND j.lease_token = coalesce(:token::bigint, j.lease_token)
+        AND (:task_id::text IS NULL OR j.task_id = :task_id::text OR j.task_id IS NULL AND NOT EXISTS (
+            SELECT FROM jobs o WHERE o.provider = j.provider AND o.task_id = :task_id::text))
+    FOR NO KEY UPDATE OF j
+), closed AS (
+    UPDATE attempts a
+    SET outcome = :outcome, error_code = :error_code, cost = coalesce(:cost::bigint, a.cost), ended_at = :now,
+        task_id = coalesce(f.task_id, :task_id::text), handle = f.handle
+    FROM found f WHERE a.job_id = f.id AND a.number = f.attempt
+), settled AS (
+    UPDATE inbox b SET state = 'done', due_at = NULL, task_id = :task_id::text, note = 'failed over'
+    FROM found f WHERE b.id = :callback_id::bigint
+)
+UPDATE jobs j
+SET state = 'queued', task_id = NULL, handle = '', secret_hash = NULL, grace_until = NULL, attempts = 0, crash_count = 0,
+    lease_owner = NULL, lease_token = j.lease_token + 1, due_at = :now
+FROM found f WHERE j.id = f.id
+RETURNING j.id;
+
+-- name: attempts
+-- Return the attempts of a job, in their order.
+SELECT a.*, j.attempt = a.number AS current, j.task_id AS current_task, j.handle AS current_handle
+FROM attempts a JOIN jobs j ON j.id = a.job_id WHERE a.job_id = :job_id ORDER BY a.number;
+
+-- name: known_tasks
+-- Return those of some task ids that belong to a job or to an attempt.
+SELECT task_id FROM jobs WHERE provider = :provider AND task_id = ANY(:task_ids::text[])
+UNION
+SELECT task_id FROM attempts WHERE provider = :provider AND task_id = ANY(:task_ids::text[]);
+
+-- name: running_tasks
+-- Count the tasks that a provider may be working on.
+SELECT count(*) AS number FROM jobs
+WHERE ended_at IS NULL AND provider = :provider AND state IN ('submitting', 'running');
 
 -- name: mark_result_invalid
 -- Turn a success or a late result that is invalid, and not paid for, into a failure and release its hold.
@@ -378,7 +454,9 @@ WHERE j.id = i.id AND j.lease_token = i.token AND j.lease_owner = :owner
 RETURNING j.id;
 
 -- name: reschedule
--- Release jobs until later, or without a time until an operator acts, and set what has changed.
+-- Release jobs until later, or without a time until an operator acts, and set what has changed. A submit that is queued
+-- again was provably not accepted: its attempt is made again under the same number.
+WITH released AS (
 UPDATE jobs j
 SET lease_owner = NULL,
     state = coalesce(i.state, j.state), delivery = coalesce(i.delivery, j.delivery),
@@ -402,15 +480,27 @@ FROM unnest(
 ) AS i (id, token, after, state, delivery, notice, parts, grace, failed, progress_settled, attention_code,
         attention_reason)
 WHERE j.id = i.id AND j.lease_token = i.token
-RETURNING j.id;
+RETURNING j.id, j.attempt, i.state
+), refused AS (
+    UPDATE attempts a SET outcome = 'busy', ended_at = :now
+    FROM released r WHERE r.state = 'queued' AND a.job_id = r.id AND a.number = r.attempt AND a.outcome IS NULL
+)
+SELECT id FROM released;
 
 -- name: retry_job
--- Make a waiting or parked job due now; queue a parked submit again.
+-- Make a waiting or parked job due now; queue a parked submit again, as another attempt.
+WITH found AS MATERIALIZED (
+    SELECT id, attempt FROM jobs
+    WHERE id = :job_id AND lease_owner IS NULL AND state = 'submitting' AND due_at IS NULL FOR NO KEY UPDATE
+), unknown AS (
+    UPDATE attempts a SET outcome = 'unknown', ended_at = :now
+    FROM found f WHERE a.job_id = f.id AND a.number = f.attempt AND a.outcome IS NULL
+)
 UPDATE jobs
 SET due_at = :now, lease_token = lease_token + 1, attempts = 0, crash_count = 0, attention_code = NULL,
     attention_reason = NULL,
     state = CASE WHEN state = 'submitting' AND due_at IS NULL THEN 'queued' ELSE state END
-WHERE id = :job_id AND lease_owner IS NULL
+WHERE id = :job_id AND lease_owner IS NULL AND (SELECT count(*) FROM found) >= 0
     AND (state IN ('queued', 'submitting', 'running') OR delivery IN ('pending', 'sending'))
 RETURNING id;
 

@@ -2,5 +2,5 @@
 ALTER TABLE broadcasts ADD COLUMN language TEXT NOT NULL DEFAULT '';
 -- whether they have ever paid
 ALTER TABLE broadcasts ADD COLUMN paid INTEGER;
--- those who were not seen since
+-- users who were not seen since
 ALTER TABLE broadcasts ADD COLUMN silent_since INTEGER;

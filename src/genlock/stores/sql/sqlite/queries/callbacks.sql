@@ -1,15 +1,19 @@
 -- name: store_callback
--- Store raw callbacks, each with its job if the secret is that of the job.
-INSERT INTO inbox (provider, job_id, body, state, due_at, received_at)
-VALUES (
-    :provider,
-    (SELECT id FROM jobs WHERE id = :job_id AND secret_hash = :secret_hash AND provider = :provider),
-    :body, 'new', :now + CAST(:hold_seconds * 1000000 AS INTEGER), :now)
-RETURNING id, job_id, received_at, (SELECT correlation_id FROM jobs WHERE jobs.id = inbox.job_id) AS correlation_id;
+-- Store raw callbacks, each with its job and attempt if the secret is that of an attempt.
+INSERT INTO inbox (provider, job_id, attempt, body, state, due_at, received_at)
+SELECT
+    :provider, j.id, coalesce(a.number, j.attempt), :body, 'new', :now + CAST(:hold_seconds * 1000000 AS INTEGER), :now
+FROM (SELECT :job_id AS job_id) t
+LEFT JOIN attempts a ON a.job_id = t.job_id AND a.secret_hash = :secret_hash AND a.provider = :provider
+LEFT JOIN jobs j ON j.id = t.job_id
+    AND (a.job_id IS NOT NULL OR j.secret_hash = :secret_hash AND j.provider = :provider)
+RETURNING id, job_id, attempt, received_at, (SELECT correlation_id FROM jobs WHERE jobs.id = inbox.job_id) AS correlation_id;
 
 -- name: is_callback_secret
 -- Whether this is the secret of a job's callback address.
-SELECT id FROM jobs WHERE id = :job_id AND provider = :provider AND secret_hash = :secret_hash;
+SELECT id FROM jobs WHERE id = :job_id AND provider = :provider AND secret_hash = :secret_hash
+UNION ALL
+SELECT job_id FROM attempts WHERE job_id = :job_id AND provider = :provider AND secret_hash = :secret_hash;
 
 -- name: count_unauthenticated_callbacks
 -- Count the latest callbacks that carried no job's secret, up to a limit.
@@ -111,7 +115,7 @@ SELECT (SELECT min(id) FROM inbox) AS first, (SELECT max(id) FROM inbox) AS last
 -- use: operator
 -- Return the callbacks in a state within a range of ids, newest first, each with the job whose secret it carried or whose
 -- task it names.
-SELECT b.id, b.provider, j.id AS job_id, b.task_id, b.body, b.state, b.note, b.received_at, j.correlation_id
+SELECT b.id, b.provider, j.id AS job_id, b.task_id, b.body, b.state, b.note, b.received_at, b.attempt, j.correlation_id
 FROM inbox b LEFT JOIN jobs j ON j.id = coalesce(b.job_id, (
     SELECT t.id FROM jobs t WHERE b.state = 'matched' AND t.provider = b.provider AND t.task_id = b.task_id))
 WHERE b.id >= :floor AND b.id < :before AND b.state = :state ORDER BY b.id DESC LIMIT :limit;

@@ -5,10 +5,12 @@ WHERE account_id = :account_id AND id <= :until AND (state IN ('queued', 'submit
 
 -- name: erase_jobs
 -- Erase the inputs, results and error texts of an account's ended jobs, a few at a time. Without its secret, a callback
--- cannot bring another result; with another token, a resend that has read the result cannot write it back.
+-- cannot bring another result; with another token, a resend that has read the result cannot write it back. The address
+-- of an API order loses the client's own notes, and keeps what its idempotency key needs.
 UPDATE jobs
-SET input = 'null', parts = '[]', error_text = '', secret_hash = NULL, lease_token = lease_token + 1,
+SET input = 'null', parts = '[]', error_text = '', secret_hash = NULL, handle = '', lease_token = lease_token + 1,
     hidden_at = coalesce(hidden_at, :now),
+    address = CASE WHEN api_key_id IS NULL THEN address ELSE json_remove(address, '$.metadata') END,
     attention_reason = CASE WHEN attention_reason IS NOT NULL THEN 'erased' END
 WHERE id IN (
         SELECT id FROM jobs
@@ -29,6 +31,15 @@ FROM jobs j
 WHERE inbox.id > :after AND inbox.id <= :until AND inbox.state <> 'new' AND j.id = inbox.job_id
     AND j.account_id = :account_id
 RETURNING inbox.id;
+
+-- name: erase_attempts
+-- Erase the secrets of the callback addresses and the handles of an account's ended jobs, in a range of ids.
+UPDATE attempts SET secret_hash = NULL, handle = ''
+WHERE job_id IN (
+        SELECT id FROM jobs
+        WHERE account_id = :account_id AND id > :after AND id <= :until AND ended_at IS NOT NULL AND due_at IS NULL)
+    AND (secret_hash IS NOT NULL OR handle <> '')
+RETURNING job_id;
 
 -- name: update_window
 -- Return the last of the next updates after an id.

@@ -41,7 +41,7 @@ SELECT * FROM ledger WHERE key IN (SELECT value FROM json_each(:keys)) ORDER BY 
 -- use: operator
 -- Return those of these callbacks that belong to a job, with the beginning of their bodies.
 SELECT b.id, b.provider, b.job_id, b.task_id, CAST(substr(b.body, 1, :length) AS BLOB) AS body, b.state, b.note,
-    b.received_at, '' AS correlation_id
+    b.received_at, b.attempt, '' AS correlation_id
 FROM inbox b WHERE b.id IN (SELECT value FROM json_each(:ids)) AND b.job_id = :job_id ORDER BY b.id;
 
 -- name: audit_about

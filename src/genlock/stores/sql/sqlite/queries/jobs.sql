@@ -1,6 +1,6 @@
 -- name: accept_job
 -- Write jobs and their holds. A batch contains each account once. An order whose API key has reached its limit of the
--- day is not written.
+-- day is not written. Orders of API keys do not appear in the gallery and the history of the chat.
 INSERT INTO accept_item
 SELECT
     i.account_id, i.request_key, value ->> 'request_hash', value ->> 'correlation_id', value ->> 'provider',
@@ -17,12 +17,13 @@ FROM (SELECT value, value ->> 'account_id' AS account_id, value ->> 'request_key
 JOIN accounts wallet ON wallet.id = i.account_id;
 INSERT INTO jobs (
     account_id, request_key, request_hash, correlation_id, provider, channel, bot, address, placeholder, model, input,
-    price, hold_state, state, notice, due_at, deadline_at, lease_owner, lease_token, created_at, api_key_id)
+    price, hold_state, state, notice, due_at, deadline_at, lease_owner, lease_token, created_at, api_key_id,
+    hidden_at)
 SELECT
     account_id, request_key, request_hash, correlation_id, provider, channel, bot, address, placeholder, model, input,
     price, CASE WHEN price > 0 THEN 'held' ELSE 'free' END, 'queued', notice,
     :now + CAST(:seconds * 1000000 AS INTEGER), :now + CAST(deadline_seconds * 1000000 AS INTEGER), :owner, 1, :now,
-    api_key_id
+    api_key_id, CASE WHEN api_key_id IS NOT NULL THEN :now END
 FROM accept_item WHERE fresh
 RETURNING id, account_id, due_at, deadline_at, created_at;
 INSERT INTO ledger (key, account_id, job_id, kind, debit, credit, amount, at)
@@ -43,14 +44,28 @@ FROM accounts wallet LEFT JOIN jobs j ON j.account_id = wallet.id AND j.request_
 WHERE wallet.id = :account_id;
 
 -- name: begin_submit
--- Record the intent to call the provider, while the lease is valid. The same token again records the same intent.
+-- Record the intent to call the provider, as an attempt, while the lease is valid. The same token again records the same
+-- intent. After an answer that proves that nothing was accepted, the attempt is made again under the same number.
 UPDATE jobs
 SET state = 'submitting', secret_hash = i.value ->> 'secret_hash',
-    placeholder = coalesce(i.value ->> 'placeholder', placeholder), submitted_at = :now, grace_until = NULL
+    placeholder = coalesce(i.value ->> 'placeholder', placeholder), submitted_at = :now, grace_until = NULL,
+    provider = coalesce(i.value ->> 'provider', provider),
+    attempt = CASE WHEN state = 'submitting' OR attempt > 0 AND secret_hash IS NOT NULL AND EXISTS (
+        SELECT 1 FROM attempts a WHERE a.job_id = jobs.id AND a.number = jobs.attempt AND a.outcome = 'busy')
+        THEN attempt ELSE attempt + 1 END
 FROM json_each(:items) i
 WHERE jobs.id = i.value ->> 'job_id' AND lease_token = i.value ->> 'token' AND lease_owner IS NOT NULL
     AND state IN ('queued', 'submitting')
 RETURNING id;
+INSERT INTO attempts (job_id, number, provider, offer, secret_hash, started_at)
+SELECT j.id, j.attempt, j.provider, coalesce(i.value ->> 'offer', j.model), j.secret_hash, :now
+FROM json_each(:items) i JOIN jobs j ON j.id = i.value ->> 'job_id'
+WHERE j.lease_token = i.value ->> 'token' AND j.lease_owner IS NOT NULL AND j.state = 'submitting'
+    AND j.secret_hash = i.value ->> 'secret_hash'
+ON CONFLICT (job_id, number) DO UPDATE
+SET provider = excluded.provider, offer = excluded.offer, secret_hash = excluded.secret_hash, outcome = NULL,
+    error_code = '', ended_at = NULL,
+    started_at = CASE WHEN attempts.provider = excluded.provider THEN attempts.started_at ELSE excluded.started_at END;
 
 -- name: mark_submitted
 -- Record the task id and release the job until its first poll, or make it due at once if an orphan callback waits for
@@ -71,7 +86,11 @@ WHERE inbox.state = 'orphan' AND inbox.provider = j.provider AND inbox.task_id =
 
 -- name: adopt_task
 -- Record the task id of a submit whose lease was lost during the call. The secret proves that this call created the
--- task; without a secret, the job's own callback named it.
+-- task; without a secret, the job's own callback named it. A task of an earlier attempt is recorded with that attempt.
+UPDATE attempts SET task_id = :task_id, handle = :handle
+FROM jobs j
+WHERE attempts.job_id = :job_id AND j.id = attempts.job_id AND attempts.number <> j.attempt
+    AND attempts.secret_hash = :secret_hash AND attempts.task_id IS NULL;
 UPDATE jobs
 SET task_id = :task_id, handle = :handle,
     state = CASE WHEN state = 'submitting' THEN 'running' ELSE state END,
@@ -82,8 +101,8 @@ SET task_id = :task_id, handle = :handle,
     lease_owner = CASE WHEN state = 'submitting' THEN NULL ELSE lease_owner END,
     lease_token = CASE WHEN state = 'submitting' THEN lease_token + 1 ELSE lease_token END
 WHERE id = :job_id AND secret_hash = coalesce(:secret_hash, secret_hash)
-    AND (task_id IS NULL OR task_id = :task_id AND handle = '' AND :handle <> '')
-    AND (:secret_hash IS NOT NULL OR state <> 'queued')
+    AND (task_id IS NULL OR task_id = :task_id AND handle = '' AND :handle <> '' AND state IN ('running', 'cancelled'))
+    AND (:secret_hash IS NOT NULL OR state <> 'queued') AND attempt = coalesce(:attempt, attempt)
     AND NOT EXISTS (
         SELECT 1 FROM jobs o WHERE o.provider = jobs.provider AND o.task_id = :task_id AND o.id <> jobs.id)
 RETURNING id;
@@ -91,16 +110,17 @@ RETURNING id;
 -- name: end_job
 -- End jobs; the first end wins. Failures release the hold in the same commit, and callbacks are stored or settled in
 -- it. A report about a task that is not the job's own, or belongs to another job, ends nothing. A job without its secret
--- was never submitted, or was erased: it takes no late result. What the provider should not have done is noted as an
--- anomaly.
+-- was never submitted, or was erased: it takes no late result. A report about an earlier attempt than the current one is
+-- recorded with that attempt and changes nothing else. What the provider should not have done is noted as an anomaly.
 INSERT INTO end_item
 SELECT
     i.job_id, i.token, i.state, value ->> 'parts', i.task_id, value ->> 'error_code',
     value ->> 'error_text', value ->> 'cancelled_by', value ->> 'cost', value ->> 'callback_id', j.provider, i.body,
     CASE WHEN i.body IS NOT NULL THEN (SELECT coalesce(max(id), 0) FROM inbox) + row_number() OVER () END,
-    j.account_id, j.price, j.hold_state = 'held',
+    j.account_id, j.price, j.hold_state = 'held', coalesce(i.attempt, j.attempt),
     CASE
         WHEN i.token <> j.lease_token THEN 'stale'
+        WHEN i.attempt <> j.attempt OR i.attempt > 0 AND j.state = 'queued' AND j.secret_hash IS NULL THEN 'abandoned'
         WHEN i.task_id <> j.task_id OR j.task_id IS NULL AND EXISTS (
             SELECT 1 FROM jobs o WHERE o.provider = j.provider AND o.task_id = i.task_id)
         THEN 'wrong_task'
@@ -112,7 +132,7 @@ SELECT
         WHEN j.state = 'succeeded' AND i.state = 'failed' THEN 'contradiction'
         ELSE 'duplicate' END
 FROM (SELECT value, value ->> 'job_id' AS job_id, value ->> 'token' AS token, value ->> 'state' AS state,
-          value ->> 'body' AS body, value ->> 'task_id' AS task_id
+          value ->> 'body' AS body, value ->> 'task_id' AS task_id, value ->> 'attempt' AS attempt
       FROM json_each(:items)) i
 JOIN jobs j ON j.id = i.job_id
     AND (i.body IS NULL OR j.secret_hash = value ->> 'secret_hash' AND j.provider = value ->> 'provider');
@@ -152,21 +172,71 @@ SET cost = i.cost,  -- now that the cost is known, the status query is no longer
     due_at = CASE WHEN delivery = 'delivered' AND notice <> 'due' AND lease_owner IS NULL AND progress_message IS NULL
              THEN NULL ELSE due_at END
 FROM end_item i WHERE jobs.id = i.job_id AND i.verdict = 'cancelled' AND i.cost IS NOT NULL;
+UPDATE attempts
+SET outcome = i.state, error_code = i.error_code, cost = coalesce(i.cost, attempts.cost), ended_at = :now
+FROM end_item i JOIN jobs j ON j.id = i.job_id
+WHERE i.verdict = 'won' AND attempts.job_id = j.id AND attempts.number = j.attempt AND attempts.outcome IS NULL;
+UPDATE attempts
+SET late_report = i.state, cost = max(coalesce(i.cost, attempts.cost), coalesce(attempts.cost, i.cost))
+FROM end_item i JOIN jobs j ON j.id = i.job_id
+WHERE i.verdict IN ('late', 'cancelled', 'contradiction', 'abandoned') AND attempts.job_id = j.id
+    AND attempts.number = i.attempt AND i.state IN ('succeeded', 'failed');
 UPDATE inbox SET state = 'done', due_at = NULL, task_id = i.task_id, note = i.verdict
 FROM end_item i WHERE inbox.id = i.callback_id AND i.verdict <> 'busy';
-INSERT INTO inbox (id, provider, job_id, task_id, body, state, note, due_at, received_at)
-SELECT stored_id, provider, job_id, task_id, CAST(body AS BLOB), CASE WHEN verdict = 'busy' THEN 'new' ELSE 'done' END,
+INSERT INTO inbox (id, provider, job_id, attempt, task_id, body, state, note, due_at, received_at)
+SELECT stored_id, provider, job_id, attempt, task_id, CAST(body AS BLOB), CASE WHEN verdict = 'busy' THEN 'new' ELSE 'done' END,
     verdict, CASE WHEN verdict = 'busy' THEN :now + CAST(:hold_seconds * 1000000 AS INTEGER) END, :now
 FROM end_item WHERE body IS NOT NULL;
 INSERT INTO job_anomalies (job_id, kind, at)
-SELECT i.job_id, CASE i.verdict WHEN 'cancelled' THEN 'loss' WHEN 'late' THEN 'contradiction' ELSE i.verdict END, :now
+SELECT i.job_id, CASE WHEN i.cost > 0 AND i.verdict IN ('cancelled', 'abandoned') THEN 'loss'
+                 WHEN i.verdict IN ('late', 'abandoned') THEN 'contradiction' ELSE i.verdict END, :now
 FROM end_item i JOIN jobs j ON j.id = i.job_id
 WHERE i.verdict IN ('contradiction', 'wrong_task') OR i.verdict = 'cancelled' AND i.cost > 0
-    OR i.verdict = 'late' AND j.state = 'failed'
+    OR i.verdict = 'late' AND j.state = 'failed' OR i.verdict = 'abandoned' AND (i.state = 'succeeded' OR i.cost > 0)
 ON CONFLICT (job_id, kind) DO NOTHING;
 SELECT i.verdict, i.stored_id AS callback_id, j.*, :now AS read_at
 FROM end_item i JOIN jobs j ON j.id = i.job_id;
 DELETE FROM end_item;
+
+-- name: fail_over
+-- End the current attempt, and queue the job again for another provider. Nothing may be known to have been accepted and
+-- billed: the caller proves it. A report must be about the attempt's own task.
+UPDATE jobs
+SET state = 'queued', secret_hash = NULL, grace_until = NULL, attempts = 0, crash_count = 0, lease_owner = NULL,
+    lease_token = lease_token + 1, due_at = :now
+WHERE id = :job_id AND attempt = coalesce(:attempt, attempt) AND state IN ('submitting', 'running')
+    AND lease_token = coalesce(:token, lease_token)
+    AND (:task_id IS NULL OR task_id = :task_id OR task_id IS NULL AND NOT EXISTS (
+        SELECT 1 FROM jobs o WHERE o.provider = jobs.provider AND o.task_id = :task_id))
+RETURNING id;
+UPDATE attempts
+SET outcome = :outcome, error_code = :error_code, cost = coalesce(:cost, attempts.cost), ended_at = :now,
+    task_id = coalesce(j.task_id, :task_id), handle = j.handle
+FROM jobs j
+WHERE attempts.job_id = :job_id AND attempts.number = j.attempt AND attempts.outcome IS NULL AND j.id = :job_id
+    AND j.state = 'queued' AND j.attempt = coalesce(:attempt, j.attempt) AND j.secret_hash IS NULL;
+UPDATE inbox SET state = 'done', due_at = NULL, task_id = :task_id, note = 'failed over'
+FROM jobs j
+WHERE inbox.id = :callback_id AND j.id = :job_id AND j.state = 'queued'
+    AND j.attempt = coalesce(:attempt, j.attempt) AND j.secret_hash IS NULL;
+UPDATE jobs SET task_id = NULL, handle = ''
+WHERE id = :job_id AND state = 'queued' AND attempt = coalesce(:attempt, attempt) AND secret_hash IS NULL;
+
+-- name: attempts
+-- Return the attempts of a job, in their order.
+SELECT a.*, j.attempt = a.number AS current, j.task_id AS current_task, j.handle AS current_handle
+FROM attempts a JOIN jobs j ON j.id = a.job_id WHERE a.job_id = :job_id ORDER BY a.number;
+
+-- name: known_tasks
+-- Return those of some task ids that belong to a job or to an attempt.
+SELECT task_id FROM jobs WHERE provider = :provider AND task_id IN (SELECT value FROM json_each(:task_ids))
+UNION
+SELECT task_id FROM attempts WHERE provider = :provider AND task_id IN (SELECT value FROM json_each(:task_ids));
+
+-- name: running_tasks
+-- Count the tasks that a provider may be working on.
+SELECT count(*) AS number FROM jobs
+WHERE ended_at IS NULL AND provider = :provider AND state IN ('submitting', 'running');
 
 -- name: mark_result_invalid
 -- Turn a success or a late result that is invalid, and not paid for, into a failure and release its hold.
@@ -309,7 +379,8 @@ WHERE jobs.id = i.value ->> 'job_id' AND lease_token = i.value ->> 'token' AND l
 RETURNING id;
 
 -- name: reschedule
--- Release jobs until later, or without a time until an operator acts, and set what has changed.
+-- Release jobs until later, or without a time until an operator acts, and set what has changed. A submit that is queued
+-- again was provably not accepted: its attempt is made again under the same number.
 UPDATE jobs
 SET lease_owner = NULL,
     state = coalesce(i.state, jobs.state), delivery = coalesce(i.delivery, jobs.delivery),
@@ -333,9 +404,17 @@ FROM (SELECT value ->> 'job_id' AS job_id, value ->> 'token' AS token, value ->>
       FROM json_each(:items)) i
 WHERE jobs.id = i.job_id AND lease_token = i.token
 RETURNING id;
+UPDATE attempts SET outcome = 'busy', ended_at = :now
+FROM json_each(:items) i JOIN jobs j ON j.id = i.value ->> 'job_id'
+WHERE i.value ->> 'state' = 'queued' AND j.lease_token = i.value ->> 'token' AND j.state = 'queued'
+    AND attempts.job_id = j.id AND attempts.number = j.attempt AND attempts.outcome IS NULL;
 
 -- name: retry_job
--- Make a waiting or parked job due now; queue a parked submit again.
+-- Make a waiting or parked job due now; queue a parked submit again, as another attempt.
+UPDATE attempts SET outcome = 'unknown', ended_at = :now
+FROM jobs j
+WHERE j.id = :job_id AND j.lease_owner IS NULL AND j.state = 'submitting' AND j.due_at IS NULL
+    AND attempts.job_id = j.id AND attempts.number = j.attempt AND attempts.outcome IS NULL;
 UPDATE jobs
 SET due_at = :now, lease_token = lease_token + 1, attempts = 0, crash_count = 0, attention_code = NULL,
     attention_reason = NULL,

@@ -29,5 +29,5 @@ DELETE FROM model_settings WHERE account_id = :account_id AND model IN (
 SELECT body FROM model_settings WHERE account_id = :account_id AND model = :model;
 
 -- name: delete_model_settings
--- Forget the settings of a model.
+-- Delete the settings of a model.
 DELETE FROM model_settings WHERE account_id = :account_id AND model = :model;

@@ -11,7 +11,7 @@ CREATE TEMP TABLE accept_item (
 CREATE TEMP TABLE end_item (
     job_id, token, state, parts, task_id, error_code, error_text, cancelled_by, cost, callback_id, provider, body,
     stored_id,
-    account_id, price, held, verdict);
+    account_id, price, held, attempt, verdict);
 CREATE TEMP TABLE finish_item (
     job_id, token, delivery, parts, placeholder, attention_code, attention_reason, overwritable, account_id, price,
     held, hold_state, notice);

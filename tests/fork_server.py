@@ -1,7 +1,7 @@
-"""Starts `genlock serve` by forking a process that has imported the package, which saves a second of CPU per start.
+"""Starts Python programs by forking a process that has imported them, which saves a second of CPU per start.
 
-The process of a service is a child of the fork server, so the fork server is asked for its exit status. Tests of the
-start itself (`genlock smoke`, the sandbox, chaos, the installed wheel) start Python anew.
+The programs are children of the fork server, which is asked for their exit statuses. Tests of a start itself
+(`genlock smoke`, chaos, the first minute, the installed wheel) start Python anew.
 """
 
 import gc
@@ -12,7 +12,7 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from threading import Lock
@@ -24,7 +24,9 @@ PRELOADED = (
     "genlock.app.dashboard_pages",
     "genlock.cli",
     "genlock.providers.kie.bundle",
+    "genlock.sandbox.run",
     "genlock.service",
+    "tests.journeys.engine_process",
     "uvicorn.protocols.http.httptools_impl",
 )
 POLL_SECONDS = 0.01
@@ -38,7 +40,7 @@ class ForkServer:
         ours, theirs = socket.socketpair()
         with theirs:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "tests.forked_services", str(theirs.fileno())],
+                [sys.executable, "-m", "tests.fork_server", str(theirs.fileno())],
                 cwd=ROOT,
                 pass_fds=[theirs.fileno()],
                 start_new_session=True,
@@ -47,11 +49,18 @@ class ForkServer:
         ours.close()
 
     def launch(
-        self, command: list[str], *, cwd: Path, env: Mapping[str, str], stdout: BinaryIO, **_: Any
+        self,
+        command: Sequence[str],
+        *,
+        stdout: BinaryIO,
+        cwd: Path = ROOT,
+        env: Mapping[str, str] = os.environ,
+        **_: Any,
     ) -> "ForkedProcess":
-        """Start `genlock serve`, with the arguments that `subprocess.Popen` would get."""
-        assert command[1:] == ["-m", "genlock", "serve"]
-        return ForkedProcess(self, self.ask(folder=str(cwd), environment=dict(env), log=stdout.name)["pid"])
+        """Start `python -m …`, with the arguments that `subprocess.Popen` would get; the output goes to a file."""
+        assert command[1] == "-m"
+        answer = self.ask(arguments=command[2:], folder=str(cwd), environment=dict(env), output=stdout.name)
+        return ForkedProcess(self, answer["pid"])
 
     def ask(self, **request: Any) -> dict[str, Any]:
         with self._lock:
@@ -66,7 +75,7 @@ class ForkServer:
 
 
 class ForkedProcess:
-    """What `Instance` needs of `subprocess.Popen`."""
+    """What the tests need of `subprocess.Popen`."""
 
     def __init__(self, server: ForkServer, pid: int) -> None:
         self.pid = pid
@@ -82,7 +91,7 @@ class ForkedProcess:
         deadline = None if timeout is None else monotonic() + timeout
         while (status := self.poll()) is None:
             if deadline is not None and monotonic() > deadline:
-                raise subprocess.TimeoutExpired("genlock serve", timeout or 0)
+                raise subprocess.TimeoutExpired("python", timeout or 0)
             sleep(POLL_SECONDS)
         return status
 
@@ -111,17 +120,18 @@ def _serve_requests(descriptor: int) -> dict[str, Any] | None:
     return None
 
 
-def _become(folder: str, environment: dict[str, str], log: str) -> None:
+def _become(arguments: list[str], folder: str, environment: dict[str, str], output: str) -> None:
     os.setsid()
     os.chdir(folder)
-    for path, flags, targets in ((os.devnull, os.O_RDONLY, (0,)), (log, os.O_WRONLY | os.O_APPEND, (1, 2))):
+    for path, flags, targets in ((os.devnull, os.O_RDONLY, (0,)), (output, os.O_WRONLY | os.O_APPEND, (1, 2))):
         opened = os.open(path, flags)
         for target in targets:
             os.dup2(opened, target)
         os.close(opened)
     os.environ.clear()
     os.environ.update(environment)
-    sys.argv = ["genlock", "serve"]
+    sys.argv = arguments
+    runpy.run_module(arguments[0], run_name="__main__")
 
 
 def main() -> None:
@@ -131,7 +141,6 @@ def main() -> None:
     gc.freeze()  # the pages of the imported modules stay shared
     if request := _serve_requests(int(sys.argv[1])):
         _become(**request)
-        runpy.run_module("genlock", run_name="__main__")
 
 
 if __name__ == "__main__":

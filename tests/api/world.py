@@ -82,7 +82,7 @@ class Client:
         given = {name: value for name, value in given.items() if value}
         async with self.session.request(method, url, headers=given, allow_redirects=False, **arguments) as response:
             content = await response.read()
-            body = await response.json(content_type=None) if "json" in response.content_type and content else None
+            body: Any = await response.json(content_type=None) if "json" in response.content_type and content else None
             if "problem" in response.content_type and content:
                 assert body["code"] in CODES, body
             return Answer(response.status, content, body, response.headers)

@@ -7,11 +7,16 @@ from tests.bot.pages import label, page
 from tests.bot.world import BotWorld, ChatUser, die_once
 
 
+def shown_secrets(ann: ChatUser) -> set[str]:
+    words: list[str] = re.findall(r"glk_\w+", ann.screen.text or "")
+    return {word for word in words if is_well_formed(word)}
+
+
 async def new_secret(ann: ChatUser) -> str:
     await ann.write("/api")
     await ann.tap(label("api.create"))
     await ann.sees("Your new key")
-    [secret] = {word for word in re.findall(r"glk_\w+", ann.screen.text or "") if is_well_formed(word)}
+    [secret] = shown_secrets(ann)
     return secret
 
 
@@ -52,7 +57,7 @@ async def test_a_press_that_is_handled_again_after_a_crash_makes_one_key_and_sho
     await ann.sees("Your new key")
 
     [key] = await world.store.api_keys(ann.number, before=None, limit=10)
-    [secret] = {word for word in re.findall(r"glk_\w+", ann.screen.text or "") if is_well_formed(word)}
+    [secret] = shown_secrets(ann)
     assert await world.store.api_key_by_secret(hash_api_secret(secret)) is not None
     assert secret.startswith(key.shown)
 

@@ -3,6 +3,8 @@
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 import genlock
 from genlock.catalog import load
 from genlock.domain.alarm import ALARMS, NO_ACTIVE
@@ -20,6 +22,7 @@ COMPOSED = (
 )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_every_text_is_used() -> None:
     code = "\n".join(path.read_text(encoding="utf-8") for path in Path(genlock.__file__).parent.rglob("*.py"))
 

@@ -2,6 +2,8 @@
 
 import re
 
+import pytest
+
 from genlock.dashboard.headers import CONTENT_SECURITY_POLICY
 from genlock.dashboard.page import PageRoute
 from genlock.dashboard.roles import Permission, permissions
@@ -17,6 +19,7 @@ def address(route: PageRoute) -> str:
     return re.sub(r"\{\w+(:\w+)?\}", lambda match: "1" if match[1] == ":int" else "x", route.path)
 
 
+@pytest.mark.slow
 async def test_every_action_of_every_page_is_tried_as_every_role(dashboard: DashboardWorld) -> None:
     problems = []
     for role in OperatorRole:

@@ -90,7 +90,7 @@ class Instance:
         self.repeated.append(update.update_id)
 
     async def until(self, condition: Callable[[], bool]) -> None:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(30):
             while not condition():  # noqa: ASYNC110 - handlers set no event of ours
                 await asyncio.sleep(0.005)
 

@@ -99,6 +99,7 @@ async def test_an_edit_shows_the_photo_in_other_colours_and_an_edit_of_it_shows_
     assert is_red_and_blue(again)
 
 
+@pytest.mark.slow
 async def test_an_animation_moves_the_photo_and_changes_and_continuations_show_the_video(customer: Customer) -> None:
     sent = await customer.upload(photo((300, 400)))
     film = await customer.order("bytedance/v1-pro-fast-image-to-video", prompt="it moves", image_url=sent)
@@ -138,6 +139,7 @@ async def test_a_photo_lying_on_its_side_is_shown_upright(customer: Customer) ->
     assert picture.size == (300, 400)
 
 
+@pytest.mark.slow
 async def test_large_and_broken_inputs_are_bounded(customer: Customer) -> None:
     large = await customer.upload(photo((3000, 1500)))
     picture = await customer.picture("google/nano-banana-edit", prompt="x", image_urls=[large])

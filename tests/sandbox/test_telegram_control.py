@@ -37,7 +37,7 @@ class Page:
     async def follow(self, count: int, **more: Any) -> list[dict[str, Any]]:
         """Read `count` events from the stream, each with its kind and number."""
         events: list[dict[str, Any]] = []
-        async with asyncio.timeout(10), self.session.get(f"{self.url}/sim/events", **more) as response:
+        async with asyncio.timeout(30), self.session.get(f"{self.url}/sim/events", **more) as response:
             assert response.content_type == "text/event-stream"
             while len(events) < count:
                 block = (await response.content.readuntil(b"\n\n")).decode()

@@ -191,6 +191,7 @@ async def test_too_many_messages_to_a_chat_get_429_and_early_retries_wait_longer
         await client.close()
 
 
+@pytest.mark.slow
 async def test_each_action_of_a_user_allows_one_more_call_to_the_private_chat() -> None:
     now = [1000.0]
     async with running_telegram(limiter=True, clock=lambda: now[0]) as telegram:

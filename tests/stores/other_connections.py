@@ -25,6 +25,6 @@ async def other_connection(url: str) -> AsyncIterator["asyncpg.Connection[asyncp
 async def waiting_for_locks(store: PostgresStore, count: int) -> None:
     """Wait until `count` statements wait for row locks."""
     query = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         while await store.session.pool.fetchval(query) < count:
             pass

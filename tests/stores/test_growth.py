@@ -129,6 +129,7 @@ def grown(dialect: str, small: Costs, large: Costs) -> list[str]:
     ]
 
 
+@pytest.mark.slow
 async def test_no_statement_reads_more_rows_in_a_longer_history_on_sqlite(
     tmp_path: Path, observer: RecordingObserver, monkeypatch: pytest.MonkeyPatch
 ) -> None:

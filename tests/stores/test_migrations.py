@@ -217,11 +217,11 @@ async def test_an_index_is_built_while_others_write(postgres_url: str) -> None:
     await writer.execute("INSERT INTO numbers VALUES (1)")
     building = asyncio.create_task(migrate(postgres_url, BUILT_DURING_OPERATION))
     other = await asyncpg.connect(postgres_url)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         while not await other.fetchval(BUILDING):
             pass
 
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(30):
         await other.execute("INSERT INTO numbers VALUES (2)")  # not blocked by the index that waits for the writer
     assert not building.done()
     await transaction.commit()

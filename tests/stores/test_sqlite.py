@@ -253,7 +253,7 @@ async def set_pages_max(store: SqliteStore, pages: int) -> None:
 async def test_an_error_of_the_thread_reaches_the_waiting_callers(sqlite: SqliteStore) -> None:
     sqlite.session.connection.close()  # now not even a rollback is possible
 
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(30):
         for _ in range(2):
             with pytest.raises(StoreError):
                 await sqlite.wallet(1)

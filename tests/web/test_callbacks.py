@@ -246,7 +246,7 @@ async def test_an_unfinished_request_does_not_delay_the_stop(
     instance: Instance, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("genlock.web.server.STOP_SECONDS", 1)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         async with serving(instance.web, "127.0.0.1", 0) as url:
             address = yarl.URL(url)
             reader, writer = await asyncio.open_connection(address.host, address.port)

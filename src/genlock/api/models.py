@@ -8,13 +8,15 @@ from genlock.api.parts import ApiParts
 from genlock.api.problems import not_found
 from genlock.api.types import ModelAnswer, ModelList
 from genlock.domain.api_key import ApiScope
-from genlock.domain.catalog import Model, Status, price_from
+from genlock.domain.catalog import Catalog, Model, Status, price_from
 from genlock.domain.money import THOUSANDTHS
 
 
 class ModelRoutes:
     def __init__(self, parts: ApiParts) -> None:
         self._parts = parts
+        #: the list of the catalog that it was made from: writing it takes longer than sending it
+        self._list: tuple[Catalog, str] | None = None
 
     def operations(self) -> list[Operation]:
         return [
@@ -42,9 +44,12 @@ class ModelRoutes:
         ]
 
     async def list(self, call: Call) -> Response:
-        models = self._parts.catalog.get().models.values()
-        answer = ModelList(data=[self._answer(model) for model in models if self._is_offered(model)])
-        return Response(answer.model_dump_json(), media_type="application/json")
+        catalog = self._parts.catalog.get()
+        if self._list is None or self._list[0] is not catalog:
+            offered = [model for model in catalog.models.values() if self._is_offered(model)]
+            answer = ModelList(data=[self._answer(model) for model in offered])
+            self._list = catalog, answer.model_dump_json()
+        return Response(self._list[1], media_type="application/json")
 
     async def get(self, call: Call) -> Response:
         model = self._parts.catalog.get().models.get(call.path("model_id"))
@@ -53,7 +58,7 @@ class ModelRoutes:
         return Response(self._answer(model).model_dump_json(), media_type="application/json")
 
     def _is_offered(self, model: Model) -> bool:
-        return model.status is Status.OFFERED and model.provider in self._parts.engine.ctx.providers
+        return model.status is Status.OFFERED and model.made_by(self._parts.engine.ctx.providers)
 
     def _answer(self, model: Model) -> ModelAnswer:
         rules = self._parts.rules

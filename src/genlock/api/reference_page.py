@@ -20,7 +20,7 @@ td, th { border-bottom: 1px solid var(--line); padding: .35rem .6rem; text-align
 h2 { margin-top: 2rem; text-transform: capitalize; }
 """
 _EXAMPLE = """curl -sS https://YOUR-HOST/v1/jobs \\
-  -H "Authorization: Bearer $GENLOCK_API_KEY" \\
+  -H "Authorization: Bearer $API_KEY" \\
   -H "Idempotency-Key: $(uuidgen)" \\
   -H "Content-Type: application/json" -H "Prefer: wait=60" \\
   -d '{"model": "MODEL", "input": {"prompt": "a cat in a space suit"}}'"""

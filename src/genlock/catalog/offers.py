@@ -39,8 +39,8 @@ def add_offers(models: Mapping[str, Model], folder: Path, credit_usd: Mapping[st
 def _offer(model: Model, table: OfferTable, provider: str, credit_usd: Decimal, where: str) -> Offer:
     fields = {one.name: one for one in model.fields}
     scope = Scope(where=where, fields=fields)
-    for key, names in (("inputs", table.inputs), ("values", table.values), ("ignored", table.ignored)):
-        for name in names:
+    for key in ("inputs", "values", "ignored", "most"):
+        for name in getattr(table, key):
             scope.field(key, name)
     for key in ("single", "listed"):
         scope.names(key, getattr(table, key))
@@ -54,11 +54,13 @@ def _offer(model: Model, table: OfferTable, provider: str, credit_usd: Decimal, 
         single=tuple(table.single),
         listed=tuple(table.listed),
         lacking=dict(_lacking(model, table)),
+        most=table.most,
         fixed=table.fixed,
         prices=tuple(price_row(row, scope.inner(f"price {n}")) for n, row in enumerate(table.prices, 1)),
         extras=tuple(price_row(row, scope.inner(f"extra {n}")) for n, row in enumerate(table.extras, 1)),
         credit_usd=credit_usd,
         verified=table.verified,
+        note=table.note,
     )
     _check(model, offer, where)
     return offer

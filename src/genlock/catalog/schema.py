@@ -316,6 +316,7 @@ class OfferTable(Table):
     single: list[str] = Key(default_factory=list)
     listed: list[str] = Key(default_factory=list)
     ignored: list[str] = Key(default_factory=list)
+    most: dict[str, Annotated[int, Key(ge=1)]] = Key(default_factory=dict)
     fixed: dict[str, Plain] = Key(default_factory=dict)
     prices: list[PriceTable] = Key(default_factory=list)
     extras: list[PriceTable] = Key(default_factory=list)

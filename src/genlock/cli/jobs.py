@@ -51,13 +51,28 @@ def show_job(job_id: JobId, as_json: Json = False) -> None:
     """Show what became of one job, its money and its result. With --json, every column."""
     from genlock.domain.errors import JobNotFound
 
-    job = with_store(lambda store, _: store.job(job_id))
+    async def read(store: Store, _: Observer) -> tuple[Any, list[Any]]:
+        return await store.job(job_id), await store.attempts(job_id)
+
+    job, attempts = with_store(read)
     if job is None:
         raise JobNotFound(f"There is no job {job_id}. `genlock jobs ls` lists them.")
     if as_json:
-        show([asdict(job)], as_json=True, empty="")
+        details = asdict(job) | {"attempt_list": [asdict(attempt) for attempt in attempts]}
+        show([details], as_json=True, empty="")
         return
-    show([{"field": field, "value": value} for field, value in job_lines(job) if value], as_json=False, empty="")
+    lines = [*job_lines(job), ("attempts", "\n".join(_attempt(attempt) for attempt in attempts))]
+    show([{"field": field, "value": value} for field, value in lines if value], as_json=False, empty="")
+
+
+def _attempt(attempt: Any) -> str:
+    """Return one attempt in words: who was asked, how it ended, and what it cost there."""
+    outcome = attempt.outcome.value if attempt.outcome else "running"
+    cost = "" if attempt.cost is None else f", cost {in_credits(attempt.cost)}"
+    late = f", reported {attempt.late_report} afterwards" if attempt.late_report else ""
+    return (
+        f"{attempt.number}. {attempt.provider} {attempt.offer}: {outcome} {attempt.error_code}".rstrip() + cost + late
+    )
 
 
 @app.command()

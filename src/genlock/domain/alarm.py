@@ -100,6 +100,11 @@ def _bot_refused(stats: Stats) -> Finding | None:
     return Finding() if stats.get("bot_refused", 0) else None
 
 
+def _provider_paused(stats: Stats) -> Finding | None:
+    count = round(stats.get("breakers_open", 0))
+    return Finding(numbers={"count": count}) if count else None
+
+
 def _waiting_too_long(stats: Stats, count: str, age: str, seconds_max: float) -> Finding | None:
     seconds = stats.get(age, 0)
     if seconds <= seconds_max:
@@ -113,6 +118,7 @@ ALARMS = (
     Alarm(name="ledger_mismatch", check=_ledger),
     Alarm(name="ledger_unchecked", check=_ledger_unchecked),
     Alarm(name="provider_failing", check=_provider),
+    Alarm(name="provider_paused", check=_provider_paused),
     Alarm(name="updates_dead", check=_updates_dead),
     Alarm(name="refund_open", check=_refunds),
     Alarm(name="cost_above_price", check=_cost_above_price),

@@ -38,6 +38,8 @@ class Offer:
     listed: tuple[str, ...] = ()
     #: fields that the provider lacks, with the only value that can be ordered without them
     lacking: Mapping[str, object] = field(default_factory=dict)
+    #: the most that the provider takes of a field: characters of a text, items of a list
+    most: Mapping[str, int] = field(default_factory=dict)
     #: what is sent with every order, under the provider's names
     fixed: Mapping[str, object] = field(default_factory=dict)
     prices: tuple[PriceRow, ...] = ()  #: the first matching row is the cost, in the provider's credits
@@ -45,6 +47,7 @@ class Offer:
     credit_usd: Decimal = Decimal(0)  #: US dollars per credit of the provider
     #: whether id, inputs and cost were seen in the provider's own documents or answers; others are not used by default
     verified: bool = True
+    note: str = ""  #: for operators: the document in which this was seen, or what was not seen
 
     def credits(self, values: Mapping[str, object], lengths: Seconds) -> int:
         """Return the cost of our values in thousandths of the provider's credit. Raises InvalidInput without a row."""
@@ -64,7 +67,9 @@ class Offer:
             return True
         if name not in self.inputs:
             return name in self.lacking and self.lacking[name] in (value, None)
-        if name in self.single and isinstance(value, list) and len(value) != 1:
+        if isinstance(value, list) and name in self.single and len(value) != 1:
+            return False
+        if isinstance(value, str | list) and len(value) > self.most.get(name, len(value)):
             return False
         return name not in self.values or (not isinstance(value, list | dict) and value in self.values[name])
 

@@ -45,7 +45,7 @@ def check_key(key: str) -> str:
 
 
 def day_of(key: str) -> datetime:
-    return datetime.strptime(key[:8], _DAY).replace(tzinfo=UTC)
+    return datetime(int(key[:4]), int(key[4:6]), int(key[6:8]), tzinfo=UTC)
 
 
 def format_day(day: date) -> str:

@@ -28,9 +28,11 @@ from genlock.domain.update import NewUpdate, UpdateState
 from genlock.sandbox.telegram.faults import Fault
 from genlock.sandbox.telegram.simulator import TelegramSimulator, running_telegram
 from genlock.stores.sqlite import SqliteStore
+from tests.databases import new_sqlite
 from tests.engine.world import Recorder
 
 TOKEN = "42:token-of-the-bot"
+PATIENCE_SECONDS = 60
 
 
 class Harness:
@@ -67,8 +69,10 @@ class Harness:
             self.recorder,
             BotRefusals(self.store, self.recorder).record,
         )
-        yield caller
-        await caller.close()
+        try:
+            yield caller
+        finally:
+            await caller.close()
 
     @asynccontextmanager
     async def polling(self, name: str = "first") -> AsyncIterator[asyncio.Task[None]]:
@@ -76,12 +80,14 @@ class Harness:
             is_active = partial(self.is_active, name)
             poller = Poller(caller, receive=self.receive, is_active=is_active, observer=self.recorder)
             task = asyncio.create_task(poller.run())
-            yield task
-            task.cancel()
-            await asyncio.gather(task, return_exceptions=True)
+            try:
+                yield task
+            finally:
+                task.cancel()
+                await asyncio.gather(task, return_exceptions=True)
 
     async def until(self, condition: Callable[[], bool]) -> None:
-        async with asyncio.timeout(15):
+        async with asyncio.timeout(PATIENCE_SECONDS):
             while not condition():  # noqa: ASYNC110 - the simulator sets no event
                 await asyncio.sleep(0.01)
 
@@ -94,7 +100,7 @@ async def harness(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncItera
     monkeypatch.setattr(update_sources, "LEADER_CHECK_SECONDS", 0.02)
     monkeypatch.setattr(update_sources, "CONFLICT_SECONDS", 0.1)
     recorder = Recorder()
-    store = await SqliteStore.open(str(tmp_path / "g.db"), clock=SystemClock(), observer=recorder)
+    store = await SqliteStore.open(new_sqlite(tmp_path), clock=SystemClock(), observer=recorder)
     async with running_telegram(speed=20.0) as telegram:
         yield Harness(telegram, store, recorder)
     await store.close()
@@ -117,7 +123,7 @@ async def test_the_leader_fetches_updates_in_order(harness: Harness) -> None:
 async def test_a_poll_that_telegram_refuses_the_whole_bot_is_recorded_for_the_alarm(harness: Harness) -> None:
     harness.telegram.faults.switch(Fault.REFUSED, method="getUpdates", text="Bad Request: logged out")
     async with harness.polling():
-        async with asyncio.timeout(15):
+        async with asyncio.timeout(PATIENCE_SECONDS):
             while not (await harness.store.stats())["bot_refused"]:  # noqa: ASYNC110 - the store sends no signal
                 await asyncio.sleep(0.01)
 

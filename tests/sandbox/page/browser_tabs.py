@@ -23,7 +23,7 @@ addEventListener("DOMContentLoaded", () => new MutationObserver((changes) => {
 async def new_profile(browser: Browser, **more: Any) -> BrowserContext:
     """Make a browser profile without animations: drawing them costs more CPU than the tests."""
     context = await browser.new_context(**{"locale": "en-GB", "reduced_motion": "reduce"} | more)
-    context.set_default_timeout(10_000)
+    context.set_default_timeout(30_000)
     await context.add_init_script(WATCH)
     return context
 
@@ -93,7 +93,7 @@ async def say(page: Page, text: str) -> None:
 
 async def wait_in_page(page: Page, condition: str) -> None:
     """Wait in the page until the condition holds. Playwright's own way is forbidden by the content security policy."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         await page.evaluate(
             f"new Promise((end) => {{ const look = () => {condition} ? end() : requestAnimationFrame(look); look(); }})"
         )

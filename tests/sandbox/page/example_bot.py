@@ -54,7 +54,7 @@ class ExampleBot:
 
     async def wait_for_updates(self, fits: Callable[[Update], Any], count: int = 1) -> list[Update]:
         """Wait for `count` matching updates."""
-        async with asyncio.timeout(10), self._arrived:
+        async with asyncio.timeout(30), self._arrived:
             await self._arrived.wait_for(lambda: len(list(filter(fits, self._updates))) >= count)
         return list(filter(fits, self._updates))
 

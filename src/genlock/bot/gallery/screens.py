@@ -63,7 +63,9 @@ def result(
 
 def file_of(part: Part) -> ScreenFile | None:
     """Return the file of a part, as the channel has it."""
-    return ScreenFile(reference=part.file) if part.kind is PartKind.FILE and file_id(part) else None
+    if part.kind is not PartKind.FILE or part.file is None or file_id(part) is None:
+        return None
+    return ScreenFile(reference=part.file)
 
 
 def _head(screen: ScreenContext, job: Job, index: int) -> Html:

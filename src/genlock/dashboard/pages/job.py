@@ -129,6 +129,7 @@ class JobPage:
         return {
             "user": await job_user(self._store, job),
             "anomalies": await self._store.job_anomalies(job.id),
+            "attempts": await self._store.attempts(job.id),
             "results": result_parts(job) if shown else [],
             "fields": input_fields(job, model, context.t) if shown else [],
             "sent": sent_request(ctx.order_of(job), parts.providers.get(job.provider), ctx.public_url, ctx.mask)

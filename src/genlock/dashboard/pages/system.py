@@ -25,6 +25,7 @@ class SystemPage:
             PageRoute(path="/system", handler=self._show, permission=view),
             PageRoute(path="/system/settings", handler=self._settings, permission=manage),
             PageRoute(path="/system/log", handler=self._log, permission=view),
+            PageRoute(path="/system/providers/reset", handler=self._reset, permission=manage, method="POST"),
         ]
 
     async def _show(self, context: PageContext) -> Response:
@@ -35,6 +36,7 @@ class SystemPage:
             tab="",
             instances=await store.instances(),
             roles=await store.roles(),
+            breakers=await store.breakers(),
             database=await store.database_facts(),
             migrations=await store.applied_migrations(),
             now=await store.read_clock(),
@@ -43,6 +45,14 @@ class SystemPage:
             last_prune=json.loads(last_prune.value) if last_prune else {},
             installation=self._installation,
         )
+
+    async def _reset(self, context: PageContext) -> Response:
+        """Forget the failures of a provider, or of one model there: orders go there again."""
+        provider, model = context.form["provider"][:200], context.form["model"][:200]
+        if not await self._store.reset_breakers(provider, model):
+            return context.redirect("/system", "dashboard.breakers.reset_before", tone="bad")
+        await context.audit("reset_provider", f"provider {provider}", before=model or None)
+        return context.redirect("/system", "dashboard.breakers.reset_done")
 
     async def _settings(self, context: PageContext) -> Response:
         return context.render("system_settings.html", tab="settings", settings=self._installation.settings)

@@ -53,6 +53,8 @@ UNION ALL
 SELECT unnest(ARRAY['costs_above_price', 'cost_above_price_job']), unnest(ARRAY[count(*), max(value::int8)])::float8
 FROM kv WHERE starts_with(key, 'cost_above_price:') AND at > :now - interval '1 hour'
 UNION ALL
+SELECT 'breakers_open', count(*)::float8 FROM breakers WHERE open_until IS NOT NULL
+UNION ALL
 SELECT 'external_refunds', count(*) FROM payments WHERE external_refund_at > :now - interval '1 hour'
 UNION ALL
 SELECT 'updates_dead', count(*)::float8 FROM updates WHERE state = 'dead'

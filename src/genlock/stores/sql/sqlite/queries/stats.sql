@@ -58,6 +58,8 @@ UNION ALL
 SELECT 'cost_above_price_job', max(CAST(value AS INTEGER)) FROM kv
 WHERE key >= 'cost_above_price:' AND key < 'cost_above_price;' AND at > :now - 3600000000
 UNION ALL
+SELECT 'breakers_open', count(*) FROM breakers WHERE open_until IS NOT NULL
+UNION ALL
 SELECT 'external_refunds', count(*) FROM payments WHERE external_refund_at > :now - 3600000000
 UNION ALL
 SELECT 'updates_dead', count(*) FROM updates WHERE state = 'dead'

@@ -1,0 +1,42 @@
+"""`genlock providers`: which providers are left alone because they failed again and again."""
+
+from typing import Annotated
+
+import typer
+
+from genlock.cli.options import Json
+from genlock.cli.output import echo, show
+from genlock.cli.store import with_store
+
+app = typer.Typer(no_args_is_help=True, help="Providers that are left alone for failing.")
+
+
+@app.command()
+def ls(as_json: Json = False) -> None:
+    """List the providers, and models of a provider, that have failed lately."""
+    found = with_store(lambda store, _: store.breakers())
+    rows = [
+        {
+            "provider": one.provider,
+            "model": one.model,
+            "state": one.state(one.read_at).value,
+            "failures": one.failures,
+            "until": one.open_until and one.open_until.replace(microsecond=0),
+            "reason": one.reason,
+        }
+        for one in found
+    ]
+    show(rows, as_json=as_json, empty="No provider has failed lately.")
+
+
+@app.command()
+def reset(
+    provider: Annotated[str, typer.Argument(help="As `genlock providers ls` shows it.")],
+    model: Annotated[str | None, typer.Option(help="Only this model of the provider.")] = None,
+) -> None:
+    """Forget the failures of a provider: orders go there again at once."""
+    from genlock.domain.errors import ActionNotAllowed
+
+    if not with_store(lambda store, _: store.reset_breakers(provider, model)):
+        raise ActionNotAllowed(f"{provider!r} is not left alone. `genlock providers ls` lists what has failed lately.")
+    echo(f"Orders go to {provider} again; running instances notice it within seconds.")

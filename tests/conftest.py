@@ -1,18 +1,18 @@
 """What every test may ask for: a clean environment and real databases."""
 
-import asyncio
+import gc
 import os
 import shutil
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import hypothesis
 import pytest
 
-from genlock.app.databases import open_store
-from genlock.log import Silent
+from genlock.sandbox.instance import Instance
 from genlock.sandbox.postgres import Postgres, PostgresServer
+from tests.databases import migrate
+from tests.fork_server import ForkServer
 from tests.pgbouncer import pgbouncer
 
 pytest_plugins = ["tests.tiers"]
@@ -27,6 +27,10 @@ for name in list(os.environ):
     if name != TEST_POSTGRES_URL and (name in ALIASES or name.startswith(PREFIXES)):
         del os.environ[name]
 
+# Our own server speaks no TLS: connections need not ask for it.
+if TEST_POSTGRES_URL not in os.environ:
+    os.environ["PGSSLMODE"] = "disable"
+
 # The stores sync every commit to the disk: on a file system in memory the tests do not wait for that.
 if MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > MEMORY_BYTES_MIN:
     os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
@@ -40,10 +44,34 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--fuzz", type=int, default=20_000, metavar="N", help="cases for parser and endpoint")
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Keep the garbage collector away from the collected tests: there are thousands, and they stay to the end."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+        gc.freeze()
+
+
 @pytest.fixture(scope="session")
 def fuzz_cases(request: pytest.FixtureRequest) -> int:
     """How many cases the fuzz tests make together."""
     return int(request.config.getoption("--fuzz"))
+
+
+@pytest.fixture(scope="session")
+def fork_server() -> Iterator[ForkServer]:
+    server = ForkServer()
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def forked_services(fork_server: ForkServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fork the instances of the service that this test starts."""
+    monkeypatch.setattr(Instance, "launch", staticmethod(fork_server.launch))
 
 
 @pytest.fixture(scope="session")
@@ -68,13 +96,7 @@ def postgres_url(postgres_server: Postgres) -> Iterator[str]:
 def postgres_template(postgres_server: Postgres) -> Iterator[str]:
     """A migrated database without rows. Copying it costs a tenth of running the migrations."""
     url = postgres_server.create_database()
-
-    async def migrate() -> None:
-        store = await open_store(url, observer=Silent())
-        await store.close()
-
-    with ThreadPoolExecutor(1) as thread:  # an async fixture may have asked for it, in a running event loop
-        thread.submit(asyncio.run, migrate()).result()
+    migrate(url)
     yield url
     postgres_server.drop_database(url)
 

@@ -21,7 +21,7 @@ MARKERS = {
 }
 #: folders whose tests are all of one tier
 FOLDERS = {"doctor": "slow", "journeys": "process", "page": "browser", "simulation": "slow"}
-FIXTURES = {"browser": "browser", "fuzz_cases": "slow"}
+FIXTURES = {"browser": "browser", "fork_server": "process", "fuzz_cases": "slow"}
 #: aiogram takes seconds to import
 PARAMETERS = {"postgres": "postgres", "aiogram": "slow"}
 MAY_START = ("browser", "postgres", "process")

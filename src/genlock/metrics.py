@@ -27,6 +27,7 @@ COUNTS: dict[str, tuple[str, tuple[str, ...]]] = {
     "stage_errors": ("Unexpected errors in a stage or a periodic task.", ("state",)),
     "updates": ("Received updates by kind and by whether they were new.", ("kind", "arrival")),
     "job_events_dropped": ("Events of jobs that were not kept, because they came faster than they were written.", ()),
+    "api_requests": ("Requests to the API by operation and class of status.", ("operation", "status")),
     "takeovers": ("Jobs taken over from dead instances.", ()),
 }
 

@@ -9,22 +9,29 @@ from ipaddress import ip_address
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 from urllib.parse import unquote, unquote_plus, urlsplit
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import AliasChoices, Field, SecretStr, ValidationError, ValidationInfo, field_validator
+from pydantic_core import PydanticCustomError
 from pydantic_settings import BaseSettings, DotEnvSettingsSource, EnvSettingsSource, NoDecode, SettingsConfigDict
 
 from genlock.domain.errors import Refusal
 from genlock.domain.retry import POLL_SECONDS
 
 _TOKEN = re.compile(r"[0-9]{1,20}:[A-Za-z0-9_-]+")
+_CHAT = re.compile(r"-?\d{1,20}(?::\d{1,18})?", re.ASCII)
+#: percent; more is most likely a typing error
+_BONUS_MAX = 100
 _HOST = re.compile(r"[^\s:/]+:[0-9]{1,5}")
 _SCHEMES = ("sqlite:///", "postgresql://", "postgres://")
 _PREFIX = "GENLOCK_"
 #: our variables that are not settings of the service
-_OTHERS = {"GENLOCK_BENCH_DATABASE_URL", "GENLOCK_TEST_CHROMIUM", "GENLOCK_TEST_POSTGRES_URL"}
+_OTHERS = {"GENLOCK_BENCH_DATABASE_URL", "GENLOCK_TEST_API_CASES", "GENLOCK_TEST_CHROMIUM", "GENLOCK_TEST_POSTGRES_URL"}
 _PASSWORD_OPTIONS = ("password", "sslpassword")
 _TOKEN_NAMES = AliasChoices("GENLOCK_TELEGRAM_TOKEN", "TELEGRAM_BOT_TOKEN")
 _KEY_NAMES = AliasChoices("GENLOCK_KIE_API_KEY", "KIE_API_KEY")
+_FAL_NAMES = AliasChoices("GENLOCK_FAL_KEY", "FAL_KEY")
+_REPLICATE_NAMES = AliasChoices("GENLOCK_REPLICATE_TOKEN", "REPLICATE_API_TOKEN")
 
 
 class LogFormat(StrEnum):
@@ -50,8 +57,24 @@ class Settings(BaseSettings):
         description="the bot's token from @BotFather",
     )
     telegram_api_url: str = Field(default="https://api.telegram.org", description="base URL of the Bot API")
+    fal_key: SecretStr | None = Field(
+        default=None,
+        validation_alias=_FAL_NAMES,
+        description="the API key of the fal account, from its dashboard; without it fal makes nothing",
+    )
+    fal_api_url: str = Field(default="https://queue.fal.run", description="base URL of fal's queue")
+    fal_rest_url: str = Field(
+        default="https://rest.fal.ai", description="base URL of fal's storage and of the keys of its callbacks"
+    )
+    replicate_token: SecretStr | None = Field(
+        default=None,
+        validation_alias=_REPLICATE_NAMES,
+        description="the API token of the Replicate account; without it Replicate makes nothing",
+    )
+    replicate_api_url: str = Field(default="https://api.replicate.com", description="base URL of Replicate's API")
     kie_api_key: SecretStr | None = Field(
         default=None,
+        validate_default=True,
         validation_alias=_KEY_NAMES,
         description="the API key of the Kie.ai account, from its API key page",
     )
@@ -84,6 +107,21 @@ class Settings(BaseSettings):
     admin_ids: Annotated[tuple[int, ...], NoDecode] = Field(
         default=(), description="Telegram ids of the operators, separated by commas; they also receive the alarms"
     )
+    daily_report_hour: int | None = Field(
+        default=None,
+        ge=0,
+        le=23,
+        description="the hour at which operators get the report of the last 24 hours in the chat; "
+        "without it there is none",
+    )
+    daily_report_zone: str = Field(
+        default="UTC", description="the time zone of `GENLOCK_DAILY_REPORT_HOUR`, such as `Europe/Berlin`"
+    )
+    daily_report_chat: str = Field(
+        default="",
+        description="the group or channel that gets the daily report, as `CHAT_ID` or, for a topic, "
+        "`CHAT_ID:TOPIC_ID`; without it every operator gets it",
+    )
     dashboard_token: SecretStr | None = Field(
         default=None,
         description="the password of the dashboard for those without a chat, such as the output of "
@@ -100,10 +138,14 @@ class Settings(BaseSettings):
     support_credits_max: float = Field(
         default=100.0,
         ge=0.0,
-        description="credits that an operator with the role `support` may credit and debit in the dashboard in one day "
-        "(UTC), all together; owners have no limit",
+        description="credits that an operator with the role `support` may credit, debit and refund in the dashboard in "
+        "one day (UTC), all together, free runs at their value; owners have no limit",
     )
     welcome_credits: float = Field(default=0.0, ge=0.0, description="credits that a new user receives")
+    welcome_picture: str = Field(
+        default="packaged",
+        description="the picture that a new user sees first: `packaged`, `off`, or the path of a JPEG or PNG file",
+    )
     free_per_day: int = Field(default=0, ge=0, description="free runs per user and day, on the models marked `free`")
     markup: float = Field(default=2.0, gt=0.0, description="price for users as a multiple of the provider's price")
     credit_usd: float = Field(default=0.01, gt=0.0, description="price of one of our credits for users, in US dollars")
@@ -111,6 +153,11 @@ class Settings(BaseSettings):
         default={},
         description="packages sold for Telegram Stars, as `STARS:CREDITS` separated by commas; "
         "default: six sizes at the price that the operator receives for a star",
+    )
+    star_bonus: Annotated[dict[int, int], NoDecode] = Field(
+        default={},
+        description="percent of credits on top of larger packages, as `STARS:PERCENT` separated by commas, such as "
+        "`500:5,1000:10`: each applies from that many stars on; default: none",
     )
     invoice_hours: float = Field(
         default=24.0,
@@ -133,6 +180,17 @@ class Settings(BaseSettings):
     per_minute: int = Field(default=10, gt=0, description="orders per user and minute")
     per_hour: int = Field(default=100, gt=0, description="orders per user and hour")
     uploads_per_hour: int = Field(default=60, gt=0, description="files that a user may send per hour")
+    free_transcriptions_per_day: int = Field(
+        default=0,
+        ge=0,
+        description="voice messages per user and day that become prompts free of charge; the operator pays the "
+        "provider for them; 0: the user pays the price that is shown",
+    )
+    inline_mode: bool = Field(
+        default=True,
+        description="whether users can share their results and begin orders in any chat by typing the bot's name; "
+        "@BotFather must allow it, too: `/setinline`",
+    )
     late_cancels_per_day: int = Field(
         default=5,
         ge=0,
@@ -154,6 +212,21 @@ class Settings(BaseSettings):
     )
     keep_promo_uses_days: int = Field(
         default=365, ge=0, description="days after the end of a promo code when its uses are deleted; 0: forever"
+    )
+    media_url: SecretStr | None = Field(
+        default=None,
+        description="where copies of API results and files of API clients are kept: `file:///FOLDER`, or "
+        "`s3://KEY:SECRET@HOST/BUCKET?region=REGION` for several machines; default: the folder `genlock-media` beside "
+        "the SQLite file, or in the working directory",
+    )
+    keep_media_days: int = Field(
+        default=30, ge=1, description="days after which copies of API results and files of API clients are deleted"
+    )
+    api_requests_per_second: int = Field(
+        default=100, ge=1, le=10_000, description="requests per API key and second, over all instances"
+    )
+    api_running_max: int = Field(
+        default=1000, gt=0, description="jobs that an account may have running at the same time through the API"
     )
     media_private_hosts: Annotated[tuple[str, ...], NoDecode] = Field(
         default=(),
@@ -187,7 +260,15 @@ class Settings(BaseSettings):
     )
     log_format: LogFormat = Field(default=LogFormat.HUMAN, description="`human` or `json` log lines")
 
-    @field_validator("public_url", "telegram_api_url", "kie_api_url", "kie_upload_url")
+    @field_validator(
+        "public_url",
+        "telegram_api_url",
+        "kie_api_url",
+        "kie_upload_url",
+        "fal_api_url",
+        "fal_rest_url",
+        "replicate_api_url",
+    )
     @classmethod
     def _address(cls, url: str | None) -> str | None:
         if url is None:
@@ -207,12 +288,43 @@ class Settings(BaseSettings):
             raise ValueError(f"must begin with sqlite:/// or postgresql://, not {scheme!r}")
         return url
 
+    @field_validator("media_url")
+    @classmethod
+    def _media(cls, url: SecretStr | None) -> SecretStr | None:
+        given = "" if url is None else url.get_secret_value()
+        if url is not None and not given.startswith(("file:/", "s3://")):
+            raise ValueError("must begin with file:/// or s3://")
+        return url
+
     @field_validator("telegram_token")
     @classmethod
     def _token(cls, token: SecretStr | None) -> SecretStr | None:
         if token is not None and not _TOKEN.fullmatch(token.get_secret_value()):
             raise ValueError("is not a bot's token, which looks like 123456789:AA…; copy it from @BotFather again")
         return token
+
+    @field_validator("daily_report_zone")
+    @classmethod
+    def _zone(cls, name: str) -> str:
+        try:
+            ZoneInfo(name)
+        except (ZoneInfoNotFoundError, ValueError, OSError):
+            raise ValueError("is not a time zone, such as Europe/Berlin or UTC") from None
+        return name
+
+    @field_validator("daily_report_chat")
+    @classmethod
+    def _chat(cls, chat: str) -> str:
+        if chat and not _CHAT.fullmatch(chat):
+            raise ValueError("must be the id of a chat, or of a chat and a topic, such as -1001234567890:12")
+        return chat
+
+    @field_validator("welcome_picture")
+    @classmethod
+    def _picture(cls, picture: str) -> str:
+        if picture not in ("packaged", "off") and not Path(picture).is_file():
+            raise ValueError("must be `packaged`, `off`, or the path of a file that exists")
+        return picture
 
     @field_validator("admin_ids", "media_private_hosts", mode="before")
     @classmethod
@@ -228,6 +340,19 @@ class Settings(BaseSettings):
         if any(len(pair) != 2 or not all(word.isdigit() and int(word) for word in pair) for pair in pairs):  # noqa: PLR2004
             raise ValueError("must be STARS:CREDITS, separated by commas, such as 100:130,500:650")
         return {int(stars): int(credits_) for stars, credits_ in pairs}
+
+    @field_validator("star_bonus", mode="before")
+    @classmethod
+    def _bonus(cls, value: Any) -> Any:
+        if not isinstance(value, str):
+            return value
+        pairs = [word.split(":") for word in re.split(r"[\s,;]+", value) if word]
+        if any(len(pair) != 2 or not all(word.isdecimal() and len(word) <= 9 for word in pair) for pair in pairs):  # noqa: PLR2004
+            raise ValueError("must be STARS:PERCENT, separated by commas, such as 500:5,1000:10")
+        bonus = {int(stars): int(percent) for stars, percent in pairs}
+        if any(percent > _BONUS_MAX for percent in bonus.values()):
+            raise ValueError(f"gives more than {_BONUS_MAX} percent")
+        return bonus
 
     @field_validator("media_private_hosts")
     @classmethod
@@ -246,7 +371,8 @@ class Settings(BaseSettings):
         """Return every secret of the settings, so that the log can mask them."""
         fields = (getattr(self, name) for name in type(self).model_fields)
         found = [field.get_secret_value() for field in fields if isinstance(field, SecretStr)]
-        for password in _passwords(self.database_url):
+        media_url = self.media_url.get_secret_value() if self.media_url else ""
+        for password in (*_passwords(self.database_url), *_passwords(media_url)):
             found += [password, unquote(password), unquote_plus(password)]
         return found
 
@@ -257,9 +383,13 @@ class ServiceSettings(Settings):
     telegram_token: SecretStr = Field(
         validation_alias=_TOKEN_NAMES, description=Settings.model_fields["telegram_token"].description
     )
-    kie_api_key: SecretStr = Field(
-        validation_alias=_KEY_NAMES, description=Settings.model_fields["kie_api_key"].description
-    )
+
+    @field_validator("kie_api_key")
+    @classmethod
+    def _has_a_provider(cls, key: SecretStr | None, given: ValidationInfo) -> SecretStr | None:
+        if key is None and not given.data.get("fal_key") and not given.data.get("replicate_token"):
+            raise PydanticCustomError("missing", "no provider is configured")
+        return key
 
     @field_validator("public_url")
     @classmethod

@@ -21,7 +21,7 @@ async def world(tmp_path: Path) -> AsyncIterator[BotWorld]:
 
 @pytest.fixture(params=["sqlite", "postgres"])
 def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    return sqlite_url(tmp_path) if request.param == "sqlite" else str(request.getfixturevalue("postgres_url"))
+    return sqlite_url(tmp_path) if request.param == "sqlite" else str(request.getfixturevalue("migrated_postgres_url"))
 
 
 @pytest.fixture

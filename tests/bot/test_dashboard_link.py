@@ -62,8 +62,8 @@ async def test_support_gets_the_link_and_no_other_command(tmp_path: Path) -> Non
         shown = await ann.sees(page("admin.dashboard_local"))
         assert await ann.available() == 10_000
         press = await ann.press(shown, "adm:today")
-        assert press.text == "I do not know this order."
+        assert press.text == "I can't find this order."
 
         await world.store.remove_operator(str(ann.client.id))
         press = await ann.press(shown, "adm:dashboard")
-        assert press.text == "I do not know this order."
+        assert press.text == "I can't find this order."

@@ -1,4 +1,4 @@
-"""What the user is told when a result did not arrive as it should, and what *Show again* does then."""
+"""What the user is told when a result did not arrive as it should, and what *Send again* does then."""
 
 import re
 from dataclasses import replace
@@ -80,7 +80,7 @@ async def test_a_user_told_of_a_lost_answer_gets_the_result_again_free(world: Bo
     [job] = await world.jobs(ann)
     assert (job.delivery, job.hold_state) == (Delivery.UNKNOWN, HoldState.RELEASED)
     press = await ann.tap(label("button.again"), on=notice)
-    assert press.text == "Here it comes."
+    assert press.text == "Sending it now."
     await ann.sees(lambda message: message.kind == "photo" and message.id > notice.id)
     await world.quiet()
 
@@ -107,7 +107,7 @@ async def test_a_late_result_can_be_shown_again_from_its_notice_and_the_history(
     shown = len([message for message in ann.from_bot if message.kind == "photo"])
     press = await ann.tap(label("button.again"))
 
-    assert press.text == "Here it comes."
+    assert press.text == "Sending it now."
     await world.quiet()
     assert len([message for message in ann.from_bot if message.kind == "photo"]) == shown + 1
     assert (await world.jobs(ann))[0].id == job.id

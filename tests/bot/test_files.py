@@ -95,7 +95,7 @@ async def test_an_album_is_added_completely_and_shown_once(world: BotWorld) -> N
     await ann.sees("Received: 3")
     assert len(ann.from_bot) == 1
     assert len(shown(world)) == before + 1
-    await ann.tap("That is all (3)")
+    await ann.tap("That's all (3)")
     job = await ordered(world, ann)
 
     assert len(json.loads(job.input)["image_urls"]) == 3
@@ -108,7 +108,7 @@ async def test_an_album_with_too_many_files_fills_the_field_and_reports_it_once(
     before = len(shown(world))
     async with world.done(5):
         await ann.client.send_album([picture(size) for size in (64, 32, 16, 8, 4)])
-    told = await ann.sees("No more than 3 fit")
+    told = await ann.sees("There's room for 3 only")
     assert "Your images: 📎 3" in told.text
     assert len(shown(world)) == before + 1
 
@@ -150,7 +150,7 @@ async def test_the_length_of_a_voice_message_sets_the_price(world: BotWorld) -> 
     await ann.sees(page("ask.audio"))
     await ann.write("https://example.com/long.mp3")
     by_link = (await ann.sees(page("confirm.price"))).text
-    assert "the price of the longest file, 60 minutes" in by_link
+    assert "the price of the longest file possible, 60 minutes" in by_link
     await ann.tap(label("button.back"))
     await ann.send("audio", make_audio(1))
     by_file = (await ann.sees(page("confirm.price"))).text
@@ -195,7 +195,7 @@ async def test_a_file_of_unknown_length_is_priced_as_the_longest_and_the_user_is
     ann = await opened(world, "Wan 2.2 Animate: copy the moves")
     await ann.send("photo", picture())
     await ann.send("video", encode_video("mp4", "libx264", fragments=True))
-    await ann.sees("the price of the longest file, 30 seconds")
+    await ann.sees("the price of the longest file possible, 30 seconds")
     job = await ordered(world, ann)
 
     model = world.catalog.get("wan/2-2-animate-move")
@@ -212,9 +212,9 @@ async def test_a_video_longer_than_declared_is_refused_if_it_exceeds_the_limit(w
     await ann.sees(page("misc.what_with_file"))
     await ann.write("/models Wan 2.7 Video Edit")
     await ann.tap("Wan 2.7 Video Edit ·")
-    await ann.sees("That is 12 seconds long. Here at most 10 seconds fit.")
+    await ann.sees("That's 12 seconds long. The limit here is 10 seconds.")
     await ann.send("video", encode_video("mp4", "libx264"))
-    await ann.sees("That is 12 seconds long. Here at most 10 seconds fit.")
+    await ann.sees("That's 12 seconds long. The limit here is 10 seconds.")
 
     assert await world.jobs(ann) == []
 
@@ -248,7 +248,7 @@ async def test_a_file_whose_content_does_not_match_its_type_is_refused(world: Bo
 async def test_a_file_that_is_too_large_is_refused_before_the_download(world: BotWorld) -> None:
     ann = await opened(world, "Recraft Remove Background")
     await ann.send("document", picture() + b"\0" * 6_000_000, name="cat.png")
-    await ann.sees("That file is 6 MB. Here at most 5 MB fit.")
+    await ann.sees("That file is 6 MB. The limit here is 5 MB.")
     await ann.send("document", picture() + b"\0" * 21_000_000, name="cat.png")
     await ann.sees(page("refused.too_big_for_telegram"))
 
@@ -360,7 +360,7 @@ async def test_an_earlier_order_of_the_user_can_be_continued(world: BotWorld) ->
     await ann.write("/gen z-image a fox")
     await ann.sees(page("order.done"))
     [job] = await world.jobs(ann)
-    for person, told in ((bob, "I do not find such an order of yours"), (ann, "what would you like to change?")):
+    for person, told in ((bob, "You have no order with that number"), (ann, "what would you like to change?")):
         await person.write("/models Grok Imagine Video from an image")
         await person.tap("Grok Imagine Video from an image ·")
         await person.write("https://example.com/a.png")

@@ -25,7 +25,7 @@ EN = translator("en")
         (7000, 3000, "You get 7 credits and your friend gets 3 credits as soon as"),
         (7000, 0, "You get 7 credits as soon as your friend"),
         (0, 3000, "Your friend gets 3 credits as soon as"),
-        (0, 0, "Send your friends here"),
+        (0, 0, "Invite your friends"),
     ],
 )
 async def test_an_invitation_promises_what_it_brings(tmp_path: Path, inviter: int, invited: int, told: str) -> None:

@@ -78,7 +78,7 @@ async def test_forged_data_on_the_result_of_another_user_does_not_overwrite_it(w
     offer = await bob.sees(holds(page("confirm.suggestion"), "a bear"), chat=group.id)
     press = await bob.press(result, offer.buttons[0]["callback_data"])
 
-    assert press.text == "This button is out of date. Here is where you are now."
+    assert press.text == "This button is out of date. Here's where you are now."
     assert world.telegram.state.view(result) == before
     assert await world.jobs(bob) == []
     offer = await bob.sees(holds(page("confirm.price"), "a bear"), chat=group.id)
@@ -120,7 +120,7 @@ async def test_balances_are_not_shown_in_a_group(world: BotWorld) -> None:
     for command in ("balance", "history", "topup", "promo", "invite"):
         await ann.write(f"/{command}{NAME}", chat=group.id)
         told = seen(world, group)[-1]
-        assert told.text == "🔒 This is between the two of us. Open the chat with me."
+        assert told.text == "🔒 Let's keep this between the two of us. Open the chat with me."
         assert told.buttons[0]["url"] == f"https://t.me/sandbox_bot?start={command}"
 
 

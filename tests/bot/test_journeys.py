@@ -13,17 +13,13 @@ from tests.bot.world import BotWorld, holds, running_bot, sqlite_url
 
 WORDS = {
     "en": {
-        "category": "Text to image",
         "describe": "Describe what you want",
-        "shape": "Aspect ratio",
         "price": "Price: 0.8 credits",
         "go": "Generate · 0.8 credits",
         "done": "Generation complete",
     },
     "ru": {
-        "category": "Нарисовать",
         "describe": "Опишите, что вы хотите",
-        "shape": "Соотношение сторон",
         "price": "Цена: 0,8 кредита",
         "go": "Создать · 0,8 кредита",
         "done": "Готово",
@@ -32,19 +28,19 @@ WORDS = {
 
 
 @pytest.mark.parametrize("language", ["en", "ru"])
-async def test_a_new_user_gets_an_image_with_four_taps_and_one_text(database_url: str, language: str) -> None:
+async def test_a_new_user_gets_an_image_with_three_taps_after_start_and_one_text(
+    database_url: str, language: str
+) -> None:
     words = WORDS[language]
     async with running_bot(database_url) as world:
         ann = await world.add_user("Ann", language=language)
         await ann.write("/start")
         await ann.sees("Ann")
-        await ann.tap(words["category"])
-        await ann.sees("32")
+        await ann.tap(label("wish.draw", language=language))
+        await ann.sees(page("wish.hint_draw", language=language))
         await ann.tap("Z-Image")
         await ann.sees(words["describe"])
         await ann.write("cat astronaut")
-        await ann.sees(words["shape"])
-        await ann.tap("1:1")
         confirm = await ann.sees(words["price"])
         await ann.tap(words["go"])
         notice = await ann.sees(words["done"])
@@ -55,7 +51,7 @@ async def test_a_new_user_gets_an_image_with_four_taps_and_one_text(database_url
         assert picture.id == confirm.id, "the pressed message becomes the result"
         assert last is notice
         assert await ann.available() == 1_000_000 - 800
-        assert len(world.telegram.calls("answerCallbackQuery")) == 4
+        assert len(world.telegram.calls("answerCallbackQuery")) == 3
         assert await world.store.violations(settled=False) == []
 
 
@@ -84,12 +80,11 @@ async def test_choosing_another_model_keeps_the_text(world: BotWorld) -> None:
     await ann.write("a red fox")
     await ann.sees(page("confirm.suggestion"))
     await ann.tap(label("button.other_model"))
-    await ann.sees("Your text is kept: a red fox")
-    await ann.tap("Seedream 3.0")
-    confirm = await ann.sees(page("confirm.price"))
+    await ann.sees("I've kept your text: a red fox")
+    await ann.tap("Seedream 4.5")
+    confirm = await ann.sees(holds(page("confirm.price"), "Seedream 4.5"))
 
     assert "a red fox" in confirm.text
-    assert "Seedream 3.0" in confirm.text
 
 
 async def test_gen_orders_at_once(world: BotWorld) -> None:
@@ -109,7 +104,7 @@ async def test_gen_asks_for_what_is_missing(world: BotWorld) -> None:
     await ann.write("/gen")
     await ann.sees(page("misc.gen_usage"))
     await ann.write("/gen nothing-like-it a cat")
-    await ann.sees("I do not know the model nothing-like-it")
+    await ann.sees("I don't know a model called nothing-like-it")
 
     assert await world.jobs(ann) == []
 
@@ -118,7 +113,7 @@ async def test_models_are_listed_cheapest_first_in_pages_and_can_be_searched(wor
     ann = await world.add_user()
     await ann.write("/start")
     await ann.sees(page("menu.hello"))
-    await ann.tap(label("category.text-to-video"))
+    await ann.press(ann.screen, "cat:text-to-video:0:every")
     first = await ann.sees("Text to video")
     prices = [float(one["text"].rpartition(" ")[2]) for one in first.buttons[:8]]
     assert prices == sorted(prices)
@@ -132,13 +127,13 @@ async def test_models_are_listed_cheapest_first_in_pages_and_can_be_searched(wor
     assert titles
     assert all("Kling" in title for title in titles)
     await ann.write("qqqqq")
-    await ann.sees("Nothing is called qqqqq")
+    await ann.sees(page("list.none", query="qqqqq"))
 
 
 async def test_a_sentence_at_a_model_list_is_a_prompt_for_that_category(world: BotWorld) -> None:
     ann = await world.add_user()
     await ann.write("/start")
-    await ann.tap(label("category.text-to-video"))
+    await ann.tap(label("wish.video"))
     await ann.write("a paper boat on a rainy street")
     offer = await ann.sees(page("confirm.suggestion"))
     await ann.tap(label("button.generate"))
@@ -153,7 +148,7 @@ async def test_back_and_cancel_are_on_every_step(world: BotWorld) -> None:
     ann = await world.add_user()
     await ann.write("/start")
     await ann.sees(page("menu.hello"))
-    await ann.tap(label("category.text-to-image"))
+    await ann.press(ann.screen, "cat:text-to-image:0:every")
     await ann.sees(page("list.search_hint"))
     await ann.tap("Z-Image")
     await ann.sees("Describe what you want")
@@ -170,7 +165,7 @@ async def test_back_and_cancel_are_on_every_step(world: BotWorld) -> None:
     await ann.tap(label("button.back"))
     await ann.sees("Now: a dog")
     await ann.tap(label("button.back"))
-    await ann.sees(page("list.search_hint"))
+    await ann.sees("I've kept your text: a dog")
     await ann.tap(label("button.cancel"))
     await ann.sees(page("menu.cancelled"))
 
@@ -222,15 +217,15 @@ async def test_a_failure_is_explained_and_costs_nothing(world: BotWorld) -> None
     await ann.tap(label("button.generate"))
     told = await ann.sees(page("failed.moderation"))
 
-    assert "Order #1 did not work out" in told.text
-    assert "Nothing was charged. Returned to your balance: 0.8 credits" in told.text
+    assert "Order #1 failed" in told.text
+    assert "Your credits are back on your balance: 0.8 credits" in told.text
     assert await ann.available() == 1_000_000
     assert not any("Try again" in one["text"] for one in told.buttons)
     await ann.tap(label("button.change_repeat"), on=told)
     await ann.sees(page("options.title"))
     world.kie.faults.order(Fault.TASK_FAIL)
     await ann.write("/gen z-image another thing")
-    told = await ann.sees("Another try usually helps")
+    told = await ann.sees("Trying again usually helps")
     await ann.tap(label("button.try_again"), on=told)
     await ann.sees(page("confirm.price"))
 

@@ -24,13 +24,13 @@ async def tap_taker(ann: ChatUser) -> str:
 
 
 @pytest.mark.parametrize("language", ["en", "ru"])
-@pytest.mark.parametrize("opening", ["", "/gen z-image "])
-async def test_a_long_text_names_the_limit_and_another_model_takes_it(
-    world: BotWorld, language: str, opening: str
-) -> None:
+@pytest.mark.parametrize("way", ["menu", "command"])
+async def test_a_long_text_names_the_limit_and_another_model_takes_it(world: BotWorld, language: str, way: str) -> None:
     ann = await world.add_user(language=language)
     await ann.write("/start")
-    await ann.write(opening + LONG)
+    if way == "menu":
+        await ann.press(ann.screen, f"model:{code_of('z-image')}:all:usual")
+    await ann.write(f"/gen z-image {LONG}" if way == "command" else LONG)
     shown = await ann.sees(page("refused.length_most", language=language, high=1000))
 
     assert page("refused.text_kept", language=language)(shown)
@@ -42,9 +42,18 @@ async def test_a_long_text_names_the_limit_and_another_model_takes_it(
     assert (job.model, json.loads(job.input)["prompt"]) == (model, LONG.strip())
 
 
-async def test_a_shorter_text_goes_on_with_the_same_model(world: BotWorld) -> None:
+async def test_a_long_text_without_an_order_is_suggested_to_a_model_that_takes_it(world: BotWorld) -> None:
     ann = await world.add_user()
     await ann.write(LONG)
+    await ann.sees(page("confirm.suggestion"))
+    await ann.tap(label("button.generate"))
+    [job] = await world.jobs(ann)
+    assert json.loads(job.input)["prompt"] == LONG.strip()
+
+
+async def test_a_shorter_text_goes_on_with_the_same_model(world: BotWorld) -> None:
+    ann = await world.add_user()
+    await ann.write(f"/gen z-image {LONG}")
     await ann.sees(page("refused.length_most"))
     await ann.write("a fox")
     shown = await ann.sees(page("confirm.price"))

@@ -81,7 +81,7 @@ async def test_the_balance_tells_what_moved_in_plain_words(world: BotWorld) -> N
 
     assert shown[-7:] == [
         today,
-        "\N{MINUS SIGN}0.5 · taken off by support",
+        "\N{MINUS SIGN}0.5 · deducted by support",
         "+2.5 · added by support",
         "+0.8 · refund for order #1",
         "\N{MINUS SIGN}0.8 · order #1",
@@ -314,6 +314,6 @@ async def test_who_cannot_pay_for_a_lost_result_is_told_how_much_is_missing(tmp_
         await ann.write("/history")
         press = await ann.press(ann.screen, str(button("x", "again", job.id).data))
 
-        assert "costs 0.8 credits now. Missing: 0.3 credits" in press.text
+        assert "costs 0.8 credits now. You need 0.3 credits more" in press.text
         assert (await world.store.job(job.id)).delivery is Delivery.UNDELIVERABLE  # type: ignore[union-attr]
         assert await ann.available() == 500

@@ -112,12 +112,10 @@ async def test_the_notice_and_the_history_offer_the_same_steps(world: BotWorld) 
     more = await ann.sees(page("next.choose"))
 
     labels = [one["text"] for one in more.buttons]
-    for name in ("animate", "edit", "upscale", "variations", "remove_background", "avatar"):
+    for name in ("animate", "edit", "upscale", "remove_background", "avatar"):
         assert any(label(f"button.next_image_{name}").search(one) for one in labels), name
-    await ann.tap(label("button.next_image_variations"))
-    await ann.sees(page("next.prompt_image_variations"))
-    await ann.tap(label("button.generate"))
-    await ann.sees(lambda message: message.kind == "photo" and "Nano Banana" in message.text)
+    await ann.tap(label("variations.button"))
+    await ann.sees(page("variations.count", n=2))
 
 
 async def test_a_prompt_that_is_too_long_for_the_next_model_is_shortened(world: BotWorld) -> None:
@@ -339,7 +337,7 @@ async def test_a_captioned_photo_can_still_be_used_for_something_else(world: Bot
 async def test_a_captioned_photo_in_an_open_list_is_for_that_list(world: BotWorld) -> None:
     ann = await world.add_user()
     await ann.write("/start")
-    await ann.tap("Image to video")
+    await ann.tap(label("wish.animate"))
     await ann.send("photo", sample(FieldType.IMAGE), caption="the wind blows")
     confirm = await ann.sees(page("confirm.price"))
     assert label("button.next_image_animate").search(confirm.text)
@@ -378,11 +376,27 @@ async def test_the_original_of_a_picture_is_sent_as_a_document_once(world: BotWo
     assert len(await world.jobs(ann)) == 1
 
 
+async def test_an_original_that_was_sent_once_outlives_the_file_of_the_provider(world: BotWorld) -> None:
+    ann, bob = await world.add_user(), await world.add_user("Bob")
+    await drawn(ann)
+    picture = next(message for message in ann.from_bot if message.kind == "photo")
+    await ann.tap(label("button.original"), on=picture)
+    first = await ann.sees(lambda message: message.kind == "document")
+    world.kie.service.files.expire()
+    await ann.write("/balance")  # the same press at once would be taken for a repeated one
+    await ann.tap(label("button.original"), on=picture)
+    documents = [message for message in ann.from_bot if message.kind == "document"]
+    assert [message.file_id for message in documents] == [first.file_id] * 2, "the same bytes"
+    await bob.press(
+        picture, next(one["callback_data"] for one in picture.buttons if "original" in one["callback_data"])
+    )
+    assert not any(message.kind == "document" for message in bob.from_bot)
+
+
 async def test_what_must_stay_exact_is_a_document_and_has_no_button_for_the_original(world: BotWorld) -> None:
     ann = await world.add_user()
     await ann.send("photo", sample(FieldType.IMAGE))
-    await ann.tap("No background")
-    await ann.tap("Recraft")
+    await ann.tap("Remove background")
     await ann.tap(label("button.generate"))
     document = await ann.sees(lambda message: message.kind == "document")
     await ann.sees(page("order.done"))

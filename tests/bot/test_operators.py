@@ -32,7 +32,7 @@ async def test_only_operators_have_operators_commands(office: Office) -> None:
     await ann.write(f"/admin credit {ann.number} 1000 please")
     await ann.sees(page("misc.unknown_command"))
     press = await ann.press(ann.screen, "adm:today")
-    assert press.text == "I do not know this order."
+    assert press.text == "I can't find this order."
 
     assert await ann.available() == 10_000
     assert await world.store.audit(5) == []
@@ -48,7 +48,7 @@ async def test_figures_of_the_day_and_the_week(office: Office) -> None:
     await boss.write("/admin")
     shown = await boss.sees(page("admin.today"))
 
-    for line in ("Orders: 1 · delivered: 1 · failed: 0", "newcomers: 2", "Revenue: 0.8 credits", "Topped up: 100 ⭐"):
+    for line in ("Orders: 1 · delivered: 1 · failed: 0", "new: 2", "Revenue: 0.8 credits", "Top-ups: 100 ⭐"):
         assert line in shown.text
     await boss.tap(label("admin.button_week"), on=shown)
     await boss.sees(page("admin.week"))
@@ -101,7 +101,7 @@ async def test_an_order_is_looked_at_resent_and_refunded_once(office: Office) ->
     await ann.sees(page("order.done"))
     await boss.write("/admin order #1")
     shown = await boss.sees(page("admin.order", code="#1", title="Z-Image"))
-    for line in ("Ann · number 2", "0.8 credits, charged", "✅ Delivered", "· given to the provider"):
+    for line in ("Ann · user 2", "0.8 credits, charged", "✅ Delivered", "· sent to the provider"):
         assert line in shown.text
     await boss.write("/admin resend 1")
     await boss.sees(page("admin.resent"))
@@ -109,7 +109,7 @@ async def test_an_order_is_looked_at_resent_and_refunded_once(office: Office) ->
     await world.quiet()
     await boss.write("/admin refund 1")
     card = await boss.sees(page("admin.refunded", credits="0.8 credits", reached=EN.plain("admin.person_told")))
-    assert "0.8 credits, charged and given back" in card.text
+    assert "0.8 credits, charged and refunded" in card.text
     assert not any("Refund" in one["text"] for one in card.buttons)
     await ann.sees(page("account.refunded", code="#1", credits="0.8 credits"))
     await boss.write("/admin refund 1")
@@ -358,7 +358,7 @@ async def test_every_page_of_the_overview_leads_back_to_it(office: Office, monke
     monkeypatch.setattr("genlock.stores.updates.REPEAT_SECONDS", 0.0)  # the same button is meant several times
     await boss.write("/admin")
     shown = boss.screen
-    for name in ("People", "Attention", "Promo codes", "Broadcast", "Maintenance", "Refunds", "Log", "Commands"):
+    for name in ("Users", "Attention", "Promo codes", "Broadcast", "Maintenance", "Refunds", "Log", "Commands"):
         await boss.tap(name, on=shown)
         assert not page("admin.title")(shown), name
         await boss.tap(label("admin.button_home"), on=shown)
@@ -370,8 +370,8 @@ async def test_every_page_of_the_overview_leads_back_to_it(office: Office, monke
 async def test_a_command_that_is_not_whole_is_explained(office: Office) -> None:
     _, boss, _ = office
     for said, told in (
-        ("credit 2", "/admin credit PERSON CREDITS REASON"),
-        ("ban", "/admin ban PERSON REASON"),
+        ("credit 2", "/admin credit USER CREDITS REASON"),
+        ("ban", "/admin ban USER REASON"),
         ("order x", "/admin order NUMBER"),
         ("stars", "/admin stars RECEIPT"),
         ("close", "/admin close CODE"),
@@ -396,10 +396,10 @@ async def test_operators_read_their_own_language(tmp_path: Path) -> None:
         assert page("admin.state_failed", language="ru")(failed)
         assert "0,8 кредита" in failed.text
         for said, told in (
-            ("person 77", "Никого"),
+            ("person 77", "Пользователя"),
             ("order 77", "Заказа #77 нет"),
             ("refund 1", "возвращать нечего"),
-            ("cancel 1", "заказом так сейчас нельзя"),
+            ("cancel 1", "этим заказом так нельзя"),
             ("stars nothing", "Такого платежа нет"),
             ("close NOTHING", "Открытого промокода NOTHING нет"),
             ("stop", "Рассылка сейчас не идёт"),
@@ -435,7 +435,7 @@ async def test_a_refund_that_telegram_has_not_confirmed_is_seen_and_asked_for_ag
     await boss.write("/admin")
     overview = await boss.sees(page("admin.refunds_now", n=1))
     await boss.tap(label("admin.button_refunds"), on=overview)
-    assert "100 ⭐ · Ann · begun " in overview.text
+    assert "100 ⭐ · Ann · requested " in overview.text
     await boss.tap(label("admin.button_ask_now"), on=overview)
     await boss.sees(page("admin.refunds_none"))
     await ann.sees(page("topup.refunded", stars=100))

@@ -20,7 +20,7 @@ async def test_running_orders_per_user_are_limited(tmp_path: Path) -> None:
         ann = await world.add_user()
         for word in ("one", "two", "three"):
             await ann.write(f"/gen z-image {word}")
-        await ann.sees("You already have 2 orders in the works")
+        await ann.sees("You already have 2 orders in progress")
         assert len(await world.jobs(ann)) == 2
         bob = await world.add_user("Bob")
         await bob.write("/gen z-image mine")
@@ -30,8 +30,8 @@ async def test_running_orders_per_user_are_limited(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("rules", "told"),
     [
-        (replace(OPEN, per_minute=2), r"That is a lot in one minute. You can order again in \d+ seconds"),
-        (replace(OPEN, per_hour=2), r"That is a lot in one hour. You can order again in (59|60) minutes"),
+        (replace(OPEN, per_minute=2), r"That's a lot of orders in one minute. You can order again in \d+ seconds"),
+        (replace(OPEN, per_hour=2), r"That's a lot of orders in one hour. You can order again in (59|60) minutes"),
     ],
     ids=["minute", "hour"],
 )

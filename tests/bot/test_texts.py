@@ -15,7 +15,8 @@ ENGLISH = package_texts().languages["en"].texts
 COMPOSED = (
     "about.", "admin.", "alarm.", "balance.", "category.", "choice.", "command.", "example.", "failed.", "history.",
     "invite.", "member.", "refused.", "title.", "ask.", "card.facts_", "language.choose", "list.row_", "topup.banned",
-    "topup.maintenance", "button.next_", "next.prompt_", "dashboard.",
+    "topup.maintenance", "button.next_", "unit.short_", "next.prompt_", "wish.", "try.", "profile.",
+    "dashboard.", "gallery.kind_", "voice.sex_",
 )  # fmt: skip
 
 

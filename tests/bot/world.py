@@ -20,7 +20,7 @@ from genlock.bot.rules import BotRules, Package
 from genlock.channels.telegram.caller import Caller, Priority, bot_id, make_bot
 from genlock.channels.telegram.channel import TelegramChannel
 from genlock.channels.telegram.rate_limiter import TelegramRateLimiter
-from genlock.channels.telegram.update_sources import Poller
+from genlock.channels.telegram.update_sources import Poller, allowed_updates
 from genlock.channels.telegram.updates import acknowledge_repeated_press
 from genlock.domain.catalog import Catalog
 from genlock.domain.current_catalog import CurrentCatalog
@@ -43,6 +43,7 @@ from genlock.sandbox.telegram.simulated_user import SimulatedUser
 from genlock.sandbox.telegram.simulator import TelegramSimulator, running_telegram
 from genlock.sandbox.telegram.state import CallbackQuery, Message
 from genlock.stores.sqlite import SqliteStore
+from tests.databases import new_sqlite
 from tests.engine.world import Recorder
 from tests.media.thread_reader import ThreadReader
 from tests.packaged import CATALOG
@@ -330,7 +331,13 @@ async def running_bot(
 
         intake.bot = bot = make()
         await bot.start()
-        poller = Poller(caller, receive=intake.take_in, is_active=lambda: True, observer=recorder)
+        poller = Poller(
+            caller,
+            receive=intake.take_in,
+            is_active=lambda: True,
+            observer=recorder,
+            allowed=allowed_updates(inline=rules.inline_mode),
+        )
         await engine.start()
         polling = asyncio.get_running_loop().create_task(poller.run())
         try:
@@ -356,7 +363,7 @@ def holds(*parts: str | Callable[[Message], bool]) -> Callable[[Message], bool]:
 
 
 def sqlite_url(tmp_path: Path) -> str:
-    return f"sqlite:///{tmp_path / 'genlock.db'}"
+    return f"sqlite:///{new_sqlite(tmp_path)}"
 
 
 def die_once(thing: Any, name: str, *, after: bool) -> None:

@@ -172,7 +172,10 @@ BROKEN = [
     (
         "expected_seconds",
         'provider = "elsewhere"\nexpected_seconds',
-        "maker.toml: maker/one: provider must be one of kie, fal, replicate, not 'elsewhere'; providers.toml",
+        (
+            "maker.toml: maker/one: provider must be one of kie, fal, replicate, not 'elsewhere'; "
+            "providers.toml lists them"
+        ),
     ),
     ("expected_seconds", "provider = 5\nexpected_seconds", "maker.toml: maker/one: provider must be text, not 5"),
     ("fields = [", 'aliases = ["a", 1]\nfields = [', "maker.toml: maker/one: aliases must be text, not 1"),

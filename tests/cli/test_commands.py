@@ -6,17 +6,22 @@ import os
 import re
 import subprocess
 import sys
-from datetime import datetime
+from datetime import UTC, datetime
+from io import StringIO
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from rich.console import Console
+from rich.table import Table
 
 from genlock import __version__
 from genlock.app.databases import open_store
 from genlock.app.engine import make_engine
-from genlock.domain.job import NewJob
-from genlock.domain.money import EntryKind
+from genlock.cli.jobs import job_rows
+from genlock.domain.job import Delivery, NewJob, State
+from genlock.domain.money import EntryKind, HoldState
 from genlock.log import Silent
 from genlock.sandbox.bench.instant import InstantChannel, InstantProvider
 from tests.commands import run_command
@@ -153,19 +158,9 @@ def test_the_version_is_shown(tmp_path: Path) -> None:
 def test_rows_are_not_cut_outside_a_terminal_and_times_are_short(shell: Shell) -> None:
     job = order_a_job(shell.url, model="a-family/with-a-model-whose-name-is-long/text-to-image")
     head, row = shell.run("jobs", "ls", COLUMNS="40").stdout.splitlines()
-    assert head.split() == [
-        "id",
-        "account",
-        "model",
-        "state",
-        "delivery",
-        "price",
-        "hold_state",
-        "created",
-        "attention",
-    ]
+    assert head.split() == ["job", "account", "model", "state", "credits", "created"]
     assert re.fullmatch(
-        rf"{job} +1 +a-family/with-a-model-whose-name-is-long/text-to-image +queued +none +0.8 +held"
+        rf"{job} +1 +a-family/with-a-model-whose-name-is-long/text-to-image +queued +0.8 held"
         r" +\d\d [A-Z][a-z][a-z] \d\d:\d\d *",
         row,
     )
@@ -176,16 +171,38 @@ def test_a_job_is_shown_as_text_and_not_as_python_values(shell: Shell) -> None:
     job = order_a_job(shell.url)
     shell.run("jobs", "cancel", str(job))
     output = shell.run("jobs", "show", str(job)).stdout
-    fields = {line.split()[0]: " ".join(line.split()[1:]) for line in output.splitlines()}
-    assert (fields["state"], fields["price"], fields["late"], fields["task_id"]) == (
-        "cancelled",
-        "0.8 credits",
-        "no",
-        "",
-    )
-    assert re.fullmatch(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC", fields["created_at"])
-    assert fields["parts"].startswith("kind ")
+    pairs = [re.split(r" {2,}", line.strip(), maxsplit=1) for line in output.splitlines()[1:]]
+    fields = {pair[0]: pair[-1] for pair in pairs}
+    assert fields["job"] == f"{job}, cancelled"
+    assert fields["price"] == "0.8 credits, released"
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC", fields["created"])
+    assert not {"lease_token", "late", "placeholder", "delivered"} & set(fields)
     assert not re.search(r"datetime|<|None|False|\(|\{'", output)
+    assert shell.json("jobs", "show", str(job))[0]["lease_token"] >= 0
+
+
+def test_a_list_of_jobs_fits_a_terminal_of_80_columns() -> None:
+    job = SimpleNamespace(
+        id=1234567, account_id=123456, model="a-family/with-a-model-whose-name-is-long/text-to-image", price=1_234_500,
+        state=State.SUCCEEDED, delivery=Delivery.UNDELIVERABLE, hold_state=HoldState.RELEASED, ended=True,
+        has_result=True, created_at=datetime(2026, 5, 30, 23, 59, tzinfo=UTC), attention_reason=None,
+    )  # fmt: skip
+    [row] = job_rows([job], as_json=False)
+    table = Table(*row, box=None, pad_edge=False)
+    table.add_row(*(str(value) for name, value in row.items() if name != "created"), "30 May 23:59")
+    console = Console(width=80, file=StringIO())
+    console.print(table)
+
+    printed = console.file.getvalue()  # type: ignore[attr-defined]
+    assert max(map(len, printed.splitlines())) <= 80
+    assert "undeliverable" in printed
+    assert "1234.5 released" in printed
+
+
+def test_flags_are_shown_as_flags(tmp_path: Path) -> None:
+    shown = Shell(f"sqlite:///{tmp_path}/genlock.db", tmp_path).run("jobs", "ls", "--help").stdout
+    assert re.search(r"^  --json +Print JSON\.$", shown, re.MULTILINE)
+    assert "bool" not in shown
 
 
 def test_a_cancelled_job_releases_its_hold(shell: Shell) -> None:
@@ -235,6 +252,14 @@ def test_credits_with_a_key_are_added_once(shell: Shell) -> None:
     for _ in range(2):
         assert shell.run("wallet", "credit", "1", "2.5", "--reason", "sorry", "--key", "k").returncode == 0
     assert shell.json("wallet", "show", "1")["available"] == 5_000 - 800 + 2_500
+
+    async def audited() -> list[tuple[str, str, str, str]]:
+        store = await open_store(shell.url, observer=Silent())
+        lines = await store.audit(5)
+        await store.close()
+        return [(line.actor, line.action, line.subject, line.detail) for line in lines]
+
+    assert asyncio.run(audited()) == [("command", "credit", "1", "2.5: sorry")]
 
 
 def test_more_than_the_balance_cannot_be_deducted(shell: Shell) -> None:

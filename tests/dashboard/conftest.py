@@ -6,9 +6,10 @@ from pathlib import Path
 import pytest
 
 from tests.dashboard.world import DashboardWorld, running_dashboard
+from tests.databases import new_sqlite
 
 
 @pytest.fixture
 async def dashboard(tmp_path: Path) -> AsyncIterator[DashboardWorld]:
-    async with running_dashboard(f"sqlite:///{tmp_path}/genlock.db") as world:
+    async with running_dashboard(f"sqlite:///{new_sqlite(tmp_path)}") as world:
         yield world

@@ -1,8 +1,12 @@
 """The audit log: filters in the address, changes as a diff, pages, CSV."""
 
+import asyncio
 import csv
 import io
 import json
+from typing import Any
+
+import pytest
 
 from genlock.dashboard.job_actions import JobAction
 from genlock.domain.bulk import BulkKind
@@ -134,3 +138,23 @@ async def test_a_form_that_acts_once_adds_one_line(dashboard: DashboardWorld) ->
         await owner.post(f"/users/{ann}/credits", form)
     assert [line.action for line in await dashboard.store.audit(20)] == ["credit", "login"]
     assert (await dashboard.store.wallet(ann)).available == 2_000
+
+
+async def test_a_session_has_one_download_at_a_time(dashboard: DashboardWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    client, other = await dashboard.log_in(), await dashboard.log_in()
+    search, reading, read = dashboard.store.search_audit, asyncio.Event(), asyncio.Event()
+
+    async def slowly(*args: Any, **how: Any) -> Any:
+        reading.set()
+        await read.wait()
+        return await search(*args, **how)
+
+    monkeypatch.setattr(dashboard.store, "search_audit", slowly)
+    first = asyncio.create_task(client.get("/audit/export.csv"))
+    await reading.wait()
+    second = await client.get("/audit/export.csv")
+    assert (second.status, "A download is already running" in second.text) == (429, True)
+    another = asyncio.create_task(other.get("/audit/export.csv"))
+    read.set()
+    assert ((await first).status, (await another).status) == (200, 200)
+    assert (await client.get("/audit/export.csv")).status == 200

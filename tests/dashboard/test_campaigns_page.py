@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from genlock.domain.broadcast import BroadcastState
+from genlock.bot.admin.broadcasts import Content
+from genlock.domain.broadcast import BroadcastState, Segment
 from genlock.domain.promo import PromoVerdict
 from tests.dashboard.world import OWNER_ID, Answer, Client, DashboardWorld, running_dashboard
+from tests.databases import new_sqlite
 
 BOT = "42"
 CODE = {"code": "summer-26", "amount": "12,5", "uses": "3", "each": "2", "days": "7"}
@@ -114,7 +116,7 @@ async def test_a_message_is_checked_and_shown_with_the_number_of_its_recipients(
     accounts = await add_users(dashboard, OWNER_ID, 100, 101, 102)
     await dashboard.store.set_blocked(accounts[-1], blocked=True)
     wrong = await preview(client, "Hello\n<blink>you</blink>")
-    assert (wrong.status, "Line 2: Telegram does not know the tag &lt;blink&gt;" in wrong.text) == (422, True)
+    assert (wrong.status, "Line 2: Telegram doesn&#39;t know the tag &lt;blink&gt;" in wrong.text) == (422, True)
     assert "&lt;blink&gt;you&lt;/blink&gt;</textarea>" in wrong.text, "the text is still there"
     shown = await preview(client, "<b>Sale</b> & more")
     assert (shown.status, "<b>Sale</b> &amp; more" in shown.text) == (200, True)
@@ -127,7 +129,7 @@ async def test_a_page_does_not_wait_for_a_long_count(
 ) -> None:
     client, counted = await dashboard.log_in(), asyncio.Event()
 
-    async def count(_: str) -> int:
+    async def count(*_: object) -> int:
         await counted.wait()
         return 300_000
 
@@ -139,6 +141,40 @@ async def test_a_page_does_not_wait_for_a_long_count(
     assert "300,000 users will receive it." in (await waiting).text
     assert "300,000 users will receive it." in (await preview(client, "Hello")).text
     assert "Send to 300,000 users" in (await preview(client, "Hello")).text
+
+
+async def test_a_broadcast_goes_to_the_segment_that_was_chosen_with_its_buttons(dashboard: DashboardWorld) -> None:
+    client = await dashboard.log_in()
+    accounts = await add_users(dashboard, OWNER_ID, 100, 101)
+    await dashboard.store.set_language(accounts[1], "ru")
+    form = {
+        "text": "<b>Sale</b>",
+        "language": "ru",
+        "paid": "no",
+        "silent": "0",
+        "buttons": "Open | https://example.com/a",
+    }
+    wrong = await client.post("/campaigns/broadcasts/preview", {**form, "buttons": "Open https://example.com"})
+    assert (wrong.status, "Each button is one line" in wrong.text) == (422, True)
+    assert '<option value="ru" selected>' in wrong.text, "the choices are still there"
+    shown = await client.post("/campaigns/broadcasts/preview", form)
+    assert "Only: language: Russian · have never paid." in shown.text
+    counted = await client.get("/campaigns/broadcasts/recipients?language=ru&paid=no&silent=")
+    assert "1 user will receive it." in counted.text
+    await client.follow("/campaigns/broadcasts/start", {**form, "request_key": "k"})
+    [made] = await dashboard.store.broadcasts(9)
+    page = await client.get(f"/campaigns/broadcasts/{made.id}")
+
+    assert (made.total, made.segment) == (1, Segment(language="ru", paid=False))
+    assert Content.load(made) == Content(text="<b>Sale</b>", buttons=(("Open", "https://example.com/a"),))
+    assert ("<b>Sale</b>" in page.text, ">Open<" in page.text, "Only: language: Russian" in page.text) == (True,) * 3
+    hostile = {**form, "language": "<b>", "paid": "x", "silent": "-1", "buttons": '<i>x</i> | https://a.b/"><script>'}
+    page = await client.post("/campaigns/broadcasts/preview", hostile)
+    assert (page.status, "<script>" in page.text.replace("<script src", ""), "<i>x</i>" in page.text) == (
+        200,
+        False,
+        False,
+    )
 
 
 async def test_a_trial_goes_to_the_operator_alone(dashboard: DashboardWorld) -> None:
@@ -204,7 +240,7 @@ async def test_hostile_texts_of_broadcasts_are_shown_as_text(dashboard: Dashboar
 
 
 async def test_the_rules_show_the_settings_and_where_they_come_from(tmp_path: Path) -> None:
-    url = f"sqlite:///{tmp_path}/genlock.db"
+    url = f"sqlite:///{new_sqlite(tmp_path)}"
     async with running_dashboard(url, welcome_credits=17.5, free_per_day=4) as dashboard:
         page = await (await dashboard.log_in()).get("/campaigns/rules")
     for text in ("GENLOCK_WELCOME_CREDITS", ">17.5<", "GENLOCK_FREE_PER_DAY", ">4<", "environment"):

@@ -9,6 +9,7 @@ import pytest
 from genlock.dashboard.doctor_runs import LAST_RUN, ROLE, DoctorRuns, Phase
 from genlock.domain.operator import OperatorRole
 from tests.dashboard.world import DashboardWorld, running_dashboard
+from tests.databases import new_sqlite
 
 PATH = "/system/doctor"
 
@@ -35,7 +36,7 @@ async def doctor() -> FakeDoctor:
 
 @pytest.fixture
 async def dashboard(tmp_path: Path, doctor: FakeDoctor) -> AsyncIterator[DashboardWorld]:
-    async with running_dashboard(f"sqlite:///{tmp_path}/genlock.db", examine=doctor) as world:
+    async with running_dashboard(f"sqlite:///{new_sqlite(tmp_path)}", examine=doctor) as world:
         yield world
 
 
@@ -50,7 +51,7 @@ async def until(dashboard: DashboardWorld, text: str) -> str:
 
 async def test_phases_appear_one_by_one(dashboard: DashboardWorld, doctor: FakeDoctor) -> None:
     client = await dashboard.log_in()
-    assert "The doctor has not been run yet" in (await client.get(PATH)).text
+    assert "The doctor hasn&#39;t been run yet" in (await client.get(PATH)).text
     started = await client.follow(PATH, {"request_key": "k1"})
     assert "The next check is running" in started.text
     assert "every 1s" in started.text

@@ -10,6 +10,7 @@ from genlock.domain.operator import OperatorRole
 from genlock.domain.result import PartKind
 from tests.dashboard.test_job_page import with_result
 from tests.dashboard.world import DashboardWorld, running_dashboard
+from tests.databases import new_sqlite
 from tests.stores.builders import end, finish, running
 
 SECRET = "a fox in a blue hat"
@@ -39,7 +40,7 @@ async def add_secrets(world: DashboardWorld) -> list[int]:
 
 
 async def test_a_viewer_without_prompts_finds_none(tmp_path: Path) -> None:
-    async with running_dashboard(f"sqlite:///{tmp_path}/genlock.db", viewers_see_prompts=False) as world:
+    async with running_dashboard(f"sqlite:///{new_sqlite(tmp_path)}", viewers_see_prompts=False) as world:
         jobs = await add_secrets(world)
         support, viewer = await world.log_in(OperatorRole.SUPPORT), await world.log_in(OperatorRole.VIEWER)
         paths = [*PAGES, *(f"/jobs/{job}" for job in jobs), *(f"/jobs/{job}/live" for job in jobs)]

@@ -13,6 +13,7 @@ from genlock.domain.job import AttentionCode, Delivery, Job, State
 from genlock.domain.job_event import EventRow
 from tests.browser import chromium
 from tests.dashboard.world import DashboardWorld, running_dashboard
+from tests.databases import new_sqlite
 from tests.stores.builders import end, ended, finish, running
 
 HOSTILE = '"><img src=x onerror=alert(1)><script>alert(1)</script>\u202e\x07' + "W" * 100_000
@@ -46,7 +47,7 @@ async def hostile_job(world: DashboardWorld) -> Job:
 
 @pytest.mark.browser
 async def test_hostile_texts_do_nothing_and_fit_on_a_narrow_phone(tmp_path: Path) -> None:
-    async with running_dashboard(f"sqlite:///{tmp_path}/genlock.db") as world, opened(world) as page:
+    async with running_dashboard(f"sqlite:///{new_sqlite(tmp_path)}") as world, opened(world) as page:
         job = await hostile_job(world)
         stuck = await ended(world.store, model=HOSTILE[:300])
         code = AttentionCode.UNDELIVERABLE
@@ -63,7 +64,7 @@ async def test_hostile_texts_do_nothing_and_fit_on_a_narrow_phone(tmp_path: Path
 @pytest.mark.browser
 async def test_an_open_page_follows_the_job_and_acts_by_keyboard(tmp_path: Path) -> None:
     async with (
-        running_dashboard(f"sqlite:///{tmp_path}/genlock.db") as world,
+        running_dashboard(f"sqlite:///{new_sqlite(tmp_path)}") as world,
         opened(world, width=1280) as page,
     ):
         job = await running(world.store, provider="fake")

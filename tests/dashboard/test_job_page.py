@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from genlock.domain.operator import OperatorRole
 from genlock.domain.result import PartKind
 from genlock.ports import EndJob, NewCallback, Reschedule
 from tests.dashboard.world import Client, DashboardWorld, running_dashboard
+from tests.databases import new_sqlite
 from tests.stores import builders
 from tests.stores.builders import SECRET, delivered, ended, finish, queued, running, see
 
@@ -97,7 +99,7 @@ async def test_hostile_texts_are_escaped_and_cut(dashboard: DashboardWorld, clie
 
 
 async def test_without_the_permission_nothing_of_the_user_is_shown(tmp_path: Any) -> None:
-    async with running_dashboard(f"sqlite:///{tmp_path}/genlock.db", viewers_see_prompts=False) as world:
+    async with running_dashboard(f"sqlite:///{new_sqlite(tmp_path)}", viewers_see_prompts=False) as world:
         job = await settled(world, input='{"prompt": "a secret wish"}')
         viewer = await world.log_in(OperatorRole.VIEWER)
 
@@ -193,7 +195,7 @@ async def test_what_is_not_possible_is_disabled_with_its_reason_and_refused(
         "retry": "The order has ended: send the result again",
         "cancel": "The order has already ended",
         "refund": "The order was free.",
-        "handled": "The order is not on the Needs attention list",
+        "handled": "The order isn&#39;t on the Needs attention list",
     }.items():
         assert f'<button disabled title="{reason}' in page
         seen = form(page, "resend")
@@ -290,3 +292,22 @@ async def test_money_of_a_job_without_capture_is_no_revenue(dashboard: Dashboard
 
     assert "unknown until the provider reports its cost" in page
     assert "held" in page
+
+
+async def test_supports_refunds_and_free_runs_count_under_its_daily_limit(tmp_path: Path) -> None:
+    async with running_dashboard(f"sqlite:///{new_sqlite(tmp_path)}", support_credits_max=0.15) as dashboard:
+        await dashboard.parts.editor.save("z-image", {"free": True}, follows=0, author="7", request_key="k")
+        client = await dashboard.log_in(OperatorRole.SUPPORT)
+        first, second = await settled(dashboard), await settled(dashboard)
+        assert first.price == 100
+        await press(client, first, "refund")
+        assert await dashboard.store.allowance_used("id-of-support") == 100
+        refused = await press(client, second, "refund")
+        assert "0.1 credits is more than you can still move today" in refused
+        assert await dashboard.store.ledger_entry(f"refund:{second.id}") is None
+        runs = await client.post(f"/users/{first.account_id}/free-runs", {"runs": "3", "request_key": "k"})
+        assert (runs.status, "more than you can still move today" in runs.text) == (409, True)
+        assert (await dashboard.store.free_runs(first.account_id, 0)).gifts == 0
+        owner = await dashboard.log_in()
+        assert "is refunded" in await press(owner, second, "refund")
+        assert await dashboard.store.allowance_used("id-of-support") == 100

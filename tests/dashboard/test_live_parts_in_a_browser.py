@@ -12,6 +12,7 @@ from genlock.domain.errors import ProviderError
 from tests.browser import chromium
 from tests.dashboard.test_pages_in_a_browser import open_context
 from tests.dashboard.world import DashboardWorld, running_dashboard
+from tests.databases import new_sqlite
 
 LOOK = (390, "light", "en")
 
@@ -35,7 +36,7 @@ def provider() -> SlowProvider:
 
 @pytest.fixture
 async def slow(tmp_path: Path, provider: SlowProvider) -> AsyncIterator[DashboardWorld]:
-    url = f"sqlite:///{tmp_path}/genlock.db"
+    url = f"sqlite:///{new_sqlite(tmp_path)}"
     async with running_dashboard(url, fetch_lists=provider.fetch) as world:
         yield world
 

@@ -18,6 +18,7 @@ from genlock.domain.operator import OperatorRole
 from genlock.sandbox.kie.simulator import KieSimulator, running_kie
 from genlock.stores.sqlite import SqliteStore
 from tests.dashboard.world import Answer, Client, DashboardWorld, running_dashboard
+from tests.databases import new_sqlite
 from tests.packaged import CATALOG
 
 MODEL = "kling-2.6/text-to-video"
@@ -252,7 +253,7 @@ async def kie() -> AsyncIterator[KieSimulator]:
 
 @pytest.fixture
 async def compared(tmp_path: Path, kie: KieSimulator) -> AsyncIterator[DashboardWorld]:
-    async with running_dashboard(f"sqlite:///{tmp_path}/genlock.db", kie_api_url=kie.url) as world:
+    async with running_dashboard(f"sqlite:///{new_sqlite(tmp_path)}", kie_api_url=kie.url) as world:
         yield world
 
 

@@ -59,7 +59,8 @@ async def test_the_cards_show_the_figures_of_today(dashboard: DashboardWorld) ->
     page = (await client.get("")).text
 
     expected = {
-        "Orders": "4", "Delivered": "2", "Failed": "1", "Not charged": "1", "Revenue": "$1.00", "Top-ups": "1",
+        "Orders": "4", "Delivered": "2", "Failed": "1", "Refunded or not charged": "1", "Revenue": "$1.00",
+        "Top-ups": "1",
         "Stars": "250", "New users": "1", "Active users": "1", "First orders": "1", "In progress": "1",
     }  # fmt: skip
     assert {label: figure(page, label) for label in expected} == expected
@@ -71,7 +72,7 @@ async def test_a_period_that_cannot_be_shown_is_named_and_today_is_shown(dashboa
 
     page = (await client.get("?period=range&from=%3Cb%3E2026&to=2026-01-01")).text
 
-    assert "“&lt;b&gt;2026” is not a date" in page
+    assert "“&lt;b&gt;2026” isn&#39;t a date" in page
     for period in ("today", "7d", "30d"):
         assert (await client.get(f"?period={period}")).status == 200
 
@@ -103,7 +104,7 @@ async def test_open_alarms_are_shown_with_their_remedy(dashboard: DashboardWorld
 
     page = (await client.get("")).text
 
-    assert "Results wait to be shown" in page
+    assert "Results are waiting to be delivered" in page
     assert "<code>genlock jobs attention</code>" in page
 
 

@@ -14,6 +14,7 @@ from genlock.dashboard.page import PageRoute
 from tests.browser import chromium
 from tests.dashboard.hostile import Hostile, add_hostile_rows
 from tests.dashboard.world import DashboardWorld, running_dashboard
+from tests.databases import new_sqlite
 
 #: width, colours, language
 LOOKS = ((360, "dark", "ru"), (1280, "light", "en"))
@@ -22,7 +23,7 @@ SERIOUS = ("serious", "critical")
 
 @pytest.fixture
 async def hostile(tmp_path: Path) -> AsyncIterator[tuple[DashboardWorld, Hostile]]:
-    async with running_dashboard(f"sqlite:///{tmp_path}/genlock.db") as dashboard:
+    async with running_dashboard(f"sqlite:///{new_sqlite(tmp_path)}") as dashboard:
         yield dashboard, await add_hostile_rows(dashboard)
 
 

@@ -18,6 +18,7 @@ from genlock.sandbox.processes import find_free_port
 from genlock.web.server import serving
 from tests.dashboard.test_job_page import with_result
 from tests.dashboard.world import Client, DashboardWorld, running_dashboard
+from tests.databases import new_sqlite
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 100
 SVG = b'<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>'
@@ -44,7 +45,7 @@ async def world(tmp_path: Path) -> AsyncIterator[DashboardWorld]:
     port = find_free_port()
     async with (
         serving(Starlette(routes=[Route("/{name}", file)]), "127.0.0.1", port),
-        running_dashboard(f"sqlite:///{tmp_path}/genlock.db", media_private_hosts=(f"127.0.0.1:{port}",)) as dashboard,
+        running_dashboard(f"sqlite:///{new_sqlite(tmp_path)}", media_private_hosts=(f"127.0.0.1:{port}",)) as dashboard,
     ):
         parts = [Part(kind=PartKind.FILE, value=f"http://127.0.0.1:{port}/{name}") for name in FILES]
         await with_result(dashboard, *parts)

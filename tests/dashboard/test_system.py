@@ -14,6 +14,7 @@ from genlock.engine.retention import KEEP_SECONDS, LAST_PRUNE
 from genlock.i18n.translator import translator
 from genlock.settings import ServiceSettings
 from tests.dashboard.world import TOKEN, DashboardWorld, running_dashboard
+from tests.databases import new_sqlite
 
 PASSWORD = "s3cr3t-pass/word"
 SECRETS: dict[str, Any] = {
@@ -53,7 +54,7 @@ def test_everything_that_is_pruned_has_a_name() -> None:
 
 
 async def test_no_page_shows_a_character_of_a_secret(tmp_path: Path) -> None:
-    async with running_dashboard(f"sqlite:///{tmp_path}/genlock.db", **SECRETS) as dashboard:
+    async with running_dashboard(f"sqlite:///{new_sqlite(tmp_path)}", **SECRETS) as dashboard:
         client = await dashboard.log_in()
         for path in ("/system", "/system/settings", "/system/operators", "/system/doctor", "/system/log", "/audit"):
             text = (await client.get(path)).text
@@ -128,7 +129,7 @@ async def test_the_events_of_a_correlation_id_are_shown_newest_first(dashboard: 
 
 
 async def test_an_operator_who_may_not_see_prompts_sees_no_fields(tmp_path: Path) -> None:
-    async with running_dashboard(f"sqlite:///{tmp_path}/genlock.db", viewers_see_prompts=False) as dashboard:
+    async with running_dashboard(f"sqlite:///{new_sqlite(tmp_path)}", viewers_see_prompts=False) as dashboard:
         row = EventRow(correlation_id="c0ffee", number=1, events='[[1, "DELIVER_OK", {"reason": "a fox"}]]')
         await dashboard.store.add_job_events("instance-one", [row])
         text = (await (await dashboard.log_in(OperatorRole.VIEWER)).get("/system/log?correlation_id=c0ffee")).text
@@ -137,7 +138,7 @@ async def test_an_operator_who_may_not_see_prompts_sees_no_fields(tmp_path: Path
 
 
 async def test_what_cannot_be_a_correlation_id_is_said_so(tmp_path: Path) -> None:
-    async with running_dashboard(f"sqlite:///{tmp_path}/genlock.db", keep_events_days=0) as dashboard:
+    async with running_dashboard(f"sqlite:///{new_sqlite(tmp_path)}", keep_events_days=0) as dashboard:
         client = await dashboard.log_in()
         for wrong in ("x" * 101, "%01%02"):
             assert "a correlation ID: copy it" in (await client.get(f"/system/log?correlation_id={wrong}")).text

@@ -29,6 +29,7 @@ from genlock.settings import Settings
 from genlock.stores.database import SqlDatabase
 from genlock.stores.postgres import PostgresStore
 from genlock.stores.sqlite import SqliteStore
+from tests.databases import new_sqlite
 from tests.packaged import CATALOG
 from tests.stores.builders import queued, update
 from tests.stores.conftest import FIGURE_TABLES, TABLES
@@ -36,6 +37,8 @@ from tests.stores.conftest import FIGURE_TABLES, TABLES
 NAMES = ["store", "atomic operations", "callback endpoint", "channel", "migrations", "idempotency", "money"]
 TOKEN = "7123456789:AAF0dQ-x5R9fJ3k1Lm_pQ7rS2tU4vW6xY8z"
 KEY = "whsec-5f2b8c1d9e3a4706"
+#: for tests of what is the same on every database
+ON_ONE_DATABASE = pytest.mark.parametrize("installation", ["sqlite"], indirect=True)
 WRITTEN_BY_THE_LEADER = ("active_seen", "ledger_violations", "money_check", "provider_credit:kie", "retention:last")
 
 
@@ -104,7 +107,7 @@ class Installation:
 @pytest.fixture(params=["sqlite", "postgres"])
 async def installation(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Installation]:
     is_sqlite = request.param == "sqlite"
-    url = f"sqlite:///{tmp_path}/genlock.db" if is_sqlite else request.getfixturevalue("migrated_postgres_url")
+    url = f"sqlite:///{new_sqlite(tmp_path)}" if is_sqlite else request.getfixturevalue("migrated_postgres_url")
     store = await open_store(url, observer=Silent())
     account_id = await store.ensure_account("telegram", "1", "2")
     await store.transfer(account_id, EntryKind.TOPUP, 5000, "payment")
@@ -120,7 +123,7 @@ async def test_a_working_installation_passes_and_is_left_as_it_was(installation:
     assert await installation.everything() == before
 
 
-@pytest.mark.process
+@pytest.mark.usefixtures("forked_services")
 @pytest.mark.parametrize("key", [None, KEY])
 async def test_a_running_service_receives_callbacks_and_is_left_as_it_was(
     installation: Installation, key: str | None
@@ -137,6 +140,7 @@ async def test_a_running_service_receives_callbacks_and_is_left_as_it_was(
         assert instance.status is None
 
 
+@ON_ONE_DATABASE
 @pytest.mark.process
 async def test_it_runs_as_a_command(installation: Installation) -> None:
     process = await asyncio.create_subprocess_exec(
@@ -153,6 +157,7 @@ async def test_it_runs_as_a_command(installation: Installation) -> None:
     assert report["warnings"] == []
 
 
+@ON_ONE_DATABASE
 @pytest.mark.process
 async def test_an_unknown_setting_is_named_without_its_value(installation: Installation) -> None:
     installation.settings["GENLOCK_KIE_WEBHOOK_KEYS"] = KEY
@@ -176,6 +181,7 @@ async def test_an_unknown_setting_is_named_without_its_value(installation: Insta
 # faults
 
 
+@ON_ONE_DATABASE
 async def test_a_wrong_token_is_named(installation: Installation) -> None:
     installation.settings["GENLOCK_TELEGRAM_TOKEN"] = f"1{TOKEN}"
     failed = await installation.failures()
@@ -184,6 +190,7 @@ async def test_a_wrong_token_is_named(installation: Installation) -> None:
     assert "credits are left at kie" in failed["channel"], "the part that works is reported, too"
 
 
+@ON_ONE_DATABASE
 async def test_a_wrong_provider_key_is_named(installation: Installation) -> None:
     installation.settings["GENLOCK_KIE_API_KEY"] = "wrong-key-of-kie"
     failed = await installation.failures()
@@ -191,6 +198,7 @@ async def test_a_wrong_provider_key_is_named(installation: Installation) -> None
     assert "check GENLOCK_KIE_API_KEY" in failed["channel"]
 
 
+@ON_ONE_DATABASE
 @pytest.mark.parametrize("name", ["TELEGRAM", "KIE"])
 async def test_an_api_url_without_an_answer_is_named(installation: Installation, name: str) -> None:
     installation.settings[f"GENLOCK_{name}_API_URL"] = "http://127.0.0.1:1"
@@ -199,6 +207,7 @@ async def test_an_api_url_without_an_answer_is_named(installation: Installation,
     assert f"GENLOCK_{name}_API_URL" in failed["channel"]
 
 
+@ON_ONE_DATABASE
 async def test_a_public_url_without_an_answer_is_named(installation: Installation) -> None:
     installation.settings["GENLOCK_PUBLIC_URL"] = "http://127.0.0.1:1"
     failed = await installation.failures()
@@ -207,12 +216,13 @@ async def test_a_public_url_without_an_answer_is_named(installation: Installatio
     assert "genlock serve" in failed["callback endpoint"]
 
 
+@ON_ONE_DATABASE
 async def test_another_program_at_the_public_url_is_named(installation: Installation) -> None:
     installation.settings["GENLOCK_PUBLIC_URL"] = installation.kie.url
     assert "something in front of genlock answers instead" in (await installation.failures())["callback endpoint"]
 
 
-@pytest.mark.process
+@pytest.mark.usefixtures("forked_services")
 async def test_a_service_on_another_database_is_named(
     installation: Installation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -224,7 +234,8 @@ async def test_a_service_on_another_database_is_named(
     assert "uses another one, such as a second instance with its own SQLite file" in failed["callback endpoint"]
 
 
-@pytest.mark.process
+@ON_ONE_DATABASE
+@pytest.mark.usefixtures("forked_services")
 @pytest.mark.parametrize("mine", [None, "another-key-than-theirs"])
 async def test_another_webhook_key_is_named(installation: Installation, mine: str | None) -> None:
     installation.settings["GENLOCK_KIE_WEBHOOK_KEY"] = KEY
@@ -236,7 +247,8 @@ async def test_another_webhook_key_is_named(installation: Installation, mine: st
     assert "has another webhook key for kie" in failed["callback endpoint"]
 
 
-@pytest.mark.process
+@ON_ONE_DATABASE
+@pytest.mark.usefixtures("forked_services")
 async def test_a_key_that_the_service_lacks_is_named(installation: Installation) -> None:
     async with installation.serving():
         installation.settings["GENLOCK_KIE_WEBHOOK_KEY"] = KEY
@@ -245,7 +257,8 @@ async def test_a_key_that_the_service_lacks_is_named(installation: Installation)
         assert await installation.raw("SELECT count(*) FROM inbox") == [(0,)]
 
 
-@pytest.mark.process
+@ON_ONE_DATABASE
+@pytest.mark.usefixtures("forked_services")
 async def test_a_webhook_with_another_url_is_named(installation: Installation) -> None:
     async with installation.serving():
         pass
@@ -290,6 +303,7 @@ async def test_a_wrong_balance_is_named(installation: Installation) -> None:
     assert "genlock jobs check" in failed["money"]
 
 
+@ON_ONE_DATABASE
 async def test_a_provider_account_without_credit_is_named(
     installation: Installation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -300,6 +314,7 @@ async def test_a_provider_account_without_credit_is_named(
     assert "no credit is left there: top up" in (await installation.failures())["channel"]
 
 
+@ON_ONE_DATABASE
 async def test_missing_settings_are_named(installation: Installation) -> None:
     installation.settings |= {"GENLOCK_TELEGRAM_TOKEN": "", "GENLOCK_KIE_API_KEY": ""}
     environment = installation.environment()
@@ -321,6 +336,7 @@ async def test_two_instances_on_one_sqlite_file_are_named(installation: Installa
         assert failed == {}
 
 
+@ON_ONE_DATABASE
 async def test_an_unreachable_database_is_named(installation: Installation) -> None:
     installation.url = "postgresql://me:hunter2secret@127.0.0.1:1/x"
     failed = await installation.failures()
@@ -329,6 +345,7 @@ async def test_an_unreachable_database_is_named(installation: Installation) -> N
     assert "channel" not in failed
 
 
+@ON_ONE_DATABASE
 async def test_a_missing_database_file_is_not_created(installation: Installation, tmp_path: Path) -> None:
     installation.url = f"sqlite:///{tmp_path}/nothing.db"
     assert "does not exist: set GENLOCK_DATABASE_URL" in (await installation.failures())["store"]

@@ -12,6 +12,7 @@ from genlock.sandbox.postgres import Postgres
 from genlock.stores.database import SqlDatabase
 from genlock.stores.postgres import PostgresStore
 from genlock.stores.sqlite import SqliteStore
+from tests.databases import new_sqlite
 from tests.engine.world import FUNDS, HandClock, Recorder, World, die
 
 TABLES = ("attempts", "breakers",
@@ -55,7 +56,7 @@ async def store(
     """Each store in turn."""
     store: SqlDatabase
     if request.param == "sqlite":
-        store = await SqliteStore.open(str(tmp_path / "genlock.db"), clock=clock, observer=recorder)
+        store = await SqliteStore.open(new_sqlite(tmp_path), clock=clock, observer=recorder)
     else:
         store = await open_postgres(request.getfixturevalue("one_postgres_url"), clock, recorder)
     yield store

@@ -75,7 +75,7 @@ async def test_an_incident_is_reported_when_it_begins_and_when_it_ends(harness: 
     harness.clock.turn(2)
     await harness.round(3)
     assert len(harness.told) == 1
-    assert harness.told[0].startswith("🔴 Results wait to be shown: 1, the oldest for 5 min.\n")
+    assert harness.told[0].startswith("🔴 Results are waiting to be delivered: 1, the oldest for 5 min.\n")
     assert "genlock doctor" in harness.told[0], "and what to do"
     assert harness.told_in_russian[0].startswith("🔴 Готовые результаты ещё не в чате: 1, самый старый ждёт 5 мин.\n")
     await finish(harness.store, job)
@@ -83,8 +83,9 @@ async def test_an_incident_is_reported_when_it_begins_and_when_it_ends(harness: 
     assert len(harness.told) == 1, "not yet: it may come back"
     await harness.round(3)
     assert len(harness.told) == 2
-    assert re.fullmatch(r"🟢 “Results wait to be shown” is over\. It lasted \d+ s\.", harness.told[1])
-    assert re.fullmatch(r"🟢 «Готовые результаты ещё не в чате» — прошло\. Длилось .+\.", harness.told_in_russian[1])
+    assert re.fullmatch(r"🟢 “Results are waiting to be delivered” is over\. It lasted \d+ s\.", harness.told[1])
+    over = r"🟢 «Готовые результаты ещё не в чате»: всё в порядке\. Длилось .+\."
+    assert re.fullmatch(over, harness.told_in_russian[1])
     assert [seen.facts["name"] for seen in harness.recorder.of(Event.ALARM)] == ["undelivered"]
     assert [seen.facts["name"] for seen in harness.recorder.of(Event.RECOVERED)] == ["undelivered"]
 

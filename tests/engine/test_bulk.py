@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from dataclasses import replace
 from itertools import count
 from typing import Any, cast
 
@@ -14,6 +15,7 @@ from genlock.domain.events import Event
 from genlock.domain.job import Delivery, Job, State, hash_secret
 from genlock.domain.job_search import CountKind, JobCount, JobFilter
 from genlock.domain.money import HoldState
+from genlock.domain.operator import OperatorRole
 from genlock.engine import bulk, operate
 from genlock.engine.bulk import BulkWork
 from genlock.engine.engine import Engine
@@ -124,7 +126,7 @@ async def test_paid_jobs_are_refunded_once_and_their_users_told(world: World) ->
     assert (action.done, action.failed) == (2, 2)
     assert await failures(world, action) == {second.id: BulkReason.REFUNDED, waiting.id: BulkReason.NOT_PAID}
     assert sorted(text.split(":")[0] for _, text in world.channel.told) == [
-        f"↩️ <b>Money back for order #{job.id}" for job in (first, other)
+        f"↩️ <b>Order #{job.id} refunded" for job in (first, other)
     ]
     again = await run(world, await begin(world, BulkKind.REFUND))
     assert (again.done, again.failed) == (0, 4)
@@ -325,3 +327,36 @@ async def test_an_instance_may_crash_at_any_call_of_a_bulk_action(
         if kind is BulkKind.RESEND:
             await work(after.engine())  # what was resent before the crash has arrived when the step is repeated
         await check_each_job_once(after, kind, await run(after, action))
+
+
+async def test_a_bulk_action_stops_when_its_author_has_lost_the_role(world: World, engine: Engine) -> None:
+    roles = [OperatorRole.OWNER]
+
+    async def role_of(_: str) -> OperatorRole:
+        return roles[0]
+
+    jobs = [await delivered_job(world) for _ in range(bulk.STEP_JOBS + 1)]
+    action = await begin(world, BulkKind.REFUND, job_ids=tuple(sorted((job.id for job in jobs), reverse=True)))
+    work = replace(bulk_work(engine, world.store), role_of=role_of)
+    await work.advance(await see(world, action))
+    roles[:] = [OperatorRole.VIEWER]
+    await work.advance(await see(world, action))
+
+    ended = await see(world, action)
+    assert (ended.state, ended.done) == (BulkState.STOPPED, bulk.STEP_JOBS)
+    assert await world.store.open_bulk_actions(10) == []
+    assert (await world.store.audit(1))[0].action == "bulk_refund_stopped"
+
+
+async def test_refunds_in_bulk_count_under_the_limit_of_support(world: World, engine: Engine) -> None:
+    async def role_of(_: str) -> OperatorRole:
+        return OperatorRole.SUPPORT
+
+    jobs = [await delivered_job(world) for _ in range(3)]
+    action = await begin(world, BulkKind.REFUND, job_ids=tuple(sorted((job.id for job in jobs), reverse=True)))
+    work = replace(bulk_work(engine, world.store), role_of=role_of, support_credits_max=2 * jobs[0].price)
+    while await world.store.open_bulk_actions(10):
+        await work.advance(await see(world, action))
+
+    assert (await see(world, action)).done == 2
+    assert list((await failures(world, action)).values()) == [BulkReason.ALLOWANCE]

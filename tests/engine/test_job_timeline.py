@@ -195,3 +195,13 @@ def test_events_of_another_job_from_the_same_message_are_left_out() -> None:
     found = merge(JOB, events=events)
 
     assert [one.fields for one in found if one.kind == "submit_ok"] == [{"task_id": "mine"}]
+
+
+def test_the_json_of_an_audit_line_is_written_in_words() -> None:
+    detail = '{"before": "succeeded, delivered", "after": {"refunded": "0.8 credits", "by": ["a", 7]}}'
+    [found] = [one for one in merge(DELIVERED, audit=[line(20.5, "refund", detail)]) if one.kind == "audit"]
+    assert found.fields == {
+        "action": "refund", "before": "succeeded, delivered", "after": "refunded 0.8 credits, by a, 7",
+    }  # fmt: skip
+    [cut] = [one for one in merge(DELIVERED, audit=[line(20.5, "refund", detail[:30])]) if one.kind == "audit"]
+    assert cut.fields == {"action": "refund", "detail": detail[:30]}

@@ -370,4 +370,4 @@ async def test_the_user_of_a_refunded_job_is_told_in_their_language(world: World
 
     [(address, text)] = world.channel.told
     assert address == "42"
-    assert f"#{job.id} возвращено: 0,1" in text
+    assert f"#{job.id} вернулось 0,1" in text

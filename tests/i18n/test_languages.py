@@ -8,7 +8,7 @@ import pytest
 
 from genlock.bot.order.draft import Draft
 from genlock.bot.screen_context import ScreenContext
-from genlock.bot.storefront import screens
+from genlock.bot.storefront import menu_screens
 from genlock.bot.storefront.languages import language_rows, languages_text
 from genlock.bot.storefront.storefront import Storefront
 from genlock.catalog import load
@@ -45,7 +45,7 @@ def menu(t: Translator) -> OutgoingMessage:
     storefront = Storefront(load(), markup=2.0, credit_usd=0.01)
     wallet = Wallet(account_id=1, available=1_234_500, held=0)
     free = FreeRuns(today=0, gifts=0)
-    return screens.menu(Draft(), ScreenContext(translator=t, storefront=storefront, wallet=wallet, free=free))
+    return menu_screens.menu(Draft(), ScreenContext(translator=t, storefront=storefront, wallet=wallet, free=free))
 
 
 def buttons(message: OutgoingMessage) -> dict[str | None, str]:
@@ -114,7 +114,7 @@ def test_alarms_are_told_in_any_language(tmp_path: Path) -> None:
     texts = [alarm_text(notice, Texts.load(tmp_path).translator(code)) for code in ("en", "ru", "de")]
 
     assert [text.splitlines()[0] for text in texts] == [
-        "🔴 Results wait to be shown: 1, the oldest for 5 min.",
+        "🔴 Results are waiting to be delivered: 1, the oldest for 5 min.",
         "🔴 Готовые результаты ещё не в чате: 1, самый старый ждёт 5 мин.",
         "🔴 Ergebnisse warten: 1, the oldest for 5 min.",
     ]

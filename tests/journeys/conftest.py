@@ -7,6 +7,11 @@ import pytest
 from genlock.sandbox.telegram import simulator
 
 
+@pytest.fixture(autouse=True)
+def forked(forked_services: None) -> None:
+    """Fork the services that a test starts."""
+
+
 @pytest.fixture
 def sends_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make the simulator execute every sendMessage twice, as if the channel retried it blindly."""

@@ -31,7 +31,7 @@ async def test_the_documented_button_order_delivers_one_image_in_both_languages(
         async with chromium() as browser:
             for name, language, buttons, done in (
                 ("Ann", "en", documented_buttons(PAGES[0]), "Generation complete"),
-                ("Аня", "ru", ("Start", "Нарисовать", "Z-Image", "1:1", "✅ Создать"), "Готово"),
+                ("Аня", "ru", ("Start", "🖼 Нарисовать", "Z-Image", "✅ Создать"), "Готово"),
             ):
                 user = sandbox.post("/sim/people", {"name": name, "language": language, "started": False})["id"]
                 page = await browser.new_page(locale="en-GB")
@@ -56,23 +56,22 @@ def test_readme_docs_and_terminal_name_the_same_buttons(tmp_path: Path) -> None:
     finally:
         sandbox.process.kill()
         sandbox.process.wait()
-    category, model, ratio, generate = documented_buttons(PAGES[0])[1:]
-    assert f"Start, {category}, {model}, “cat astronaut”, {ratio}, {generate}" in output
+    wish, model, generate = documented_buttons(PAGES[0])[1:]
+    assert f"Start, {wish}, {model}, “cat astronaut”, {generate}" in output
 
 
 async def choose_by_buttons(page: Page, presses: list[str], done: str) -> None:
-    category, model, ratio, generate = presses
-    await key(page, category).click()
+    wish, model, generate = presses
+    await key(page, wish).click()
     await key(page, model).click()
     await expect(key(page, "💡")).to_be_visible()  # the bot has asked for the prompt
     await say(page, "cat astronaut")
-    await key(page, ratio).click()
     await key(page, generate).click()
     await expect(bubbles(page, done)).to_have_count(1)
-    await expect(page.locator("article.row img")).to_have_count(1)
+    await expect(page.locator("article.row img")).to_have_count(2)  # the first screen has a picture, too
 
 
 async def order_in_one_line(page: Page, done: str) -> None:
     await say(page, "/gen z-image cat astronaut")
     await expect(bubbles(page, done)).to_have_count(2)
-    await expect(page.locator("article.row img")).to_have_count(2)
+    await expect(page.locator("article.row img")).to_have_count(3)

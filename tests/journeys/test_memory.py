@@ -4,6 +4,8 @@ import asyncio
 from contextlib import suppress
 from pathlib import Path
 
+import pytest
+
 from genlock.sandbox.processes import find_free_port
 from tests.journeys.test_serve import running_setup
 
@@ -22,6 +24,11 @@ async def send(port: int, beginning: bytes, repeated: bytes, times: int) -> asyn
             async with asyncio.timeout(0.2):
                 await writer.drain()
     return writer
+
+
+@pytest.fixture
+def forked() -> None:
+    """Start Python anew: a forked process shares memory with its parent."""
 
 
 async def test_unauthenticated_senders_cannot_take_the_memory_and_a_user_is_answered(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from PIL import Image
-from playwright.async_api import FilePayload, Page, expect
+from playwright.async_api import FilePayload, Locator, Page, expect
 
 from tests.browser import chromium
 from tests.journeys.test_sandbox import Sandbox
@@ -40,12 +40,17 @@ class Journey:
         self.taps += 1
         await key(self.page, text).click()
 
+    def results(self) -> Locator:
+        """Pictures with buttons; that of the first screen has none."""
+        pictures = self.page.locator("article.row", has=self.page.locator("img"))
+        return pictures.filter(has=self.page.locator(".key"))
+
     async def animate_in_two_taps(self) -> None:
         await say(self.page, "/gen z-image cat astronaut")
-        await expect(self.page.locator("article.row img")).to_have_count(1)
+        await expect(self.page.locator("article.row img")).to_have_count(2)  # the first screen has a picture, too
         await expect(bubbles(self.page, "Z-Image").last).to_contain_text(self.words["more"])
         self.taps = 0
-        picture = self.page.locator("article.row", has=self.page.locator("img"))
+        picture = self.results().first
         self.taps += 1
         await picture.locator(".key", has_text=self.words["animate"]).click()
         await expect(key(self.page, self.words["go"])).to_be_visible()
@@ -54,18 +59,18 @@ class Journey:
         assert self.taps == 2
 
     async def show_all_steps(self) -> None:
-        picture = self.page.locator("article.row", has=self.page.locator("img")).first
+        picture = self.results().first
         await picture.locator(".key", has_text=self.words["more"]).click()
         await expect(bubbles(self.page, self.words["next"])).to_have_count(1)
 
     async def edit_by_reply(self) -> None:
-        picture = self.page.locator("article.row", has=self.page.locator("img")).first
+        picture = self.results().first
         await picture.locator("img").click(button="right")
         await self.page.get_by_role("menuitem", name="Reply").click()
         await say(self.page, "make it winter")
         await expect(bubbles(self.page, "Nano Banana")).to_have_count(1)
         await self.tap(self.words["go"])
-        await expect(self.page.locator("article.row img")).to_have_count(2)
+        await expect(self.page.locator("article.row img")).to_have_count(3)
 
     async def edit_a_captioned_photo(self) -> None:
         file = io.BytesIO()
@@ -79,7 +84,7 @@ class Journey:
         await self.page.locator(".sending").get_by_role("button", name="Send").click()
         await expect(bubbles(self.page, "add snow").last).to_contain_text("Nano Banana")
         await self.tap(self.words["go"])
-        await expect(self.page.locator("article.row img")).to_have_count(4)
+        await expect(self.page.locator("article.row img")).to_have_count(5)
         assert self.taps <= 3
 
 

@@ -141,7 +141,7 @@ async def test_a_stop_does_not_wait_for_a_file_that_is_read(tmp_path: Path) -> N
         voice = encode_audio("ogg", "libopus", "s16")
         await ann.send("voice", voice)
         await until(lambda: bool(children(instance.pid)))
-        await ann.sees("What shall I do with it?")
+        await ann.sees("What should I do with it?")
         [reader] = children(instance.pid)
         os.kill(reader, SIGSTOP)
         await ann.send("voice", voice)

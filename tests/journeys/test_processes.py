@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import subprocess
 import sys
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -21,6 +20,7 @@ from genlock.domain.job import Job, NewJob
 from genlock.domain.money import EntryKind, HoldState
 from genlock.engine.invariants import End, ends
 from genlock.stores.postgres import PostgresStore
+from tests.fork_server import ForkServer
 from tests.journeys import engine_process
 from tests.journeys.engine_process import READY, SCHEMA, Config, Lines
 
@@ -34,16 +34,12 @@ ALLOWANCE_SECONDS = 1.0
 class Process:
     """An engine process and its log."""
 
-    def __init__(self, config: Config, log: Path) -> None:
+    def __init__(self, config: Config, log: Path, server: ForkServer) -> None:
         self.name = config.name
         self._log = log
         with log.open("wb") as output:
-            self._process = subprocess.Popen(
-                [sys.executable, str(engine_process.__file__), json.dumps(asdict(config))],
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=output,
-            )
+            command = [sys.executable, "-m", engine_process.__name__, json.dumps(asdict(config))]
+            self._process = server.launch(command, stdout=output)
 
     def signal(self, signal: Signals) -> None:
         self._process.send_signal(signal)
@@ -74,12 +70,13 @@ class Fleet:
     store: PostgresStore
     database: "asyncpg.Pool[asyncpg.Record]"
     account: int
+    server: ForkServer
     processes: list[Process] = field(default_factory=list)
     jobs: list[int] = field(default_factory=list)
 
     async def start(self, name: str, *, hold: bool = False, faults: float = 0.0, **rules: float) -> Process:
         config = Config(url=self.url, name=f"{name}-{uuid4().hex}", hold=hold, faults=faults, rules=rules)
-        process = Process(config, self.folder / f"{name}.log")
+        process = Process(config, self.folder / f"{name}.log", self.server)
         self.processes.append(process)
         await self.until(lambda: self._is_ready(process))
         return process
@@ -176,13 +173,13 @@ class Fleet:
 
 
 @pytest.fixture
-async def fleet(postgres_url: str, tmp_path: Path) -> AsyncIterator[Fleet]:
+async def fleet(postgres_url: str, tmp_path: Path, fork_server: ForkServer) -> AsyncIterator[Fleet]:
     store = await PostgresStore.open(postgres_url, observer=Lines())
     database = await asyncpg.create_pool(postgres_url, min_size=1, max_size=2)
     await database.execute(SCHEMA)
     account = await store.ensure_account("chat", "bot", "42")
     await store.transfer(account, EntryKind.TOPUP, FUNDS, "funds")
-    fleet = Fleet(postgres_url, tmp_path, store, database, account)
+    fleet = Fleet(postgres_url, tmp_path, store, database, account, fork_server)
     yield fleet
     for process in fleet.processes:
         process.end()

@@ -18,6 +18,7 @@ import pytest
 
 from genlock.sandbox.processes import find_free_port
 from genlock.sandbox.run import describe_line
+from tests.fork_server import ForkServer
 
 PATIENCE_SECONDS = 40
 
@@ -44,11 +45,13 @@ def find_four_ports() -> int:
 
 
 class Sandbox:
-    def __init__(self, folder: Path, *arguments: str, port: int | None = None) -> None:
+    def __init__(
+        self, folder: Path, *arguments: str, port: int | None = None, launch: Callable[..., Any] = subprocess.Popen
+    ) -> None:
         self.port = port or find_four_ports()
         self.error = folder / f"sandbox-{self.port}.txt"
         with self.error.open("wb") as error:
-            self.process = subprocess.Popen(
+            self.process = launch(
                 [sys.executable, "-m", "genlock", "sandbox", "--port", str(self.port), *arguments],
                 cwd=folder,
                 stdout=error,
@@ -90,15 +93,15 @@ class Sandbox:
 
     def end(self, name: signal.Signals = signal.SIGINT) -> int:
         self.process.send_signal(name)
-        return self.process.wait(PATIENCE_SECONDS)
+        return int(self.process.wait(PATIENCE_SECONDS))
 
 
 @pytest.fixture
-def sandbox(tmp_path: Path) -> Iterator[Callable[..., Sandbox]]:
+def sandbox(tmp_path: Path, fork_server: ForkServer) -> Iterator[Callable[..., Sandbox]]:
     started: list[Sandbox] = []
 
     def make(*arguments: str, port: int | None = None) -> Sandbox:
-        started.append(Sandbox(tmp_path, *arguments, port=port))
+        started.append(Sandbox(tmp_path, *arguments, port=port, launch=fork_server.launch))
         return started[-1]
 
     yield make
@@ -118,7 +121,12 @@ def test_the_sandbox_serves_page_and_health_and_stops_all_its_processes(
     assert f"http://127.0.0.1:{running.port}/" in running.output
     assert "<html" in running.get("/")
     assert running.get("/health", place=1)["active"] in {True, False}
-    assert [person["first_name"] for person in running.get("/sim/state")["people"]] == ["Ann"]
+    people = running.get("/sim/state")["people"]
+    assert [(person["first_name"], person["language_code"]) for person in people if not person["operator"]] == [
+        ("Ann", "en"),
+        ("Аня", "ru"),
+    ]
+    assert [person["first_name"] for person in people if person["operator"]] == ["Olga"]
     assert f"http://127.0.0.1:{running.port}/dashboard" in running.output
     assert 'aria-current="page"' in running.open_dashboard()
     wait_until(
@@ -162,7 +170,7 @@ def test_users_and_chats_are_kept_between_runs(sandbox: Callable[..., Sandbox], 
     assert sandbox("--state", str(tmp_path / "kept")).process.wait(PATIENCE_SECONDS) == 1
     assert first.end() == 0
     again = sandbox("--state", str(tmp_path / "kept"), port=first.port).ready()
-    assert [person["first_name"] for person in again.get("/sim/state")["people"]] == ["Ann", "Bob"]
+    assert [person["first_name"] for person in again.get("/sim/state")["people"]] == ["Ann", "Аня", "Olga", "Bob"]
     said = again.get(f"/sim/chats/{bob['id']}?person={bob['id']}")["messages"]
     assert said[0]["message"]["text"] == "/help"
     assert again.end() == 0
@@ -187,7 +195,7 @@ def test_orders_of_a_second_run_do_not_collide_with_those_of_the_first(
     port, tasks = find_four_ports(), []
     for prompt in ("a cat", "a dog"):
         running = sandbox("--state", str(tmp_path / "kept"), "--speed", "60", port=port).ready()
-        [ann] = running.get("/sim/state")["people"]
+        ann = running.get("/sim/state")["people"][0]
         running.post(f"/sim/people/{ann['id']}/say", {"text": "/start"})
         tasks.append(generate(running, ann["id"], prompt))
         assert "STAGE_ERROR" not in running.output
@@ -199,7 +207,7 @@ def test_a_lost_answer_to_a_media_edit_does_not_show_the_result_twice(
     sandbox: Callable[..., Sandbox],
 ) -> None:
     running = sandbox("--fresh", "--speed", "60").ready()
-    [ann] = running.get("/sim/state")["people"]
+    ann = running.get("/sim/state")["people"][0]
     running.post(f"/sim/people/{ann['id']}/say", {"text": "/start"})
     running.post("/sim/faults", {"fault": "drop_after", "method": "editMessageMedia", "times": 1})
     generate(running, ann["id"], "a cat")
@@ -213,7 +221,7 @@ def test_a_lost_answer_to_a_media_edit_does_not_show_the_result_twice(
     assert (lost["executed"], lost["answered"], lost["faults"]) == (True, False, ["drop_after"])
     assert (again["answered"], again["faults"]) == (True, [])
     messages = running.get(f"/sim/chats/{ann['id']}?person={ann['id']}")["messages"]
-    assert sum("photo" in one["message"] for one in messages) == 1
+    assert sum("photo" in one["message"] and "a cat" in str(one["message"]) for one in messages) == 1
     assert running.end() == 0
 
 

@@ -160,6 +160,7 @@ def bombs() -> Iterator[tuple[str, bytes]]:
     yield "WebM clusters", head + b"\x1f\x43\xb6\x75\xff" * (megabytes // 5)
 
 
+@pytest.mark.slow
 def test_a_file_made_to_take_long_is_given_up_after_a_bounded_number_of_steps() -> None:
     for name, content in bombs():
         started = time.process_time()

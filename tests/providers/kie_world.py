@@ -22,6 +22,7 @@ from genlock.stores.sqlite import SqliteStore
 from genlock.web.callbacks import CallbackEndpoint
 from genlock.web.routes import make_web
 from genlock.web.server import serving
+from tests.databases import new_sqlite
 from tests.engine.world import FakeChannel, Recorder, idle
 from tests.providers.conftest import FAST
 from tests.providers.models import CATALOG
@@ -127,7 +128,7 @@ async def running_world(
         serving(endpoint, "127.0.0.1", 0) as url,
     ):
         kie = Kie(key=fake.key, api_url=fake.url, upload_url=fake.url, timeout_seconds=1.0)
-        store = await SqliteStore.open(str(folder / "genlock.db"), clock=SystemClock(), observer=recorder)
+        store = await SqliteStore.open(new_sqlite(folder), clock=SystemClock(), observer=recorder)
         chat = FakeChannel()
         engine = make_engine(
             store,

@@ -26,7 +26,7 @@ from tests.providers.accelerated_time import on_accelerated_time, run_accelerate
 from tests.providers.models import CATALOG
 
 INSTANCES = 3
-ORDERS = 500
+ORDERS = 250
 SPEED = 200.0
 LIMITS = {f"{call}:kie": limit for call, limit in rate_limits().items()}
 QUERIES_ONLY = {"status:kie": LIMITS["status:kie"]}
@@ -82,13 +82,15 @@ def used(window: Window) -> float:
     return (len(window.admitted) - 1) / (window.count * seconds / window.seconds)
 
 
-def test_a_burst_of_orders_on_three_instances_meets_no_refusal_and_uses_the_allowance(postgres_url: str) -> None:
-    """The burst takes almost five minutes of accelerated time."""
+def test_a_burst_of_orders_on_three_instances_meets_no_refusal_and_uses_the_allowance(
+    migrated_postgres_url: str,
+) -> None:
+    """The burst takes over two minutes of accelerated time."""
 
     async def scenario() -> None:
         async with (
             running_kie(catalog=CATALOG, create_limit=(20, 10.0), speed=0.01) as simulator,
-            instances(postgres_url, simulator, replace(RULES, poll_seconds=10_000.0)) as engines,
+            instances(migrated_postgres_url, simulator, replace(RULES, poll_seconds=10_000.0)) as engines,
         ):
             await burst(engines, ORDERS)
             window = simulator.service.creates
@@ -99,13 +101,15 @@ def test_a_burst_of_orders_on_three_instances_meets_no_refusal_and_uses_the_allo
     run_accelerated(scenario(), SPEED)
 
 
-def test_status_queries_of_three_instances_meet_no_refusal_and_use_the_allowance(postgres_url: str) -> None:
+def test_status_queries_of_three_instances_meet_no_refusal_and_use_the_allowance(migrated_postgres_url: str) -> None:
     """Far more queries are due than the limit allows."""
 
     async def scenario() -> None:
         async with (
             running_kie(catalog=CATALOG, create_limit=(999, 1.0), status_limit=(10, 1.0), speed=0.01) as simulator,
-            instances(postgres_url, simulator, replace(RULES, limits=QUERIES_ONLY, poll_seconds=1.0)) as engines,
+            instances(
+                migrated_postgres_url, simulator, replace(RULES, limits=QUERIES_ONLY, poll_seconds=1.0)
+            ) as engines,
         ):
             await burst(engines, 100)
             window = simulator.service.queries

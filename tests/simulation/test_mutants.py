@@ -266,11 +266,15 @@ STAGE_MUTANTS: dict[str, tuple[Any, str, Any]] = {
     "a progress edit with an unknown outcome is dropped": (progress, "_edit", drop_unknown_edit),
     "a result shown in part is not paid for": (deliver, "_finish", finish_by_delivery),
     "an older lease replaces the work of a newer one": (worker.Worker, "_replace_older", replace_newer),
+    "a result is used before its user has got it": (Job, "given", property(lambda job: job.has_result)),
 }
 
 
-#: the seed to try first, for mutants that few seeds find: it only saves time, because all other seeds follow
+#: the seed to try first, for mutants that not every seed finds: it only saves time, because all other seeds follow
 LIKELY_SEEDS = {
+    "an order goes elsewhere after an unknown submit": 25,
+    "two attempts of an order are billed": 15,
+    "a late result of an abandoned attempt is accepted": 106,
     "an invalid result is shown": 10,
     "begin_submit ignores the token": 21,
     "a lease never expires": 11,
@@ -279,13 +283,30 @@ LIKELY_SEEDS = {
     "a result that was found invalid comes again": 130,
     "a resend drops a progress edit": 185,
     "a callback is applied without its secret": 11,
-    "a late result is lost while the user is informed": 16,
+    "a late result is lost while the user is informed": 24,
     "a callback about another task ends the job": 11,
     "a late result overwrites the message about the failure": 46,
     "parts of an older row are resent": 189,
     "the orphan of a submit is not matched": 147,
     "a progress edit with an unknown outcome is dropped": 41,
     "an older lease replaces the work of a newer one": 21,
+    "save_parts ignores the token": 4,
+    "reschedule ignores the token": 4,
+    "the first end does not win": 2,
+    "a late result is dropped": 3,
+    "a result after a failure is dropped": 6,
+    "a late result comes twice": 9,
+    "an unknown delivery is silent": 2,
+    "a progress edit is not journaled": 5,
+    "a dead instance's leases are not released": 2,
+    "an orphan is dropped": 3,
+    "a send is not journaled": 2,
+    "a send is repeated until it is answered": 2,
+    "a callback is settled before its effect": 4,
+    "the lease of an end is not renewed": 4,
+    "progress is shown without a lease": 5,
+    "an end is not put again after late progress": 5,
+    "a result shown in part is not paid for": 7,
 }
 
 

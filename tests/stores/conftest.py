@@ -12,6 +12,7 @@ from genlock.sandbox.postgres import Postgres
 from genlock.stores.database import SqlDatabase
 from genlock.stores.postgres import PostgresStore
 from genlock.stores.sqlite import SqliteStore
+from tests.databases import new_sqlite
 from tests.stores.builders import ManualClock
 
 #: what the leader counts
@@ -28,6 +29,9 @@ TABLES = (
     "operators", "login_links", "dashboard_sessions",
     *FIGURE_TABLES,
     "catalog_changes",
+    "api_keys",
+    "webhooks",
+    "webhook_deliveries",
 )  # fmt: skip
 Raw = Callable[[str], Awaitable[list[tuple[Any, ...]]]]
 
@@ -76,7 +80,7 @@ def shared_postgres_url(postgres_server: Postgres) -> Iterator[str]:
 
 @pytest.fixture
 async def sqlite(tmp_path: Path, clock: ManualClock, observer: RecordingObserver) -> AsyncIterator[SqliteStore]:
-    store = await SqliteStore.open(str(tmp_path / "genlock.db"), clock=clock, observer=observer)
+    store = await SqliteStore.open(new_sqlite(tmp_path), clock=clock, observer=observer)
     yield store
     await store.close()
 

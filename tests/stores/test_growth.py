@@ -20,7 +20,7 @@ from genlock.stores.sqlite import SqliteStore
 from tests.stores.builders import ManualClock
 from tests.stores.conftest import RecordingObserver
 from tests.stores.history import fill
-from tests.stores.test_queries import SQLITE_ONLY, use_figures, use_jobs, use_kv_and_retention, use_updates
+from tests.stores.test_queries import SQLITE_ONLY, use_api, use_figures, use_jobs, use_kv_and_retention, use_updates
 
 SIZE = 300
 STEP = 100
@@ -72,6 +72,7 @@ async def use_everything(store: SqlDatabase, clock: ManualClock) -> None:
     await use_updates(store)
     await use_kv_and_retention(store)
     await use_figures(store)
+    await use_api(store)
     await store.clear_figures()
     await store.violations(settled=False)
 

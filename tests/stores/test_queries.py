@@ -10,6 +10,7 @@ import pytest
 
 from genlock.domain.account import Account
 from genlock.domain.anomaly import AnomalyKind
+from genlock.domain.api_key import ALL_SCOPES, NewApiKey
 from genlock.domain.audit import AuditFilter
 from genlock.domain.broadcast import BroadcastState
 from genlock.domain.bulk import BulkFailure, BulkKind, BulkReason, BulkSelection, BulkState, BulkTarget
@@ -41,6 +42,7 @@ from genlock.stores.queries import array, load, positional, scripts, statements
 from genlock.stores.rows import Row
 from tests.stores.builders import (
     ME,
+    PRICE,
     RESULT,
     SECRET,
     ManualClock,
@@ -187,6 +189,34 @@ async def use_updates(store: SqlDatabase) -> None:
     assert await store.release_update_queues("me", [1]) == 0
 
 
+async def use_api(store: SqlDatabase) -> None:
+    account_id = await account_with(store)
+    wanted = NewApiKey(
+        account_id=account_id,
+        name="shop",
+        scopes=ALL_SCOPES,
+        shown="glk_a",
+        secret_hash=f"hash of {account_id}",
+        spend_limit=PRICE * 2,
+        request_key=f"request of {account_id}",
+        author="operator",
+    )
+    key, _ = await store.add_api_key(wanted)
+    assert await store.api_key_by_secret(wanted.secret_hash)
+    assert await store.api_key(key.id)
+    assert await store.api_keys(account_id, before=None, limit=10)
+    assert await store.api_keys(None, before=None, limit=10)
+    job = (await store.accept_job(order(account_id, api_key_id=key.id), ME)).job
+    assert await store.api_job(job.id)
+    assert await store.api_jobs_by_id([job.id])
+    assert await store.api_jobs(account_id, before=None, limit=10)
+    assert await store.api_jobs_after({account_id: 0}, 10)
+    assert await store.newest_job_id() >= job.id
+    assert await store.count_open_jobs(account_id, 10) == 1
+    assert (await store.take_block("api:1", 5, 1.0, 10)).granted == 5
+    assert await store.revoke_api_key(key.id)
+
+
 async def use_kv_and_retention(store: SqlDatabase) -> None:
     assert await store.kv_put_if_absent("key", "value") == "value"
     await store.kv_put("key", "other")
@@ -297,6 +327,7 @@ async def use_jobs(store: SqlDatabase, clock: ManualClock) -> None:
     await use_the_search(store, account_id)
     await use_bulk_actions(store)
     await use_the_bot_data(store)
+    await use_what_users_keep(store)
     await use_operator_lists(store)
     await erase_everything(store)
     assert await store.violations(settled=True)
@@ -366,6 +397,25 @@ async def use_bulk_actions(store: Database) -> None:
     assert await store.bulk_failures(begun.id, 10) == [failure]
     assert await store.stop_bulk_action(begun.id)
     assert await store.end_bulk_action(between, BulkState.STOPPED)
+
+
+async def use_what_users_keep(store: Database) -> None:
+    """The gallery of the account with most jobs, favourites and settings."""
+    for models in (["model"], ["none", "model"], ["none"]):
+        newest = await store.result_before(HEAVY, models)
+        if newest is not None:
+            await store.result_after(HEAVY, models, newest.id)
+            await store.result_before(HEAVY, models, newest.id // 2)
+            await store.result_after(HEAVY, models, newest.id // 2)
+    shown = await delivered(store)
+    assert await store.set_result_hidden(shown.account_id, shown.id, hidden=True)
+    await store.result_after(HEAVY, ["model"], 0)
+    assert await store.add_favourite(HEAVY, "model")
+    assert await store.favourites(HEAVY)
+    await store.remove_favourite(HEAVY, "model")
+    await store.save_model_settings(HEAVY, "model", "{}")
+    assert await store.model_settings(HEAVY, "model")
+    await store.delete_model_settings(HEAVY, "model")
 
 
 async def erase_everything(store: Database) -> None:
@@ -529,6 +579,7 @@ async def test_every_statement_runs(store: SqlDatabase, clock: ManualClock, monk
     await use_updates(store)
     await use_kv_and_retention(store)
     await use_figures(store)
+    await use_api(store)
     await store.clear_figures()
     await store.violations(settled=False)
 

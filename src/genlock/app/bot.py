@@ -3,13 +3,15 @@
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack
 from functools import partial
+from pathlib import Path
 
 from genlock.app.logins import public_address
 from genlock.app.providers import KEY_SETTINGS
 from genlock.app.telegram import bot_texts
 from genlock.bot.bundle import BotBundle
+from genlock.bot.handlers.welcome import PACKAGED_PICTURE
 from genlock.bot.router import BotRouter, make_router
-from genlock.bot.rules import BotRules, Package
+from genlock.bot.rules import BotRules, Package, ReportRules
 from genlock.channels.telegram.caller import Caller
 from genlock.channels.telegram.stars import refund_stars, star_balance
 from genlock.domain.current_catalog import CurrentCatalog
@@ -92,10 +94,14 @@ def make_bot_rules(settings: Settings) -> BotRules:
         credit_usd=settings.credit_usd,
         admin_ids=frozenset(settings.admin_ids),
         support=settings.support,
-        packages=tuple(Package(stars=stars, credits=credits_) for stars, credits_ in packages.items() if credits_),
+        api_url=public_address(settings),
+        packages=tuple(
+            _package(stars, credits_, settings.star_bonus) for stars, credits_ in packages.items() if credits_
+        ),
         invoice_hours=settings.invoice_hours,
         input_days=settings.input_days,
         welcome=round(settings.welcome_credits * THOUSANDTHS),
+        welcome_picture=_welcome_picture(settings.welcome_picture),
         free_per_day=settings.free_per_day,
         reward_inviter=round(settings.reward_inviter_credits * THOUSANDTHS),
         reward_invited=round(settings.reward_invited_credits * THOUSANDTHS),
@@ -103,8 +109,35 @@ def make_bot_rules(settings: Settings) -> BotRules:
         per_minute=settings.per_minute,
         per_hour=settings.per_hour,
         uploads_per_hour=settings.uploads_per_hour,
+        inline_mode=settings.inline_mode,
+        free_transcriptions_per_day=settings.free_transcriptions_per_day,
         late_cancels_per_day=settings.late_cancels_per_day,
+        report=_report_rules(settings),
     )
+
+
+def _report_rules(settings: Settings) -> ReportRules | None:
+    if settings.daily_report_hour is None:
+        return None
+    chat, _, thread = settings.daily_report_chat.partition(":")
+    return ReportRules(
+        hour=settings.daily_report_hour,
+        zone=settings.daily_report_zone,
+        chat=int(chat) if chat else None,
+        thread=int(thread) if thread else None,
+    )
+
+
+def _package(stars: int, credits_: int, bonus: Mapping[int, int]) -> Package:
+    """Return a package with the bonus of the largest size that it reaches."""
+    percent = bonus[max(reached)] if (reached := [size for size in bonus if size <= stars]) else 0
+    return Package(stars=stars, credits=credits_ + credits_ * percent // 100, bonus=percent)
+
+
+def _welcome_picture(chosen: str) -> Path | None:
+    if chosen == "off":
+        return None
+    return PACKAGED_PICTURE if chosen == "packaged" else Path(chosen)
 
 
 async def handle_update(router: BotRouter, mask: Mask, stored: Update) -> None:

@@ -9,15 +9,20 @@ from typing import TYPE_CHECKING
 
 from starlette.applications import Starlette
 
+from genlock.api import webhook_sender
+from genlock.api.job_watch import JobWatch
+from genlock.app.api import make_api, make_api_channel, make_webhook_sender
 from genlock.app.bot import handle_update, make_bot_router, make_operator_tools
 from genlock.app.dashboard import dashboard_routes
 from genlock.app.dashboard_parts import DashboardParts
 from genlock.app.databases import open_store
 from genlock.app.engine import costs_paid_for, expected_seconds, make_engine, make_rules
 from genlock.app.logins import make_logins
+from genlock.app.media import make_media_store
 from genlock.app.periodic_tasks import periodic_tasks
 from genlock.app.providers import fetch_public_lists, make_catalog, rate_limits
 from genlock.app.telegram import make_caller, make_channel, make_update_source, operator_notifier
+from genlock.channels.api.channel import NAME as CHANNEL
 from genlock.channels.telegram.caller import Caller
 from genlock.channels.telegram.updates import acknowledge_repeated_press
 from genlock.engine.alarms import Alarms
@@ -88,11 +93,21 @@ async def compose(settings: ServiceSettings, process: Process) -> App:
     catalog = editor.current
     caller = make_caller(settings, store, observer, closing)
     channel = make_channel(settings, caller, catalog, closing)
+    watch = JobWatch(store, observer, process.is_open)
+    closing.push_async_callback(watch.close)
+    media = make_media_store(settings, closing)
+    channels = {channel.name: channel, CHANNEL: make_api_channel(settings, media, watch, closing)}
     handlers: dict[str, Handler] = {}  # filled below: a bot needs the engine, and the engine hands updates to the bots
     acknowledge = partial(acknowledge_repeated_press, caller)
     offers = OfferOrder(catalog)
     engine = _make_engine(
-        settings, process, store, channel, offers, bundles, lambda ctx: UpdateWorker(ctx, store, handlers, acknowledge)
+        settings,
+        process,
+        store,
+        channels,
+        offers,
+        bundles,
+        lambda ctx: UpdateWorker(ctx, store, handlers, acknowledge),
     )
     logins = make_logins(settings, store)
     router = make_bot_router(settings, caller, store, engine, catalog, bundles, logins, closing)
@@ -106,11 +121,23 @@ async def compose(settings: ServiceSettings, process: Process) -> App:
     memory = BodyMemory()
     receive_updates, telegram_endpoints = await make_update_source(settings, caller, store, engine, mask, memory)
     health = _make_health(settings, process, engine, stats, started)
+    send_webhooks = make_webhook_sender(settings, store, engine, catalog, closing).round
     return App(
         engine=engine,
         caller=caller,
         web=make_web(
             [*_callback_endpoints(engine, bundles, memory), health, *telegram_endpoints],
+            *make_api(
+                settings=settings,
+                store=store,
+                engine=engine,
+                catalog=catalog,
+                bundles=bundles,
+                media=media,
+                watch=watch,
+                memory=memory,
+                closing=closing,
+            ).routes(),
             *dashboard_routes(
                 DashboardParts(
                     settings=settings,
@@ -133,7 +160,8 @@ async def compose(settings: ServiceSettings, process: Process) -> App:
         ),
         alarms=alarms,
         periodic_tasks=[
-            *periodic_tasks(settings, engine, store, alarms, router, editor, receive_updates, bundles, offers),
+            *periodic_tasks(settings, engine, store, alarms, router, editor, receive_updates, bundles, media, offers),
+            PeriodicTask(name="send_webhooks", period_seconds=webhook_sender.PERIOD_SECONDS, run=send_webhooks),
             *_job_event_tasks(process.job_events, store),
         ],
     )
@@ -155,7 +183,7 @@ def _make_engine(
     settings: ServiceSettings,
     process: Process,
     store: Database,
-    channel: Channel,
+    channels: Mapping[str, Channel],
     offers: OfferOrder,
     bundles: Mapping[str, ProviderBundle],
     make_updates: Callable[[EngineContext], UpdateWorker],
@@ -165,7 +193,7 @@ def _make_engine(
         store,
         process.observer,
         providers={name: bundle.provider for name, bundle in bundles.items()},
-        channels={"telegram": channel},
+        channels=channels,
         rules=make_rules(settings, limits=rate_limits(bundles), stop_seconds=STOP_SECONDS),
         public_url=settings.public_url,
         instance=process.instance,

@@ -1,5 +1,6 @@
 """The pages of the dashboard. A new page is added here."""
 
+from dataclasses import replace
 from functools import partial
 
 from genlock import __version__
@@ -10,8 +11,9 @@ from genlock.catalog.margins import PriceRules
 from genlock.dashboard.doctor_runs import DoctorRuns
 from genlock.dashboard.installation import Installation
 from genlock.dashboard.live import LiveReader
-from genlock.dashboard.overview_figures import OverviewReader, Rates
+from genlock.dashboard.overview_figures import OverviewReader
 from genlock.dashboard.page import PageRoute
+from genlock.dashboard.pages.api_keys import ApiKeysPage
 from genlock.dashboard.pages.attention import AttentionPage
 from genlock.dashboard.pages.audit import AuditLogPage
 from genlock.dashboard.pages.broadcasts import BroadcastsPage
@@ -30,6 +32,8 @@ from genlock.dashboard.pages.system import SystemPage
 from genlock.dashboard.pages.user_actions import UserActions
 from genlock.dashboard.pages.users import UserLimits, UsersPage
 from genlock.dashboard.previews import Previews
+from genlock.domain.catalog import price_from
+from genlock.domain.margin import Rates
 from genlock.domain.money import THOUSANDTHS
 from genlock.engine.tell import tell
 from genlock.i18n.translator import package_texts
@@ -80,6 +84,7 @@ def _job_pages(parts: DashboardParts) -> list[PageRoute]:
             previews=Previews(parts.downloads),
             texts=parts.texts,
             credit_usd=parts.settings.credit_usd,
+            support_credits_max=round(parts.settings.support_credits_max * THOUSANDTHS),
             keeps_events=parts.settings.keep_events_days > 0,
         )
     )
@@ -103,9 +108,23 @@ def _user_pages(parts: DashboardParts) -> list[PageRoute]:
         free_per_day=settings.free_per_day,
         support_credits_max=round(settings.support_credits_max * THOUSANDTHS),
     )
-    users = UsersPage(parts.store, limits)
-    actions = UserActions(parts.store, users, tools.accounts, tools.refunds, limits.support_credits_max)
+    users = UsersPage(parts.store, limits, parts.model_titles)
+    actions = UserActions(
+        parts.store,
+        users,
+        tools.accounts,
+        tools.refunds,
+        limits.support_credits_max,
+        free_run_value=partial(_free_run_value, parts),
+    )
     return [*users.routes(), *actions.routes()]
+
+
+def _free_run_value(parts: DashboardParts) -> int:
+    """Return the highest price of an order for which free runs count, in thousandths of a credit."""
+    settings = parts.settings
+    free = [replace(model, free=False) for model in parts.catalog.get().offered() if model.free]
+    return max((price_from(model, settings.markup, settings.credit_usd) for model in free), default=0)
 
 
 def _money_pages(parts: DashboardParts) -> list[PageRoute]:
@@ -147,5 +166,6 @@ def _system_pages(parts: DashboardParts) -> list[PageRoute]:
     return [
         *SystemPage(store, installation).routes(),
         *OperatorsPage(store, parts.settings.admin_ids).routes(),
+        *ApiKeysPage(store).routes(),
         *DoctorPage(DoctorRuns(store, ctx.observer, parts.examine)).routes(),
     ]

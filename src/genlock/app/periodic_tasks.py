@@ -5,22 +5,27 @@ from functools import partial
 
 from genlock import __version__
 from genlock.app.bot import CommandRegistration
+from genlock.app.clock import SystemClock
 from genlock.app.engine import retention_periods
+from genlock.app.logins import make_logins
+from genlock.bot.admin import daily_report
 from genlock.bot.router import BotRouter
 from genlock.catalog import editor as catalog_editor
 from genlock.catalog.editor import CatalogEditor
+from genlock.domain.money import THOUSANDTHS
 from genlock.engine import alarms as alarm_rules
-from genlock.engine import bulk, hourly_figures, money_check, offer_order, provider_credit, retention
+from genlock.engine import bulk, hourly_figures, media_retention, money_check, offer_order, provider_credit, retention
 from genlock.engine.alarms import Alarms
 from genlock.engine.bulk import BulkWork
 from genlock.engine.engine import Engine
 from genlock.engine.hourly_figures import HourlyFigureKeeper
+from genlock.engine.media_retention import MediaRetention
 from genlock.engine.money_check import MoneyCheck
 from genlock.engine.offer_order import OfferOrder
 from genlock.engine.periodic import PeriodicTask
 from genlock.engine.provider_credit import ProviderCreditReader
 from genlock.engine.retention import Retention
-from genlock.ports import Database, ProviderBundle
+from genlock.ports import Database, MediaStore, ProviderBundle
 from genlock.settings import ServiceSettings
 
 #: payments that Telegram lists and we missed
@@ -39,6 +44,7 @@ def periodic_tasks(  # noqa: PLR0913, PLR0917 - one argument per part
     editor: CatalogEditor,
     receive_updates: Callable[[], Awaitable[None]],
     bundles: Mapping[str, ProviderBundle],
+    media: MediaStore,
     offers: OfferOrder,
 ) -> list[PeriodicTask]:
     """Return the periodic tasks of the service. Those of the engine are in `Engine.periodic_tasks`."""
@@ -48,8 +54,16 @@ def periodic_tasks(  # noqa: PLR0913, PLR0917 - one argument per part
     check_money = MoneyCheck(engine.ctx, engine.leader, store).round
     keep_figures = HourlyFigureKeeper(engine.ctx, engine.leader, store).round
     read_credit = ProviderCreditReader(engine.ctx, engine.leader, store, bundles).read
+    prune_media = MediaRetention(media, engine.ctx.observer, SystemClock().now, settings.keep_media_days).prune
     describe = partial(store.describe_instance, engine.ctx.instance, __version__)
-    act_in_bulk = BulkWork(engine.ctx, engine.leader, store, texts=router.texts).round
+    act_in_bulk = BulkWork(
+        engine.ctx,
+        engine.leader,
+        store,
+        texts=router.texts,
+        role_of=make_logins(settings, store).role_of,
+        support_credits_max=round(settings.support_credits_max * THOUSANDTHS),
+    ).round
     registration = CommandRegistration(router, engine.ctx.observer)
     return [
         task(name="describe_instance", period_seconds=DESCRIBE_SECONDS, run=describe),
@@ -66,9 +80,11 @@ def periodic_tasks(  # noqa: PLR0913, PLR0917 - one argument per part
         leader_task(name="keep_figures", period_seconds=hourly_figures.PERIOD_SECONDS, run=keep_figures),
         leader_task(name="read_provider_credit", period_seconds=provider_credit.PERIOD_SECONDS, run=read_credit),
         leader_task(name="prune_rows", period_seconds=retention.PERIOD_SECONDS, run=prune),
+        leader_task(name="prune_media", period_seconds=media_retention.PERIOD_SECONDS, run=prune_media),
         leader_task(name="reconcile_payments", period_seconds=RECONCILE_SECONDS, run=router.reconcile),
         leader_task(name="pay_rewards", period_seconds=BOT_TASK_SECONDS, run=router.reward),
         leader_task(name="erase_data", period_seconds=BOT_TASK_SECONDS, run=router.erase),
         leader_task(name="act_in_bulk", period_seconds=bulk.PERIOD_SECONDS, run=act_in_bulk),
         leader_task(name="send_broadcasts", period_seconds=BOT_TASK_SECONDS, run=router.broadcast),
+        leader_task(name="send_daily_report", period_seconds=daily_report.PERIOD_SECONDS, run=router.report),
     ]

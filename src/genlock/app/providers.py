@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
+from decimal import Decimal
 from time import time
 
 from genlock.catalog import load
@@ -12,7 +13,10 @@ from genlock.ports import CatalogChangeStore, Observer, ProviderBundle, PublicLi
 from genlock.settings import Settings
 
 #: for messages: which settings configure a provider
-KEY_SETTINGS = "GENLOCK_KIE_API_KEY (Kie.ai's API key page shows it)"
+KEY_SETTINGS = (
+    "GENLOCK_KIE_API_KEY (Kie.ai's API key page shows it), GENLOCK_FAL_KEY (fal.ai/dashboard/keys) or "
+    "GENLOCK_REPLICATE_TOKEN (replicate.com/account/api-tokens)"
+)
 
 
 async def make_catalog(
@@ -35,10 +39,10 @@ def make_providers(
     """Return the bundles of the configured providers by name. A provider without a key is not configured."""
     bundles = []
     if settings.kie_api_key is not None:
-        from genlock.providers.kie.bundle import make_bundle
+        from genlock.providers.kie import bundle as kie
 
         bundles.append(
-            make_bundle(
+            kie.make_bundle(
                 catalog,
                 key=settings.kie_api_key.get_secret_value(),
                 api_url=settings.kie_api_url,
@@ -48,12 +52,34 @@ def make_providers(
                 now=now,
             )
         )
+    if settings.fal_key is not None:
+        from genlock.providers.fal import bundle as fal
+
+        bundles.append(
+            fal.make_bundle(
+                key=settings.fal_key.get_secret_value(),
+                credit_usd=catalog.provider_credit_usd.get("fal", Decimal(1)),
+                api_url=settings.fal_api_url,
+                rest_url=settings.fal_rest_url,
+            )
+        )
+    if settings.replicate_token is not None:
+        from genlock.providers.replicate import bundle as replicate
+
+        bundles.append(
+            replicate.make_bundle(
+                token=settings.replicate_token.get_secret_value(),
+                credit_usd=catalog.provider_credit_usd.get("replicate", Decimal(1)),
+                api_url=settings.replicate_api_url,
+            )
+        )
     return {bundle.name: bundle for bundle in bundles}
 
 
 def configured_providers(settings: Settings) -> set[str]:
     """Return the names of the providers that have a key; only their models are on sale."""
-    return {"kie"} if settings.kie_api_key is not None else set()
+    keys = {"kie": settings.kie_api_key, "fal": settings.fal_key, "replicate": settings.replicate_token}
+    return {name for name, key in keys.items() if key is not None}
 
 
 async def fetch_public_lists(settings: Settings) -> dict[str, PublicLists]:

@@ -10,7 +10,13 @@ from genlock.channels.telegram.caller import API_URL, Caller, make_bot
 from genlock.channels.telegram.channel import TelegramChannel
 from genlock.channels.telegram.operators import notify_operators
 from genlock.channels.telegram.rate_limiter import TelegramRateLimiter
-from genlock.channels.telegram.update_sources import WEBHOOK_PATH, Poller, WebhookRegistrar, WebhookSecrets
+from genlock.channels.telegram.update_sources import (
+    WEBHOOK_PATH,
+    Poller,
+    WebhookRegistrar,
+    WebhookSecrets,
+    allowed_updates,
+)
 from genlock.domain.alarm import AlarmNotice
 from genlock.domain.current_catalog import CurrentCatalog
 from genlock.domain.public_number import PublicNumbers
@@ -57,8 +63,11 @@ async def make_update_source(
     """Return the task that receives updates, or registers the webhook for them, and the webhook's endpoint."""
     updates, observer = engine.updates, engine.ctx.observer
     assert updates is not None
+    allowed = allowed_updates(inline=settings.inline_mode)
     if settings.public_url is None:
-        poller = Poller(caller, receive=updates.receive, is_active=lambda: engine.active, observer=observer)
+        poller = Poller(
+            caller, receive=updates.receive, is_active=lambda: engine.active, observer=observer, allowed=allowed
+        )
         return poller.run, []
     webhook_secrets = WebhookSecrets(store, settings.telegram_token.get_secret_value(), mask.add)
     await webhook_secrets.read()
@@ -69,6 +78,7 @@ async def make_update_source(
         secrets=webhook_secrets,
         is_active=lambda: engine.active,
         observer=observer,
+        allowed=allowed,
     )
     endpoint = TelegramEndpoint(
         updates=updates,

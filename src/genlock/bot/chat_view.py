@@ -1,17 +1,20 @@
 """Renders messages in a chat: shows, edits, sends and removes them, and answers button presses."""
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Any
 
-from telegram import InputFile, LinkPreviewOptions
+from telegram import InputFile, LinkPreviewOptions, Message, ReplyParameters
 from telegram.constants import ParseMode
 
 from genlock.bot.context import UpdateContext
-from genlock.channels.telegram.caller import Caller, Priority
+from genlock.bot.screen_files import ScreenFile
+from genlock.channels.telegram.caller import Caller, Priority, bot_id
+from genlock.channels.telegram.content import Media, file_reference
 from genlock.channels.telegram.errors import MessageHasMedia, MessageNotModified
-from genlock.channels.telegram.text import fitted, keyboard
-from genlock.domain.errors import ChannelError, PlaceholderGone, RecipientUnreachable
+from genlock.channels.telegram.text import fits_caption, fitted, keyboard
+from genlock.domain.errors import ChannelError, LevelRefused, PlaceholderGone, RecipientUnreachable
 from genlock.ports import Database, OutgoingMessage
 
 TOAST_LENGTH = 200
@@ -30,14 +33,84 @@ class ChatView:
         self._caller = caller
         self._store = store
 
-    async def show(self, ctx: UpdateContext, message: OutgoingMessage) -> None:
-        """Make the chat's screen message show this; send a new one where the old one cannot be edited."""
+    async def show(self, ctx: UpdateContext, message: OutgoingMessage, file: ScreenFile | None = None) -> None:
+        """Make the chat's screen message show this; send a new one where the old one cannot be edited.
+
+        A text message can become one with a file; one with a file cannot become a text, and is replaced.
+        """
         target = await self._target(ctx)
+        if file is not None and fits_caption(message):
+            if await self._show_file(ctx, target, message, file):
+                return
+            target = await self._target(ctx)
         if target is not None and await self.edit(ctx.chat, target, message):
             if ctx.draft.message != target:
                 await self._move(ctx, target)
             return
         await self._move(ctx, await self.send(ctx, message))
+
+    async def _show_file(
+        self, ctx: UpdateContext, target: int | None, message: OutgoingMessage, file: ScreenFile
+    ) -> bool:
+        """Show a message with a file; return False if Telegram refuses the file, so that the text is shown alone."""
+        bot = bot_id(self._caller.bot.token)
+        known = await self._store.kv_get(file.key, bot) if file.key else None
+        reference = known.value if known else file.reference
+        try:
+            content = None if reference or file.read is None else await asyncio.to_thread(file.read)
+            media = file.media(reference, content)
+            shown = await self._put_media(ctx, target, message, media)
+        except (LevelRefused, OSError):
+            if known:
+                await self._store.kv_delete(file.key, bot)
+            return False
+        if content is not None and file.key and (uploaded := file_reference(shown)):
+            await self._store.kv_put(file.key, uploaded, bot)
+        return True
+
+    async def _put_media(
+        self, ctx: UpdateContext, target: int | None, message: OutgoingMessage, media: Media
+    ) -> Message | bool | None:
+        """Edit the screen message so that it shows the file, or send it; return the message if Telegram states it."""
+        shown: Message | bool | None = None
+        if target is not None:
+            try:
+                shown = await self._edit_media(ctx.chat, target, message, media)
+            except MessageNotModified:
+                pass  # it shows exactly this
+            except PlaceholderGone:
+                target = None
+        if target is None:
+            shown = sent = await self._send_media(ctx, message, media)
+            target = sent.message_id
+        if ctx.draft.message != target:
+            await self._move(ctx, target)
+        return shown
+
+    async def _edit_media(self, chat: int, message_id: int, message: OutgoingMessage, media: Media) -> Message | bool:
+        return await self._caller.call(
+            self._caller.bot.edit_message_media,
+            chat=chat,
+            priority=Priority.SCREEN,
+            message_id=message_id,
+            media=media.to_edit(caption=message.text, parse_mode=ParseMode.HTML),
+            reply_markup=keyboard(message),
+            read_timeout=UPLOAD_SECONDS,
+        )
+
+    async def _send_media(self, ctx: UpdateContext, message: OutgoingMessage, media: Media) -> Message:
+        sent: Message = await self._caller.call(
+            getattr(self._caller.bot, f"send_{media.kind.value}"),
+            chat=ctx.chat,
+            priority=Priority.SCREEN,
+            message_thread_id=ctx.thread,
+            caption=message.text,
+            parse_mode=ParseMode.HTML,
+            reply_markup=keyboard(message),
+            read_timeout=UPLOAD_SECONDS,
+            **{media.kind.value: media.file, **media.options},
+        )
+        return sent
 
     async def _target(self, ctx: UpdateContext) -> int | None:
         """Return the message to edit: that of the pressed button, or the screen if the user wrote nothing below it."""
@@ -76,13 +149,15 @@ class ChatView:
             return False
         return True
 
-    async def send(self, ctx: UpdateContext, message: OutgoingMessage) -> int:
-        """Send a new message to the chat of the update and return its id."""
+    async def send(self, ctx: UpdateContext, message: OutgoingMessage, *, reply_to: int | None = None) -> int:
+        """Send a new message to the chat of the update, perhaps as a reply, and return its id."""
+        reply = None if reply_to is None else ReplyParameters(message_id=reply_to, allow_sending_without_reply=True)
         sent = await self._caller.call(
             self._caller.bot.send_message,
             chat=ctx.chat,
             priority=Priority.SCREEN,
             message_thread_id=ctx.thread,
+            reply_parameters=reply,
             **_content(message),
         )
         return sent.message_id
@@ -91,9 +166,12 @@ class ChatView:
         """Send a text as a message of its own; the screen message stays."""
         await self.send(ctx, OutgoingMessage(text=text))
 
-    async def send_document(self, ctx: UpdateContext, document: str | InputFile, caption: str) -> None:
-        """Send a file unchanged, by Telegram's file id or by its bytes; the screen message stays."""
-        await self._caller.call(
+    async def send_document(self, ctx: UpdateContext, document: str | InputFile, caption: str) -> str | None:
+        """Send a file unchanged, by Telegram's file id or by its bytes; the screen message stays.
+
+        Returns the file id, by which it can be sent again.
+        """
+        sent = await self._caller.call(
             self._caller.bot.send_document,
             chat=ctx.chat,
             priority=Priority.SCREEN,
@@ -104,6 +182,19 @@ class ChatView:
             disable_content_type_detection=True,
             read_timeout=UPLOAD_SECONDS,
         )
+        return sent.document.file_id if sent.document else None
+
+    async def send_photo(self, ctx: UpdateContext, photo: str | bytes) -> str:
+        """Send a picture, by Telegram's file id or by its bytes, and return its file id; the screen message stays."""
+        sent = await self._caller.call(
+            self._caller.bot.send_photo,
+            chat=ctx.chat,
+            priority=Priority.SCREEN,
+            message_thread_id=ctx.thread,
+            photo=photo,
+            read_timeout=UPLOAD_SECONDS,
+        )
+        return sent.photo[-1].file_id
 
     async def send_to(self, chat: int, message: str | OutgoingMessage) -> None:
         """Send a message to a chat that no update came from."""

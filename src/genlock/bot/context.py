@@ -42,6 +42,8 @@ class UpdateContext:
     partial_text: PartialText | None = None
     #: id of the message whose button was pressed
     button_message: int | None = None
+    #: the message that it answers, if Telegram includes it
+    button_reply: Message | None = None
     #: whether that message is the notice of a finished order or a page to read, which are never edited
     on_notice: bool = False
     #: id of the callback query that still needs an answer

@@ -1,5 +1,7 @@
 """Limits per user for cancelling, promo codes and uploads; limits for orders are in engine/sell.py."""
 
+from datetime import UTC, datetime
+
 from genlock.bot.context import UpdateContext
 from genlock.bot.order.draft import Problem
 from genlock.bot.rules import BotRules
@@ -7,6 +9,7 @@ from genlock.i18n.translator import Html
 from genlock.ports import Database
 
 HOUR = 3600.0
+DAY = 86_400.0
 CODES_PER_HOUR = 10
 
 
@@ -34,6 +37,18 @@ class Quotas:
         """
         wait = await self._take(f"upload:{ctx.account_id}", self._rules.uploads_per_hour) if ctx.first else 0.0
         return Problem(name="uploads", allowed={"wait": wait}) if wait > 0 else None
+
+    async def free_transcription(self, ctx: UpdateContext, sent: datetime) -> bool:
+        """Whether the operator pays for the text of a voice message; each counts, whatever becomes of it.
+
+        Every day (UTC) has a limit of its own, which gives one permit back a day: it never grants more than its number.
+        """
+        count, day = self._rules.free_transcriptions_per_day, sent.astimezone(UTC).date().isoformat()
+        if count <= 0:
+            return False
+        key = f"transcription:{ctx.account_id}:{day}"
+        [wait] = await self._store.take_permits([key], DAY, 1, -(count - 1) * DAY)
+        return wait <= 0
 
     async def _take(self, key: str, per_hour: int) -> float:
         """Take a permit; return 0, or the seconds until there is one."""

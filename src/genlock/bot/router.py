@@ -1,6 +1,7 @@
 """Routes each Telegram update to its handler, and wires the parts of a bot."""
 
 import json
+from collections.abc import Awaitable, Callable
 from functools import partial
 
 from telegram import CallbackQuery, ChatMemberUpdated, Message, Update, User
@@ -8,8 +9,10 @@ from telegram.constants import ChatMemberStatus, ChatType
 
 from genlock.bot import buttons
 from genlock.bot.access import Access
+from genlock.bot.admin.audit import AuditLog
 from genlock.bot.admin.broadcasts import Broadcasts
 from genlock.bot.admin.commands import make_admin
+from genlock.bot.admin.daily_report import DailyReport
 from genlock.bot.bundle import BotBundle, Tell
 from genlock.bot.chat_view import ChatView
 from genlock.bot.context import (
@@ -21,27 +24,43 @@ from genlock.bot.context import (
     sender_of,
     thread_of,
 )
+from genlock.bot.gallery.gallery import Gallery
+from genlock.bot.handlers.api_keys import ApiKeyPages
 from genlock.bot.handlers.buttons import ButtonHandler
 from genlock.bot.handlers.command_menu import register
+from genlock.bot.handlers.descriptions import register_descriptions
 from genlock.bot.handlers.files import Files, UploadFile
+from genlock.bot.handlers.inline import InlineQueries
 from genlock.bot.handlers.messages import MessageHandler, start_payload
 from genlock.bot.handlers.pages import Pages
 from genlock.bot.handlers.privacy import Privacy
+from genlock.bot.handlers.welcome import Welcome
+from genlock.bot.handlers.wishes import Wishes
 from genlock.bot.money.gifts import Gifts, inviter
 from genlock.bot.money.invoices import Invoices
 from genlock.bot.money.payments import Payments
 from genlock.bot.order import draft as drafts
 from genlock.bot.order.draft import Draft
 from genlock.bot.order.draft_view import DraftChanged, DraftView
+from genlock.bot.order.groups import Groups
+from genlock.bot.order.improve import Improvements
+from genlock.bot.order.job_ends import JOB_ENDED, JobEnds
 from genlock.bot.order.next_steps import NextSteps
 from genlock.bot.order.orders import Orders
 from genlock.bot.order.originals import Originals
+from genlock.bot.order.presets import Presets
+from genlock.bot.order.request_keys import GroupKey
 from genlock.bot.order.result_files import ResultFiles
+from genlock.bot.order.voices import Voices
 from genlock.bot.quotas import Quotas
 from genlock.bot.rules import BotRules
+from genlock.bot.samples import Samples
+from genlock.bot.storefront.favourites import Favourites
+from genlock.bot.storefront.popularity import Popularity
 from genlock.bot.storefront.storefront import Storefront
 from genlock.channels.telegram.caller import Priority
 from genlock.channels.telegram.stars import refund_stars
+from genlock.channels.telegram.update_sources import INLINE_QUERY
 from genlock.domain.current_catalog import CurrentCatalog
 from genlock.domain.errors import ChannelError, GenlockError
 from genlock.domain.update import Update as StoredUpdate
@@ -74,10 +93,14 @@ class BotRouter:
         files: Files,
         messages: MessageHandler,
         buttons: ButtonHandler,
+        job_ends: JobEnds,
+        groups: Groups,
+        inline: InlineQueries,
         invoices: Invoices,
         payments: Payments,
         gifts: Gifts,
         broadcasts: Broadcasts,
+        report: DailyReport,
         access: Access,
         privacy: Privacy,
     ) -> None:
@@ -87,19 +110,24 @@ class BotRouter:
         self._files = files
         self._messages = messages
         self._buttons = buttons
+        self._job_ends = job_ends
+        self._groups = groups
+        self._inline = inline
         self._invoices = invoices
         self._payments = payments
         self._gifts = gifts
         self._broadcasts = broadcasts
+        self._report = report
         self._access = access
         self._privacy = privacy
         self._account_ids: dict[int, int] = {}
         self._addresses: dict[int, str] = {}
 
     async def start(self) -> None:
-        """Ask Telegram for our username and register our commands where they have changed."""
+        """Ask Telegram for our username and register our commands and descriptions where they have changed."""
         await self._bundle.introduce()
         await register(self._bundle, self._store)
+        await register_descriptions(self._bundle, self._store)
 
     async def reconcile(self) -> int:
         """Credit payments that Telegram lists and we missed. A periodic task of the leader."""
@@ -113,6 +141,10 @@ class BotRouter:
         """Continue the running broadcast, if there is one. A periodic task of the leader."""
         return await self._broadcasts.round()
 
+    async def report(self) -> int:
+        """Send the daily report if it is due. A periodic task of the leader."""
+        return await self._report.round()
+
     async def erase(self) -> int:
         """Erase the data of users who asked for it, and inputs that are too old. A periodic task of the leader."""
         return await self._privacy.run()
@@ -124,9 +156,13 @@ class BotRouter:
 
     async def close(self) -> None:
         await self._files.close()
+        await self._inline.close()
 
     async def handle_stored(self, stored: StoredUpdate) -> None:
         """Handle an update from the update queue; the handler may look at the user's next one."""
+        if stored.kind == JOB_ENDED:
+            await self._retrying(stored.attempts == 1, lambda _: self._handle_job_end(stored))
+            return
 
         async def next_update() -> Update | None:
             following = await self._store.following_update(stored.id)
@@ -142,22 +178,37 @@ class BotRouter:
 
         `next_update` returns the user's next update, so that a handler can treat an album or a split text as one.
         """
+        try:
+            await self._retrying(first, lambda first: self._handle(update, first=first, next_update=next_update))
+        except (DraftChanged, GenlockError):
+            raise
+        except Exception:
+            if first:
+                await self._report_error(update)
+            raise
+
+    async def _retrying(self, first: bool, handle: Callable[[bool], Awaitable[None]]) -> None:  # noqa: FBT001 - as in handle
+        """Handle something from the start again if another instance saved the draft meanwhile."""
         await self._bundle.introduce()
         for left in reversed(range(ATTEMPTS)):
             try:
-                await self._handle(update, first=first, next_update=next_update)
+                await handle(first)
             except DraftChanged:
                 if not left:
                     raise
                 first = False
-            except GenlockError:
-                raise
-            except Exception:
-                if first:
-                    await self._report_error(update)
-                raise
             else:
                 return
+
+    async def _handle_job_end(self, stored: StoredUpdate) -> None:
+        """Go on with what the user began, now that its job has ended."""
+        if (found := await self._job_ends.read(stored)) is None:
+            return
+        ctx, job = found
+        if (group := GroupKey.read(job.request_key)) is not None:
+            await self._groups.notify(ctx, group)
+        elif await self._access.denial(int(ctx.profile.external_id), ctx.profile, ctx.translator) is None:
+            await self._messages.continue_after(ctx, job)
 
     async def _report_error(self, update: Update) -> None:
         """Tell the user once that the bot failed; the update is retried."""
@@ -218,7 +269,7 @@ class BotRouter:
             return
         ctx = await self._make_context(update, message, user, first=first)
         ctx.button_message, ctx.on_notice = message.message_id, message.reply_to_message is not None
-        ctx.query_id = query.id
+        ctx.query_id, ctx.button_reply = query.id, message.reply_to_message
         try:
             if not await self._is_refused(ctx, user):
                 await self._buttons.handle(ctx, buttons.read(query.data or ""))
@@ -311,20 +362,32 @@ def make_router(
     catalog.watch(storefront.sell)
     seller = Seller(engine=engine, store=store, catalog=catalog, rules=_sale_rules(rules))
     view, quotas = ChatView(caller=caller, store=store), Quotas(store, rules)
-    drafts = DraftView(view=view, store=store, storefront=storefront, rules=rules)
+    popularity = Popularity(store, bundle.id, storefront.learn)
+    samples = Samples(bundle=bundle, store=store, storefront=storefront)
+    drafts = DraftView(
+        view=view, store=store, storefront=storefront, rules=rules, popularity=popularity, samples=samples
+    )
+    wishes = Wishes(view=view, drafts=drafts, storefront=storefront)
+    welcome = Welcome(view=view, store=store, bundle=bundle)
     files = Files(
         view=view, drafts=drafts, caller=caller, store=store, storefront=storefront, quotas=quotas, upload=upload,
         media=media,
     )  # fmt: skip
+    receive = engine.updates.receive if engine.updates else store.store_update
+    job_ends = JobEnds(bundle=bundle, store=store, receive=receive)
+    engine.ctx.end_handlers[bundle.id] = job_ends.job_ended
     orders = Orders(
         view=view, drafts=drafts, storefront=storefront, seller=seller, engine=engine, quotas=quotas, files=files,
-        store=store, bundle=bundle,
+        store=store, job_ends=job_ends, bundle=bundle, rng=engine.ctx.rng,
     )  # fmt: skip
     results = ResultFiles(store=store, files=files, quotas=quotas, downloads=downloads, media=media)
     next_steps = NextSteps(
         view=view, drafts=drafts, store=store, storefront=storefront, orders=orders, files=files, results=results
     )
-    originals = Originals(view=view, drafts=drafts, orders=orders, downloads=downloads)
+    originals = Originals(view=view, drafts=drafts, orders=orders, store=store, downloads=downloads)
+    voices = Voices(
+        view=view, files=files, store=store, storefront=storefront, seller=seller, quotas=quotas, bundle=bundle
+    )
     access = Access(bundle, store)
     invoices = Invoices(bundle=bundle, store=store, view=view, access=access)
     refunds = make_refunds(bundle, store, notify)
@@ -337,9 +400,22 @@ def make_router(
     )  # fmt: skip
     pages = Pages(view=view, drafts=drafts, store=store, orders=orders, invoices=invoices, gifts=gifts, bundle=bundle)
     privacy = Privacy(bundle=bundle, store=store, pages=pages, tell=notify)
+    api_keys = ApiKeyPages(bundle=bundle, store=store, pages=pages)
+    favourites = Favourites(view=view, drafts=drafts, store=store, storefront=storefront, pages=pages)
+    improvements = Improvements(view=view, drafts=drafts, storefront=storefront, orders=orders)
+    presets = Presets(
+        view=view, drafts=drafts, store=store, storefront=storefront, improvements=improvements,
+        favourites=favourites, rng=engine.ctx.rng,
+    )  # fmt: skip
+    gallery = Gallery(
+        view=view, drafts=drafts, store=store, storefront=storefront, orders=orders, pages=pages, samples=samples,
+        admin=admin, audit=AuditLog(bundle, store),
+    )  # fmt: skip
     messages = MessageHandler(
         view=view, drafts=drafts, storefront=storefront, orders=orders, pages=pages, files=files,
-        next_steps=next_steps, gifts=gifts, admin=admin, privacy=privacy, bundle=bundle,
+        wishes=wishes, welcome=welcome, next_steps=next_steps, voices=voices, gallery=gallery, favourites=favourites,
+        gifts=gifts, admin=admin, privacy=privacy, api_keys=api_keys,
+        bundle=bundle,
     )  # fmt: skip
     buttons = ButtonHandler(
         view=view,
@@ -348,14 +424,30 @@ def make_router(
         storefront=storefront,
         orders=orders,
         pages=pages,
+        wishes=wishes,
         next_steps=next_steps,
         originals=originals,
+        improvements=improvements,
+        favourites=favourites,
+        presets=presets,
+        gallery=gallery,
+        voices=voices,
         admin=admin,
         privacy=privacy,
+        api_keys=api_keys,
+        rng=engine.ctx.rng,
     )
+    inline = InlineQueries(
+        bundle=bundle, store=store, storefront=storefront, access=access, observer=engine.ctx.observer
+    )
+    if engine.updates is not None and rules.inline_mode:
+        engine.updates.volatile[bundle.id, INLINE_QUERY] = inline.take
+    groups = Groups(view=view, job_ends=job_ends, storefront=storefront)
     return BotRouter(
-        bundle=bundle, view=view, store=store, files=files, messages=messages, buttons=buttons, invoices=invoices,
-        payments=payments, gifts=gifts, broadcasts=broadcasts, access=access, privacy=privacy,
+        report=DailyReport(bundle=bundle, store=store, storefront=storefront),
+        bundle=bundle, view=view, store=store, files=files, messages=messages, buttons=buttons, job_ends=job_ends,
+        inline=inline, groups=groups, invoices=invoices, payments=payments, gifts=gifts, broadcasts=broadcasts,
+        access=access, privacy=privacy,
     )  # fmt: skip
 
 

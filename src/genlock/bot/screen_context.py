@@ -47,6 +47,12 @@ class ScreenContext:
     free: FreeRuns
     #: whether the chat is a group, where balances are not shown
     group: bool = False
+    #: ids of the user's favourite models; known where a screen shows them
+    favourites: tuple[str, ...] = ()
+    #: voices that can be played; known where a voice is chosen
+    voices_with_sample: frozenset[str] = frozenset()
+    #: whether the user has not ordered anything yet
+    first_order: bool = False
 
     def free_now(self, model: Model) -> bool:
         return model.free and self.free.left > 0
@@ -70,7 +76,12 @@ def model_label(model: Model, translator: Translator) -> str:
 
 
 def field_label(one: Field, translator: Translator) -> str:
-    """Return the name of a field in the user's language."""
+    """Return the name of a field in the user's language, as it stands before a value."""
+    return field_name(one, translator).removesuffix("?")
+
+
+def field_question(one: Field, translator: Translator) -> str:
+    """Return the name of a field in the user's language, as the wizard asks for it."""
     return field_name(one, translator)
 
 
@@ -83,11 +94,11 @@ def value_label(one: Field, value: object, translator: Translator) -> str:
     if one.type is FieldType.CHOICE or isinstance(value, bool):
         return choice_label(one, value, translator)
     if isinstance(value, int | float):
-        return translator.number(Decimal(str(value)))
+        return with_unit(one, translator.number(Decimal(str(value))), translator)
     if isinstance(value, list):
         return shorten(", ".join(_item(item) for item in value))
     # The provider's task id means nothing to the user.
-    return "✓" if one.type is FieldType.TASK else shorten(str(value))
+    return "✓" if one.type is FieldType.TASK else with_unit(one, shorten(str(value)), translator)
 
 
 def choice_label(one: Field, value: object, translator: Translator) -> str:
@@ -96,7 +107,14 @@ def choice_label(one: Field, value: object, translator: Translator) -> str:
     if labels := one.labels.get(str(value)):
         return in_language(labels, translator)
     key = f"choice.{str(value).lower()}"
-    return translator.plain(key) if key in translator else str(value)
+    return translator.plain(key) if key in translator else with_unit(one, str(value), translator)
+
+
+def with_unit(one: Field, number: str, translator: Translator) -> str:
+    """Return a number with the unit of its field, `6 s`; other texts as they are."""
+    if one.unit is None or not number.replace(".", "").replace(",", "").isdigit():
+        return number
+    return translator.plain(f"unit.short_{one.unit}", number=number)
 
 
 def members(one: Field, translator: Translator) -> str:
@@ -112,6 +130,11 @@ def _item(item: object) -> str:
 def shorten(text: str, length: int = LINE_LENGTH) -> str:
     line = " ".join(text.split())
     return line if len(line) <= length else line[: length - 1].rstrip() + "…"
+
+
+def shorten_lines(text: str, length: int) -> str:
+    """Return a text that fits, with its lines kept."""
+    return text if len(text) <= length else text[: length - 1].rstrip() + "…"
 
 
 def public_code(job_id: int, translator: Translator) -> str:

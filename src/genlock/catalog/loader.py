@@ -10,9 +10,11 @@ from genlock.catalog import overlay as overlays
 from genlock.catalog.coverage import check_model
 from genlock.catalog.next_steps import STEPS, load_next_steps
 from genlock.catalog.offers import OFFERS, add_offers
+from genlock.catalog.presets import PRESETS, load_presets, load_samples
 from genlock.catalog.reader import check, parse
 from genlock.catalog.schema import (
     FieldTable,
+    ImproverTable,
     ModelFile,
     ModelTable,
     ProvidersFile,
@@ -22,14 +24,19 @@ from genlock.catalog.schema import (
     plain,
 )
 from genlock.catalog.scope import Scope, price_row
+from genlock.catalog.wishes import VOCABULARY, WISHES, load_vocabulary, load_wishes
 from genlock.domain.catalog import Catalog, Category, Field, Model, Rule
 from genlock.domain.errors import InvalidCatalog, InvalidInput
 from genlock.domain.field import FieldType
+from genlock.domain.presets import PromptImprover, SampleFiles
 
 DATA = Path(__file__).parent / "data"
 PROVIDERS = "providers.toml"
 WORDS = "words.toml"
+NOT_MODELS = (PROVIDERS, WORDS, STEPS, WISHES, VOCABULARY, PRESETS)
 _NO_WORDS = WordTable()
+#: keys of a choice beside its labels by language
+TRAITS = ("sex", "language")
 _DEMANDS = ("any_of", "require", "forbid", "apart", "never", "most")
 
 
@@ -46,20 +53,30 @@ def load(overlay: Path | None = None, *, data: Path = DATA) -> Catalog:
     providers, words = load_providers(), _load_words(data / WORDS)
     models: dict[str, Model] = {}
     for path in sorted(data.glob("*.toml")):
-        if path.name in (PROVIDERS, WORDS, STEPS):
+        if path.name in NOT_MODELS:
             continue
         for model in read(parse(path), path.name, words, providers):
             if model.id in models:
                 raise InvalidCatalog(f"{path.name}: {model.id}: is already described in another file")
             models[model.id] = model
-    models = add_offers(models, data / OFFERS, providers.credit_usd)
+    wishes = load_wishes(data / WISHES, models)
+    models, samples = add_offers(models, data / OFFERS, providers.credit_usd), SampleFiles()
     if overlay is not None:
-        models = overlays.apply(models, parse(overlay), overlay.name)
+        changes = parse(overlay)
+        models = overlays.apply(models, changes, overlay.name)
+        wishes = overlays.apply_to_wishes(wishes, changes, overlay.name, models)
+        samples = load_samples(overlays.samples_of(changes, overlay.name), overlay, models)
+    styles, ideas = load_presets(data / PRESETS, samples)
     order = {category: number for number, category in enumerate(Category)}
     return Catalog(
         models=dict(sorted(models.items(), key=lambda item: order[item[1].category])),
         provider_credit_usd=providers.credit_usd,
         next_steps=load_next_steps(data / STEPS, models),
+        styles=styles,
+        ideas=ideas,
+        samples=samples,
+        wishes=wishes,
+        vocabulary=load_vocabulary(data / VOCABULARY, models),
     )
 
 
@@ -127,12 +144,14 @@ class _Reader:
             free=table.free,
             aliases=tuple(table.aliases),
             exact=table.exact,
+            improves=_improver(table.improves, scope),
+            good_at=table.good_at,
         )
 
     def _field(self, table: FieldTable) -> Field:
         scope = Scope(where=f"{self.where}: {table.name}", fields={})
         word = self.words.get(table.name, _NO_WORDS)
-        choices, labels = _choices(table.choices, self.file.choices, scope)
+        choices, labels, traits = _choices(table.choices, self.file.choices, scope)
         one = Field(
             name=table.name,
             type=table.type,
@@ -140,6 +159,7 @@ class _Reader:
             required=table.required,
             choices=choices,
             labels=labels,
+            traits=traits,
             default=table.default,
             min=table.min,
             max=table.max,
@@ -154,6 +174,7 @@ class _Reader:
             sample=table.sample,
             advanced=word.advanced if table.advanced is None else table.advanced,
             internal=word.internal,
+            unit=word.unit,
             about={**word.about(), **table.about},
         )
         _check_limits(one, scope)
@@ -161,17 +182,35 @@ class _Reader:
         return one
 
 
-def _choices(value: Any, shared: Mapping[str, Any], scope: Scope) -> tuple[tuple[Any, ...], dict[str, dict[str, str]]]:
-    """Return values and their labels. In the file: a list, a table of value = label, or the name of a shared one."""
+def _improver(table: ImproverTable | None, scope: Scope) -> PromptImprover | None:
+    if table is None:
+        return None
+    if scope.field("improves", table.field).type is not FieldType.TEXT:
+        raise scope.wrong(f"improves: {table.field} is not a text")
+    of = tuple(category.value for category in table.of)
+    return PromptImprover(field=table.field, of=of, instruction=table.instruction)
+
+
+def _choices(
+    value: Any, shared: Mapping[str, Any], scope: Scope
+) -> tuple[tuple[Any, ...], dict[str, dict[str, str]], dict[str, dict[str, str]]]:
+    """Return values, labels and traits. In the file: a list, a table of value = label, or the name of a shared one."""
     if isinstance(value, str):
         if value not in shared:
             raise scope.wrong(f"choices names {value!r}, which this file does not define under [choices]")
         value = shared[value]
     if isinstance(value, dict) and all(isinstance(label, str | dict) for label in value.values()):
-        return tuple(value), {choice: _label(label, scope) for choice, label in value.items()}
+        texts = {choice: _label(label, scope) for choice, label in value.items()}
+        traits = {
+            choice: {name: text[name] for name in TRAITS if name in text}
+            for choice, text in texts.items()
+            if set(TRAITS) & set(text)
+        }
+        labels = {choice: {k: v for k, v in text.items() if k not in TRAITS} for choice, text in texts.items()}
+        return tuple(value), labels, traits
     if not isinstance(value, list) or any(isinstance(item, list | dict) for item in value):
         raise scope.wrong("choices must be a list of values, or a table of value = label")
-    return tuple(plain(item) for item in value), {}
+    return tuple(plain(item) for item in value), {}, {}
 
 
 def _label(label: str | dict[str, Any], scope: Scope) -> dict[str, str]:

@@ -1,11 +1,11 @@
 """The operator's overlay: a file that hides, renames, frees or prices models without touching the package.
 
-Tables [models."ID"] are the operator's. Tables [synced."ID"], below a mark, are written by
+Tables [models."ID"] and [wishes.NAME] are the operator's. Tables [synced."ID"], below a mark, are written by
 `genlock models sync --apply`; where both change the same thing, the operator's table wins.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,10 +13,11 @@ from typing import Any
 from genlock.catalog.coverage import check_model
 from genlock.catalog.offers import check_preference
 from genlock.catalog.reader import check
-from genlock.catalog.schema import ChangeTable, OverlayFile
+from genlock.catalog.schema import ChangeTable, OverlayFile, SamplesTable, WishChangeTable
 from genlock.domain.catalog import Model, Status
 from genlock.domain.errors import InvalidCatalog
 from genlock.domain.tariff import PriceRow, thousandths
+from genlock.domain.wish import Wish
 
 MARK = "# ---- Below this line `genlock models sync --apply` writes; the rest is yours. ----"
 
@@ -33,6 +34,36 @@ def apply(models: Mapping[str, Model], data: dict[str, Any], name: str) -> dict[
             elif must_exist:
                 raise InvalidCatalog(f"{where}: there is no such model; `genlock models ls --all` lists every model")
     return changed
+
+
+def samples_of(data: dict[str, Any], name: str) -> SamplesTable:
+    """Return the sample files that the overlay names. Raises InvalidCatalog."""
+    return check(OverlayFile, data, name).samples
+
+
+def apply_to_wishes(
+    wishes: Sequence[Wish], data: dict[str, Any], name: str, models: Mapping[str, Model]
+) -> tuple[Wish, ...]:
+    """Return the entries of the menu with the changes of the overlay. Raises InvalidCatalog."""
+    changes = check(OverlayFile, data, name).wishes
+    known = [wish.name for wish in wishes]
+    for wish_name, change in changes.items():
+        where = f"{name}: wishes: {wish_name}"
+        if wish_name not in known:
+            raise InvalidCatalog(f"{where}: there is no such entry of the menu; there are {', '.join(known)}")
+        for model_id in (one for one in change.popular or () if one not in models):
+            raise InvalidCatalog(f"{where}: there is no model {model_id!r}")
+    return tuple(_changed_wish(wish, changes.get(wish.name)) for wish in wishes if not _is_hidden(wish, changes))
+
+
+def _is_hidden(wish: Wish, changes: Mapping[str, WishChangeTable]) -> bool:
+    return wish.name in changes and changes[wish.name].hidden
+
+
+def _changed_wish(wish: Wish, change: WishChangeTable | None) -> Wish:
+    if change is None or change.popular is None:
+        return wish
+    return replace(wish, popular=tuple(change.popular))
 
 
 def changed_model(model: Model, change: ChangeTable, where: str) -> Model:
@@ -53,6 +84,7 @@ def changed_model(model: Model, change: ChangeTable, where: str) -> Model:
         deadline_seconds=_or(change.deadline_seconds, model.deadline_seconds),
         order=model.order if change.order is None else change.order,
         featured=model.featured if change.featured is None else change.featured,
+        good_at=model.good_at if change.good_at is None else change.good_at,
         preference=model.preference if change.offers is None else change.offers,
     )
     check_preference(changed, changed.preference, where)

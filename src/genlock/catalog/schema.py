@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from decimal import Decimal
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, RootModel
 from pydantic import Field as Key
@@ -11,12 +11,15 @@ from genlock.domain.catalog import Category, Output, Status
 from genlock.domain.field import FieldType
 from genlock.domain.next_step import PromptSource
 from genlock.domain.offer import Preference
+from genlock.domain.presets import PROMPT_MARK
 
 #: a price that is larger is a typing error, and one with more digits could not be stored exactly
 AMOUNT_MAX, AMOUNT_DIGITS = 10**9, 6
 #: what fits on a button of a chat, with the price
 TITLE_LENGTH = 60
 REASON_LENGTH = 300
+#: several sentences share one message of the menu
+SENTENCE_LENGTH = 120
 POSITION_MAX = 9999
 
 
@@ -75,12 +78,27 @@ def _reason(value: object) -> object:
     return value
 
 
+def _instruction(value: object) -> object:
+    if isinstance(value, str) and value.count(PROMPT_MARK) != 1:
+        raise ValueError(f"must have {PROMPT_MARK} once, where the prompt stands, not {value!r}")
+    return value
+
+
+def _sentences(value: object) -> object:
+    for text in value.values() if isinstance(value, Mapping) else ():
+        if isinstance(text, str) and (not text.strip() or len(text) > SENTENCE_LENGTH or not text.isprintable()):
+            raise ValueError(f"must be 1 to {SENTENCE_LENGTH} printable characters, not {text!r}")
+    return value
+
+
 #: pydantic's strict mode accepts only members of an enum; files contain their values
 Menu = Annotated[Category, Key(strict=False)]
 Made = Annotated[Output, Key(strict=False)]
 Plain = Annotated[Any, BeforeValidator(plain)]
 Number = Annotated[int | float | None, BeforeValidator(_number)]
 Amount = Annotated[Decimal, BeforeValidator(_amount)]
+#: a sentence for users, by language
+Texts = Annotated[dict[str, str], BeforeValidator(_sentences)]
 Groups = Annotated[list[list[str]], BeforeValidator(_fields_groups)]
 
 
@@ -100,10 +118,11 @@ class ProvidersFile(Table):
 
 
 class WordTable(Table):
-    """The description of a field and whether the wizard asks for it, unless its model says otherwise."""
+    """The description of a field, its unit, and whether the wizard asks for it, unless its model says otherwise."""
 
     en: str | None = None
     ru: str | None = None
+    unit: Literal["seconds"] | None = None
     advanced: bool = False
     internal: bool = False
 
@@ -161,6 +180,12 @@ class RuleTable(Table):
     most: dict[str, int] = Key(default_factory=dict)
 
 
+class ImproverTable(Table):
+    field: str
+    of: list[Menu] = Key(default_factory=list)
+    instruction: Annotated[str, BeforeValidator(_instruction)] = PROMPT_MARK
+
+
 class ModelTable(Table):
     title: str
     vendor: str | None = None
@@ -186,6 +211,8 @@ class ModelTable(Table):
     free: bool = False
     aliases: list[str] = Key(default_factory=list)
     exact: bool = False
+    improves: ImproverTable | None = None
+    good_at: Texts = Key(default_factory=dict)
 
 
 class StepTable(Table):
@@ -204,6 +231,70 @@ class StepsFile(Table):
     video: dict[str, StepTable] = Key(default_factory=dict)
     audio: dict[str, StepTable] = Key(default_factory=dict)
     text: dict[str, StepTable] = Key(default_factory=dict)
+
+
+class StyleTable(Table):
+    en: str
+    ru: str
+    text: Annotated[str, Key(min_length=1, max_length=400)]
+    of: Annotated[list[Made], Key(min_length=1)]
+    picture: str
+
+
+class IdeaTable(Table):
+    of: Annotated[list[Menu], Key(min_length=1)]
+    en: str
+    ru: str
+
+
+class PresetsFile(Table):
+    """Styles by key, in the order of their buttons, and ideas for prompts."""
+
+    styles: dict[str, StyleTable] = Key(default_factory=dict)
+    ideas: list[IdeaTable] = Key(default_factory=list)
+
+
+class SamplesTable(Table):
+    """Files that show what a model makes, how a voice sounds and what a style looks like."""
+
+    models: dict[str, str] = Key(default_factory=dict)
+    voices: dict[str, str] = Key(default_factory=dict)
+    styles: dict[str, str] = Key(default_factory=dict)
+
+
+class WishTable(Table):
+    icon: str
+    categories: Annotated[list[Menu], Key(min_length=1)]
+    popular: list[str] = Key(default_factory=list)
+    from_text: bool = False
+    example: bool = False
+    asks_settings: bool = False
+
+
+class WishesFile(RootModel[dict[str, WishTable]]):
+    """The entries of the menu by name, in its order."""
+
+
+class IntentTable(Table):
+    category: Menu
+    models: list[str] = Key(default_factory=list)
+    spoken: bool = False
+    words: Annotated[dict[str, list[str]], Key(min_length=1)]
+
+
+class VocabularyFile(Table):
+    intents: list[IntentTable] = Key(default_factory=list)
+    fillers: dict[str, list[str]] = Key(default_factory=dict)
+    stops: dict[str, list[str]] = Key(default_factory=dict)
+    spellings: dict[str, str] = Key(default_factory=dict)
+    inputs: dict[Annotated[FieldType, Key(strict=False)], dict[str, list[str]]] = Key(default_factory=dict)
+
+
+class WishChangeTable(Table):
+    """What an overlay changes in one entry of the menu."""
+
+    hidden: bool = False
+    popular: list[str] | None = None
 
 
 class ModelFile(Table):
@@ -266,6 +357,7 @@ class ChangeTable(Table):
     deadline_seconds: int | None = None
     order: Annotated[int | None, Key(ge=1, le=POSITION_MAX)] = None
     featured: bool | None = None
+    good_at: Texts | None = None
     offers: Annotated[Preference | tuple[str, ...] | None, BeforeValidator(_preference)] = None
 
 
@@ -274,3 +366,5 @@ class OverlayFile(Table):
 
     synced: dict[str, ChangeTable] = Key(default_factory=dict)
     models: dict[str, ChangeTable] = Key(default_factory=dict)
+    samples: SamplesTable = SamplesTable()
+    wishes: dict[str, WishChangeTable] = Key(default_factory=dict)

@@ -7,7 +7,20 @@ from typing import Annotated
 import typer
 
 from genlock import __version__
-from genlock.cli import backup, dashboard, jobs, models, orphans, providers, sandbox, service, updates, users, wallet
+from genlock.cli import (
+    api_keys,
+    backup,
+    dashboard,
+    jobs,
+    models,
+    orphans,
+    providers,
+    sandbox,
+    service,
+    updates,
+    users,
+    wallet,
+)
 from genlock.cli.output import echo
 from genlock.domain.errors import GenlockError
 
@@ -15,6 +28,7 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
+    rich_markup_mode=None,  # the boxes of rich show flags as options with a value of type bool
     help="Bots that sell AI generations: delivered once, charged only if they arrived.",
 )
 app.add_typer(service.app)
@@ -27,6 +41,7 @@ app.add_typer(users.app, name="users")
 app.add_typer(wallet.app, name="wallet")
 app.add_typer(models.app, name="models")
 app.add_typer(providers.app, name="providers")
+app.add_typer(api_keys.app, name="api-keys")
 app.add_typer(dashboard.app, name="dashboard")
 
 

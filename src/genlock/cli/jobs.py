@@ -1,7 +1,8 @@
 """`genlock jobs`: inspect jobs, and act on those that are stuck."""
 
+from collections.abc import Iterator
 from dataclasses import asdict
-from datetime import UTC, datetime
+from datetime import UTC
 from typing import Annotated, Any
 
 import typer
@@ -26,14 +27,14 @@ def ls(
 
     wanted = choice(State, state)
     found = with_store(lambda store, _: store.jobs(state=wanted, account_id=account, limit=limit))
-    show([_brief(job) for job in found], as_json=as_json, empty="No jobs.")
+    show(job_rows(found, as_json=as_json), as_json=as_json, empty="No jobs.")
 
 
 @app.command()
 def attention(limit: Limit = 50, as_json: Json = False) -> None:
     """List jobs that need an operator's attention. Exits 1 if there are any."""
     found = with_store(lambda store, _: store.jobs_needing_attention(limit))
-    show([_brief(job) for job in found], as_json=as_json, empty="No job needs attention.")
+    show(job_rows(found, as_json=as_json), as_json=as_json, empty="No job needs attention.")
     raise typer.Exit(1 if found else 0)
 
 
@@ -47,7 +48,7 @@ def check(as_json: Json = False) -> None:
 
 @app.command("show")
 def show_job(job_id: JobId, as_json: Json = False) -> None:
-    """Show everything about one job."""
+    """Show what became of one job, its money and its result. With --json, every column."""
     from genlock.domain.errors import JobNotFound
 
     async def read(store: Store, _: Observer) -> tuple[Any, list[Any]]:
@@ -56,17 +57,12 @@ def show_job(job_id: JobId, as_json: Json = False) -> None:
     job, attempts = with_store(read)
     if job is None:
         raise JobNotFound(f"There is no job {job_id}. `genlock jobs ls` lists them.")
-    details = asdict(job) | {"attempt_list": [asdict(attempt) for attempt in attempts]}
     if as_json:
+        details = asdict(job) | {"attempt_list": [asdict(attempt) for attempt in attempts]}
         show([details], as_json=True, empty="")
         return
-    for field in ("price", "cost"):
-        details[field] = None if details[field] is None else f"{in_credits(details[field])} credits"
-    details["attempt_list"] = "; ".join(_attempt(attempt) for attempt in attempts)
-    for field, value in details.items():
-        if isinstance(value, datetime):
-            details[field] = f"{value.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
-    show([{"field": field, "value": value} for field, value in details.items()], as_json=False, empty="")
+    lines = [*job_lines(job), ("attempts", "; ".join(_attempt(attempt) for attempt in attempts))]
+    show([{"field": field, "value": value} for field, value in lines if value], as_json=False, empty="")
 
 
 def _attempt(attempt: Any) -> str:
@@ -109,6 +105,54 @@ def _operate(action: str, job_id: int) -> None:
 
     job = with_store(work)
     echo(f"Job {job.id}: {job.state}, delivery {job.delivery}. A running instance continues it.")
+
+
+def job_rows(jobs: list[Any], *, as_json: bool) -> list[dict[str, Any]]:
+    """Return a table of jobs that fits 80 columns; as JSON, with the names of the columns of the database."""
+    if as_json:
+        return [_brief(job) for job in jobs]
+    rows = [
+        {
+            "job": job.id,
+            "account": job.account_id,
+            "model": job.model,
+            "state": summary(job),
+            "credits": f"{in_credits(job.price)} {job.hold_state.value}",
+            "created": job.created_at.replace(microsecond=0),
+            "needs attention": job.attention_reason,
+        }
+        for job in jobs
+    ]
+    if not any(row["needs attention"] for row in rows):
+        return [{name: value for name, value in row.items() if name != "needs attention"} for row in rows]
+    return rows
+
+
+def summary(job: Any) -> str:
+    """Return in one word where a job is: its state, or how far its delivery is."""
+    if not job.ended or not job.has_result:
+        return str(job.state.value)
+    return {"pending": "delivering", "sending": "delivering"}.get(job.delivery.value, str(job.delivery.value))
+
+
+def job_lines(job: Any) -> Iterator[tuple[str, object]]:
+    """Return what an operator needs to know of a job, in the order in which it is asked."""
+    yield "job", f"{job.id}, {summary(job)}"
+    yield "needs attention", job.attention_reason
+    yield "error", f"{job.error_code}: {job.error_text}" if job.error_code else None
+    yield "model", f"{job.model} at {job.provider}"
+    yield "account", job.account_id
+    yield "price", f"{in_credits(job.price)} credits, {job.hold_state.value}"
+    yield "provider cost", None if job.cost is None else f"{in_credits(job.cost)} of the provider's credits"
+    yield "input", job.input
+    yield "result", [part.value for part in job.parts if part.value] if job.has_result else None
+    yield "delivery", job.delivery.value
+    for name in ("created", "submitted", "ended", "delivered"):
+        at = getattr(job, f"{name}_at")
+        yield name, at and f"{at.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
+    yield "next step", job.due_at and f"{job.due_at.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
+    yield "provider's task", job.task_id
+    yield "correlation ID", job.correlation_id
 
 
 def _brief(job: Any) -> dict[str, Any]:

@@ -40,6 +40,8 @@ def ls(
         for model in catalog.models.values()
         if (all_ or model.status is Status.OFFERED) and wanted in (None, model.category, *model.also)
     ]
+    if not as_json:
+        rows = [row | {"from": "" if row["from"] is None else f"{row['from']:g} credits"} for row in rows]
     show(rows, as_json=as_json, empty="No models.")
 
 
@@ -64,7 +66,10 @@ def show_model(model_id: Annotated[str, typer.Argument(metavar="MODEL")], as_jso
     echo("")
     show(tables.inputs(model), as_json=False, empty="No inputs.")
     echo("")
-    show(tables.prices(model, settings.markup, settings.credit_usd), as_json=False, empty="No price is known.")
+    names = {"provider_credits": "provider's credits", "our_credits": "price in credits", "as_of": "as of"}
+    prices = tables.prices(model, settings.markup, settings.credit_usd)
+    rows = [{names.get(name, name): value for name, value in row.items()} for row in prices]
+    show(rows, as_json=False, empty="No price is known.")
 
 
 @app.command()

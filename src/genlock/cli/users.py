@@ -44,7 +44,7 @@ def erase(
 
     async def work(store: Database, _: Observer) -> bool:
         erasure = Erasure(store)
-        await erasure.request(account, "operator", f"erase:{secrets.token_hex(8)}")
+        await erasure.request(account, "command", f"erase:{secrets.token_hex(8)}")
         return account in await erasure.run((await store.account(account)).bot, older_than=0.0)
 
     if with_store(work):

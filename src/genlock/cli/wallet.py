@@ -8,9 +8,11 @@ import typer
 from genlock.cli.options import AccountId, Json, Limit
 from genlock.cli.output import echo, echo_json, in_credits, show
 from genlock.cli.store import with_store
-from genlock.ports import Observer, Store
+from genlock.ports import Database, Observer, Store
 
 app = typer.Typer(no_args_is_help=True, help="Balances and ledger.")
+#: characters of a reason in the audit log; the ledger has all of it
+AUDIT_DETAIL = 500
 
 
 @app.command()
@@ -87,7 +89,7 @@ def credit(
     """Add credits to an account, or deduct them."""
     import secrets
 
-    from genlock.domain.money import EntryKind
+    from genlock.domain.money import EntryKind, write_amount
 
     amount = round(abs(credits_) * 1000)
     if amount == 0:
@@ -95,8 +97,17 @@ def credit(
     kind = EntryKind.GRANT if credits_ > 0 else EntryKind.DEBIT
     name = f"operator:{key or secrets.token_hex(8)}"
 
-    async def work(store: Store, _: Observer) -> tuple[bool, Any]:
-        return await store.transfer(account, kind, amount, name, reason), await store.wallet(account)
+    async def work(store: Database, _: Observer) -> tuple[bool, Any]:
+        fresh = await store.transfer(account, kind, amount, name, reason)
+        await store.add_audit(
+            key=name,
+            actor="command",
+            action="credit" if kind is EntryKind.GRANT else "debit",
+            subject=str(account),
+            detail=f"{write_amount(amount)}: {reason}"[:AUDIT_DETAIL],
+            bot=(await store.account(account)).bot,
+        )
+        return fresh, await store.wallet(account)
 
     done, wallet = with_store(work)
     outcome = "Done" if done else "This was already done"

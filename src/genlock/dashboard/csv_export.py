@@ -5,9 +5,11 @@ import io
 from collections.abc import AsyncIterator, Iterable, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
+from time import monotonic
 
-from starlette.responses import Response, StreamingResponse
+from starlette.responses import PlainTextResponse, Response, StreamingResponse
 
+from genlock.dashboard.page import PageContext
 from genlock.domain.money import THOUSANDTHS
 from genlock.domain.printable import escape_unprintable
 
@@ -19,13 +21,32 @@ CELL_LENGTH_MAX = 30_000
 Cell = str | int | float | Decimal | datetime | None
 
 
-def csv_response(name: str, header: Sequence[str], pages: AsyncIterator[Iterable[Sequence[Cell]]]) -> Response:
-    """Answer with a file that is written page by page. If reading fails, the download fails; it is never cut short."""
+#: sessions with a running download on this instance, and when it made progress last
+_running: dict[tuple[int, datetime], float] = {}
+#: a download that makes no progress for so long was given up by the browser
+_STALLED_SECONDS = 60.0
+
+
+def csv_response(
+    context: PageContext, name: str, header: Sequence[str], pages: AsyncIterator[Iterable[Sequence[Cell]]]
+) -> Response:
+    """Answer with a file that is written page by page. If reading fails, the download fails; it is never cut short.
+
+    A session has one download at a time, because each reads the database for as long as it takes.
+    """
+    session = (context.login.session.id, context.login.session.created_at)
+    if monotonic() - _running.get(session, -_STALLED_SECONDS) < _STALLED_SECONDS:
+        return PlainTextResponse(context.t.plain("dashboard.error.export_running"), 429, {"Retry-After": "10"})
+    _running[session] = monotonic()
 
     async def chunks() -> AsyncIterator[str]:
-        yield _BYTE_ORDER_MARK + _lines([header])
-        async for page in pages:
-            yield _lines(page)
+        try:
+            yield _BYTE_ORDER_MARK + _lines([header])
+            async for page in pages:
+                _running[session] = monotonic()
+                yield _lines(page)
+        finally:
+            _running.pop(session, None)
 
     headers = {"Content-Disposition": f'attachment; filename="{name}"'}
     return StreamingResponse(chunks(), media_type="text/csv; charset=utf-8", headers=headers)

@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from decimal import Decimal
 from functools import cache
 from importlib.resources import files
 from types import MappingProxyType
@@ -41,6 +42,7 @@ def environment() -> Environment:
         "amount": _amount,
         "number": _number,
         "duration": _duration,
+        "fine_dollars": _fine_dollars,
         "shown": formats.shown,
     }
     return found
@@ -54,6 +56,11 @@ def _translate(context: Context, key: str, /, **values: Any) -> str:
 @pass_context
 def _credits(context: Context, thousandths: int) -> str:
     return str(context["context"].t.credits(thousandths))
+
+
+@pass_context
+def _fine_dollars(context: Context, amount: Decimal) -> str:
+    return str(context["context"].t.dollars(Decimal(amount), fine=True))
 
 
 @pass_context

@@ -1,4 +1,4 @@
-"""Messages that an operator sends to all users of a bot."""
+"""Messages that an operator sends to the users of a bot."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -9,6 +9,22 @@ class BroadcastState(StrEnum):
     RUNNING = "running"
     STOPPED = "stopped"
     DONE = "done"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Segment:
+    """Which of the users that can be reached a broadcast goes to."""
+
+    #: "" for every language
+    language: str = ""
+    #: True: users who have paid; False: users who never have; None: both
+    paid: bool | None = None
+    #: users who were not seen for this number of days; 0 for all users
+    silent_days: int = 0
+
+
+EVERYONE = Segment()
+SILENT_DAYS_MAX = 3650
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -27,6 +43,7 @@ class Broadcast:
     failed: int
     total: int
     created_at: datetime
+    segment: Segment = EVERYONE
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

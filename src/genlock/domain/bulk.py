@@ -36,6 +36,7 @@ class BulkReason(StrEnum):
     ERASED = "erased"  #: its result was erased at the user's wish
     NOT_PAID = "not_paid"  #: its price was not captured
     REFUNDED = "refunded"  #: it was refunded before
+    ALLOWANCE = "allowance"  #: its author may not refund more today
     CHANGED = "changed"  #: it changed between being chosen and being acted on
     ERROR = "error"  #: an unexpected error; the detail names it
 

@@ -9,7 +9,9 @@ from genlock.domain.errors import InvalidInput, ModelNotFound
 from genlock.domain.field import Field, FieldType, Number
 from genlock.domain.next_step import NextStep
 from genlock.domain.offer import NOTHING, Offer, Preference
+from genlock.domain.presets import Idea, PromptImprover, SampleFiles, Style
 from genlock.domain.tariff import PriceRow, Seconds, our_price, thousandths
+from genlock.domain.wish import Vocabulary, Wish
 
 __all__ = ["NOTHING", "Catalog", "Category", "Field", "Model", "Output", "Rule", "Status", "price", "price_from"]
 
@@ -149,6 +151,8 @@ class Model:
     exact: bool = False  #: its images must reach the user unchanged, not as photos that the channel compresses
     order: int | None = None  #: position in menus, before the models without one
     featured: bool = False  #: first in menus, with a mark
+    improves: PromptImprover | None = None  #: whether it rewrites prompts for other models
+    good_at: Mapping[str, str] = field(default_factory=dict)  #: one sentence for users, by language
     more_offers: tuple[Offer, ...] = ()  #: the ways to have it made besides `provider`
     #: which offer is tried first: the providers in the operator's order, or a rule; empty: as the catalog lists them
     preference: tuple[str, ...] | Preference = ()
@@ -304,6 +308,12 @@ class Catalog:
     provider_credit_usd: Mapping[str, Decimal] = field(default_factory=dict)
     #: in the order of their buttons
     next_steps: tuple[NextStep, ...] = ()
+    styles: tuple[Style, ...] = ()
+    ideas: tuple[Idea, ...] = ()
+    samples: SampleFiles = field(default_factory=SampleFiles)
+    #: in the order of the menu
+    wishes: tuple[Wish, ...] = ()
+    vocabulary: Vocabulary = field(default_factory=Vocabulary)
 
     def steps_for(self, kind: FieldType, category: Category | None = None) -> list[NextStep]:
         """Return the next steps of a file, or of a result of this category, that a model on sale can do."""
@@ -320,6 +330,14 @@ class Catalog:
 
     def step(self, key: str) -> NextStep | None:
         return next((step for step in self.next_steps if step.key == key), None)
+
+    def wish(self, name: str) -> Wish | None:
+        return next((wish for wish in self.wishes if wish.name == name), None)
+
+    def wish_of(self, category: str) -> Wish | None:
+        """Return the wish that a category belongs to first of all."""
+        with_it = [wish for wish in self.wishes if category in wish.categories]
+        return min(with_it, key=lambda wish: wish.categories.index(category), default=None)
 
     def get(self, model_id: str) -> Model:
         try:

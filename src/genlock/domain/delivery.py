@@ -44,6 +44,8 @@ class Part:
     file: str | None = None
     #: the message was deleted: the part can only be sent
     gone: bool = False
+    #: it was shown before, and is delivered again
+    repeated: bool = False
 
     def lower(self) -> "Part | None":
         """Return the part without its file id if it has one, else one level lower; None below the last level."""
@@ -89,7 +91,7 @@ def shown_results(parts: Iterable[Part]) -> int:
 
 def again(parts: Iterable[Part]) -> tuple[Part, ...]:
     """Return the parts as not shown yet, to be delivered again on new messages."""
-    return tuple(replace(part, step=Step.PUT, message=None, gone=False) for part in parts)
+    return tuple(replace(part, step=Step.PUT, message=None, gone=False, repeated=True) for part in parts)
 
 
 def dump_parts(parts: Iterable[Part]) -> str:
@@ -103,6 +105,8 @@ def _dump(part: Part) -> str:
         row += f',"message":{_quote(part.message)}'
     if part.file is not None:
         row += f',"file":{_quote(part.file)}'
+    if part.repeated:
+        row += ',"repeated":true'
     return row + (',"gone":true}' if part.gone else "}")
 
 
@@ -118,6 +122,7 @@ def load_parts(text: str) -> tuple[Part, ...]:
             message=row.get("message"),
             file=row.get("file"),
             gone=row.get("gone", False),
+            repeated=row.get("repeated", False),
         )
         for row in json.loads(text)
     )

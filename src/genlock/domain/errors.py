@@ -3,6 +3,7 @@
 GenlockError
 ├── Refusal                the caller's request cannot be done; nothing has changed
 │   ├── InsufficientBalance
+│   ├── SpendLimitReached  the API key may not spend this much more today
 │   ├── AllowanceExceeded  an operator may not move this much; says how much is left today
 │   ├── IdempotencyKeyReused
 │   ├── AccountNotFound
@@ -24,6 +25,8 @@ GenlockError
 │   ├── SubmitRefused      permanent: nothing runs, nothing is billed
 │   ├── ProviderBusy       not accepted for now: retry later
 │   └── SubmitUnknown      the task may have been accepted: never repeat the call
+├── MediaStoreError        the store of media files does not answer: retry later
+│   └── MediaNotFound      there is no such file, or not any more
 └── ChannelError
     ├── LevelRefused       the channel cannot show the part at this level: try the next one
     ├── PlaceholderGone    the message to edit was deleted
@@ -65,6 +68,16 @@ class InsufficientBalance(Refusal):
         super().__init__()
         self.price = price
         self.available = available
+
+
+class SpendLimitReached(Refusal):
+    """The order costs more than its API key may still spend today; nothing was held."""
+
+    def __init__(self, *, price: int, spent: int, limit: int) -> None:
+        super().__init__()
+        self.price = price
+        self.spent = spent
+        self.limit = limit
 
 
 class AllowanceExceeded(Refusal):
@@ -185,6 +198,14 @@ class ProviderBusy(ProviderError):
 
 class SubmitUnknown(ProviderError):
     """The order may or may not have been accepted."""
+
+
+class MediaStoreError(GenlockError):
+    """The store of media files does not answer."""
+
+
+class MediaNotFound(MediaStoreError):
+    """There is no such file in the media store."""
 
 
 class ChannelError(GenlockError):

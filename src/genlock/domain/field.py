@@ -53,6 +53,8 @@ class Field:
     choices: tuple[Scalar, ...] = ()
     #: readable names of choices, by language
     labels: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    #: properties of choices that a list of them is filtered by: the sex and the language of a voice
+    traits: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     default: object = None  #: None: the provider decides
     min: Number | None = None
     max: Number | None = None
@@ -67,6 +69,7 @@ class Field:
     sample: object = None  #: a valid value, when none can be derived from the other attributes
     advanced: bool = False  #: the wizard does not ask for it
     internal: bool = False  #: never shown to users
+    unit: str | None = None  #: what a number of it counts: a text `unit.short_…`
     about: Mapping[str, str] = field(default_factory=dict)  #: a short description by language
 
     def clean(self, value: object) -> object:

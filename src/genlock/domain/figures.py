@@ -18,11 +18,14 @@ class Figures:
     failed: int
     users: int
     newcomers: int
+    #: prices that were captured, less what operators refunded
     revenue: int
     topups: int
     stars: int
-    #: what the provider billed without a paying user, in thousandths of its credit
+    #: what the providers billed without a paying user, in thousandths of their credits
     loss: int
+    #: what each provider billed, in thousandths of its credit
+    costs: Mapping[str, int]
 
 
 #: upper bounds in seconds of the buckets of a histogram of durations; the last bucket has none
@@ -44,13 +47,13 @@ class JobFigures:
     #: ended by the provider, or by us at the deadline
     failed: int = 0
     cancelled: int = 0
-    #: the hold was released: the user got the price back
+    #: the user got the price back: the hold was released, or an operator refunded the order
     refunded: int = 0
-    #: prices that were captured
+    #: prices that were captured, less what operators refunded
     revenue: int = 0
     #: what the provider billed, in its credits
     cost: int = 0
-    #: the part of it without a paying user
+    #: the part of it for orders that no user paid for in the end
     loss: int = 0
     #: the newest job that failed; 0 if there is none
     last_failed_job: int = 0

@@ -115,6 +115,8 @@ class NewJob:
     correlation_id: str = ""
     #: the bot that took the order, "" where the channel has none
     bot: str = ""
+    #: the API key that the order is made with; its limit of the day is checked in the commit
+    api_key_id: int | None = None
 
     def fingerprint(self) -> str:
         """Return a hash of what makes two orders under one key the same order."""
@@ -172,6 +174,8 @@ class Job:
     crash_count: int = 0
     #: the message that a progress edit with an unknown outcome may still overwrite
     progress_message: str | None = None
+    #: the user removed it from the gallery and the history
+    hidden: bool = False
     #: what the provider needs besides the task's id to find the task again
     handle: str = ""
     #: the number of the current attempt; 0 before the first
@@ -200,6 +204,17 @@ class Job:
             and self.hold_state is HoldState.RELEASED
             and self.price > 0
         )
+
+    @property
+    def given(self) -> bool:
+        """Whether the user has got the result, paid for or free, so that another order may begin with it.
+
+        A result whose hold was released is given once it is shown, as after an operator's resend.
+        """
+        if not self.has_result or self.hold_state is HoldState.HELD:
+            return False
+        shown = self.delivery in (Delivery.DELIVERED, Delivery.UNKNOWN)
+        return self.late or self.hold_state is not HoldState.RELEASED or shown
 
     @property
     def fresh(self) -> bool:

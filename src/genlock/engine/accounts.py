@@ -102,11 +102,14 @@ class AccountActions:
         if not await self.store.set_ban(account_id, banned=banned, reason=reason):
             raise ActionNotAllowed(f"account {account_id} has no user who could be banned")
 
-    async def give_free_runs(self, account_id: int, runs: int, *, key: str, by: str) -> bool:
+    async def give_free_runs(
+        self, account_id: int, runs: int, *, key: str, by: str, value: int = 0, allowance: Allowance | None = None
+    ) -> bool:
         """Give free runs to one user, once per key: a promo code that only this call knows, used for the account.
 
-        A call that was interrupted between the two steps is completed by the same call again. Returns False if the runs
-        were given before. Raises InvalidInput and AccountNotFound.
+        A call that was interrupted between the two steps is completed by the same call again. Their `value` counts
+        under the allowance, if there is one. Returns False if the runs were given before. Raises InvalidInput,
+        AllowanceExceeded and AccountNotFound.
         """
         if not 0 < runs <= FREE_RUNS_MAX:
             raise InvalidInput("runs", f"must be between 1 and {FREE_RUNS_MAX}")
@@ -115,6 +118,8 @@ class AccountActions:
             return False
         code = GIFT_CODE + hashlib.sha256(key.encode()).hexdigest()[:_DIGEST_LENGTH].upper()
         promo = Promo(code=code, bot=bot, amount=0, runs=runs, uses_max=1, per_account=1, until=None)
+        if allowance is not None:
+            await self.store.use_allowance(allowance.name, value, allowance.most)
         await self.store.create_promo(promo, lasting=None, author=by)
         return (await self.store.use_promo(code, account_id, key)).verdict is PromoVerdict.GIVEN
 

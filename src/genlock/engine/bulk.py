@@ -7,15 +7,17 @@ used up, a refund has a key per job, a job is cancelled once, and a second retry
 
 import asyncio
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from genlock.domain.bulk import BulkAction, BulkFailure, BulkKind, BulkReason, BulkState, BulkTarget
-from genlock.domain.errors import ActionNotAllowed, JobNotFound, StoreError
+from genlock.domain.errors import ActionNotAllowed, AllowanceExceeded, JobNotFound, StoreError
 from genlock.domain.events import Event
 from genlock.domain.job import Actor, Delivery, Job, State
 from genlock.domain.money import HoldState
+from genlock.domain.operator import OperatorRole
 from genlock.engine import operate
+from genlock.engine.accounts import Allowance
 from genlock.engine.context import EngineContext
 from genlock.engine.leader import Leader
 from genlock.engine.tell import tell_refund
@@ -33,6 +35,7 @@ PAUSE_SECONDS = 0.2
 AT_ONCE = 10
 SEARCH_SECONDS = 0.1
 DETAIL_LENGTH_MAX = 200
+_ACTING = (OperatorRole.OWNER, OperatorRole.SUPPORT)
 _RESENDABLE = (Delivery.DELIVERED, Delivery.UNDELIVERABLE, Delivery.UNKNOWN)
 
 
@@ -90,6 +93,10 @@ class BulkWork:
     store: Database
     texts: Texts = field(default_factory=package_texts)
     pause_seconds: float = PAUSE_SECONDS
+    #: returns the role that an author has now; None if the author is no operator any more
+    role_of: Callable[[str], Awaitable[OperatorRole | None]] | None = None
+    #: what an operator with the role `support` may refund in a day, in thousandths of a credit
+    support_credits_max: int = 0
 
     async def round(self) -> None:
         """Continue the open bulk actions in turn, for a while. A periodic task of the leader."""
@@ -108,7 +115,7 @@ class BulkWork:
         if action.step:
             await self._act(action, resumed=True)
             return
-        if action.state is BulkState.STOPPED:
+        if action.state is BulkState.STOPPED or not await self._may_act(action):
             await self._end(action, BulkState.STOPPED)
             return
         plan = await self._plan(action)
@@ -119,6 +126,15 @@ class BulkWork:
             begun = await self._act(begun, resumed=False)
         if begun is not None and plan.is_last:
             await self._end(begun, BulkState.DONE)
+
+    async def _may_act(self, action: BulkAction) -> bool:
+        """Whether the author still has a role that may act. It is read for every step."""
+        return self.role_of is None or await self.role_of(action.author) in _ACTING
+
+    async def _allowance(self, author: str) -> Allowance | None:
+        if self.role_of is None or await self.role_of(author) is OperatorRole.OWNER:
+            return None
+        return Allowance(name=author, most=self.support_credits_max)
 
     async def _end(self, action: BulkAction, state: BulkState) -> None:
         """Write the audit line first: after a crash in between, the same line is written again, which adds nothing."""
@@ -200,16 +216,19 @@ class BulkWork:
                 case BulkKind.CANCEL:
                     await operate.cancel(self.ctx, target.job_id, by)
                 case BulkKind.REFUND:
-                    return await self._refund(target.job_id, by, resumed=resumed)
+                    allowance = await self._allowance(action.author)
+                    return await self._refund(target.job_id, by, allowance, resumed=resumed)
         except JobNotFound:
             return BulkReason.MISSING
+        except AllowanceExceeded:
+            return BulkReason.ALLOWANCE
         except ActionNotAllowed:
             return await self._why_not(action.kind, target, by, resumed=resumed)
         return None
 
-    async def _refund(self, job_id: int, by: str, *, resumed: bool) -> BulkReason | None:
+    async def _refund(self, job_id: int, by: str, allowance: Allowance | None, *, resumed: bool) -> BulkReason | None:
         """Refund a job and inform its user. After a crash the user may not be informed, but never twice."""
-        if await operate.refund(self.ctx, job_id, by):
+        if await operate.refund(self.ctx, job_id, by, allowance=allowance):
             await tell_refund(self.ctx, self.store, self.texts, await operate.find(self.ctx, job_id))
             return None
         return None if resumed else BulkReason.REFUNDED

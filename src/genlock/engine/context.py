@@ -3,7 +3,7 @@
 import asyncio
 import random
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
@@ -114,6 +114,9 @@ class EngineContext:
     bots: frozenset[str] | None = None
     #: masks secrets in the text of an error that is stored
     mask: Callable[[str], str] = str
+    #: what a bot does about an ended job of its own before the notice is sent, by bot id. Idempotent, because it may be
+    #: called again after a crash
+    end_handlers: dict[str, Callable[[Job], Awaitable[None]]] = field(default_factory=dict)
     #: seconds between the first status queries, by provider; `rules.poll_seconds` for the others
     poll_seconds: Mapping[str, float] = field(default_factory=dict)
     #: returns the ways to have a job made, the preferred one first; by default the job's own provider and model

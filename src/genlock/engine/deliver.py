@@ -236,7 +236,9 @@ async def _finish(
 
 
 async def notify(ctx: EngineContext, job: Job) -> None:
-    """Send the final notice: journaled, then sent at most once."""
+    """Send the final notice: journaled, then sent at most once. Its bot learns of the end before, at least once."""
+    if (handle_end := ctx.end_handlers.get(job.bot)) is not None:
+        await handle_end(job)
     await ctx.begin_notice(job)
     try:
         await _send_notice(ctx, job)

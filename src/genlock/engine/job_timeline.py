@@ -1,5 +1,6 @@
 """The time line of a job: its row, ledger entries, callbacks, events and audit lines, merged into one list."""
 
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -184,7 +185,22 @@ def _words(events: Iterable[JobEvent], callback_id: int) -> dict[str, Any]:
 
 
 def _audit_fields(line: AuditLine) -> dict[str, Any]:
-    return {"action": line.action, **({"detail": line.detail} if line.detail else {})}
+    """Return the action and what it changed. The dashboard writes the detail as JSON, the chat as a text."""
+    try:
+        found = json.loads(line.detail) if line.detail.startswith("{") else None
+    except ValueError:  # it was too long, and cut
+        found = None
+    if not isinstance(found, dict):
+        return {"action": line.action, **({"detail": line.detail} if line.detail else {})}
+    return {"action": line.action, **{str(name): _in_words(one) for name, one in found.items()}}
+
+
+def _in_words(found: object) -> str:
+    if isinstance(found, dict):
+        return ", ".join(f"{name} {_in_words(one)}" for name, one in found.items())
+    if isinstance(found, list):
+        return ", ".join(_in_words(one) for one in found)
+    return str(found)
 
 
 # events

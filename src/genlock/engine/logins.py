@@ -72,6 +72,10 @@ class Logins:
             return Operator(id=operator_id, role=OperatorRole.OWNER)
         return await self._store.operator(operator_id)
 
+    async def role_of(self, operator_id: str) -> OperatorRole | None:
+        found = await self.operator(operator_id)
+        return found.role if found else None
+
     async def make_link(self, operator_id: str, method: LoginMethod = LoginMethod.LINK) -> str | None:
         """Return the path of a link that opens one session; None if the id has no access."""
         if await self.operator(operator_id) is None:

@@ -5,6 +5,7 @@ from genlock.domain.errors import ActionNotAllowed, JobNotFound
 from genlock.domain.events import Event
 from genlock.domain.job import Actor, AttentionCode, Job, State, Verdict
 from genlock.domain.money import EntryKind, HoldState
+from genlock.engine.accounts import Allowance
 from genlock.engine.context import EngineContext
 from genlock.ports import EndJob
 
@@ -115,17 +116,24 @@ def refund_key(job_id: int) -> str:
     return f"refund:{job_id}"
 
 
-async def refund(ctx: EngineContext, job_id: int, by: str) -> bool:
-    """Return the credits of a paid job to its user. Returns False if that was done before. Raises ActionNotAllowed.
+async def refund(ctx: EngineContext, job_id: int, by: str, *, allowance: Allowance | None = None) -> bool:
+    """Return the credits of a paid job to its user. Returns False if that was done before.
 
-    The result stays in the chat. The caller informs the user (`tell_refund`).
+    The price counts under the operator's allowance, if there is one, before it is returned. The result stays in the
+    chat. The caller informs the user (`tell_refund`). Raises ActionNotAllowed and AllowanceExceeded.
     """
     job = await find(ctx, job_id)
     if job.hold_state is not HoldState.CAPTURED:
         raise ActionNotAllowed(f"job {job_id} was not paid for ({job.hold_state}): there is nothing to refund")
+    if allowance is not None:
+        if await ctx.store.ledger_entry(refund_key(job_id)) is not None:
+            return False
+        await ctx.store.use_allowance(allowance.name, job.price, allowance.most)
     fresh = await ctx.store.transfer(
         job.account_id, EntryKind.REFUND, job.price, refund_key(job_id), f"order {job_id} refunded"
     )
+    if allowance is not None and not fresh:  # another operator was faster
+        await ctx.store.use_allowance(allowance.name, -job.price, allowance.most)
     if fresh:
         ctx.event(Event.OPERATOR_ACTION, job, action="refund", by=by)
     return fresh

@@ -24,6 +24,7 @@ KEEP_SECONDS: Mapping[str, float] = {
     "audit": 730 * DAY,
     "bulk_failures": 90 * DAY,
     "job_events": 14 * DAY,
+    "webhook_deliveries": 30 * DAY,
     "anomalies": 90 * DAY,
     "promo_uses": 365 * DAY,
     "free_runs": 30 * DAY,

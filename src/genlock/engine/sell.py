@@ -9,7 +9,7 @@ from typing import Any
 from genlock.domain.catalog import ASSUMED_SECONDS, NOTHING, Model, Status
 from genlock.domain.catalog import price as list_price
 from genlock.domain.current_catalog import CurrentCatalog
-from genlock.domain.errors import IdempotencyKeyReused, InsufficientBalance, InvalidInput
+from genlock.domain.errors import IdempotencyKeyReused, InsufficientBalance, InvalidInput, SpendLimitReached
 from genlock.domain.field import FILES, Field
 from genlock.domain.job import Job, NewJob
 from genlock.engine.engine import Engine
@@ -24,8 +24,9 @@ class SaleRules:
     credit_usd: float = 0.01
     free_per_day: int = 0
     running_max: int = 5
-    per_minute: int = 10
-    per_hour: int = 100
+    #: None: no limit by time
+    per_minute: int | None = 10
+    per_hour: int | None = 100
 
 
 class NotSoldReason(StrEnum):
@@ -37,6 +38,7 @@ class NotSoldReason(StrEnum):
     TOO_MANY_RUNNING = "too_many_running"  #: `count` jobs of the account are running
     TOO_MANY_PER_MINUTE = "too_many_per_minute"  #: allowed again in `wait_seconds`
     TOO_MANY_PER_HOUR = "too_many_per_hour"  #: allowed again in `wait_seconds`
+    SPEND_LIMIT = "spend_limit"  #: the API key may spend only `available` more today
     FREE_RUN_GONE = "free_run_gone"  #: another order took the last free run meanwhile; a new quote has a price
 
 
@@ -75,11 +77,15 @@ class Order:
     bot: str = ""
     #: measured lengths of files in seconds, by file URL
     seconds: Mapping[str, float] = field(default_factory=dict)
+    #: whether the operator pays, whatever the model costs
+    sponsored: bool = False
     #: the price that the user was shown; None accepts any price
     agreed_price: int | None = None
     #: the channel's message that becomes the result
     placeholder: str | None = None
     correlation_id: str = ""
+    #: the API key that the order is made with
+    api_key_id: int | None = None
 
 
 class Seller:
@@ -134,6 +140,8 @@ class Seller:
         quote = await self._quote(order.account_id, model, order.values, order.seconds, order.key)
         if isinstance(quote, NotSold):
             return quote
+        if order.sponsored:
+            quote = Quote(price=0)
         if (refused := await self._refusal(order, quote, available)) is not None:
             return refused
         if before_accept is not None:
@@ -156,7 +164,12 @@ class Seller:
         return await self._over_limit(order.account_id)
 
     async def _over_limit(self, account_id: int) -> NotSold | None:
-        rules, recent = self._rules, await self._store.activity(account_id)
+        rules = self._rules
+        if rules.per_minute is None or rules.per_hour is None:
+            running = await self._store.count_open_jobs(account_id, rules.running_max)
+            is_full = running >= rules.running_max
+            return NotSold(reason=NotSoldReason.TOO_MANY_RUNNING, count=running) if is_full else None
+        recent = await self._store.activity(account_id)
         if recent.running >= rules.running_max:
             return NotSold(reason=NotSoldReason.TOO_MANY_RUNNING, count=recent.running)
         if recent.minute >= rules.per_minute:
@@ -174,6 +187,9 @@ class Seller:
             return await self._engine.order(_new_job(order, model, quote))
         except InsufficientBalance as short:  # another order spent the credits since the check above
             return NotSold(reason=NotSoldReason.INSUFFICIENT_BALANCE, price=short.price, available=short.available)
+        except SpendLimitReached as over:
+            left = max(0, over.limit - over.spent)
+            return NotSold(reason=NotSoldReason.SPEND_LIMIT, price=over.price, available=left)
         except IdempotencyKeyReused:
             # The same key was accepted since the check above, with another price or input.
             job = await self._store.job_by_request_key(order.account_id, order.key)
@@ -251,4 +267,5 @@ def _new_job(order: Order, model: Model, quote: Quote) -> NewJob:
         deadline_seconds=model.deadline_seconds,
         placeholder=order.placeholder,
         correlation_id=order.correlation_id,
+        api_key_id=order.api_key_id,
     )

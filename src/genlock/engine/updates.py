@@ -56,6 +56,8 @@ class UpdateWorker:
         self._handlers = handlers
         #: answers a repeated button press, whose sender still waits for an answer
         self._answer_repeated = answer_repeated
+        #: takes updates that are worthless after seconds, by bot and kind: they are not stored, and may be lost
+        self.volatile: dict[tuple[str, str], Callable[[NewUpdate], None]] = {}
         self._queues: dict[int, RunningQueue] = {}
         self._answers: set[asyncio.Task[None]] = set()
         #: set when a queue was finished while others waited for capacity, so that the next claim comes at once
@@ -70,6 +72,9 @@ class UpdateWorker:
     async def receive(self, update: NewUpdate) -> Received:
         """Store an update. When this returns, it may be acknowledged to the sender."""
         ctx = self._ctx
+        if (take := self.volatile.get((update.bot, update.kind))) is not None:
+            take(update)
+            return Received.FRESH
         lease = ctx.lease if self._free_capacity(urgent=update.urgent) > 0 else None
         received, queue = await self._store.receive_update(update, lease)
         ctx.observer.count("updates", 1, kind=update.kind, arrival=received)

@@ -12,7 +12,7 @@ from genlock.i18n.translator import Texts
 #: the tags of Telegram HTML that texts use
 TAGS = {"b", "i", "code"}
 #: texts that buttons, toasts and command lists show as they are
-PLAIN = ("button.", "unit.", "choice.", "command.", "category.", "title.", "member.", "alarm.")
+PLAIN = ("button.", "unit.", "choice.", "command.", "profile.", "try.", "category.", "title.", "member.", "alarm.")
 #: names of inputs: English and Russian have theirs in the catalog
 OPTIONAL = "field."
 _KEY_IN_TEMPLATE = re.compile(r"""\bt\(\s*["'](dashboard\.[\w.-]*\w)["'][),]""")

@@ -7,11 +7,12 @@ it returns the key, because a wrong caption is better than a finished result tha
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from html import escape
 from pathlib import Path
 from typing import Literal
 
+from babel import Locale
 from babel.dates import format_datetime, format_skeleton
 from babel.lists import format_list
 from babel.numbers import parse_pattern
@@ -24,6 +25,10 @@ MINUTE, HOUR, DAY = 60, 3600, 86400
 #: up to three decimals, no trailing zeros
 _NUMBER = parse_pattern("#,##0.###")
 _CENTS = parse_pattern("#,##0.00")
+_FINE = parse_pattern("0.0000")
+
+#: a screen has dozens of numbers, most of them the same as on the screen before
+CACHE_MAX = 4096
 
 Number = int | float | Decimal
 
@@ -74,13 +79,25 @@ class Translator:
         return str(value)
 
     def number(self, value: Number) -> str:
-        written: str = _NUMBER.apply(Decimal(str(value)), self._locale)
-        return written
+        return _written_number(Decimal(str(value)), self._locale)
 
     def cents(self, value: Decimal) -> str:
         """Return an amount of money with two decimals."""
         written: str = _CENTS.apply(value, self._locale)
         return written
+
+    def dollars(self, value: Decimal, *, fine: bool = False) -> str:
+        """Return an amount of US dollars as the language writes it; a `fine` one below ten cents has four decimals."""
+        sign = "\N{MINUS SIGN}" if value < 0 else ""
+        short = fine and abs(value) < Decimal("0.1")
+        amount = _FINE.apply(abs(value), self._locale) if short else self.cents(abs(value))
+        return sign + self.plain("unit.dollars", amount=amount)
+
+    def percent(self, share: Decimal) -> str:
+        """Return a share of 1 in percent, with a tenth below ten percent."""
+        percent = share * 100
+        digits = 0 if abs(percent) >= 10 or percent == int(percent) else 1  # noqa: PLR2004 - below ten, a tenth matters
+        return self.plain("unit.percent", percent=self.number(round(percent, digits)))
 
     def amount(self, thousandths: int) -> str:
         """Return an amount of credits, as a number."""
@@ -144,8 +161,18 @@ def _form(source: Language, key: str, count: object) -> str:
 
 def plural_form(language: Language, number: Number) -> str:
     """Return the CLDR plural category of a number, as it is written: 1.0 is written `1`."""
-    number = Decimal(str(number))
-    return language.locale.plural_form(int(number) if number == int(number) else number)
+    return _plural_form(Decimal(str(number)), language.locale)
+
+
+@lru_cache(CACHE_MAX)
+def _plural_form(number: Decimal, locale: Locale) -> str:
+    return locale.plural_form(int(number) if number == int(number) else number)
+
+
+@lru_cache(CACHE_MAX)
+def _written_number(number: Decimal, locale: Locale) -> str:
+    written: str = _NUMBER.apply(number, locale)
+    return written
 
 
 class Texts:

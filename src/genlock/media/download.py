@@ -121,7 +121,7 @@ class _PublicResolver(AbstractResolver):
         """Do nothing: the resolver holds no connection."""
 
 
-class _PublicConnector(aiohttp.TCPConnector):
+class PublicConnector(aiohttp.TCPConnector):
     """Second check: verify the address of the connected peer before a request is sent."""
 
     def __init__(self, private: Collection[str]) -> None:
@@ -188,12 +188,12 @@ class Downloads:
     async def _get(self, url: str) -> AsyncIterator[tuple[aiohttp.ClientResponse, URL]]:
         """Follow redirects, checking each target like the first URL, and yield the last response."""
         try:
-            target = _parse(url)
+            target = parse_url(url)
             for _ in range(REDIRECTS_MAX + 1):
-                self._check(target)
+                check_target(target, self._private)
                 async with self._session.get(target, allow_redirects=False) as response:
                     if response.status in (301, 302, 303, 307, 308) and (location := response.headers.get("Location")):
-                        target = target.join(_parse(location))
+                        target = target.join(parse_url(location))
                         continue
                     if response.status != 200:  # noqa: PLR2004 - a partial or empty response is no file
                         raise FetchFailed(f"the server answered {response.status}", response.status)
@@ -205,20 +205,10 @@ class Downloads:
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise FetchFailed(f"{type(error).__name__}: {error}"[:200]) from error
 
-    def _check(self, target: URL) -> None:
-        """Raise AddressRefused unless the URL is http(s) and its host, if it is an IP address, is public."""
-        host = target.raw_host  # normalised as the connection uses it: digits of other scripts are ASCII digits here
-        if target.scheme not in _SCHEMES or not host:
-            raise AddressRefused("only http and https URLs are fetched")
-        if not host.isascii():
-            raise AddressRefused("the host name is not valid")
-        if _host_and_port(target) not in self._private and _is_ip_address(host):
-            _check_public(host, host)
-
     @property
     def _session(self) -> aiohttp.ClientSession:
         if self._opened is None:
-            connector = _PublicConnector(self._private)
+            connector = PublicConnector(self._private)
             self._opened = aiohttp.ClientSession(
                 connector=connector,
                 headers={"User-Agent": AGENT, "Accept": "*/*", "Accept-Encoding": "identity"},
@@ -239,12 +229,23 @@ async def _within(seconds: float) -> AsyncIterator[None]:
         raise FetchFailed(f"it took more than {seconds:.0f} seconds") from error
 
 
-def _parse(url: str) -> URL:
+def parse_url(url: str) -> URL:
     """Parse a URL once, so that the checked URL is the requested one. Raises AddressRefused."""
     try:
         return URL(url)
     except ValueError as error:
         raise AddressRefused(f"not a valid URL: {error}") from error
+
+
+def check_target(target: URL, private: Collection[str]) -> None:
+    """Raise AddressRefused unless the URL is http(s) and its host, if it is an IP address, is public."""
+    host = target.raw_host  # normalised as the connection uses it: digits of other scripts are ASCII digits here
+    if target.scheme not in _SCHEMES or not host:
+        raise AddressRefused("only http and https URLs are fetched")
+    if not host.isascii():
+        raise AddressRefused("the host name is not valid")
+    if _host_and_port(target) not in private and _is_ip_address(host):
+        _check_public(host, host)
 
 
 def _host_and_port(target: URL) -> str:

@@ -1,6 +1,8 @@
 """The interfaces between the engine and everything it uses: one module for each thing that can be implemented."""
 
 from genlock.ports.accounts import AccountStore
+from genlock.ports.api_jobs import ApiJobStore
+from genlock.ports.api_keys import ApiKeyStore
 from genlock.ports.attention import AttentionStore
 from genlock.ports.audit import AuditStore
 from genlock.ports.breakers import BreakerStore
@@ -38,7 +40,8 @@ from genlock.ports.jobs import (
     Reschedule,
 )
 from genlock.ports.kv import KvEntry, KvStore
-from genlock.ports.limits import LimitStore, SharedLimit
+from genlock.ports.limits import LimitStore, PermitBlockStore, SharedLimit, TakenPermits
+from genlock.ports.media_store import MediaStore
 from genlock.ports.message_texts import Button, FileLabel, MessageTexts, OutgoingMessage
 from genlock.ports.observer import Observer
 from genlock.ports.operators import OperatorStore
@@ -51,11 +54,14 @@ from genlock.ports.stats import AgedJob, InvariantStore, StatsStore, Violation
 from genlock.ports.store import Store
 from genlock.ports.system import AppliedMigration, DatabaseFacts, RoleHolder, SystemStore
 from genlock.ports.updates import Settled, UpdateStore
+from genlock.ports.webhooks import WebhookStore
 
 __all__ = [
     "Accepted",
     "AccountStore",
     "AgedJob",
+    "ApiJobStore",
+    "ApiKeyStore",
     "AppliedMigration",
     "AttentionStore",
     "AuditStore",
@@ -91,6 +97,7 @@ __all__ = [
     "KvStore",
     "Lease",
     "LimitStore",
+    "MediaStore",
     "MessageTexts",
     "NewAccount",
     "NewCallback",
@@ -100,6 +107,7 @@ __all__ = [
     "OperatorStore",
     "OutgoingMessage",
     "PaymentStore",
+    "PermitBlockStore",
     "Placed",
     "ProfileStore",
     "PromoStore",
@@ -118,6 +126,8 @@ __all__ = [
     "StatsStore",
     "Store",
     "SystemStore",
+    "TakenPermits",
     "UpdateStore",
     "Violation",
+    "WebhookStore",
 ]

@@ -36,6 +36,12 @@ class AccountStore(Protocol):
         debits only. Raises AllowanceExceeded, InsufficientBalance, IdempotencyKeyReused and AccountNotFound.
         """
 
+    async def use_allowance(self, allowance: str, amount: int, most: int) -> None:
+        """Count an amount under an allowance before it is given otherwise than by a transfer within it.
+
+        A negative amount takes back what was counted and not given. Raises AllowanceExceeded.
+        """
+
     async def allowance_used(self, allowance: str) -> int:
         """Return the total moved today (UTC) under an allowance."""
 

@@ -1,16 +1,23 @@
-"""Broadcasts: one message to all users of a bot."""
+"""Broadcasts: one message to the users of a bot."""
 
 from typing import Protocol
 
-from genlock.domain.broadcast import Broadcast, BroadcastState, Recipient
+from genlock.domain.broadcast import EVERYONE, Broadcast, BroadcastState, Recipient, Segment
 
 
 class BroadcastStore(Protocol):
-    async def count_reachable(self, bot: str) -> int:
+    async def count_reachable(self, bot: str, segment: Segment = EVERYONE) -> int:
         """Return how many users a broadcast of this bot would go to."""
 
     async def begin_broadcast(
-        self, text: str, *, bot: str, author: str, request_key: str, content: str = ""
+        self,
+        text: str,
+        *,
+        bot: str,
+        author: str,
+        request_key: str,
+        content: str = "",
+        segment: Segment = EVERYONE,
     ) -> Broadcast:
         """Start a broadcast. The same bot and key again give the same broadcast."""
 
@@ -25,7 +32,7 @@ class BroadcastStore(Protocol):
     async def next_recipient(self, broadcast_id: int) -> Recipient | None:
         """Take the next recipient. No other caller gets the same one.
 
-        None when all users of the bot were reached, or the broadcast was stopped.
+        None when all recipients were reached, or the broadcast was stopped.
         """
 
     async def count_broadcast_message(self, broadcast_id: int, *, sent: bool) -> None:

@@ -3,6 +3,8 @@
 from contextlib import AbstractAsyncContextManager
 from typing import Protocol
 
+from genlock.ports.api_jobs import ApiJobStore
+from genlock.ports.api_keys import ApiKeyStore
 from genlock.ports.attention import AttentionStore
 from genlock.ports.audit import AuditStore
 from genlock.ports.broadcasts import BroadcastStore
@@ -11,12 +13,15 @@ from genlock.ports.catalog_changes import CatalogChangeStore
 from genlock.ports.clock import Clock
 from genlock.ports.drafts import DraftStore
 from genlock.ports.erasure import ErasureStore
+from genlock.ports.gallery import GalleryStore
 from genlock.ports.hourly_figures import HourlyFigureStore
 from genlock.ports.job_events import JobEventStore
 from genlock.ports.job_search import JobSearchStore
+from genlock.ports.limits import PermitBlockStore
 from genlock.ports.money_lists import MoneyLists
 from genlock.ports.operators import OperatorStore
 from genlock.ports.payments import PaymentStore
+from genlock.ports.preferences import PreferenceStore
 from genlock.ports.profiles import ProfileStore
 from genlock.ports.promos import PromoStore
 from genlock.ports.stats import StatsStore
@@ -24,6 +29,7 @@ from genlock.ports.store import Store
 from genlock.ports.system import SystemStore
 from genlock.ports.updates import UpdateStore
 from genlock.ports.users import UserLists
+from genlock.ports.webhooks import WebhookStore
 
 
 class Database(
@@ -31,6 +37,8 @@ class Database(
     UpdateStore,
     ProfileStore,
     DraftStore,
+    GalleryStore,
+    PreferenceStore,
     PaymentStore,
     PromoStore,
     BroadcastStore,
@@ -47,6 +55,10 @@ class Database(
     JobEventStore,
     AttentionStore,
     SystemStore,
+    ApiKeyStore,
+    ApiJobStore,
+    WebhookStore,
+    PermitBlockStore,
     Protocol,
 ):
     """Everything the database does: the engine's store, and what the bot and the operators need besides."""

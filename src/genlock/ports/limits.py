@@ -17,6 +17,15 @@ class SharedLimit:
     horizon: float
 
 
+@value
+class TakenPermits:
+    granted: int
+    #: further permits that are free now
+    remaining: int
+    #: seconds until the next permit, if none was granted
+    wait: float
+
+
 class LimitStore(Protocol):
     """Rate limits by key: when the next permit of each is free."""
 
@@ -41,3 +50,10 @@ class LimitStore(Protocol):
 
     async def block_limit(self, key: str, seconds: float) -> None:
         """Grant no permit of this limit for `seconds`."""
+
+
+class PermitBlockStore(Protocol):
+    """Rate limits whose permits are taken in blocks."""
+
+    async def take_block(self, key: str, count: int, interval: float, burst: int) -> TakenPermits:
+        """Take up to `count` permits that are free now."""

@@ -23,6 +23,9 @@ class ProfileStore(Protocol):
     async def profile(self, account_id: int) -> Profile:
         """Raises AccountNotFound."""
 
+    async def known_profile(self, channel: str, bot: str, external_id: str) -> Profile | None:
+        """Return the profile of the user whom a bot knows by this id; None if they have never written to it."""
+
     async def find_profiles(self, text: str, limit: int) -> list[Profile]:
         """Return profiles by account id, external id or username, or by a part of the name, in any capitalisation.
 

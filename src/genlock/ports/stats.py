@@ -69,7 +69,7 @@ class StatsStore(Protocol):
         """Counts and ages of open work, and how the latest jobs ended."""
 
     async def figures(self, bot: str, seconds: float) -> Figures:
-        """Orders, users and revenue of a bot in the last `seconds`."""
+        """Orders, users, revenue less refunds, and costs of a bot in the last `seconds`."""
 
     async def last_callback_id(self) -> int:
         """Return the id of the newest callback, 0 if there is none."""

@@ -5,13 +5,13 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from datetime import datetime
 from pathlib import Path
 from signal import SIGCONT, SIGKILL, SIGSTOP, SIGTERM, Signals
 from time import time
-from typing import Any
+from typing import Any, Protocol
 
 from genlock.sandbox.processes import ProgramFailed, find_free_port, guarded_folder
 
@@ -24,8 +24,25 @@ TAIL_LINES = 30
 PASSED_VARIABLES = ("HOME", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "PATH", "PYTHONPATH", "TMPDIR", "TZ", "VIRTUAL_ENV")
 
 
+class Process(Protocol):
+    """What we need of `subprocess.Popen`."""
+
+    pid: int
+
+    def poll(self) -> int | None: ...
+
+    def wait(self) -> int: ...
+
+    def kill(self) -> None: ...
+
+    def send_signal(self, sig: int, /) -> None: ...
+
+
 class Instance:
     """One process with its log. It can be started again after it ended, with the same port and log."""
+
+    #: tests replace it by one that does not import the package anew for each process
+    launch: Callable[..., Process] = staticmethod(subprocess.Popen)
 
     def __init__(self, name: str, folder: Path, settings: Mapping[str, str]) -> None:
         self.name = name
@@ -37,7 +54,7 @@ class Instance:
         self._pid = folder / f"{name}.pid"
         self._folder = folder
         self._settings = settings
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: Process | None = None
         self.paused = False
         self.started_at = 0.0
         #: seconds until ready, for each start
@@ -75,7 +92,7 @@ class Instance:
         with self.log.open("ab") as log:
             log.write(b"\n")  # a killed process may have left half a line
             log.flush()
-            self._process = subprocess.Popen(
+            self._process = self.launch(
                 [sys.executable, "-m", "genlock", "serve"],
                 cwd=self._folder,  # so that no other .env file is read
                 env=self._environment(),

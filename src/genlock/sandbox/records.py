@@ -30,6 +30,8 @@ class Order:
     #: id of the user's message
     message: int
     asked_at: float
+    #: the order whose result this one begins with
+    previous: "Order | None" = None
     #: when the chat showed the result or the failure
     ended_at: float | None = None
 
@@ -84,6 +86,13 @@ class Records:
         shown = self._telegram.files.read(message.file_id)
         made = [file.content for url in task.results if (file := self._kie.service.files.find(url)) and file.content]
         return any(shown in {content, make_sizes(content)[-1][2]} for content in made)
+
+    def is_result_of(self, order: Order, urls: list[str]) -> bool:
+        """Whether each file is a result of the order, by its address or by its bytes."""
+        made = [url for task in self.tasks()[order.prompt] for url in task.results]
+        shown = [self._telegram.files.read(one.file_id) for one in self.results(order) if one.file_id]
+        files = {url: self._kie.service.files.find(url) for url in urls}
+        return bool(urls) and all(url in made or ((file := files[url]) and file.content in shown) for url in urls)
 
     def results(self, order: Order) -> list[Message]:
         """Return messages in the user's chat that show the result of this order."""

@@ -28,12 +28,17 @@ from genlock.sandbox.fleet import WEBHOOK_KEY, Fleet, running_fleet
 from genlock.sandbox.kie.simulator import running_kie
 from genlock.sandbox.postgres import PostgresServer
 from genlock.sandbox.processes import ProgramFailed, find_free_port, guarded_folder
-from genlock.sandbox.telegram.simulator import DashboardLogin, running_telegram
+from genlock.sandbox.samples import write_samples
+from genlock.sandbox.telegram.simulator import DashboardLogin, TelegramSimulator, running_telegram
+from genlock.sandbox.telegram.state import User
 
 STATE = Path(".sandbox")
 #: port of the chat page; the service, the Kie.ai simulator and its file host use the next three
 FIRST_PORT = 8080
 WELCOME_CREDITS = 500
+#: language by name; the chat page opens with the one who speaks the browser's language
+FIRST_USERS = {"Ann": "en", "Аня": "ru"}
+OPERATOR = "Olga"
 WATCH_SECONDS = 0.25
 #: an instance that ends within FAST_SECONDS, FAST_ENDS_MAX times in a row, is not started again
 FAST_SECONDS = 5.0
@@ -99,8 +104,6 @@ async def _run_sandbox(options: Options, folder: Path, database: str, console: C
     async with AsyncExitStack() as stack:
         with console.status("Starting…"):
             fleet = await _start_fleet(options, folder, database, stack)
-        if not fleet.telegram.state.users:
-            fleet.telegram.add_user("Ann", language="en", started=False)
         console.print(_welcome_panel(fleet, options, folder, time() - began))
         await _watch(fleet, stop_requests, console)
         await _stop(fleet, stop_requests, console)
@@ -117,6 +120,7 @@ async def _start_fleet(options: Options, folder: Path, database: str, stack: Asy
     chats, token = folder / "telegram" if options.state else None, secrets.token_hex(24)
     telegram_simulator = running_telegram(limiter=True, seed=None, port=page_port, folder=chats, kie_url=kie.url)
     telegram = await stack.enter_async_context(telegram_simulator)
+    operators = _add_people(telegram)
     instances = running_fleet(
         telegram=telegram,
         kie=kie,
@@ -124,6 +128,7 @@ async def _start_fleet(options: Options, folder: Path, database: str, stack: Asy
         database_url=database,
         port=service_port,
         settings={
+            "GENLOCK_ADMIN_IDS": ",".join(str(user.id) for user in operators),
             "GENLOCK_DASHBOARD_TOKEN": token,
             "GENLOCK_WELCOME_CREDITS": str(WELCOME_CREDITS),
             "GENLOCK_CATALOG_OVERLAY": str(overlay),
@@ -135,11 +140,24 @@ async def _start_fleet(options: Options, folder: Path, database: str, stack: Asy
     return fleet
 
 
+def _add_people(telegram: TelegramSimulator) -> list[User]:
+    """Add the first users, one for each language, and an operator; return the operators."""
+    users = telegram.state.users
+    if not users:
+        for name, language in FIRST_USERS.items():
+            telegram.add_user(name, language=language, started=False)
+    if not any(user.operator for user in users.values()):
+        telegram.add_user(OPERATOR, language="en", started=False, operator=True)
+    return [user for user in users.values() if user.operator]
+
+
 def _write_fast_catalog(folder: Path, speed: float) -> Path:
-    """Write a catalog overlay with shorter expected times, which simulator, bot texts and progress all use."""
+    """Write a catalog overlay with painted samples and shorter expected times, which all parts of the sandbox use."""
     file = folder / "catalog.toml"
-    seconds = {name: max(2, round(model.expected_seconds / speed)) for name, model in load().models.items()}
-    file.write_text("".join(f'[models."{name}"]\nexpected_seconds = {value}\n' for name, value in seconds.items()))
+    catalog = load()
+    seconds = {name: max(2, round(model.expected_seconds / speed)) for name, model in catalog.models.items()}
+    tables = "".join(f'[models."{name}"]\nexpected_seconds = {value}\n' for name, value in seconds.items())
+    file.write_text(tables + write_samples(folder / "samples", catalog))
     return file
 
 
@@ -213,6 +231,8 @@ def _welcome_panel(fleet: Fleet, options: Options, folder: Path, seconds: float)
     table.add_row("Chat page", f"[bold link={fleet.telegram.page_url}]{fleet.telegram.page_url}[/]")
     dashboard = f"{fleet.telegram.page_url.rstrip('/')}/dashboard"
     table.add_row("Dashboard", f"[bold link={dashboard}]{dashboard}[/] (logs you in)")
+    operators = ", ".join(user.name for user in fleet.telegram.state.users.values() if user.operator)
+    table.add_row("Operator", f"{operators}: choose this user on the chat page and write [bold]/admin[/]")
     table.add_row("Health", f"{fleet.url}/health")
     table.add_row("Metrics", f"{fleet.url}/metrics")
     table.add_row("Kie.ai", f"{fleet.kie.url}/_control (simulated)")
@@ -223,7 +243,7 @@ def _welcome_panel(fleet: Fleet, options: Options, folder: Path, seconds: float)
     kept = f"{folder} (--fresh starts an empty one)" if options.state else "a temporary folder, removed at the end"
     table.add_row("State", kept)
     table.add_row("", "")
-    table.add_row("Try", "Start, Text to image, Z-Image, “cat astronaut”, 1:1, ✅ Generate")
+    table.add_row("Try", "Start, Draw, Z-Image, “cat astronaut”, ✅ Generate")
     table.add_row("", "or write [bold]/gen z-image cat astronaut[/]")
     table.add_row("", f"every user starts with {WELCOME_CREDITS} credits; nothing here costs real money")
     return Panel(table, title="genlock sandbox", subtitle="Ctrl-C stops it", border_style="green", expand=False)

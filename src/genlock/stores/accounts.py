@@ -105,6 +105,17 @@ class Accounts(Subject):
             raise AllowanceExceeded(amount=amount, used=row["used"], most=most)
         raise InsufficientBalance(price=amount, available=row["available"])
 
+    async def use_allowance(self, allowance: str, amount: int, most: int) -> None:
+        for _ in range(ATTEMPTS_MAX):
+            [row] = await self.session.one(
+                "use_allowance", allowance=f"{ALLOWANCE}{allowance}", amount=amount, most=most
+            )
+            if row["counted"]:
+                return
+            if not row["retry"]:
+                raise AllowanceExceeded(amount=amount, used=row["used"], most=most)
+        raise StoreError(f"other transactions changed the allowance in each of {ATTEMPTS_MAX} attempts")
+
     async def allowance_used(self, allowance: str) -> int:
         rows = await self.session.one("allowance_used", allowance=f"{ALLOWANCE}{allowance}")
         day, _, total = rows[0]["value"].partition(":") if rows else ("", "", "0")

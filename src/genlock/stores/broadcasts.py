@@ -1,6 +1,8 @@
-"""Broadcasts: one message to all users of a bot."""
+"""Broadcasts: one message to the users of a bot."""
 
-from genlock.domain.broadcast import Broadcast, BroadcastState, Recipient
+from dataclasses import asdict
+
+from genlock.domain.broadcast import EVERYONE, Broadcast, BroadcastState, Recipient, Segment
 from genlock.domain.errors import StoreError
 from genlock.stores.rows import read_broadcast
 from genlock.stores.scan import NEWEST
@@ -13,19 +15,29 @@ PROFILES_AT_ONCE = 1000
 
 
 class Broadcasts(Subject):
-    async def count_reachable(self, bot: str) -> int:
+    async def count_reachable(self, bot: str, segment: Segment = EVERYONE) -> int:
         after = count = 0
+        chosen = asdict(segment)
         while (
             until := (await self.session.one("step_profiles", after=after, size=COUNTED_AT_ONCE))[0]["until"]
         ) is not None:
-            count += (await self.session.one("count_reachable", bot=bot, after=after, until=until))[0]["count"]
+            count += (await self.session.one("count_reachable", bot=bot, after=after, until=until, **chosen))[0][
+                "count"
+            ]
             after = until
         return count
 
     async def begin_broadcast(
-        self, text: str, *, bot: str, author: str, request_key: str, content: str = ""
+        self,
+        text: str,
+        *,
+        bot: str,
+        author: str,
+        request_key: str,
+        content: str = "",
+        segment: Segment = EVERYONE,
     ) -> Broadcast:
-        total = await self.count_reachable(bot)
+        total = await self.count_reachable(bot, segment)
         # PostgreSQL does not see a row that another transaction adds during the statement; the second attempt does.
         for _ in range(2):
             rows = await self.session.one(
@@ -36,6 +48,7 @@ class Broadcasts(Subject):
                 author=author,
                 request_key=request_key,
                 total=total,
+                **asdict(segment),
             )
             if rows:
                 return read_broadcast(rows[0], self.session.time)

@@ -72,7 +72,8 @@ class Callbacks(Subject):
             task_id=task_id,
             repeat_seconds=REPEAT_SECONDS,
         )
-        return rows[0]["job_id"] if rows else None
+        job_id: int | None = rows[0]["job_id"]
+        return job_id
 
     async def match_orphans(self, limit: int) -> list[tuple[int, int]]:
         return [(row["callback_id"], row["job_id"]) for row in await self.session.one("match_orphans", limit=limit)]

@@ -1,6 +1,8 @@
 """The whole database: one class per subject, composed over one session."""
 
 from genlock.stores.accounts import Accounts
+from genlock.stores.api_jobs import ApiJobs
+from genlock.stores.api_keys import ApiKeys
 from genlock.stores.attention import Attention
 from genlock.stores.audit import Audit
 from genlock.stores.breakers import Breakers
@@ -10,6 +12,7 @@ from genlock.stores.callbacks import Callbacks
 from genlock.stores.catalog_changes import CatalogChanges
 from genlock.stores.drafts import Drafts
 from genlock.stores.erasure import Erasures
+from genlock.stores.gallery import Gallery
 from genlock.stores.hourly_figures import HourlyFigures
 from genlock.stores.instances import Instances
 from genlock.stores.invariants import Invariants
@@ -22,6 +25,7 @@ from genlock.stores.limits import Limits
 from genlock.stores.money_lists import MoneyTables
 from genlock.stores.operators import Operators
 from genlock.stores.payments import Payments
+from genlock.stores.preferences import Preferences
 from genlock.stores.profiles import Profiles
 from genlock.stores.promos import Promos
 from genlock.stores.retention import Retention
@@ -30,6 +34,7 @@ from genlock.stores.stats import Statistics
 from genlock.stores.system import System
 from genlock.stores.updates import Updates
 from genlock.stores.users import Users
+from genlock.stores.webhooks import Webhooks
 
 
 class SqlDatabase(
@@ -46,6 +51,8 @@ class SqlDatabase(
     KeyValues,
     Profiles,
     Drafts,
+    Gallery,
+    Preferences,
     Payments,
     Promos,
     Broadcasts,
@@ -62,6 +69,9 @@ class SqlDatabase(
     JobEvents,
     Attention,
     System,
+    ApiKeys,
+    ApiJobs,
+    Webhooks,
 ):
     """The Database port. The session decides which database it is."""
 

@@ -5,7 +5,13 @@ from functools import partial
 from typing import Any
 
 from genlock.domain.delivery import Part, dump_parts
-from genlock.domain.errors import AccountNotFound, IdempotencyKeyReused, InsufficientBalance, TaskIdConflict
+from genlock.domain.errors import (
+    AccountNotFound,
+    IdempotencyKeyReused,
+    InsufficientBalance,
+    SpendLimitReached,
+    TaskIdConflict,
+)
 from genlock.domain.job import AttentionCode, Delivery, Job, NewJob, Notice, State, Verdict
 from genlock.ports import Accepted, DeliveryEnd, EndJob, FailedAttempt, FinishDelivery, JobEnd, Lease, Reschedule
 from genlock.stores.batch import Item, Params
@@ -52,6 +58,7 @@ class Jobs(Subject):
             "price": order.price,
             "deadline_seconds": order.deadline_seconds,
             "notice": (Notice.WANTED if order.notice else Notice.NONE).value,
+            "api_key_id": order.api_key_id,
         }
         return await self._accept(Item(order.account_id, _lease(lease), item, order))
 
@@ -72,11 +79,22 @@ class Jobs(Subject):
         if not rows:
             return AccountNotFound()
         row = rows[0]
+        if row["id"] is None and (over := await self._over_spend_limit(item)) is not None:
+            return over
         if row["id"] is None:
             return InsufficientBalance(price=item["price"], available=row["available"])
         if row["request_hash"] != item["request_hash"]:
             return IdempotencyKeyReused()
         return Accepted(job=read_job(row, self.session.time), fresh=False)
+
+    async def _over_spend_limit(self, item: Params) -> SpendLimitReached | None:
+        if item["api_key_id"] is None:
+            return None
+        [key] = await self.session.one("api_key", id=item["api_key_id"])
+        limit, spent = key["spend_limit"], key["spent_today"]
+        if limit is None or spent + item["price"] <= limit:
+            return None
+        return SpendLimitReached(price=item["price"], spent=spent, limit=limit)
 
     async def begin_submit(
         self,

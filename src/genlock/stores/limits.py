@@ -3,9 +3,12 @@
 from collections.abc import Sequence
 from typing import Any
 
-from genlock.ports import SharedLimit
+from genlock.ports import SharedLimit, TakenPermits
 from genlock.stores.rows import Row
 from genlock.stores.session import Session, Subject
+
+#: microseconds are rounded: a permit that is this share of an interval early is free
+ROUNDING = 1e-3
 
 
 class Limits(Subject):
@@ -21,6 +24,15 @@ class Limits(Subject):
         first, after = rows[0]["wait"], rows[1]["wait"]
         granted = round((after - first) / interval)
         return [max(0.0, first + number * interval) for number in range(granted)]
+
+    async def take_block(self, key: str, count: int, interval: float, burst: int) -> TakenPermits:
+        rows = await self._with_row(
+            key, "reserve_permits", key=key, count=count, interval=interval, burst=burst, horizon=0.0
+        )
+        first, after = rows[0]["wait"], rows[1]["wait"]
+        granted = round((after - first) / interval)
+        remaining = 1 + int(-after / interval + ROUNDING) if after <= 0 else 0
+        return TakenPermits(granted=granted, remaining=remaining, wait=max(0.0, first))
 
     async def _with_row(self, key: str, name: str, /, **params: Any) -> list[Row]:
         """Run a statement that needs the row of a limit. It returns nothing if there is none."""

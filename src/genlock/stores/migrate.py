@@ -4,6 +4,7 @@ import hashlib
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from importlib.resources import files
 
 from genlock.domain.errors import SchemaMismatch
@@ -41,7 +42,8 @@ class Migration:
         return f"{self.number:04d}_{self.name}"
 
 
-def shipped(dialect: str) -> list[Migration]:
+@cache
+def shipped(dialect: str) -> tuple[Migration, ...]:
     """Return the migrations of this version, in order."""
     found = []
     for file in (files("genlock.stores") / "sql" / dialect / "migrations").iterdir():
@@ -49,7 +51,7 @@ def shipped(dialect: str) -> list[Migration]:
             text = file.read_text(encoding="utf-8")
             checksum = hashlib.sha256(text.encode()).hexdigest()
             found.append(Migration(number=int(match[1]), name=match[2], checksum=checksum, text=text))
-    return sorted(found, key=lambda migration: migration.number)
+    return tuple(sorted(found, key=lambda migration: migration.number))
 
 
 def pending(known: Sequence[Migration], applied: Iterable[Migration]) -> list[Migration]:

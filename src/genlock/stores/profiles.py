@@ -48,6 +48,10 @@ class Profiles(Subject):
             raise AccountNotFound
         return read_profile(rows[0], self.session.time)
 
+    async def known_profile(self, channel: str, bot: str, external_id: str) -> Profile | None:
+        rows = await self.session.one("known_profile", channel=channel, bot=bot, external_id=external_id)
+        return read_profile(rows[0], self.session.time) if rows else None
+
     async def find_profiles(self, text: str, limit: int) -> list[Profile]:
         rows = await self.session.one("find_profiles", **_search(text), limit=limit)
         return [read_profile(row, self.session.time) for row in rows]

@@ -87,6 +87,7 @@ def _escaped(text: str) -> str:
     return text.replace("\\", "\\\\").replace('"', '\\"')
 
 
+@cache
 def positional(text: str) -> tuple[str, tuple[str, ...]]:
     """PostgreSQL's form of a statement with named parameters: `$1, $2, …` and the names in that order.
 

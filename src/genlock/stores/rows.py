@@ -11,7 +11,7 @@ from genlock.domain.anomaly import Anomaly, AnomalyKind
 from genlock.domain.attempt import Attempt, AttemptOutcome
 from genlock.domain.audit import AuditLine
 from genlock.domain.breaker import Breaker
-from genlock.domain.broadcast import Broadcast, BroadcastState
+from genlock.domain.broadcast import Broadcast, BroadcastState, Segment
 from genlock.domain.bulk import BulkAction, BulkFailure, BulkKind, BulkReason, BulkSelection, BulkState, BulkTarget
 from genlock.domain.catalog_change import CatalogChange, load_table
 from genlock.domain.delivery import Part, load_parts
@@ -82,6 +82,7 @@ def read_job(row: Row, time: Time, parts: tuple[Part, ...] | None = None) -> Job
         delivered_at=time(row["delivered_at"]),
         crash_count=row["crash_count"],
         progress_message=row["progress_message"],
+        hidden=row["hidden_at"] is not None,
         handle=row["handle"],
         attempt=row["attempt"],
         read_at=not_null(time(row["read_at"])),
@@ -128,6 +129,7 @@ def read_new_job(row: Row, time: Time, order: NewJob, owner: str | None) -> Job:
         ended_at=None,
         delivered_at=None,
         read_at=created_at,
+        hidden=order.api_key_id is not None,
     )
 
 
@@ -349,7 +351,14 @@ def read_broadcast(row: Row, time: Time) -> Broadcast:
         failed=row["failed"],
         total=row["total"],
         created_at=not_null(time(row["created_at"])),
+        segment=_segment(row, time),
     )
+
+
+def _segment(row: Row, time: Time) -> Segment:
+    since, paid = time(row["silent_since"]), row["paid"]
+    days = round((not_null(time(row["created_at"])) - since).total_seconds() / 86_400) if since else 0
+    return Segment(language=row["language"], paid=None if paid is None else bool(paid), silent_days=days)
 
 
 def read_bulk_action(row: Row, time: Time) -> BulkAction:
@@ -402,8 +411,8 @@ def read_anomaly(row: Row, time: Time) -> Anomaly:
     return Anomaly(id=row["id"], job_id=row["job_id"], kind=AnomalyKind(row["kind"]), at=not_null(time(row["at"])))
 
 
-def read_figures(row: Row) -> Figures:
-    return Figures(**{name: row[name] for name in Figures.__slots__})
+def read_figures(row: Row, costs: Mapping[str, int]) -> Figures:
+    return Figures(**{name: row[name] for name in Figures.__slots__ if name != "costs"}, costs=costs)
 
 
 def _texts(column: Any) -> tuple[str, ...]:

@@ -27,7 +27,9 @@ class Statistics(Subject):
         return {row["name"]: float(row["value"] or 0) for row in rows}
 
     async def figures(self, bot: str, seconds: float) -> Figures:
-        return read_figures((await self.session.one("figures", bot=bot, seconds=seconds))[0])
+        [row] = await self.session.one("figures", bot=bot, seconds=seconds)
+        costs = await self.session.one("figure_costs", bot=bot, seconds=seconds)
+        return read_figures(row, {cost["provider"]: cost["cost"] for cost in costs})
 
     async def last_callback_id(self) -> int:
         return int((await self.session.one("last_callback_id"))[0]["id"])

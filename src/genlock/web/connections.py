@@ -18,6 +18,8 @@ HEADERS_MAX = 100
 HEAD_SECONDS = 15.0
 #: longer than any endpoint waits for a body
 BODY_SECONDS = 30.0
+#: the same for a sender with a secret, who may send a file
+AUTHENTICATED_BODY_SECONDS = 150.0
 #: requests that a client may send on one connection before the first of them is answered
 PIPELINED_MAX = 8
 #: One read takes at most this much, so that no more of a body is in memory before the endpoint has checked the sender.
@@ -124,7 +126,7 @@ class HttpProtocol(HttpToolsProtocol):
         self.flow.pause_reading()  # until the endpoint asks for the body, or has answered
 
     def on_body(self, body: bytes) -> None:
-        self._head_bytes += PIECE_BYTES - len(body)
+        self._head_bytes += (0 if self._authenticated else PIECE_BYTES) - len(body)
         super().on_body(body)
         self.flow.pause_reading()  # one read at a time, so that connections take turns
 
@@ -143,6 +145,8 @@ class HttpProtocol(HttpToolsProtocol):
     def _authenticate(self) -> None:
         self._authenticated = True
         self._pool.remove(self)
+        if self._receiving:
+            self._expect(AUTHENTICATED_BODY_SECONDS)
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
         self._running = cycle

@@ -27,6 +27,7 @@ from genlock.sandbox.telegram.simulator import TelegramSimulator
 from genlock.stores.database import SqlDatabase
 from genlock.stores.sqlite import SqliteStore
 from tests.channels.telegram.plain_texts import PlainTexts
+from tests.databases import new_sqlite
 from tests.engine.world import FakeProvider, Recorder, die, idle
 from tests.media.file_server import FileServer, running_file_server
 from tests.media.thread_reader import ThreadReader
@@ -161,7 +162,7 @@ async def running_harness(
 ) -> AsyncIterator[Harness]:
     recorder, limiter, mill, clock = Recorder(), NoLimits(), FakeProvider(), AdjustableClock()
     async with running_file_server() as files:
-        store = await SqliteStore.open(str(folder / "store.db"), clock=clock, observer=recorder)
+        store = await SqliteStore.open(new_sqlite(folder, "store.db"), clock=clock, observer=recorder)
         account_id = await store.ensure_account("telegram", "42", "1")
         await store.transfer(account_id, EntryKind.GRANT, 100_000, "grant")
         caller = Caller(make_bot(telegram.token, telegram.url), limiter, recorder)

@@ -215,7 +215,7 @@ async def test_a_button_press_with_any_data_is_stored(
     press = {"from": {"id": 5}, "data": data, "message": {"message_id": 1, "chat": {"id": 5}}}
     offsets: list[int | None] = []
 
-    async def get_updates(_: object, offset: int | None) -> list[Any]:
+    async def get_updates(_: object, offset: int | None, *_allowed: object) -> list[Any]:
         await asyncio.sleep(0.01)
         offsets.append(offset)
         updates: list[Any] = [{"update_id": 5, "callback_query": press}, {"update_id": 6, "message": {"text": data}}]
@@ -236,7 +236,7 @@ async def test_an_update_that_cannot_be_stored_does_not_block_the_others(
 ) -> None:
     offsets: list[int | None] = []
 
-    async def get_updates(_: object, offset: int | None) -> list[Any]:
+    async def get_updates(_: object, offset: int | None, *_allowed: object) -> list[Any]:
         await asyncio.sleep(0.01)
         offsets.append(offset)
         updates: list[Any] = [

@@ -5,10 +5,11 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
-from playwright.async_api import Browser, BrowserContext, Locator, Page, expect
+from playwright.async_api import Browser, BrowserContext, ConsoleMessage, Error, Locator, Page, expect
 
 from genlock.sandbox.telegram.simulated_user import SimulatedUser
 
+BLANK = "about:blank"
 #: records every notification that was shown
 WATCH = """
 window.noticed = [];
@@ -19,35 +20,62 @@ addEventListener("DOMContentLoaded", () => new MutationObserver((changes) => {
 """
 
 
+async def new_profile(browser: Browser, **more: Any) -> BrowserContext:
+    """Make a browser profile without animations: drawing them costs more CPU than the tests."""
+    context = await browser.new_context(**{"locale": "en-GB", "reduced_motion": "reduce"} | more)
+    context.set_default_timeout(10_000)
+    await context.add_init_script(WATCH)
+    return context
+
+
 @dataclass
 class Tabs:
     """Opened pages; errors of all of them are collected and checked at the end."""
 
     browser: Browser
     url: str
+    #: a page that is opened first, if any: a new profile with its page costs a second of CPU
+    reused: Page | None = None
     contexts: list[BrowserContext] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
     #: console error that a test provokes on purpose
     provoked: str = "nothing"
 
-    def _record_error(self, error: str) -> None:
-        if self.provoked not in error:
-            self.errors.append(error)
+    def _record_exception(self, error: Error) -> None:
+        self.errors.append(str(error))
+
+    def _record_console(self, said: ConsoleMessage) -> None:
+        if said.type == "error" and self.provoked not in said.text:
+            self.errors.append(said.text)
 
     async def profile(self, **more: Any) -> BrowserContext:
-        context = await self.browser.new_context(**{"locale": "en-GB"} | more)
-        context.set_default_timeout(10_000)
-        await context.add_init_script(WATCH)
+        context = await new_profile(self.browser, **more)
         self.contexts.append(context)
         return context
 
+    async def _new_page(self, at: BrowserContext | None) -> Page:
+        if at is None and self.reused is not None and self.reused.url == BLANK:
+            return self.reused
+        return await (at or await self.profile()).new_page()
+
     async def open(self, person: SimulatedUser, chat: int | None = None, *, at: BrowserContext | None = None) -> Page:
-        page = await (at or await self.profile()).new_page()
-        page.on("pageerror", lambda error: self.errors.append(str(error)))
-        page.on("console", lambda said: self._record_error(said.text) if said.type == "error" else None)
+        page = await self._new_page(at)
+        page.on("pageerror", self._record_exception)
+        page.on("console", self._record_console)
         await page.goto(f"{self.url}#{person.id}/{chat or person.id}")
         await expect(page.locator(".user-entry").first).to_be_attached()
         return page
+
+    async def close(self) -> None:
+        """Close the pages, and leave the reused one as it was found."""
+        for context in self.contexts:
+            await context.close()
+        if self.reused is None or self.reused.url == BLANK:
+            return
+        self.reused.remove_listener("pageerror", self._record_exception)
+        self.reused.remove_listener("console", self._record_console)
+        await self.reused.evaluate("localStorage.clear()")
+        await self.reused.goto(BLANK)
 
 
 def bubbles(page: Page, text: str | re.Pattern[str]) -> Locator:

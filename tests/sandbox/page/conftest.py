@@ -1,15 +1,15 @@
-"""One browser for all files, a simulator and a bot for each test."""
+"""One browser and one page for all files, a simulator and a bot for each test."""
 
 from collections.abc import AsyncIterator
 
 import pytest
 import pytest_asyncio
-from playwright.async_api import Browser
+from playwright.async_api import Browser, Page
 
 from genlock.sandbox.telegram.simulated_user import SimulatedUser
 from genlock.sandbox.telegram.simulator import TelegramSimulator, running_telegram
 from tests.browser import chromium
-from tests.sandbox.page.browser_tabs import Tabs
+from tests.sandbox.page.browser_tabs import Tabs, new_profile
 from tests.sandbox.page.example_bot import ExampleBot, running_bot
 
 
@@ -17,6 +17,14 @@ from tests.sandbox.page.example_bot import ExampleBot, running_bot
 async def browser() -> AsyncIterator[Browser]:
     async with chromium() as running:
         yield running
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def reused_page(browser: Browser) -> AsyncIterator[Page]:
+    """A page that the tests open one after the other."""
+    profile = await new_profile(browser)
+    yield await profile.new_page()
+    await profile.close()
 
 
 @pytest_asyncio.fixture(loop_scope="session")
@@ -32,12 +40,13 @@ async def example(telegram: TelegramSimulator) -> AsyncIterator[ExampleBot]:
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def tabs(browser: Browser, example: ExampleBot, telegram: TelegramSimulator) -> AsyncIterator[Tabs]:
+async def tabs(
+    browser: Browser, reused_page: Page, example: ExampleBot, telegram: TelegramSimulator
+) -> AsyncIterator[Tabs]:
     assert example.bot.token == telegram.token
-    opened = Tabs(browser, telegram.page_url)
+    opened = Tabs(browser, telegram.page_url, reused_page)
     yield opened
-    for context in opened.contexts:
-        await context.close()
+    await opened.close()
     assert opened.errors == []
 
 

@@ -34,9 +34,9 @@ async def test_every_text_key_of_the_page_exists(tabs: Tabs, ann: SimulatedUser)
     page = await tabs.open(ann)
     missing = await page.evaluate(
         """async () => {
-            const names = ["bubble", "buttons", "composer", "faults", "chat_header", "journal", "kie",
-                "layers", "media", "message_menu", "notices", "panel", "pay", "sidebar", "thread",
-                "viewer", "appearance", "attach"];
+            const names = ["bubble", "buttons", "commands", "composer", "faults", "chat_header", "forward",
+                "journal", "kie", "layers", "media", "message_menu", "notices", "panel", "pay", "sidebar",
+                "stickers", "thread", "viewer", "appearance", "attach"];
             const { known } = await import("/page/texts.js");
             const missing = [];
             for (const name of names) {

@@ -1,7 +1,7 @@
 """The chat page after a lost connection, and its content security policy."""
 
 import pytest
-from playwright.async_api import Browser, expect
+from playwright.async_api import Browser, Page, expect
 
 from genlock.sandbox.telegram.simulated_user import SimulatedUser
 from genlock.sandbox.telegram.simulator import TelegramSimulator, running_telegram
@@ -32,12 +32,12 @@ async def test_after_a_lost_connection_the_page_draws_only_what_it_missed(
         assert await page.evaluate("document.querySelector('article').mine"), "only what was missed is drawn"
 
 
-async def test_another_simulator_at_the_same_address_is_loaded_completely(browser: Browser) -> None:
+async def test_another_simulator_at_the_same_address_is_loaded_completely(browser: Browser, reused_page: Page) -> None:
     async with running_telegram() as first:
         ann = first.add_user("Ann")
         await ann.say("in the first world")
         port = int(first.url.rpartition(":")[2])
-        tabs = Tabs(browser, first.page_url)
+        tabs = Tabs(browser, first.page_url, reused_page)
         page = await tabs.open(ann)
         await expect(bubbles(page, "in the first world")).to_be_visible()
     await expect(page.locator("#banner")).to_be_visible()
@@ -48,7 +48,7 @@ async def test_another_simulator_at_the_same_address_is_loaded_completely(browse
         await expect(bubbles(page, "in the second world 29")).to_be_visible()
         await expect(page.locator("#banner")).to_be_hidden()
         await expect(page.locator(".user-entry", has_text="Ann")).to_have_count(0)
-        await tabs.contexts[0].close()
+        await tabs.close()
 
 
 async def test_the_content_security_policy_blocks_inline_scripts(tabs: Tabs, ann: SimulatedUser) -> None:

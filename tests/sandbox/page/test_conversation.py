@@ -23,9 +23,10 @@ async def test_start_opens_the_conversation_and_shows_the_menu(tabs: Tabs, ann: 
 
 
 async def test_the_placeholder_becomes_the_image_and_only_the_notice_causes_a_notification(
-    tabs: Tabs, ann: SimulatedUser, example: ExampleBot
+    tabs: Tabs, ann: SimulatedUser, ben: SimulatedUser, example: ExampleBot
 ) -> None:
     page = await tabs.open(ann)
+    elsewhere = await tabs.open(ben)
     await ann.start()
     await key(page, "Draw a picture").click()
     placeholder = page.locator("article.row:not(.mine)")
@@ -38,14 +39,16 @@ async def test_the_placeholder_becomes_the_image_and_only_the_notice_causes_a_no
     await expect(bubbles(page, "Generation complete")).to_be_visible()
     await expect(page.locator(".head .status")).to_have_text("bot")
     assert await placeholder.count() == 2
-    assert await page.evaluate("noticed") == ["Hello, Ann! What shall it be?", "✅ Generation complete"]
+    await expect(elsewhere.locator(".notice")).to_contain_text("✅ Generation complete")
+    assert await elsewhere.evaluate("noticed") == ["Hello, Ann! What shall it be?", "✅ Generation complete"]
+    assert await page.evaluate("noticed") == [], "no notification for the chat that is being read"
 
 
 async def test_a_silent_message_is_shown_without_a_notification(tabs: Tabs, ann: SimulatedUser) -> None:
     page = await tabs.open(ann)
     await ann.say("/silent")
     await expect(bubbles(page, "Without a sound")).to_be_visible()
-    assert await page.evaluate("noticed") == []
+    assert ann.notifications == []
     await expect(bubbles(page, "Without a sound").locator(".bell")).to_have_count(0)
 
 

@@ -65,9 +65,9 @@ async def test_a_fault_that_is_always_on_stays_until_it_is_switched_off(
     assert telegram.faults.switches == []
 
 
-async def test_faults_of_the_kie_simulator_are_switched_through_the_page(browser: Browser) -> None:
+async def test_faults_of_the_kie_simulator_are_switched_through_the_page(browser: Browser, reused_page: Page) -> None:
     async with running_kie(catalog=CATALOG) as kie, running_telegram(kie_url=kie.url) as telegram:
-        tabs = Tabs(browser, telegram.page_url)
+        tabs = Tabs(browser, telegram.page_url, reused_page)
         page = await tabs.open(telegram.add_user("Ann"))
         await open_panel(page, "kie")
         await page.get_by_role("switch", name="Never sent").click()
@@ -78,13 +78,14 @@ async def test_faults_of_the_kie_simulator_are_switched_through_the_page(browser
         await page.get_by_role("switch", name="Never sent").click()
         await expect(page.locator(".chip")).to_have_count(1)
         assert kie.faults.as_json()["on"] == []
+        await tabs.close()
         assert tabs.errors == []
-        await tabs.contexts[0].close()
 
 
-async def test_every_fault_has_a_text(browser: Browser) -> None:
+async def test_every_fault_has_a_text(browser: Browser, reused_page: Page) -> None:
     async with running_kie(catalog=CATALOG) as kie, running_telegram(kie_url=kie.url) as telegram:
-        page = await Tabs(browser, telegram.page_url).open(telegram.add_user("Ann"))
+        tabs = Tabs(browser, telegram.page_url, reused_page)
+        page = await tabs.open(telegram.add_user("Ann"))
         await open_panel(page, "faults")
         shown = await page.locator(".fault").all_inner_texts()
         assert len(shown) == len(Fault)
@@ -92,7 +93,7 @@ async def test_every_fault_has_a_text(browser: Browser) -> None:
         await expect(page.locator(".fault")).to_have_count(len(KieFault))
         shown += await page.locator(".fault b").all_inner_texts()
         assert [words for words in shown if "_" in words] == []
-        await page.context.close()
+        await tabs.close()
 
 
 async def test_an_ignored_duplicate_callback_is_visible_in_the_journal(

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from genlock.domain.broadcast import BroadcastState
+from genlock.domain.broadcast import BroadcastState, Segment
 from genlock.domain.draft import SavedDraft
 from genlock.domain.errors import AccountNotFound
 from genlock.domain.job import Actor, State
@@ -66,6 +66,17 @@ async def test_a_profile_is_created_once_and_updated(store: SqlDatabase, clock: 
     assert (again.language, again.name, again.external_id) == ("ru", "Anna", "501")
     assert again.created_at == first.created_at == made
     assert await store.profile(account) == again
+
+
+async def test_a_profile_is_found_by_the_id_of_the_channel_without_creating_an_account(store: SqlDatabase) -> None:
+    account_id = await store.ensure_account("chat", "bot", "7")
+    assert await store.known_profile("chat", "bot", "7") is None, "the user has not written yet"
+    await store.ensure_profile(account_id, language="ru", name="Ann", username="ann", referred_by=None)
+    found = await store.known_profile("chat", "bot", "7")
+    assert found is not None
+    assert (found.account_id, found.external_id, found.language) == (account_id, "7", "ru")
+    assert await store.known_profile("chat", "other", "7") is None
+    assert await store.known_profile("chat", "bot", "8") is None
 
 
 async def test_an_unknown_account_has_no_profile(store: SqlDatabase) -> None:
@@ -439,6 +450,41 @@ async def test_concurrent_senders_of_a_broadcast_reach_every_user_once(store: Sq
     assert now.sent + now.failed == 18
     assert await store.end_broadcast(sent.id, BroadcastState.DONE)
     assert not await store.end_broadcast(sent.id, BroadcastState.STOPPED)
+
+
+@pytest.mark.parametrize("window", [1, 1000])
+async def test_a_broadcast_to_a_segment_reaches_its_users_only(
+    store: SqlDatabase, clock: ManualClock, monkeypatch: pytest.MonkeyPatch, window: int
+) -> None:
+    monkeypatch.setattr("genlock.stores.broadcasts.PROFILES_AT_ONCE", window)
+    names = {}
+    for name, language in (("silent", "en"), ("silent_ru", "ru"), ("payer", "en"), ("fresh", "ru")):
+        if name == "payer":
+            clock.advance(10 * 86_400)
+        account_id = await store.ensure_account("chat", "bot", name)
+        await store.ensure_profile(account_id, language=language, name=name, username="", referred_by=None)
+        names[account_id] = name
+    for account_id, name in names.items():
+        if name in ("payer", "silent_ru"):
+            assert await store.transfer(account_id, EntryKind.TOPUP, 500, name)
+            assert await store.add_payment(name, account_id, 50, 500)
+
+    wanted = {
+        Segment(): ["silent", "silent_ru", "payer", "fresh"],
+        Segment(language="ru"): ["silent_ru", "fresh"],
+        Segment(paid=True): ["silent_ru", "payer"],
+        Segment(paid=False): ["silent", "fresh"],
+        Segment(silent_days=7): ["silent", "silent_ru"],
+        Segment(language="ru", paid=True, silent_days=7): ["silent_ru"],
+        Segment(language="de"): [],
+    }
+    for segment, users in wanted.items():
+        sent = await store.begin_broadcast("Hi", bot="bot", author="op", request_key=str(segment), segment=segment)
+        reached = []
+        while found := await store.next_recipient(sent.id):
+            reached.append(names[found.account_id])
+        assert (reached, sent.total, sent.segment) == (users, len(users), segment)
+        assert await store.count_reachable("bot", segment) == len(users)
 
 
 async def test_a_stopped_broadcast_reaches_no_further_user(store: SqlDatabase) -> None:

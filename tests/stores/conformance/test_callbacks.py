@@ -29,6 +29,13 @@ async def untrusted(store: Store, task_id: str, provider: str = "kie") -> tuple[
     return callback.id, await store.note_untrusted_callback(callback.id, provider, task_id)
 
 
+async def orphan(store: Store, task_id: str) -> int:
+    """Store an orphan, as if its job had not been known when it came."""
+    callback = await store.store_callback("kie", None, "", b"{}")
+    await store.settle_callback(callback.id, InboxState.ORPHAN, task_id)
+    return callback.id
+
+
 async def found(store: Store, state: InboxState) -> list[int]:
     return [callback.id for callback in await store.callbacks(state, 100)]
 
@@ -147,14 +154,14 @@ async def test_a_settled_callback_is_not_due(store: Store, clock: ManualClock) -
     assert (settled.id, settled.body, settled.task_id, settled.note) == (callback.id, b"rubbish", None, "no JSON")
 
 
-async def test_a_task_id_read_from_a_callback_is_kept(store: Store) -> None:
+async def test_a_callback_is_settled_once_with_the_task_id_read_from_it(store: Store) -> None:
     callback = await store.store_callback("kie", None, "", b"{}")
     await store.settle_callback(callback.id, InboxState.DONE, "task", "running")
 
     await store.settle_callback(callback.id, InboxState.DONE)
 
     [settled] = await store.callbacks(InboxState.DONE, 10)
-    assert (settled.task_id, settled.note) == ("task", "")
+    assert (settled.task_id, settled.note) == ("task", "running")
 
 
 # untrusted callbacks
@@ -239,18 +246,29 @@ async def test_an_untrusted_callback_of_an_unknown_task_becomes_an_orphan(
     assert (await store.counts())["orphans"] == 1
 
 
+async def test_an_untrusted_callback_that_two_instances_handle_keeps_the_state_of_the_first(store: Store) -> None:
+    orphan = await store.store_callback("kie", None, "", b"first")
+    repeated = await store.store_callback("kie", None, "", b"second")
+    for _ in range(2):
+        for callback in (orphan, repeated):
+            assert await store.note_untrusted_callback(callback.id, "kie", "task") is None
+    await store.settle_callback(repeated.id, InboxState.UNREADABLE, note="an instance that fell behind")
+
+    assert [(one.id, one.body) for one in await store.callbacks(InboxState.ORPHAN, 10)] == [(orphan.id, b"first")]
+    assert [(one.id, one.note) for one in await store.callbacks(InboxState.DONE, 10)] == [(repeated.id, "repeated")]
+    assert await found(store, InboxState.UNREADABLE) == []
+
+
 # orphans
 
 
 async def test_orphans_are_matched_when_their_job_is_known(store: Store, clock: ManualClock) -> None:
     """The task id came from a callback, not from the create call, so only the sweeper can match the orphan."""
-    first, _ = await untrusted(store, "task")
-    second, _ = await untrusted(store, "task")
+    job = await ended(store, task_id="task", lease=None)
+    first, second = await orphan(store, "task"), await orphan(store, "task")
     other, _ = await untrusted(store, "other")
     foreign, _ = await untrusted(store, "task", "other")
-    job = await ended(store, task_id="task", lease=None)
     clock.advance(1)
-    await _unmatch(store, first, second)
 
     assert sorted(await store.match_orphans(10)) == [(first, job.id), (second, job.id)]
 
@@ -263,8 +281,8 @@ async def test_orphans_are_matched_when_their_job_is_known(store: Store, clock: 
 async def test_a_matched_orphan_makes_its_running_job_due(store: Store, clock: ManualClock) -> None:
     free = await running(store, "free", poll_after=60.0)
     polled = await claimed(store, await running(store, "polled", poll_after=0.0))
-    orphans = [(await untrusted(store, task_id))[0] for task_id in ("free", "polled")]
-    await _unmatch(store, *orphans)
+    for task_id in ("free", "polled"):
+        await orphan(store, task_id)
     clock.advance(1)
 
     assert len(await store.match_orphans(10)) == 2
@@ -277,19 +295,12 @@ async def test_orphans_are_matched_a_page_at_a_time(store: Store) -> None:
     orphans = []
     for number in range(5):
         await running(store, f"task-{number}")
-        orphans.append((await untrusted(store, f"task-{number}"))[0])
-    await _unmatch(store, *orphans)
+        orphans.append(await orphan(store, f"task-{number}"))
 
     pages = [await store.match_orphans(2) for _ in range(4)]
 
     assert [len(page) for page in pages] == [2, 2, 1, 0]
     assert sorted(callback_id for page in pages for callback_id, _ in page) == orphans
-
-
-async def _unmatch(store: Store, *callbacks: int) -> None:
-    """Make orphans of them, as if the job had not been known when they came."""
-    for callback_id in callbacks:
-        await store.settle_callback(callback_id, InboxState.ORPHAN)
 
 
 async def test_unmatched_orphans_expire_and_are_stored(store: Store, clock: ManualClock) -> None:

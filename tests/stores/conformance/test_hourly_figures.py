@@ -20,6 +20,14 @@ async def fold(store: SqlDatabase, job: Job) -> None:
     assert await store.fold_jobs((job.id - 1) // BLOCK_JOBS, await the_role(store))
 
 
+async def sold(store: SqlDatabase, *, cost: int) -> Job:
+    """A job that was delivered, paid for and needs no more work."""
+    job = (await end(store, await running(store, notice=False), State.SUCCEEDED, cost=cost)).job
+    assert job
+    assert await finish(store, job)
+    return job
+
+
 async def test_a_duration_is_in_the_bucket_that_begins_with_it(store: SqlDatabase, clock: ManualClock) -> None:
     wanted = {0.01: 0, DURATION_BOUNDS[0]: 1, 1.0: 7, 44.9: 16, 45.0: 17, 1e6: len(DURATION_BOUNDS)}
     job = None
@@ -66,6 +74,31 @@ async def test_a_cost_that_is_reported_after_the_deadline_leaves_a_mark(store: S
     assert await store.due_job_blocks(10) == [(job.id - 1) // BLOCK_JOBS]
     await fold(store, job)
     assert [(one.figures.cost, one.figures.loss) for one in await store.model_figures(*EVER)] == [(70, 70)]
+
+
+async def test_a_refund_by_an_operator_is_subtracted_from_the_revenue_of_its_order(
+    store: SqlDatabase, clock: ManualClock
+) -> None:
+    refunded, kept = await sold(store, cost=40), await sold(store, cost=40)
+    clock.advance(SETTLED_SECONDS + 1)
+    await fold(store, kept)
+    assert await store.due_job_blocks(10) == []
+    before = [one.figures for one in await store.model_figures(*EVER)]
+    assert [(one.revenue, one.refunded, one.loss) for one in before] == [(2 * kept.price, 0, 0)]
+
+    for _ in range(2):
+        await store.transfer(refunded.account_id, EntryKind.REFUND, refunded.price, f"refund:{refunded.id}")
+    await store.transfer(kept.account_id, EntryKind.REFUND, 5, "refund:charge:0:done")
+
+    assert await store.due_job_blocks(10) == [(refunded.id - 1) // BLOCK_JOBS]
+    await fold(store, refunded)
+    assert await store.due_job_blocks(10) == []
+    after = [one.figures for one in await store.model_figures(*EVER)]
+    assert [(one.revenue, one.refunded, one.loss) for one in after] == [(kept.price, 1, 40)]
+
+    await store.clear_figures()
+    await fold(store, kept)
+    assert [one.figures for one in await store.model_figures(*EVER)] == after
 
 
 async def test_a_block_with_open_jobs_is_counted_again_less_and_less_often(

@@ -224,3 +224,18 @@ async def test_concurrent_repetitions_within_an_allowance_happen_once(store: Sql
 
     assert sum(done) == 1
     assert await store.allowance_used("op") == 30
+
+
+async def test_what_is_given_otherwise_counts_under_the_same_allowance(store: SqlDatabase, clock: ManualClock) -> None:
+    await store.use_allowance("op", 60, 100)
+    with pytest.raises(AllowanceExceeded) as refused:
+        await store.use_allowance("op", 41, 100)
+    assert (refused.value.used, refused.value.most) == (60, 100)
+    await store.use_allowance("op", -20, 100)
+    assert await store.allowance_used("op") == 40
+    results = await asyncio.gather(*(store.use_allowance("op", 10, 100) for _ in range(9)), return_exceptions=True)
+    assert sum(result is None for result in results) == 6
+    assert await store.allowance_used("op") == 100
+    clock.advance(86_400)
+    assert await store.allowance_used("op") == 0
+    await store.use_allowance("op", 100, 100)

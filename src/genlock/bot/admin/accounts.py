@@ -36,6 +36,7 @@ class AccountCommands:
             "credit": AdminCommand(run=self._credit, usage="credit"),
             "debit": AdminCommand(run=self._debit, usage="debit"),
             "ban": AdminCommand(run=self._ban, usage="ban"),
+            "askban": AdminCommand(run=self._ask_ban, usage="ban"),
             "unban": AdminCommand(run=self._unban, usage="unban"),
             "erase": AdminCommand(run=self._erase, usage="erase"),
         }
@@ -111,6 +112,9 @@ class AccountCommands:
         await self._actions.ban(profile.account_id, reason)
         await self._audit.write(ctx, "ban", profile.account_id, reason)
         return await self._card(ctx, profile.account_id, ctx.translator.html("admin.ban_done"))
+
+    async def _ask_ban(self, ctx: UpdateContext, args: Sequence[str]) -> OutgoingMessage:
+        return screens.ban_question(ctx.translator, await self.profile(argument(args)))
 
     async def _unban(self, ctx: UpdateContext, args: Sequence[str]) -> OutgoingMessage:
         profile = await self.profile(argument(args))

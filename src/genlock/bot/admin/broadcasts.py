@@ -1,4 +1,4 @@
-"""Broadcasts: a message to all users of the bot, at the lowest priority, at most once each, continued after a crash."""
+"""Broadcasts: a message to the users of the bot, at the lowest priority, at most once each, continued after a crash."""
 
 import asyncio
 import json
@@ -7,15 +7,16 @@ from dataclasses import asdict, dataclass
 from time import monotonic
 from typing import Any
 
-from telegram import Message, MessageEntity
+from telegram import InlineKeyboardButton, InlineKeyboardMarkup, Message, MessageEntity
 from telegram.constants import MessageEntityType, ParseMode
 
 from genlock.bot.admin.campaign_screens import progress
+from genlock.bot.admin.command import NotUnderstood
 from genlock.bot.bundle import BotBundle
 from genlock.channels.telegram.address import Address
 from genlock.channels.telegram.caller import Caller, Priority
 from genlock.channels.telegram.text import keyboard
-from genlock.domain.broadcast import Broadcast, BroadcastState, Recipient
+from genlock.domain.broadcast import SILENT_DAYS_MAX, Broadcast, BroadcastState, Recipient, Segment
 from genlock.domain.errors import ChannelBusy, ChannelError, RecipientUnreachable
 from genlock.ports import Database
 
@@ -37,6 +38,10 @@ AUTOMATIC = frozenset({
     MessageEntityType.HASHTAG, MessageEntityType.CASHTAG, MessageEntityType.PHONE_NUMBER,
 })  # fmt: skip
 _COMMAND = re.compile(r"/admin(?:@\w+)?\s+broadcast\s*", re.IGNORECASE | re.ASCII)
+#: options in front of the text: whom the broadcast goes to
+_OPTIONS = re.compile(r"(?:(?:lang|paid|silent)=\w+\s+)*", re.IGNORECASE | re.ASCII)
+#: lines at the end of the text: a label, a bar and an address make a button
+_BUTTONS = re.compile(r"(?:\n[^\n|]{1,60}\|[ \t]*https?://\S{1,500}[ \t]*){1,6}$")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -48,35 +53,48 @@ class Content:
     entities: tuple[dict[str, Any], ...] = ()
     kind: str = ""
     file: str = ""
+    #: label and address of each
+    buttons: tuple[tuple[str, str], ...] = ()
 
     @classmethod
     def of(cls, message: Message) -> "Content":
         """Return a message without the command it begins with."""
         whole, entities = message.text or message.caption or "", message.entities or message.caption_entities
         cut = match.end() if (match := _COMMAND.match(whole)) else 0  # ASCII: UTF-16 offsets equal character offsets
+        if options := _OPTIONS.match(whole, cut):
+            cut = options.end()
+        whole, buttons = _without_buttons(whole)
         entities_left = [
-            part for one in entities if one.type not in AUTOMATIC and (part := _after(one, cut)) is not None
+            part
+            for one in entities
+            if one.type not in AUTOMATIC and (part := _within(one, cut, _utf16_length(whole))) is not None
         ]
         text = whole[cut:] if entities_left else whole[cut:].strip()
         for kind in KINDS:
             if found := getattr(message, kind):
                 file = found[-1] if kind == "photo" else found
-                return cls(text=text, entities=tuple(entities_left), kind=kind, file=file.file_id)
-        return cls(text=text, entities=tuple(entities_left))
+                return cls(
+                    text=text, entities=tuple(entities_left), kind=kind, file=file.file_id, buttons=tuple(buttons)
+                )
+        return cls(text=text, entities=tuple(entities_left), buttons=tuple(buttons))
 
     @classmethod
     def load(cls, broadcast: Broadcast) -> "Content":
         if not broadcast.content:
             return cls(text=broadcast.text)
         stored = json.loads(broadcast.content)
-        return cls(**{**stored, "entities": tuple(stored["entities"])})
+        buttons = tuple((label, url) for label, url in stored.get("buttons", ()))
+        return cls(**{**stored, "entities": tuple(stored["entities"]), "buttons": buttons})
 
     def dump(self) -> str:
         return json.dumps(asdict(self), ensure_ascii=False)
 
     async def send(self, caller: Caller, chat: int, priority: Priority) -> None:
         entities = [MessageEntity.de_json(one, caller.bot) for one in self.entities]
-        how = {"parse_mode": ParseMode.HTML} if not entities else {}
+        how: dict[str, Any] = {"parse_mode": ParseMode.HTML} if not entities else {}
+        if self.buttons:
+            rows = [[InlineKeyboardButton(label, url=url)] for label, url in self.buttons]
+            how["reply_markup"] = InlineKeyboardMarkup(rows)
         if not self.kind:
             arguments = {"text": self.text, "entities": entities or None}
             await caller.call(caller.bot.send_message, chat=chat, priority=priority, **arguments, **how)
@@ -86,9 +104,49 @@ class Content:
         await caller.call(method, chat=chat, priority=priority, **arguments, **how)
 
 
-def _after(entity: MessageEntity, cut: int) -> dict[str, Any] | None:
-    """Return the part of an entity after the offset `cut`, counted from there; None if nothing is left."""
-    begin, end = max(entity.offset, cut), entity.offset + entity.length
+def segment_of(line: str) -> Segment:
+    """Return whom a broadcast goes to, from the options in front of its text. Raises NotUnderstood."""
+    given = dict(one.lower().split("=", 1) for one in line.split())
+    paid, silent = given.get("paid"), given.get("silent", "0")
+    if paid not in (None, "yes", "no") or not silent.isdigit() or int(silent[:6]) > SILENT_DAYS_MAX:
+        raise NotUnderstood
+    return Segment(
+        language=given.get("lang", ""), paid=None if paid is None else paid == "yes", silent_days=int(silent[:6])
+    )
+
+
+def options_of(message: Message) -> str:
+    """Return the options in front of the text of a broadcast."""
+    whole = message.text or message.caption or ""
+    begin = match.end() if (match := _COMMAND.match(whole)) else 0
+    options = _OPTIONS.match(whole, begin)
+    return options[0].strip() if options else ""
+
+
+def read_buttons(lines: str) -> tuple[tuple[str, str], ...] | None:
+    """Return the buttons that lines of a label, a bar and an address make; None if a line is none."""
+    text = "\n".join(line.strip() for line in lines.splitlines() if line.strip())
+    rest, buttons = _without_buttons(f"\n{text}") if text else ("", [])
+    return None if rest.strip() else tuple(buttons)
+
+
+def _without_buttons(text: str) -> tuple[str, list[tuple[str, str]]]:
+    """Return a text without the lines at its end that make buttons, and the buttons."""
+    found = _BUTTONS.search(text)
+    if found is None:
+        return text, []
+    lines = [line.split("|", 1) for line in found[0].strip().splitlines()]
+    return text[: found.start()], [(label.strip(), url.strip()) for label, url in lines]
+
+
+def _utf16_length(text: str) -> int:
+    """Return the length of a text as Telegram counts it."""
+    return len(text.encode("utf-16-le")) // 2
+
+
+def _within(entity: MessageEntity, cut: int, until: int) -> dict[str, Any] | None:
+    """Return the part of an entity between two offsets, counted from the first; None if nothing is left."""
+    begin, end = max(entity.offset, cut), min(entity.offset + entity.length, until)
     return {**entity.to_dict(), "offset": begin - cut, "length": end - begin} if end > begin else None
 
 

@@ -5,7 +5,7 @@ from datetime import datetime
 
 from genlock.bot.admin.screens import admin_button, home, message
 from genlock.bot.buttons import Row, button
-from genlock.domain.broadcast import Broadcast, BroadcastState
+from genlock.domain.broadcast import EVERYONE, Broadcast, BroadcastState, Segment
 from genlock.domain.promo import Promo
 from genlock.i18n.translator import Html, Translator
 from genlock.ports import OutgoingMessage
@@ -60,12 +60,27 @@ def broadcast(t: Translator, count: int) -> OutgoingMessage:
     return message(t, t.html("admin.broadcast_how", people=t.plain("unit.people", n=count)))
 
 
-def preview(t: Translator, number: int, count: int) -> OutgoingMessage:
+def segment_text(t: Translator, segment: Segment) -> str:
+    """Return whom a broadcast goes to, in words."""
+    parts = []
+    if segment.language:
+        parts.append(t.plain("admin.segment_language", language=t.language_name(segment.language)))
+    if segment.paid is not None:
+        parts.append(t.plain("admin.segment_paid" if segment.paid else "admin.segment_unpaid"))
+    if segment.silent_days:
+        parts.append(t.plain("admin.segment_silent", time=t.plain("unit.days", n=segment.silent_days)))
+    return " · ".join(parts)
+
+
+def preview(t: Translator, number: int, count: int, segment: Segment = EVERYONE) -> OutgoingMessage:
     rows: tuple[Row, ...] = (
         (button(t.plain("admin.broadcast_go", people=t.plain("unit.people", n=count)), "adm", "send", number),),
         (admin_button(t, "discard", "discard", number),),
     )
-    return OutgoingMessage(text=t.html("admin.preview"), buttons=rows)
+    text = t.html("admin.preview")
+    if segment != EVERYONE:
+        text = Html(f"{text}\n{t.html('admin.segment', segment=segment_text(t, segment))}")
+    return OutgoingMessage(text=text, buttons=rows)
 
 
 def progress(broadcast: Broadcast, t: Translator) -> OutgoingMessage:

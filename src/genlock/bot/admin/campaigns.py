@@ -3,16 +3,18 @@
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
+from typing import Any
 
 from genlock.bot.admin import campaign_screens as campaign
 from genlock.bot.admin import screens
 from genlock.bot.admin.audit import AuditLog
 from genlock.bot.admin.broadcasts import Broadcasts, Content
-from genlock.bot.admin.command import AdminCommand, NotUnderstood, argument
+from genlock.bot.admin.command import AdminCommand, Declined, NotUnderstood, argument
 from genlock.bot.bundle import BotBundle
 from genlock.bot.context import UpdateContext
 from genlock.bot.storefront.storefront import Storefront
+from genlock.domain.broadcast import Segment
 from genlock.domain.money import read_amount
 from genlock.domain.promo import Promo, promo_problems
 from genlock.i18n.translator import DAY, Html
@@ -51,6 +53,8 @@ class CampaignCommands:
 
     async def _promo(self, ctx: UpdateContext, args: Sequence[str]) -> OutgoingMessage:
         t = ctx.translator
+        if not args:
+            return await self._promos(ctx)
         promo, days = _read_promo(args)
         promo = replace(promo, bot=self._bundle.id)
         if promo.runs and not any(model.free for model in self._storefront.models()):
@@ -84,17 +88,21 @@ class CampaignCommands:
             return campaign.progress(running, ctx.translator)
         return campaign.broadcast(ctx.translator, await self._store.count_reachable(self._bundle.id))
 
-    async def preview(self, ctx: UpdateContext, content: Content) -> OutgoingMessage:
+    async def preview(self, ctx: UpdateContext, content: Content, segment: Segment) -> OutgoingMessage:
         """Show the operator how the message looks; it is sent to users after a button is pressed."""
+        if segment.language and segment.language not in self._bundle.texts.languages:
+            raise Declined("no_language", language=segment.language, known=", ".join(self._bundle.texts.languages))
         await self._broadcasts.show(ctx.chat, content)
-        waiting = {"key": f"broadcast:{ctx.update}", "text": content.text, "content": content.dump()}
+        key, told = f"broadcast:{ctx.update}", asdict(segment)
+        waiting = {"key": key, "text": content.text, "content": content.dump(), "segment": told}
         await self._store.kv_put(_preview_key(ctx), json.dumps(waiting), self._bundle.id)
-        return campaign.preview(ctx.translator, ctx.update, await self._store.count_reachable(self._bundle.id))
+        count = await self._store.count_reachable(self._bundle.id, segment)
+        return campaign.preview(ctx.translator, ctx.update, count, segment)
 
-    async def _previewed(self, ctx: UpdateContext, args: Sequence[str]) -> Mapping[str, str] | None:
+    async def _previewed(self, ctx: UpdateContext, args: Sequence[str]) -> Mapping[str, Any] | None:
         """Return the broadcast that waits to be sent; None for the button of an earlier preview."""
         entry = await self._store.kv_get(_preview_key(ctx), self._bundle.id)
-        waiting: Mapping[str, str] = json.loads(entry.value) if entry else {}
+        waiting: Mapping[str, Any] = json.loads(entry.value) if entry else {}
         number = args[0] if args else ""
         return waiting if waiting and waiting["key"] == f"broadcast:{number}" else None
 
@@ -108,6 +116,7 @@ class CampaignCommands:
             author=ctx.profile.external_id,
             request_key=waiting["key"],
             content=waiting["content"],
+            segment=Segment(**waiting.get("segment", {})),
         )
         await self._audit.write(ctx, "broadcast", broadcast.id, waiting["text"])
         return campaign.progress(broadcast, ctx.translator)

@@ -7,7 +7,7 @@ from telegram import Message
 from genlock.bot.admin import screens
 from genlock.bot.admin.accounts import AccountCommands
 from genlock.bot.admin.audit import AuditLog
-from genlock.bot.admin.broadcasts import Broadcasts, Content
+from genlock.bot.admin.broadcasts import Broadcasts, Content, options_of, segment_of
 from genlock.bot.admin.campaigns import CampaignCommands
 from genlock.bot.admin.command import AdminCommand, Declined, NotUnderstood
 from genlock.bot.admin.dashboard import DashboardCommands
@@ -72,8 +72,8 @@ class Admin:
     async def command(self, ctx: UpdateContext, line: str, message: Message) -> None:
         """Answer `/admin LINE` on a message of its own."""
         name, *args = line.split() or [FIRST]
-        content = Content.of(message) if name.lower() == "broadcast" else None
-        await self._view.send(ctx, await self._answer(ctx, name.lower(), args, content))
+        post = message if name.lower() == "broadcast" else None
+        await self._view.send(ctx, await self._answer(ctx, name.lower(), args, post))
 
     async def handle_button(self, ctx: UpdateContext, data: ButtonData) -> None:
         """Answer a button of the operators on its own message."""
@@ -89,14 +89,14 @@ class Admin:
             await self._campaigns.show_progress_on(ctx, ctx.button_message)
 
     async def _answer(
-        self, ctx: UpdateContext, name: str, args: Sequence[str], content: Content | None = None
+        self, ctx: UpdateContext, name: str, args: Sequence[str], post: Message | None = None
     ) -> OutgoingMessage:
         t, command = ctx.translator, self._commands.get(name)
         if command is None:
             return screens.commands(t, self._usages(), note=t.html("admin.unknown_command"))
         try:
-            if content is not None and (content.text or content.file):
-                return await self._campaigns.preview(ctx, content)
+            if post is not None and ((content := Content.of(post)).text or content.file):
+                return await self._campaigns.preview(ctx, content, segment_of(options_of(post)))
             return await command.run(ctx, args)
         except NotUnderstood:
             return screens.usage(t, command.usage)
@@ -145,7 +145,7 @@ def make_admin(
     return Admin(
         bundle=bundle,
         view=view,
-        overview=OverviewCommands(bundle=bundle, store=store),
+        overview=OverviewCommands(bundle=bundle, store=store, storefront=storefront),
         accounts=accounts,
         orders=OrderCommands(
             bundle=bundle,

@@ -8,7 +8,7 @@ from genlock.bot.admin.audit import AuditLog
 from genlock.bot.admin.command import AdminCommand, Declined, Run, argument, order_number
 from genlock.bot.bundle import BotBundle
 from genlock.bot.context import UpdateContext
-from genlock.bot.screen_context import code
+from genlock.bot.screen_context import code, prompt_of
 from genlock.bot.storefront.storefront import Storefront
 from genlock.domain.errors import AccountNotFound, ActionNotAllowed
 from genlock.domain.job import Job
@@ -53,6 +53,7 @@ class OrderCommands:
             "retry": AdminCommand(run=self._with_order(self._retry), usage="order"),
             "cancel": AdminCommand(run=self._with_order(self._cancel), usage="order"),
             "refund": AdminCommand(run=self._with_order(self._refund), usage="order"),
+            "askrefund": AdminCommand(run=self._ask_refund, usage="order"),
             "orders": AdminCommand(run=self._orders, usage="person"),
             "attention": AdminCommand(run=self._attention),
         }
@@ -94,12 +95,25 @@ class OrderCommands:
 
     async def _card(self, ctx: UpdateContext, job_id: int, note: Html | None = None) -> OutgoingMessage:
         [(job, title)] = self._with_titles([await operate.find(self._engine.ctx, job_id)])
-        try:
-            name = (await self._store.profile(job.account_id)).name
-        except AccountNotFound:  # it was not ordered in a chat
-            name = "—"
-        order = screens.order(ctx.translator, job, title, name=name, refunded=await self._is_refunded(job))
+        name = await self._name(job)
+        prompt = prompt_of(job, self._storefront.catalog.models.get(job.model))
+        refunded = await self._is_refunded(job)
+        order = screens.order(ctx.translator, job, title, name=name, prompt=prompt, refunded=refunded)
         return screens.with_note(note, order)
+
+    async def _name(self, job: Job) -> str:
+        try:
+            return (await self._store.profile(job.account_id)).name
+        except AccountNotFound:  # it was not ordered in a chat
+            return "—"
+
+    async def _ask_refund(self, ctx: UpdateContext, args: Sequence[str]) -> OutgoingMessage:
+        job = await self._job(order_number(args, ctx.translator.numbers))
+        if job.hold_state is not HoldState.CAPTURED or await self._is_refunded(job):
+            key = "admin.refunded_before" if job.hold_state is HoldState.CAPTURED else "admin.not_captured"
+            return await self._card(ctx, job.id, ctx.translator.html(key))
+        [(_, title)] = self._with_titles([job])
+        return screens.order_refund_question(ctx.translator, job, title, await self._name(job))
 
     async def _is_refunded(self, job: Job) -> bool:
         if job.hold_state is not HoldState.CAPTURED:

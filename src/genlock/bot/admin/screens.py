@@ -9,9 +9,11 @@ from genlock.domain.audit import AuditLine
 from genlock.domain.broadcast import Broadcast
 from genlock.domain.figures import Figures
 from genlock.domain.job import Delivery, Job
+from genlock.domain.margin import Money
 from genlock.domain.money import HoldState, Wallet
 from genlock.domain.payment import Payment, PaymentState
 from genlock.domain.profile import Profile
+from genlock.domain.result import PartKind
 from genlock.i18n.translator import Html, Translator
 from genlock.ports import Button, OutgoingMessage
 
@@ -20,6 +22,10 @@ OPEN = ("queued", "submitting", "running")
 NAME_IN_ROW = 26
 ERROR_SHOWN = 300
 DETAIL_SHOWN = 80
+PROMPT_SHOWN = 300
+#: how much of a result the card of an order shows: addresses of files, or the beginning of a text
+RESULT_SHOWN = 400
+RESULTS_SHOWN = 4
 #: a receipt is too long for the data of a button, so its digest stands for it
 DIGEST_LENGTH = 12
 
@@ -66,6 +72,7 @@ def figures(
     t: Translator,
     period: str,
     numbers: Figures,
+    money: Money,
     counts: Mapping[str, int],
     *,
     refunds: int,
@@ -77,7 +84,8 @@ def figures(
         "",
         t.html("admin.orders", orders=numbers.orders, delivered=numbers.delivered, failed=numbers.failed),
         t.html("admin.people", people=numbers.users, newcomers=numbers.newcomers),
-        t.html("admin.revenue", revenue=t.credits(numbers.revenue)),
+        t.html("admin.revenue", revenue=t.credits(numbers.revenue), usd=t.dollars(money.revenue)),
+        t.html("admin.margin", **margin(t, money)),
         t.html("admin.topups", stars=numbers.stars, topups=t.credits(numbers.topups)),
         *([t.html("admin.loss", loss=t.amount(numbers.loss))] if numbers.loss else []),
         "",
@@ -101,6 +109,12 @@ def figures(
         (admin_button(t, "dashboard", "dashboard"),),
     )
     return OutgoingMessage(text="\n".join(lines), buttons=rows)
+
+
+def margin(t: Translator, money: Money) -> dict[str, str]:
+    """Return cost and margin as texts; the share of the margin is a dash without revenue."""
+    share = "—" if money.margin_share is None else t.percent(money.margin_share)
+    return {"cost": t.dollars(money.cost), "margin": t.dollars(money.margin), "share": share}
 
 
 def _period(t: Translator, name: str, now: str) -> Button:
@@ -199,7 +213,7 @@ def account(t: Translator, profile: Profile, wallet: Wallet) -> OutgoingMessage:
     ban = "unban" if profile.banned_at is not None else "ban"
     rows: tuple[Row, ...] = (
         (admin_button(t, "orders", "orders", number), admin_button(t, "payments", "payments", number)),
-        (admin_button(t, ban, ban, number), *home(t)),
+        (admin_button(t, ban, "askban" if ban == "ban" else ban, number), *home(t)),
     )
     return OutgoingMessage(text="\n".join(lines), buttons=rows)
 
@@ -231,8 +245,8 @@ def state_key(job: Job) -> str:
     return "delivered" if job.has_result else job.state.value
 
 
-def order(t: Translator, job: Job, title: str, *, name: str, refunded: bool) -> OutgoingMessage:
-    """Return an order with its time line, and buttons for what can be done with it."""
+def order(t: Translator, job: Job, title: str, *, name: str, prompt: str, refunded: bool) -> OutgoingMessage:
+    """Return an order with its input, result and time line, and buttons for what can be done with it."""
     hold_state = "refunded" if refunded else job.hold_state.value
     lines: list[str] = [
         t.html("admin.order", code=code(job.id), title=title),
@@ -244,10 +258,21 @@ def order(t: Translator, job: Job, title: str, *, name: str, refunded: bool) -> 
         lines.append(t.html("admin.order_error", code=job.error_code, text=shorten(job.error_text, ERROR_SHOWN)))
     if job.attention_reason:
         lines.append(t.html("admin.order_attention", reason=job.attention_reason))
+    if prompt:
+        lines += ["", t.html("admin.order_prompt", text=shorten(prompt, PROMPT_SHOWN))]
+    lines += _results(t, job)
     lines += ["", t.html("admin.times"), *_times(t, job)]
     lines += ["", t.html("admin.order_marks", task=job.task_id or "—", mark=job.correlation_id or "—")]
     rows = (*_actions(t, job, refunded=refunded), (admin_button(t, "person", "person", job.account_id), *home(t)))
     return OutgoingMessage(text="\n".join(lines), buttons=rows)
+
+
+def _results(t: Translator, job: Job) -> list[Html]:
+    """Return the files or texts of a result, each on a line."""
+    if not job.has_result:
+        return []
+    found = [part.value for part in job.parts if part.kind is not PartKind.MESSAGE and part.value]
+    return [t.html("admin.order_result", value=shorten(value, RESULT_SHOWN)) for value in found[:RESULTS_SHOWN]]
 
 
 def _times(t: Translator, job: Job) -> list[Html]:
@@ -264,8 +289,26 @@ def _actions(t: Translator, job: Job, *, refunded: bool) -> list[Row]:
     if not job.ended:
         return [(admin_button(t, "retry", "retry", job.id), button(t.plain("button.stop"), "adm", "cancel", job.id))]
     paid = job.hold_state is HoldState.CAPTURED and not refunded
-    refund = [admin_button(t, "refund", "refund", job.id)] if paid else []
+    refund = [admin_button(t, "refund", "askrefund", job.id)] if paid else []
     return [(admin_button(t, "resend", "resend", job.id), *refund)]
+
+
+def question(text: Html, yes: Button, back: Button) -> OutgoingMessage:
+    """Ask once before what cannot be taken back."""
+    return OutgoingMessage(text=text, buttons=((yes,), (back,)))
+
+
+def ban_question(t: Translator, profile: Profile) -> OutgoingMessage:
+    number = profile.account_id
+    yes, back = admin_button(t, "ban_yes", "ban", number), admin_button(t, "back", "person", number)
+    return question(t.html("admin.ban_ask", name=profile.name, person=str(number)), yes, back)
+
+
+def order_refund_question(t: Translator, job: Job, title: str, name: str) -> OutgoingMessage:
+    price = t.credits(job.price)
+    yes = admin_button(t, "refund_yes", "refund", job.id, credits=price)
+    text = t.html("admin.refund_ask", code=code(job.id), title=title, credits=price, name=name)
+    return question(text, yes, admin_button(t, "back", "order", job.id))
 
 
 # payments

@@ -2,21 +2,30 @@
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
+from random import Random
 
 from genlock.bot.admin.commands import Admin
 from genlock.bot.buttons import BELOW, ButtonData
 from genlock.bot.chat_view import ChatView
 from genlock.bot.context import UpdateContext
+from genlock.bot.gallery.gallery import Gallery
+from genlock.bot.handlers.api_keys import ApiKeyPages
 from genlock.bot.handlers.pages import Pages
 from genlock.bot.handlers.privacy import Privacy
-from genlock.bot.order import per_file, wizard
+from genlock.bot.handlers.wishes import Wishes
+from genlock.bot.order import per_file, styles, voice_list, wizard
 from genlock.bot.order.card import example
 from genlock.bot.order.draft import Draft, Step
 from genlock.bot.order.draft_view import DraftView
+from genlock.bot.order.improve import Improvements
 from genlock.bot.order.next_steps import NextSteps
 from genlock.bot.order.orders import Orders
 from genlock.bot.order.originals import Originals
-from genlock.bot.storefront.screens import ALL, AS_USUAL
+from genlock.bot.order.presets import Presets
+from genlock.bot.order.variations import COUNTS, with_copies
+from genlock.bot.order.voices import Voices
+from genlock.bot.storefront.favourites import Favourites
+from genlock.bot.storefront.screens import AS_USUAL, taking
 from genlock.bot.storefront.storefront import BEGINS_WITH, Storefront
 from genlock.domain.catalog import Category, Model
 from genlock.ports import Database
@@ -26,7 +35,9 @@ Transition = Callable[[Draft, Model, ButtonData], Draft]
 
 
 #: buttons under results, which find the order's owner themselves
-BUTTONS_OF_RESULTS = frozenset({"again", "repeat", "change", "next", "nexts", "original"})
+BUTTONS_OF_RESULTS = frozenset(
+    {"again", "repeat", "change", "vary", "next", "nexts", "original", "improved", "unimproved"}
+)
 #: what buttons do that need only the draft and the model
 TRANSITIONS: Mapping[str, Transition] = {
     "pick": lambda draft, model, data: wizard.pick(draft, model, data.number()),
@@ -37,6 +48,13 @@ TRANSITIONS: Mapping[str, Transition] = {
     "edit": lambda draft, model, data: wizard.edit(draft, model, data.number()),
     "done": lambda draft, model, _: wizard.advance(replace(draft, problem=None), model),
     "turn": lambda draft, _, data: wizard.turn_page(draft, data.number()),
+    "styles": lambda draft, _, __: styles.choose(draft),
+    "style": lambda draft, model, data: wizard.advance(replace(draft, style=data.word()), model),
+    "improve": lambda draft, _, __: replace(draft, step=Step.IMPROVE, field="", problem=None, price=None),
+    "filter": lambda draft, model, data: voice_list.filtered(draft, model, data.word(), data.word(1)),
+    "listen": lambda draft, model, data: voice_list.listening(draft, model, data.number()),
+    "instead": lambda draft, _, __: draft.keeping_input(),
+    "other": lambda draft, model, _: _to_model_list(draft, model),
 }
 
 
@@ -50,10 +68,18 @@ class ButtonHandler:
         storefront: Storefront,
         orders: Orders,
         pages: Pages,
+        wishes: Wishes,
         next_steps: NextSteps,
         originals: Originals,
+        improvements: Improvements,
+        favourites: Favourites,
+        presets: Presets,
+        gallery: Gallery,
+        voices: Voices,
         admin: Admin,
         privacy: Privacy,
+        api_keys: ApiKeyPages,
+        rng: Random,
     ) -> None:
         self._view = view
         self._drafts = drafts
@@ -61,20 +87,29 @@ class ButtonHandler:
         self._storefront = storefront
         self._orders = orders
         self._pages = pages
+        self._presets = presets
+        self._wishes = wishes
         self._admin = admin
+        self._rng = rng
         self._handlers: Mapping[str, Handler] = {
             "menu": self._menu,
-            "cat": self._category,
             "model": self._model,
             "again": self._show_again,
             "repeat": self._repeat,
             "change": self._change,
+            "vary": self._vary,
             "cancel": self._cancel_order,
             "stop": self._stop,
+            **wishes.button_handlers,
             **pages.button_handlers,
             **next_steps.button_handlers,
             **originals.button_handlers,
+            **improvements.button_handlers,
+            **favourites.button_handlers,
+            **gallery.button_handlers,
+            **voices.button_handlers,
             **privacy.button_handlers,
+            **api_keys.button_handlers,
         }
 
     async def handle(self, ctx: UpdateContext, data: ButtonData) -> None:
@@ -119,9 +154,10 @@ class ButtonHandler:
         model = self._storefront.by_id(draft.model) if draft.model else None
         if model is None:
             if data.verb == "back" and not draft.model:
-                await self._save_and_show(
-                    ctx, replace(draft, query="", page=0) if draft.query else draft.keeping_input()
-                )
+                await self._save_and_show(ctx, _before_list(draft))
+                return
+            if data.verb == "make" and draft.query:
+                await self._wishes.make(ctx)
                 return
             if data.verb == "turn":
                 await self._save_and_show(ctx, wizard.turn_page(draft, data.number()))
@@ -134,27 +170,34 @@ class ButtonHandler:
     async def _order_button(self, ctx: UpdateContext, data: ButtonData, model: Model) -> None:
         draft = ctx.draft
         match data.verb:
-            case "go":
-                await self._orders.confirm(ctx, model)
-            case "all":
-                await self._orders.confirm(ctx, model, every_file=True)
+            case "go" | "all":
+                await self._orders.confirm(ctx, model, every=data.verb == "all")
             case "topup":
                 await self._pages.topup_for(ctx, model)
             case "back":
-                await self._save_and_show(ctx, wizard.back(draft, model) or _before(draft, model))
-            case "instead":
-                await self._save_and_show(ctx, draft.keeping_input())
-            case "other":
-                await self._save_and_show(ctx, _to_model_list(draft, model))
+                await self._save_and_show(ctx, wizard.back(draft, model) or self._before(draft, model))
+            case "switch":
+                await self._wishes.switch(ctx, _waiting(draft, model), data.word())
             case "take" if (another := self._storefront.by_code(data.word())) is not None:
                 carried = _to_model_list(draft, model)
                 await self._save_and_show(ctx, per_file.start(carried, another, carried.category, defaults=True))
+            case verb if verb in self._presets.draft_handlers:
+                await self._presets.draft_handlers[verb](ctx, data, model)
+            case "copies" if draft.step is Step.CONFIRM:
+                await self._save_and_show(ctx, with_copies(draft, model, data.number(), self._rng))
             case "example" if draft.field:
                 await self._save_and_show(ctx, wizard.answer(draft, model, example(draft, model, ctx.translator)))
             case verb if verb in TRANSITIONS:
                 await self._save_and_show(ctx, TRANSITIONS[verb](draft, model, data))
             case _:
                 await self._outdated(ctx)
+
+    def _before(self, draft: Draft, model: Model) -> Draft:
+        """Go back from the first question: to the model list, or to where a single model or a next step was opened."""
+        listed = _to_model_list(draft, model)
+        wish = self._storefront.catalog.wish(listed.wish)
+        alone = wish is not None and len(taking(listed, self._storefront.wish_models(wish, listed.category))) == 1
+        return listed.keeping_input() if draft.next_step or alone else listed
 
     async def _save_and_show(self, ctx: UpdateContext, draft: Draft) -> None:
         await self._drafts.save(ctx, draft)
@@ -180,19 +223,6 @@ class ButtonHandler:
         await self._view.toast(ctx)
         await self._drafts.show(ctx, note=note)
 
-    async def _category(self, ctx: UpdateContext, data: ButtonData) -> None:
-        category = data.word()
-        if category != ALL and category not in set(Category):
-            await self._menu(ctx, data)
-            return
-        draft = replace(
-            ctx.draft.keeping_input(),
-            step=Step.LIST,
-            category="" if category == ALL else category,
-            page=max(data.number(1), 0),
-        )
-        await self._save_and_show(ctx, draft)
-
     async def _model(self, ctx: UpdateContext, data: ButtonData) -> None:
         model = self._storefront.by_code(data.word())
         if model is None:
@@ -200,7 +230,10 @@ class ButtonHandler:
             return
         category = data.word(1) if data.word(1) in set(Category) else _category_for(model, ctx.draft)
         started = per_file.start(ctx.draft.keeping_input(), model, category, defaults=data.word(2) == AS_USUAL)
-        await self._save_and_show(ctx, started)
+        listed = self._storefront.catalog.wish(ctx.draft.wish)
+        wish = listed if listed and category in listed.categories else self._storefront.catalog.wish_of(category)
+        started = await self._drafts.with_last_settings(ctx, started)
+        await self._save_and_show(ctx, replace(started, wish=wish.name if wish else ""))
 
     async def _show_again(self, ctx: UpdateContext, data: ButtonData) -> None:
         if (job := await self._orders.find_own(ctx, ctx.order_id(data))) is not None:
@@ -208,7 +241,11 @@ class ButtonHandler:
 
     async def _repeat(self, ctx: UpdateContext, data: ButtonData) -> None:
         if (job := await self._orders.find_own(ctx, ctx.order_id(data))) is not None:
-            await self._orders.repeat(ctx, job, change=False)
+            await self._orders.repeat(ctx, job)
+
+    async def _vary(self, ctx: UpdateContext, data: ButtonData) -> None:
+        if (job := await self._orders.find_own(ctx, ctx.order_id(data))) is not None:
+            await self._orders.repeat(ctx, job, copies=COUNTS[0])
 
     async def _change(self, ctx: UpdateContext, data: ButtonData) -> None:
         if (job := await self._orders.find_own(ctx, ctx.order_id(data))) is not None:
@@ -220,7 +257,7 @@ class ButtonHandler:
 
     async def _stop(self, ctx: UpdateContext, data: ButtonData) -> None:
         """Cancel the job that was just ordered with this message."""
-        job = await self._orders.find_by_draft(ctx, data.number())
+        job = await self._orders.find_by_draft(ctx, data.number(), data.number(1))
         if job is None:
             await self._view.toast(ctx, ctx.translator.plain("order.unknown"))
             return
@@ -234,14 +271,19 @@ def _category_for(model: Model, draft: Draft) -> str:
     return next(about_file, model.category).value
 
 
-def _before(draft: Draft, model: Model) -> Draft:
-    """Go back from the first question: to the model list, or to what can be done with the file of a next step."""
-    return _waiting(draft, model) if draft.next_step else _to_model_list(draft, model)
+def _before_list(draft: Draft) -> Draft:
+    """Go back from a search to its list, from the whole list of a wish to the short one, from that to the menu."""
+    if draft.query and (draft.wish or draft.category):
+        return replace(draft, query="", page=0)
+    if draft.wish and not draft.popular:
+        return replace(draft, popular=True, query="", page=0)
+    return draft.keeping_input()
 
 
 def _to_model_list(draft: Draft, model: Model) -> Draft:
     """Go to the model list; text and files wait for another model."""
-    return replace(_waiting(draft, model), step=Step.LIST, category=draft.category or model.category.value)
+    category = draft.category or model.category.value
+    return replace(_waiting(draft, model), step=Step.LIST, category=category, wish=draft.wish, popular=bool(draft.wish))
 
 
 def _waiting(draft: Draft, model: Model) -> Draft:

@@ -12,8 +12,8 @@ from genlock.i18n.translator import Texts
 from genlock.ports import KvStore
 
 NAMES = (
-    "start", "gen", "models", "history", "balance", "topup", "invite", "promo", "language", "help", "cancel", "terms",
-    "paysupport", "privacy",
+    "start", "gen", "models", "results", "favourites", "history", "balance", "topup", "invite", "promo", "language",
+    "help", "cancel", "terms", "paysupport", "privacy",
 )  # fmt: skip
 REGISTERED = "chat:commands"
 
@@ -29,7 +29,7 @@ async def register(bundle: BotBundle, store: KvStore) -> bool:
     known = await store.kv_get(REGISTERED, bundle.id)
     if known is not None and known.value == mark:
         return False
-    for code, language in ((None, DEFAULT), *_by_telegram_code(texts)):
+    for code, language in ((None, DEFAULT), *by_telegram_code(texts)):
         await caller.call(
             caller.bot.set_my_commands,
             chat=None,
@@ -41,7 +41,7 @@ async def register(bundle: BotBundle, store: KvStore) -> bool:
     return True
 
 
-def _by_telegram_code(texts: Texts) -> list[tuple[str, str]]:
+def by_telegram_code(texts: Texts) -> list[tuple[str, str]]:
     """Languages other than the default, by each Telegram language code they serve."""
     others = [language for language in texts.languages.values() if language.code != DEFAULT]
     return [(code, one.code) for one in others for code in (one.code, *one.telegram_codes)]

@@ -18,6 +18,7 @@ from genlock.bot.order.draft import MISPLACED, Draft, Problem, SentFile, Step
 from genlock.bot.order.draft_view import DraftView
 from genlock.bot.order.input_errors import explain_file
 from genlock.bot.order.next_step_drafts import captioned
+from genlock.bot.order.suggestions import suggest_for_file
 from genlock.bot.quotas import Quotas
 from genlock.bot.storefront.storefront import Storefront
 from genlock.channels.telegram.caller import Caller, Priority
@@ -59,6 +60,13 @@ class Attachment:
     aspect: float | None = None
     #: id that the messages of one album share
     album: str | None = None
+
+
+def _in_list(kept: Draft, draft: Draft) -> Draft:
+    """Return the draft with the model list that a file was sent to, until the whole album has arrived."""
+    if draft.step is not Step.LIST:
+        return kept
+    return replace(kept, step=Step.LIST, category=draft.category, wish=draft.wish, popular=draft.popular)
 
 
 def attachment(message: Message) -> Attachment | None:
@@ -174,14 +182,14 @@ class Files:
         if target is None and sent.kind and (single := per_file.single_file_field(model, sent.kind)) is not None:
             await self._add_other(ctx, sent, caption, model, single)
             return
-        problem = _no_place(draft, model, sent) if target is None else _limits(target, sent)
+        problem = _no_place(draft, model, sent) if target is None else file_limits(target, sent)
         if target is None and problem is not None and problem.name.startswith(MISPLACED):
             await self._keep_for_another_order(ctx, sent, caption, problem)
             return
         if target is None or problem is not None:
             await self._show(ctx, sent, replace(draft, problem=problem))
             return
-        taken = await self._upload_checked(ctx, sent)
+        taken = await self.upload_checked(ctx, sent)
         if isinstance(taken, Problem):
             await self._show(ctx, sent, replace(draft, problem=taken))
             return
@@ -191,7 +199,7 @@ class Files:
 
     async def _add_other(self, ctx: UpdateContext, sent: Attachment, caption: str, model: Model, single: Field) -> None:
         """Keep a file beyond the one that an order takes: it may become an order of its own."""
-        taken = _limits(single, sent) or await self._upload_checked(ctx, sent)
+        taken = file_limits(single, sent) or await self.upload_checked(ctx, sent)
         if isinstance(taken, Problem):
             await self._show(ctx, sent, replace(ctx.draft, problem=taken))
             return
@@ -209,8 +217,8 @@ class Files:
     ) -> None:
         """Keep a file that this order has no field for: the user may want it for another order."""
         draft = replace(ctx.draft, problem=problem)
-        if sent.kind is not None and self._storefront.for_file(sent.kind) and _limits(None, sent) is None:
-            taken = await self._upload_checked(ctx, sent)
+        if sent.kind is not None and self._storefront.for_file(sent.kind) and file_limits(None, sent) is None:
+            taken = await self.upload_checked(ctx, sent)
             if isinstance(taken, SentFile):
                 draft = _with_aspect(draft, sent, taken)
                 draft = replace(draft, sent=_with(draft, taken), text=caption or draft.text)
@@ -222,19 +230,27 @@ class Files:
         if sent.kind is None or not self._storefront.for_file(sent.kind):
             await self._refuse(ctx, sent, t.html("misc.no_models_for_file"))
             return
-        taken: SentFile | Problem | None = _limits(None, sent) or await self._upload_checked(ctx, sent)
+        taken: SentFile | Problem | None = file_limits(None, sent) or await self.upload_checked(ctx, sent)
         if isinstance(taken, Problem):
             await self._refuse(ctx, sent, explain_file(taken, t) or t.html("refused.upload_failed"))
             return
         assert taken is not None
-        waiting, category = ctx.draft.keeping_input(), ctx.draft.category if ctx.draft.step is Step.LIST else ""
-        waiting = _with_aspect(waiting, sent, taken)
+        waiting = _with_aspect(ctx.draft.keeping_input(), sent, taken)
         kept = replace(waiting, sent=_with(waiting, taken), text=caption or waiting.text)
         if await _album_continues(ctx, sent):
-            await self._drafts.save(ctx, kept)
+            await self._drafts.save(ctx, _in_list(kept, ctx.draft))
             return
-        await self._drafts.save(ctx, captioned(kept, self._storefront.catalog, category))
+        await self._drafts.save(ctx, self._begun(kept, _in_list(kept, ctx.draft)))
         await self._drafts.show(ctx)
+
+    def _begun(self, kept: Draft, listed: Draft) -> Draft:
+        """Return the order that files ask for by their caption or by the list they were sent to; else the draft."""
+        front = self._storefront
+        wish = front.catalog.wish(listed.wish)
+        category = listed.category or (wish.categories[0] if wish else "")
+        if kept.text:
+            return captioned(kept, front, category)
+        return (suggest_for_file(front, kept, wish, listed.category) if wish else None) or kept
 
     async def begin_with(self, ctx: UpdateContext, sent: Attachment, text: str) -> None:
         """Begin an order with a file of an earlier message; an order in progress is left."""
@@ -247,7 +263,7 @@ class Files:
         if sent.album and ctx.draft.sent and not await _album_continues(ctx, sent):
             await self._drafts.show(ctx)
 
-    async def _upload_checked(self, ctx: UpdateContext, sent: Attachment) -> SentFile | Problem:
+    async def upload_checked(self, ctx: UpdateContext, sent: Attachment) -> SentFile | Problem:
         """Upload a file to the provider within the user's quota, and record it."""
         assert sent.kind is not None
         if (wait := await self._quotas.upload(ctx)) is not None:
@@ -394,7 +410,7 @@ def _no_place(draft: Draft, model: Model, sent: Attachment) -> Problem:
     return Problem(name=f"no_place_{sent.kind.value}")
 
 
-def _limits(target: Field | None, sent: Attachment) -> Problem | None:
+def file_limits(target: Field | None, sent: Attachment) -> Problem | None:
     """Return what is wrong if the file is too large or too long, by the figures Telegram gives."""
     size = sent.size or 0
     if size > BYTES_MAX:

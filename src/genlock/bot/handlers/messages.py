@@ -12,26 +12,32 @@ from genlock.bot.bundle import BotBundle
 from genlock.bot.buttons import Row, button
 from genlock.bot.chat_view import ChatView
 from genlock.bot.context import UpdateContext, is_own
+from genlock.bot.gallery.gallery import Gallery
+from genlock.bot.handlers.api_keys import ApiKeyPages
 from genlock.bot.handlers.files import Files, attachment
+from genlock.bot.handlers.inline import read_payload
 from genlock.bot.handlers.pages import Pages
 from genlock.bot.handlers.privacy import Privacy
+from genlock.bot.handlers.welcome import Welcome
+from genlock.bot.handlers.wishes import Wishes
 from genlock.bot.money.gifts import Gifts
 from genlock.bot.order import wizard
 from genlock.bot.order.draft import Draft, PartialText, Step
 from genlock.bot.order.draft_view import DraftView
-from genlock.bot.order.next_step_drafts import captioned
 from genlock.bot.order.next_steps import NextSteps
 from genlock.bot.order.orders import Orders
-from genlock.bot.screen_context import model_label, shorten
+from genlock.bot.order.request_keys import VoiceKey
+from genlock.bot.order.voices import Voices, transcript
+from genlock.bot.screen_context import shorten
+from genlock.bot.storefront.favourites import Favourites
 from genlock.bot.storefront.screens import ALL, AS_USUAL, row
 from genlock.bot.storefront.storefront import Storefront, code_of
-from genlock.domain.catalog import Category, Model
+from genlock.domain.job import Job
 from genlock.i18n.translator import Html
 from genlock.ports import Button, OutgoingMessage
 
 Command = Callable[[UpdateContext, str], Awaitable[None]]
 PROMO_PAYLOAD = "p_"
-SENTENCE_WORDS = 3
 #: Telegram clients split a long text in the second half of the length that fits, and send the rest at once
 PART_LENGTH = 2048
 PART_SECONDS = 2
@@ -66,10 +72,16 @@ class MessageHandler:
         orders: Orders,
         pages: Pages,
         files: Files,
+        wishes: Wishes,
+        welcome: Welcome,
         next_steps: NextSteps,
+        gallery: Gallery,
+        favourites: Favourites,
+        voices: Voices,
         gifts: Gifts,
         admin: Admin,
         privacy: Privacy,
+        api_keys: ApiKeyPages,
         bundle: BotBundle,
     ) -> None:
         self._view = view
@@ -78,10 +90,15 @@ class MessageHandler:
         self._orders = orders
         self._pages = pages
         self._files = files
+        self._wishes = wishes
+        self._welcome = welcome
         self._next_steps = next_steps
+        self._gallery = gallery
+        self._voices = voices
         self._gifts = gifts
         self._admin = admin
         self._privacy = privacy
+        self._api_keys = api_keys
         self._bundle = bundle
         self._commands: Mapping[str, Command] = {
             "start": self._start,
@@ -90,12 +107,15 @@ class MessageHandler:
             "gen": self._gen,
             "balance": lambda ctx, _: pages.balance(ctx),
             "topup": lambda ctx, _: pages.topup(ctx),
+            "results": lambda ctx, _: gallery.show(ctx),
+            "favourites": lambda ctx, _: favourites.show(ctx),
             "history": lambda ctx, _: pages.history(ctx),
             "help": lambda ctx, _: pages.help(ctx),
             "language": lambda ctx, _: pages.language(ctx),
             "cancel": self._cancel,
             "terms": lambda ctx, _: pages.terms(ctx),
             "privacy": lambda ctx, _: privacy.show(ctx),
+            "api": lambda ctx, _: api_keys.show(ctx),
             "paysupport": lambda ctx, _: pages.paysupport(ctx),
             "promo": pages.promo,
             "invite": lambda ctx, _: pages.invite(ctx),
@@ -105,25 +125,33 @@ class MessageHandler:
         """Read a message; None if it is not addressed to the bot or has no content."""
         if not _has_content(message) or message.sender_chat is not None:
             return None
+        private = message.chat.type == ChatType.PRIVATE
+        if self._is_shared_by_us(message):
+            return IncomingText() if private else None  # its caption is ours, not the user's
         text = message.text or message.caption or ""
         command, name, rest = _command(message)
         if name and name != self._bundle.username:
             return None
-        private = message.chat.type == ChatType.PRIVATE
         if not is_own(message) and (command or text.startswith("/")):
             return IncomingText(text=text, borrowed_command=True) if private else None
-        if private:
-            return IncomingText(command=command, text=rest if command else text)
+        said = IncomingText(command=command, text=rest if command else text)
+        return said if private else self._read_in_group(message, said, text)
+
+    def _read_in_group(self, message: Message, said: IncomingText, text: str) -> IncomingText | None:
+        """Return a message of a group without the mention of the bot; None if it is not addressed to the bot."""
         mention = f"@{self._bundle.username}"
-        named = mention in text.lower()
         answered = message.reply_to_message is not None and self._is_ours(message.reply_to_message)
-        if not command and not named and not answered:
+        if not said.command and mention not in text.lower() and not answered:
             return None
-        text = rest if command else text
-        position = text.lower().find(mention)
-        if position >= 0:
-            text = f"{text[:position].rstrip()} {text[position + len(mention) :].lstrip()}".strip()
-        return IncomingText(command=command, text=text)
+        position = said.text.lower().find(mention)
+        if position < 0:
+            return said
+        without = f"{said.text[:position].rstrip()} {said.text[position + len(mention) :].lstrip()}".strip()
+        return replace(said, text=without)
+
+    def _is_shared_by_us(self, message: Message) -> bool:
+        """Whether the message is a result that the user shared by our inline mode."""
+        return message.via_bot is not None and (message.via_bot.username or "").lower() == self._bundle.username
 
     def _is_ours(self, message: Message) -> bool:
         return message.from_user is not None and (message.from_user.username or "").lower() == self._bundle.username
@@ -139,8 +167,15 @@ class MessageHandler:
             await self._command(ctx, incoming, message.date)
         elif ctx.repeated:
             await self._drafts.show(ctx)
-        elif await self._reply(ctx, message, incoming.text):
+        else:
+            await self._content(ctx, message, incoming)
+
+    async def _content(self, ctx: UpdateContext, message: Message, incoming: IncomingText) -> None:
+        """Handle what the user sent to work with: an answer to a result, a recording, a file or a text."""
+        if await self._reply(ctx, message, incoming.text):
             return
+        if self._voices.is_prompt(ctx, message):
+            await self._voices.receive(ctx, message)
         elif (sent := attachment(message)) is not None:
             await self._files.receive(ctx, sent, incoming.text)
         elif incoming.text:
@@ -161,6 +196,16 @@ class MessageHandler:
         ctx.partial_text = None
         return False
 
+    async def continue_after(self, ctx: UpdateContext, job: Job) -> None:
+        """Go on with what a user began when its job has ended: the text of a voice message is like a typed one."""
+        key, text = VoiceKey.read(job.request_key), transcript(job)
+        if key is None or not text:
+            return
+        if ctx.repeated:
+            await self._drafts.show(ctx)
+        elif not key.replied or not await self._next_steps.reply_to(ctx, key.replied, text):
+            await self._text(ctx, text)
+
     async def _command(self, ctx: UpdateContext, incoming: IncomingText, sent: datetime) -> None:
         command = self._commands.get(incoming.command)
         if command is None:
@@ -180,52 +225,24 @@ class MessageHandler:
             await self._pages.promo(ctx, text)
             return
         if draft.step is Step.LIST:
-            await self._search(ctx, text)
+            await self._wishes.search(ctx, text)
             return
         if model is None or draft.step in (Step.HOME, Step.ORDERED):
-            await self._offer_text_order(ctx, text)
+            await self._wishes.offer(ctx, text)
             return
-        if draft.step in (Step.CONFIRM, Step.OPTIONS):
+        if draft.step in (Step.CONFIRM, Step.OPTIONS, Step.STYLE, Step.IMPROVE):
             main = wizard.main_text(model)
             if main is None:
-                await self._offer_text_order(ctx, text)
+                await self._wishes.offer(ctx, text)
                 return
             draft = replace(draft, step=Step.EDIT, field=main.name)
             taken = wizard.answer(draft, model, text)
             await self._save_and_show(
-                ctx, wizard.advance(taken, model) if ctx.draft.step is Step.CONFIRM and not taken.problem else taken
+                ctx, taken if ctx.draft.step is Step.OPTIONS or taken.problem else wizard.advance(taken, model)
             )
             return
         text = await self._files.resolve_task(ctx, model, text)
         await self._save_and_show(ctx, wizard.answer_text(draft, model, text))
-
-    async def _search(self, ctx: UpdateContext, text: str) -> None:
-        """Search the model list; a sentence that finds nothing is a prompt."""
-        draft = ctx.draft
-        category = Category(draft.category) if draft.category in set(Category) else None
-        if len(text.split()) < SENTENCE_WORDS or self._storefront.search(text, category):
-            await self._save_and_show(ctx, replace(draft, query=text, page=0))
-            return
-        await self._offer_text_order(ctx, text, category)
-
-    async def _offer_text_order(self, ctx: UpdateContext, text: str, category: Category | None = None) -> None:
-        """Offer an order for a text that no step asked for: with the last model used, or a cheap one."""
-        model = self._storefront.text_model(ctx.profile.last_model, category)
-        carried = replace(ctx.draft.keeping_input(), text=text)
-        if carried.sent:
-            await self._save_and_show(ctx, captioned(carried, self._storefront.catalog, category or ""))
-            return
-        if model is None:
-            await self._save_and_show(ctx, replace(carried, step=Step.LIST))
-            return
-        await self._offer(ctx, model, carried)
-
-    async def _offer(self, ctx: UpdateContext, model: Model, carried: Draft) -> None:
-        draft = wizard.start_with_defaults(carried, model, model.category.value)
-        await self._drafts.save(ctx, replace(draft, path=()))
-        t = ctx.translator
-        note = t.html("confirm.suggestion", title=model_label(model, t)) if draft.step is Step.CONFIRM else None
-        await self._drafts.show(ctx, note=note)
 
     async def _save_and_show(self, ctx: UpdateContext, draft: Draft) -> None:
         await self._drafts.save(ctx, draft)
@@ -239,11 +256,22 @@ class MessageHandler:
         if payload == "privacy":
             await self._privacy.show(ctx)
             return
+        if payload == "api":
+            await self._api_keys.show(ctx)
+            return
+        if payload == "results":
+            await self._gallery.show(ctx)
+            return
         if (page := self._pages.start_pages.get(payload)) is not None:
             await page(ctx)
             return
+        if (typed := read_payload(payload)) is not None:
+            await self._start_with(ctx, *typed)
+            return
         notes = [
-            t.html("menu.hello", name=ctx.profile.name, models=t.plain("unit.models", n=len(self._storefront.models())))
+            t.html(
+                "menu.hello", name=ctx.profile.name, models=t.plain("unit.networks", n=len(self._storefront.models()))
+            )
         ]
         if ctx.profile.fresh and self._bundle.rules.welcome:
             notes.append(t.html("menu.welcome_gift", credits=t.credits(self._bundle.rules.welcome)))
@@ -254,7 +282,18 @@ class MessageHandler:
             notes.append(answer or t.html("promo.unknown"))
         if not ctx.repeated:
             await self._drafts.save(ctx, ctx.draft.cleared())
+        await self._welcome.show_picture(ctx)
         await self._drafts.show(ctx, note=Html("\n".join(notes)))
+
+    async def _start_with(self, ctx: UpdateContext, text: str, cut: bool) -> None:  # noqa: FBT001 - as it was read
+        """Suggest an order for a text that the user typed in another chat; an order in progress is left."""
+        if ctx.repeated:
+            await self._drafts.show(ctx)
+            return
+        if cut:
+            await self._view.send_text(ctx, ctx.translator.html("inline.cut"))
+        ctx.draft = ctx.draft.cleared()
+        await self._text(ctx, text)
 
     async def _models(self, ctx: UpdateContext, query: str) -> None:
         await self._save_and_show(ctx, replace(ctx.draft.keeping_input(), step=Step.LIST, query=query))

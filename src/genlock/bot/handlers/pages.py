@@ -27,11 +27,17 @@ from genlock.ports import Button, Database, OutgoingMessage
 Handler = Callable[[UpdateContext, ButtonData], Awaitable[None]]
 LEDGER_ENTRIES_READ = 60
 RUNNING_READ = 20
+#: orders that are read for one page of the history if some of them are left out
+HISTORY_WINDOW = 200
 
 
 def elsewhere(job: Job, chat: int) -> bool:
     """Whether the order was made in another chat."""
     return job.channel == CHANNEL and Address.parse(job.address).chat != chat
+
+
+def _is_listed(job: Job) -> bool:
+    return (not job.erased or bool(job.parts)) and not job.hidden
 
 
 class Pages:
@@ -129,14 +135,25 @@ class Pages:
         if await self.is_group(ctx, "history"):
             return
         newest = before < 0
-        jobs = await self._store.jobs(
-            account_id=ctx.account_id, before=None if newest else before, limit=wallet_screens.HISTORY_A_PAGE + 1
-        )
-        page, more = jobs[: wallet_screens.HISTORY_A_PAGE], len(jobs) > wallet_screens.HISTORY_A_PAGE
-        page = [job for job in page if not job.erased or job.parts]  # the others were erased at the user's wish
+        page, older = await self._history_page(ctx.account_id, None if newest else before)
         await self._show(
-            ctx, wallet_screens.history(await self._drafts.screen_context(ctx), page, newest=newest, more=more)
+            ctx, wallet_screens.history(await self._drafts.screen_context(ctx), page, newest=newest, older=older)
         )
+
+    async def _history_page(self, account_id: int, before: int | None) -> tuple[list[Job], int | None]:
+        """Return a page of orders below an id, and the id below which the next one begins; None after the last.
+
+        What was erased or removed at the user's wish is left out. Behind a long row of such orders a page may be short.
+        """
+        size, read = wallet_screens.HISTORY_A_PAGE, wallet_screens.HISTORY_A_PAGE + 1
+        jobs = await self._store.jobs(account_id=account_id, before=before, limit=read)
+        if len(jobs) == read and sum(map(_is_listed, jobs)) < len(jobs):
+            read = HISTORY_WINDOW
+            jobs = await self._store.jobs(account_id=account_id, before=before, limit=read)
+        listed = [job for job in jobs if _is_listed(job)]
+        if len(listed) > size:
+            return listed[:size], listed[size - 1].id
+        return listed, jobs[-1].id if len(jobs) == read else None
 
     async def running(self, ctx: UpdateContext) -> bool:
         """Offer to cancel running orders; return False if there are none. In a group, only those ordered there."""

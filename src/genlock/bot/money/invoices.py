@@ -9,7 +9,6 @@ from genlock.bot.access import Access
 from genlock.bot.bundle import BotBundle
 from genlock.bot.chat_view import ChatView
 from genlock.bot.context import CHANNEL, UpdateContext
-from genlock.bot.rules import Package
 from genlock.channels.telegram.caller import Priority
 from genlock.channels.telegram.errors import QueryTooOld
 from genlock.domain.errors import AccountNotFound, StoreError
@@ -127,7 +126,7 @@ class Invoices:
         return (
             invoice.user == payer
             and now - invoice.issued <= rules.invoice_hours * HOUR
-            and Package(stars=invoice.stars, credits=invoice.credits) in rules.packages
+            and any((one.stars, one.credits) == (invoice.stars, invoice.credits) for one in rules.packages)
         )
 
     async def _profile(self, user: int) -> Profile | None:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from urllib.parse import quote_plus
 
 from genlock.bot.buttons import Row, button
+from genlock.bot.money.worth import worth
 from genlock.bot.order.next_step_screens import likely_steps
 from genlock.bot.rules import Package
 from genlock.bot.screen_context import ICONS, ScreenContext, model_label, prompt_of, public_code, shorten
@@ -25,6 +26,7 @@ def balance(screen: ScreenContext, ledger_entries: Sequence[LedgerEntry]) -> Out
     """Return the balance, what is held for orders, and the last ledger entries."""
     t = screen.translator
     lines: list[str] = [t.html("balance.title", credits=t.credits(screen.wallet.available))]
+    lines += _worth_of_balance(screen)
     if screen.wallet.held:
         lines.append(t.html("balance.held", credits=t.credits(screen.wallet.held)))
     if screen.wallet.debt:
@@ -38,6 +40,11 @@ def balance(screen: ScreenContext, ledger_entries: Sequence[LedgerEntry]) -> Out
         (button(t.plain("button.menu"), "menu"),),
     )
     return OutgoingMessage(text="\n".join(lines), buttons=rows)
+
+
+def _worth_of_balance(screen: ScreenContext) -> list[Html]:
+    things = worth(screen, screen.wallet.available)
+    return [screen.translator.html("worth.balance", things=things)] if things else []
 
 
 def _by_day(ledger_entries: Sequence[LedgerEntry], t: Translator) -> list[Html]:
@@ -79,15 +86,20 @@ def topup(screen: ScreenContext, packages: Sequence[Package], *, support: str, m
     lines: list[str] = [t.html("topup.title"), t.html("menu.balance", credits=t.credits(screen.wallet.available))]
     if missing > 0:
         lines.append(t.html("topup.missing", credits=t.credits(missing)))
+    elif things := worth(screen, packages[0].credits * THOUSANDTHS):
+        lines.append(t.html("worth.example", credits=t.credits(packages[0].credits * THOUSANDTHS), things=things))
     lines += ["", t.html("topup.enough" if missing > 0 else "topup.choose")]
     rows = [(_package(package, t, missing),) for package in packages]
     return OutgoingMessage(text="\n".join(lines), buttons=(*rows, back))
 
 
 def _package(package: Package, t: Translator, missing: int) -> Button:
-    worth = package.credits * THOUSANDTHS
-    key = "topup.package_enough" if 0 < missing <= worth else "topup.package"
-    return button(t.plain(key, stars=t.number(package.stars), credits=t.credits(worth)), "buy", package.stars)
+    amount = package.credits * THOUSANDTHS
+    key = "package_enough" if 0 < missing <= amount else "package"
+    values = {"stars": t.number(package.stars), "credits": t.credits(amount)}
+    if package.bonus:
+        return button(t.plain(f"bonus.{key}", percent=package.bonus, **values), "buy", package.stars)
+    return button(t.plain(f"topup.{key}", **values), "buy", package.stars)
 
 
 def invite(t: Translator, link: str, *, inviter: int, invited: int) -> tuple[Html, Row]:
@@ -99,17 +111,17 @@ def invite(t: Translator, link: str, *, inviter: int, invited: int) -> tuple[Htm
     return text, (Button(text=t.plain("button.share"), url=share),)
 
 
-def history(screen: ScreenContext, jobs: Sequence[Job], *, newest: bool, more: bool) -> OutgoingMessage:
-    """Past orders, newest first."""
+def history(screen: ScreenContext, jobs: Sequence[Job], *, newest: bool, older: int | None) -> OutgoingMessage:
+    """Past orders, newest first. `older` is the id below which the next page begins."""
     t = screen.translator
-    if not jobs and newest:
+    if not jobs and newest and older is None:
         return OutgoingMessage(text=t.html("history.none"), buttons=((button(t.plain("button.menu"), "menu"),),))
     rows: list[Row] = [(button(_row(screen, job), "order", job.id),) for job in jobs]
     pages: list[Row] = []
     if not newest:
         pages.append((button(t.plain("button.newer"), "history"),))
-    if more and jobs:
-        pages.append((button(t.plain("button.more"), "history", jobs[-1].id),))
+    if older is not None:
+        pages.append((button(t.plain("button.more"), "history", older),))
     rows += [tuple(one for row in pages for one in row)] if pages else []
     rows.append((button(t.plain("button.menu"), "menu"),))
     return OutgoingMessage(text=t.html("history.title"), buttons=tuple(rows))

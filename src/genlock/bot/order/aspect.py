@@ -16,7 +16,7 @@ _AUTOMATIC = ("auto", "adaptive")
 
 def fit_picture(draft: Draft, model: Model) -> Draft:
     """Choose the aspect ratio closest to the order's first picture, where the model's default would be a fixed one."""
-    one, ratio = _aspect_field(model), _ratio_of_picture(draft, model)
+    one, ratio = aspect_field(model), _ratio_of_picture(draft, model)
     if one is None or ratio is None or one.name in draft.values:
         return draft
     return replace(draft, values={**draft.values, one.name: _closest(one, ratio)})
@@ -24,7 +24,7 @@ def fit_picture(draft: Draft, model: Model) -> Draft:
 
 def refit_picture(draft: Draft, model: Model, before: Draft) -> Draft:
     """Fit a draft whose picture was exchanged, unless the user chose the aspect ratio of the order before it."""
-    one, ratio = _aspect_field(model), _ratio_of_picture(before, model)
+    one, ratio = aspect_field(model), _ratio_of_picture(before, model)
     if one is None or ratio is None or before.values.get(one.name) != _closest(one, ratio):
         return draft
     return fit_picture(
@@ -32,7 +32,7 @@ def refit_picture(draft: Draft, model: Model, before: Draft) -> Draft:
     )
 
 
-def _aspect_field(model: Model) -> Field | None:
+def aspect_field(model: Model) -> Field | None:
     """Return the field with a fixed aspect ratio as its default; None if there is none or the provider decides."""
     for one in model.fields:
         if one.type is FieldType.CHOICE and not one.many and one.default not in NOTHING:

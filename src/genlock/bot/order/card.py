@@ -20,7 +20,7 @@ def card(draft: Draft, model: Model, screen: ScreenContext) -> list[str]:
     values_shown = {
         "price": t.credits(usual.price),
         "least": t.amount(least),
-        "time": t.duration(model.expected_seconds),
+        "time": t.duration(screen.storefront.expected_seconds(model)),
     }
     own = model.title.lower().startswith(model.vendor.lower())
     lines = [

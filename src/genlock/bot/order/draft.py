@@ -22,6 +22,8 @@ class Step(StrEnum):
     CONFIRM = "confirm"  #: the order is complete; a button press orders it
     ORDERED = "ordered"  #: this draft has become a job
     PROMO = "promo"  #: a promo code is asked for
+    STYLE = "style"  #: a style is chosen for a complete order
+    IMPROVE = "improve"  #: the price of improving the prompt of a complete order is shown
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -70,6 +72,10 @@ class Draft:
     message: int | None = None
     step: Step = Step.HOME
     category: str = ""
+    #: the entry of the menu that the model list or the order began with
+    wish: str = ""
+    #: whether the model list is the short one
+    popular: bool = False
     query: str = ""
     page: int = 0
     model: str = ""
@@ -88,6 +94,9 @@ class Draft:
     sent: tuple[SentFile, ...] = ()
     #: further files of which each becomes an order like this one
     others: tuple[SentFile, ...] = ()
+    #: how often the order is made, and with which seeds
+    copies: int = 1
+    seeds: tuple[int, ...] = ()
     problem: Problem | None = None
     partial_text: PartialText | None = None
     #: the price that the confirmation shows
@@ -97,11 +106,20 @@ class Draft:
     job: int | None = None
     #: the key of the next step that the order is, if it began with a result or a captioned file
     next_step: str = ""
+    #: the key of the style that is added to the prompt
+    style: str = ""
+    #: which voices the list shows, by trait; and the voice that is played
+    filters: Mapping[str, str] = dataclass_field(default_factory=dict)
+    played: str = ""
+    #: the job that improves the prompt
+    improving: int | None = None
+    #: whether the order was suggested for a typed text: the user may have wished for something else
+    suggested: bool = False
 
     @property
     def in_progress(self) -> bool:
         """Whether an order is in progress."""
-        return self.step in (Step.ASK, Step.EDIT, Step.OPTIONS, Step.CONFIRM)
+        return self.step in (Step.ASK, Step.EDIT, Step.OPTIONS, Step.CONFIRM, Step.STYLE, Step.IMPROVE)
 
     def cleared(self) -> "Draft":
         """Return an empty draft with the same version and screen."""
@@ -153,5 +171,6 @@ def load(body: str, *, version: int, message: int | None) -> Draft:
         values["problem"] = Problem(**values["problem"])
     for name in {"sent", "others"} & set(values):
         values[name] = tuple(SentFile(**{**one, "kind": FieldType(one["kind"])}) for one in values[name])
-    values["other_prices"] = tuple(values.get("other_prices", ()))
+    for name in ("other_prices", "seeds"):
+        values[name] = tuple(values.get(name, ()))
     return Draft(**values, version=version, message=message)

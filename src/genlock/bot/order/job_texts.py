@@ -1,7 +1,11 @@
 """Texts that the channel shows for a job: progress, captions, the end."""
 
 from genlock.bot.buttons import button
-from genlock.bot.order.next_step_screens import likely_steps, rows_under_result
+from genlock.bot.order.improve_screens import choice, is_improvement
+from genlock.bot.order.improve_screens import notice as improved
+from genlock.bot.order.next_step_screens import likely_steps, rows_under_result, vary
+from genlock.bot.order.request_keys import GroupKey, VoiceKey
+from genlock.bot.order.variations import varies
 from genlock.bot.screen_context import model_label, prompt_of, public_code, shorten, text_of
 from genlock.domain.catalog import Model
 from genlock.domain.current_catalog import CurrentCatalog
@@ -13,6 +17,8 @@ from genlock.i18n.translator import Html, Texts, Translator, package_texts
 from genlock.ports import Button, FileLabel, OutgoingMessage
 
 BAR = 10
+#: from this share of the expected time on, the rest cannot be told
+LATE_SHARE = 0.9
 PROMPT_SHOWN = 500
 #: an input that some models of music have
 TITLE = "title"
@@ -44,7 +50,9 @@ class JobTexts:
         else:
             share = min(max(fraction, 0.0), 1.0)
             full = round(share * BAR)
-            text = t.html("order.running", **values, bar="▓" * full + "░" * (BAR - full), percent=round(share * 100))
+            values |= {"bar": "▓" * full + "░" * (BAR - full), "percent": str(round(share * 100))}
+            values["time"] = t.duration(max(self._expected(job) * (1 - share), 1.0))
+            text = t.html("progress.late" if share >= LATE_SHARE else "progress.left", **values)
         return OutgoingMessage(text=text, buttons=((button(t.plain("button.stop"), "cancel", job.id),),))
 
     def placeholder(self, job: Job, language: str, index: int) -> OutgoingMessage:
@@ -61,6 +69,8 @@ class JobTexts:
         lines: list[str] = [self._head(job, t, index)]
         if index == 0 and (prompt := prompt_of(job, self._model(job))):
             lines.append(t.html("order.caption_prompt", text=shorten(prompt, PROMPT_SHOWN)))
+        if is_improvement(job):
+            return OutgoingMessage(text="\n".join(lines), buttons=choice(job, t) if index == 0 else ())
         return OutgoingMessage(
             text="\n".join(lines), buttons=rows_under_result(self._catalog.get(), job, index, part, t)
         )
@@ -98,14 +108,14 @@ class JobTexts:
         title, number = self._title(job, t), public_code(job.id, t)
         if _is_unknown(job) and not job.has_result:
             return self.failed(job, language)  # the message with the reason may be missing
+        if _needs_no_notice(job):
+            return OutgoingMessage(text="")
         if job.state is State.CANCELLED:
-            if job.cancelled_by is Actor.USER:
-                return OutgoingMessage(text="")  # the user cancelled it and has seen the answer
             return OutgoingMessage(text=t.html("order.cancelled_notice", code=number))
         if not job.has_result:
             return OutgoingMessage(text=t.html("failed.notice", code=number))  # the message above has the buttons
-        if job.attention_code:
-            return self._attention_notice(job, t)
+        if job.attention_code or (is_improvement(job) and not job.late):
+            return self._attention_notice(job, t) if job.attention_code else improved(job, self._model(job), t)
         if job.late:
             text = t.html("order.done_late", title=title, code=number)
         elif job.price == 0:
@@ -115,9 +125,14 @@ class JobTexts:
         rows = (
             *likely_steps(self._catalog.get(), job, t),
             (button(t.plain("button.again"), "again", job.id), _repeat(job, t, "button.repeat")),
+            *self._variations(job, t),
             (button(t.plain("button.change_repeat"), "change", job.id), _menu(t)),
         )
         return OutgoingMessage(text=text, buttons=rows)
+
+    def _variations(self, job: Job, t: Translator) -> tuple[tuple[Button, ...], ...]:
+        model = self._model(job)
+        return ((vary(job, t),),) if model is not None and varies(model) else ()
 
     def _attention_notice(self, job: Job, t: Translator) -> OutgoingMessage:
         """Return the notice of a result that was not, or perhaps not, shown as a whole."""
@@ -156,6 +171,16 @@ def _reason(job: Job, t: Translator) -> Html:
     return t.html(key if job.error_code and key in t else "failed.other")
 
 
+def _needs_no_notice(job: Job) -> bool:
+    """Whether the user knows already, or the bot goes on itself: with the spoken prompt, or for the whole group."""
+    if job.state is State.CANCELLED and job.cancelled_by is Actor.USER:
+        return True
+    if job.attention_code or _is_unknown(job):
+        return False
+    spoken = job.has_result and VoiceKey.read(job.request_key) is not None
+    return spoken or GroupKey.read(job.request_key) is not None
+
+
 def _is_unknown(job: Job) -> bool:
     """Whether the answer to a send was lost, so that the user may or may not see a part."""
     return job.delivery is Delivery.UNKNOWN or job.attention_code is AttentionCode.UNKNOWN_DELIVERY
@@ -172,6 +197,8 @@ def _settled_money(job: Job, t: Translator) -> Html:
 
 def _money(job: Job, t: Translator) -> Html:
     if job.hold_state is HoldState.FREE or job.price == 0:
+        return t.html("failed.money_none")
+    if any(part.repeated for part in job.parts):  # the first message told of the credits: they came back once
         return t.html("failed.money_none")
     return t.html("failed.money_back", credits=t.credits(job.price))
 

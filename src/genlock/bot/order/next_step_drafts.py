@@ -6,6 +6,7 @@ from dataclasses import replace
 from genlock.bot.order import wizard
 from genlock.bot.order.aspect import fit_picture
 from genlock.bot.order.draft import Draft, SentFile, Step
+from genlock.bot.storefront.storefront import Storefront
 from genlock.domain.catalog import Catalog, Model
 from genlock.domain.field import Field, FieldType
 from genlock.domain.next_step import NextStep, PromptSource
@@ -25,9 +26,18 @@ def reply_step(catalog: Catalog, kind: FieldType | None, category: str = "") -> 
     return by_category or next((step for step in steps if step.reply), None)
 
 
-def captioned(draft: Draft, catalog: Catalog, category: str) -> Draft:
+def asked_step(storefront: Storefront, kind: FieldType | None, text: str, category: str = "") -> NextStep | None:
+    """Return the step that a text asks for: that of the words in it, that of the category, else the usual one."""
+    request = storefront.intents.read(text)
+    steps = storefront.catalog.steps_for(kind) if kind and request else []
+    named = next((step for step in steps if request and step.category == request.intent.category), None)
+    return named or reply_step(storefront.catalog, kind, category)
+
+
+def captioned(draft: Draft, storefront: Storefront, category: str) -> Draft:
     """Return the order that waiting files and their text ask for; the draft itself if no model suits them."""
-    step = reply_step(catalog, draft.sent[-1].kind, category) if draft.text and draft.sent else None
+    catalog = storefront.catalog
+    step = asked_step(storefront, draft.sent[-1].kind, draft.text, category) if draft.text and draft.sent else None
     if step is None:
         return draft
     longest = max((one.seconds for one in draft.sent if one.seconds is not None), default=None)

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from genlock.bot.buttons import Row, button, grid
 from genlock.bot.order.results import is_document, kind_of_part
+from genlock.bot.order.variations import varies
 from genlock.bot.screen_context import ScreenContext, model_label, public_code
 from genlock.domain.catalog import Catalog
 from genlock.domain.delivery import Part
@@ -36,6 +37,14 @@ def rows_under_result(catalog: Catalog, job: Job, index: int, part: Part, t: Tra
     return tuple(grid(buttons, 2))
 
 
+def likely_steps_of(catalog: Catalog, job: Job, index: int, t: Translator) -> tuple[Row, ...]:
+    """Return the likely steps of one part and the way to all, in one row."""
+    steps = steps_of(catalog, job, job.parts[index])
+    if not steps:
+        return ()
+    return ((*(_step(job, index, step, t) for step in steps[: SHOWN - 1]), _more(job, index, t)),)
+
+
 def likely_steps(catalog: Catalog, job: Job, t: Translator) -> tuple[Row, ...]:
     """Return the likeliest step of a single result and the way to all; several results have only the latter."""
     first = job.parts[0] if job.parts else None
@@ -55,6 +64,11 @@ def has_original(catalog: Catalog, job: Job, part: Part) -> bool:
 
 def original(job: Job, index: int, t: Translator) -> Button:
     return button(t.plain("button.original"), "original", t.numbers.order(job.id), index)
+
+
+def vary(job: Job, t: Translator) -> Button:
+    """Return the button that makes the same order several times."""
+    return button(t.plain("variations.button"), "vary", t.numbers.order(job.id))
 
 
 def _step(job: Job, index: int, step: NextStep, t: Translator) -> Button:
@@ -77,7 +91,10 @@ def all_steps(screen: ScreenContext, job: Job, index: int) -> OutgoingMessage:
     if len(job.parts) > 1:
         text = t.html("next.choose_of", title=title, code=public_code(job.id, t), index=index + 1, count=len(job.parts))
         rows = [*_parts(job, index, t), *rows]
-    rows.append((button(t.plain("button.repeat"), "repeat", job.id), button(t.plain("button.menu"), "menu")))
+    rows.append(
+        (button(t.plain("button.repeat"), "repeat", job.id), *([vary(job, t)] if model and varies(model) else []))
+    )
+    rows.append((button(t.plain("button.menu"), "menu"),))
     return OutgoingMessage(text=text, buttons=tuple(rows))
 
 

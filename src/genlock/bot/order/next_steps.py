@@ -12,8 +12,8 @@ from genlock.bot.order import next_step_screens as screens
 from genlock.bot.order.draft import Problem, SentFile
 from genlock.bot.order.draft_view import DraftView
 from genlock.bot.order.input_errors import explain_file
-from genlock.bot.order.next_step_drafts import fitting, input_field, reply_step, start_step
-from genlock.bot.order.orders import Orders, not_given
+from genlock.bot.order.next_step_drafts import asked_step, fitting, input_field, reply_step, start_step
+from genlock.bot.order.orders import Orders
 from genlock.bot.order.result_files import ResultFiles
 from genlock.bot.order.results import kind_of_part
 from genlock.bot.order.wizard import main_text
@@ -118,22 +118,26 @@ class NextSteps:
         replied = message.reply_to_message
         if replied is None or not text or attachment(message) or replied.message_id == ctx.draft.message:
             return False
-        if (found := await self._shown_by(ctx, replied.message_id)) is not None:
-            step = reply_step(self._storefront.catalog, self._kind_of(*found))
-            if step is not None:
-                await self.start(ctx, *found, step, text=text)
-            return step is not None
+        if await self._shown_by(ctx, replied.message_id) is not None:
+            return await self.reply_to(ctx, replied.message_id, text)
         sent = attachment(replied)
         if sent is None or reply_step(self._storefront.catalog, sent.kind) is None:
             return False
         await self._files.begin_with(ctx, sent, text)
         return True
 
+    async def reply_to(self, ctx: UpdateContext, message: int, text: str) -> bool:
+        """Take a text as what to do with the result that a message shows; return whether it shows one."""
+        if (found := await self._shown_by(ctx, message)) is None:
+            return False
+        if (step := asked_step(self._storefront, self._kind_of(*found), text)) is not None:
+            await self.start(ctx, *found, step, text=text)
+        return step is not None
+
     async def _shown_by(self, ctx: UpdateContext, message: int) -> tuple[Job, Part] | None:
         """Return the user's result that a message of this chat shows."""
         for job in await self._store.jobs_shown_by(ctx.account_id, str(message)):
-            is_given = job.has_result and not_given(job) is None
-            if is_given and job.channel == CHANNEL and Address.parse(job.address).chat == ctx.chat:
+            if job.given and job.channel == CHANNEL and Address.parse(job.address).chat == ctx.chat:
                 return job, next(part for part in job.parts if part.message == str(message))
         return None
 

@@ -1,7 +1,9 @@
 """Turns a confirmed draft into a job, and shows, repeats, changes or cancels past jobs."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import replace
+from random import Random
 from typing import Any
 
 from genlock.bot.bundle import BotBundle
@@ -12,7 +14,12 @@ from genlock.bot.handlers.files import Files
 from genlock.bot.order import per_file
 from genlock.bot.order.draft import Draft, Problem, Step
 from genlock.bot.order.draft_view import DraftView
+from genlock.bot.order.job_ends import JobEnds
+from genlock.bot.order.remembered import settings_of
+from genlock.bot.order.request_keys import GroupKey, draft_key, improvement_key
 from genlock.bot.order.results import part_of
+from genlock.bot.order.styles import recognised, style_of, styled
+from genlock.bot.order.variations import with_copies
 from genlock.bot.order.wizard import draft_from_job, options
 from genlock.bot.quotas import Quotas
 from genlock.bot.screen_context import model_label, public_code
@@ -23,6 +30,7 @@ from genlock.domain.errors import ActionNotAllowed, InsufficientBalance
 from genlock.domain.field import FILES
 from genlock.domain.job import Actor, AttentionCode, Delivery, Job
 from genlock.domain.money import HoldState
+from genlock.domain.presets import Style
 from genlock.domain.update import correlation_id
 from genlock.engine import operate
 from genlock.engine.engine import Engine
@@ -49,7 +57,9 @@ class Orders:
         engine: Engine,
         quotas: Quotas,
         files: Files,
+        job_ends: JobEnds,
         bundle: BotBundle,
+        rng: Random,
     ) -> None:
         self._view = view
         self._drafts = drafts
@@ -59,52 +69,89 @@ class Orders:
         self._engine = engine
         self._quotas = quotas
         self._files = files
+        self._job_ends = job_ends
         self._bundle = bundle
+        self._rng = rng
 
     # a new order
 
-    async def confirm(self, ctx: UpdateContext, model: Model, *, every_file: bool = False) -> None:
+    async def confirm(self, ctx: UpdateContext, model: Model, *, every: bool = False) -> None:
         """Sell what the draft says, at the price it shows. The message with the button becomes the result.
 
-        With `every_file`, make one order per file of the draft. The engine sends the placeholders of the others.
+        With `every`, make each order that the draft stands for. The engine sends the placeholders of the others.
         """
         view, draft = self._view, ctx.draft
         placeholder = draft.message if ctx.button_message == draft.message else None
 
         async def show_accepted() -> None:
             if ctx.first and placeholder is not None:
-                await view.edit(ctx.chat, placeholder, _accepted(ctx, model))
+                await view.edit(ctx.chat, placeholder, _accepted(ctx, model, len(orders)))
 
-        order = self._order(ctx, model, _key(ctx, draft.version))
-        order = replace(order, agreed_price=draft.price, placeholder=None if placeholder is None else str(placeholder))
+        orders = per_file.orders_of(draft, model) if every else [draft]
+        keys = _keys(ctx, draft.version, len(orders))
+        values = styled(orders[0].values, self._style(ctx, model))
+        order = replace(self._order(ctx, model, keys[0]), values=values, agreed_price=draft.price)
+        order = replace(order, placeholder=None if placeholder is None else str(placeholder))
         job = await self._seller.sell(order, before_accept=show_accepted)
         if isinstance(job, NotSold):
             await self._show_not_sold(ctx, job)
             return
         # The placeholder belongs to the engine from here on: it may already show how the job ended.
-        if every_file:
-            await self._order_others(ctx, model, job)
+        if len(orders) > 1:
+            await self._order_others(ctx, model, job, orders, keys)
             return
         await view.toast(ctx, ctx.translator.plain("order.accepted_toast", code=public_code(job.id, ctx.translator)))
         await self._save_ordered(ctx, job)
 
-    async def _order_others(self, ctx: UpdateContext, model: Model, first: Job) -> None:
-        """Sell the orders with the draft's further files; what cannot be sold now stays as a draft with the reason.
+    async def _order_others(
+        self, ctx: UpdateContext, model: Model, first: Job, orders: list[Draft], keys: list[str]
+    ) -> None:
+        """Sell the draft's further orders; what cannot be sold now stays as a draft with the reason.
 
         After a crash in between, the same keys give the same jobs.
         """
-        orders, job = per_file.orders_of(ctx.draft, model), first
+        job, style = first, self._style(ctx, model)
         for index, draft in enumerate(orders[1:], start=1):
-            order = self._order(ctx, model, _key(ctx, ctx.draft.version, index))
-            order = replace(order, values=draft.values, seconds=draft.seconds, agreed_price=draft.price)
+            order = replace(
+                self._order(ctx, model, keys[index]),
+                values=styled(draft.values, style),
+                seconds=draft.seconds,
+                agreed_price=draft.price,
+            )
             sold = await self._seller.sell(order)
             if isinstance(sold, NotSold):
                 await self._drafts.save(ctx, per_file.without_first(ctx.draft, model, index))
                 await self._show_not_sold(ctx, sold)
+                await self._job_ends.job_ended(first)  # the jobs may have ended while the group could still grow
                 return
             job = sold
         await self._view.toast(ctx, ctx.translator.plain("order.accepted_many", n=len(orders)))
         await self._save_ordered(ctx, job)
+
+    async def order_for_draft(self, ctx: UpdateContext, model: Model, values: Mapping[str, Any], after: Draft) -> None:
+        """Sell what prepares the draft, such as a better prompt; the draft `after` waits for the user's decision."""
+        placeholder = ctx.draft.message if ctx.button_message == ctx.draft.message else None
+        order = replace(
+            self._order(ctx, model, improvement_key(ctx.chat, ctx.draft.version)),
+            values=values,
+            seconds={},
+            agreed_price=ctx.draft.price,
+            placeholder=None if placeholder is None else str(placeholder),
+        )
+
+        async def show_accepted() -> None:
+            if ctx.first and placeholder is not None:
+                accepted = OutgoingMessage(text=_accepted(ctx, model, 1).text)
+                await self._view.edit(ctx.chat, placeholder, accepted)
+
+        job = await self._seller.sell(order, before_accept=show_accepted)
+        if isinstance(job, NotSold):
+            await self._show_not_sold(ctx, job)
+            return
+        await self._view.toast(
+            ctx, ctx.translator.plain("order.accepted_toast", code=public_code(job.id, ctx.translator))
+        )
+        await self._drafts.save(ctx, replace(after, message=None, improving=job.id))
 
     async def order_at_once(self, ctx: UpdateContext, model: Model, draft: Draft) -> None:
         """`/gen MODEL TEXT`: sell a complete draft without a confirmation; the engine sends the placeholder.
@@ -126,7 +173,7 @@ class Orders:
         return Order(
             account_id=ctx.account_id,
             model=model.id,
-            values=ctx.draft.values,
+            values=styled(ctx.draft.values, self._style(ctx, model)),
             seconds=ctx.draft.seconds,
             key=key,
             channel=CHANNEL,
@@ -135,9 +182,15 @@ class Orders:
             correlation_id=correlation_id(ctx.update),
         )
 
+    def _style(self, ctx: UpdateContext, model: Model) -> Style | None:
+        return style_of(ctx.draft, model, self._storefront.catalog)
+
     async def _save_ordered(self, ctx: UpdateContext, job: Job) -> None:
         if ctx.profile.last_model != job.model:
             await self._store.set_last_model(ctx.account_id, job.model)
+        model = self._storefront.by_id(job.model)
+        if model is not None and (settings := settings_of(model, ctx.draft.values)):
+            await self._store.save_model_settings(ctx.account_id, model.id, json.dumps(settings))
         await self._drafts.save(ctx, replace(ctx.draft.cleared(), step=Step.ORDERED, job=job.id, message=None))
 
     async def _show_not_sold(self, ctx: UpdateContext, refused: NotSold) -> None:
@@ -204,8 +257,8 @@ class Orders:
             return
         await view.toast(ctx, t.plain("order.again_soon"))
 
-    async def repeat(self, ctx: UpdateContext, job: Job, *, change: bool) -> None:
-        """Make a draft with the values of a past job, to be confirmed or changed."""
+    async def repeat(self, ctx: UpdateContext, job: Job, *, change: bool = False, copies: int = 1) -> None:
+        """Make a draft with the values of a past job, to be confirmed or changed, once or as several variations."""
         view = self._view
         model = self._storefront.by_id(job.model)
         if job.erased:
@@ -217,6 +270,7 @@ class Orders:
         if not ctx.repeated:
             values, problem = await self._with_renewed_files(ctx, model, _user_values(model, json.loads(job.input)))
             draft = draft_from_job(ctx.draft, model, values, await self._seconds(model, values))
+            draft = with_copies(recognised(draft, model, self._storefront.catalog), model, copies, self._rng)
             if problem:
                 draft = replace(draft, problem=problem)
             await self._drafts.save(ctx, options(draft) if change and not problem else draft)
@@ -250,9 +304,9 @@ class Orders:
                 found[url] = upload.seconds
         return found
 
-    async def find_by_draft(self, ctx: UpdateContext, version: int) -> Job | None:
-        """Return the job that was ordered with this version of the draft."""
-        return await self._store.job_by_request_key(ctx.account_id, _key(ctx, version))
+    async def find_by_draft(self, ctx: UpdateContext, version: int, count: int) -> Job | None:
+        """Return the first of the jobs that were ordered with this version of the draft."""
+        return await self._store.job_by_request_key(ctx.account_id, _keys(ctx, version, count)[0])
 
     async def cancel(self, ctx: UpdateContext, job: Job) -> None:
         """Cancel a running job; its hold is released at once."""
@@ -268,9 +322,11 @@ class Orders:
         await self._view.toast(ctx, t.plain("order.cancelled_toast"))
 
 
-def _key(ctx: UpdateContext, version: int, index: int = 0) -> str:
-    """Idempotency key: one version of a draft is ordered once per file, however often the button is pressed."""
-    return f"draft:{ctx.chat}:{version}:{index}" if index else f"draft:{ctx.chat}:{version}"
+def _keys(ctx: UpdateContext, version: int, count: int) -> list[str]:
+    """Return the idempotency keys of the orders that one version of a draft makes."""
+    if count <= 1:
+        return [draft_key(ctx.chat, version)]
+    return GroupKey(chat=ctx.chat, version=version, count=count, index=0).all()
 
 
 def not_given(job: Job) -> str | None:
@@ -278,9 +334,9 @@ def not_given(job: Job) -> str | None:
 
     A client may press a button that we never showed: before the delivery, or after the hold was released.
     """
-    if job.unpaid:
-        return "order.part_unpaid"
-    return "order.again_not_yet" if job.hold_state is HoldState.HELD else None
+    if job.given or not job.has_result:
+        return None
+    return "order.part_unpaid" if job.unpaid else "order.again_not_yet"
 
 
 def _cannot_show(job: Job) -> str | None:
@@ -294,11 +350,11 @@ def _cannot_show(job: Job) -> str | None:
     return None
 
 
-def _accepted(ctx: UpdateContext, model: Model) -> OutgoingMessage:
+def _accepted(ctx: UpdateContext, model: Model, count: int) -> OutgoingMessage:
     """Return the message shown from the press until the first progress; the job has no number yet."""
     t = ctx.translator
     text = t.html("order.accepted", title=model_label(model, t), time=t.duration(model.expected_seconds))
-    return OutgoingMessage(text=text, buttons=((button(t.plain("button.stop"), "stop", ctx.draft.version),),))
+    return OutgoingMessage(text=text, buttons=((button(t.plain("button.stop"), "stop", ctx.draft.version, count),),))
 
 
 def _user_values(model: Model, values: Any) -> dict[str, Any]:

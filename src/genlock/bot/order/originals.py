@@ -14,13 +14,18 @@ from genlock.bot.screen_context import public_code
 from genlock.channels.telegram.file_kinds import UPLOAD_BYTES_MAX
 from genlock.domain.delivery import Part
 from genlock.domain.job import Job
+from genlock.domain.upload import Upload
 from genlock.media.download import AddressRefused, Downloads, FetchFailed, TooLarge
 from genlock.media.sniff import NotMedia, recognise
+from genlock.ports import Database
 
 
 class Originals:
-    def __init__(self, *, view: ChatView, drafts: DraftView, orders: Orders, downloads: Downloads) -> None:
+    def __init__(
+        self, *, view: ChatView, drafts: DraftView, orders: Orders, store: Database, downloads: Downloads
+    ) -> None:
         self._view = view
+        self._store = store
         self._drafts = drafts
         self._orders = orders
         self._downloads = downloads
@@ -36,10 +41,10 @@ class Originals:
         await self._send(ctx, *found)
 
     async def _send(self, ctx: UpdateContext, job: Job, part: Part) -> None:
-        t, file = ctx.translator, file_id(part)
+        t = ctx.translator
         number = public_code(job.id, t)
         caption = t.html("order.original", code=number)
-        if is_document(part) and file is not None:
+        if (file := await self._sent_before(job, part)) is not None:
             await self._view.send_document(ctx, file, caption)
             return
         try:
@@ -47,8 +52,30 @@ class Originals:
                 suffix = recognise(fetched.head, fetched.content_type).suffix
                 name = f"{number.removeprefix('#')}-{job.parts.index(part) + 1}{suffix}"
                 document = InputFile(fetched.file, filename=name, attach=True, read_file_handle=False)
-                await self._view.send_document(ctx, document, caption)
+                sent = await self._view.send_document(ctx, document, caption)
+            await self._record(ctx, job, part, sent)
         except TooLarge:
             await self._view.send_text(ctx, t.html("order.original_large", link=part.value))
         except (AddressRefused, FetchFailed, NotMedia):
             await self._view.send_text(ctx, t.html("order.original_gone", code=number))
+
+    async def _sent_before(self, job: Job, part: Part) -> str | None:
+        """Return the channel's own copy of the original: it outlives the provider's."""
+        if is_document(part):
+            return file_id(part)
+        upload = await self._store.upload(_record_key(job, part))
+        return upload.file if upload is not None and upload.account_id == job.account_id else None
+
+    async def _record(self, ctx: UpdateContext, job: Job, part: Part, file: str | None) -> None:
+        """Record the document that was sent, so that it can be sent again when the provider has deleted the file."""
+        if file is None:
+            return
+        key = _record_key(job, part)
+        await self._store.add_upload(
+            Upload(address=key, account_id=ctx.account_id, file=file, kind="document", seconds=None, age_seconds=0.0)
+        )
+        await self._store.mark_upload_used(key)  # kept as long as files of orders
+
+
+def _record_key(job: Job, part: Part) -> str:
+    return f"original:{job.id}:{job.parts.index(part)}"

@@ -1,10 +1,11 @@
-"""One order per file: what a draft becomes when the user sends more files than one order of the model takes."""
+"""Several orders of one draft: one per file, when the user sends more than one order takes, or one per variation."""
 
 from dataclasses import replace
 
 from genlock.bot.order import wizard
 from genlock.bot.order.aspect import refit_picture
 from genlock.bot.order.draft import Draft, Problem, SentFile, Step
+from genlock.bot.order.variations import copies_of, without_ordered
 from genlock.domain.catalog import Model
 from genlock.domain.field import FILES, Field, FieldType
 
@@ -45,8 +46,10 @@ def add_other(draft: Draft, model: Model, sent: SentFile) -> Draft:
 
 
 def orders_of(draft: Draft, model: Model) -> list[Draft]:
-    """Return the orders that the draft stands for: one, or one per file."""
-    first = replace(draft, others=(), other_prices=())
+    """Return the orders that the draft stands for: one, one per file, or one per variation."""
+    if draft.copies > 1 and not draft.others:
+        return copies_of(draft)
+    first = replace(draft, others=(), other_prices=(), copies=1, seeds=())
     one = single_file_field(model, draft.others[0].kind) if draft.others else None
     if one is None:
         return [first]
@@ -57,6 +60,8 @@ def orders_of(draft: Draft, model: Model) -> list[Draft]:
 
 def without_first(draft: Draft, model: Model, ordered: int) -> Draft:
     """Return the draft without the orders that have been made, ready to be confirmed again."""
+    if draft.copies > 1 and not draft.others:
+        return replace(without_ordered(draft, ordered), step=Step.CONFIRM, message=None)
     left = orders_of(draft, model)[ordered:]
     others = draft.others[ordered:]
     return replace(left[0], step=Step.CONFIRM, others=others, price=None, other_prices=(), message=None)

@@ -1,10 +1,14 @@
 """Screens of the order wizard: questions, options, confirmation. Pure functions of draft and context."""
 
 from genlock.bot.buttons import Row, button, draft_button, grid
+from genlock.bot.order import extras, voice_list
 from genlock.bot.order.card import card, category_of, example
 from genlock.bot.order.draft import MISPLACED, Draft, Step
 from genlock.bot.order.input_errors import explain
 from genlock.bot.order.per_file import orders_of
+from genlock.bot.order.remembered import settings_of
+from genlock.bot.order.variations import COUNTS, varies
+from genlock.bot.order.voice_list import is_voice, now_played
 from genlock.bot.order.wizard import (
     OPTIONS_A_PAGE,
     asked_fields,
@@ -21,13 +25,15 @@ from genlock.bot.screen_context import (
     ScreenContext,
     choice_label,
     field_label,
+    field_question,
     members,
     model_label,
     quote_each,
     shorten,
     value_label,
 )
-from genlock.bot.storefront.screens import pager, row
+from genlock.bot.storefront.menu_screens import other_wishes
+from genlock.bot.storefront.screens import back_and_cancel, pager, row
 from genlock.bot.storefront.storefront import code_of, text_only
 from genlock.domain.catalog import NOTHING, Model
 from genlock.domain.errors import InvalidInput
@@ -55,9 +61,11 @@ def ask(draft: Draft, model: Model, screen: ScreenContext) -> OutgoingMessage:
     one = model.field(draft.field)
     assert one is not None, "the draft asks for no field"
     t = screen.translator
-    first = draft.step is Step.ASK and not draft.path
+    first = extras.is_card(draft)
     head = card(draft, model, screen)
     lines: list[str] = [*_step_line(draft, t), *(head if first else head[:1])]
+    if first:
+        lines += extras.last_settings(draft, model, t)
     if draft.problem:
         lines += ["", explain(draft.problem, model, draft.values, t)]
     takers = _takers(draft, model, screen)
@@ -130,7 +138,7 @@ def _addable(draft: Draft, model: Model, t: Translator) -> list[str]:
 
 def _by_type(draft: Draft, model: Model, one: Field, screen: ScreenContext) -> list[Html]:
     t = screen.translator
-    about = field_label(one, t)
+    about = field_question(one, t)
     if one.type in FILES:
         return [t.html(f"ask.{one.type.value}", about=about), *_file_limits(draft, one, screen)]
     if one.many:
@@ -139,6 +147,7 @@ def _by_type(draft: Draft, model: Model, one: Field, screen: ScreenContext) -> l
     match one.type:
         case FieldType.CHOICE | FieldType.BOOLEAN:
             hint = [] if one.default in NOTHING else [t.html("ask.choice_hint")]
+            hint = [t.html("voice.hint"), *now_played(draft, one, screen)] if is_voice(one) else hint
             return [t.html("ask.choice", about=about), *hint]
         case FieldType.NUMBER | FieldType.INTEGER:
             return [t.html("ask.number", about=about), _range(one, screen)]
@@ -169,7 +178,8 @@ def _text_hints(draft: Draft, model: Model, one: Field, screen: ScreenContext) -
 def _range(one: Field, screen: ScreenContext) -> Html:
     if one.min is None or one.max is None or one.max >= ANY:
         return screen.translator.html("ask.number_any")
-    return screen.translator.html("ask.number_range", low=one.min, high=one.max)
+    high = value_label(one, one.max, screen.translator)
+    return screen.translator.html("ask.number_range", low=one.min, high=high)
 
 
 def _file_limits(draft: Draft, one: Field, screen: ScreenContext) -> list[Html]:
@@ -203,12 +213,14 @@ def _answers(draft: Draft, model: Model, one: Field, screen: ScreenContext) -> l
         more.append(draft_button(t.plain("button.skip"), version, "skip"))
     if draft.step is Step.EDIT and have not in NOTHING and (not one.required or isinstance(have, list)):
         more.append(draft_button(t.plain("button.clear"), version, "clear"))
-    if main_text(model) is one and draft.step is Step.ASK and have in NOTHING and not draft.problem:
-        more.append(draft_button(t.plain("button.example"), version, "example"))
     rows += [(other,) for other in more]
+    if main_text(model) is one and draft.step is Step.ASK and have in NOTHING and not draft.problem:
+        rows.append(extras.prompt_sources(draft, model, screen))
+    if extras.is_card(draft):
+        rows.append((extras.star(draft, model, screen),))
     if draft.step is Step.ASK and one.default not in NOTHING and choices_of(one) and _more_to_come(draft, model, one):
         rows.append((draft_button(t.plain("button.rest"), version, "rest"),))
-    return [*rows, navigation(draft, screen)]
+    return [*rows, back_and_cancel(draft, screen)]
 
 
 def _more_to_come(draft: Draft, model: Model, now: Field) -> bool:
@@ -220,6 +232,8 @@ def _choices(draft: Draft, one: Field, screen: ScreenContext) -> list[Row]:
     values = choices_of(one)
     if not values:
         return []
+    if is_voice(one):
+        return voice_list.rows(draft, one, screen)
     now = draft.values.get(one.name, one.default)
     marks = {True: "✓ ", False: ""} if one.name in draft.values else {True: "• ", False: ""}
     labels = [choice_label(one, value, t) for value in values]
@@ -241,15 +255,6 @@ def _columns(longest: int, count: int) -> int:
     return -(-count // -(-count // most)) if count <= CHOICE_ROWS * most else most
 
 
-def navigation(draft: Draft, screen: ScreenContext) -> Row:
-    """Return the buttons Back and Cancel."""
-    t = screen.translator
-    return (
-        draft_button(t.plain("button.back"), draft.version, "back"),
-        draft_button(t.plain("button.cancel"), draft.version, "cancel"),
-    )
-
-
 def options(draft: Draft, model: Model, screen: ScreenContext) -> OutgoingMessage:
     """All fields that can be changed."""
     t = screen.translator
@@ -265,6 +270,8 @@ def options(draft: Draft, model: Model, screen: ScreenContext) -> OutgoingMessag
         rows.append((draft_button(text, draft.version, "edit", model.fields.index(one)),))
     if pages > 1:
         rows.append(pager(draft, screen, page, pages))
+    if settings_of(model, draft.values):
+        rows.append((draft_button(t.plain("settings.reset"), draft.version, "reset"),))
     done = draft_button(t.plain("button.done"), draft.version, "done")
     cancel = draft_button(t.plain("button.cancel"), draft.version, "cancel")
     return OutgoingMessage(text="\n".join(lines), buttons=(*rows, (done, cancel)))
@@ -296,7 +303,7 @@ def confirm(draft: Draft, model: Model, screen: ScreenContext, *, note: Html | N
     main = main_text(model)
     if main is not None and draft.values.get(main.name):
         lines.append(t.html("confirm.prompt", text=shorten(str(draft.values[main.name]), PROMPT_SHOWN)))
-    lines += _summary(draft, model, main, screen)
+    lines += [*extras.style_line(draft, model, screen), *_summary(draft, model, main, screen)]
     if draft.problem:
         lines += ["", explain(draft.problem, model, draft.values, t)]
     try:
@@ -305,8 +312,9 @@ def confirm(draft: Draft, model: Model, screen: ScreenContext, *, note: Html | N
         lines += ["", t.html("refused.price") if refused.problem == "price" else t.html("refused.combination")]
         return OutgoingMessage(text="\n".join(lines), buttons=tuple(_confirm_rows(draft, model, screen, [])))
     if len(costs) > 1:
-        lines.append(t.html("confirm.each", n=len(costs)))
-    lines += ["", *_money(costs, screen), t.html("confirm.time", time=t.duration(model.expected_seconds))]
+        lines.append(t.html("confirm.each" if draft.others else "variations.count", n=len(costs)))
+    time = t.duration(screen.storefront.expected_seconds(model))
+    lines += ["", *_money(costs, screen), t.html("confirm.time", time=time)]
     return OutgoingMessage(
         text="\n".join(lines), buttons=tuple(_confirm_rows(draft, model, screen, _go(draft, costs, screen)))
     )
@@ -360,16 +368,27 @@ def _go(draft: Draft, costs: list[Quote], screen: ScreenContext) -> list[Row]:
     if len(costs) == 1:
         return rows or [go("go", total, "button.generate", "button.generate_free")]
     rows = rows or [go("all", total, "button.generate_all", "button.generate_all_free")]
+    if not draft.others:
+        return [*rows, _counts(draft)]
     if costs[0].price > have:
         return rows
     return [*rows, go("go", costs[0].price, "button.generate_first", "button.generate_first_free")]
 
 
+def _counts(draft: Draft) -> Row:
+    """Return a button for each number of variations; one of them is a single order."""
+    labels = {count: f"• {count} •" if count == draft.copies else str(count) for count in (1, *COUNTS)}
+    return tuple(draft_button(label, draft.version, "copies", count) for count, label in labels.items())
+
+
 def _confirm_rows(draft: Draft, model: Model, screen: ScreenContext, go: list[Row]) -> list[Row]:
     t = screen.translator
     rows = [*_instead(draft, screen), *go, (draft_button(t.plain("button.options"), draft.version, "options"),)]
-    if draft.next_step or (not draft.path and text_only(model)):
-        rows[-1] = (*rows[-1], draft_button(t.plain("button.other_model"), draft.version, "other"))
+    if draft.copies == 1 and not draft.others and varies(model):
+        rows[-1] = (*rows[-1], draft_button(t.plain("variations.button"), draft.version, "copies", COUNTS[0]))
+    rows += extras.prompt_rows(draft, model, screen)
+    if draft.next_step or draft.suggested or (not draft.path and text_only(model)):
+        rows.append((draft_button(t.plain("button.other_model"), draft.version, "other"),))
     if not any(one.name in draft.values for one in asked_fields(model, draft.category)):
         return [*rows, (button(t.plain("button.menu"), "menu"),)]
-    return [*rows, navigation(draft, screen)]
+    return [*rows, *other_wishes(draft, screen), back_and_cancel(draft, screen)]

@@ -211,7 +211,7 @@ def back(draft: Draft, model: Model) -> Draft | None:
     """Go one step back; None from the first question."""
     if draft.step is Step.EDIT:
         return _back_to_options(draft, model)
-    if draft.step is Step.OPTIONS:
+    if draft.step in (Step.OPTIONS, Step.STYLE, Step.IMPROVE):
         return advance(replace(draft, problem=None), model)
     if not draft.path:
         return None
@@ -343,7 +343,10 @@ def _continue(draft: Draft, model: Model) -> Draft:
 
 
 def _back_to_options(draft: Draft, model: Model) -> Draft:
-    """Return the options, on the page of the field that was edited."""
+    """Return the options, on the page of the field that was edited; a voice is chosen from the confirmation, too."""
+    one = model.field(draft.field)
+    if one is not None and one.traits:
+        return advance(replace(draft, step=Step.HOME, field="", problem=None), model)
     names = [one.name for one in editable_fields(model)]
     page = names.index(draft.field) // OPTIONS_A_PAGE if draft.field in names else 0
     return replace(draft, step=Step.OPTIONS, field="", page=page, problem=None)

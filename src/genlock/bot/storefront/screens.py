@@ -1,4 +1,4 @@
-"""Screens of the storefront: menu, model list, actions for a file. Pure functions of draft and context."""
+"""Screens of the storefront: model list, actions for a file, pages. Pure functions of draft and context."""
 
 from genlock.bot.buttons import BELOW, Row, button, draft_button, grid
 from genlock.bot.order.draft import Draft
@@ -7,8 +7,9 @@ from genlock.bot.screen_context import ICONS, ScreenContext, model_label, shorte
 from genlock.bot.storefront.storefront import code_of
 from genlock.domain.catalog import Category, Model
 from genlock.domain.field import FieldType
+from genlock.domain.wish import Wish
 from genlock.i18n.catalog_texts import category_title
-from genlock.i18n.translator import Html, Translator
+from genlock.i18n.translator import Html
 from genlock.ports import Button, OutgoingMessage
 
 MODELS_A_PAGE = 8
@@ -17,41 +18,11 @@ ALL = "all"
 FEATURED = "⭐"
 #: argument of a model's button that skips all questions with a default
 AS_USUAL = "usual"
+#: length of the part of a text that a button quotes
+MAKE_LENGTH = 24
 
 
-def menu(draft: Draft, screen: ScreenContext, *, note: Html | None = None) -> OutgoingMessage:
-    """Return the main menu."""
-    t = screen.translator
-    first = [note, ""] if note else [t.html("menu.nothing_chosen")]
-    lines = [*first, t.html("menu.choose"), *_carried(draft, screen)]
-    if not screen.group:
-        lines += ["", t.html("menu.balance", credits=t.credits(screen.wallet.available))]
-        lines += screen.free_runs()
-    return OutgoingMessage(text="\n".join(lines), buttons=tuple(_menu_rows(screen)))
-
-
-def _menu_rows(screen: ScreenContext) -> list[Row]:
-    t = screen.translator
-    rows = grid([_category(screen, category) for category in screen.storefront.categories()], 2)
-    if screen.group:
-        return [*rows, (button(t.plain("button.models"), "cat", ALL, 0), button(t.plain("button.help"), "help"))]
-    return [
-        *rows,
-        (button(t.plain("button.models"), "cat", ALL, 0), button(t.plain("button.history"), "history")),
-        (button(t.plain("button.balance"), "balance"), button(t.plain("button.topup"), "topup")),
-        (button(t.plain("button.help"), "help"), _language(t)),
-    ]
-
-
-def _language(t: Translator) -> Button:
-    """Switch to the other language; with more than two, choose one."""
-    others = [language for language in t.languages.values() if language.code != t.language]
-    if len(others) == 1:
-        return button(t.plain("button.language", name=others[0].name), "speak", others[0].code)
-    return button(t.plain("button.languages"), "language")
-
-
-def _category(screen: ScreenContext, category: Category) -> Button:
+def category_button(screen: ScreenContext, category: Category) -> Button:
     return button(f"{ICONS[category]} {category_title(category, screen.translator)}", "cat", category.value, 0)
 
 
@@ -65,39 +36,51 @@ def file_menu(draft: Draft, screen: ScreenContext, *, note: Html | None = None) 
         if count == 1
         else t.html("misc.what_with_files", files=t.plain("unit.files", n=count))
     )
-    lines = [*([note, ""] if note else []), text, *_carried(draft, screen, files=False)]
-    rows = grid([_category(screen, category) for category in screen.storefront.for_file(kind)], 2)
+    lines = [*([note, ""] if note else []), text, *carried(draft, screen, files=False)]
+    rows = grid([category_button(screen, category) for category in screen.storefront.for_file(kind)], 2)
     cancel = draft_button(t.plain("button.cancel"), draft.version, "cancel")
     return OutgoingMessage(text="\n".join(lines), buttons=(*rows, (cancel, button(t.plain("button.menu"), "menu"))))
 
 
 def model_list(draft: Draft, screen: ScreenContext) -> OutgoingMessage:
-    """Return models of a category, or those that a search found."""
-    t = screen.translator
+    """Return models of a wish or a category, or those that a search found."""
+    t, front = screen.translator, screen.storefront
     category = Category(draft.category) if draft.category in set(Category) else None
-    models = _taking(draft, screen.storefront.models(category))
-    lines = [_list_title(screen, category, len(models)), t.html("list.search_hint")]
+    wish = front.catalog.wish(draft.wish)
+    models = taking(draft, front.wish_models(wish) if wish and not category else front.models(category))
+    lines = [_list_title(screen, wish, category, len(models)), t.html("list.search_hint")]
+    rows: list[Row] = []
     if draft.query:
-        found = screen.storefront.search(draft.query, category)
+        found = front.search(draft.query, category)
         key = "list.found" if found else "list.none"
         lines = [t.html(key, query=shorten(draft.query), models=t.plain("unit.models", n=len(found)))]
         models = found or models
-    lines += _carried(draft, screen)
+        if not found:
+            rows.append(_make(draft, screen))
+    lines += carried(draft, screen)
     pages = max(1, -(-len(models) // MODELS_A_PAGE))
     page = min(draft.page, pages - 1)
     page_models = models[page * MODELS_A_PAGE : (page + 1) * MODELS_A_PAGE]
-    list_name = category.value if category else ALL
     icons = {model.id: f"{ICONS[model.category]} " for model in page_models if category is None or draft.query}
-    rows: list[Row] = [
+    list_name = category.value if category else ALL
+    rows += [
         (button(icons.get(model.id, "") + row(screen, model), "model", code_of(model.id), list_name),)
         for model in page_models
     ]
     if pages > 1:
         rows.append(pager(draft, screen, page, pages))
-    return OutgoingMessage(text="\n".join(lines), buttons=(*rows, _navigation(draft, screen)))
+    if draft.query and _make(draft, screen) not in rows:
+        rows.append(_make(draft, screen))
+    return OutgoingMessage(text="\n".join(lines), buttons=(*rows, navigation(draft, screen)))
 
 
-def _taking(draft: Draft, models: list[Model]) -> list[Model]:
+def _make(draft: Draft, screen: ScreenContext) -> Row:
+    """Offer to make what was searched for."""
+    text = screen.translator.plain("button.make", text=shorten(draft.query, MAKE_LENGTH))
+    return (draft_button(text, draft.version, "make"),)
+
+
+def taking(draft: Draft, models: list[Model]) -> list[Model]:
     """Return models that take the kinds of files and the text that wait for one; all models if none does."""
     kinds = {one.kind for one in draft.sent}
     taking = [model for model in models if kinds <= {one.type for one in model.fields}] or models
@@ -106,12 +89,14 @@ def _taking(draft: Draft, models: list[Model]) -> list[Model]:
     return [model for model in taking if main_text(model) is None or takes_text(model, draft.text)] or taking
 
 
-def _list_title(screen: ScreenContext, category: Category | None, count: int) -> Html:
+def _list_title(screen: ScreenContext, wish: Wish | None, category: Category | None, count: int) -> Html:
     t = screen.translator
     models = t.plain("unit.models", n=count)
-    if category is None:
-        return t.html("list.all", models=models)
-    return t.html("list.title", icon=ICONS[category], title=category_title(category, t), models=models)
+    if category is not None:
+        return t.html("list.title", icon=ICONS[category], title=category_title(category, t), models=models)
+    if wish is not None:
+        return t.html("list.title", icon=wish.icon, title=t.plain(f"wish.{wish.name}"), models=models)
+    return t.html("list.all", models=models)
 
 
 def row(screen: ScreenContext, model: Model) -> str:
@@ -131,7 +116,7 @@ def is_fixed(model: Model) -> bool:
     return model.own_price is not None or (len(rows) == 1 and rows[0].measure() is None)
 
 
-def _carried(draft: Draft, screen: ScreenContext, *, files: bool = True) -> list[Html]:
+def carried(draft: Draft, screen: ScreenContext, *, files: bool = True) -> list[Html]:
     t = screen.translator
     lines = []
     if draft.text:
@@ -151,14 +136,23 @@ def pager(draft: Draft, screen: ScreenContext, page: int, pages: int) -> Row:
     )
 
 
-def _navigation(draft: Draft, screen: ScreenContext) -> Row:
+def back_and_cancel(draft: Draft, screen: ScreenContext) -> Row:
+    """Return the buttons Back and Cancel of an order."""
+    t = screen.translator
+    return (
+        draft_button(t.plain("button.back"), draft.version, "back"),
+        draft_button(t.plain("button.cancel"), draft.version, "cancel"),
+    )
+
+
+def navigation(draft: Draft, screen: ScreenContext) -> Row:
     """Buttons below a model list: back, and menu or cancel."""
     t = screen.translator
     back = draft_button(t.plain("button.back"), draft.version, "back")
     if draft.text or draft.sent:
         return (back, draft_button(t.plain("button.cancel"), draft.version, "cancel"))
     menu = button(t.plain("button.menu"), "menu")
-    return (back, menu) if draft.query else (menu,)
+    return (back, menu) if draft.query or draft.wish else (menu,)
 
 
 def promo(screen: ScreenContext, *, note: Html | None = None) -> OutgoingMessage:

@@ -1,4 +1,4 @@
-"""The models on sale: sorted by price, searched by name, with their prices."""
+"""The models on sale, with their prices: by wish, by category, by what a user types."""
 
 import hashlib
 import re
@@ -7,13 +7,17 @@ from dataclasses import dataclass, replace
 from difflib import SequenceMatcher, get_close_matches
 from typing import Any, Protocol
 
-from genlock.domain.catalog import Catalog, Category, Model, price, price_from
+from genlock.bot.storefront.intents import IntentReader
+from genlock.bot.storefront.popularity import Experience, most_popular
+from genlock.bot.storefront.search import ModelSearch
+from genlock.bot.storefront.spelling import sound, words
+from genlock.domain.catalog import Catalog, Category, Model, Output, price, price_from
 from genlock.domain.errors import InvalidInput
 from genlock.domain.field import FILES, FieldType
 from genlock.domain.tariff import PriceRow, our_price, thousandths
+from genlock.domain.wish import Wish
 from genlock.engine.sell import Quote, make_quote
 
-_WORD = re.compile(r"[^\w]+")
 _AFTER_NAME = ":,; \t\n"
 #: an unknown name is compared with known ones up to this many characters; shorter words are not searched for
 NAME_LENGTH, WORD_LENGTH = 40, 3
@@ -70,6 +74,7 @@ class Storefront:
         self._markup, self._credit_usd, self._providers = markup, credit_usd, providers
         self._on_sale: dict[str, Model] = {}
         self._usual: dict[str, UsualPrice] = {}
+        self._experience = Experience()
         self.sell(catalog)
 
     def sell(self, catalog: Catalog) -> None:
@@ -91,6 +96,9 @@ class Storefront:
         self._by_name = {
             _normalized(name): model for model in reversed(self._models) for name in (model.id, *model.aliases)
         }
+        recommended = [model_id for wish in catalog.wishes for model_id in wish.popular]
+        self.index = ModelSearch(self._menu, catalog.vocabulary, recommended=recommended)
+        self.intents = IntentReader(catalog.vocabulary)
         #: whether a model on sale can be paid for with a free run
         self.has_free_models = any(model.free for model in self._models)
 
@@ -150,13 +158,40 @@ class Storefront:
         """Return models in the order of menus: featured ones, those with a position, then the cheapest."""
         return [model for model in self._menu if category in (None, model.category, *model.also)]
 
-    def _cheapest(self, category: Category) -> list[Model]:
-        return [model for model in self._models if category in (model.category, *model.also)]
-
     def categories(self) -> list[Category]:
         """Return categories with a model on sale, in the order of the menu."""
         used = {category for model in self._models for category in (model.category, *model.also)}
         return [category for category in Category if category in used]
+
+    # the menu by wish
+
+    def wishes(self) -> list[Wish]:
+        """Return the entries of the menu that have a model on sale."""
+        used = set(self.categories())
+        return [wish for wish in self.catalog.wishes if used.intersection(wish.categories)]
+
+    def wish_models(self, wish: Wish, category: str = "") -> list[Model]:
+        """Return the models of a wish, or of one category of it, in the order of menus."""
+        wanted = {category} if category else set(wish.categories)
+        return [model for model in self._menu if wanted.intersection((model.category, *model.also))]
+
+    def recommended(self, wish: Wish, category: str = "") -> list[Model]:
+        """Return the models to suggest for a wish: those the operator features, the catalog's choice, all others."""
+        models = self.wish_models(wish, category)
+        places = {model_id: number for number, model_id in enumerate(wish.popular)}
+        return sorted(models, key=lambda model: (not model.featured, places.get(model.id, len(places))))
+
+    def popular(self, wish: Wish, category: str = "") -> list[Model]:
+        """Return the short list of a wish, or of one category of it."""
+        return most_popular(self.wish_models(wish, category), wish.popular, self._experience)
+
+    def learn(self, experience: Experience) -> None:
+        """Use what users of this installation have finished from now on."""
+        self._experience = experience
+
+    def expected_seconds(self, model: Model) -> float:
+        """Return how long a result usually takes: as measured here, else as the catalog says."""
+        return self._experience.median_seconds.get(model.id, model.expected_seconds)
 
     def by_code(self, code: str) -> Model | None:
         return self._codes.get(code)
@@ -165,13 +200,16 @@ class Storefront:
         return self._on_sale.get(model_id)
 
     def search(self, text: str, category: Category | None = None) -> list[Model]:
-        """Return models with this title, else those whose title, vendor or id has every word; this category first."""
-        words = [word for word in _WORD.split(text.lower()) if word]
-        if not words:
-            return []
-        found = [model for model in self._menu if all(word in _search_text(model) for word in words)]
-        found = [model for model in found if _normalized(text) in _normalized(model.title)] or found
-        return sorted(found, key=lambda model: category not in (None, model.category, *model.also))
+        """Return the models that a text names or describes; those of this category first, then what it asks for."""
+        request = self.intents.read(text)
+        asked = request.intent.category if request else ""
+        return sorted(
+            self.index.find(text),
+            key=lambda model: (
+                category not in (None, model.category, *model.also),
+                asked not in ("", model.category, *model.also),
+            ),
+        )
 
     def match_name(self, text: str) -> tuple[Model, str] | None:
         """Return the model whose name the line starts with, and the rest: `nano banana pro a red fox`."""
@@ -192,30 +230,35 @@ class Storefront:
         names: dict[str, Model] = {}
         for model in self._models:
             for name in (model.title, model.id, model.id.rpartition("/")[2], *model.aliases):
-                names.setdefault(_normalized(name), model)
+                names.setdefault(_spoken(name), model)
         best: tuple[float, list[Model], str] = 0.0, [], ""
         rest = text.strip()
         head = ""
         for cutoff in CLOSE:
             word, rest = _first_word(rest)
-            head += _normalized(word)[:NAME_LENGTH]
+            head += _spoken(word)[:NAME_LENGTH]
             close = get_close_matches(head, names, n=2 * SIMILAR_SHOWN, cutoff=cutoff)
             score = SequenceMatcher(None, close[0], head).ratio() if close else 0.0
-            if score > best[0]:
+            if score and score >= best[0]:
                 best = score, list({names[name].id: names[name] for name in close}.values())[:SIMILAR_SHOWN], rest
         if best[1]:
             return best[1], best[2]
         first, rest = _first_word(text.strip())
-        word = _normalized(first)
-        held = [model for model in self._models if len(word) >= WORD_LENGTH and word in _normalized(model.title)]
+        word = _spoken(first)
+        held = [model for model in self._models if len(word) >= WORD_LENGTH and word in _spoken(model.title)]
         return held[:SIMILAR_SHOWN], rest
 
-    def text_model(self, model_id: str = "", category: Category | None = None) -> Model | None:
-        """Return a model that needs only a text: the cheapest of the category, this one, or the cheapest for images."""
-        in_category = self._cheapest(category) if category else []
-        named = [model] if (model := self.by_id(model_id)) else []
+    def improver(self, model: Model) -> Model | None:
+        """Return the cheapest model on sale that improves prompts for this one; None if there is none."""
+        if model.outputs[0] is Output.TEXT:
+            return None
         return next(
-            (one for one in (*in_category, *named, *self._cheapest(Category.TEXT_TO_IMAGE)) if text_only(one)), None
+            (
+                one
+                for one in self._models
+                if one.improves is not None and (not one.improves.of or model.category.value in one.improves.of)
+            ),
+            None,
         )
 
     def for_file(self, kind: FieldType) -> list[Category]:
@@ -251,12 +294,12 @@ def text_only(model: Model) -> bool:
     return True
 
 
-def _search_text(model: Model) -> str:
-    return " ".join((model.title, model.vendor, model.id, *model.aliases)).lower()
-
-
 def _normalized(text: str) -> str:
     return re.sub(r"[\W_]+", "", text.lower())
+
+
+def _spoken(text: str) -> str:
+    return "".join(map(sound, words(text)))
 
 
 def _first_word(line: str) -> tuple[str, str]:

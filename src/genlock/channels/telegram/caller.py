@@ -17,6 +17,8 @@ __all__ = ["Caller", "Priority", "make_bot"]
 T = TypeVar("T")
 API_URL = "https://api.telegram.org"
 CONNECTIONS = 64
+#: methods that Telegram limits by themselves, for a long time: their 429 stops no other call
+LIMITED_ALONE = frozenset({"set_my_commands", "set_my_description", "set_my_short_description"})
 #: a deletion is refused if the user was faster or the message is too old: nothing that an operator should see
 EXPECTED_REFUSALS = ("delete_message",)
 
@@ -75,12 +77,12 @@ class Caller:
     async def _handle_error(self, error: ChannelError, chat: int | None, method: Callable[..., Any]) -> None:
         """Count the error, stop the chat after a 429, and report errors that an operator should see."""
         self.observer.count("channel_errors", 1, reason=type(error).__name__)
-        if isinstance(error, RateLimited | BotFrozen):
+        name = getattr(method, "__name__", "")
+        if isinstance(error, BotFrozen) or (isinstance(error, RateLimited) and name not in LIMITED_ALONE):
             try:
                 await self._limiter.stop(chat if isinstance(error, RateLimited) else None, error.after)
             except StoreError as failure:  # this instance stops; the others will get the same answer
                 self.observer.event(Event.STAGE_ERROR, step="stop", error=str(failure))
-        name = getattr(method, "__name__", "")
         if isinstance(error, LevelRefused) and name in EXPECTED_REFUSALS:
             return
         whole_bot = isinstance(error, TokenRefused | BotFrozen)

@@ -50,8 +50,9 @@ from genlock.media.process import MediaReader
 from genlock.ports import Channel, MessageTexts, OutgoingMessage, Placed
 
 T = TypeVar("T")
-#: fractions of the expected time at which progress is shown; a group allows only 20 calls a minute in total
-PROGRESS_POINTS = (0.25, 0.5, 0.75)
+#: fractions of the expected time at which progress is shown, the last one to users who wait longer; a group allows only
+#: 20 calls a minute in total
+PROGRESS_POINTS = (0.25, 0.5, 0.75, 1.1)
 GROUP_PROGRESS_POINTS = (0.3, 0.7)
 UPLOAD_READ_SECONDS = 90.0
 _NO_PREVIEW = LinkPreviewOptions(is_disabled=True)

@@ -8,6 +8,7 @@ could match in the middle would let that content decide what happens to a result
 
 import re
 from enum import StrEnum, auto
+from functools import cache
 
 
 class Meaning(StrEnum):
@@ -359,7 +360,10 @@ def _compiled(pattern: str) -> re.Pattern[str]:
     return re.compile(rf"{body}(?!\w)" if pattern[-1].isalnum() else body)
 
 
-_TABLE = tuple((meaning, _compiled(pattern)) for meaning, patterns in PATTERNS for pattern in patterns)
+@cache
+def _table() -> tuple[tuple[Meaning, re.Pattern[str]], ...]:
+    """Return the compiled patterns. Commands that meet no refusal do not wait for 275 regular expressions."""
+    return tuple((meaning, _compiled(pattern)) for meaning, patterns in PATTERNS for pattern in patterns)
 
 
 def meaning_of(description: str) -> Meaning | None:
@@ -368,4 +372,4 @@ def meaning_of(description: str) -> Meaning | None:
     text = text[found.end() :] if (found := _PREFIX.match(text)) else text
     if album := _ALBUM.match(text):
         return meaning_of(album[1])
-    return next((meaning for meaning, pattern in _TABLE if pattern.match(text)), None)
+    return next((meaning for meaning, pattern in _table() if pattern.match(text)), None)

@@ -61,6 +61,11 @@ def fitted(message: OutgoingMessage, limit: int = TEXT_MAX) -> OutgoingMessage:
     return OutgoingMessage(text=f"{html.escape(cut(text, limit - 1), quote=False)}…", buttons=message.buttons)
 
 
+def fits_caption(message: OutgoingMessage) -> bool:
+    """Whether the text can stand under a file."""
+    return length(_without_tags(message.text)) <= CAPTION_MAX
+
+
 def _without_tags(text: str) -> str:
     return html.unescape(_TAG.sub("", text))
 

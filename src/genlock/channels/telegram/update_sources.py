@@ -6,7 +6,7 @@ import hashlib
 import hmac
 import json
 import random
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from time import monotonic
 from typing import Any
 
@@ -24,6 +24,8 @@ from genlock.ports import KvStore, Observer
 
 #: the kinds of updates that the bot handles
 ALLOWED_UPDATES = ("message", "edited_message", "callback_query", "pre_checkout_query", "my_chat_member")
+#: sent while a user types the bot's name and a text in any chat
+INLINE_QUERY = "inline_query"
 WEBHOOK_PATH = "/telegram/webhook"
 CONNECTIONS = 40
 POLL_SECONDS = 25
@@ -33,6 +35,11 @@ CONFLICT_SECONDS = 3.0
 #: another program with the same token may change the webhook
 WEBHOOK_CHECK_SECONDS = 300.0
 RETRY_SECONDS = 5.0
+
+
+def allowed_updates(*, inline: bool) -> tuple[str, ...]:
+    """Return the kinds of updates to ask Telegram for."""
+    return (*ALLOWED_UPDATES, INLINE_QUERY) if inline else ALLOWED_UPDATES
 
 
 class Poller:
@@ -48,12 +55,14 @@ class Poller:
         receive: Callable[[NewUpdate], Awaitable[Any]],
         is_active: Callable[[], bool],
         observer: Observer,
+        allowed: Sequence[str] = ALLOWED_UPDATES,
     ) -> None:
         self._caller = caller
         self._bot_id = bot_id(caller.bot.token)
         self._receive = receive
         self._is_active = is_active
         self._observer = observer
+        self._allowed = list(allowed)
         self._offset: int | None = None
         self._failures = 0
 
@@ -100,7 +109,7 @@ class Poller:
 
     async def _fetch(self) -> None:
         try:
-            updates = await _get_updates(self._caller.bot, self._offset)
+            updates = await _get_updates(self._caller.bot, self._offset, self._allowed)
         except TimedOut:
             return  # the updates of a lost answer come again
         stored = await asyncio.gather(*(self._store_update(update) for update in updates))
@@ -129,9 +138,9 @@ class Poller:
         self._failures += 1
 
 
-async def _get_updates(bot: Bot, offset: int | None) -> list[Any]:
+async def _get_updates(bot: Bot, offset: int | None, allowed: list[str]) -> list[Any]:
     """Return the updates as raw JSON: one update that the library cannot parse would fail the whole batch."""
-    parameters = {"offset": offset, "limit": 100, "timeout": POLL_SECONDS, "allowed_updates": list(ALLOWED_UPDATES)}
+    parameters = {"offset": offset, "limit": 100, "timeout": POLL_SECONDS, "allowed_updates": allowed}
     updates = await bot._post("getUpdates", parameters, read_timeout=POLL_SECONDS + 10.0)  # noqa: SLF001 - raw JSON
     return updates if isinstance(updates, list) else []
 
@@ -188,6 +197,7 @@ class WebhookRegistrar:
         secrets: WebhookSecrets,
         is_active: Callable[[], bool],
         observer: Observer,
+        allowed: Sequence[str] = ALLOWED_UPDATES,
     ) -> None:
         self._caller = caller
         self._store = store
@@ -195,6 +205,7 @@ class WebhookRegistrar:
         self._secrets = secrets
         self._is_active = is_active
         self._observer = observer
+        self._allowed = list(allowed)
         self._key = f"webhook:{bot_id(caller.bot.token)}"
 
     async def run(self) -> None:
@@ -230,7 +241,7 @@ class WebhookRegistrar:
             priority=Priority.RESULT,
             url=self._url,
             secret_token=self._secrets.derived,
-            allowed_updates=list(ALLOWED_UPDATES),
+            allowed_updates=self._allowed,
             max_connections=CONNECTIONS,
             drop_pending_updates=False,
         )
@@ -239,12 +250,12 @@ class WebhookRegistrar:
         return True
 
     def _is_registered(self, info: WebhookInfo) -> bool:
-        return info.url == self._url and set(info.allowed_updates or ()) == set(ALLOWED_UPDATES)
+        return info.url == self._url and set(info.allowed_updates or ()) == set(self._allowed)
 
     @property
     def _fingerprint(self) -> str:
         """A hash of all settings: Telegram does not return the secret, so a change of it shows only here."""
-        settings = "\n".join((self._url, *ALLOWED_UPDATES, str(CONNECTIONS), self._secrets.derived))
+        settings = "\n".join((self._url, *self._allowed, str(CONNECTIONS), self._secrets.derived))
         return hashlib.sha256(settings.encode()).hexdigest()[:32]
 
 

@@ -52,7 +52,7 @@ class AuditLogPage:
         filters = _read(query)
         if query.problems:  # a file must not contain more than the operator asked for
             return context.redirect(f"/audit?{context.request.url.query}")
-        return csv_response("genlock-audit.csv", COLUMNS, self._rows(context, filters))
+        return csv_response(context, "genlock-audit.csv", COLUMNS, self._rows(context, filters))
 
     async def _rows(self, context: PageContext, filters: AuditFilter) -> AsyncIterator[list[list[Cell]]]:
         before: int | None = None

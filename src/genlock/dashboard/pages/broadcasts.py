@@ -4,15 +4,18 @@ The bot sends them; this page only writes the rows that say so.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
 from time import monotonic
 
 from starlette.responses import Response
 
+from genlock.bot.admin.broadcasts import Content, read_buttons
+from genlock.bot.admin.campaign_screens import segment_text
 from genlock.dashboard.page import PageContext, PageNotFound, PageRoute
 from genlock.dashboard.roles import Permission
 from genlock.dashboard.telegram_html import TEXT_MAX, ChatMessage, InvalidMessage, read_message
-from genlock.domain.broadcast import Broadcast, BroadcastState
+from genlock.domain.broadcast import SILENT_DAYS_MAX, Broadcast, BroadcastState, Segment
 from genlock.ports import Database
 
 LISTED = 20
@@ -25,6 +28,58 @@ ID_DIGITS_MAX = 18
 PAGE_WAIT_SECONDS, COUNT_SECONDS = 0.08, 10.0
 #: sends a text to the user of an account; False if the user was not reached
 Tell = Callable[[int, str], Awaitable[bool]]
+#: segments whose number of recipients is remembered
+COUNTS_MAX = 20
+BUTTON_LINES_MAX = 4000
+DAYS_DIGITS_MAX = 4
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Draft:
+    """A broadcast as it was written into the form."""
+
+    text: str = ""
+    language: str = ""
+    paid: str = ""
+    silent: str = ""
+    buttons: str = ""
+
+    @classmethod
+    def read(cls, given: Mapping[str, str]) -> "Draft":
+        silent = given.get("silent", "").strip()
+        return cls(
+            text=given.get("text", "")[:SOURCE_LENGTH_MAX],
+            language=given.get("language", "")[:20],
+            paid=given.get("paid", "") if given.get("paid", "") in ("yes", "no") else "",
+            silent=silent if silent.isascii() and silent.isdigit() and len(silent) <= DAYS_DIGITS_MAX else "",
+            buttons=given.get("buttons", "")[:BUTTON_LINES_MAX],
+        )
+
+    @property
+    def segment(self) -> Segment:
+        days = min(int(self.silent or 0), SILENT_DAYS_MAX)
+        return Segment(language=self.language, paid={"yes": True, "no": False}.get(self.paid), silent_days=days)
+
+    def read_message(self) -> tuple[ChatMessage, tuple[tuple[str, str], ...]]:
+        """Return how the message looks, and its buttons. Raises InvalidMessage."""
+        message, buttons = read_message(self.text), read_buttons(self.buttons)
+        if buttons is None:
+            raise InvalidMessage("buttons")
+        return message, buttons
+
+    @property
+    def content(self) -> str:
+        """The message in the bot's own format; "" for a text alone."""
+        buttons = read_buttons(self.buttons)
+        return Content(text=self.text, buttons=buttons).dump() if buttons else ""
+
+
+NEW = Draft()
+
+
+def _draft(context: PageContext) -> Draft:
+    names = ("text", "language", "paid", "silent", "buttons")
+    return Draft.read({name: context.form[name] for name in names})
 
 
 class RecipientCount:
@@ -33,20 +88,22 @@ class RecipientCount:
     def __init__(self, store: Database, bot: str) -> None:
         self._store = store
         self._bot = bot
-        self._counting: asyncio.Task[int] | None = None
-        self._begun = 0.0
+        #: the count of each segment, and when it was begun
+        self._counts: dict[Segment, tuple[asyncio.Task[int], float]] = {}
 
-    async def read(self, seconds: float | None = None) -> int | None:
+    async def read(self, segment: Segment, seconds: float | None = None) -> int | None:
         """Return the number; None if it is not known within some seconds. Raises StoreError."""
-        known = self._counting
-        if known is None or (known.done() and monotonic() - self._begun > COUNT_SECONDS):
-            known = self._counting = asyncio.create_task(self._store.count_reachable(self._bot))
-            self._begun = monotonic()
+        known, begun = self._counts.get(segment, (None, 0.0))
+        if known is None or (known.done() and monotonic() - begun > COUNT_SECONDS):
+            known = asyncio.create_task(self._store.count_reachable(self._bot, segment))
+            self._counts[segment] = (known, monotonic())
+            for old in [one for one, (task, _) in self._counts.items() if task.done()][:-COUNTS_MAX]:
+                del self._counts[old]
         await asyncio.wait([known], timeout=seconds)
         if not known.done():
             return None
         if known.cancelled() or known.exception():
-            self._counting = None
+            self._counts.pop(segment, None)
         return known.result()
 
 
@@ -70,7 +127,7 @@ class BroadcastsPage:
         ]
 
     async def _list(
-        self, context: PageContext, text: str = "", problem: InvalidMessage | None = None, status: int = 200
+        self, context: PageContext, draft: Draft = NEW, problem: InvalidMessage | None = None, status: int = 200
     ) -> Response:
         given = context.request.query_params.get("before", "")
         before = int(given) if given.isascii() and given.isdigit() and len(given) <= ID_DIGITS_MAX else None
@@ -82,7 +139,8 @@ class BroadcastsPage:
             older=broadcasts[LISTED - 1].id if len(broadcasts) > LISTED else None,
             at_start=before is None,
             running=await self._store.running_broadcast(self._bot),
-            text=text,
+            draft=draft,
+            languages=[(code, context.t.language_name(code)) for code in context.t.languages],
             problem=problem,
             text_max=TEXT_MAX,
         )
@@ -90,31 +148,34 @@ class BroadcastsPage:
     # writing one
 
     async def _preview(self, context: PageContext) -> Response:
-        text = context.form["text"][:SOURCE_LENGTH_MAX]
+        draft = _draft(context)
         if context.form["step"] == "change":
-            return await self._list(context, text)
+            return await self._list(context, draft)
         try:
-            message = read_message(text)
+            draft.read_message()
         except InvalidMessage as problem:
-            return await self._list(context, text, problem, 422)
-        return await self._show_preview(context, text, message)
+            return await self._list(context, draft, problem, 422)
+        return await self._show_preview(context, draft)
 
-    async def _show_preview(
-        self, context: PageContext, text: str, message: ChatMessage, *, tried: bool | None = None
-    ) -> Response:
+    async def _show_preview(self, context: PageContext, draft: Draft, *, tried: bool | None = None) -> Response:
+        message, buttons = draft.read_message()
+        wait = None if context.form["step"] == "count" else PAGE_WAIT_SECONDS
         return context.render(
             "campaigns_preview.html",
-            text=text,
+            draft=draft,
             message=message,
+            buttons=buttons,
+            segment=segment_text(context.t, draft.segment),
             text_max=TEXT_MAX,
-            recipients=await self._recipients.read(None if context.form["step"] == "count" else PAGE_WAIT_SECONDS),
+            recipients=await self._recipients.read(draft.segment, wait),
             running=await self._store.running_broadcast(self._bot),
             account=await self._own_account(context),
             tried=tried,
         )
 
     async def _count(self, context: PageContext) -> Response:
-        return context.render("campaigns_recipients.html", recipients=await self._recipients.read())
+        segment = Draft.read(context.request.query_params).segment
+        return context.render("campaigns_recipients.html", recipients=await self._recipients.read(segment))
 
     async def _own_account(self, context: PageContext) -> int | None:
         """Return the operator's own account with the bot; None if there is none, as after a login with the token."""
@@ -123,26 +184,31 @@ class BroadcastsPage:
 
     async def _test(self, context: PageContext) -> Response:
         """Send the message to the operator alone."""
-        text = context.form["text"][:SOURCE_LENGTH_MAX]
+        draft = _draft(context)
         try:
-            message = read_message(text)
+            draft.read_message()
         except InvalidMessage as problem:
-            return await self._list(context, text, problem, 422)
+            return await self._list(context, draft, problem, 422)
         account = await self._own_account(context)
-        reached = account is not None and await self._tell(account, text)
-        await context.audit("test broadcast", context.operator.id, after=text)
-        return await self._show_preview(context, text, message, tried=reached)
+        reached = account is not None and await self._tell(account, draft.text)
+        await context.audit("test broadcast", context.operator.id, after=draft.text)
+        return await self._show_preview(context, draft, tried=reached)
 
     async def _start(self, context: PageContext) -> Response:
-        text = context.form["text"][:SOURCE_LENGTH_MAX]
+        draft = _draft(context)
         try:
-            read_message(text)
+            draft.read_message()
         except InvalidMessage as problem:
-            return await self._list(context, text, problem, 422)
+            return await self._list(context, draft, problem, 422)
         broadcast = await self._store.begin_broadcast(
-            text, bot=self._bot, author=context.operator.id, request_key=f"dashboard:{context.request_key}"
+            draft.text,
+            bot=self._bot,
+            author=context.operator.id,
+            request_key=f"dashboard:{context.request_key}",
+            content=draft.content,
+            segment=draft.segment,
         )
-        await context.audit("broadcast", broadcast.id, after=text, once=True)
+        await context.audit("broadcast", broadcast.id, after=draft.text, once=True)
         return context.redirect(f"{PATH}/{broadcast.id}", "dashboard.campaigns.started", n=broadcast.total)
 
     # one broadcast
@@ -162,7 +228,15 @@ class BroadcastsPage:
             message = read_message(broadcast.text)
         except InvalidMessage:  # written in the chat, with formatting of its own
             message = None
-        return context.render("campaigns_broadcast.html", broadcast=broadcast, message=message)
+        written = Content.load(broadcast)
+        return context.render(
+            "campaigns_broadcast.html",
+            broadcast=broadcast,
+            message=message,
+            from_chat=bool(broadcast.content) and (bool(written.entities) or bool(written.file) or message is None),
+            buttons=written.buttons,
+            segment=segment_text(context.t, broadcast.segment),
+        )
 
     async def _stop(self, context: PageContext) -> Response:
         broadcast = await self._find(context)

@@ -17,15 +17,18 @@ from genlock.dashboard.job_view import (
     sent_request,
 )
 from genlock.dashboard.page import PageContext, PageNotFound, PageRoute
+from genlock.dashboard.pages.user_actions import why_not_moved
 from genlock.dashboard.previews import PreviewRefused, Previews
 from genlock.dashboard.roles import Permission
 from genlock.domain.catalog import Catalog
 from genlock.domain.delivery import Part
-from genlock.domain.errors import ActionNotAllowed
+from genlock.domain.errors import ActionNotAllowed, AllowanceExceeded
 from genlock.domain.job import Job
 from genlock.domain.money import write_amount
+from genlock.domain.operator import OperatorRole
 from genlock.domain.result import PartKind
 from genlock.engine import operate
+from genlock.engine.accounts import Allowance
 from genlock.engine.engine import Engine
 from genlock.engine.job_timeline import TimelineEntry, read_timeline
 from genlock.engine.tell import tell_refund
@@ -49,6 +52,8 @@ class JobPageParts:
     credit_usd: float
     #: whether events are kept, so that the page can say why there are none
     keeps_events: bool
+    #: what an operator with the role `support` may give in a day, in thousandths of a credit
+    support_credits_max: int
 
 
 class JobPage:
@@ -180,6 +185,9 @@ class JobPage:
             return context.redirect(back, reason, tone="bad")
         try:
             notice, after = await self._do(context, action, job)
+        except AllowanceExceeded as error:
+            text, values = why_not_moved(context, error)
+            return context.redirect(back, f"dashboard.users.refused.{text}", tone="bad", **values)
         except ActionNotAllowed:  # it changed between our reading and our writing
             now = await self._job(context)
             return context.redirect(back, "dashboard.job.changed", tone="bad", **_words(context, now))
@@ -205,10 +213,15 @@ class JobPage:
             case JobAction.HANDLED:
                 return "handled", seen_state(await operate.mark_handled(ctx, job.id, by, job.lease_token))
             case JobAction.REFUND:
-                if not await operate.refund(ctx, job.id, by):
+                if not await operate.refund(ctx, job.id, by, allowance=self._allowance(context)):
                     return "refund_before", seen_state(job)
                 reached = await tell_refund(ctx, self._store, self._parts.texts, job)
                 return ("refund" if reached else "refund_untold"), f"refunded {write_amount(job.price)} credits"
+
+    def _allowance(self, context: PageContext) -> Allowance | None:
+        if context.operator.role is OperatorRole.OWNER:
+            return None
+        return Allowance(name=context.operator.id, most=self._parts.support_credits_max)
 
     async def _is_refunded(self, job: Job) -> bool:
         return await self._store.ledger_entry(operate.refund_key(job.id)) is not None

@@ -120,7 +120,7 @@ class JobsPage:
     def _csv(self, context: PageContext, selection: JobFilter | Sequence[int]) -> Response:
         see_prompts = context.can(Permission.SEE_PROMPTS)
         rows = export_jobs(self._store, selection, self._titles(), see_prompts=see_prompts)
-        return csv_response("genlock-orders.csv", header(see_prompts=see_prompts), rows)
+        return csv_response(context, "genlock-orders.csv", header(see_prompts=see_prompts), rows)
 
     async def _rows(self, context: PageContext, page: JobPage) -> list[JobRow]:
         see_prompts = context.can(Permission.SEE_PROMPTS)

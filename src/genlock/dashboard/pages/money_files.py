@@ -45,7 +45,7 @@ class MoneyFiles:
 
     async def _ledger(self, context: PageContext) -> Response:
         which = self._money.ledger_filter(Query(context, ("kind", "user", "since", "until")))
-        return csv_response("ledger.csv", LEDGER, self._ledger_pages(which))
+        return csv_response(context, "ledger.csv", LEDGER, self._ledger_pages(which))
 
     async def _ledger_pages(self, which: LedgerFilter) -> AsyncIterator[list[Sequence[Cell]]]:
         async for entries in self._reader.pages(which, STEP):
@@ -66,7 +66,7 @@ class MoneyFiles:
                 before = payment_place(found[-1], which) if len(found) == STEP else None
                 await asyncio.sleep(PAUSE_SECONDS)
 
-        return csv_response("payments.csv", PAYMENTS, pages())
+        return csv_response(context, "payments.csv", PAYMENTS, pages())
 
     async def _days(self, context: PageContext) -> Response:
         days = await self._money.days(*Query(context, ("since", "until")).range())
@@ -83,7 +83,7 @@ class MoneyFiles:
                 for one in days
             ]  # fmt: skip
 
-        return csv_response("days.csv", DAYS, pages())
+        return csv_response(context, "days.csv", DAYS, pages())
 
 
 def _ledger_row(one: LedgerEntry) -> Sequence[Cell]:

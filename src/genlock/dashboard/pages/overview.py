@@ -84,7 +84,7 @@ class OverviewPage:
             models=[(self._model_name(line, context.t), line) for line in overview.models[:MODELS_SHOWN]],
             models_left=max(0, len(overview.models) - MODELS_SHOWN),
             categories=[(_category_name(line, context.t), line) for line in overview.categories],
-            usd=lambda amount: _usd(context.t, amount),
+            usd=context.t.dollars,
             percent=lambda part, whole: _percent(context.t, part, whole),
             found=found_text,
         )
@@ -135,19 +135,19 @@ def _money_cards(t: Translator, overview: Overview) -> list[Card]:
     now, before = overview.now, overview.before
     money, earlier = now.money, before.money
     share = money.margin_share
-    margin_notes = [_written_percent(t, share) if share is not None else "", _change(t, money.margin, earlier.margin)]
+    margin_notes = [t.percent(share) if share is not None else "", _change(t, money.margin, earlier.margin)]
     tone = "bad" if money.margin < 0 else "good" if money.margin else ""
     topups, topups_before = now.topups, before.topups
     return [
         _card(
             t,
             "revenue",
-            _usd(t, money.revenue),
+            t.dollars(money.revenue),
             t.credits(now.jobs.revenue),
             _change(t, money.revenue, earlier.revenue),
         ),
-        _card(t, "cost", _usd(t, money.cost), _loss(t, overview), _change(t, money.cost, earlier.cost)),
-        _card(t, "margin", _usd(t, money.margin), *margin_notes, tone=tone),
+        _card(t, "cost", t.dollars(money.cost), _loss(t, overview), _change(t, money.cost, earlier.cost)),
+        _card(t, "margin", t.dollars(money.margin), *margin_notes, tone=tone),
         _card(
             t,
             "topups",
@@ -193,22 +193,11 @@ def _change(t: Translator, now: Decimal | int, before: Decimal | int) -> str:
         return t.plain("dashboard.overview.from_nothing") if now > 0 else ""
     share = Decimal(now - before) / Decimal(before)
     sign = "+" if share > 0 else MINUS
-    return t.plain("dashboard.overview.change", percent=f"{sign}{_written_percent(t, abs(share))}")
+    return t.plain("dashboard.overview.change", percent=f"{sign}{t.percent(abs(share))}")
 
 
 def _percent(t: Translator, part: int, whole: int) -> str:
-    return _written_percent(t, Decimal(part) / whole) if whole else "—"
-
-
-def _written_percent(t: Translator, share: Decimal) -> str:
-    percent = share * 100
-    digits = 0 if abs(percent) >= 10 or percent == int(percent) else 1  # noqa: PLR2004 - below ten, a tenth matters
-    return t.plain("dashboard.overview.percent", n=t.number(round(percent, digits)))
-
-
-def _usd(t: Translator, amount: Decimal) -> str:
-    sign = MINUS if amount < 0 else ""
-    return sign + t.plain("dashboard.overview.usd", amount=t.cents(abs(amount)))
+    return t.percent(Decimal(part) / whole) if whole else "—"
 
 
 def _funnel(t: Translator, overview: Overview) -> list[tuple[str, int, str, int]]:
@@ -230,7 +219,7 @@ def _charts(context: PageContext, overview: Overview) -> list[Chart]:
         return Series(name=t.plain(f"{_TEXT}series.{name}"), values=values, style=style, written=written, tick=tick)
 
     def dollars(amount: float) -> str:
-        return _usd(t, Decimal(str(amount)))
+        return t.dollars(Decimal(str(amount)))
 
     def whole_dollars(amount: float) -> str:
         sign = MINUS if amount < 0 else ""

@@ -1,6 +1,6 @@
 """What operators do to a user: credits, bans, messages, free runs, refunds of payments, erasure."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from types import MappingProxyType
 
@@ -37,13 +37,22 @@ _DIRECTIONS = {"credit": EntryKind.GRANT, "debit": EntryKind.DEBIT}
 
 class UserActions:
     def __init__(
-        self, store: Database, users: UsersPage, accounts: AccountActions, refunds: Refunds, support_credits_max: int
+        self,
+        store: Database,
+        users: UsersPage,
+        accounts: AccountActions,
+        refunds: Refunds,
+        support_credits_max: int,
+        *,
+        free_run_value: Callable[[], int],
     ) -> None:
         self._store = store
         self._users = users
         self._accounts = accounts
         self._refunds = refunds
         self._support_credits_max = support_credits_max
+        #: what a free run may cost, in thousandths of a credit
+        self._free_run_value = free_run_value
 
     def routes(self) -> list[PageRoute]:
         post = partial(PageRoute, method="POST")
@@ -86,7 +95,7 @@ class UserActions:
                 user.account_id, kind, amount, key=key, reason=reason, allowance=self._allowance(context)
             )
         except (AllowanceExceeded, InsufficientBalance, IdempotencyKeyReused) as error:
-            text, figures = _why_not_moved(context, error)
+            text, figures = why_not_moved(context, error)
             return await self._refuse(context, user, text, values=figures)
         return await self._moved(context, user, kind, amount, reason, fresh=fresh)
 
@@ -186,7 +195,17 @@ class UserActions:
         runs = int(digits) if digits.isascii() and digits.isdigit() and len(digits) < 6 else 0  # noqa: PLR2004
         key = f"dashboard:{context.operator.id}:{context.request_key}"
         try:
-            fresh = await self._accounts.give_free_runs(user.account_id, runs, key=key, by=context.operator.id)
+            fresh = await self._accounts.give_free_runs(
+                user.account_id,
+                runs,
+                key=key,
+                by=context.operator.id,
+                value=runs * self._free_run_value(),
+                allowance=self._allowance(context),
+            )
+        except AllowanceExceeded as error:
+            text, values = why_not_moved(context, error)
+            return await self._refuse(context, user, text, status=_CONFLICT, values=values)
         except InvalidInput:
             return await self._refuse(context, user, "bad_runs", values={"n": FREE_RUNS_MAX})
         await context.audit("free runs", user.account_id, after={"runs": runs}, once=True)
@@ -254,7 +273,7 @@ class UserActions:
         return await self._users.show(context, user, status, refused=refused, fields=fields)
 
 
-def _why_not_moved(context: PageContext, error: Refusal) -> tuple[str, dict[str, object]]:
+def why_not_moved(context: PageContext, error: Refusal) -> tuple[str, dict[str, object]]:
     """Return the text that says why no credits were moved, and the figures that it names."""
     in_words = context.t.credits
     match error:

@@ -1,7 +1,7 @@
 """Users: the list, and one user with balance, ledger, payments, gifts and limits."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -41,9 +41,11 @@ class UserLimits:
 
 
 class UsersPage:
-    def __init__(self, store: Database, limits: UserLimits) -> None:
+    def __init__(self, store: Database, limits: UserLimits, titles: Callable[[], Mapping[str, str]]) -> None:
         self._store = store
         self._limits = limits
+        #: titles of models by id
+        self._titles = titles
 
     def routes(self) -> list[PageRoute]:
         route = partial(PageRoute, permission=Permission.VIEW)
@@ -100,6 +102,7 @@ class UsersPage:
             free_runs=await store.free_runs(account_id, self._limits.free_per_day),
             erasing=await Erasure(store).is_requested(account_id, user.bot),
             limits=self._limits,
+            titles=self._titles(),
             allowance=await self.allowance_left(context),
             state=state_of_moves(ledger.entries),
             **{"refused": "", "fields": {}, **values},

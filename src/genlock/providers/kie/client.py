@@ -10,19 +10,16 @@ from genlock.domain.errors import ProviderBusy, ProviderError, SubmitRefused, Su
 from genlock.domain.result import Outcome, Report
 from genlock.domain.task import Handle, TaskOrder
 from genlock.ports.provider import Provider
+from genlock.providers.http import UPLOAD_TIMEOUT, HttpAnswer, HttpClient
+from genlock.providers.json_values import clean, load_json
 from genlock.providers.kie import parser
 from genlock.providers.kie.answers import AnswerKind, classify_answer
 from genlock.providers.kie.families import ROUTES, Route
-from genlock.providers.kie.parser import OK, clean, load_json, read_task_id
+from genlock.providers.kie.parser import OK, read_task_id
 
 API_URL = "https://api.kie.ai"
 UPLOAD_URL = "https://kieai.redpandaai.co"
-ANSWER_BYTES_MAX = 4_000_000
-#: failures before anything was sent, so the provider cannot know of the order
-_NOT_SENT = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohttp.InvalidURL)
-_UNREACHABLE_SECONDS = 5.0
 _ERROR_STATUS = 300
-_UPLOAD_TIMEOUT = aiohttp.ClientTimeout(total=600.0, sock_connect=10.0, sock_read=120.0)
 _GENERATION_FAILED = frozenset({501, 531})
 _NOT_FOUND = frozenset({404, 422})
 
@@ -49,29 +46,22 @@ class Kie(Provider):
         upload_url: str = UPLOAD_URL,
         timeout_seconds: float = 60.0,
     ) -> None:
-        self._headers = {"Authorization": f"Bearer {key}"}
+        self._http = HttpClient({"Authorization": f"Bearer {key}"}, timeout_seconds)
         self._api_url = api_url.rstrip("/")
         self._upload_url = upload_url.rstrip("/")
-        self._timeout = aiohttp.ClientTimeout(total=timeout_seconds, sock_connect=min(10.0, timeout_seconds))
-        self._creates: aiohttp.ClientSession | None = None
-        self._queries: aiohttp.ClientSession | None = None
 
     async def close(self) -> None:
-        for session in (self._creates, self._queries):
-            if session is not None:
-                await session.close()
+        await self._http.close()
 
     # the Provider port
 
     async def create(self, order: TaskOrder) -> Handle:
         url, body = self.create_request(order)
+        answer = await self._http.create(url, body)
         try:
-            answer = await self._post_create(url, body)
-        except _NOT_SENT as error:
-            raise ProviderBusy(_UNREACHABLE_SECONDS, f"cannot connect: {type(error).__name__}") from error
-        except (aiohttp.ClientError, OSError, ValueError) as error:  # TimeoutError is an OSError
-            raise SubmitUnknown(f"the answer was lost: {type(error).__name__}") from error
-        return Handle(task_id=_read_create(answer))
+            return Handle(task_id=_read_create(_read(answer)))
+        except ValueError as error:
+            raise SubmitUnknown(f"the answer was lost: {error}") from error
 
     def create_request(self, order: TaskOrder) -> tuple[str, dict[str, Any]]:
         """Return the URL and the body of the call that creates a task. Raises SubmitRefused."""
@@ -101,36 +91,22 @@ class Kie(Provider):
         form.add_field("uploadPath", folder)
         form.add_field("fileName", name)
         url = f"{self._upload_url}/api/file-stream-upload"
-        data = _data(await self._request("POST", url, timeout=_UPLOAD_TIMEOUT, data=form))
+        data = _data(await self._request("POST", url, timeout=UPLOAD_TIMEOUT, data=form))
         return _url(data.get("downloadUrl") or data.get("fileUrl") if isinstance(data, dict) else None)
 
     # HTTP
 
-    async def _post_create(self, url: str, body: dict[str, Any]) -> Answer:
-        """Post on a new connection: a kept one may close after the order was sent, and the outcome would be unknown."""
-        if self._creates is None:
-            self._creates = self._session(aiohttp.TCPConnector(limit=0, force_close=True))
-        async with self._creates.post(url, json=body, allow_redirects=False) as response:
-            return await _read(response)
-
     async def _request(self, method: str, url: str, **options: Any) -> Answer:
         """Make a call that may be repeated. Raises ProviderBusy for a temporary refusal, else ProviderError."""
-        if self._queries is None:
-            self._queries = self._session(aiohttp.TCPConnector(limit=100))
+        content = await self._http.request(method, url, **options)
         try:
-            async with self._queries.request(method, url, allow_redirects=False, **options) as response:
-                answer = await _read(response)
-        except (aiohttp.ClientError, OSError, ValueError) as error:
-            raise ProviderError(f"{method} {url}: {type(error).__name__}") from error
+            answer = _read(content)
+        except ValueError as error:
+            raise ProviderError(f"{method} {url}: {error}") from error
         row = classify_answer(answer.code, answer.text)
         if answer.code != OK and row.kind is AnswerKind.LATER:
             raise ProviderBusy(row.after, answer.text)
         return answer
-
-    def _session(self, connector: aiohttp.TCPConnector) -> aiohttp.ClientSession:
-        return aiohttp.ClientSession(
-            connector=connector, headers=self._headers, timeout=self._timeout, cookie_jar=aiohttp.DummyCookieJar()
-        )
 
 
 def _route(order: TaskOrder) -> Route:
@@ -140,23 +116,20 @@ def _route(order: TaskOrder) -> Route:
         raise SubmitRefused("model_unavailable", f"Kie.ai has no endpoint for {order.model!r}") from None
 
 
-async def _read(response: aiohttp.ClientResponse) -> Answer:
+def _read(answer: HttpAnswer) -> Answer:
     """Read the envelope's code, or the HTTP status without one. Raises ValueError for a success without an envelope."""
-    content = await response.content.read(ANSWER_BYTES_MAX)
-    while len(content) < ANSWER_BYTES_MAX and (more := await response.content.read(ANSWER_BYTES_MAX - len(content))):
-        content += more
     try:
-        body = load_json(content)
+        body = load_json(answer.content)
     except ValueError:
         body = None
     code = body.get("code") if isinstance(body, dict) else None
     if not isinstance(body, dict) or not isinstance(code, int) or isinstance(code, bool):
-        if response.status < _ERROR_STATUS:
+        if answer.status < _ERROR_STATUS:
             raise ValueError("the answer is not an envelope")
-        return Answer(code=response.status, text=clean(response.reason or ""), body={})
+        return Answer(code=answer.status, text=clean(answer.reason), body={})
     text = next((body[key] for key in ("msg", "message") if isinstance(body.get(key), str)), "")
-    if code == OK and response.status >= _ERROR_STATUS and read_task_id(body) is None:
-        code = response.status
+    if code == OK and answer.status >= _ERROR_STATUS and read_task_id(body) is None:
+        code = answer.status
     return Answer(code=code, text=clean(text)[:500], body=body)
 
 

@@ -8,9 +8,9 @@ import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
-from urllib.parse import urlsplit
 
 from genlock.domain.result import Outcome, PartKind, Piece, Report
+from genlock.providers.json_values import TEXT_CHARS_MAX, clean, load_json, load_object, read_url
 from genlock.providers.kie.answers import failure_code
 from genlock.providers.kie.states import read_state
 
@@ -19,9 +19,6 @@ ERROR_LEAST = 400
 #: codes of temporary refusals, which never end a task
 _TEMPORARY = frozenset({429, 433, 455})
 _TASK_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:-]{0,127}")
-_NOT_TEXT = re.compile("[\x00\ud800-\udfff]")
-URL_CHARS_MAX = 4096
-TEXT_CHARS_MAX = 100_000
 COST_MAX = 1_000_000_000
 
 Json = Mapping[str, Any]
@@ -29,10 +26,7 @@ Json = Mapping[str, Any]
 
 def read_callback(content: bytes) -> Report:
     """Parse a callback. Raises ValueError if it names neither a task nor a state."""
-    body = load_json(content)
-    if not isinstance(body, dict):
-        raise ValueError("not a JSON object")  # noqa: TRY004 - the port names ValueError
-    report = read_answer(body)
+    report = read_answer(load_object(content))
     if report.task_id is None and not report.word:
         raise ValueError("the body names neither a task nor a state")
     return report
@@ -63,19 +57,6 @@ def _with(report: Report, *, pieces: tuple[Piece, ...] = (), error_code: str = "
         error_code=error_code,
         error_text=error_text,
     )
-
-
-def load_json(content: bytes | str) -> Any:
-    """Parse JSON. Raises ValueError, also for JSON that is nested too deeply to parse."""
-    try:
-        return json.loads(content)
-    except RecursionError:
-        raise ValueError("nested too deeply") from None
-
-
-def clean(text: str) -> str:
-    """Remove the characters that databases cannot store."""
-    return _NOT_TEXT.sub("", text)
 
 
 # the task id
@@ -129,7 +110,7 @@ def _all_final(body: Json, record: Json) -> bool:
     """Tell whether every song has its file: a callback may also fail at an earlier stage."""
     lists = [holder.get(key) for holder in _holders(body, record) for key in ("sunoData", "suno_data", "data")]
     tracks = [track for found in lists if isinstance(found, list) for track in found if isinstance(track, dict)]
-    return all(_url(track.get("audio_url")) or _url(track.get("audioUrl")) for track in tracks)
+    return all(read_url(track.get("audio_url")) or read_url(track.get("audioUrl")) for track in tracks)
 
 
 def _read_words(holder: Json) -> tuple[Outcome, str]:
@@ -206,7 +187,7 @@ def _read_urls(value: Any) -> Iterator[Piece]:
     for item in value if isinstance(value, list) else [value]:
         if isinstance(item, dict):
             item = next((item[key] for key in ("resultUrl", "url", "imageUrl", "image_url") if item.get(key)), None)  # noqa: PLW2901
-        url = _url(item)
+        url = read_url(item)
         if url:
             yield Piece(value=url)
 
@@ -228,7 +209,7 @@ def _read_tracks(value: Any) -> Iterator[Piece]:
     """Yield the best URL of each song."""
     for track in value if isinstance(value, list) else []:
         if isinstance(track, dict):
-            urls = (_url(track.get(key)) for key in _TRACK_KEYS)
+            urls = (read_url(track.get(key)) for key in _TRACK_KEYS)
             url = next((url for url in urls if url), None)
             if url:
                 yield Piece(value=url)
@@ -241,7 +222,7 @@ _STEM_KEYS = tuple(f"{stem}Url" for stem in (*_STEMS, "synth", "fx", "brass", "w
 def _read_stems(value: Any) -> Iterator[Piece]:
     """Yield every stem, but not the original song."""
     for key, item in _object(value).items():
-        url = _url(item)
+        url = read_url(item)
         if url and not key.lower().startswith("origin"):
             yield Piece(value=url)
 
@@ -304,20 +285,6 @@ _PLACES: tuple[tuple[tuple[str, ...], Callable[[Any], Iterator[Piece]]], ...] = 
 # values
 
 
-def _url(value: Any) -> str | None:
-    """Return the value if it is an http(s) URL with a host and without spaces, else None."""
-    if not isinstance(value, str):
-        return None
-    text = value.strip()
-    if not text or len(text) > URL_CHARS_MAX or not text.isprintable() or " " in text:
-        return None
-    try:
-        parts = urlsplit(text)
-    except ValueError:
-        return None
-    return text if parts.scheme in ("http", "https") and parts.hostname else None
-
-
 def _json_or_none(text: str) -> Any:
     try:
         return load_json(text)
@@ -337,7 +304,7 @@ def _document(value: Any) -> Json:
     if isinstance(value, str):
         inner = _json_or_none(value)
         value = value if inner is None else inner
-    if isinstance(value, list) or _url(value):
+    if isinstance(value, list) or read_url(value):
         return {"resultUrls": value}
     return value if isinstance(value, dict) else {}
 

@@ -5,7 +5,8 @@ import hashlib
 import hmac
 from collections.abc import Mapping
 
-from genlock.providers.kie.parser import load_json, read_task_id
+from genlock.providers.json_values import load_json
+from genlock.providers.kie.parser import read_task_id
 
 TIMESTAMP = "X-Webhook-Timestamp"
 SIGNATURE = "X-Webhook-Signature"

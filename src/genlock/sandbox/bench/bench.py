@@ -99,8 +99,9 @@ async def waiting_cost(world: World, count: int) -> tuple[float, int]:
     world.provider.calls_back = False
     gc.collect()
     before, tasks = _resident(), len(asyncio.all_tasks())
-    for _ in range(0, count, IN_FLIGHT):
-        await asyncio.gather(*(world.engine.order(world.order(account)) for account in world.accounts))
+    for done in range(0, count, IN_FLIGHT):
+        accounts = world.accounts[: count - done]
+        await asyncio.gather(*(world.engine.order(world.order(account)) for account in accounts))
     while world.engine.worker.busy:  # noqa: ASYNC110 - the worker has no event for being idle
         await asyncio.sleep(0.05)
     gc.collect()

@@ -52,7 +52,7 @@ class Load:
     @classmethod
     def small(cls) -> "Load":
         """Return a load that shows only that the bench works."""
-        return cls(seconds=1.0, starts=1, helps=1, callbacks_per_second=50, burst=100, users=20, rest_seconds=0.5)
+        return cls(seconds=1.0, starts=1, helps=1, callbacks_per_second=20, burst=50, users=10, rest_seconds=0.5)
 
 
 async def measure_service(url: str, load: Load, print_line: PrintLine) -> dict[str, Any]:

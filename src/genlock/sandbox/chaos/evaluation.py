@@ -39,7 +39,9 @@ class Evaluation:
     listed: int = 0
     #: tasks created beyond the first of an order
     double_submits: int = 0
-    #: results shown in the wrong chat or for the wrong order
+    #: orders that began with the result of another
+    chained: int = 0
+    #: results shown in the wrong chat or for the wrong order, and orders that began with another file than the result
     astray: int = 0
     #: orders paid without a result, or with a result in time that was not paid
     wrongly_charged: int = 0
@@ -70,6 +72,7 @@ async def evaluate(
     for order in orders:
         job = by_prompt.get(order.prompt)
         problems = [_check_chat(evaluation, records, order, job), _check_charge(evaluation, records, order, job)]
+        problems.append(_check_file(evaluation, records, order, job))
         extra = len(tasks[order.prompt]) - 1
         if extra > 0:
             evaluation.double_submits += extra
@@ -117,6 +120,23 @@ def _check_charge(evaluation: Evaluation, records: Records, order: Order, job: J
     wrong = (paid and not shown) or (shown and not paid and not late)
     evaluation.wrongly_charged += wrong
     return wrong
+
+
+def _check_file(evaluation: Evaluation, records: Records, order: Order, job: Job | None) -> bool:
+    """Check that an order which changes a result got the file of that result, or a copy of it."""
+    if order.previous is None or job is None:
+        return False
+    evaluation.chained += 1
+    wrong = not records.is_result_of(order.previous, file_urls(job))
+    evaluation.astray += wrong
+    return wrong
+
+
+def file_urls(job: Job) -> list[str]:
+    """Return the links in a job's input."""
+    values = json.loads(job.input).values()
+    every = [one for value in values for one in (value if isinstance(value, list) else [value])]
+    return [one for one in every if isinstance(one, str) and one.startswith("http")]
 
 
 def _check_recipients(

@@ -1,18 +1,31 @@
 """Simulated users that order at the same time, each one order after the other, and watch their chats."""
 
 import asyncio
+import re
 from collections.abc import Callable
 from random import Random
 from time import time
 
-from genlock.sandbox.records import Order, Records
+from genlock.sandbox.records import Order, Records, is_notice
 from genlock.sandbox.telegram.simulated_user import SimulatedUser
 from genlock.sandbox.telegram.simulator import TelegramSimulator
+from genlock.sandbox.telegram.state import Message
 
 MODEL = "z-image"
 ORDERS_EACH_MAX = 4
 WATCH_SECONDS = 0.05
 SUBJECTS = ("cat", "fox", "owl", "lighthouse", "tram", "samovar", "comet", "dragon", "violin", "teapot")
+
+
+#: orders that change the result of the user's previous one
+CHAINED_SHARE = 0.4
+_GENERATE = re.compile(r"w:[0-9a-z]+:go")
+
+
+def _generate_button(message: Message) -> str | None:
+    """Return the data of the button that confirms an order."""
+    found = [one["callback_data"] for one in message.buttons if _GENERATE.fullmatch(one.get("callback_data") or "")]
+    return str(found[0]) if found else None
 
 
 class ChaosUsers:
@@ -44,13 +57,39 @@ class ChaosUsers:
         await asyncio.sleep(self._rng.uniform(0, spread_seconds))
         await user.start()
         await self._until(user, lambda: bool(self._records.bot_messages(user)))
+        previous: Order | None = None
         for number in numbers:
             prompt = f"{self._rng.choice(SUBJECTS)} number {number}"
-            message = await user.say(f"/gen {MODEL} {prompt}")
-            order = Order(user=user, prompt=prompt, message=message.id, asked_at=time())
-            self.orders.append(order)
+            chained = previous is not None and self._rng.random() < CHAINED_SHARE
+            order = await self._next_step(user, prompt, previous) if chained and previous else None
+            if order is None:
+                message = await user.say(f"/gen {MODEL} {prompt}")
+                order = Order(user=user, prompt=prompt, message=message.id, asked_at=time())
+                self.orders.append(order)
+            previous = order
             if await self._until(user, lambda order=order: self._records.has_ended(order)):  # type: ignore[misc]
                 order.ended_at = time()
+
+    async def _next_step(self, user: SimulatedUser, prompt: str, previous: Order) -> Order | None:
+        """Change the previous result by a reply, and confirm the order twice; None if there is nothing to change."""
+        results = [message for message in self._records.results(previous) if message.kind == "photo"]
+        if not results:
+            return None
+        reply = await user.say(prompt, reply_to=results[0])
+
+        def answers() -> list[Message]:
+            new = [message for message in self._records.bot_messages(user) if message.id > reply.id]
+            return [message for message in new if not is_notice(message)]  # that of the previous order may come late
+
+        await self._until(user, lambda: bool(answers()))
+        confirm = next(((one, data) for one in reversed(answers()) if (data := _generate_button(one))), None)
+        if confirm is None:
+            return None
+        order = Order(user=user, prompt=prompt, message=reply.id, asked_at=time(), previous=previous)
+        self.orders.append(order)
+        for _ in range(2):
+            await user.press(*confirm)
+        return order
 
     @property
     def ended(self) -> int:

@@ -3,10 +3,8 @@
 The values of `Fault` are the names in the control API; the comments beside them appear in the documentation.
 """
 
-from collections import deque
 from collections.abc import Iterable
 from enum import StrEnum
-from random import Random
 
 
 class Fault(StrEnum):
@@ -57,55 +55,6 @@ class Fault(StrEnum):
     CALLBACK_UNPARSABLE = "callback_unparsable"  #: the body is truncated
     CALLBACK_EMPTY = "callback_empty"  #: empty body
     CALLBACK_DISORDERED = "callback_disordered"  #: the stages come in the wrong order
-
-
-class Faults:
-    """Decides from a seeded random generator which faults happen."""
-
-    def __init__(self, rng: Random) -> None:
-        self._rng = rng
-        self._on: set[Fault] = set()
-        self._probabilities: dict[Fault, float] = {}
-        self._coming: deque[frozenset[Fault]] = deque()
-
-    def switch(self, *faults: Fault, on: bool = True) -> None:
-        """Switch faults on or off for all calls from now on."""
-        self._on = self._on | set(faults) if on else self._on - set(faults)
-
-    def set_probability(self, fault: Fault, probability: float) -> None:
-        self._probabilities[fault] = probability
-
-    def order(self, *faults: Fault) -> None:
-        """Queue faults for the next order that has none queued. An empty set makes that order run without faults."""
-        self._coming.append(frozenset(faults))
-
-    def clear(self) -> None:
-        self._on.clear()
-        self._probabilities.clear()
-        self._coming.clear()
-
-    def draw(self) -> set[Fault]:
-        """Return faults of one order."""
-        return self._common("") | set(self._coming.popleft() if self._coming else ())
-
-    def draw_status(self, of_task: set[Fault]) -> set[Fault]:
-        """Return the faults of one status query. Those set for the task itself happen once and are removed from it."""
-        mine = {fault for fault in of_task if fault.startswith("status_")}
-        of_task -= mine
-        return mine | self._common("status_")
-
-    def _common(self, prefix: str) -> set[Fault]:
-        faults = self._on | {
-            fault for fault, probability in self._probabilities.items() if self._rng.random() < probability
-        }
-        return {fault for fault in faults if fault.startswith(prefix)}
-
-    def as_json(self) -> dict[str, object]:
-        return {
-            "on": sorted(self._on),
-            "chances": dict(self._probabilities),
-            "coming": [sorted(faults) for faults in self._coming],
-        }
 
 
 def read_faults(names: Iterable[str]) -> list[Fault]:

@@ -25,6 +25,15 @@ class File:
     content: bytes | None = None
     gone: bool = False
 
+    @property
+    def available(self) -> bool:
+        return not self.gone and self.expires >= time()
+
+    def read(self) -> bytes:
+        if self.content is None:
+            self.content = self.make()
+        return self.content
+
 
 class FileHost:
     """Keep files and serve them. Default user agents of HTTP libraries get 403, as from the real host."""
@@ -55,9 +64,7 @@ class FileHost:
         if not any(name in agent for name in ALLOWED_AGENTS):
             return web.Response(status=403, text="error code: 1010")
         file = self.files.get(request.match_info["path"])
-        if file is None or file.gone or file.expires < time():
+        if file is None or not file.available:
             return web.Response(status=404, text="Not Found")
-        if file.content is None:
-            file.content = await asyncio.to_thread(file.make)
         headers = {"Access-Control-Allow-Origin": "*"}
-        return web.Response(body=file.content, content_type=file.type, headers=headers)
+        return web.Response(body=await asyncio.to_thread(file.read), content_type=file.type, headers=headers)

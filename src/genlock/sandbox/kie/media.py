@@ -1,11 +1,12 @@
-"""Make playable media for simulated results: an image or video that shows the prompt, or a short melody."""
+"""Make playable media for simulated results: what was sent, changed; else a landscape; or a short melody."""
 
 import io
 import math
 import textwrap
 from array import array
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
+from itertools import chain
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import Any
@@ -14,27 +15,29 @@ import av
 from PIL import Image, ImageDraw, ImageFont
 
 from genlock.domain.catalog import Output
+from genlock.sandbox.kie.edits import changed_frames, changed_picture
 from genlock.sandbox.kie.landscape import paint
+from genlock.sandbox.kie.source import FRAMES_PER_SECOND, Source
 
 TYPES = {Output.IMAGE: "image/png", Output.VIDEO: "video/mp4", Output.AUDIO: "audio/mpeg", Output.TEXT: "text/plain"}
 SIZES = {"1:1": (512, 512), "16:9": (640, 360), "9:16": (360, 640), "4:3": (512, 384), "3:4": (384, 512)}
 FONTS = ("DejaVuSans.ttf", "NotoSans-Regular.ttf", "LiberationSans-Regular.ttf", "Arial.ttf")
-FRAMES_PER_SECOND = 10
 VIDEO_SECONDS = 2
 SAMPLES_PER_SECOND = 44100
 SAMPLES_PER_FRAME = 1152
 AUDIO_SECONDS = 3
-#: written on every image: it shows a landscape, not what the prompt asked for
+#: written on the images: they show no more than a landscape, or what was sent
 LABEL_NOTE = "simulated"
+STRIP = "#1d1a2b"
 
 
-def make_media(kind: Output, title: str, values: Mapping[str, Any], number: int) -> bytes:
+def make_media(kind: Output, title: str, values: Mapping[str, Any], number: int, source: Source | None = None) -> bytes:
     """Content of one result file. `number` distinguishes the results of one task."""
     match kind:
         case Output.IMAGE:
-            return make_image(title, values, number)
+            return make_image(title, values, number, source)
         case Output.VIDEO:
-            return make_video(title, values, number)
+            return make_video(title, values, number, source)
         case Output.AUDIO:
             return make_audio(number)
         case Output.TEXT:
@@ -45,26 +48,44 @@ def make_text(title: str, values: Mapping[str, Any]) -> str:
     return f"{title} was asked: " + "; ".join(f"{key}: {value}" for key, value in values.items())
 
 
-def make_image(title: str, values: Mapping[str, Any], number: int) -> bytes:
+def make_image(title: str, values: Mapping[str, Any], number: int, source: Source | None = None) -> bytes:
     file = io.BytesIO()
-    _draw(title, values, number, 0.0).save(file, "PNG", compress_level=3)
+    prompt = _prompt(values)
+    if source is None:
+        picture = draw(title, values, number, 0.0)
+    else:
+        picture = changed_picture(source, prompt, f"{title} {prompt} {number}")
+        if picture.mode == "RGB":  # a cut-out stays as it is: it shows what was sent
+            _draw_label(picture, title, prompt, number, strip=True)
+    picture.save(file, "PNG", compress_level=3)
     return file.getvalue()
 
 
-def make_video(title: str, values: Mapping[str, Any], number: int) -> bytes:
+def make_video(title: str, values: Mapping[str, Any], number: int, source: Source | None = None) -> bytes:
     """H.264 that browsers play, with its index at the start; writing that needs a real file."""
-    frames = FRAMES_PER_SECOND * VIDEO_SECONDS
+    frames = _frames(title, values, number, source)
+    first = next(frames)
     with NamedTemporaryFile(suffix=".mp4") as file:
         with av.open(file.name, "w", format="mp4", options={"movflags": "faststart"}) as film:
             stream = film.add_stream("libx264", rate=FRAMES_PER_SECOND, options={"preset": "ultrafast", "crf": "30"})
-            stream.width, stream.height = _size(values)
+            stream.width, stream.height = first.size
             stream.pix_fmt = "yuv420p"
-            for place in range(frames):
-                picture = _draw(title, values, number, place / frames)
+            for picture in chain([first], frames):
                 frame = av.VideoFrame.from_image(picture)  # type: ignore[no-untyped-call]
                 film.mux(stream.encode(frame))
             film.mux(stream.encode(None))
         return Path(file.name).read_bytes()
+
+
+def _frames(title: str, values: Mapping[str, Any], number: int, source: Source | None) -> Iterator[Image.Image]:
+    if source is None:
+        count = FRAMES_PER_SECOND * VIDEO_SECONDS
+        yield from (draw(title, values, number, place / count) for place in range(count))
+        return
+    prompt = _prompt(values)
+    for picture in changed_frames(source, prompt, f"{title} {prompt} {number}"):
+        _draw_label(picture, title, prompt, number, strip=True)
+        yield picture
 
 
 @cache
@@ -98,19 +119,39 @@ def _size(values: Mapping[str, Any]) -> tuple[int, int]:
     return SIZES.get(asked, (512, 512))
 
 
-def _draw(title: str, values: Mapping[str, Any], number: int, share: float) -> Image.Image:
-    prompt = str(values.get("prompt") or values.get("text") or "")
+def _prompt(values: Mapping[str, Any]) -> str:
+    return str(values.get("prompt") or values.get("text") or "")
+
+
+def draw(title: str, values: Mapping[str, Any], number: int, share: float) -> Image.Image:
+    """Return the landscape of a result, at the fraction `share` of its video."""
+    prompt = _prompt(values)
     picture = paint(_size(values), f"{title} {prompt} {number}", share)
-    lines = [_wrapped(prompt, picture.width, 3)] if prompt else []
-    lines.append(f"{title}  ·  {number + 1}  ·  {LABEL_NOTE}")
-    _draw_label(picture, "\n".join(lines))
+    _draw_label(picture, title, prompt, number, strip=False)
     return picture
 
 
-def _draw_label(picture: Image.Image, text: str) -> None:
-    """Write the text at the bottom of the image."""
+def _draw_label(picture: Image.Image, title: str, prompt: str, number: int, *, strip: bool) -> None:
+    """Write the prompt and the model at the bottom, on a dark strip where the picture may be of any colour."""
+    last = f"{title}  ·  {number + 1}  ·  {LABEL_NOTE}"
+    size = _strip_text_size(picture, last) if strip else 17
+    first = _wrapped(prompt, picture.width * 17 // size, 3) or (
+        f"{picture.width} \N{MULTIPLICATION SIGN} {picture.height}" if strip else ""
+    )
+    text = f"{first}\n{last}" if first else last
     pen = ImageDraw.Draw(picture)
-    pen.multiline_text((22, picture.height - 20), text, font=_font(17), fill="#fff6e0", spacing=7, anchor="ld")
+    place, font = (size * 1.3, picture.height - size * 1.2), _font(size)
+    if strip:
+        top = pen.multiline_textbbox(place, text, font=font, spacing=size * 0.4, anchor="ld")[1] - size * 0.8
+        pen.rectangle((0, top, picture.width, picture.height), fill=STRIP)
+    pen.multiline_text(place, text, font=font, fill="#fff6e0", spacing=size * 0.4, anchor="ld")
+
+
+def _strip_text_size(picture: Image.Image, line: str) -> int:
+    """Return a size that suits the picture, and in which the line fits."""
+    size = max(11, min(17 * min(picture.size) // 384, 48))
+    width = _font(size).getlength(line) + size * 2.6
+    return max(8, int(size * min(1.0, picture.width / width)))
 
 
 def _wrapped(text: str, width: int, lines: int) -> str:

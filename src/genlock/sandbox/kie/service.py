@@ -11,13 +11,17 @@ from typing import Any
 
 from genlock.domain.catalog import Catalog, Model, Output, Status
 from genlock.domain.errors import InvalidInput
+from genlock.domain.field import FieldType
+from genlock.sandbox.faults import Faults
 from genlock.sandbox.kie.callbacks import CallbackSender, order_callbacks
 from genlock.sandbox.kie.endpoint import SimulatedEndpoint
-from genlock.sandbox.kie.faults import Fault, Faults
+from genlock.sandbox.kie.faults import Fault
 from genlock.sandbox.kie.files import PAGE, FileHost
 from genlock.sandbox.kie.task import EXTENSIONS, STATES, Task
 
 RESULT_SECONDS = 86_400.0
+#: what every recording says
+SPOKEN = "A red fox in the snow, soft morning light"
 NOT_SUPPORTED = (
     "The model name you specified is not supported. Please verify your input and use one of the supported models "
     "provided by KIE."
@@ -58,7 +62,7 @@ class KieService:
     catalog: Catalog
     files: FileHost
     callback_sender: CallbackSender
-    faults: Faults
+    faults: Faults[Fault]
     rng: Random
     credits: int  #: thousandths
     speed: float
@@ -125,19 +129,37 @@ class KieService:
         return task
 
     def _result(self, task: Task, kind: Output, number: int) -> str:
-        title, values = task.model.title, task.values
         if kind is Output.TEXT:
-            given = "; ".join(f"{key}: {value}" for key, value in values.items())
-            return f"{title} no. {number + 1} was asked: {given}"
+            if any(one.type is FieldType.AUDIO and task.values.get(one.name) for one in task.model.fields):
+                return SPOKEN
+            given = "; ".join(f"{key}: {value}" for key, value in task.values.items())
+            return f"{task.model.title} no. {number + 1} was asked: {given}"
         path = f"{kind}/{task.id}_{number + 1}.{EXTENSIONS[kind]}"
-        if self.same_media:
-            title, values, number = "", {}, 0
-        url = self.files.add(path, _content_maker(kind, title, values, number), seconds=RESULT_SECONDS)
+        make = _make_once(kind) if self.same_media else self._content_maker(task.model, task.values, number)
+        url = self.files.add(path, make, seconds=RESULT_SECONDS)
         file = self.files.files[path]
         file.gone = Fault.FILE_GONE in task.faults
         if Fault.FILE_HTML in task.faults:
             file.content, file.type = PAGE, "text/html"
         return url
+
+    def _content_maker(self, model: Model, values: Mapping[str, Any], number: int) -> Callable[[], bytes]:
+        urls = {type_: self._input_urls(model, values, type_) for type_ in (FieldType.IMAGE, FieldType.VIDEO)}
+
+        def make() -> bytes:
+            from genlock.sandbox.kie.media import make_media  # noqa: PLC0415 - the codecs are only needed when a result is downloaded
+            from genlock.sandbox.kie.source import read_source  # noqa: PLC0415 - likewise
+
+            source = read_source(model, urls, self.files)
+            return make_media(model.outputs[0], model.title, values, number, source)
+
+        return make
+
+    def _input_urls(self, model: Model, values: Mapping[str, Any], type_: FieldType) -> list[str]:
+        """Return the URLs of the input files of a type, among them the results of an earlier task that is named."""
+        earlier = [self.tasks[one] for one in file_urls(model, values, FieldType.TASK) if one in self.tasks]
+        results = [url for task in earlier if task.model.outputs[0].value == type_.value for url in task.results]
+        return file_urls(model, values, type_) + results
 
     # running tasks
 
@@ -207,15 +229,18 @@ def _price(model: Model, values: Mapping[str, Any]) -> int:
         return 1000
 
 
-def _content_maker(kind: Output, title: str, values: Mapping[str, Any], number: int) -> Callable[[], bytes]:
+@cache
+def _make_once(kind: Output) -> Callable[[], bytes]:
     def make() -> bytes:
         from genlock.sandbox.kie.media import make_media  # noqa: PLC0415 - the codecs are only needed when a result is downloaded
 
-        return make_media(kind, title, values, number)
+        return make_media(kind, "bench", {"prompt": "bench"}, 0)
 
-    return make if values else _make_once(kind)
+    return cache(make)
 
 
-@cache
-def _make_once(kind: Output) -> Callable[[], bytes]:
-    return cache(_content_maker(kind, "bench", {"prompt": "bench"}, 0))
+def file_urls(model: Model, values: Mapping[str, Any], type_: FieldType) -> list[str]:
+    """Return the values of all fields of a type, as one list."""
+    given = [values.get(field.name) for field in model.fields if field.type is type_]
+    each = [value for one in given for value in (one if isinstance(one, list) else [one])]
+    return [value for value in each if isinstance(value, str) and value]

@@ -17,17 +17,19 @@ from aiohttp import web
 
 from genlock.catalog import load
 from genlock.domain.catalog import Catalog
+from genlock.sandbox.faults import Faults
 from genlock.sandbox.kie.callbacks import CallbackSender
 from genlock.sandbox.kie.control import add_control
 from genlock.sandbox.kie.endpoint import SimulatedEndpoint, envelope
 from genlock.sandbox.kie.endpoints import ENDPOINTS
-from genlock.sandbox.kie.faults import Fault, Faults
+from genlock.sandbox.kie.faults import Fault
 from genlock.sandbox.kie.files import PAGE, FileHost
 from genlock.sandbox.kie.public_lists import PublicListEndpoints
 from genlock.sandbox.kie.service import KieError, KieService, Window
 from genlock.sandbox.kie.task import Task
 from genlock.sandbox.kie.uploads import add_uploads
 from genlock.sandbox.requests import json_object
+from genlock.sandbox.serving import serving
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 UPLOAD_BYTES_MAX = 200_000_000
@@ -77,7 +79,7 @@ class KieSimulator:
         add_control(self.app, self)
 
     @property
-    def faults(self) -> Faults:
+    def faults(self) -> Faults[Fault]:
         return self.service.faults
 
     @property
@@ -229,7 +231,7 @@ async def running_kie(  # noqa: PLR0913 - settings of a whole service, all with 
         catalog=catalog or load(),
         files=files,
         callback_sender=CallbackSender(key=webhook_key, retry_seconds=retry_seconds, late_seconds=late_seconds),
-        faults=Faults(rng),
+        faults=Faults[Fault](rng),
         rng=rng,
         credits=round(credits_ * 1000),
         speed=speed,
@@ -239,20 +241,8 @@ async def running_kie(  # noqa: PLR0913 - settings of a whole service, all with 
         same_media=same_media,
     )
     kie = KieSimulator(service, key=key, slow_seconds=slow_seconds)
-    async with _serving(kie.app, host, port) as kie.url, _serving(files.app, host, files_port) as files.url:
+    async with serving(kie.app, host, port) as kie.url, serving(files.app, host, files_port) as files.url:
         try:
             yield kie
         finally:
             await service.close()
-
-
-@asynccontextmanager
-async def _serving(app: web.Application, host: str, port: int) -> AsyncIterator[str]:
-    """Serve an application until the block ends; yield its URL."""
-    runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
-    try:
-        await runner.setup()
-        await web.TCPSite(runner, host, port).start()
-        yield f"http://{host}:{runner.addresses[0][1]}"
-    finally:
-        await runner.cleanup()

@@ -8,6 +8,7 @@ from datetime import datetime
 
 from genlock.domain.errors import ProviderBusy, ProviderError, SubmitRefused, SubmitUnknown
 from genlock.domain.inbox import Callback
+from genlock.domain.job import Job
 from genlock.domain.result import Outcome, PartKind, Piece, Report
 from genlock.domain.task import Handle, TaskOrder
 from genlock.ports import Provider
@@ -106,6 +107,7 @@ class FaultyProvider(Provider):
 
     def _start(self, order: TaskOrder) -> Task:
         job, callback_url = order.job, order.callback_url
+        self._check_input(job)
         number = len(self._truth.tasks) + 1
         outcome, pieces = self._choose_outcome(f"t{number}")
         task = Task(id=f"t{number}", provider=order.offer.provider, job_id=job.id, outcome=outcome, pieces=pieces)
@@ -119,6 +121,13 @@ class FaultyProvider(Provider):
         token = callback_url.rsplit("/", 1)[1] if callback_url else None
         self._world.spawn(self._run(task, token, (job.deadline_at - job.read_at).total_seconds()))
         return task
+
+    def _check_input(self, job: Job) -> None:
+        """Check that a job which begins with a result gets a file that this provider made."""
+        file = json.loads(job.input).get("file")
+        made = {piece.value for task in self._truth.tasks.values() for piece in task.pieces}
+        if file is not None and file not in made:
+            self._truth.add_violation("A next step gets the file of the result.", job.id, f"{file!r} was never made")
 
     def _choose_outcome(self, name: str) -> tuple[Outcome, tuple[Piece, ...]]:
         roll = self._rng.random()

@@ -76,6 +76,7 @@ _NOT_SIMULATED = {
     "store.jobs_shown_by",
     "store.activity",
     "store.allowance_used",
+    "store.use_allowance",
     "store.clear_attention",
     "store.transfer_within_allowance",
     "store.late_cancels",
@@ -117,6 +118,8 @@ class InstanceLifecycle:
         self._wake: asyncio.Future[None] | None = None
         #: it was killed after its first heartbeat, so the others must notice its silence
         self.missed = False
+        #: the time of its death
+        self.died_at = 0.0
         self.stopping = False
         #: until when it cannot reach the database, though it reaches the provider and the channel
         self.disconnected_until = 0.0
@@ -133,6 +136,7 @@ class InstanceLifecycle:
         if not self.dead:
             self._world.note(self.name, "KILLED", why=why)
             self.missed = self.name in self._world.truth.registered
+            self.died_at = self._world.loop.time()
             self.died.set_result(None)
 
     def pause(self, seconds: float) -> None:

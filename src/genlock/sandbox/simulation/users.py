@@ -1,16 +1,22 @@
 """The users of a simulation: they order, cancel, delete messages, block the bot and repeat requests."""
 
 import asyncio
+import json
 from dataclasses import replace
 from random import Random
 
 from genlock.domain.errors import GenlockError, InsufficientBalance, Refusal, StoreError
-from genlock.domain.job import Actor, Job, NewJob
+from genlock.domain.job import Actor, Delivery, Job, NewJob
 from genlock.domain.money import EntryKind
+from genlock.domain.result import PartKind
 from genlock.ports import Store
 from genlock.sandbox.simulation.fleet import Fleet
 from genlock.sandbox.simulation.instances import NoAnswer
-from genlock.sandbox.simulation.world import World
+from genlock.sandbox.simulation.world import Message, World
+
+#: in every n-th seed, orders begin with results of others: chains everywhere would hide what orders alone can cause
+CHAINS_EVERY, CHAINS_FIRST = 5, 3
+CHAINED_SHARE = 0.9
 
 
 class Users:
@@ -34,6 +40,8 @@ class Users:
         self._truth = world.truth
         self._fleet = fleet
         self._rng = rng
+        self._chains = world.stream("chains")
+        self._has_chains = world.seed % CHAINS_EVERY == CHAINS_FIRST
         self._providers = providers
         self._rush_seconds = rush_seconds
         self._deadlines = deadlines
@@ -48,7 +56,9 @@ class Users:
 
     async def order_later(self, number: int) -> None:
         await asyncio.sleep(self._rng.uniform(0.0, self._rush_seconds))
-        order = self._make_order(number)
+        await self._order(self._make_order(number))
+
+    async def _order(self, order: NewJob) -> None:
         copies = self._rng.choice((1, 1, 1, 2))
         answers = await asyncio.gather(*(self._order_until_answered(order) for _ in range(copies)))
         jobs = {job.id for job in answers if job}
@@ -60,6 +70,49 @@ class Users:
             self._truth.orders[order.account_id, order.request_key] = job_id
             self.jobs.append(job_id)
             self._world.spawn(self._wait(job_id, order))
+            if self._has_chains and self._chains.random() < CHAINED_SHARE:
+                self._world.spawn(self._order_next_step(job_id, order))
+
+    async def _order_next_step(self, job_id: int, order: NewJob) -> None:
+        """Order something from a result as soon as the user has it: the file comes from the engine's record."""
+        while not self._world.faults_over:
+            await asyncio.sleep(self._chains.uniform(0.5, 3.0))
+            try:
+                job = await self._fleet.ask(lambda instance: instance.store.job(job_id))
+            except (NoAnswer, StoreError):
+                continue
+            if job is None or (job.ended and not job.has_result):
+                return
+            if job.given:
+                await self._order_from(job, order)
+                return
+
+    async def _order_from(self, job: Job, order: NewJob) -> None:
+        results = [part.value for part in job.parts if part.kind is not PartKind.MESSAGE]
+        if not results:
+            return
+        chosen = self._chains.choice(results)
+        # A result whose delivery is unknown is the user's for nothing, and so is a late one.
+        is_free = not job.price or job.late or job.delivery is Delivery.UNKNOWN
+        if not is_free and not any(one.shows and one.shows[0] == job.id for one in self._messages):
+            self._truth.add_violation(
+                "An order begins only with a result that its user has got.", job.id, f"{chosen!r} was not shown"
+            )
+        self._world.note("user", "NEXT_STEP", job=job.id, file=chosen)
+        await self._order(
+            replace(
+                order,
+                request_key=f"{order.request_key}+",
+                correlation_id=f"{order.correlation_id}+",
+                address=job.address,
+                input=json.dumps({"file": chosen}),
+                placeholder=None,
+            )
+        )
+
+    @property
+    def _messages(self) -> list[Message]:
+        return list(self._truth.messages.values())
 
     def _make_order(self, number: int) -> NewJob:
         rng = self._rng
@@ -106,7 +159,8 @@ class Users:
             await self._reuse_key(order)
         if self._world.happens("chat: unreachable", job=job_id):
             self._truth.unreachable.setdefault(order.address, self._world.loop.time())
-        if self._world.happens("chat: address changed", job=job_id):
+        moved = order.address in self._truth.moved.values()  # a chat moves once
+        if self._world.happens("chat: address changed", job=job_id) and not moved:
             self._truth.moved.setdefault(order.address, f"{order.address}-moved")
         for name, message in list(self._truth.messages.items()):
             mine = message.address == order.address and not message.deleted

@@ -14,6 +14,11 @@ POST /sim/people/PERSON              {"language"?, "stars"?, "blocked"?, "deacti
 POST /sim/people/PERSON/say          {"text", "chat"?, "thread"?, "reply_to"?} → view
 POST /sim/people/PERSON/send         multipart: file (several make an album), kind (photo, …; one for all, or one for
                                      each file), caption, chat, reply_to → views
+POST /sim/people/PERSON/voice        multipart: file (a recording in any format; without it, a sample voice), chat,
+                                     reply_to → view
+POST /sim/people/PERSON/sticker      {"sticker" (its emoji), "chat"?, "reply_to"?} → view; GET /sim/stickers lists them
+POST /sim/people/PERSON/edit         {"message", "text", "chat"?} → view
+POST /sim/people/PERSON/forward      {"messages", "chat"?, "to"?} → views
 POST /sim/people/PERSON/press        {"message", "button" (its data or text), "chat"?} → {"press"}, {"url"} or {"said"}
 POST /sim/people/PERSON/pay          {"message", "chat"?} or {"link"} → {"ok", "reason", "charge_id"}, within 10 s
 POST /sim/people/PERSON/react        {"message", "emoji" (or null), "chat"?}
@@ -88,6 +93,8 @@ class Control:
             f"{user_path}/send": self.send,
             f"{user_path}/press": self.press,
             f"{user_path}/pay": self.pay,
+            f"{user_path}/inline": self.inline,
+            f"{user_path}/share": self.share,
             f"{user_path}/react": self.react,
             f"{user_path}/delete": self.delete,
             f"{user_path}/clear": self.clear,
@@ -137,7 +144,7 @@ class Control:
         )
 
     def user_json(self, user: User) -> dict[str, Any]:
-        more = {name: getattr(user, name) for name in ("stars", "started", "blocked", "deactivated")}
+        more = {name: getattr(user, name) for name in ("stars", "started", "blocked", "deactivated", "operator")}
         return user.as_json() | more
 
     def chat_json(self, chat: Chat) -> dict[str, Any]:
@@ -188,7 +195,7 @@ class Control:
     # users
 
     async def add_user(self, request: web.Request) -> web.Response:
-        body = await _read(request)
+        body = await read_body(request)
         user = self._state.add_user(
             str(body["name"]),
             language=body.get("language", "en"),
@@ -198,7 +205,7 @@ class Control:
         return web.json_response(self.user_json(user))
 
     async def change_user(self, request: web.Request) -> web.Response:
-        body, user = await _read(request), self._user_of(request)
+        body, user = await read_body(request), self._user_of(request)
         if "language" in body:
             await user.set_language(body["language"])
         if "stars" in body:
@@ -211,7 +218,7 @@ class Control:
         return web.json_response(self.user_json(user.user))
 
     async def say(self, request: web.Request) -> web.Response:
-        body, user = await _read(request), self._user_of(request)
+        body, user = await read_body(request), self._user_of(request)
         message = await user.say(
             str(body["text"]), chat=body.get("chat"), thread=body.get("thread"), reply_to=body.get("reply_to")
         )
@@ -235,29 +242,40 @@ class Control:
         return web.json_response([self._state.view(message) for message in sent])
 
     async def press(self, request: web.Request) -> web.Response:
-        body, user = await _read(request), self._user_of(request)
+        body, user = await read_body(request), self._user_of(request)
         pressed = await user.press(int(body["message"]), str(body["button"]), chat=body.get("chat"))
         if not isinstance(pressed, str):
             return web.json_response({"press": pressed.id})
         return web.json_response({"url" if "://" in pressed else "said": pressed})
 
     async def pay(self, request: web.Request) -> web.Response:
-        body, user = await _read(request), self._user_of(request)
+        body, user = await read_body(request), self._user_of(request)
         payment = await user.pay(body.get("link") or int(body["message"]), chat=body.get("chat"))
         return web.json_response({"ok": payment.ok, "reason": payment.reason, "charge_id": payment.charge_id})
 
+    async def inline(self, request: web.Request) -> web.Response:
+        body, user = await read_body(request), self._user_of(request)
+        query = await user.inline(str(body["text"]), chat=body.get("chat"))
+        return web.json_response(query.as_json())
+
+    async def share(self, request: web.Request) -> web.Response:
+        body, user = await read_body(request), self._user_of(request)
+        query = self._state.inline_queries[str(body["query"])]
+        message = await user.share(query, str(body["result"]), chat=body.get("chat"))
+        return web.json_response(self._state.view(message))
+
     async def react(self, request: web.Request) -> web.Response:
-        body, user = await _read(request), self._user_of(request)
+        body, user = await read_body(request), self._user_of(request)
         await user.react(int(body["message"]), body["emoji"], chat=body.get("chat"))
         return web.json_response({})
 
     async def delete(self, request: web.Request) -> web.Response:
-        body, user = await _read(request), self._user_of(request)
+        body, user = await read_body(request), self._user_of(request)
         await user.delete(int(body["message"]), for_both=bool(body["for_both"]), chat=body.get("chat"))
         return web.json_response({})
 
     async def clear(self, request: web.Request) -> web.Response:
-        body, user = await _read(request), self._user_of(request)
+        body, user = await read_body(request), self._user_of(request)
         await user.clear(chat=body.get("chat"), for_both=bool(body.get("for_both")))
         return web.json_response({})
 
@@ -267,13 +285,13 @@ class Control:
     # groups
 
     async def add_group(self, request: web.Request) -> web.Response:
-        body = await _read(request)
+        body = await read_body(request)
         members = [SimulatedUser(self._state, self._state.users[int(number)]) for number in body["members"]]
         group = self._telegram.group(str(body["title"]), members, kind=body.get("kind", "group"))
         return web.json_response(self.chat_json(group.chat))
 
     async def change_group(self, request: web.Request) -> web.Response:
-        body = await _read(request)
+        body = await read_body(request)
         group = Group(self._state, self._state.chats[int(request.match_info["chat"])])
         for number in body.get("add", ()):
             await group.add(SimulatedUser(self._state, self._state.users[int(number)]))
@@ -292,7 +310,7 @@ class Control:
     # faults, settings and log lines
 
     async def add_fault(self, request: web.Request) -> web.Response:
-        body = await _read(request)
+        body = await read_body(request)
         switch = self._telegram.faults.switch(Fault(body.pop("fault")), **body)
         self._state.events.add("fault", faults=self._telegram.faults.as_json())
         return web.json_response(switch.as_json())
@@ -306,7 +324,7 @@ class Control:
         return web.json_response(self._telegram.faults.as_json())
 
     async def change_settings(self, request: web.Request) -> web.Response:
-        body = await _read(request)
+        body = await read_body(request)
         self._telegram.limiter.on = bool(body.get("limiter", self._telegram.limiter.on))
         self._state.upload_seconds = float(body.get("upload_seconds", self._state.upload_seconds))
         self._state.edits_pass_block = bool(body.get("edits_pass_block", self._state.edits_pass_block))
@@ -319,7 +337,7 @@ class Control:
         return web.json_response({})
 
 
-async def _read(request: web.Request) -> dict[str, Any]:
+async def read_body(request: web.Request) -> dict[str, Any]:
     """Read a JSON object. Other content types are refused, so that no form of another site is accepted."""
     if request.content_type != "application/json":
         raise ValueError("the content type must be application/json")

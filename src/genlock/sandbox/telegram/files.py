@@ -8,8 +8,23 @@ from pathlib import Path
 from typing import Any
 
 #: prefixes of real file ids by kind
-PREFIXES = {"photo": "AgAC", "video": "BAAC", "animation": "CgAC", "audio": "CQAC", "voice": "AwAC", "document": "BQAC"}
-FOLDERS = {"photo": "photos", "video": "videos", "animation": "animations", "audio": "music", "voice": "voice"}
+PREFIXES = {
+    "photo": "AgAC",
+    "video": "BAAC",
+    "animation": "CgAC",
+    "audio": "CQAC",
+    "voice": "AwAC",
+    "document": "BQAC",
+    "sticker": "CAAC",
+}
+FOLDERS = {
+    "photo": "photos",
+    "video": "videos",
+    "animation": "animations",
+    "audio": "music",
+    "voice": "voice",
+    "sticker": "stickers",
+}
 #: names in the error `can't use file of type X as Y`
 TYPE_NAMES = {
     "photo": "Photo",
@@ -18,6 +33,7 @@ TYPE_NAMES = {
     "audio": "Audio",
     "voice": "VoiceNote",
     "document": "Document",
+    "sticker": "Sticker",
 }
 
 

@@ -51,12 +51,12 @@ def _source(state: TelegramState, arguments: CallArguments, action: str) -> Mess
 def _forwarded(state: TelegramState, chat: Chat, source: Message, arguments: CallArguments) -> Message:
     if source.protected:
         raise bad_request("message has protected content and can't be forwarded")
-    origin = source.forwarded or {
-        "type": "user",
-        "date": source.date,
-        "sender_user": state.show_user(source.sender),
-    }
-    return post_message(state, chat, arguments, dict(source.content), forwarded=origin)
+    return post_message(state, chat, arguments, dict(source.content), forwarded=origin_of(state, source))
+
+
+def origin_of(state: TelegramState, source: Message) -> dict[str, Any]:
+    """Return the field `forward_origin` of a forwarded copy: who wrote the message first."""
+    return source.forwarded or {"type": "user", "date": source.date, "sender_user": state.show_user(source.sender)}
 
 
 def _copied(state: TelegramState, chat: Chat, source: Message, arguments: CallArguments) -> Message:

@@ -23,7 +23,7 @@ async def get_me(state: TelegramState, _: CallArguments) -> Any:
     return state.bot | {
         "can_join_groups": True,
         "can_read_all_group_messages": False,
-        "supports_inline_queries": False,
+        "supports_inline_queries": True,
         "can_connect_to_business": False,
         "has_main_web_app": False,
     }
@@ -70,10 +70,18 @@ def _scope(arguments: CallArguments) -> str:
     )
 
 
+#: the longest texts that Telegram takes, in characters
+TEXT_MAX = {"name": 64, "description": 512, "short_description": 120}
+
+
 def text_methods(field: str) -> tuple[Method, Method]:
     """Return the setter and getter of a name or description, per language."""
 
     async def set_text(state: TelegramState, arguments: CallArguments) -> bool:
+        if len(arguments.text(field)) > TEXT_MAX[field]:
+            raise bad_request(f"BOT_{field.upper()}_TOO_LONG")
+        if not re.fullmatch(r"|[a-z]{2}", arguments.text("language_code")):
+            raise bad_request("LANG_CODE_INVALID")
         state.profile[f"{field}/{arguments.text('language_code')}"] = arguments.text(field)
         state.events.add("profile", profile=state.profile)
         return True

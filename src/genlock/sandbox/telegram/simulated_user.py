@@ -1,15 +1,20 @@
 """Simulated Telegram users: they write, press buttons, pay, delete, block, and see what their chats show."""
 
+import asyncio
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from genlock.sandbox.telegram.api_call import Upload
 from genlock.sandbox.telegram.files import Stored
+from genlock.sandbox.telegram.forwards import origin_of
+from genlock.sandbox.telegram.inline import InlineQuery, ask, share
 from genlock.sandbox.telegram.media import content_of
 from genlock.sandbox.telegram.payments import pay
 from genlock.sandbox.telegram.profile import member
 from genlock.sandbox.telegram.stars import Payment
 from genlock.sandbox.telegram.state import CallbackQuery, Chat, Message, Notification, TelegramState, User
+from genlock.sandbox.telegram.stickers import store_sticker
 from genlock.sandbox.telegram.text import found_entities
 
 NAMES = {"photo": "photo.jpg", "video": "video.mp4", "animation": "a.gif", "audio": "audio.mp3", "voice": "voice.ogg"}
@@ -101,6 +106,22 @@ class SimulatedUser:
     async def send_document(self, content: bytes, **more: Any) -> Message:
         return await self.send("document", content, **more)
 
+    async def send_sticker(
+        self, emoji: str, *, chat: int | None = None, reply_to: Message | int | None = None
+    ) -> Message:
+        """Send the painted sticker of this emoji."""
+        stored = await store_sticker(self._state.files, emoji)
+        return self._write({"sticker": stored.media_object}, chat, reply_to=reply_to)
+
+    async def send_recording(
+        self, recording: bytes | None, *, chat: int | None = None, reply_to: Message | int | None = None
+    ) -> Message:
+        """Send what a microphone recorded as a voice message; without a recording, the sample voice."""
+        from genlock.sandbox.telegram.voice import as_voice, sample_voice  # noqa: PLC0415 - the codecs are an optional extra
+
+        make = sample_voice if recording is None else partial(as_voice, recording)
+        return await self.send("voice", await asyncio.to_thread(make), chat=chat, reply_to=reply_to)
+
     async def send(
         self,
         kind: str,
@@ -168,6 +189,24 @@ class SimulatedUser:
         state.updates.add("callback_query", query, f"user {self.id}")
         return press
 
+    async def inline(self, text: str, *, chat: int | None = None, seconds: float = 10) -> InlineQuery:
+        """Type the bot's name and a text, and wait for what it offers. Raises NotInChat without an answer."""
+        query = self.type_inline(text, chat=chat)
+        if not await self._state.events.wait_until(lambda: query.answered, seconds):
+            raise NotInChat(f"the bot does not answer the query {text!r}")
+        return query
+
+    def type_inline(self, text: str, *, chat: int | None = None) -> InlineQuery:
+        """Type the bot's name and a text, without waiting for the answer."""
+        return ask(self._state, self.user, text, chat or self.id)
+
+    async def share(self, query: InlineQuery, result_id: str, *, chat: int | None = None) -> Message:
+        """Choose a result of a query: it is sent to the chat in this user's name."""
+        message = share(self._state, self.user, query, result_id, chat or self.id)
+        if self._bot_receives(self._state.chats[message.chat], message):
+            self._add_update("message", message)
+        return message
+
     async def pay(self, invoice: Message | int | str, *, chat: int | None = None) -> Payment:
         """Pay the invoice in a message or behind a link."""
         what = invoice if isinstance(invoice, str) else self._find(invoice, chat)
@@ -184,9 +223,44 @@ class SimulatedUser:
         state.events.add("reaction", person=self.id, chat=found.chat, message_id=found.id, reaction=_reaction(new))
         state.updates.add("message_reaction", change, f"chat {found.chat}")
 
-    async def edit(self, message: Message, text: str) -> None:
-        self._state.change(message, {"text": text, "entities": found_entities(text)}, None)
-        self._add_update("edited_message", message)
+    async def edit(self, message: Message | int, text: str, *, chat: int | None = None) -> Message:
+        """Change the text or the caption of an own message. The same text again changes nothing."""
+        edited = self._find(message, chat)
+        if edited.sender != self.id or edited.forwarded is not None or edited.kind in {"service", "sticker"}:
+            raise NotInChat("only an own message with a text or a caption can be edited")
+        name, entities = ("text", "entities") if edited.kind == "text" else ("caption", "caption_entities")
+        if not text and name == "text":
+            raise ValueError("the text is empty")
+        content = {key: value for key, value in edited.content.items() if key not in {name, entities}}
+        content |= {name: text} if text else {}
+        content |= {entities: found} if (found := found_entities(text)) else {}
+        if content != edited.content:
+            self._state.change(edited, content, None)
+            if self._bot_receives(self._state.chats[edited.chat], edited):
+                self._add_update("edited_message", edited)
+        return edited
+
+    async def forward(
+        self, messages: Sequence[Message | int], *, to: int | None = None, chat: int | None = None
+    ) -> list[Message]:
+        """Forward messages that this user sees to another chat. Those of one album are an album again."""
+        found = [self._find(message, chat) for message in messages]
+        if any(one.kind == "service" or self.id in one.hidden_from for one in found):
+            raise NotInChat("message to forward not found")
+        if any(one.protected for one in found):
+            raise ValueError("message has protected content and can't be forwarded")
+        albums = {one.album: str(self._state.rng.randrange(10**16, 10**17)) for one in found if one.album}
+        together = albums if len(found) > 1 else {}
+        return [
+            self._write(
+                dict(one.content),
+                to,
+                reply_to=None,
+                forwarded=origin_of(self._state, one),
+                album=together.get(one.album or ""),
+            )
+            for one in found
+        ]
 
     async def delete(self, message: Message | int, *, for_both: bool = True, chat: int | None = None) -> None:
         """Delete a message for both sides, or only for this user, which the bot cannot notice."""

@@ -11,6 +11,8 @@ async with running_telegram(token="42:sandbox") as telegram:
     telegram.files.read(message.file_id)                   # the bytes that are shown
     await ann.delete(message, for_both=False); await ann.clear(); await ann.block(); await ann.unblock()
     payment = await ann.pay(invoice_message)               # or pay(link); .ok, .reason, .charge_id; ann.user.stars
+    await ann.edit(message, "another text"); await ann.forward([message], to=friends.id)
+    await ann.send_sticker("😀"); await ann.send_recording(None)   # None: a sample voice
     await ann.deactivate(); await ann.set_language("en")
     friends = telegram.group("Friends", [ann, bob])        # await ann.say("/gen cat", chat=friends.id)
     new = await friends.migrate(); await friends.set_bot("kicked", by=ann); await friends.forbid("photo")
@@ -28,7 +30,7 @@ It also runs as a program (`python -m genlock.sandbox.telegram`), and all of thi
 port: see control.py. It serves one bot, identified by its token. Like a Bot API server run with `--local` it accepts
 plain HTTP webhooks on this machine, but it has the size limits of api.telegram.org.
 
-Not simulated: rich messages, stickers, polls, inline mode, channels, subscriptions. Such calls get
+Not simulated: rich messages, stickers sent by the bot, polls, inline mode, channels, subscriptions. Such calls get
 `Not Found: method not found`.
 """
 
@@ -44,9 +46,10 @@ from typing import Any
 
 from aiohttp import web
 
-from genlock.sandbox.telegram import edits, forwards, messages, payments, profile
+from genlock.sandbox.telegram import edits, forwards, inline, messages, payments, profile
 from genlock.sandbox.telegram.api_call import ApiError, CallArguments, error_response, ok_response, read_call
 from genlock.sandbox.telegram.chat_page import add_page
+from genlock.sandbox.telegram.composing import add_composing
 from genlock.sandbox.telegram.control import add_control
 from genlock.sandbox.telegram.faults import AFTER, BEFORE, Fault, Faults, Switch
 from genlock.sandbox.telegram.files import Files
@@ -105,6 +108,7 @@ NAMES: dict[str, Method] = {
     **forwards.METHODS,
     **profile.METHODS,
     **payments.METHODS,
+    **inline.METHODS,
 }
 METHODS = {name.lower(): (name, method) for name, method in NAMES.items()}
 
@@ -128,6 +132,7 @@ class TelegramSimulator:
         self.app = web.Application(client_max_size=BODY_BYTES_MAX)
         self.app.router.add_route("*", "/bot{token:[^/]+}/{method:.*}", self._call)
         add_control(self.app, self)
+        add_composing(self.app, self)
         add_page(self.app, self, sorted(NAMES))
         self.app.router.add_get("/file/bot{token:[^/]+}/{path:.+}", self._file)
 
@@ -152,9 +157,16 @@ class TelegramSimulator:
         self.state.upload_seconds = seconds
 
     def add_user(
-        self, name: str, *, language: str | None = "en", stars: int = 10_000, started: bool = True
+        self,
+        name: str,
+        *,
+        language: str | None = "en",
+        stars: int = 10_000,
+        started: bool = True,
+        operator: bool = False,
     ) -> SimulatedUser:
-        return SimulatedUser(self.state, self.state.add_user(name, language=language, stars=stars, started=started))
+        user = self.state.add_user(name, language=language, stars=stars, started=started, operator=operator)
+        return SimulatedUser(self.state, user)
 
     def group(self, title: str, members: list[SimulatedUser], *, kind: str = "group") -> Group:
         return Group(self.state, self.state.add_group(title, {user.id for user in members}, kind=kind))

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from random import Random
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from genlock.sandbox.telegram.api_call import CallArguments, bad_request, forbidden
 from genlock.sandbox.telegram.events import Events
@@ -12,8 +12,11 @@ from genlock.sandbox.telegram.media import Media
 from genlock.sandbox.telegram.stars import StarsLedger
 from genlock.sandbox.telegram.updates import Updates
 
+if TYPE_CHECKING:
+    from genlock.sandbox.telegram.inline import InlineQuery
+
 MEDIA = ("animation", "photo", "video", "audio", "voice", "document")
-KINDS = ("text", *MEDIA, "invoice")
+KINDS = ("text", *MEDIA, "sticker", "invoice")
 FIRST_USER_ID = 1_000_001
 FIRST_GROUP_ID = -4_000_001
 FIRST_SUPERGROUP_ID = -1_002_000_000_001
@@ -29,6 +32,7 @@ class User:
     started: bool = True  #: has opened the chat with the bot
     blocked: bool = False
     deactivated: bool = False
+    operator: bool = False  #: the bot's settings name this user as an operator
 
     def as_json(self) -> dict[str, Any]:
         fields = {"id": self.id, "is_bot": False, "first_name": self.name, "username": self.username}
@@ -72,7 +76,7 @@ class Message:
     @property
     def file_id(self) -> str | None:
         """Id of the file it shows; for a photo the largest size."""
-        if self.kind not in MEDIA:
+        if self.kind not in (*MEDIA, "sticker"):
             return None
         media = self.content[self.kind]
         return str((media[-1] if self.kind == "photo" else media)["file_id"])
@@ -163,6 +167,7 @@ class TelegramState:
         self.chats: dict[int, Chat] = {}
         self.notifications: list[Notification] = []
         self.callback_queries: dict[str, CallbackQuery] = {}
+        self.inline_queries: dict[str, InlineQuery] = {}
         #: by chat and message: the newest edit whose media is being uploaded
         self.uploading: dict[tuple[int, int], object] = {}
         #: additional duration of media edits, to provoke races
@@ -179,13 +184,16 @@ class TelegramState:
     def now(self) -> int:
         return int(self.clock())
 
-    def add_user(self, name: str, *, language: str | None, stars: int, started: bool = True) -> User:
+    def add_user(
+        self, name: str, *, language: str | None, stars: int, started: bool = True, operator: bool = False
+    ) -> User:
         number = FIRST_USER_ID + len(self.users)
         username = f"{''.join(filter(str.isalnum, name.lower())) or 'user'}_{number}"
-        user = User(id=number, name=name, username=username, language=language, stars=stars, started=started)
+        user = User(id=number, name=name, username=username, language=language, stars=stars)
+        user.started, user.operator = started, operator
         self.users[number] = user
         self.chats[number] = Chat(id=number, type="private", members={number})
-        self.events.add("person", person=user.as_json(), stars=stars)
+        self.events.add("person", person=user.as_json(), stars=stars, operator=operator)
         return user
 
     def add_group(self, title: str, members: set[int], *, kind: str) -> Chat:

@@ -10,6 +10,8 @@ export const sendText = (person, chat, text, replyTo) =>
     userAction(person, "say", { chat, text, ...(replyTo ? { reply_to: replyTo } : {}) });
 export const press = (person, chat, message, button) => userAction(person, "press", { chat, message, button });
 export const pay = (person, chat, message) => userAction(person, "pay", { chat, message });
+export const askInline = (person, chat, text) => userAction(person, "inline", { chat, text });
+export const shareInline = (person, chat, query, result) => userAction(person, "share", { chat, query, result });
 export const remove = (person, chat, message, both) => userAction(person, "delete", { chat, message, for_both: both });
 export const react = (person, chat, message, emoji) => userAction(person, "react", { chat, message, emoji });
 export const clear = (person, chat, both) => userAction(person, "clear", { chat, for_both: both });
@@ -28,6 +30,22 @@ export function send(person, chat, things, { caption = "", replyTo = null } = {}
     }
     return userAction(person, "send", form);
 }
+
+/** Send a recorded voice message; without a recording, the simulator's sample voice. */
+export function sendVoice(person, chat, recording, replyTo) {
+    const form = new FormData();
+    form.append("chat", chat);
+    if (replyTo) form.append("reply_to", replyTo);
+    if (recording) form.append("file", recording, "recording");
+    return userAction(person, "voice", form);
+}
+
+export const sendSticker = (person, chat, sticker, replyTo) =>
+    userAction(person, "sticker", { chat, sticker, ...(replyTo ? { reply_to: replyTo } : {}) });
+export const edit = (person, chat, message, text) => userAction(person, "edit", { chat, message, text });
+export const forward = (person, chat, messages, to) => userAction(person, "forward", { chat, messages, to });
+export const stickers = () => call("GET", "/sim/stickers");
+export const stickerUrl = (emoji) => `/sim/stickers/${encodeURIComponent(emoji)}`;
 
 export const fileUrl = (id) => `/sim/files/${encodeURIComponent(id)}`;
 

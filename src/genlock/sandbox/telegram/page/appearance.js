@@ -62,7 +62,7 @@ export function openSettings(at) {
                 setSound,
             ),
         ],
-        { label: getText("settings") },
+        { label: getText("settings"), role: "dialog" },
     );
 }
 

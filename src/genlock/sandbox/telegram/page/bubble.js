@@ -2,7 +2,7 @@
 import { keysOf } from "./buttons.js";
 import { formatted, onlyEmoji } from "./entities.js";
 import { icon, star } from "./icons.js";
-import { albumOf, isVisual, mediaOf } from "./media.js";
+import { albumOf, isVisual, mediaOf, thumbnailOf } from "./media.js";
 import { hue, initials, node } from "./dom.js";
 import { view } from "./view.js";
 import { botName, kindOf, nameOf, state } from "./state.js";
@@ -59,6 +59,8 @@ function bubbleOf(messages, { run, jump }) {
         parts.push(
             node("div", { class: "forwarded" }, getText("forwarded", { name: nameOf(first.forward_origin.sender_user) })),
         );
+    if (first.via_bot)
+        parts.push(node("div", { class: "forwarded" }, getText("via", { name: first.via_bot.username })));
     if (first.reply_to_message) parts.push(quoteOf(first.reply_to_message, jump));
     const named =
         parts.length === 1 &&
@@ -74,7 +76,8 @@ function bubbleOf(messages, { run, jump }) {
     else if (kind !== "text" && !above) parts.push(...media);
     const last = messages.at(-1);
     const bare = isVisual(first) && !withText;
-    if (bare) parts.push(metaOf(last, "over"));
+    if (bare && kind === "sticker") media[0].append(metaOf(last, "over"));
+    else if (bare) parts.push(metaOf(last, "over"));
     else if (!withText) parts.push(metaOf(last, "beside"));
     else parts.push(textOf(withText, last, run));
     if (above) parts.push(...media);
@@ -82,6 +85,7 @@ function bubbleOf(messages, { run, jump }) {
     const look = [
         isVisual(first) ? "visual" : "",
         bare ? "media-only" : "captioned",
+        kind === "sticker" ? "sticker-only" : "",
         topped ? "topped" : "",
         named ? "named" : "",
     ].join(" ");
@@ -101,13 +105,17 @@ export function avatar(user) {
     );
 }
 
-export function quoteOf(message, jump) {
+/** The quoted message as it is now: it may have changed since the reply was written. */
+export const current = (message) => state.chats.get(message.chat.id)?.messages.get(message.message_id) ?? message;
+
+export function quoteOf(quoted, jump, title = null) {
+    const message = current(quoted);
     const who = message.from.id === view.person ? getText("you") : nameOf(message.from);
     return node(
         "button",
         { class: "quote", type: "button", on: { click: () => jump(message.message_id) } },
-        node("b", {}, who),
-        node("span", {}, previewOf(message)),
+        thumbnailOf(message),
+        node("span", { class: "lines" }, node("b", {}, title ?? who), node("span", {}, previewOf(message))),
     );
 }
 
@@ -176,6 +184,7 @@ export function previewOf(message) {
     if (kind === "service") return serviceText(message);
     if (kind === "text") return message.text.replace(/\s+/gu, " ");
     const what = kind === "document" ? (message.document.file_name ?? getText("kind_document")) : getText(`kind_${kind}`);
+    if (kind === "sticker") return `${message.sticker.emoji ?? ""} ${what}`.trim();
     const more = kind === "invoice" ? message.invoice.title : message.caption;
     return more ? `${what}, ${more.replace(/\s+/gu, " ")}` : what;
 }

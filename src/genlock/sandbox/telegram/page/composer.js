@@ -1,33 +1,43 @@
-// The message field: text, commands, reply keyboard and replies; or the buttons Start and Unblock instead.
+// The message field: text, commands, reply keyboard, replies and edits; or the buttons Start and Unblock instead.
 import { quoteOf } from "./bubble.js";
 import { chooseFiles, offerFiles } from "./attach.js";
+import { closeCommands, startCommands, suggest, toggleCommands, walkCommands } from "./commands.js";
 import { planner } from "./frame_scheduler.js";
-import { changeUser, sendText } from "./actions.js";
+import { changeUser, edit as saveEdit, sendText, sendVoice } from "./actions.js";
 import { icon, roundButton } from "./icons.js";
 import { button, find, node } from "./dom.js";
 import { failed } from "./notices.js";
+import { startRecording } from "./recorder.js";
+import { closeStickers, toggleStickers } from "./stickers.js";
 import { jump } from "./thread.js";
 import { onSwitch, view } from "./view.js";
-import { commandsFor, messagesOf, on, userOf, state } from "./state.js";
-import { getText } from "./texts.js";
+import { commandsFor, kindOf, messagesOf, on, userOf, state } from "./state.js";
+import { closeInline, suggestInline } from "./inline.js";
+import { duration, getText } from "./texts.js";
 
 const written = new Map();
 const used = new Set();
 const folded = new Set();
-let replying = null;
+/** What the field is used for besides a new message: {kind: "reply" | "edit", message, text}, or null. */
+let context = null;
+/** The running recording with its place, or null. */
+let recording = null;
 let shape = "";
-let chosen = 0;
 const plan = planner(draw);
 
 const field = node("textarea", { rows: "1", dir: "auto", enterkeyhint: "send", autocomplete: "off" });
 const sendButton = node("button", { class: "round send", type: "button" }, icon("plane"));
+const micButton = node("button", { class: "round mic", type: "button" }, icon("mic"));
 const place = () => `${view.person}/${view.chat}`;
+const editing = () => context?.kind === "edit";
 
 export function startComposer() {
     field.addEventListener("input", () => {
-        written.set(place(), field.value);
+        if (editing()) context.text = field.value;
+        else written.set(place(), field.value);
         fit();
-        suggest(field.value);
+        suggest(editing() ? "" : field.value);
+        suggestInline(editing() ? "" : field.value, clearField);
     });
     field.addEventListener("keydown", typed);
     field.addEventListener("paste", (event) => {
@@ -37,102 +47,133 @@ export function startComposer() {
         }
     });
     sendButton.addEventListener("click", () => submit());
+    micButton.addEventListener("click", () => record());
+    startCommands(sendWritten);
 }
 
 /** Send a text in the open chat. */
 export function sendMessageText(text) {
     const words = text.trim();
-    if (!words) return;
-    const quoted = replyId();
-    reply(null);
-    sendText(view.person, view.chat, words, quoted).catch(failed);
+    if (words) sendText(view.person, view.chat, words, takeReply()).catch(failed);
 }
 
-const replyId = () => replying?.message_id ?? null;
+const replyId = () => (context?.kind === "reply" ? context.message.message_id : null);
 
-export function reply(message) {
-    replying = message;
+/** The id of the message replied to; the reply ends with it. */
+function takeReply() {
+    const quoted = replyId();
+    if (quoted) setContext(null);
+    return quoted;
+}
+
+export const reply = (message) => setContext({ kind: "reply", message });
+
+/** Put the text or caption of an own message into the field, to change it. */
+export const edit = (message) => setContext({ kind: "edit", message, text: message.text ?? message.caption ?? "" });
+
+function setContext(wanted) {
+    context = wanted && { ...wanted, place: place() };
     redrawComposer();
-    if (message) field.focus();
+    if (wanted) field.focus();
+}
+
+function clearField() {
+    field.value = "";
+    written.delete(place());
+    fit();
 }
 
 function submit() {
     const text = field.value;
-    field.value = "";
-    written.delete(place());
-    fit();
-    suggest("");
+    if (editing()) return saveChange(text.trim());
+    return text.trim() && sendWritten(text);
+}
+
+/** Send a text that the field had, or a command that completes it. */
+function sendWritten(text) {
+    clearField();
+    closeCommands();
+    closeInline();
     sendMessageText(text);
     field.focus();
+}
+
+function saveChange(text) {
+    const { message } = context;
+    if (!text && kindOf(message) === "text") return;
+    setContext(null);
+    field.focus();
+    if (text !== (message.text ?? message.caption ?? ""))
+        saveEdit(view.person, message.chat.id, message.message_id, text).catch(failed);
 }
 
 function fit() {
     field.style.height = "auto";
     field.style.height = `${Math.min(field.scrollHeight, 200)}px`;
-    sendButton.disabled = !field.value.trim();
+    micButton.hidden = editing() || Boolean(field.value.trim());
+    sendButton.hidden = !micButton.hidden;
 }
 
 function typed(event) {
-    const list = find(".commands");
-    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
-    if (list && step) {
-        event.preventDefault();
-        choose(chosen + step);
-    } else if (list && (event.key === "Enter" || event.key === "Tab") && !event.shiftKey) {
-        event.preventDefault();
-        list.children[chosen].click();
-    } else if (event.key === "Escape") {
-        if (list) suggest("");
-        else if (replying) reply(null);
+    if (walkCommands(event)) return;
+    if (event.key === "Escape") {
+        if (context) setContext(null);
+    } else if (event.key === "ArrowUp" && !field.value && !context) {
+        editLast(event);
     } else if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
         event.preventDefault();
         submit();
     }
 }
 
-// commands
-
-function suggest(text) {
-    find(".commands")?.remove();
-    const asked = /^\/(\w*)$/u.exec(text);
-    const all = commandsFor(view.person, view.chat);
-    const fitting = asked ? all.filter(({ command }) => command.startsWith(asked[1])) : [];
-    if (fitting.length) openCommands(fitting);
+/** The arrow up in an empty field edits the last own text, as Telegram's desktop client does. */
+function editLast(event) {
+    const mine = messagesOf(view.person, view.chat).filter(
+        (one) => one.from.id === view.person && kindOf(one) === "text" && !one.forward_origin,
+    );
+    if (!mine.length) return;
+    event.preventDefault();
+    edit(mine.at(-1));
 }
 
-function openCommands(commands) {
-    const list = node("div", { class: "commands", role: "listbox", "aria-label": getText("commands") });
-    for (const { command, description } of commands) {
-        const run = () => {
-            list.remove();
-            field.value = "";
-            written.delete(place());
-            fit();
-            sendMessageText(view.chat < 0 ? `/${command}@${state.bot.username}` : `/${command}`);
-            field.focus();
-        };
-        const words = [node("span", { class: "name" }, `/${command}`), node("span", { class: "about" }, description)];
-        list.append(button("", run, { role: "option" }, words));
+// voice
+
+async function record() {
+    const where = place();
+    const started = await startRecording();
+    if (where !== place()) return started.cancel();
+    recording = { ...started, place: where };
+    redrawComposer();
+    return find(".recording .send").focus();
+}
+
+async function endRecording(send) {
+    const ended = recording;
+    const [person, chat, quoted] = [view.person, view.chat, send ? takeReply() : null];
+    recording = null;
+    redrawComposer();
+    field.focus();
+    try {
+        if (send) await sendVoice(person, chat, await ended.stop(), quoted);
+        else await ended.cancel();
+    } catch (error) {
+        failed(error);
     }
-    find(".composer-wrap").append(list);
-    choose(0);
 }
 
-function choose(index) {
-    const options = [...find(".commands").children];
-    chosen = (index + options.length) % options.length;
-    options.forEach((option, number) => option.setAttribute("aria-selected", String(number === chosen)));
-    options[chosen].scrollIntoView({ block: "nearest" });
+function recordingBar() {
+    const clock = node("span", { class: "clock" }, duration(recording.seconds()));
+    const timer = setInterval(() => {
+        if (!clock.isConnected) clearInterval(timer);
+        else clock.textContent = duration(recording?.seconds() ?? 0);
+    }, 250);
+    const text = node("span", { class: "about", role: "status" }, getText(recording.sample ? "record_sample" : "recording"));
+    const away = roundButton("trash", getText("record_cancel"), () => endRecording(false));
+    const go = roundButton("plane", getText("send"), () => endRecording(true), "send");
+    const bar = node("div", { class: "write recording" }, away, node("span", { class: "dot" }), clock, text, go);
+    bar.addEventListener("keydown", (event) => event.key === "Escape" && endRecording(false));
+    return bar;
 }
-
-function toggleCommands() {
-    if (find(".commands")) find(".commands").remove();
-    else openCommands(commandsFor(view.person, view.chat));
-}
-
-document.addEventListener("pointerdown", (event) => {
-    if (!event.target.closest(".commands, .menu-button, .write textarea")) find(".commands")?.remove();
-});
 
 // reply keyboard
 
@@ -177,9 +218,10 @@ function draw() {
     const empty = chat?.type === "private" && !messagesOf(view.person, view.chat).length;
     const commands = chat ? commandsFor(view.person, view.chat).length > 0 : false;
     const mode = !chat ? "none" : chat.type === "private" && person.blocked ? "blocked" : empty ? "start" : "write";
-    const wanted = [place(), mode, keys?.message_id, open, commands, replyId()].join();
+    const wanted = [place(), mode, keys?.message_id, open, commands, context?.kind, context?.message.message_id].join();
     if (wanted === shape) return;
     shape = wanted;
+    closeStickers();
     if (mode === "none") composer.replaceChildren();
     else if (mode === "write") composer.replaceChildren(...writing({ keys, open, commands }));
     else composer.replaceChildren(instead(mode));
@@ -193,36 +235,62 @@ function instead(mode) {
 }
 
 function writing({ keys, open, commands }) {
-    const attach = roundButton("attach", getText("attach"), () => chooseFiles(replyId()), "attach");
+    const line = recording ? recordingBar() : fieldLine({ keys, open, commands });
+    const above = context && node("div", { class: "answering" }, contextParts());
+    return [node("div", { class: "composer-wrap" }, above, line), open ? keyboardNode(keys) : null].filter(Boolean);
+}
+
+function fieldLine({ keys, open, commands }) {
+    const attach = !editing() && roundButton("attach", getText("attach"), () => chooseFiles(replyId()), "attach");
     const label = { "aria-label": getText("commands") };
     const menuButton =
-        commands && button("menu-button", toggleCommands, label, icon("lines"), node("span", {}, getText("menu")));
+        commands &&
+        !editing() &&
+        button("menu-button", toggleCommands, label, icon("lines"), node("span", {}, getText("menu")));
     const fold = () => {
         if (open) folded.add(keys.message_id);
         else folded.delete(keys.message_id);
         redrawComposer();
     };
     const toggle = keys && roundButton("keyboard", getText("keyboard"), fold, "fold", { "aria-expanded": String(open) });
+    const stickers = () => toggleStickers(takeReply);
+    const smile =
+        !editing() &&
+        roundButton("smile", getText("stickers"), stickers, "sticker-button", { "aria-expanded": "false" });
     field.placeholder = getText("message");
-    field.setAttribute("aria-label", getText("message"));
-    sendButton.setAttribute("aria-label", getText("send"));
-    field.value = written.get(place()) ?? "";
-    const line = node("div", { class: "write" }, menuButton, attach, field, toggle, sendButton);
-    const quoted =
-        replying &&
-        node(
-            "div",
-            { class: "answering" },
-            icon("reply"),
-            quoteOf(replying, jump),
-            roundButton("close", getText("reply_cancel"), () => reply(null)),
-        );
-    return [node("div", { class: "composer-wrap" }, quoted, line), open ? keyboardNode(keys) : null].filter(Boolean);
+    field.setAttribute("aria-label", getText(editing() ? "editing" : "message"));
+    sendButton.setAttribute("aria-label", getText(editing() ? "edit_save" : "send"));
+    sendButton.replaceChildren(icon(editing() ? "check" : "plane"));
+    micButton.setAttribute("aria-label", getText("record"));
+    micButton.title = getText("record");
+    field.value = editing() ? context.text : (written.get(place()) ?? "");
+    return node("div", { class: "write" }, menuButton, attach, field, toggle, smile, micButton, sendButton);
 }
 
+function contextParts() {
+    const [picture, label, title] = editing()
+        ? ["pencil", "edit_cancel", getText("editing")]
+        : ["reply", "reply_cancel", null];
+    return [
+        icon(picture),
+        quoteOf(context.message, jump, title),
+        roundButton("close", getText(label), () => setContext(null)),
+    ];
+}
+
+/** Leaving the chat ends an edit, a reply and a recording. */
 onSwitch(() => {
-    if (replying && replying.chat.id !== view.chat) replying = null;
+    if (context && context.place !== place()) context = null;
+    if (recording && recording.place !== place()) {
+        recording.cancel();
+        recording = null;
+        shape = "";
+    }
     plan();
-    find(".commands")?.remove();
+    closeCommands();
+    closeInline();
+});
+on("gone", ({ chat, message }) => {
+    if (context?.message.chat.id === chat && context.message.message_id === message) setContext(null);
 });
 for (const kind of ["reset", "people", "message", "gone", "profile", "chats"]) on(kind, plan);

@@ -6,10 +6,10 @@ import { getText } from "./texts.js";
 let open = null;
 
 /** Open a menu. Items: {icon, text, run, danger, tick}, a node, or null for a separator. */
-export function menu(at, items, { sheet = true, label = getText("more") } = {}) {
+export function menu(at, items, { sheet = true, label = getText("more"), role = "menu" } = {}) {
     close();
     const before = document.activeElement;
-    const made = node("div", { class: `menu ${sheet ? "sheet" : ""}`, role: "menu", "aria-label": label });
+    const made = node("div", { class: `menu ${sheet ? "sheet" : ""}`, role, "aria-label": label });
     for (const item of items) made.append(lineOf(item));
     document.body.append(made);
     place(made, at);
@@ -116,6 +116,7 @@ export function ask({ title, text, choices, cancel = getText("cancel") }) {
             { label: title ?? text },
         );
         made.addEventListener("close", () => resolve(answer));
+        if (!cancel) made.querySelector("button").focus();
     });
 }
 

@@ -1,5 +1,6 @@
 // The context menu of a message.
-import { reply } from "./composer.js";
+import { edit, reply } from "./composer.js";
+import { openForward } from "./forward.js";
 import { fileUrl, react, remove } from "./actions.js";
 import { ask, close, menu } from "./layers.js";
 import { copy, node } from "./dom.js";
@@ -18,6 +19,12 @@ export function openMessageMenu(at, message) {
         reacting(message),
         null,
         { icon: "reply", text: getText("reply"), run: () => reply(message) },
+        isEditable(message) && { icon: "pencil", text: getText("edit"), run: () => edit(message) },
+        !message.has_protected_content && {
+            icon: "forward",
+            text: getText("forward"),
+            run: () => openForward(message),
+        },
         text && { icon: "copy", text: getText("copy"), run: () => copy(text).then(() => toast(getText("copied"))) },
         file && { icon: "download", text: getText("save"), run: () => node("a", file).click() },
         null,
@@ -29,6 +36,10 @@ export function openMessageMenu(at, message) {
     );
 }
 
+/** Telegram lets users edit their own texts and captions, but not what they forwarded. */
+export const isEditable = (message) =>
+    message.from.id === view.person && !message.forward_origin && !["sticker", "service"].includes(kindOf(message));
+
 /** Set a reaction; choosing the same again removes it. */
 function reacting(message) {
     const mine = message.reactions?.[view.person];
@@ -39,7 +50,12 @@ function reacting(message) {
     const one = (emoji) =>
         node(
             "button",
-            { type: "button", "aria-pressed": String(emoji === mine), on: { click: () => put(emoji) } },
+            {
+                type: "button",
+                role: "menuitemcheckbox",
+                "aria-checked": String(emoji === mine),
+                on: { click: () => put(emoji) },
+            },
             emoji,
         );
     return node("div", { class: "emoji", role: "group", "aria-label": getText("react") }, EMOJI.map(one));

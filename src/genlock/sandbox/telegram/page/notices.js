@@ -6,7 +6,6 @@ import { botName, on, userOf, state } from "./state.js";
 import { getText } from "./texts.js";
 
 const STAYS = 5000;
-const STAYS_HERE = 2800;
 const shown = new Map();
 
 /** Show a toast. */
@@ -22,18 +21,17 @@ export function toast(text, { bad = false, seconds = 2.6 } = {}) {
 /** Show that an action failed. */
 export const failed = (error) => toast(getText("failed", { why: error.message }), { bad: true, seconds: 5 });
 
-/** Show the newest notification of each chat. */
+/** Show the newest notification of each chat, except of the one that is being read. */
 on("notification", ({ person, chat, text, message }) => {
-    const here = looking(person, chat);
+    if (looking(person, chat)) return;
     const place = `${person}/${chat}`;
     shown.get(place)?.remove();
     const made = banner(person, chat, text, message);
-    made.classList.toggle("here", here);
     shown.set(place, made);
     find("#notices").prepend(made);
     const others = document.querySelectorAll("#notices .notice");
     if (others.length > 3) others[others.length - 1].remove();
-    setTimeout(() => leave(made), here ? STAYS_HERE : STAYS);
+    setTimeout(() => leave(made), STAYS);
     if (sound.on) ping();
 });
 

@@ -55,16 +55,18 @@ function people() {
             marks,
             face,
             node("span", { class: "name" }, nameOf(person)),
+            person.operator ? node("span", { class: "role" }, getText("operator")) : null,
             badge,
         );
     });
-    each.push(another("plus", "add_person", openNewUser), another("group", "add_group", openNewGroup));
+    each.push(another("plus", "add_person", openNewUser), another("group", "group", openNewGroup, "add_group"));
     return node("nav", { class: "people", "aria-label": getText("people") }, each);
 }
 
-function another(picture, word, run) {
+function another(picture, word, run, label = word) {
     const face = node("span", { class: "avatar", "aria-hidden": "true" }, icon(picture));
-    return button("user-entry more", run, { data: { key: word } }, face, node("span", { class: "name" }, getText(word)));
+    const marks = { data: { key: word }, "aria-label": getText(label), title: getText(label) };
+    return button("user-entry more", run, marks, face, node("span", { class: "name" }, getText(word)));
 }
 
 /** Select a user: keep the open group if the user is in it, else open the chat with the bot. */

@@ -71,8 +71,8 @@ export function apply(event) {
 }
 
 const APPLIED = {
-    person({ person, stars, deactivated }) {
-        const known = state.people.get(person.id) ?? { stars };
+    person({ person, stars, deactivated, operator }) {
+        const known = state.people.get(person.id) ?? { stars, operator };
         state.people.set(person.id, { ...known, ...person, deactivated });
         if (!state.chats.has(person.id)) {
             state.chats.set(person.id, { id: person.id, type: "private", members: [person.id], messages: new Map() });
@@ -201,12 +201,16 @@ export const userOf = (id) => state.people.get(id);
 
 export const nameOf = (user) => [user?.first_name, user?.last_name].filter(Boolean).join(" ");
 
-/** Chats of a user: the one with the bot, and groups. */
+/** Chats of a user, the one with the newest message first; among those without messages, the one with the bot. */
 export function chatsOf(person) {
     const mine = [...state.chats.values()].filter((chat) => chat.id === person || chat.members?.includes(person));
+    const newest = new Map(mine.map((chat) => [chat, messagesOf(person, chat.id).at(-1)?.date ?? 0]));
     return mine
         .filter((chat) => !chat.migrated_to)
-        .sort((one, other) => Number(other.id === person) - Number(one.id === person));
+        .sort(
+            (one, other) =>
+                newest.get(other) - newest.get(one) || Number(other.id === person) - Number(one.id === person),
+        );
 }
 
 /** Messages that a user sees in a chat, in order. */
@@ -219,6 +223,6 @@ export function messagesOf(person, chat) {
 
 export const sees = (person, message) => !message.hidden_from?.includes(person);
 
-const KINDS = ["animation", "photo", "video", "audio", "voice", "document", "invoice", "text"];
+const KINDS = ["animation", "photo", "video", "audio", "voice", "document", "sticker", "invoice", "text"];
 
 export const kindOf = (message) => KINDS.find((kind) => kind in message) ?? "service";

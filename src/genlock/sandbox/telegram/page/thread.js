@@ -1,5 +1,5 @@
 // The messages of the open chat. Only changed rows are redrawn; the view stays at the bottom unless scrolled up.
-import { avatar, rowOf } from "./bubble.js";
+import { avatar, current, rowOf } from "./bubble.js";
 import { planner } from "./frame_scheduler.js";
 import { icon } from "./icons.js";
 import { find, node } from "./dom.js";
@@ -98,7 +98,8 @@ function wantedRows(all) {
         if (!before || dayOf(before) !== dayOf(one))
             wanted.push({ key: `day ${dayOf(one)}`, parts: [], make: () => dayPill(one) });
         const flags = `${follows(before, one) ? "" : "first"} ${follows(messages.at(-1), after) ? "" : "last"}`;
-        wanted.push({ key: keyOf(one), parts: messages, flags, make: () => rowOf(messages, handlers) });
+        const quoted = one.reply_to_message && current(one.reply_to_message);
+        wanted.push({ key: keyOf(one), parts: messages, quoted, flags, make: () => rowOf(messages, handlers) });
     });
     return wanted;
 }
@@ -128,6 +129,7 @@ function same(old, one) {
     return (
         old.parts.length === one.parts.length &&
         old.parts.every((part, index) => part === one.parts[index]) &&
+        old.quoted === one.quoted &&
         flag(old, one)
     );
 }

@@ -1,5 +1,6 @@
 // What this tab shows: the selected user and chat (kept in the URL hash), and what has been read.
 import { chatsOf, messagesOf, on, state } from "./state.js";
+import { language } from "./texts.js";
 
 export const view = { person: null, chat: null, screen: "list" };
 const listeners = [];
@@ -15,14 +16,18 @@ export function show(person, chat = null) {
 
 const asked = () => location.hash.slice(1).split("/").map(Number);
 
-/** Select user and chat from the URL hash; without one, the first user and the chat with the bot. */
+/** The first user who speaks the page's language, else the first one. */
+function defaultUser() {
+    const all = [...state.people.values()];
+    return (all.find((one) => one.language_code === language()) ?? all[0])?.id ?? null;
+}
+
+/** Select user and chat from the URL hash; without one, a user with the page's language and the chat with the bot. */
 export function follow() {
     const [person, chat] = asked();
-    const first = state.people.keys().next().value ?? null;
-    view.person = state.people.has(person) ? person : first;
-    const mine = chatsOf(view.person);
-    const chosen = mine.some((one) => one.id === chat) ? chat : null;
-    view.chat = chosen ?? mine[0]?.id ?? null;
+    view.person = state.people.has(person) ? person : (state.people.has(view.person) ? view.person : defaultUser());
+    const chosen = chatsOf(view.person).some((one) => one.id === chat) ? chat : null;
+    view.chat = chosen ?? view.person;
     view.screen = chosen === null ? "list" : "chat";
     document.getElementById("app").dataset.screen = view.screen;
     for (const listener of listeners) listener();

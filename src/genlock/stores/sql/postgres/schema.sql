@@ -67,8 +67,12 @@ CREATE TABLE jobs (
     crash_count       integer NOT NULL DEFAULT 0,
     -- the message that a progress edit with an unknown outcome may still overwrite
     progress_message  text,
+    -- when the user removed the result from the gallery and the history
+    hidden_at         timestamptz,
     -- what the provider needs besides the task's id to find the task again
     handle            text NOT NULL DEFAULT '',
+    -- the API key that the order was made with
+    api_key_id        bigint,
     -- the number of the current attempt; 0 before the first
     attempt           bigint NOT NULL DEFAULT 0,
     CONSTRAINT jobs_request_once UNIQUE (account_id, request_key),
@@ -106,7 +110,12 @@ CREATE INDEX jobs_attention_code ON jobs (attention_code, id) WHERE attention_re
 CREATE INDEX jobs_account ON jobs (account_id, id);
 -- The few jobs that have not ended. `ended_at` is written once, so that no update of an open job touches this index.
 CREATE INDEX jobs_open ON jobs (account_id, id) WHERE ended_at IS NULL;
+-- An account's jobs of API keys by id.
+CREATE INDEX jobs_api ON jobs (account_id, id) WHERE api_key_id IS NOT NULL;
 CREATE INDEX jobs_cancelled ON jobs (account_id, ended_at) WHERE cancelled_by <> '';
+-- The gallery: delivered results by model. Only the commit of a delivery and its user's removal write to it.
+CREATE INDEX jobs_results ON jobs (account_id, model, id)
+    WHERE delivered_at IS NOT NULL AND hidden_at IS NULL AND (hold_state <> 'released' OR late);
 
 -- Each try to have a job made by one provider. The row is written in the commit that begins the submit, before the call.
 CREATE TABLE attempts (
@@ -180,6 +189,8 @@ CREATE TABLE ledger (
 CREATE INDEX ledger_account ON ledger (account_id, at);
 -- What changes balances outside orders, for the lists of operators.
 CREATE INDEX ledger_moves ON ledger (kind, at, key) WHERE kind NOT IN ('hold', 'capture', 'release');
+-- Refunds of orders by operators, by the job: the figures by hour subtract them. No order writes to this index.
+CREATE INDEX ledger_job_refunds ON ledger ((CASE WHEN key ~ '^refund:[0-9]{1,18}$' THEN substr(key, 8)::bigint END)) WHERE kind = 'refund';
 
 -- The sums of an account's ledger entries up to a time, so that the check of an account with many entries reads only
 -- the newer ones.
@@ -319,6 +330,22 @@ CREATE TABLE drafts (
 
 CREATE INDEX drafts_message ON drafts (chat, message) WHERE message IS NOT NULL;
 
+CREATE TABLE favourites (
+    account_id  bigint NOT NULL,
+    model       text NOT NULL,
+    at          timestamptz NOT NULL,
+    PRIMARY KEY (account_id, model)
+);
+
+-- The settings that an account last ordered a model with, JSON.
+CREATE TABLE model_settings (
+    account_id  bigint NOT NULL,
+    model       text NOT NULL,
+    body        text NOT NULL,
+    at          timestamptz NOT NULL,
+    PRIMARY KEY (account_id, model)
+);
+
 CREATE TABLE uploads (
     address     text PRIMARY KEY,
     account_id  bigint NOT NULL,
@@ -411,6 +438,11 @@ CREATE TABLE broadcasts (
     created_at   timestamptz NOT NULL,
     -- the formatted text and the file, JSON; empty when `text` is HTML
     content      text NOT NULL DEFAULT '',
+    -- Whom it goes to: users with this language, if it is not empty; users who have paid, or never have; users who
+    -- were not seen since a time. Without any of these, every user who can be reached.
+    language     text NOT NULL DEFAULT '',
+    paid         boolean,
+    silent_since timestamptz,
     CONSTRAINT broadcasts_request_once UNIQUE (bot, request_key),
     CONSTRAINT broadcasts_state_known CHECK (state IN ('running', 'stopped', 'done'))
 );
@@ -673,6 +705,13 @@ EXECUTE FUNCTION record_job_change();
 CREATE TRIGGER payments_changed AFTER UPDATE OF state ON payments FOR EACH ROW
 WHEN (OLD.state <> NEW.state) EXECUTE FUNCTION record_payment_change();
 
+CREATE OR REPLACE FUNCTION record_job_refund() RETURNS trigger LANGUAGE plpgsql AS
+$$ BEGIN INSERT INTO figure_changes (job_id) VALUES (substr(NEW.key, 8)::bigint); RETURN NULL; END $$;
+
+-- A refund of an order by an operator changes its figures.
+CREATE TRIGGER ledger_job_refunded AFTER INSERT ON ledger FOR EACH ROW
+WHEN (NEW.kind = 'refund' AND NEW.key ~ '^refund:[0-9]{1,18}$') EXECUTE FUNCTION record_job_refund();
+
 -- Edits of models by operators. The newest change of a model decides; the others are its history.
 CREATE TABLE catalog_changes (
     id           bigint PRIMARY KEY,
@@ -689,3 +728,114 @@ CREATE TABLE catalog_changes (
 );
 
 CREATE INDEX catalog_changes_model ON catalog_changes (model, id);
+
+-- Keys of API clients. `spent` is what the orders of `spent_day` (days since 1970, UTC) cost that were not refunded.
+CREATE TABLE api_keys (
+    id            bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    account_id    bigint NOT NULL,
+    name          text NOT NULL,
+    -- separated by spaces
+    scopes        text NOT NULL,
+    -- the start of the secret
+    shown         text NOT NULL,
+    secret_hash   text NOT NULL,
+    spend_limit   bigint,
+    spent         bigint NOT NULL DEFAULT 0,
+    spent_day     bigint NOT NULL DEFAULT 0,
+    request_key   text NOT NULL,
+    author        text NOT NULL,
+    created_at    timestamptz NOT NULL,
+    last_used_at  timestamptz,
+    revoked_at    timestamptz,
+    CONSTRAINT api_keys_secret_once UNIQUE (secret_hash),
+    CONSTRAINT api_keys_request_once UNIQUE (request_key),
+    CONSTRAINT api_keys_spent_not_negative CHECK (spent >= 0)
+) WITH (fillfactor = 50);
+
+CREATE INDEX api_keys_account ON api_keys (account_id, id);
+
+CREATE OR REPLACE FUNCTION record_spend_change() RETURNS trigger LANGUAGE plpgsql AS
+$$ BEGIN
+    UPDATE api_keys
+    SET spent = greatest(spent + CASE WHEN NEW.hold_state = 'released' THEN -NEW.price ELSE NEW.price END, 0)
+    WHERE id = NEW.api_key_id AND spent_day = floor(date_part('epoch', NEW.created_at) / 86400);
+    RETURN NULL;
+END $$;
+
+-- What an order cost counts against its key's limit only while it is held or charged.
+CREATE TRIGGER jobs_spend_changed AFTER UPDATE OF hold_state ON jobs FOR EACH ROW
+WHEN (NEW.api_key_id IS NOT NULL AND (OLD.hold_state = 'released') <> (NEW.hold_state = 'released'))
+EXECUTE FUNCTION record_spend_change();
+
+CREATE TABLE webhooks (
+    id                     bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    account_id             bigint NOT NULL,
+    public_id              text NOT NULL,
+    url                    text NOT NULL,
+    -- separated by spaces, with a space at both ends; a single space means all
+    events                 text NOT NULL,
+    description            text NOT NULL,
+    enabled                boolean NOT NULL DEFAULT true,
+    disabled_reason        text NOT NULL DEFAULT '',
+    secret_number          integer NOT NULL DEFAULT 1,
+    previous_secret_until  timestamptz,
+    -- an instance sends its events until then, or it waits until then after a failure
+    held_until             timestamptz NOT NULL,
+    created_at             timestamptz NOT NULL,
+    CONSTRAINT webhooks_public_id_once UNIQUE (public_id)
+);
+CREATE INDEX webhooks_account ON webhooks (account_id, id);
+
+CREATE TABLE webhook_deliveries (
+    id            bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    public_id     text NOT NULL,
+    webhook_id    bigint NOT NULL,
+    job_id        bigint,
+    event         text NOT NULL,
+    event_at      timestamptz NOT NULL,
+    state         text NOT NULL DEFAULT 'pending',
+    attempts      integer NOT NULL DEFAULT 0,
+    due_at        timestamptz,
+    last_status   integer,
+    last_error    text NOT NULL DEFAULT '',
+    delivered_at  timestamptz,
+    CONSTRAINT webhook_deliveries_public_id_once UNIQUE (public_id),
+    CONSTRAINT webhook_deliveries_state_known CHECK (state IN ('pending', 'delivered', 'failed')),
+    CONSTRAINT webhook_deliveries_pending_means_due CHECK ((state = 'pending') = (due_at IS NOT NULL))
+) WITH (
+    fillfactor = 80,
+    autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 50000,
+    autovacuum_analyze_scale_factor = 0, autovacuum_analyze_threshold = 50000);
+CREATE INDEX webhook_deliveries_due ON webhook_deliveries (webhook_id, due_at, id) WHERE due_at IS NOT NULL;
+CREATE INDEX webhook_deliveries_job ON webhook_deliveries (webhook_id, job_id, id) WHERE due_at IS NOT NULL;
+CREATE INDEX webhook_deliveries_webhook ON webhook_deliveries (webhook_id, id);
+
+CREATE OR REPLACE FUNCTION webhook_event(state text, delivery text) RETURNS text LANGUAGE sql IMMUTABLE AS
+$$ SELECT CASE
+    WHEN state = 'running' THEN 'job.started'
+    WHEN state = 'failed' THEN 'job.failed'
+    WHEN state = 'cancelled' THEN 'job.canceled'
+    WHEN state = 'expired' THEN 'job.expired'
+    WHEN state = 'succeeded' AND delivery = 'delivered' THEN 'job.succeeded'
+    WHEN state = 'succeeded' AND delivery IN ('undeliverable', 'unknown') THEN 'job.failed' END $$;
+
+CREATE OR REPLACE FUNCTION record_webhook_event() RETURNS trigger LANGUAGE plpgsql AS
+$$ DECLARE
+    happened text := webhook_event(NEW.state, NEW.delivery);
+    happened_at timestamptz := CASE WHEN happened = 'job.started' THEN NEW.submitted_at
+        ELSE coalesce(NEW.delivered_at, NEW.ended_at) END;
+BEGIN
+    IF happened IS NOT NULL AND happened IS DISTINCT FROM webhook_event(OLD.state, OLD.delivery) THEN
+        INSERT INTO webhook_deliveries (public_id, webhook_id, job_id, event, event_at, due_at)
+        SELECT 'msg_' || replace(gen_random_uuid()::text, '-', ''), w.id, NEW.id, happened,
+            coalesce(happened_at, NEW.created_at), coalesce(happened_at, NEW.created_at)
+        FROM webhooks w
+        WHERE w.account_id = NEW.account_id AND w.enabled
+            AND (w.events = ' ' OR strpos(w.events, ' ' || happened || ' ') > 0);
+    END IF;
+    RETURN NULL;
+END $$;
+
+CREATE TRIGGER jobs_webhook_event AFTER UPDATE OF state, delivery ON jobs FOR EACH ROW
+WHEN (NEW.api_key_id IS NOT NULL)
+EXECUTE FUNCTION record_webhook_event();

@@ -66,8 +66,12 @@ CREATE TABLE jobs (
     crash_count       INTEGER NOT NULL DEFAULT 0,
     -- the message that a progress edit with an unknown outcome may still overwrite
     progress_message  TEXT,
+    -- when the user removed the result from the gallery and the history
+    hidden_at         INTEGER,
     -- what the provider needs besides the task's id to find the task again
     handle            TEXT NOT NULL DEFAULT '',
+    -- the API key that the order was made with
+    api_key_id        INTEGER,
     -- the number of the current attempt; 0 before the first
     attempt           INTEGER NOT NULL DEFAULT 0,
     CONSTRAINT jobs_request_once UNIQUE (account_id, request_key),
@@ -102,7 +106,12 @@ CREATE INDEX jobs_attention_code ON jobs (attention_code, id) WHERE attention_re
 CREATE INDEX jobs_account ON jobs (account_id, id);
 -- The few jobs that have not ended. `ended_at` is written once, so that no update of an open job touches this index.
 CREATE INDEX jobs_open ON jobs (account_id, id) WHERE ended_at IS NULL;
+-- An account's jobs of API keys by id.
+CREATE INDEX jobs_api ON jobs (account_id, id) WHERE api_key_id IS NOT NULL;
 CREATE INDEX jobs_cancelled ON jobs (account_id, ended_at) WHERE cancelled_by <> '';
+-- The gallery: delivered results by model. Only the commit of a delivery and its user's removal write to it.
+CREATE INDEX jobs_results ON jobs (account_id, model, id)
+    WHERE delivered_at IS NOT NULL AND hidden_at IS NULL AND (hold_state <> 'released' OR late = 1);
 
 -- Each try to have a job made by one provider. The row is written in the commit that begins the submit, before the call.
 CREATE TABLE attempts (
@@ -170,6 +179,8 @@ CREATE TABLE ledger (
 CREATE INDEX ledger_account ON ledger (account_id, at);
 -- What changes balances outside orders, for the lists of operators.
 CREATE INDEX ledger_moves ON ledger (kind, at, key) WHERE kind NOT IN ('hold', 'capture', 'release');
+-- Refunds of orders by operators, by the job: the figures by hour subtract them. No order writes to this index.
+CREATE INDEX ledger_job_refunds ON ledger ((CASE WHEN key GLOB 'refund:[0-9]*' THEN CAST(substr(key, 8) AS INTEGER) END)) WHERE kind = 'refund';
 
 -- The sums of an account's ledger entries up to a time, so that the check of an account with many entries reads only
 -- the newer ones.
@@ -305,6 +316,22 @@ CREATE TABLE drafts (
 
 CREATE INDEX drafts_message ON drafts (chat, message) WHERE message IS NOT NULL;
 
+CREATE TABLE favourites (
+    account_id  INTEGER NOT NULL,
+    model       TEXT NOT NULL,
+    at          INTEGER NOT NULL,
+    PRIMARY KEY (account_id, model)
+) STRICT;
+
+-- The settings that an account last ordered a model with, JSON.
+CREATE TABLE model_settings (
+    account_id  INTEGER NOT NULL,
+    model       TEXT NOT NULL,
+    body        TEXT NOT NULL,
+    at          INTEGER NOT NULL,
+    PRIMARY KEY (account_id, model)
+) STRICT;
+
 CREATE TABLE uploads (
     address     TEXT PRIMARY KEY,
     account_id  INTEGER NOT NULL,
@@ -397,6 +424,11 @@ CREATE TABLE broadcasts (
     created_at   INTEGER NOT NULL,
     -- the formatted text and the file, JSON; empty when `text` is HTML
     content      TEXT NOT NULL DEFAULT '',
+    -- Whom it goes to: users with this language, if it is not empty; users who have paid, or never have; users who
+    -- were not seen since a time. Without any of these, every user who can be reached.
+    language     TEXT NOT NULL DEFAULT '',
+    paid         INTEGER,
+    silent_since INTEGER,
     CONSTRAINT broadcasts_request_once UNIQUE (bot, request_key),
     CONSTRAINT broadcasts_state_known CHECK (state IN ('running', 'stopped', 'done'))
 ) STRICT;
@@ -653,6 +685,13 @@ BEGIN
     INSERT INTO figure_changes (payment_hour) VALUES (NEW.at / 3600000000);
 END;
 
+-- A refund of an order by an operator changes its figures.
+CREATE TRIGGER ledger_job_refunded AFTER INSERT ON ledger FOR EACH ROW
+WHEN NEW.kind = 'refund' AND NEW.key GLOB 'refund:[0-9]*'
+BEGIN
+    INSERT INTO figure_changes (job_id) VALUES (CAST(substr(NEW.key, 8) AS INTEGER));
+END;
+
 -- Edits of models by operators. The newest change of a model decides; the others are its history.
 CREATE TABLE catalog_changes (
     id           INTEGER PRIMARY KEY,
@@ -669,3 +708,109 @@ CREATE TABLE catalog_changes (
 ) STRICT;
 
 CREATE INDEX catalog_changes_model ON catalog_changes (model, id);
+
+-- Keys of API clients. `spent` is what the orders of `spent_day` (days since 1970, UTC) cost that were not refunded.
+CREATE TABLE api_keys (
+    id            INTEGER PRIMARY KEY,
+    account_id    INTEGER NOT NULL,
+    name          TEXT NOT NULL,
+    -- separated by spaces
+    scopes        TEXT NOT NULL,
+    -- the start of the secret
+    shown         TEXT NOT NULL,
+    secret_hash   TEXT NOT NULL,
+    spend_limit   INTEGER,
+    spent         INTEGER NOT NULL DEFAULT 0,
+    spent_day     INTEGER NOT NULL DEFAULT 0,
+    request_key   TEXT NOT NULL,
+    author        TEXT NOT NULL,
+    created_at    INTEGER NOT NULL,
+    last_used_at  INTEGER,
+    revoked_at    INTEGER,
+    CONSTRAINT api_keys_secret_once UNIQUE (secret_hash),
+    CONSTRAINT api_keys_request_once UNIQUE (request_key),
+    CONSTRAINT api_keys_spent_not_negative CHECK (spent >= 0)
+) STRICT;
+
+CREATE INDEX api_keys_account ON api_keys (account_id, id);
+
+-- What an order cost counts against its key's limit only while it is held or charged.
+CREATE TRIGGER jobs_spend_changed AFTER UPDATE OF hold_state ON jobs FOR EACH ROW
+WHEN NEW.api_key_id IS NOT NULL AND (OLD.hold_state = 'released') <> (NEW.hold_state = 'released')
+BEGIN
+    UPDATE api_keys
+    SET spent = max(spent + CASE WHEN NEW.hold_state = 'released' THEN -NEW.price ELSE NEW.price END, 0)
+    WHERE id = NEW.api_key_id AND spent_day = NEW.created_at / 86400000000;
+END;
+
+CREATE TABLE webhooks (
+    id                     INTEGER PRIMARY KEY,
+    account_id             INTEGER NOT NULL,
+    public_id              TEXT NOT NULL,
+    url                    TEXT NOT NULL,
+    -- separated by spaces, with a space at both ends; a single space means all
+    events                 TEXT NOT NULL,
+    description            TEXT NOT NULL,
+    enabled                INTEGER NOT NULL DEFAULT 1,
+    disabled_reason        TEXT NOT NULL DEFAULT '',
+    secret_number          INTEGER NOT NULL DEFAULT 1,
+    previous_secret_until  INTEGER,
+    -- an instance sends its events until then, or it waits until then after a failure
+    held_until             INTEGER NOT NULL,
+    created_at             INTEGER NOT NULL,
+    CONSTRAINT webhooks_public_id_once UNIQUE (public_id)
+) STRICT;
+CREATE INDEX webhooks_account ON webhooks (account_id, id);
+
+CREATE TABLE webhook_deliveries (
+    id            INTEGER PRIMARY KEY,
+    public_id     TEXT NOT NULL,
+    webhook_id    INTEGER NOT NULL,
+    job_id        INTEGER,
+    event         TEXT NOT NULL,
+    event_at      INTEGER NOT NULL,
+    state         TEXT NOT NULL DEFAULT 'pending',
+    attempts      INTEGER NOT NULL DEFAULT 0,
+    due_at        INTEGER,
+    last_status   INTEGER,
+    last_error    TEXT NOT NULL DEFAULT '',
+    delivered_at  INTEGER,
+    CONSTRAINT webhook_deliveries_public_id_once UNIQUE (public_id),
+    CONSTRAINT webhook_deliveries_state_known CHECK (state IN ('pending', 'delivered', 'failed')),
+    CONSTRAINT webhook_deliveries_pending_means_due CHECK ((state = 'pending') = (due_at IS NOT NULL))
+) STRICT;
+CREATE INDEX webhook_deliveries_due ON webhook_deliveries (webhook_id, due_at, id) WHERE due_at IS NOT NULL;
+CREATE INDEX webhook_deliveries_job ON webhook_deliveries (webhook_id, job_id, id) WHERE due_at IS NOT NULL;
+CREATE INDEX webhook_deliveries_webhook ON webhook_deliveries (webhook_id, id);
+
+CREATE TRIGGER jobs_webhook_event AFTER UPDATE OF state, delivery ON jobs FOR EACH ROW
+WHEN NEW.api_key_id IS NOT NULL AND EXISTS (SELECT 1 FROM webhooks WHERE account_id = NEW.account_id AND enabled)
+BEGIN
+    INSERT INTO webhook_deliveries (public_id, webhook_id, job_id, event, event_at, due_at)
+    SELECT 'msg_' || lower(hex(randomblob(16))), w.id, NEW.id, e.happened, e.at, e.at
+    FROM (
+        SELECT happened, earlier,
+            coalesce(CASE WHEN happened = 'job.started' THEN NEW.submitted_at
+                ELSE coalesce(NEW.delivered_at, NEW.ended_at) END, NEW.created_at) AS at
+        FROM (
+            SELECT CASE
+                    WHEN NEW.state = 'running' THEN 'job.started'
+                    WHEN NEW.state = 'failed' THEN 'job.failed'
+                    WHEN NEW.state = 'cancelled' THEN 'job.canceled'
+                    WHEN NEW.state = 'expired' THEN 'job.expired'
+                    WHEN NEW.state = 'succeeded' AND NEW.delivery = 'delivered' THEN 'job.succeeded'
+                    WHEN NEW.state = 'succeeded' AND NEW.delivery IN ('undeliverable', 'unknown') THEN 'job.failed'
+                END AS happened,
+                CASE
+                    WHEN OLD.state = 'running' THEN 'job.started'
+                    WHEN OLD.state = 'failed' THEN 'job.failed'
+                    WHEN OLD.state = 'cancelled' THEN 'job.canceled'
+                    WHEN OLD.state = 'expired' THEN 'job.expired'
+                    WHEN OLD.state = 'succeeded' AND OLD.delivery = 'delivered' THEN 'job.succeeded'
+                    WHEN OLD.state = 'succeeded' AND OLD.delivery IN ('undeliverable', 'unknown') THEN 'job.failed'
+                END AS earlier
+        )
+    ) e JOIN webhooks w ON w.account_id = NEW.account_id AND w.enabled
+        AND (w.events = ' ' OR instr(w.events, ' ' || e.happened || ' ') > 0)
+    WHERE e.happened IS NOT NULL AND e.happened IS NOT e.earlier;
+END;

@@ -32,6 +32,28 @@ SELECT EXISTS (SELECT FROM moved) AS moved, total.used, (SELECT available FROM w
     EXISTS (SELECT FROM due) AND NOT EXISTS (SELECT FROM moved) AS retry
 FROM total;
 
+-- name: use_allowance
+-- Count an amount as moved by an operator today, if the total stays within a limit. A negative amount is taken back. If
+-- another transaction changed the total meanwhile, the caller retries.
+WITH before AS MATERIALIZED (
+    SELECT (SELECT value FROM kv WHERE key = :allowance AND bot = '') AS value,
+        floor(extract(epoch FROM :now) / 86400)::bigint::text AS today
+), total AS MATERIALIZED (
+    SELECT value, today,
+        CASE WHEN split_part(value, ':', 1) = today THEN split_part(value, ':', 2)::bigint ELSE 0 END AS used
+    FROM before
+), counted AS (
+    INSERT INTO kv AS k (key, bot, value, at)
+    SELECT :allowance, '', today || ':' || greatest(0, used + :amount::bigint), :now FROM total
+    WHERE used + :amount <= :most::bigint
+    ON CONFLICT (key, bot) DO UPDATE SET value = excluded.value, at = excluded.at
+    WHERE k.value = (SELECT value FROM total)
+    RETURNING k.key
+)
+SELECT EXISTS (SELECT FROM counted) AS counted, used,
+    used + :amount <= :most AND NOT EXISTS (SELECT FROM counted) AS retry
+FROM total;
+
 -- name: allowance_used
 -- Return what an operator has moved today.
 SELECT value, floor(extract(epoch FROM :now) / 86400)::bigint::text AS today FROM kv WHERE key = :allowance AND bot = '';

@@ -8,14 +8,18 @@ FROM (SELECT account_id FROM profiles WHERE account_id > :after ORDER BY account
 -- use: operator
 -- Count the users whom a broadcast of a bot would go to, after one account up to another.
 SELECT count(*) AS count FROM profiles p JOIN accounts a ON a.id = p.account_id
-WHERE p.account_id > :after AND p.account_id <= :until AND a.bot = :bot AND p.blocked_at IS NULL AND p.banned_at IS NULL;
+WHERE p.account_id > :after AND p.account_id <= :until AND a.bot = :bot AND p.blocked_at IS NULL AND p.banned_at IS NULL
+    AND (:language::text = '' OR p.language = :language) AND (:paid::boolean IS NULL OR EXISTS (SELECT 1 FROM payments y WHERE y.account_id = p.account_id) = :paid)
+    AND (:silent_days::integer = 0 OR p.seen_at < :now - make_interval(days => :silent_days));
 
 -- name: begin_broadcast
--- Start a broadcast to all reachable users of a bot; the same key again is the same broadcast.
+-- Start a broadcast to the reachable users of a bot; the same key again is the same broadcast.
 WITH added AS (
-    INSERT INTO broadcasts (bot, text, content, author, request_key, state, total, created_at)
+    INSERT INTO broadcasts (
+        bot, text, content, author, request_key, state, total, created_at, language, paid, silent_since)
     SELECT :bot::text, :text, :content, :author, :request_key::text, 'running',
-        :total::bigint, :now
+        :total::bigint, :now, :language::text, :paid::boolean,
+        CASE WHEN :silent_days::integer > 0 THEN :now - make_interval(days => :silent_days) END
     ON CONFLICT (bot, request_key) DO NOTHING
     RETURNING *
 )
@@ -45,12 +49,13 @@ SELECT * FROM broadcasts WHERE state = 'running' AND (:bot::text IS NULL OR bot 
 -- `window` profiles are read; if none of them is a recipient, the broadcast advances behind them.
 WITH next AS MATERIALIZED (
     SELECT p.account_id, p.language, owner.external_id, owner.address
-    FROM (SELECT account_id, language, blocked_at, banned_at FROM profiles
+    FROM (SELECT account_id, language, blocked_at, banned_at, seen_at FROM profiles
           WHERE account_id > (SELECT reached FROM broadcasts WHERE id = :broadcast_id)
           ORDER BY account_id LIMIT :window) p
-    JOIN accounts owner ON owner.id = p.account_id
-    WHERE owner.bot = (SELECT bot FROM broadcasts WHERE id = :broadcast_id)
-        AND p.blocked_at IS NULL AND p.banned_at IS NULL
+    JOIN accounts owner ON owner.id = p.account_id JOIN broadcasts b ON b.id = :broadcast_id
+    WHERE owner.bot = b.bot AND p.blocked_at IS NULL AND p.banned_at IS NULL
+        AND (b.language = '' OR p.language = b.language) AND (b.silent_since IS NULL OR p.seen_at < b.silent_since)
+        AND (b.paid IS NULL OR EXISTS (SELECT 1 FROM payments y WHERE y.account_id = p.account_id) = b.paid)
     ORDER BY p.account_id LIMIT 1
 ), goal AS MATERIALIZED (
     SELECT coalesce((SELECT account_id FROM next), (

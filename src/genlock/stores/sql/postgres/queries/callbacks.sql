@@ -41,12 +41,12 @@ FROM due WHERE b.id = due.id
 RETURNING b.*, (SELECT correlation_id FROM jobs j WHERE j.id = b.job_id) AS correlation_id;
 
 -- name: settle_callback
--- Set the final state of callbacks that change no job. Of an unauthenticated callback only the beginning of the body is
+-- Set the final state of new callbacks that change no job. Of an unauthenticated callback only the beginning of the body is
 -- stored.
 UPDATE inbox b SET state = i.state, due_at = NULL, task_id = coalesce(i.task_id, b.task_id), note = i.note,
     body = CASE WHEN b.job_id IS NULL THEN substring(b.body FROM 1 FOR 2000) ELSE b.body END
 FROM unnest(:callback_id::bigint[], :state::text[], :task_id::text[], :note::text[]) AS i (id, state, task_id, note)
-WHERE b.id = i.id
+WHERE b.id = i.id AND b.state = 'new'
 RETURNING b.id;
 
 -- name: expire_callback
@@ -59,7 +59,8 @@ RETURNING id;
 -- Make the running job of an unauthenticated callback due for a status query, or store the beginning of the callback as
 -- an orphan. It never gets the job's id: a row without one counts as unauthenticated. Of several callbacks about one
 -- task in a while, one is kept open; of the others only the row remains, so that they count. The search ends after as
--- many rows as are accepted in that time.
+-- many rows as are accepted in that time. A callback that was settled before keeps its state: its own row would count as
+-- the earlier one.
 WITH job AS MATERIALIZED (
     SELECT id FROM jobs WHERE provider = :provider AND task_id = :task_id FOR NO KEY UPDATE
 ), nudged AS (
@@ -71,17 +72,18 @@ WITH job AS MATERIALIZED (
         WHERE job_id IS NULL AND received_at > :now - make_interval(secs => :repeat_seconds::float8)
         ORDER BY received_at DESC LIMIT 1000) b
     WHERE b.provider = :provider AND b.task_id = :task_id AND b.state IN ('orphan', 'matched')
+), noted AS (
+    UPDATE inbox
+    SET state = CASE
+            WHEN EXISTS (SELECT FROM earlier) THEN 'done'
+            WHEN EXISTS (SELECT FROM job) THEN 'matched'
+            ELSE 'orphan' END,
+        note = CASE WHEN EXISTS (SELECT FROM earlier) THEN 'repeated' ELSE note END,
+        task_id = :task_id, due_at = NULL,
+        body = CASE WHEN EXISTS (SELECT FROM earlier) THEN '' ELSE substring(body FROM 1 FOR 2000) END
+    WHERE id = :callback_id AND state = 'new'
 )
-UPDATE inbox
-SET state = CASE
-        WHEN EXISTS (SELECT FROM earlier) THEN 'done'
-        WHEN EXISTS (SELECT FROM job) THEN 'matched'
-        ELSE 'orphan' END,
-    note = CASE WHEN EXISTS (SELECT FROM earlier) THEN 'repeated' ELSE note END,
-    task_id = :task_id, due_at = NULL,
-    body = CASE WHEN EXISTS (SELECT FROM earlier) THEN '' ELSE substring(body FROM 1 FOR 2000) END
-WHERE id = :callback_id
-RETURNING (SELECT id FROM job) AS job_id;
+SELECT (SELECT id FROM job) AS job_id;
 
 -- name: match_orphans
 -- use: periodic

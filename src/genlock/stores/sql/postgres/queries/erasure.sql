@@ -5,9 +5,12 @@ WHERE account_id = :account_id AND id <= :until AND (state IN ('queued', 'submit
 
 -- name: erase_jobs
 -- Erase the inputs, results and error texts of an account's ended jobs, a few at a time. Without its secret, a callback
--- cannot bring another result; with another token, a resend that has read the result cannot write it back.
+-- cannot bring another result; with another token, a resend that has read the result cannot write it back. The address
+-- of an API order loses the client's own notes, and keeps what its idempotency key needs.
 UPDATE jobs
 SET input = 'null', parts = '[]', error_text = '', secret_hash = NULL, handle = '', lease_token = lease_token + 1,
+    hidden_at = coalesce(hidden_at, :now),
+    address = CASE WHEN api_key_id IS NULL THEN address ELSE (address::jsonb - 'metadata')::text END,
     attention_reason = CASE WHEN attention_reason IS NOT NULL THEN 'erased' END
 WHERE id IN (
         SELECT id FROM jobs
@@ -55,13 +58,17 @@ DELETE FROM uploads WHERE address IN (SELECT address FROM uploads WHERE account_
 RETURNING address;
 
 -- name: erase_account
--- Erase the user's name, the contents of drafts, and what operators wrote about the user. Drafts keep their versions,
--- which are part of idempotency keys of orders.
+-- Erase the user's name, the contents of drafts, favourites and settings, and what operators wrote about the user.
+-- Drafts keep their versions, which are part of idempotency keys of orders.
 WITH named AS (
     UPDATE profiles SET name = '', username = '', last_model = '', ban_reason = '', referred_by = NULL
     WHERE account_id = :account_id
 ), drafted AS (
     UPDATE drafts SET body = '{}', uploads = '{}', version = version + 1 WHERE account_id = :account_id
+), starred AS (
+    DELETE FROM favourites WHERE account_id = :account_id
+), remembered AS (
+    DELETE FROM model_settings WHERE account_id = :account_id
 ), explained AS (
     UPDATE ledger SET reason = ''
     WHERE account_id = :account_id AND reason <> '' AND (starts_with(key, 'admin:') OR starts_with(key, 'operator:'))

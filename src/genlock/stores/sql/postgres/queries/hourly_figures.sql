@@ -24,13 +24,18 @@ WITH role AS MATERIALIZED (
     SELECT epoch FROM roles WHERE name = 'active' AND holder = :holder AND epoch = :epoch FOR SHARE
 ), changes AS (
     DELETE FROM figure_changes c USING role WHERE c.job_id > :after AND c.job_id <= :until RETURNING c.id
+), refund AS MATERIALIZED (
+    SELECT CASE WHEN key ~ '^refund:[0-9]{1,18}$' THEN substr(key, 8)::bigint END AS job_id, amount FROM ledger
+    WHERE kind = 'refund' AND CASE WHEN key ~ '^refund:[0-9]{1,18}$' THEN substr(key, 8)::bigint END > :after
+        AND CASE WHEN key ~ '^refund:[0-9]{1,18}$' THEN substr(key, 8)::bigint END <= :until
 ), job AS MATERIALIZED (
     SELECT j.id, j.created_at, floor(date_part('epoch', j.created_at) / 3600)::bigint AS hour, j.bot, j.provider, j.model, j.state,
-        j.state = 'succeeded' AND j.delivery = 'delivered' AS delivered, j.hold_state, j.price, coalesce(j.cost, 0) AS cost,
+        j.state = 'succeeded' AND j.delivery = 'delivered' AS delivered, j.hold_state, j.price, coalesce(r.amount, 0) AS refund,
+        coalesce(j.cost, 0) AS cost,
         j.due_at IS NOT NULL OR j.ended_at IS NULL AS open,
         date_part('epoch', j.ended_at - j.created_at) AS result_seconds,
         date_part('epoch', j.delivered_at - j.ended_at) AS delivery_seconds
-    FROM role CROSS JOIN jobs j WHERE j.id > :after AND j.id <= :until
+    FROM role CROSS JOIN jobs j LEFT JOIN refund r ON r.job_id = j.id WHERE j.id > :after AND j.id <= :until
 ), difference AS MATERIALIZED (
     SELECT hour, bot, provider, model, sum(orders)::bigint AS orders, sum(delivered)::bigint AS delivered,
         sum(failed)::bigint AS failed, sum(cancelled)::bigint AS cancelled, sum(refunded)::bigint AS refunded,
@@ -40,9 +45,9 @@ WITH role AS MATERIALIZED (
         SELECT hour, bot, provider, model, count(*) AS orders, count(*) FILTER (WHERE delivered) AS delivered,
             count(*) FILTER (WHERE state IN ('failed', 'expired')) AS failed,
             count(*) FILTER (WHERE state = 'cancelled') AS cancelled,
-            count(*) FILTER (WHERE hold_state = 'released') AS refunded,
-            coalesce(sum(price) FILTER (WHERE hold_state = 'captured'), 0) AS revenue, sum(cost) AS cost,
-            coalesce(sum(cost) FILTER (WHERE hold_state <> 'captured'), 0) AS loss,
+            count(*) FILTER (WHERE hold_state = 'released' OR refund > 0) AS refunded,
+            coalesce(sum(price - refund) FILTER (WHERE hold_state = 'captured'), 0) AS revenue, sum(cost) AS cost,
+            coalesce(sum(cost) FILTER (WHERE hold_state <> 'captured' OR refund > 0), 0) AS loss,
             coalesce(max(id) FILTER (WHERE state IN ('failed', 'expired')), 0) AS last_failed_job
         FROM job GROUP BY hour, bot, provider, model
         UNION ALL

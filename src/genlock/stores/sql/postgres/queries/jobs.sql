@@ -4,33 +4,47 @@
 -- locks of another; locks are taken in the order of ids, so that two batches cannot deadlock.
 
 -- name: accept_job
--- Write jobs and their holds. A batch contains each account once. Wallets are locked in the order of their ids.
+-- Write jobs and their holds. A batch contains each account once. Wallets are locked in the order of their ids, then
+-- API keys, each of which belongs to one wallet. An order whose API key has reached its limit of the day is not written.
+-- Orders of API keys do not appear in the gallery and the history of the chat.
 WITH item AS (
     SELECT * FROM unnest(
         :account_id::bigint[], :request_key::text[], :request_hash::text[], :correlation_id::text[], :provider::text[],
         :channel::text[], :bot::text[], :address::text[], :placeholder::text[], :model::text[], :input::text[],
-        :price::bigint[], :deadline_seconds::float8[], :notice::text[]
+        :price::bigint[], :deadline_seconds::float8[], :notice::text[], :api_key_id::bigint[]
     ) AS t (account_id, request_key, request_hash, correlation_id, provider, channel, bot, address, placeholder,
-            model, input, price, deadline_seconds, notice)
+            model, input, price, deadline_seconds, notice, api_key_id)
 ), affordable AS MATERIALIZED (
     SELECT i.*, wallet.available FROM item i JOIN accounts wallet ON wallet.id = i.account_id
     ORDER BY wallet.id FOR NO KEY UPDATE OF wallet
+), spending AS MATERIALIZED (
+    SELECT k.account_id, i.price
+        + CASE WHEN k.spent_day = floor(extract(epoch FROM :now) / 86400) THEN k.spent ELSE 0 END > k.spend_limit AS over
+    FROM affordable i JOIN api_keys k ON k.id = i.api_key_id
+    FOR NO KEY UPDATE OF k
 ), added AS (
     INSERT INTO jobs (
         account_id, request_key, request_hash, correlation_id, provider, channel, bot, address, placeholder, model,
-        input, price, hold_state, state, notice, due_at, deadline_at, lease_owner, lease_token, created_at)
+        input, price, hold_state, state, notice, due_at, deadline_at, lease_owner, lease_token, created_at, api_key_id,
+        hidden_at)
     SELECT
         i.account_id, i.request_key, i.request_hash, i.correlation_id, i.provider, i.channel, i.bot, i.address,
         i.placeholder, i.model, i.input, i.price, CASE WHEN i.price > 0 THEN 'held' ELSE 'free' END, 'queued', i.notice,
         :now + make_interval(secs => :seconds::float8),
         :now + make_interval(secs => i.deadline_seconds),
-        :owner::text, 1, :now
-    FROM affordable i WHERE i.price <= i.available
+        :owner::text, 1, :now, i.api_key_id, CASE WHEN i.api_key_id IS NOT NULL THEN :now END
+    FROM affordable i
+    WHERE i.price <= i.available AND i.account_id NOT IN (SELECT account_id FROM spending WHERE over)
     ON CONFLICT (account_id, request_key) DO NOTHING
-    RETURNING id, account_id, price, due_at, deadline_at, created_at
+    RETURNING id, account_id, price, due_at, deadline_at, created_at, api_key_id
 ), held AS (
     UPDATE accounts wallet SET available = wallet.available - a.price, held = wallet.held + a.price
     FROM added a WHERE wallet.id = a.account_id AND a.price > 0
+), spent AS (
+    UPDATE api_keys k
+    SET spent = a.price + CASE WHEN k.spent_day = floor(extract(epoch FROM :now) / 86400) THEN k.spent ELSE 0 END,
+        spent_day = floor(extract(epoch FROM :now) / 86400)
+    FROM added a WHERE k.id = a.api_key_id AND a.price > 0
 ), line AS (
     INSERT INTO ledger (key, account_id, job_id, kind, debit, credit, amount, at)
     SELECT 'hold:' || id, account_id, id, 'hold', 'available', 'held', price, created_at FROM added WHERE price > 0

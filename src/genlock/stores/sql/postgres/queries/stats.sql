@@ -75,18 +75,30 @@ WHERE ended_at > :now - make_interval(secs => :window::float8) AND state <> 'can
 WITH start AS MATERIALIZED (
     SELECT coalesce((SELECT id FROM jobs WHERE created_at < :now - make_interval(secs => :seconds::float8)
                      ORDER BY id DESC LIMIT 1), 0) AS id
+), refund AS MATERIALIZED (
+    SELECT CASE WHEN l.key ~ '^refund:[0-9]{1,18}$' THEN substr(l.key, 8)::bigint END AS job_id, l.amount FROM ledger l
+    WHERE l.kind = 'refund'
+        AND CASE WHEN l.key ~ '^refund:[0-9]{1,18}$' THEN substr(l.key, 8)::bigint END > (SELECT id FROM start)
 )
 SELECT j.*, p.*, m.* FROM (
     SELECT count(*) AS orders, count(*) FILTER (WHERE delivery = 'delivered' AND state = 'succeeded') AS delivered,
         count(*) FILTER (WHERE state IN ('failed', 'expired')) AS failed, count(DISTINCT account_id) AS users,
-        coalesce(sum(price) FILTER (WHERE hold_state = 'captured'), 0)::bigint AS revenue,
-        coalesce(sum(cost) FILTER (WHERE hold_state <> 'captured'), 0)::bigint AS loss
-    FROM start JOIN jobs ON jobs.id > start.id AND jobs.bot = :bot) j, (
+        coalesce(sum(price - coalesce(r.amount, 0)) FILTER (WHERE hold_state = 'captured'), 0)::bigint AS revenue,
+        coalesce(sum(cost) FILTER (WHERE hold_state <> 'captured' OR r.amount > 0), 0)::bigint AS loss
+    FROM start JOIN jobs ON jobs.id > start.id AND jobs.bot = :bot LEFT JOIN refund r ON r.job_id = jobs.id) j, (
     SELECT count(*) AS newcomers FROM profiles f JOIN accounts a ON a.id = f.account_id AND a.bot = :bot
     WHERE f.created_at >= :now - make_interval(secs => :seconds::float8)) p, (
     SELECT coalesce(sum(amount), 0)::bigint AS topups, coalesce(sum(stars), 0)::bigint AS stars
     FROM payments y JOIN accounts a ON a.id = y.account_id AND a.bot = :bot
     WHERE y.at >= :now - make_interval(secs => :seconds::float8) AND y.state = 'paid') m;
+
+-- name: figure_costs
+-- use: operator
+-- Return what each provider billed for the orders of a bot in the last `seconds`.
+SELECT provider, coalesce(sum(cost), 0)::bigint AS cost
+FROM jobs WHERE bot = :bot AND id > coalesce((
+    SELECT id FROM jobs WHERE created_at < :now - make_interval(secs => :seconds::float8) ORDER BY id DESC LIMIT 1), 0)
+GROUP BY provider;
 
 -- name: last_callback_id
 -- use: operator

@@ -20,6 +20,19 @@ SELECT changes() = 1 AS moved, 0 AS retry, (SELECT available FROM accounts WHERE
     coalesce((SELECT CAST(substr(value, instr(value, ':') + 1) AS INTEGER) FROM kv
               WHERE key = :allowance AND bot = '' AND value LIKE (:now / 86400000000) || ':%'), 0) AS used;
 
+-- name: use_allowance
+-- Count an amount as moved by an operator today, if the total stays within a limit. A negative amount is taken back.
+INSERT INTO kv (key, bot, value, at)
+SELECT :allowance, '', (:now / 86400000000) || ':' || max(0, :amount + used), :now
+FROM (SELECT coalesce((
+    SELECT CAST(substr(value, instr(value, ':') + 1) AS INTEGER) FROM kv
+    WHERE key = :allowance AND bot = '' AND value LIKE (:now / 86400000000) || ':%'), 0) AS used)
+WHERE :amount + used <= :most
+ON CONFLICT (key, bot) DO UPDATE SET value = excluded.value, at = excluded.at;
+SELECT changes() = 1 AS counted, coalesce((
+    SELECT CAST(substr(value, instr(value, ':') + 1) AS INTEGER) FROM kv
+    WHERE key = :allowance AND bot = '' AND value LIKE (:now / 86400000000) || ':%'), 0) AS used, 0 AS retry;
+
 -- name: allowance_used
 -- Return what an operator has moved today.
 SELECT value, CAST(:now / 86400000000 AS TEXT) AS today FROM kv WHERE key = :allowance AND bot = '';

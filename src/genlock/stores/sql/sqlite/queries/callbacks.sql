@@ -29,13 +29,13 @@ WHERE id IN (SELECT id FROM inbox WHERE due_at <= :now ORDER BY due_at LIMIT :li
 RETURNING *, (SELECT correlation_id FROM jobs WHERE jobs.id = inbox.job_id) AS correlation_id;
 
 -- name: settle_callback
--- Set the final state of callbacks that change no job. Of an unauthenticated callback only the beginning of the body is
+-- Set the final state of new callbacks that change no job. Of an unauthenticated callback only the beginning of the body is
 -- stored.
 UPDATE inbox
 SET state = i.value ->> 'state', due_at = NULL, task_id = coalesce(i.value ->> 'task_id', task_id),
     note = i.value ->> 'note',
     body = CASE WHEN job_id IS NULL AND length(body) > 2000 THEN substr(body, 1, 2000) ELSE body END
-FROM json_each(:items) i WHERE inbox.id = i.value ->> 'callback_id'
+FROM json_each(:items) i WHERE inbox.id = i.value ->> 'callback_id' AND inbox.state = 'new'
 RETURNING id;
 
 -- name: expire_callback
@@ -48,7 +48,8 @@ RETURNING id;
 -- Make the running job of an unauthenticated callback due for a status query, or store the beginning of the callback as
 -- an orphan. It never gets the job's id: a row without one counts as unauthenticated. Of several callbacks about one
 -- task in a while, one is kept open; of the others only the row remains, so that they count. The search ends after as
--- many rows as are accepted in that time.
+-- many rows as are accepted in that time. A callback that was settled before keeps its state: its own row would count as
+-- the earlier one.
 UPDATE jobs SET due_at = :now
 WHERE provider = :provider AND task_id = :task_id AND state = 'running' AND lease_owner IS NULL;
 WITH earlier AS MATERIALIZED (
@@ -66,8 +67,8 @@ SET state = CASE
     note = CASE WHEN EXISTS (SELECT 1 FROM earlier) THEN 'repeated' ELSE note END,
     task_id = :task_id, due_at = NULL,
     body = CASE WHEN EXISTS (SELECT 1 FROM earlier) THEN x'' ELSE substr(body, 1, 2000) END
-WHERE id = :callback_id
-RETURNING (SELECT j.id FROM jobs j WHERE j.provider = :provider AND j.task_id = :task_id) AS job_id;
+WHERE id = :callback_id AND state = 'new';
+SELECT (SELECT id FROM jobs WHERE provider = :provider AND task_id = :task_id) AS job_id;
 
 -- name: match_orphans
 -- use: periodic

@@ -24,7 +24,7 @@ SELECT account_id FROM drafts WHERE chat = :chat AND message = :message LIMIT 1;
 -- Record a file that was uploaded to the provider.
 INSERT INTO uploads (address, account_id, file, kind, seconds, at, ordered)
 VALUES (:address, :account_id, :file, :kind, :seconds, :now, 0)
-ON CONFLICT (address) DO UPDATE SET at = excluded.at;
+ON CONFLICT (address) DO UPDATE SET at = excluded.at, file = excluded.file;
 
 -- name: mark_upload_used
 -- Record that an order uses a file, so that it is not pruned.

@@ -5,9 +5,12 @@ WHERE account_id = :account_id AND id <= :until AND (state IN ('queued', 'submit
 
 -- name: erase_jobs
 -- Erase the inputs, results and error texts of an account's ended jobs, a few at a time. Without its secret, a callback
--- cannot bring another result; with another token, a resend that has read the result cannot write it back.
+-- cannot bring another result; with another token, a resend that has read the result cannot write it back. The address
+-- of an API order loses the client's own notes, and keeps what its idempotency key needs.
 UPDATE jobs
 SET input = 'null', parts = '[]', error_text = '', secret_hash = NULL, handle = '', lease_token = lease_token + 1,
+    hidden_at = coalesce(hidden_at, :now),
+    address = CASE WHEN api_key_id IS NULL THEN address ELSE json_remove(address, '$.metadata') END,
     attention_reason = CASE WHEN attention_reason IS NOT NULL THEN 'erased' END
 WHERE id IN (
         SELECT id FROM jobs
@@ -55,11 +58,13 @@ DELETE FROM uploads WHERE address IN (SELECT address FROM uploads WHERE account_
 RETURNING address;
 
 -- name: erase_account
--- Erase the user's name, the contents of drafts, and what operators wrote about the user. Drafts keep their versions,
--- which are part of idempotency keys of orders.
+-- Erase the user's name, the contents of drafts, favourites and settings, and what operators wrote about the user.
+-- Drafts keep their versions, which are part of idempotency keys of orders.
 UPDATE profiles SET name = '', username = '', last_model = '', ban_reason = '', referred_by = NULL
 WHERE account_id = :account_id;
 UPDATE drafts SET body = '{}', uploads = '[]', version = version + 1 WHERE account_id = :account_id;
+DELETE FROM favourites WHERE account_id = :account_id;
+DELETE FROM model_settings WHERE account_id = :account_id;
 UPDATE ledger SET reason = ''
 WHERE account_id = :account_id AND reason <> '' AND (substr(key, 1, 6) = 'admin:' OR substr(key, 1, 9) = 'operator:');
 UPDATE audit SET detail = '' WHERE subject = CAST(:account_id AS TEXT) AND action IN ('credit', 'debit', 'ban', 'unban') AND detail <> ''

@@ -19,7 +19,8 @@ SELECT (job_id - 1) / :size FROM (
 -- are deleted; a later change leaves a new one.
 INSERT INTO figure_job
 SELECT id, created_at, created_at / 3600000000, bot, provider, model, state, state = 'succeeded' AND delivery = 'delivered',
-    hold_state, price, coalesce(cost, 0), due_at IS NOT NULL OR ended_at IS NULL, (ended_at - created_at) / 1e6,
+    hold_state, price, coalesce((SELECT amount FROM ledger WHERE kind = 'refund'
+        AND CASE WHEN key GLOB 'refund:[0-9]*' THEN CAST(substr(key, 8) AS INTEGER) END = jobs.id), 0), coalesce(cost, 0), due_at IS NOT NULL OR ended_at IS NULL, (ended_at - created_at) / 1e6,
     (delivered_at - ended_at) / 1e6
 FROM jobs WHERE id > :after AND id <= :until AND EXISTS (SELECT 1 FROM roles WHERE name = 'active' AND holder = :holder AND epoch = :epoch);
 INSERT INTO figure_difference
@@ -29,9 +30,9 @@ FROM (
     SELECT hour, bot, provider, model, count(*) AS orders, count(*) FILTER (WHERE delivered) AS delivered,
         count(*) FILTER (WHERE state IN ('failed', 'expired')) AS failed,
         count(*) FILTER (WHERE state = 'cancelled') AS cancelled,
-        count(*) FILTER (WHERE hold_state = 'released') AS refunded,
-        coalesce(sum(price) FILTER (WHERE hold_state = 'captured'), 0) AS revenue, sum(cost) AS cost,
-        coalesce(sum(cost) FILTER (WHERE hold_state <> 'captured'), 0) AS loss,
+        count(*) FILTER (WHERE hold_state = 'released' OR refund > 0) AS refunded,
+        coalesce(sum(price - refund) FILTER (WHERE hold_state = 'captured'), 0) AS revenue, sum(cost) AS cost,
+        coalesce(sum(cost) FILTER (WHERE hold_state <> 'captured' OR refund > 0), 0) AS loss,
         coalesce(max(id) FILTER (WHERE state IN ('failed', 'expired')), 0) AS last_failed_job
     FROM figure_job GROUP BY hour, bot, provider, model
     UNION ALL

@@ -1,23 +1,29 @@
 -- name: accept_job
--- Write jobs and their holds. A batch contains each account once.
+-- Write jobs and their holds. A batch contains each account once. An order whose API key has reached its limit of the
+-- day is not written. Orders of API keys do not appear in the gallery and the history of the chat.
 INSERT INTO accept_item
 SELECT
     i.account_id, i.request_key, value ->> 'request_hash', value ->> 'correlation_id', value ->> 'provider',
     value ->> 'channel', value ->> 'bot', value ->> 'address', value ->> 'placeholder', value ->> 'model',
     value ->> 'input', i.price,
-    value ->> 'deadline_seconds', value ->> 'notice',
+    value ->> 'deadline_seconds', value ->> 'notice', value ->> 'api_key_id',
     i.price <= wallet.available AND NOT EXISTS (
         SELECT 1 FROM jobs j WHERE j.account_id = i.account_id AND j.request_key = i.request_key)
+    AND NOT EXISTS (
+        SELECT 1 FROM api_keys k WHERE k.id = value ->> 'api_key_id'
+            AND i.price + CASE WHEN k.spent_day = :now / 86400000000 THEN k.spent ELSE 0 END > k.spend_limit)
 FROM (SELECT value, value ->> 'account_id' AS account_id, value ->> 'request_key' AS request_key,
           value ->> 'price' AS price FROM json_each(:items)) i
 JOIN accounts wallet ON wallet.id = i.account_id;
 INSERT INTO jobs (
     account_id, request_key, request_hash, correlation_id, provider, channel, bot, address, placeholder, model, input,
-    price, hold_state, state, notice, due_at, deadline_at, lease_owner, lease_token, created_at)
+    price, hold_state, state, notice, due_at, deadline_at, lease_owner, lease_token, created_at, api_key_id,
+    hidden_at)
 SELECT
     account_id, request_key, request_hash, correlation_id, provider, channel, bot, address, placeholder, model, input,
     price, CASE WHEN price > 0 THEN 'held' ELSE 'free' END, 'queued', notice,
-    :now + CAST(:seconds * 1000000 AS INTEGER), :now + CAST(deadline_seconds * 1000000 AS INTEGER), :owner, 1, :now
+    :now + CAST(:seconds * 1000000 AS INTEGER), :now + CAST(deadline_seconds * 1000000 AS INTEGER), :owner, 1, :now,
+    api_key_id, CASE WHEN api_key_id IS NOT NULL THEN :now END
 FROM accept_item WHERE fresh
 RETURNING id, account_id, due_at, deadline_at, created_at;
 INSERT INTO ledger (key, account_id, job_id, kind, debit, credit, amount, at)
@@ -26,6 +32,9 @@ FROM accept_item i JOIN jobs j ON j.account_id = i.account_id AND j.request_key 
 WHERE i.fresh AND i.price > 0;
 UPDATE accounts SET available = available - i.price, held = held + i.price
 FROM accept_item i WHERE i.fresh AND accounts.id = i.account_id;
+UPDATE api_keys
+SET spent = CASE WHEN spent_day = :now / 86400000000 THEN spent ELSE 0 END + i.price, spent_day = :now / 86400000000
+FROM accept_item i WHERE i.fresh AND i.price > 0 AND api_keys.id = i.api_key_id;
 DELETE FROM accept_item;
 
 -- name: accept_lookup

@@ -21,6 +21,12 @@ WHERE p.account_id = :account_id;
 SELECT p.*, (SELECT external_id FROM accounts owner WHERE owner.id = p.account_id) AS external_id
 FROM profiles p WHERE p.account_id = :account_id;
 
+-- name: known_profile
+-- use: screen
+-- Return the profile of the account that a bot knows by an external id.
+SELECT p.*, owner.external_id FROM accounts owner JOIN profiles p ON p.account_id = owner.id
+WHERE owner.channel = :channel AND owner.bot = :bot AND owner.external_id = :external_id;
+
 -- name: find_profiles
 -- use: operator
 -- Find profiles by account id, external id or username, and among the newest ones by a part of the name, in any

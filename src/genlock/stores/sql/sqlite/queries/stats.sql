@@ -82,16 +82,27 @@ WHERE ended_at > :now - CAST(:window * 1000000 AS INTEGER) AND state IN ('failed
 SELECT j.*, p.*, m.* FROM (
     SELECT count(*) AS orders, count(*) FILTER (WHERE delivery = 'delivered' AND state = 'succeeded') AS delivered,
         count(*) FILTER (WHERE state IN ('failed', 'expired')) AS failed, count(DISTINCT account_id) AS users,
-        coalesce(sum(price) FILTER (WHERE hold_state = 'captured'), 0) AS revenue,
-        coalesce(sum(cost) FILTER (WHERE hold_state <> 'captured'), 0) AS loss
-    FROM jobs WHERE bot = :bot AND id > coalesce((
-        SELECT id FROM jobs WHERE created_at < :now - CAST(:seconds * 1000000 AS INTEGER)
-                                   ORDER BY id DESC LIMIT 1), 0)) j, (
+        coalesce(sum(price - coalesce(refund, 0)) FILTER (WHERE hold_state = 'captured'), 0) AS revenue,
+        coalesce(sum(cost) FILTER (WHERE hold_state <> 'captured' OR refund > 0), 0) AS loss
+    FROM (
+        SELECT jobs.*, (SELECT l.amount FROM ledger l WHERE l.kind = 'refund'
+            AND CASE WHEN l.key GLOB 'refund:[0-9]*' THEN CAST(substr(l.key, 8) AS INTEGER) END = jobs.id) AS refund
+        FROM jobs WHERE bot = :bot AND id > coalesce((
+            SELECT id FROM jobs WHERE created_at < :now - CAST(:seconds * 1000000 AS INTEGER)
+            ORDER BY id DESC LIMIT 1), 0))) j, (
     SELECT count(*) AS newcomers FROM profiles f JOIN accounts a ON a.id = f.account_id AND a.bot = :bot
     WHERE f.created_at >= :now - CAST(:seconds * 1000000 AS INTEGER)) p, (
     SELECT coalesce(sum(amount), 0) AS topups, coalesce(sum(stars), 0) AS stars
     FROM payments y JOIN accounts a ON a.id = y.account_id AND a.bot = :bot
     WHERE y.at >= :now - CAST(:seconds * 1000000 AS INTEGER) AND y.state = 'paid') m;
+
+-- name: figure_costs
+-- use: operator
+-- Return what each provider billed for the orders of a bot in the last `seconds`.
+SELECT provider, coalesce(sum(cost), 0) AS cost
+FROM jobs WHERE bot = :bot AND id > coalesce((
+    SELECT id FROM jobs WHERE created_at < :now - CAST(:seconds * 1000000 AS INTEGER) ORDER BY id DESC LIMIT 1), 0)
+GROUP BY provider;
 
 -- name: last_callback_id
 -- use: operator

@@ -7,7 +7,7 @@
 -- Create the temporary tables for batches; they belong to the connection.
 CREATE TEMP TABLE accept_item (
     account_id, request_key, request_hash, correlation_id, provider, channel, bot, address, placeholder, model, input,
-    price, deadline_seconds, notice, fresh);
+    price, deadline_seconds, notice, api_key_id, fresh);
 CREATE TEMP TABLE end_item (
     job_id, token, state, parts, task_id, error_code, error_text, cancelled_by, cost, callback_id, provider, body,
     stored_id,
@@ -20,7 +20,7 @@ CREATE TEMP TABLE queue_item (queue_id);
 CREATE TEMP TABLE permit_item (key);
 CREATE TEMP TABLE settle_item (queue_id, token, id, state, note);
 CREATE TEMP TABLE figure_job (
-    id, created_at, hour, bot, provider, model, state, delivered, hold_state, price, cost, open, result_seconds, delivery_seconds);
+    id, created_at, hour, bot, provider, model, state, delivered, hold_state, price, refund, cost, open, result_seconds, delivery_seconds);
 CREATE TEMP TABLE figure_difference (
     hour, bot, provider, model, orders, delivered, failed, cancelled, refunded, revenue, cost, loss, last_failed_job);
 CREATE TEMP TABLE figure_duration (kind, start, bot, provider, model, bucket, jobs);

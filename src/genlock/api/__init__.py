@@ -1,0 +1,1 @@
+"""The HTTP API under `/v1`: orders with an idempotency key, results from the media store."""

@@ -1,0 +1,145 @@
+"""The web application under `/v1`: authenticates, limits and validates requests, then calls their operation."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+
+from starlette.datastructures import MutableHeaders
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Match, Route
+
+from genlock.api.account import AccountRoutes
+from genlock.api.authentication import authenticate, check_scope
+from genlock.api.events import EventRoutes
+from genlock.api.files import FileRoutes
+from genlock.api.jobs import JobRoutes
+from genlock.api.models import ModelRoutes
+from genlock.api.openapi import make_document
+from genlock.api.operation import Call, Operation
+from genlock.api.orders import OrderRoutes
+from genlock.api.parts import ApiParts
+from genlock.api.problems import Problem, not_found, unavailable
+from genlock.api.reading import discard_body, hash_request, read_json, read_query, validated
+from genlock.api.reference_page import render_reference
+from genlock.api.results import ResultRoutes
+from genlock.api.webhooks import WebhookRoutes
+from genlock.domain.api_key import ApiKey
+from genlock.domain.errors import MediaStoreError, StoreError
+from genlock.domain.events import Event
+
+PREFIX = "/v1"
+#: what every answer of the API carries
+_HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
+METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS", "TRACE"]
+
+
+class Api:
+    """The operations of the API and how their requests are handled."""
+
+    def __init__(self, parts: ApiParts) -> None:
+        self._parts = parts
+        self._results = ResultRoutes(parts)
+        self.operations: Sequence[Operation] = [
+            *OrderRoutes(parts).operations(),
+            *JobRoutes(parts).operations(),
+            *self._results.operations(),
+            *EventRoutes(parts).operations(),
+            *FileRoutes(parts).operations(),
+            *ModelRoutes(parts).operations(),
+            *AccountRoutes(parts).operations(),
+            *WebhookRoutes(parts).operations(),
+        ]
+        self.document = make_document(self.operations)
+        self._page: str | None = None
+
+    def routes(self) -> list[Route]:
+        """Return the route of every operation, and one that answers every other request under `/v1`."""
+        return [
+            Route(f"{PREFIX}/openapi.json", self._openapi, methods=["GET"]),
+            Route(f"{PREFIX}/docs", self._docs, methods=["GET"]),
+            *(Route(one.path, self._endpoint(one), methods=[one.method]) for one in self.operations),
+            Route(PREFIX, self._unknown, methods=METHODS),
+            Route(f"{PREFIX}/{{rest:path}}", self._unknown, methods=METHODS),
+        ]
+
+    def _endpoint(self, operation: Operation) -> Callable[[Request], Awaitable[Response]]:
+        async def endpoint(request: Request) -> Response:
+            return await self._answer(request, operation)
+
+        return endpoint
+
+    async def _answer(self, request: Request, operation: Operation) -> Response:
+        limits: Mapping[str, str] = {}
+        is_known = False
+        try:
+            if operation.signed and "signature" in request.query_params:
+                response = await self._results.get_by_link(request)
+            else:
+                key = await authenticate(request, self._parts.store)
+                is_known = True
+                limits = await self._parts.limits.take(key.id)
+                check_scope(key, operation.scope)
+                response = await operation.handle(await self._call(request, operation, key))
+        except Problem as problem:
+            response = problem.response()
+            await discard_body(request, is_known=is_known)
+        except (StoreError, MediaStoreError) as error:
+            self._parts.observer.event(Event.STAGE_ERROR, step=f"API {operation.name}", error=repr(error))
+            response = unavailable("the service cannot answer at the moment; try again").response()
+        self._parts.observer.count(
+            "api_requests", 1, operation=operation.name, status=f"{response.status_code // 100}xx"
+        )
+        return _with_headers(response, limits)
+
+    async def _call(self, request: Request, operation: Operation, key: ApiKey) -> Call:
+        body, request_hash = None, ""
+        query = read_query(operation.query, request.query_params) if operation.query else None
+        if operation.body is not None:
+            content = await read_json(request, self._parts.memory)
+            body = validated(operation.body, content)
+            request_hash = hash_request(operation.method, operation.path, content)
+        return Call(
+            request=request,
+            key=key,
+            base_url=self._parts.rules.public_url or str(request.base_url).rstrip("/"),
+            query=query,
+            body=body,
+            request_hash=request_hash,
+        )
+
+    async def _openapi(self, request: Request) -> Response:
+        return _with_headers(JSONResponse(self.document), {})
+
+    async def _docs(self, request: Request) -> Response:
+        if self._page is None:
+            self._page = await asyncio.to_thread(render_reference, self.document)
+        headers = {"Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'"}
+        return _with_headers(Response(self._page, media_type="text/html; charset=utf-8"), headers)
+
+    async def _unknown(self, request: Request) -> Response:
+        allowed = sorted({one.method for one in self.operations if _fits(one, request)})
+        if not allowed:
+            return _with_headers(not_found("there is no such address; GET /v1/docs lists them").response(), {})
+        problem = Problem(
+            status=405,
+            code="method_not_allowed",
+            detail=f"this address takes {', '.join(allowed)}",
+            headers={"Allow": ", ".join(allowed)},
+        )
+        return _with_headers(problem.response(), {})
+
+
+def _fits(operation: Operation, request: Request) -> bool:
+    match, _ = Route(operation.path, _never, methods=METHODS).matches(request.scope)
+    return match is not Match.NONE
+
+
+async def _never(_: Request) -> Response:
+    raise AssertionError("only its path is compared")
+
+
+def _with_headers(response: Response, more: Mapping[str, str]) -> Response:
+    headers = MutableHeaders(raw=response.raw_headers)
+    for name, value in {**_HEADERS, **more}.items():
+        headers.setdefault(name, value)
+    return response

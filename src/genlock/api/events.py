@@ -1,0 +1,102 @@
+"""Server-sent events: every change of one job, or of all jobs of an account."""
+
+from collections.abc import AsyncIterator
+
+from starlette.responses import Response, StreamingResponse
+
+from genlock.api.job_view import status_of
+from genlock.api.job_watch import TooManyWatchers, Watcher
+from genlock.api.jobs import find_own
+from genlock.api.operation import Answered, Call, Operation
+from genlock.api.parts import ApiParts
+from genlock.api.problems import too_many, unavailable
+from genlock.api.types import FINAL
+from genlock.domain.api_key import ApiScope
+from genlock.domain.job import Job
+
+#: a comment is sent after this time without an event, so that proxies keep the connection
+HEARTBEAT_SECONDS = 15.0
+STREAMS_PER_KEY = 10
+#: jobs of an account that have not ended when a stream begins
+OPEN_JOBS_MAX = 1_000
+MEDIA_TYPE = "text/event-stream"
+
+
+class EventRoutes:
+    def __init__(self, parts: ApiParts) -> None:
+        self._parts = parts
+        #: open streams of this instance by key
+        self._streams: dict[int, int] = {}
+
+    def operations(self) -> list[Operation]:
+        stream = {
+            200: Answered(description="A stream of events named `job`; the data is a job.", media_type=MEDIA_TYPE)
+        }
+        return [
+            Operation(
+                name="watch_job",
+                method="GET",
+                path="/v1/jobs/{job_id}/events",
+                summary="Watch one job until its end",
+                handle=self.one_job,
+                scope=ApiScope.READ,
+                tag="events",
+                answers=stream,
+                problems=(404,),
+            ),
+            Operation(
+                name="watch_jobs",
+                method="GET",
+                path="/v1/events",
+                summary="Watch all jobs of the account",
+                description="Begins with the jobs that have not ended, and sends every change from then on.",
+                handle=self.all_jobs,
+                scope=ApiScope.READ,
+                tag="events",
+                answers=stream,
+            ),
+        ]
+
+    async def one_job(self, call: Call) -> Response:
+        job = await find_own(self._parts, call)
+        open_jobs = {} if status_of(job) in FINAL else {job.id: job}
+        return self._stream(call, Watcher(open_jobs), [job], ends=True)
+
+    async def all_jobs(self, call: Call) -> Response:
+        store = self._parts.store
+        after = await store.newest_job_id()
+        found = await store.api_jobs_by_id([job.id for job in await store.open_jobs(call.account_id, OPEN_JOBS_MAX)])
+        watcher = Watcher({job.id: job for job in found}, account_id=call.account_id, after=after)
+        return self._stream(call, watcher, found, ends=False)
+
+    def _stream(self, call: Call, watcher: Watcher, first: list[Job], *, ends: bool) -> Response:
+        if self._streams.get(call.key.id, 0) >= STREAMS_PER_KEY:
+            raise too_many(
+                "too_many_streams", f"a key may have {STREAMS_PER_KEY} event streams open", HEARTBEAT_SECONDS
+            )
+        headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+        return StreamingResponse(self._events(call, watcher, first, ends=ends), headers=headers, media_type=MEDIA_TYPE)
+
+    async def _events(self, call: Call, watcher: Watcher, first: list[Job], *, ends: bool) -> AsyncIterator[str]:
+        key, watch = call.key.id, self._parts.watch
+        self._streams[key] = self._streams.get(key, 0) + 1
+        try:
+            with watch.watching(watcher):
+                for job in first:
+                    yield self._event(call, job)
+                while watch.is_open() and (watcher.jobs or not ends):
+                    changed = await watcher.next_changes(HEARTBEAT_SECONDS)
+                    if not changed:
+                        yield ": still here\n\n"
+                    for job in changed:
+                        yield self._event(call, job)
+        except TooManyWatchers:
+            yield f"event: error\ndata: {unavailable('too many requests wait here').document()['code']}\n\n"
+        finally:
+            self._streams[key] -= 1
+            if not self._streams[key]:
+                del self._streams[key]
+
+    def _event(self, call: Call, job: Job) -> str:
+        answer = self._parts.view.answer(job, call.base_url)
+        return f"event: job\nid: {answer.id}\ndata: {answer.model_dump_json()}\n\n"

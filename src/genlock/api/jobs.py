@@ -1,0 +1,114 @@
+"""Jobs of an account: read, list, cancel."""
+
+from starlette.responses import Response
+
+from genlock.api.operation import Answered, Call, Header, Operation
+from genlock.api.parts import ApiParts
+from genlock.api.problems import conflict, not_found, too_many
+from genlock.api.types import JobAnswer, JobList, JobPageQuery
+from genlock.api.waiting import read_wait, wait_until_final
+from genlock.domain.api_key import ApiScope
+from genlock.domain.errors import ActionNotAllowed
+from genlock.domain.job import Actor, Job
+
+DAY = 86_400.0
+_PREFER_DOC = Header(
+    name="Prefer",
+    description="`wait=N` waits up to N seconds, at most 60, for the end of the job.",
+    schema={"type": "string", "maxLength": 200},
+)
+
+
+class JobRoutes:
+    def __init__(self, parts: ApiParts) -> None:
+        self._parts = parts
+
+    def operations(self) -> list[Operation]:
+        return [
+            Operation(
+                name="list_jobs",
+                method="GET",
+                path="/v1/jobs",
+                summary="List jobs, newest first",
+                handle=self.list,
+                scope=ApiScope.READ,
+                query=JobPageQuery,
+                answers={200: Answered(description="One page of jobs.", kind=JobList)},
+                problems=(404, 422),
+            ),
+            Operation(
+                name="get_job",
+                method="GET",
+                path="/v1/jobs/{job_id}",
+                summary="Read a job",
+                handle=self.get,
+                scope=ApiScope.READ,
+                headers=(_PREFER_DOC,),
+                answers={200: Answered(description="The job as it is now.", kind=JobAnswer)},
+                problems=(404,),
+            ),
+            Operation(
+                name="cancel_job",
+                method="POST",
+                path="/v1/jobs/{job_id}/cancel",
+                summary="Cancel a job",
+                description="The hold is released at once, and the result is not delivered even if it comes later.",
+                handle=self.cancel,
+                scope=ApiScope.ORDER,
+                answers={202: Answered(description="The job was cancelled, now or before.", kind=JobAnswer)},
+                problems=(404, 409),
+            ),
+        ]
+
+    async def list(self, call: Call) -> Response:
+        query = call.query
+        assert isinstance(query, JobPageQuery)
+        before = None
+        if query.cursor is not None and (before := self._parts.view.job_id(query.cursor)) is None:
+            raise not_found("?cursor is not a next_cursor of this list")
+        jobs = await self._parts.store.api_jobs(call.account_id, before=before, limit=query.limit + 1)
+        page, view = jobs[: query.limit], self._parts.view
+        answer = JobList(
+            data=[view.answer(job, call.base_url) for job in page],
+            next_cursor=view.id_of(page[-1].id) if len(jobs) > query.limit else None,
+        )
+        return Response(answer.model_dump_json(), media_type="application/json")
+
+    async def get(self, call: Call) -> Response:
+        wait = read_wait(call.request)
+        job, waited = await wait_until_final(self._parts.watch, await find_own(self._parts, call), wait)
+        headers = {} if waited is None else {"Preference-Applied": f"wait={waited:g}"}
+        return self._answer(call, job, 200, headers)
+
+    async def cancel(self, call: Call) -> Response:
+        parts, job = self._parts, await find_own(self._parts, call)
+        if job.cancelled_by is Actor.USER:
+            return self._answer(call, job, 202)
+        if job.submitted_at is not None and not job.ended:
+            await self._check_quota(call)
+        try:
+            job = await parts.engine.cancel(job.id, f"API key {call.key.id}", Actor.USER)
+        except ActionNotAllowed:
+            job = await find_own(parts, call)  # it may have been cancelled by the same request, sent twice at once
+            if job.cancelled_by is not Actor.USER:
+                raise conflict("already_ended", f"the job has already ended: {job.state}") from None
+        return self._answer(call, job, 202)
+
+    async def _check_quota(self, call: Call) -> None:
+        most = self._parts.rules.late_cancels_per_day
+        if await self._parts.store.late_cancels(call.account_id) >= most:
+            detail = f"{most} orders were cancelled today after the provider had begun; this one goes on"
+            raise too_many("too_many_cancels", detail, DAY / 24)
+
+    def _answer(self, call: Call, job: Job, status: int, headers: dict[str, str] | None = None) -> Response:
+        answer = self._parts.view.answer(job, call.base_url)
+        return Response(answer.model_dump_json(), status, headers=headers, media_type="application/json")
+
+
+async def find_own(parts: ApiParts, call: Call) -> Job:
+    """Return the job that the path names, if the key's account has ordered it. Raises Problem 404."""
+    job_id = parts.view.job_id(call.path("job_id"))
+    job = await parts.store.api_job(job_id) if job_id is not None else None
+    if job is None or job.account_id != call.account_id:
+        raise not_found("this account has no job with this id")
+    return job

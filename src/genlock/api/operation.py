@@ -1,0 +1,80 @@
+"""An operation of the API: everything that its route and its part of the OpenAPI document are made from."""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from pydantic import BaseModel
+from starlette.requests import Request
+from starlette.responses import Response
+
+from genlock.domain.api_key import ApiKey, ApiScope
+
+Body = TypeVar("Body", bound=BaseModel)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Call:
+    """One request that was authenticated and whose query and body are valid."""
+
+    request: Request
+    key: ApiKey
+    #: our address as the client sees it, without a slash at the end
+    base_url: str
+    query: Any = None
+    body: Any = None
+    #: the hash of method, path and body
+    request_hash: str = ""
+
+    @property
+    def account_id(self) -> int:
+        return self.key.account_id
+
+    def path(self, name: str) -> str:
+        return str(self.request.path_params[name])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Header:
+    """A request header that an operation takes."""
+
+    name: str
+    description: str
+    required: bool = False
+    schema: Mapping[str, Any] = field(default_factory=lambda: {"type": "string"})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answered:
+    """A successful answer: JSON of a type, or another media type."""
+
+    description: str
+    kind: type[BaseModel] | None = None
+    media_type: str = "application/json"
+
+
+Handler = Callable[[Call], Awaitable[Response]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Operation:
+    #: the operationId, which client generators use as a name
+    name: str
+    method: str
+    path: str
+    summary: str
+    handle: Handler
+    #: the scope that the key needs
+    scope: ApiScope
+    description: str = ""
+    tag: str = "jobs"
+    query: type[BaseModel] | None = None
+    body: type[BaseModel] | None = None
+    headers: Sequence[Header] = ()
+    answers: Mapping[int, Answered] = field(default_factory=dict)
+    #: the statuses of problems, besides those that every operation may have
+    problems: Sequence[int] = ()
+    #: the media type of a body that the handler reads itself
+    raw_body: str = ""
+    #: whether a signed link opens it without a key
+    signed: bool = False

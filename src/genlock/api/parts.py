@@ -1,0 +1,55 @@
+"""What the operations of the API work with."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from genlock.api.job_view import JobView
+from genlock.api.job_watch import JobWatch
+from genlock.api.request_limits import RequestLimits
+from genlock.api.result_links import ResultLinks
+from genlock.domain.current_catalog import CurrentCatalog
+from genlock.engine.engine import Engine
+from genlock.engine.sell import Seller
+from genlock.media.process import MediaReader
+from genlock.ports import Database, MediaStore, Observer
+from genlock.ports.provider import UploadFile
+from genlock.web.requests import BodyMemory
+
+
+@dataclass(frozen=True, kw_only=True)
+class ApiRules:
+    markup: float
+    credit_usd: float
+    late_cancels_per_day: int
+    uploads_per_hour: int
+    keep_media_days: int
+    #: our address as clients see it; None: as their requests name it
+    public_url: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ApiParts:
+    store: Database
+    engine: Engine
+    seller: Seller
+    catalog: CurrentCatalog
+    media: MediaStore
+    #: measures files of clients
+    reader: MediaReader
+    #: stores a client's file where the providers can read it
+    upload: UploadFile
+    view: JobView
+    links: ResultLinks
+    watch: JobWatch
+    limits: RequestLimits
+    memory: BodyMemory
+    rules: ApiRules
+    observer: Observer
+    now: Callable[[], datetime]
+    #: from which the secrets of webhooks are derived
+    webhook_key: bytes = field(repr=False)
+    #: `host:port` pairs that may be called although they are private
+    private_hosts: frozenset[str]
+    #: returns a new correlation id
+    new_id: Callable[[], str]

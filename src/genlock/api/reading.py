@@ -1,0 +1,123 @@
+"""Reads queries and JSON bodies of requests, within limits, and names every wrong value."""
+
+import asyncio
+import hashlib
+import json
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+from starlette.datastructures import QueryParams
+from starlette.requests import ClientDisconnect, Request
+
+from genlock.api.problems import Fault, Problem, bad_request, invalid
+from genlock.web.requests import BodyMemory, IncomingBody, RequestRefused
+
+JSON_BYTES_MAX = 1_000_000
+#: of a body that is refused, by whether its sender has a key
+DISCARDED_BYTES_MAX, UNKNOWN_DISCARDED_BYTES_MAX = 25_000_000, 250_000
+FAULTS_MAX = 20
+_POINTER = str.maketrans({"~": "~0", "/": "~1"})
+
+
+async def discard_body(request: Request, *, is_known: bool) -> None:
+    """Read the rest of a refused body and drop it: a client that is still sending would not see the answer."""
+    headers = request.headers
+    if headers.get("content-length", "0") == "0" and "transfer-encoding" not in headers:
+        return
+    bytes_left, seconds = (DISCARDED_BYTES_MAX, 5.0) if is_known else (UNKNOWN_DISCARDED_BYTES_MAX, 2.0)
+    with suppress(ClientDisconnect, TimeoutError, RuntimeError):  # RuntimeError: all of it was read
+        async with asyncio.timeout(seconds):
+            async for chunk in request.stream():
+                bytes_left -= len(chunk)
+                if bytes_left < 0:
+                    return
+
+
+async def read_json(request: Request, memory: BodyMemory) -> Any:
+    """Return the JSON body of an authenticated request. Raises Problem."""
+    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
+        raise Problem(
+            status=415,
+            code="unsupported_media_type",
+            detail="send the body as JSON, with Content-Type: application/json",
+        )
+    with IncomingBody(request, memory) as incoming:
+        incoming.authenticate()
+        try:
+            body = await incoming.read(JSON_BYTES_MAX)
+        except RequestRefused as refused:
+            raise refused_body(refused) from None
+        if body is None:
+            raise too_large(JSON_BYTES_MAX)
+        return parse_json(body)
+
+
+def refused_body(refused: RequestRefused) -> Problem:
+    codes = {400: "incomplete_body", 408: "body_timeout", 413: "too_large", 503: "unavailable"}
+    headers = {"Connection": "close", **({"Retry-After": "2"} if refused.status == 503 else {})}  # noqa: PLR2004
+    return Problem(status=refused.status, code=codes[refused.status], detail=refused.reason, headers=headers)
+
+
+def too_large(bytes_max: int) -> Problem:
+    detail = f"the body has more than {bytes_max} bytes"
+    return Problem(status=413, code="too_large", detail=detail, headers={"Connection": "close"})
+
+
+def parse_json(body: bytes) -> Any:
+    """Parse JSON strictly: no duplicate keys, no NaN, no half surrogate pairs. Raises Problem."""
+    try:
+        content = json.loads(body, object_pairs_hook=_unique, parse_constant=_no_constant)
+        json.dumps(content, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        raise bad_request("invalid_json", "the body contains half of a surrogate pair") from None
+    except (ValueError, RecursionError) as error:
+        reason = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)[:200]
+        raise bad_request("invalid_json", f"the body is not valid JSON: {reason}") from None
+    return content
+
+
+def _unique(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ValueError("an object has the same key twice")
+    return found
+
+
+def _no_constant(word: str) -> Any:
+    raise ValueError(f"{word} is not JSON")
+
+
+def validated(kind: type[BaseModel], content: Any) -> BaseModel:
+    """Return a JSON body as its type. Raises Problem."""
+    try:
+        return kind.model_validate(content)
+    except ValidationError as error:
+        raise invalid(_faults(error, "")) from None
+
+
+def read_query(kind: type[BaseModel], query: QueryParams) -> BaseModel:
+    """Return the query parameters as their type. Raises Problem."""
+    repeated = sorted({name for name in query if len(query.getlist(name)) > 1})
+    if repeated:
+        raise invalid([Fault(pointer=name[:100], detail="is given more than once") for name in repeated[:FAULTS_MAX]])
+    try:
+        return kind.model_validate(dict(query))
+    except ValidationError as error:
+        raise invalid(_faults(error, "?")) from None
+
+
+def _faults(error: ValidationError, start: str) -> list[Fault]:
+    found = []
+    for one in error.errors(include_url=False, include_context=False, include_input=False)[:FAULTS_MAX]:
+        path = [str(part)[:100].translate(_POINTER) for part in one["loc"] if part != "[key]"]
+        pointer = start + "/".join(path) if start else "/" + "/".join(path)
+        found.append(Fault(pointer=pointer if path else "body", detail=one["msg"].removeprefix("Value error, ")))
+    return found
+
+
+def hash_request(method: str, path: str, content: Any) -> str:
+    """Return a hash by which a repeated request is told from another one: the order of keys does not matter."""
+    canonical = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return hashlib.sha256(f"{method} {path}\n{canonical}".encode()).hexdigest()[:32]

@@ -1,0 +1,81 @@
+"""Requests per key: permits from the store, taken in blocks, so that all instances together keep the limit."""
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from math import ceil
+
+from genlock.api.problems import too_many
+from genlock.ports import PermitBlockStore
+
+#: the share of a second's requests that is taken from the store at a time
+BLOCK_SHARE = 0.1
+#: permits of a block that were not used after this time are given up
+BLOCK_SECONDS = 1.0
+KEYS_MAX = 10_000
+
+
+@dataclass(kw_only=True)
+class _Block:
+    left: int = 0
+    #: permits that the store still had when the block was taken
+    remaining: int = 0
+    until: float = 0.0
+    blocked_until: float = 0.0
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+
+class RequestLimits:
+    def __init__(self, store: PermitBlockStore, per_second: int, clock: Callable[[], float]) -> None:
+        self._store = store
+        self._interval = 1 / per_second
+        self._burst = 2 * per_second
+        self._block_size = max(1, round(per_second * BLOCK_SHARE))
+        self._clock = clock
+        self._blocks: OrderedDict[int, _Block] = OrderedDict()
+
+    async def take(self, key_id: int) -> dict[str, str]:
+        """Take a permit and return the RateLimit headers. Raises Problem 429."""
+        block = self._block(key_id)
+        if not self._has_permit(block):
+            async with block.lock:
+                if not self._has_permit(block) and self._clock() >= block.blocked_until:
+                    await self._refill(block, key_id)
+        headers = self._headers(block)
+        if not self._has_permit(block):
+            wait = max(block.blocked_until - self._clock(), self._interval)
+            refused = too_many(
+                "too_many_requests", f"this key may send {1 / self._interval:.0f} requests per second", wait
+            )
+            refused.headers = {**refused.headers, **headers}
+            raise refused
+        block.left -= 1
+        return self._headers(block)
+
+    def _block(self, key_id: int) -> _Block:
+        block = self._blocks.setdefault(key_id, _Block())
+        self._blocks.move_to_end(key_id)
+        if len(self._blocks) > KEYS_MAX:
+            self._blocks.popitem(last=False)
+        return block
+
+    def _has_permit(self, block: _Block) -> bool:
+        return block.left > 0 and self._clock() < block.until
+
+    async def _refill(self, block: _Block, key_id: int) -> None:
+        taken = await self._store.take_block(f"api:{key_id}", self._block_size, self._interval, self._burst)
+        now = self._clock()
+        block.left, block.remaining, block.until = taken.granted, taken.remaining, now + BLOCK_SECONDS
+        if not taken.granted:
+            block.blocked_until = now + taken.wait
+
+    def _headers(self, block: _Block) -> dict[str, str]:
+        """Return the headers of draft-ietf-httpapi-ratelimit-headers: permits left, and seconds until all are back."""
+        left = max(0, block.left) + block.remaining
+        reset = ceil(max(0, self._burst - left) * self._interval)
+        window = ceil(self._burst * self._interval)
+        return {
+            "RateLimit-Policy": f'"requests";q={self._burst};w={window}',
+            "RateLimit": f'"requests";r={left};t={reset}',
+        }

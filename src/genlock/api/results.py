@@ -1,0 +1,146 @@
+"""`GET /v1/jobs/{id}/results/{n}`: the bytes of a result, whole or in ranges."""
+
+import re
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
+
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+
+from genlock.api.job_view import TEXT_TYPE, results_of
+from genlock.api.jobs import find_own
+from genlock.api.operation import Answered, Call, Header, Operation
+from genlock.api.parts import ApiParts
+from genlock.api.problems import Problem, not_found, unauthorized
+from genlock.domain.api_key import ApiScope
+from genlock.domain.delivery import Part
+from genlock.domain.errors import MediaNotFound
+from genlock.domain.job import Job
+from genlock.domain.result import PartKind
+from genlock.domain.stored_file import StoredFile
+from genlock.media.sniff import media_type_of
+
+_RANGE = re.compile(r"bytes=(\d{0,18})-(\d{0,18})")
+_INDEX = re.compile(r"\d{1,2}")
+#: a result is content from outside: a browser must not run it as a page of this address
+_SAFE = {"X-Content-Type-Options": "nosniff", "Content-Security-Policy": "default-src 'none'; sandbox"}
+
+
+class ResultRoutes:
+    def __init__(self, parts: ApiParts) -> None:
+        self._parts = parts
+
+    def operations(self) -> list[Operation]:
+        return [
+            Operation(
+                name="get_result",
+                method="GET",
+                path="/v1/jobs/{job_id}/results/{index}",
+                summary="Read the content of a result",
+                description="With a key, or by the signed `link` of the result without one. Ranges are supported.",
+                handle=self.get,
+                scope=ApiScope.READ,
+                signed=True,
+                headers=(Header(name="Range", description="one range of bytes, such as `bytes=0-1023`"),),
+                answers={
+                    200: Answered(description="The content.", media_type="*/*"),
+                    206: Answered(description="The range.", media_type="*/*"),
+                    304: Answered(description="The copy named by If-None-Match is still right.", media_type=""),
+                },
+                problems=(404, 410, 416),
+            )
+        ]
+
+    async def get(self, call: Call) -> Response:
+        return await self._content(call.request, await find_own(self._parts, call))
+
+    async def get_by_link(self, request: Request) -> Response:
+        """Serve a result by its signed link, without a key. Raises Problem."""
+        parts, query = self._parts, request.query_params
+        job_id = parts.view.job_id(str(request.path_params["job_id"]))
+        index = str(request.path_params["index"])
+        expires, signature = query.get("expires", ""), query.get("signature", "")
+        if job_id is None or _INDEX.fullmatch(index) is None:
+            raise not_found("there is no such result")
+        if not parts.links.accepts(job_id, int(index), expires, signature):
+            raise unauthorized("this link is wrong or has expired; read the job again for a new one")
+        job = await parts.store.api_job(job_id)
+        if job is None:
+            raise not_found("there is no such result")
+        return await self._content(request, job)
+
+    async def _content(self, request: Request, job: Job) -> Response:
+        index = str(request.path_params["index"])
+        results = results_of(job)
+        if _INDEX.fullmatch(index) is None or int(index) >= len(results):
+            raise not_found(f"the job has {len(results)} results; they are numbered from 0")
+        part = results[int(index)]
+        if part.kind is PartKind.TEXT or part.file is None:
+            return _text(request, part)
+        return await self._file(request, StoredFile.parse(part.file))
+
+    async def _file(self, request: Request, stored: StoredFile) -> Response:
+        if (unchanged := _not_modified(request, stored.sha256)) is not None:
+            return unchanged
+        start, length, status = _range(request, stored.size, stored.sha256)
+        chunks = self._parts.media.read(stored.key, start, length)
+        try:
+            first = await anext(chunks, b"")  # also for HEAD: it tells whether the copy is there
+        except MediaNotFound:
+            raise Problem(status=410, code="gone", detail="the copy of this result was deleted") from None
+        headers = _headers(stored.content_type, stored.sha256) | {"Content-Length": str(length)}
+        if status == 206:  # noqa: PLR2004 - partial content
+            headers["Content-Range"] = f"bytes {start}-{start + length - 1}/{stored.size}"
+        return StreamingResponse(_chained(first, chunks), status, headers, stored.content_type)
+
+
+def _text(request: Request, part: Part) -> Response:
+    content = part.value.encode()
+    start, length, status = _range(request, len(content), "")
+    headers = _headers(TEXT_TYPE, "") | (
+        {"Content-Range": f"bytes {start}-{start + length - 1}/{len(content)}"} if status == 206 else {}  # noqa: PLR2004
+    )
+    return Response(content[start : start + length], status, headers, TEXT_TYPE)
+
+
+def _headers(content_type: str, etag: str) -> dict[str, str]:
+    inline = media_type_of(content_type) is not None or content_type == TEXT_TYPE
+    return {
+        **_SAFE,
+        "Accept-Ranges": "bytes",
+        "Content-Disposition": "inline" if inline else "attachment",
+        "Cache-Control": "private, max-age=3600, immutable",
+        **({"ETag": f'"{etag}"'} if etag else {}),
+    }
+
+
+def _not_modified(request: Request, etag: str) -> Response | None:
+    if f'"{etag}"' in request.headers.get("if-none-match", "")[:2000]:
+        return Response(status_code=304, headers={"ETag": f'"{etag}"'})
+    return None
+
+
+def _range(request: Request, size: int, etag: str) -> tuple[int, int, int]:
+    """Return start, length and status. A range that cannot be read as one is ignored, as RFC 9110 says."""
+    found = _RANGE.fullmatch(request.headers.get("range", "").strip())
+    only_if = request.headers.get("if-range", f'"{etag}"')
+    if found is None or found.groups() == ("", "") or only_if != f'"{etag}"':
+        return 0, size, 200
+    first, last = found.groups()
+    start = int(first) if first else max(0, size - int(last))
+    end = min(int(last), size - 1) if first and last else size - 1
+    if first and last and int(last) < int(first):
+        return 0, size, 200
+    if start >= size or (not first and int(last) == 0):
+        detail = f"the content has {size} bytes"
+        raise Problem(
+            status=416, code="range_not_satisfiable", detail=detail, headers={"Content-Range": f"bytes */{size}"}
+        )
+    return start, end - start + 1, 206
+
+
+async def _chained(first: bytes, rest: AsyncGenerator[bytes, None]) -> AsyncIterator[bytes]:
+    async with aclosing(rest):
+        yield first
+        async for chunk in rest:
+            yield chunk

@@ -1,0 +1,41 @@
+"""`Prefer: wait=N` (RFC 7240): an answer that waits for the end of a job."""
+
+import asyncio
+import re
+
+from starlette.requests import Request
+
+from genlock.api.job_view import status_of
+from genlock.api.job_watch import JobWatch, TooManyWatchers, Watcher
+from genlock.api.types import FINAL
+from genlock.domain.job import Job
+
+WAIT_SECONDS_MAX = 60.0
+_WAIT = re.compile(r"(?:^|[,;\s])wait(?:=\"?(\d{1,6})\"?)?(?=$|[,;\s])", re.IGNORECASE)
+
+
+def read_wait(request: Request) -> float | None:
+    """Return the seconds that the client wants to wait; None if it does not. Other preferences are ignored."""
+    found = _WAIT.search(",".join(request.headers.getlist("prefer"))[:1000])
+    if found is None:
+        return None
+    return min(float(found[1]), WAIT_SECONDS_MAX) if found[1] else WAIT_SECONDS_MAX
+
+
+async def wait_until_final(watch: JobWatch, job: Job, seconds: float | None) -> tuple[Job, float | None]:
+    """Return the job as it is at its end or after the wait, and the wait that was applied, if one was.
+
+    If too many requests wait already, the answer comes at once: the client asks again.
+    """
+    if seconds is None or status_of(job) in FINAL:
+        return job, seconds
+    clock = asyncio.get_running_loop().time
+    until = clock() + seconds
+    try:
+        with watch.watching(Watcher({job.id: job})) as watcher:
+            while status_of(job) not in FINAL and watch.is_open() and (left := until - clock()) > 0:
+                for changed in await watcher.next_changes(left):
+                    job = changed
+    except TooManyWatchers:
+        return job, None
+    return job, seconds

@@ -1,0 +1,147 @@
+"""Makes the API and its channel."""
+
+import hmac
+import secrets
+from collections.abc import Mapping
+from contextlib import AsyncExitStack
+from time import time
+
+from genlock.api.app import Api
+from genlock.api.job_view import JobView
+from genlock.api.job_watch import JobWatch
+from genlock.api.parts import ApiParts, ApiRules
+from genlock.api.request_limits import RequestLimits
+from genlock.api.result_links import ResultLinks
+from genlock.api.webhook_sender import WebhookSender
+from genlock.app.clock import SystemClock
+from genlock.app.providers import KEY_SETTINGS
+from genlock.app.telegram import bot_texts
+from genlock.channels.api.channel import ApiChannel
+from genlock.domain.current_catalog import CurrentCatalog
+from genlock.domain.errors import AccountNotFound, Refusal
+from genlock.domain.public_number import PublicNumbers
+from genlock.domain.webhook import Webhook
+from genlock.engine.engine import Engine
+from genlock.engine.sell import SaleRules, Seller
+from genlock.engine.tell import tell
+from genlock.media.download import Downloads
+from genlock.media.post import Posts
+from genlock.media.process import MediaProcess
+from genlock.ports import Database, MediaStore, ProviderBundle
+from genlock.settings import ServiceSettings, Settings
+from genlock.web.requests import BodyMemory
+
+
+def make_api_channel(settings: Settings, media: MediaStore, watch: JobWatch, closing: AsyncExitStack) -> ApiChannel:
+    downloads = Downloads(private=settings.media_private_hosts)
+    closing.push_async_callback(downloads.close)
+    return ApiChannel(downloads, media, changed=watch.job_changed)
+
+
+def make_api(  # noqa: PLR0913 - one argument per part
+    *,
+    settings: ServiceSettings,
+    store: Database,
+    engine: Engine,
+    catalog: CurrentCatalog,
+    bundles: Mapping[str, ProviderBundle],
+    media: MediaStore,
+    watch: JobWatch,
+    memory: BodyMemory,
+    closing: AsyncExitStack,
+) -> Api:
+    upload = next((bundle.upload for bundle in bundles.values() if bundle.upload), None)
+    if upload is None:
+        raise Refusal(f"No configured provider stores files, so clients could not send any: set {KEY_SETTINGS}")
+    reader = MediaProcess()  # of its own: files of clients do not wait for results
+    closing.push_async_callback(reader.close)
+    links = ResultLinks.of_installation(settings.telegram_token.get_secret_value(), time)
+    return Api(
+        ApiParts(
+            store=store,
+            engine=engine,
+            seller=Seller(engine=engine, store=store, catalog=catalog, rules=make_sale_rules(settings)),
+            catalog=catalog,
+            media=media,
+            reader=reader,
+            upload=upload,
+            view=_make_view(settings, catalog, links),
+            links=links,
+            watch=watch,
+            limits=RequestLimits(store, settings.api_requests_per_second, engine.ctx.loop.time),
+            memory=memory,
+            rules=ApiRules(
+                markup=settings.markup,
+                credit_usd=settings.credit_usd,
+                late_cancels_per_day=settings.late_cancels_per_day,
+                uploads_per_hour=settings.uploads_per_hour,
+                keep_media_days=settings.keep_media_days,
+                public_url=settings.public_url,
+            ),
+            observer=engine.ctx.observer,
+            now=SystemClock().now,
+            webhook_key=_webhook_key(settings),
+            private_hosts=frozenset(settings.media_private_hosts),
+            new_id=lambda: secrets.token_hex(8),
+        )
+    )
+
+
+def make_webhook_sender(
+    settings: ServiceSettings, store: Database, engine: Engine, catalog: CurrentCatalog, closing: AsyncExitStack
+) -> WebhookSender:
+    token = settings.telegram_token.get_secret_value()
+    texts = bot_texts(token)
+
+    async def tell_owner(account_id: int, webhook: Webhook, reason: str) -> None:
+        try:
+            language = (await store.profile(account_id)).language
+        except AccountNotFound:  # it has no chat; the operators see the event
+            return
+        text = texts.translator(language).html("account.webhook_disabled", url=webhook.url[:100], reason=reason)
+        await tell(engine.ctx, account_id, text)
+
+    posts = Posts(private=settings.media_private_hosts)
+    sender = WebhookSender(
+        store=store,
+        posts=posts,
+        view=_make_view(settings, catalog, ResultLinks.of_installation(token, time)),
+        key=_webhook_key(settings),
+        base_url=settings.public_url or f"http://{settings.host}:{settings.port}",
+        observer=engine.ctx.observer,
+        now=SystemClock().now,
+        rng=engine.ctx.rng,
+        tell_owner=tell_owner,
+    )
+    closing.push_async_callback(posts.close)
+    closing.push_async_callback(sender.close)
+    return sender
+
+
+def _make_view(settings: ServiceSettings, catalog: CurrentCatalog, links: ResultLinks) -> JobView:
+    token = settings.telegram_token.get_secret_value()
+    return JobView(
+        numbers=PublicNumbers.of_bot(token),
+        catalog=catalog,
+        texts=bot_texts(token).translator("en"),
+        links=links,
+        keep_days=settings.keep_media_days,
+    )
+
+
+def _webhook_key(settings: ServiceSettings) -> bytes:
+    """Return the key that the secrets of all webhooks are derived from. All instances share it; no row holds it."""
+    token = settings.telegram_token.get_secret_value()
+    return hmac.digest(token.encode(), b"genlock: secrets of webhooks", "sha256")
+
+
+def make_sale_rules(settings: Settings) -> SaleRules:
+    """Return the rules for orders of API clients: no free runs, and limits per key instead of per minute and hour."""
+    return SaleRules(
+        markup=settings.markup,
+        credit_usd=settings.credit_usd,
+        free_per_day=0,
+        running_max=settings.api_running_max,
+        per_minute=None,
+        per_hour=None,
+    )

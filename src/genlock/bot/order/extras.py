@@ -1,0 +1,86 @@
+"""What a card and a confirmation offer besides the order itself: styles, ideas, a better prompt, favourites. Pure."""
+
+from collections.abc import Sequence
+
+from genlock.bot.buttons import Row, draft_button
+from genlock.bot.order import improve_screens
+from genlock.bot.order.card import category_of
+from genlock.bot.order.draft import Draft, Step
+from genlock.bot.order.remembered import settings_of
+from genlock.bot.order.styles import style_of, styles_for
+from genlock.bot.order.wizard import PROMPT
+from genlock.bot.screen_context import ScreenContext, choice_label, field_label, value_label
+from genlock.domain.catalog import Catalog, Category, Model
+from genlock.domain.field import Field, FieldType
+from genlock.domain.presets import Idea
+from genlock.i18n.catalog_texts import in_language
+from genlock.i18n.translator import Html, Translator
+from genlock.ports import Button
+
+SETTINGS_SHOWN = 5
+
+
+def is_card(draft: Draft) -> bool:
+    """Whether the screen is the first question of an order, which shows the model's card."""
+    return draft.step is Step.ASK and not draft.path
+
+
+def last_settings(draft: Draft, model: Model, t: Translator) -> list[Html]:
+    """Return the line about the settings that the order begins with because the last one had them."""
+    settings = settings_of(model, draft.values)
+    shown = [_setting(one, settings[one.name], t) for one in model.fields if one.name in settings]
+    return [t.html("settings.as_last", values=" · ".join(shown[:SETTINGS_SHOWN]))] if shown else []
+
+
+def _setting(one: Field, value: object, t: Translator) -> str:
+    """Return the value of a setting, with its name unless the value says enough."""
+    label = value_label(one, value, t)
+    return label if one.type is FieldType.CHOICE else f"{field_label(one, t)}: {label}"
+
+
+def ideas_for(catalog: Catalog, category: Category) -> Sequence[Idea]:
+    return [idea for idea in catalog.ideas if category.value in idea.of]
+
+
+def prompt_sources(draft: Draft, model: Model, screen: ScreenContext) -> Row:
+    """Return the buttons that write the prompt for the user: the example of the card, or a surprise."""
+    t = screen.translator
+    row: Row = (draft_button(t.plain("button.example"), draft.version, "example"),)
+    if not ideas_for(screen.storefront.catalog, category_of(draft, model)):
+        return row
+    return (*row, draft_button(t.plain("idea.surprise"), draft.version, "surprise"))
+
+
+def star(draft: Draft, model: Model, screen: ScreenContext) -> Button:
+    """Return the button that makes the model a favourite, or no longer one."""
+    starred = model.id in screen.favourites
+    text = screen.translator.plain("favourite.remove" if starred else "favourite.add")
+    return draft_button(text, draft.version, "star", int(not starred))
+
+
+def style_line(draft: Draft, model: Model, screen: ScreenContext) -> list[Html]:
+    """Return the style of the order, or that the prompt leaves no room for it."""
+    t, catalog = screen.translator, screen.storefront.catalog
+    if (style := style_of(draft, model, catalog)) is not None:
+        return [t.html("style.line", name=in_language(style.name, t))]
+    chosen = any(style.key == draft.style for style in styles_for(catalog, model))
+    return [t.html("style.no_room")] if chosen and draft.values.get(PROMPT) else []
+
+
+def prompt_rows(draft: Draft, model: Model, screen: ScreenContext) -> list[Row]:
+    """Return the buttons of a confirmation that change how it will look or sound: style, better prompt, voice."""
+    t, row = screen.translator, []
+    if draft.values.get(PROMPT) and styles_for(screen.storefront.catalog, model):
+        row.append(draft_button(t.plain("style.button"), draft.version, "styles"))
+    if (found := improve_screens.quote(draft, model, screen)) is not None:
+        price = found[1].price
+        text = t.plain("improve.button", price=t.amount(price)) if price else t.plain("improve.button_free")
+        row.append(draft_button(text, draft.version, "improve"))
+    voice = [_voice(draft, model, one, t) for one in model.fields if one.traits and not one.internal]
+    return [*([tuple(row)] if row else []), *((button,) for button in voice)]
+
+
+def _voice(draft: Draft, model: Model, one: Field, t: Translator) -> Button:
+    """Return the button that opens the list of voices."""
+    name = choice_label(one, draft.values.get(one.name) or one.default, t)
+    return draft_button(t.plain("voice.button", name=name), draft.version, "edit", model.fields.index(one))

@@ -1,0 +1,179 @@
+"""Searches models by name, category and ability, in the words, the script and with the typos of users."""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from genlock.bot.storefront.spelling import closest, in_other_layout, sound, words
+from genlock.domain.catalog import Category, Model
+from genlock.domain.wish import Vocabulary
+
+#: shorter texts are not looked for within a title, and shorter words only at the start of a word
+TITLE_PART, WORD_PART = 3, 4
+#: a text of more words is not a search with typos
+TYPO_WORDS = 3
+#: a name before a description has this many words: one alone may be a word of the description
+NAME_WORDS = 2
+#: parts of category names that say nothing
+_CONNECTING = frozenset({"to"})
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Entry:
+    model: Model
+    #: the title as it sounds, in one word
+    title: str
+    title_words: tuple[str, ...]
+    #: words of the title, the vendor, the ids
+    names: frozenset[str]
+    #: words that name what it does
+    topics: frozenset[str]
+    categories: frozenset[str]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Phrase:
+    sounds: tuple[str, ...]
+    category: str
+
+
+class ModelSearch:
+    """An index of models. A search costs the same whatever a user sends."""
+
+    def __init__(self, models: Sequence[Model], vocabulary: Vocabulary, *, recommended: Iterable[str] = ()) -> None:
+        self._spellings = {sound("".join(words(spelling))): _sounds(name) for spelling, name in vocabulary.spellings}
+        self._ignored = frozenset((*vocabulary.fillers, *vocabulary.stops))
+        self._phrases = _phrases(vocabulary, self._ignored)
+        topics = _topics(vocabulary)
+        inputs = {kind: frozenset(map(sound, known)) for kind, known in vocabulary.inputs.items()}
+        self._entries = [_entry(model, topics, inputs) for model in models]
+        self._positions = {model_id: number for number, model_id in reversed(list(enumerate(recommended)))}
+        self._names = frozenset(word for entry in self._entries for word in entry.names)
+        self._topics = frozenset(word for entry in self._entries for word in entry.topics)
+
+    def find(self, text: str, *, topics: bool = True) -> list[Model]:
+        """Return the models that a text names or describes: with this title, else with every word of it.
+
+        Without `topics`, only names are looked for.
+        """
+        asked = self._read(text)
+        named = self._titled(asked) if not topics or not all(word in self._topics for word in asked) else []
+        return (
+            named
+            or self._with_every_word(asked, topics=topics)
+            or self._with_every_word(self._read(in_other_layout(text)), topics=topics)
+            or (self._with_every_word(self._corrected(asked), topics=topics) if len(asked) <= TYPO_WORDS else [])
+        )
+
+    def named(self, text: str) -> list[Model]:
+        """Return the models that a text names and says nothing else."""
+        asked = self._read(text)
+        if not asked or len("".join(asked)) < TITLE_PART:
+            return []
+        titled = [entry for entry in self._entries if "".join(asked) == entry.title]
+        return self._ordered(titled or [one for one in self._entries if all(word in one.names for word in asked)])
+
+    def named_before(self, text: str) -> tuple[Model, str] | None:
+        """Return the model whose title a description begins with, and the description."""
+        parts = text.split()
+        sounds = [sound("".join(words(part))) for part in parts[: 2 * NAME_WORDS + 2]]
+        best: tuple[int, Model] | None = None
+        for entry in self._entries:
+            length = len(entry.title_words)
+            fits = length >= NAME_WORDS and tuple(sounds[:length]) == entry.title_words and length < len(parts)
+            if fits and (best is None or length > best[0]):
+                best = length, entry.model
+        return (best[1], text.split(maxsplit=best[0])[-1]) if best else None
+
+    def _read(self, text: str) -> list[str]:
+        """Return the words of a search as they sound, without those that say nothing."""
+        given = words(text)
+        sounds = [sound(word) for word in given if word not in self._ignored] or [sound(word) for word in given]
+        whole = self._spellings.get("".join(sounds))
+        return whole or [part for word in sounds for part in self._spellings.get(word, [word])]
+
+    def _titled(self, asked: Sequence[str]) -> list[Model]:
+        joined = "".join(asked)
+        return self._ordered(one for one in self._entries if len(joined) >= TITLE_PART and joined in one.title)
+
+    def _with_every_word(self, asked: Sequence[str], *, topics: bool) -> list[Model]:
+        left, categories = self._without_phrases(asked) if topics else (list(asked), [])
+        if not left and not categories:
+            return []
+        return self._ordered(
+            entry
+            for entry in self._entries
+            if all(category in entry.categories for category in categories)
+            and all(_is_named(entry, word) or (topics and word in entry.topics) for word in left)
+        )
+
+    def _without_phrases(self, asked: Sequence[str]) -> tuple[list[str], list[str]]:
+        """Return the words that are left, and the categories that phrases of several words have named."""
+        left, categories = list(asked), []
+        for phrase in self._phrases:
+            length = len(phrase.sounds)
+            starts = (at for at in range(len(left) - length + 1) if tuple(left[at : at + length]) == phrase.sounds)
+            if (start := next(starts, None)) is not None:
+                del left[start : start + length]
+                categories.append(phrase.category)
+        return left, categories
+
+    def _corrected(self, asked: Sequence[str]) -> list[str]:
+        """Return the words with their typos corrected: to a name if there is a similar one, else to a topic."""
+        return [self._correct(word) for word in asked]
+
+    def _correct(self, word: str) -> str:
+        if word in self._names or word in self._topics:
+            return word
+        return closest(word, self._names) or closest(word, self._topics) or word
+
+    def _ordered(self, entries: Iterable[_Entry]) -> list[Model]:
+        """Return models with those that the menu recommends first; else in their order."""
+        last = len(self._positions)
+        return sorted((entry.model for entry in entries), key=lambda model: self._positions.get(model.id, last))
+
+
+def _sounds(text: str) -> list[str]:
+    return [sound(word) for word in words(text)]
+
+
+def _is_named(entry: _Entry, word: str) -> bool:
+    """Whether a word is a name of the model, the beginning of one, or a part of its title."""
+    begun = len(word) > 1 and any(name.startswith(word) for name in entry.names)
+    return begun or word in entry.names or (len(word) >= WORD_PART and word in entry.title)
+
+
+def _entry(model: Model, topics: Mapping[str, frozenset[str]], inputs: Mapping[str, frozenset[str]]) -> _Entry:
+    categories = [category.value for category in (model.category, *model.also)]
+    title = tuple(_sounds(model.title))
+    ids = (model.id, *model.aliases)
+    return _Entry(
+        model=model,
+        title="".join(title),
+        title_words=title,
+        names=frozenset((*title, *_sounds(model.vendor), *(word for one in ids for word in _sounds(one)))),
+        topics=frozenset().union(
+            *(topics[category] for category in categories),
+            *(inputs.get(one.type.value, frozenset()) for one in model.fields if not one.advanced),
+        ),
+        categories=frozenset(categories),
+    )
+
+
+def _topics(vocabulary: Vocabulary) -> dict[str, frozenset[str]]:
+    """Return the words that name each category: those of its id, and the phrases of one word."""
+    found = {one.value: {sound(part) for part in one.value.split("-")} - _CONNECTING for one in Category}
+    for intent in vocabulary.intents:
+        single = (phrase.rstrip("*") for phrase in intent.phrases if " " not in phrase)
+        found[intent.category].update(sound("".join(words(word))) for word in single)
+    return {category: frozenset(known) for category, known in found.items()}
+
+
+def _phrases(vocabulary: Vocabulary, ignored: Collection[str]) -> list[_Phrase]:
+    """Return the phrases of several words, the longest first; words that a search leaves out are left out here too."""
+    found = [
+        _Phrase(sounds=sounds, category=intent.category)
+        for intent in vocabulary.intents
+        for phrase in intent.phrases
+        if len(sounds := tuple(sound(word) for word in words(phrase) if word not in ignored)) > 1
+    ]
+    return sorted(found, key=lambda phrase: -len(phrase.sounds))

@@ -1,0 +1,1 @@
+"""Media stores: a folder, or a bucket of S3-compatible storage."""

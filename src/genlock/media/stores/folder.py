@@ -1,0 +1,103 @@
+"""The media store in a folder, for one machine or a shared disk."""
+
+import asyncio
+import os
+import secrets
+import shutil
+from collections.abc import AsyncGenerator, Callable, Sequence
+from pathlib import Path
+from typing import IO, ParamSpec, TypeVar
+
+from genlock.domain.errors import MediaNotFound, MediaStoreError
+from genlock.domain.stored_file import StoredFile, check_key
+
+P = ParamSpec("P")
+T = TypeVar("T")
+CHUNK = 262_144
+_TEMPORARY = ".incomplete-"
+
+
+class FolderMediaStore:
+    """One file per key. A file is written beside its place and moved there when it is complete and on the disk."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    async def put(self, file: StoredFile, content: IO[bytes]) -> None:
+        await _in_thread(self._put, self._path(file.key), content)
+
+    def _put(self, path: Path, content: IO[bytes]) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        temporary = path.with_name(f"{_TEMPORARY}{secrets.token_hex(8)}")
+        try:
+            content.seek(0)
+            with temporary.open("xb") as copy:
+                shutil.copyfileobj(content, copy, CHUNK)
+                copy.flush()
+                os.fsync(copy.fileno())
+            temporary.replace(path)
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
+        for folder in (path.parent, path.parent.parent, self._folder):  # the names in a folder are data of their own
+            _sync_folder(folder)
+
+    async def size(self, key: str) -> int | None:
+        path = self._path(key)
+        try:
+            return (await _in_thread(path.stat)).st_size
+        except MediaNotFound:
+            return None
+
+    async def read(self, key: str, start: int, length: int) -> AsyncGenerator[bytes, None]:
+        file = await _in_thread(self._path(key).open, "rb")
+        try:
+            await _in_thread(file.seek, start)
+            while length > 0 and (chunk := await _in_thread(file.read, min(CHUNK, length))):
+                length -= len(chunk)
+                yield chunk
+        finally:
+            file.close()
+
+    async def days(self) -> Sequence[str]:
+        return await _in_thread(self._days)
+
+    def _days(self) -> list[str]:
+        if not self._folder.exists():
+            return []
+        return sorted(one.name for one in self._folder.iterdir() if one.is_dir() and one.name.isdigit())
+
+    async def delete_day(self, day: str) -> int:
+        return await _in_thread(self._delete_day, day)
+
+    def _delete_day(self, day: str) -> int:
+        folder = self._folder / check_key(f"{day}/a/a")[:8]
+        if not folder.exists():
+            return 0
+        found = sum(one.is_file() for one in folder.rglob("*"))
+        shutil.rmtree(folder)
+        return found
+
+    async def close(self) -> None:
+        """Do nothing: no file stays open."""
+
+    def _path(self, key: str) -> Path:
+        return self._folder / check_key(key)
+
+
+def _sync_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+async def _in_thread(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Run blocking work in a thread. Raises MediaNotFound and MediaStoreError in place of the system's errors."""
+    try:
+        return await asyncio.to_thread(work, *args, **kwargs)
+    except FileNotFoundError as error:
+        raise MediaNotFound from error
+    except OSError as error:
+        raise MediaStoreError(f"the media folder cannot be used: {error.strerror}") from error

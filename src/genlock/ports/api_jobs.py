@@ -1,0 +1,25 @@
+"""Jobs as API clients list and watch them."""
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+from genlock.domain.job import Job
+
+
+class ApiJobStore(Protocol):
+    async def api_job(self, job_id: int) -> Job | None:
+        """Return a job that was ordered with an API key. Calls at the same time share one statement."""
+
+    async def api_jobs(self, account_id: int, *, before: int | None, limit: int) -> list[Job]:
+        """Return the jobs that an account ordered with its API keys, newest first, before a job id."""
+
+    async def api_jobs_by_id(self, job_ids: Sequence[int]) -> list[Job]: ...
+
+    async def api_jobs_after(self, positions: Mapping[int, int], limit: int) -> list[Job]:
+        """Return jobs of API keys of several accounts, oldest first, each account's after the job id given for it."""
+
+    async def newest_job_id(self) -> int:
+        """Return the highest job id; 0 if there is no job."""
+
+    async def count_open_jobs(self, account_id: int, limit: int) -> int:
+        """Return how many jobs of an account have not ended, at most `limit`."""

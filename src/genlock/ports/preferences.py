@@ -1,0 +1,20 @@
+"""What a user prefers: favourite models, and the settings last used with a model. Both are bounded per account."""
+
+from typing import Protocol
+
+
+class PreferenceStore(Protocol):
+    async def add_favourite(self, account_id: int, model: str) -> bool:
+        """Add a favourite model. False if the account has as many as it may have."""
+
+    async def remove_favourite(self, account_id: int, model: str) -> None: ...
+
+    async def favourites(self, account_id: int) -> list[str]:
+        """Return the favourite models, in the order in which they were added."""
+
+    async def save_model_settings(self, account_id: int, model: str, body: str) -> None:
+        """Keep the settings that a model was ordered with, JSON; those of models not used lately are deleted."""
+
+    async def model_settings(self, account_id: int, model: str) -> str | None: ...
+
+    async def delete_model_settings(self, account_id: int, model: str) -> None: ...

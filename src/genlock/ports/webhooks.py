@@ -1,0 +1,66 @@
+"""Webhooks of API clients: their endpoints, and the outbox of what is sent to them.
+
+The events of a job are written in the transaction that changes the job.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Protocol
+
+from genlock.domain.webhook import DeliveryState, NewWebhook, Webhook, WebhookAttempt, WebhookDelivery, WebhookEvent
+
+
+class WebhookStore(Protocol):
+    async def add_webhook(self, webhook: NewWebhook, most: int) -> Webhook | None:
+        """Store an endpoint. None: the account has `most` endpoints."""
+
+    async def webhooks(self, account_id: int) -> Sequence[Webhook]: ...
+
+    async def webhook(self, account_id: int, public_id: str) -> Webhook | None: ...
+
+    async def change_webhook(
+        self,
+        webhook_id: int,
+        *,
+        url: str | None = None,
+        events: frozenset[WebhookEvent] | None = None,
+        description: str | None = None,
+        enabled: bool | None = None,
+    ) -> Webhook | None:
+        """Change what is given. Enabling clears the reason for which it was disabled."""
+
+    async def remove_webhook(self, webhook_id: int) -> bool: ...
+
+    async def rotate_webhook_secret(self, webhook_id: int, overlap_seconds: float) -> Webhook | None: ...
+
+    async def disable_webhook(self, webhook_id: int, reason: str) -> bool:
+        """Disable an endpoint. False: it was disabled before."""
+
+    # the outbox
+
+    async def claim_webhooks(self, limit: int, hold_seconds: float) -> Sequence[Webhook]:
+        """Return enabled endpoints with due deliveries, and hide them from other instances for a while."""
+
+    async def due_webhook_deliveries(self, webhook_id: int, limit: int) -> Sequence[WebhookDelivery]:
+        """Return due deliveries, oldest first, of each job only the first one that is pending."""
+
+    async def settle_webhook_deliveries(self, attempts: Sequence[WebhookAttempt]) -> None: ...
+
+    async def release_webhook(self, webhook_id: int, pause_seconds: float) -> None:
+        """Let any instance claim the endpoint again after a pause."""
+
+    async def webhook_deliveries(
+        self, webhook_id: int, *, state: DeliveryState | None, before: str | None, limit: int
+    ) -> Sequence[WebhookDelivery]:
+        """Return deliveries, newest first, before the one with this public id."""
+
+    async def add_test_delivery(self, webhook_id: int, public_id: str) -> WebhookDelivery | None:
+        """Put a test event into the outbox of an endpoint, also of a disabled one."""
+
+    async def redeliver(self, webhook_id: int, public_id: str) -> WebhookDelivery | None:
+        """Send one event again, whatever its state."""
+
+    async def redeliver_between(
+        self, webhook_id: int, since: datetime, until: datetime, *, failed_only: bool, limit: int
+    ) -> int:
+        """Send the settled events of a time again, oldest first. Returns how many."""

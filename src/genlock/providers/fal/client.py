@@ -1,0 +1,219 @@
+"""The fal client: orders in the queue, queries, cancels, checks callbacks and uploads files."""
+
+import json
+import re
+from collections.abc import AsyncIterable, Mapping
+from mimetypes import guess_type
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+from genlock.domain.errors import ProviderBusy, ProviderError, SubmitRefused, SubmitUnknown
+from genlock.domain.result import Outcome, Report
+from genlock.domain.task import CancelOutcome, Handle, TaskOrder
+from genlock.ports.provider import Provider, ProviderHealth
+from genlock.providers.fal.errors import BUSY_SECONDS, SERVER_ERROR, error_text, failure_code, refusal
+from genlock.providers.fal.signature import is_recent, is_signed, read_keys
+from genlock.providers.http import UPLOAD_TIMEOUT, HttpAnswer, HttpClient
+from genlock.providers.json_values import clean, load_json, load_object, read_url
+from genlock.providers.key_cache import KeyCache
+from genlock.providers.outputs import read_output
+
+API_URL = "https://queue.fal.run"
+REST_URL = "https://rest.fal.ai"
+_OK = range(200, 300)
+_NOT_FOUND = 404
+_TOO_MANY = 429
+_MODEL = re.compile(r"[A-Za-z0-9_.-]+(/[A-Za-z0-9_.-]+)+")
+_TASK_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,127}")
+_STATUS_IN_TEXT = re.compile(r"status code: (\d{3})")
+_RUNNING = frozenset({"IN_QUEUE", "IN_PROGRESS"})
+_CANCELLED = frozenset({"OK", "CANCELLATION_REQUESTED"})
+
+
+class Fal(Provider):
+    """The Provider port on fal. A task is found again by the addresses that the order was answered with."""
+
+    name = "fal"
+
+    def __init__(
+        self, *, key: str, api_url: str = API_URL, rest_url: str = REST_URL, timeout_seconds: float = 60.0
+    ) -> None:
+        self._http = HttpClient({"Authorization": f"Key {key}"}, timeout_seconds)
+        #: without the key: for the addresses of storages and for public documents
+        self._public_http = HttpClient({}, timeout_seconds)
+        self._api_url = api_url.rstrip("/")
+        self._rest_url = rest_url.rstrip("/")
+        self._keys = KeyCache(self._fetch_keys)
+
+    async def close(self) -> None:
+        await self._http.close()
+        await self._public_http.close()
+
+    # the Provider port
+
+    async def create(self, order: TaskOrder) -> Handle:
+        url, body = self.create_request(order)
+        answer = await self._http.create(url, body)
+        try:
+            content = load_json(answer.content)
+        except ValueError:
+            content = None
+        if answer.status not in _OK:
+            raise refusal(answer.status, content)
+        return self._read_created(order.model, content)
+
+    def create_request(self, order: TaskOrder) -> tuple[str, dict[str, Any]]:
+        """Return the URL and the body of the call that creates a task. Raises SubmitRefused."""
+        if not _MODEL.fullmatch(order.model):
+            raise SubmitRefused("model_unavailable", f"{order.model!r} is not a model of fal")
+        query = f"?fal_webhook={quote(order.callback_url, safe='')}" if order.callback_url else ""
+        return f"{self._api_url}/{order.model}{query}", order.input()
+
+    def _read_created(self, model: str, body: Any) -> Handle:
+        request_id = body.get("request_id") if isinstance(body, dict) else None
+        if not isinstance(request_id, str) or not _TASK_ID.fullmatch(request_id):
+            raise SubmitUnknown("accepted without a request id")
+        base = f"{self._api_url}/{'/'.join(model.split('/')[:2])}/requests/{request_id}"
+        usual = {"status": f"{base}/status", "response": base, "cancel": f"{base}/cancel"}
+        # The key goes to these addresses, so those of another host are not used.
+        urls = {name: self._own_url(body.get(f"{name}_url")) or url for name, url in usual.items()}
+        return Handle(task_id=request_id, details=json.dumps(urls, separators=(",", ":")))
+
+    def _own_url(self, value: Any) -> str | None:
+        url = read_url(value)
+        own, given = urlsplit(self._api_url), urlsplit(url or "")
+        return url if (given.scheme, given.netloc) == (own.scheme, own.netloc) and len(url or "") < 500 else None  # noqa: PLR2004
+
+    async def status(self, handle: Handle, order: TaskOrder) -> Report:
+        urls = _urls(handle)
+        answer = await self._query("GET", urls["status"])
+        if answer.status == _NOT_FOUND:
+            return Report(outcome=Outcome.RUNNING, task_id=handle.task_id, word="no record")
+        if answer.status not in _OK:
+            raise ProviderError(f"status {answer.status}: {_text(answer)}")
+        body = _object(answer)
+        word = body.get("status")
+        if word == "COMPLETED":
+            return await self._result(handle.task_id, urls["response"])
+        outcome = Outcome.RUNNING if word in _RUNNING else Outcome.UNKNOWN
+        return Report(outcome=outcome, task_id=handle.task_id, word=clean(str(word))[:80])
+
+    async def _result(self, task_id: str, url: str) -> Report:
+        answer = await self._query("GET", url)
+        try:
+            body = load_json(answer.content)
+        except ValueError:
+            raise ProviderError(f"the result of {task_id} is not JSON (status {answer.status})") from None
+        if answer.status in _OK:
+            return Report(outcome=Outcome.SUCCESS, task_id=task_id, pieces=read_output(body), word="COMPLETED")
+        if answer.status == 400 and error_text(body).startswith("Request is still in progress"):  # noqa: PLR2004
+            return Report(outcome=Outcome.RUNNING, task_id=task_id, word="IN_PROGRESS")
+        return _failure(task_id, answer.status, body)
+
+    def read_callback(self, body: bytes) -> Report:
+        content = load_object(body)
+        task_id = content.get("request_id")
+        if not isinstance(task_id, str) or not _TASK_ID.fullmatch(task_id):
+            raise ValueError("the body names no request")
+        word, payload = content.get("status"), content.get("payload")
+        if word == "OK":
+            whole = payload is not None and not content.get("payload_error")
+            pieces = read_output(payload) if whole else ()
+            return Report(outcome=Outcome.SUCCESS, task_id=task_id, pieces=pieces, incomplete=not whole, word="OK")
+        if word == "ERROR":
+            found = _STATUS_IN_TEXT.search(str(content.get("error"))[:500])
+            return _failure(task_id, int(found[1]) if found else 0, payload or {"detail": content.get("error")})
+        return Report(outcome=Outcome.UNKNOWN, task_id=task_id, word=clean(str(word))[:80])
+
+    async def cancel(self, handle: Handle, order: TaskOrder) -> CancelOutcome:
+        answer = await self._query("PUT", _urls(handle)["cancel"])
+        try:
+            word = load_object(answer.content).get("status")
+        except ValueError:
+            word = None
+        if word in _CANCELLED:
+            return CancelOutcome.CANCELLED
+        return CancelOutcome.TOO_LATE if word in ("ALREADY_COMPLETED", "NOT_FOUND") else CancelOutcome.UNKNOWN
+
+    # callbacks, files, health
+
+    async def verify_callback(self, headers: Mapping[str, str], body: bytes, now: float) -> bool:
+        """Tell whether fal signed a callback. Raises ProviderError if its keys cannot be fetched."""
+        if not is_recent(headers, now):
+            return False
+        return await self._keys.is_signed(lambda keys: is_signed(headers, body, keys), now)
+
+    async def _fetch_keys(self) -> list[bytes]:
+        answer = await self._public_http.request("GET", f"{self._rest_url}/.well-known/jwks.json")
+        keys = read_keys(_object(answer)) if answer.status in _OK else []
+        if not keys:
+            raise ProviderError(f"fal's keys cannot be read (status {answer.status})")
+        return keys
+
+    async def upload(self, content: AsyncIterable[bytes], name: str, folder: str) -> str:
+        """Store a file at fal and return its URL."""
+        kind = guess_type(name)[0] or "application/octet-stream"
+        url = f"{self._rest_url}/storage/upload/initiate?storage_type=gcs"
+        started = await self._query("POST", url, json={"file_name": name, "content_type": kind})
+        body = _object(started) if started.status in _OK else {}
+        upload_url, file_url = read_url(body.get("upload_url")), read_url(body.get("file_url"))
+        if upload_url is None or file_url is None:
+            raise ProviderError(f"the upload was refused (status {started.status}): {_text(started)}")
+        stored = await self._public_http.request(
+            "PUT", upload_url, data=content, headers={"Content-Type": kind}, timeout=UPLOAD_TIMEOUT
+        )
+        if stored.status not in _OK:
+            raise ProviderError(f"the upload failed with status {stored.status}")
+        return file_url
+
+    async def health(self) -> ProviderHealth:
+        """Ask for a request that does not exist: the answer tells whether the key is accepted."""
+        url = f"{self._api_url}/fal-ai/flux/requests/00000000-0000-0000-0000-000000000000/status"
+        answer = await self._query("GET", url)
+        if answer.status in (401, 403):
+            text = "fal does not accept the key. Set GENLOCK_FAL_KEY to a key of fal.ai/dashboard/keys."
+            return ProviderHealth(ok=False, text=text)
+        return ProviderHealth(ok=answer.status < SERVER_ERROR, text=f"fal answered with status {answer.status}")
+
+    async def _query(self, method: str, url: str, **options: Any) -> HttpAnswer:
+        answer = await self._http.request(method, url, **options)
+        if answer.status == _TOO_MANY:
+            raise ProviderBusy(BUSY_SECONDS, _text(answer))
+        return answer
+
+
+def _failure(task_id: str, status: int, body: Any) -> Report:
+    """Return the report of a request without a result. fal does not bill server errors; it may bill others."""
+    return Report(
+        outcome=Outcome.FAILURE,
+        task_id=task_id,
+        error_code=failure_code(status, body),
+        error_text=error_text(body),
+        cost=0 if status >= SERVER_ERROR else None,
+        word=f"status {status}" if status else "ERROR",
+    )
+
+
+def _urls(handle: Handle) -> dict[str, str]:
+    """Return the addresses of a task. Raises ProviderError if its handle has none."""
+    try:
+        urls = load_object(handle.details)
+    except ValueError:
+        urls = {}
+    if not all(isinstance(urls.get(name), str) for name in ("status", "response", "cancel")):
+        raise ProviderError("the addresses of this task are not known; its callback can still end it")
+    return urls
+
+
+def _object(answer: HttpAnswer) -> dict[str, Any]:
+    try:
+        return load_object(answer.content)
+    except ValueError as error:
+        raise ProviderError(f"the answer is {error}") from None
+
+
+def _text(answer: HttpAnswer) -> str:
+    try:
+        return error_text(load_json(answer.content))
+    except ValueError:
+        return clean(answer.reason)

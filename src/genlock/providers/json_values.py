@@ -1,0 +1,45 @@
+"""Values of providers' JSON, which is untrusted: parsing, text that databases can store, and URLs."""
+
+import json
+import re
+from typing import Any
+from urllib.parse import urlsplit
+
+_NOT_TEXT = re.compile("[\x00\ud800-\udfff]")
+URL_CHARS_MAX = 4096
+TEXT_CHARS_MAX = 100_000
+
+
+def load_json(content: bytes | str) -> Any:
+    """Parse JSON. Raises ValueError, also for JSON that is nested too deeply to parse."""
+    try:
+        return json.loads(content)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+
+
+def load_object(content: bytes | str) -> dict[str, Any]:
+    """Parse a JSON object. Raises ValueError for anything else."""
+    body = load_json(content)
+    if not isinstance(body, dict):
+        raise ValueError("not a JSON object")  # noqa: TRY004 - the port names ValueError
+    return body
+
+
+def clean(text: str) -> str:
+    """Remove the characters that databases cannot store."""
+    return _NOT_TEXT.sub("", text)
+
+
+def read_url(value: Any) -> str | None:
+    """Return the value if it is an http(s) URL with a host and without spaces, else None."""
+    if not isinstance(value, str):
+        return None
+    text = value.strip()
+    if not text or len(text) > URL_CHARS_MAX or not text.isprintable() or " " in text:
+        return None
+    try:
+        parts = urlsplit(text)
+    except ValueError:
+        return None
+    return text if parts.scheme in ("http", "https") and parts.hostname else None

@@ -1,0 +1,22 @@
+"""The Replicate bundle: client, limits, callback check and uploads, made from the settings."""
+
+from decimal import Decimal
+
+from genlock.ports.provider import ProviderBundle, RateLimit
+from genlock.providers.replicate.client import API_URL, Replicate
+
+
+def make_bundle(*, token: str, credit_usd: Decimal, api_url: str = API_URL) -> ProviderBundle:
+    replicate = Replicate(token=token, api_url=api_url)
+    return ProviderBundle(
+        provider=replicate,
+        title="Replicate",
+        # 600 creates and 3,000 other calls a minute, with a little to spare
+        rate_limits={"create": RateLimit(interval=0.105, burst=5), "status": RateLimit(interval=0.021, burst=5)},
+        credit_usd=credit_usd,
+        close=replicate.close,
+        verify_callback=replicate.verify_callback,
+        upload=replicate.upload,
+        health=replicate.health,
+        create_request=replicate.create_request,
+    )

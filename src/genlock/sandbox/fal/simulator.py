@@ -1,0 +1,203 @@
+"""Simulator of fal.ai on this machine: queue, status, result, cancel, signed callbacks, uploads, faults on demand.
+
+async with running_fal({"fal-ai/flux/dev": SimulatedModel(…)}) as fal:
+    fal.faults.order(Fault.CALLBACK_LOST)
+"""
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from random import Random
+
+from aiohttp import web
+
+from genlock.sandbox.fal.bodies import callback_of, error_of, output_of, status_of
+from genlock.sandbox.fal.signature import SigningKeys
+from genlock.sandbox.fal.uploads import Uploads
+from genlock.sandbox.faults import Faults
+from genlock.sandbox.generations.callbacks import CallbackSender
+from genlock.sandbox.generations.faults import Fault
+from genlock.sandbox.generations.generation import Generation, SimulatedModel
+from genlock.sandbox.generations.server import (
+    UPLOAD_BYTES_MAX,
+    ApiError,
+    add_control,
+    answer,
+    answer_errors,
+    raise_proxy_fault,
+    read_object,
+)
+from genlock.sandbox.generations.service import GenerationService
+from genlock.sandbox.kie.files import FileHost
+from genlock.sandbox.serving import serving
+
+RESULT_SECONDS = 7 * 86_400.0
+LOCKED = "User is locked. Reason: Exhausted balance. Top up your balance at fal.ai/dashboard/billing."
+STILL_RUNNING = "Request is still in progress"
+
+
+class FalSimulator:
+    """The queue, the REST host and the file host of fal, which listen on two ports here."""
+
+    def __init__(
+        self, service: GenerationService, sender: CallbackSender, keys: SigningKeys, *, key: str, slow_seconds: float
+    ) -> None:
+        self.service = service
+        self.sender = sender
+        self.keys = keys
+        self.key = key
+        self.slow_seconds = slow_seconds
+        self.url = ""
+        self.app = web.Application(client_max_size=UPLOAD_BYTES_MAX, middlewares=[answer_errors])
+        add_control(self.app, service, sender, "127.0.0.1")
+        router = self.app.router
+        router.add_get("/.well-known/jwks.json", self._jwks)
+        Uploads(service.files, self._check_key).add_to(router)
+        router.add_get("/{owner}/{app}/requests/{id}/status", self._status)
+        router.add_get("/{owner}/{app}/requests/{id}", self._result)
+        router.add_put("/{owner}/{app}/requests/{id}/cancel", self._cancel)
+        router.add_post("/{model:.+}", self._submit)
+
+    @property
+    def faults(self) -> Faults[Fault]:
+        return self.service.faults
+
+    async def _submit(self, request: web.Request) -> web.StreamResponse:
+        self._check_key(request)
+        faults = self.faults.draw()
+        self._raise_refusal(faults)
+        model = self.service.models.get(request.match_info["model"])
+        if model is None or Fault.CREATE_UNKNOWN_MODEL in faults:
+            path = "/".join(request.match_info["model"].split("/")[2:])
+            raise ApiError(404, {"detail": f"Path /{path} not found"})
+        webhook_url = request.query.get("fal_webhook")
+        generation = await self.service.accept(model, await read_object(request), webhook_url, faults)
+        body = self._submitted(generation)
+        if Fault.CREATE_NO_ID in faults:
+            body = {"status": "IN_QUEUE"}
+        return await answer(request, body, faults, "create_", slow_seconds=self.slow_seconds, status=200)
+
+    def _raise_refusal(self, faults: set[Fault]) -> None:
+        raise_proxy_fault(faults, "create_")
+        if Fault.CREATE_429 in faults:
+            raise ApiError(429, {"detail": "Too many requests"}, {"Retry-After": "1"})
+        if Fault.CREATE_MAINTENANCE in faults:
+            raise ApiError(503, {"detail": "Queue is paused", "error_type": "app_paused"})
+        if Fault.CREATE_NO_CREDIT in faults or self.service.credit_usd <= 0:
+            raise ApiError(403, {"detail": LOCKED})
+
+    def _submitted(self, generation: Generation) -> dict[str, object]:
+        owner, app = generation.model.id.split("/")[:2]
+        base = f"{self.url}/{owner}/{app}/requests/{generation.id}"
+        return {
+            "status": "IN_QUEUE",
+            "request_id": generation.id,
+            "gateway_request_id": generation.id,
+            "response_url": base,
+            "status_url": f"{base}/status",
+            "cancel_url": f"{base}/cancel",
+            "queue_position": self.service.queue_position(generation) or 0,
+        }
+
+    async def _status(self, request: web.Request) -> web.StreamResponse:
+        generation = self._find(request)
+        faults = self.faults.draw_status(generation.faults)
+        _raise_status_fault(faults)
+        status, body = status_of(
+            generation, self.service.queue_position(generation), logs=request.query.get("logs") in {"1", "true"}
+        )
+        if Fault.STATUS_WORD in faults:
+            body |= {"status": "PONDERING"}
+        return await answer(request, body, faults, "status_", slow_seconds=self.slow_seconds, status=status)
+
+    async def _result(self, request: web.Request) -> web.StreamResponse:
+        generation = self._find(request)
+        if generation.ended is None:
+            raise ApiError(400, {"detail": STILL_RUNNING})
+        if error := error_of(generation):
+            raise error
+        return web.json_response(output_of(generation))
+
+    async def _cancel(self, request: web.Request) -> web.StreamResponse:
+        generation = self._find(request)
+        faults = self.faults.draw_common("cancel_") | generation.faults
+        raise_proxy_fault(faults, "cancel_")
+        if generation.ended is not None:
+            raise ApiError(400, {"status": "ALREADY_COMPLETED"})
+        if self.service.queue_position(generation) is not None:
+            self.service.cancel(generation)
+            return web.json_response({"status": "OK"})
+        if Fault.CANCEL_LATE not in faults:
+            self.service.cancel(generation)
+        return web.json_response({"status": "CANCELLATION_REQUESTED"}, status=202)
+
+    async def _jwks(self, request: web.Request) -> web.Response:
+        raise_proxy_fault(self.faults.draw_common("keys_"), "keys_")
+        return web.json_response(self.keys.jwks())
+
+    def _find(self, request: web.Request) -> Generation:
+        self._check_key(request)
+        generation = self.service.generations.get(request.match_info["id"])
+        app = f"{request.match_info['owner']}/{request.match_info['app']}"
+        if generation is None or not f"{generation.model.id}/".startswith(f"{app}/"):
+            raise ApiError(404, {"status": "NOT_FOUND", "detail": "Request not found"})
+        return generation
+
+    def _check_key(self, request: web.Request) -> None:
+        if request.headers.get("Authorization") != f"Key {self.key}":
+            raise ApiError(401, {"detail": "Cannot access application. Authentication is required."})
+
+
+def _raise_status_fault(faults: set[Fault]) -> None:
+    raise_proxy_fault(faults, "status_")
+    if Fault.STATUS_429 in faults:
+        raise ApiError(429, {"detail": "Too many requests"}, {"Retry-After": "1"})
+    if Fault.STATUS_404 in faults:
+        raise ApiError(404, {"detail": "Request not found"})
+
+
+@asynccontextmanager
+async def running_fal(  # noqa: PLR0913 - settings of a whole service, all with defaults
+    models: Mapping[str, SimulatedModel],
+    *,
+    key: str = "sandbox-fal-key",
+    credit_usd: float = 1000.0,
+    speed: float = 60.0,
+    seed: int | None = 1,
+    runners: int = 10,
+    slow_seconds: float = 5.0,
+    late_seconds: float = 2.0,
+    retry_seconds: float = 0.2,
+    host: str = "127.0.0.1",
+    port: int = 0,
+    files_port: int = 0,
+) -> AsyncIterator[FalSimulator]:
+    """Run both hosts until the block ends. A generation takes its model's expected time divided by `speed`."""
+    rng = Random(seed)
+    keys = SigningKeys(rng)
+    sender = CallbackSender(
+        body=callback_of,
+        sign=lambda generation, body, at, wrong: keys.sign(generation.id, body, at, wrong_key=wrong),
+        retry_seconds=retry_seconds,
+        late_seconds=late_seconds,
+    )
+    service = GenerationService(
+        models=models,
+        files=FileHost(),
+        faults=Faults[Fault](rng),
+        rng=rng,
+        speed=speed,
+        runners=runners,
+        file_seconds=RESULT_SECONDS,
+        credit_usd=credit_usd,
+        send_callbacks=sender.send,
+    )
+    fal = FalSimulator(service, sender, keys, key=key, slow_seconds=slow_seconds)
+    async with (
+        serving(fal.app, host, port) as fal.url,
+        serving(service.files.app, host, files_port) as service.files.url,
+    ):
+        try:
+            yield fal
+        finally:
+            await service.close()
+            await sender.close()

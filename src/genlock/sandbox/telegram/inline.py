@@ -1,0 +1,101 @@
+"""Inline mode: users type the bot's name in any chat, the bot answers with results to share."""
+
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+from genlock.sandbox.telegram.api_call import CallArguments, bad_request
+from genlock.sandbox.telegram.media import content_of
+from genlock.sandbox.telegram.messages import Method
+from genlock.sandbox.telegram.state import Message, TelegramState, User
+from genlock.sandbox.telegram.text import found_entities
+
+QUERY_SECONDS = 10
+QUERY_LENGTH_MAX = 256
+RESULTS_MAX = 50
+ID_BYTES_MAX = 64
+QUERY_EXPIRED = "query is too old and response timeout expired or query ID is invalid"
+START_PARAMETER = re.compile(r"[A-Za-z0-9_-]{1,64}")
+#: fields with the file id of a result that Telegram already has
+FILE_IDS = {
+    "photo": "photo_file_id",
+    "video": "video_file_id",
+    "mpeg4_gif": "mpeg4_file_id",
+    "audio": "audio_file_id",
+    "document": "document_file_id",
+    "voice": "voice_file_id",
+}
+
+
+@dataclass(kw_only=True)
+class InlineQuery:
+    """A query and the bot's answer to it."""
+
+    id: str
+    user_id: int
+    text: str
+    at: float
+    answered: bool = False
+    results: list[dict[str, Any]] = field(default_factory=list)
+    button: dict[str, Any] | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        return {"id": self.id, "query": self.text, "results": self.results, "button": self.button}
+
+
+def ask(state: TelegramState, user: User, text: str, chat: int) -> InlineQuery:
+    """Send the bot a query, as a client does after each keystroke."""
+    query = InlineQuery(
+        id=str(state.rng.randrange(10**17, 10**18)), user_id=user.id, text=text[:QUERY_LENGTH_MAX], at=state.clock()
+    )
+    state.inline_queries[query.id] = query
+    place = state.chats[chat]
+    kind = "sender" if place.private else place.type
+    payload = {"id": query.id, "from": user.as_json(), "query": query.text, "offset": "", "chat_type": kind}
+    state.updates.add("inline_query", payload, f"user {user.id}")
+    return query
+
+
+def share(state: TelegramState, user: User, query: InlineQuery, result_id: str, chat: int) -> Message:
+    """Send a result of an answered query to a chat in the name of the user."""
+    result = next(one for one in query.results if one["id"] == result_id)
+    stored = state.files.known[result[FILE_IDS[result["type"]]]]
+    caption = str(result.get("caption", ""))
+    content = content_of(stored) | {"via_bot": state.bot}
+    if caption:
+        content |= {"caption": caption, "caption_entities": found_entities(caption)}
+    return state.post(state.chats[chat], user.id, content)
+
+
+async def answer_inline_query(state: TelegramState, arguments: CallArguments) -> bool:
+    query = state.inline_queries.get(arguments.text("inline_query_id"))
+    if query is None or query.answered or state.clock() - query.at > QUERY_SECONDS / state.speed:
+        raise bad_request(QUERY_EXPIRED)
+    results = arguments.objects("results", "results")
+    if len(results) > RESULTS_MAX:
+        raise bad_request("RESULTS_TOO_MUCH")
+    for result in results:
+        _check_result(state, result)
+    if len({result["id"] for result in results}) < len(results):
+        raise bad_request("RESULT_ID_DUPLICATE")
+    button = arguments.object("button", "button") if arguments.has("button") else None
+    if button is not None and not START_PARAMETER.fullmatch(str(button.get("start_parameter", ""))):
+        raise bad_request("START_PARAM_INVALID")
+    query.answered, query.results, query.button = True, results, button
+    state.events.add("inline", person=query.user_id, **query.as_json())
+    return True
+
+
+def _check_result(state: TelegramState, result: dict[str, Any]) -> None:
+    if not 1 <= len(str(result.get("id", "")).encode()) <= ID_BYTES_MAX:
+        raise bad_request("RESULT_ID_INVALID")
+    name = FILE_IDS.get(str(result.get("type")))
+    if name is None:
+        raise bad_request("RESULT_TYPE_INVALID")
+    if str(result.get(name)) not in state.files.known:
+        raise bad_request("FILE_REFERENCE_INVALID")
+    if result["type"] in ("video", "document", "voice") and not result.get("title"):
+        raise bad_request("TITLE_INVALID")
+
+
+METHODS: dict[str, Method] = {"answerInlineQuery": answer_inline_query}

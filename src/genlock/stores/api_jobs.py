@@ -1,0 +1,50 @@
+"""Jobs as API clients list and watch them."""
+
+from collections.abc import Mapping, Sequence
+
+from genlock.domain.job import Job
+from genlock.stores.batch import Item
+from genlock.stores.rows import read_job
+from genlock.stores.scan import NEWEST
+from genlock.stores.session import Session, Subject
+
+
+class ApiJobs(Subject):
+    def __init__(self, session: Session) -> None:
+        super().__init__(session)
+        self._job = session.batch("api_jobs_by_id", self._run_jobs)
+
+    async def api_job(self, job_id: int) -> Job | None:
+        return await self._job(Item(job_id, {}, {"job_id": job_id}, None))
+
+    async def _run_jobs(self, items: list[Item[None]]) -> list[Job | None]:
+        found = {row["id"]: row for row in await self.session.rows("api_jobs_by_id", items)}
+        time = self.session.time
+        return [read_job(found[item.key], time) if item.key in found else None for item in items]
+
+    async def api_jobs(self, account_id: int, *, before: int | None, limit: int) -> list[Job]:
+        upper = NEWEST if before is None else min(before, NEWEST)
+        rows = await self.session.one("account_api_jobs", account_id=account_id, before=upper, limit=limit)
+        return [read_job(row, self.session.time) for row in rows]
+
+    async def api_jobs_by_id(self, job_ids: Sequence[int]) -> list[Job]:
+        if not job_ids:
+            return []
+        rows = await self.session.many("api_jobs_by_id", {}, [{"job_id": job_id} for job_id in sorted(set(job_ids))])
+        return [read_job(row, self.session.time) for row in rows]
+
+    async def api_jobs_after(self, positions: Mapping[int, int], limit: int) -> list[Job]:
+        if not positions:
+            return []
+        pairs = enumerate(sorted(positions.items()))
+        items = [{"ord": number, "account_id": account, "after": after} for number, (account, after) in pairs]
+        rows = await self.session.many("api_jobs_after", {"limit": limit}, items)
+        return [read_job(row, self.session.time) for row in rows]
+
+    async def newest_job_id(self) -> int:
+        [row] = await self.session.one("job_id_range")
+        return int(row["last"] or 0)
+
+    async def count_open_jobs(self, account_id: int, limit: int) -> int:
+        [row] = await self.session.one("count_open_jobs", account_id=account_id, limit=limit)
+        return int(row["jobs"])

@@ -1,0 +1,27 @@
+"""Favourite models of users, and the settings they last used."""
+
+from genlock.stores.session import Subject
+
+FAVOURITES_MAX = 30
+SETTINGS_MAX = 50
+
+
+class Preferences(Subject):
+    async def add_favourite(self, account_id: int, model: str) -> bool:
+        return bool(await self.session.one("add_favourite", account_id=account_id, model=model, limit=FAVOURITES_MAX))
+
+    async def remove_favourite(self, account_id: int, model: str) -> None:
+        await self.session.one("remove_favourite", account_id=account_id, model=model)
+
+    async def favourites(self, account_id: int) -> list[str]:
+        return [row["model"] for row in await self.session.one("favourites", account_id=account_id)]
+
+    async def save_model_settings(self, account_id: int, model: str, body: str) -> None:
+        await self.session.one("save_model_settings", account_id=account_id, model=model, body=body, limit=SETTINGS_MAX)
+
+    async def model_settings(self, account_id: int, model: str) -> str | None:
+        rows = await self.session.one("model_settings", account_id=account_id, model=model)
+        return rows[0]["body"] if rows else None
+
+    async def delete_model_settings(self, account_id: int, model: str) -> None:
+        await self.session.one("delete_model_settings", account_id=account_id, model=model)

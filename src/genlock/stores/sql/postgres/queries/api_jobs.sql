@@ -1,0 +1,22 @@
+-- name: api_jobs_by_id
+-- Return jobs that were ordered with an API key.
+SELECT j.*, :now AS read_at FROM unnest(:job_id::bigint[]) AS i (job_id) JOIN jobs j ON j.id = i.job_id
+WHERE j.api_key_id IS NOT NULL;
+
+-- name: account_api_jobs
+-- Return the jobs that an account ordered with its API keys, newest first.
+SELECT *, :now AS read_at FROM jobs
+WHERE account_id = :account_id AND id < :before AND api_key_id IS NOT NULL ORDER BY account_id DESC, id DESC LIMIT :limit;
+
+-- name: api_jobs_after
+-- Return the jobs of API keys that several accounts ordered after a job, oldest first.
+SELECT j.*, :now AS read_at FROM unnest(:account_id::bigint[], :after::bigint[]) AS i (account_id, after)
+CROSS JOIN LATERAL (
+    SELECT * FROM jobs j
+    WHERE j.account_id = i.account_id AND j.id > i.after AND j.api_key_id IS NOT NULL
+    ORDER BY j.account_id, j.id LIMIT :limit) j;
+
+-- name: count_open_jobs
+-- Count the jobs of an account that have not ended, up to a limit.
+SELECT count(*) AS jobs FROM (
+    SELECT FROM jobs WHERE account_id = :account_id AND ended_at IS NULL LIMIT :limit) open_jobs;

@@ -1,0 +1,2 @@
+-- An account's jobs of API keys by id.
+CREATE INDEX jobs_api ON jobs (account_id, id) WHERE api_key_id IS NOT NULL;

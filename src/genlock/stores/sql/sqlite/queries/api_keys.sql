@@ -1,0 +1,63 @@
+-- name: add_api_key
+-- use: operator
+-- Store a key of an account, once per request key. Returns the key that is stored under it.
+INSERT INTO api_keys (
+    account_id, name, scopes, shown, secret_hash, spend_limit, request_key, author, created_at)
+VALUES (:account_id, :name, :scopes, :shown, :secret_hash, :spend_limit, :request_key, :author, :now)
+ON CONFLICT (request_key) DO NOTHING;
+SELECT
+    k.id, k.account_id, k.name, k.scopes, k.shown, k.secret_hash, k.spend_limit,
+    CASE WHEN k.spent_day = :now / 86400000000 THEN k.spent ELSE 0 END AS spent_today, k.author, k.created_at,
+    k.last_used_at, k.revoked_at, p.banned_at IS NOT NULL AS banned, :now AS read_at
+FROM api_keys k LEFT JOIN profiles p ON p.account_id = k.account_id WHERE k.request_key = :request_key;
+
+-- name: api_keys_by_secret
+-- Return the keys with these secrets that are not revoked.
+SELECT
+    k.id, k.account_id, k.name, k.scopes, k.shown, k.secret_hash, k.spend_limit,
+    CASE WHEN k.spent_day = :now / 86400000000 THEN k.spent ELSE 0 END AS spent_today, k.author, k.created_at,
+    k.last_used_at, k.revoked_at, p.banned_at IS NOT NULL AS banned, :now AS read_at
+FROM json_each(:items) i JOIN api_keys k ON k.secret_hash = i.value ->> 'secret_hash'
+LEFT JOIN profiles p ON p.account_id = k.account_id
+WHERE k.revoked_at IS NULL;
+
+-- name: touch_api_key
+-- Record that a key is used, if that was not recorded within the last minute.
+UPDATE api_keys SET last_used_at = :now WHERE id = :id AND (last_used_at IS NULL OR last_used_at <= :now - 60000000);
+
+-- name: api_key
+-- use: operator
+-- Return one key.
+SELECT
+    k.id, k.account_id, k.name, k.scopes, k.shown, k.secret_hash, k.spend_limit,
+    CASE WHEN k.spent_day = :now / 86400000000 THEN k.spent ELSE 0 END AS spent_today, k.author, k.created_at,
+    k.last_used_at, k.revoked_at, p.banned_at IS NOT NULL AS banned, :now AS read_at
+FROM api_keys k LEFT JOIN profiles p ON p.account_id = k.account_id WHERE k.id = :id;
+
+-- name: newest_api_keys
+-- use: operator
+-- Return the keys of all accounts, newest first.
+SELECT
+    k.id, k.account_id, k.name, k.scopes, k.shown, k.secret_hash, k.spend_limit,
+    CASE WHEN k.spent_day = :now / 86400000000 THEN k.spent ELSE 0 END AS spent_today, k.author, k.created_at,
+    k.last_used_at, k.revoked_at, p.banned_at IS NOT NULL AS banned, :now AS read_at
+FROM api_keys k LEFT JOIN profiles p ON p.account_id = k.account_id WHERE k.id < :before ORDER BY k.id DESC LIMIT :limit;
+
+-- name: account_api_keys
+-- use: screen
+-- Return the keys of an account, newest first.
+SELECT
+    k.id, k.account_id, k.name, k.scopes, k.shown, k.secret_hash, k.spend_limit,
+    CASE WHEN k.spent_day = :now / 86400000000 THEN k.spent ELSE 0 END AS spent_today, k.author, k.created_at,
+    k.last_used_at, k.revoked_at, p.banned_at IS NOT NULL AS banned, :now AS read_at
+FROM api_keys k LEFT JOIN profiles p ON p.account_id = k.account_id
+WHERE k.account_id = :account_id AND k.id < :before ORDER BY k.account_id DESC, k.id DESC LIMIT :limit;
+
+-- name: revoke_api_key
+-- use: screen
+-- Revoke a key, if it is not revoked and, where an account is given, belongs to it.
+UPDATE api_keys SET revoked_at = :now
+WHERE id = :id AND revoked_at IS NULL AND account_id = coalesce(:account_id, account_id)
+RETURNING id, account_id, name, scopes, shown, secret_hash, spend_limit,
+    CASE WHEN spent_day = :now / 86400000000 THEN spent ELSE 0 END AS spent_today, author, created_at, last_used_at,
+    revoked_at, 0 AS banned, :now AS read_at;

@@ -1,0 +1,157 @@
+"""Webhooks of API clients, and the outbox of what is sent to them."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from genlock.domain.place import microseconds
+from genlock.domain.webhook import DeliveryState, NewWebhook, Webhook, WebhookAttempt, WebhookDelivery, WebhookEvent
+from genlock.stores.batch import Item
+from genlock.stores.rows import Row, not_null
+from genlock.stores.session import Subject
+
+
+class Webhooks(Subject):
+    async def add_webhook(self, webhook: NewWebhook, most: int) -> Webhook | None:
+        rows = await self.session.one(
+            "add_webhook",
+            account_id=webhook.account_id,
+            public_id=webhook.public_id,
+            url=webhook.url,
+            events=_dump_events(webhook.events),
+            description=webhook.description,
+            most=most,
+        )
+        return self._first_webhook(rows)
+
+    async def webhooks(self, account_id: int) -> Sequence[Webhook]:
+        return [self._read_webhook(row) for row in await self.session.one("account_webhooks", account_id=account_id)]
+
+    async def webhook(self, account_id: int, public_id: str) -> Webhook | None:
+        return self._first_webhook(await self.session.one("webhook", account_id=account_id, public_id=public_id))
+
+    async def change_webhook(
+        self,
+        webhook_id: int,
+        *,
+        url: str | None = None,
+        events: frozenset[WebhookEvent] | None = None,
+        description: str | None = None,
+        enabled: bool | None = None,
+    ) -> Webhook | None:
+        filtered = None if events is None else _dump_events(events)
+        rows = await self.session.one(
+            "change_webhook", id=webhook_id, url=url, events=filtered, description=description, enabled=enabled
+        )
+        return self._first_webhook(rows)
+
+    async def remove_webhook(self, webhook_id: int) -> bool:
+        return bool(await self.session.one("remove_webhook", id=webhook_id))
+
+    async def rotate_webhook_secret(self, webhook_id: int, overlap_seconds: float) -> Webhook | None:
+        rows = await self.session.one("rotate_webhook_secret", id=webhook_id, overlap_seconds=overlap_seconds)
+        return self._first_webhook(rows)
+
+    async def disable_webhook(self, webhook_id: int, reason: str) -> bool:
+        return bool(await self.session.one("disable_webhook", id=webhook_id, reason=reason))
+
+    # the outbox
+
+    async def claim_webhooks(self, limit: int, hold_seconds: float) -> Sequence[Webhook]:
+        rows = await self.session.one("claim_webhooks", limit=limit, hold_seconds=hold_seconds)
+        return [self._read_webhook(row) for row in rows]
+
+    async def due_webhook_deliveries(self, webhook_id: int, limit: int) -> Sequence[WebhookDelivery]:
+        rows = await self.session.one("due_webhook_deliveries", webhook_id=webhook_id, limit=limit)
+        return [self._read_webhook_delivery(row) for row in rows]
+
+    async def settle_webhook_deliveries(self, attempts: Sequence[WebhookAttempt]) -> None:
+        items = [
+            Item(
+                one.delivery_id,
+                {},
+                {
+                    "delivery_id": one.delivery_id,
+                    "state": one.state.value,
+                    "after": one.after,
+                    "status": one.status,
+                    "error": one.error,
+                },
+                None,
+            )
+            for one in attempts
+        ]
+        if items:
+            await self.session.rows("settle_webhook_deliveries", items)
+
+    async def release_webhook(self, webhook_id: int, pause_seconds: float) -> None:
+        await self.session.one("release_webhook", id=webhook_id, pause_seconds=pause_seconds)
+
+    async def webhook_deliveries(
+        self, webhook_id: int, *, state: DeliveryState | None, before: str | None, limit: int
+    ) -> Sequence[WebhookDelivery]:
+        rows = await self.session.one(
+            "webhook_deliveries", webhook_id=webhook_id, state=state and state.value, before=before, limit=limit
+        )
+        return [self._read_webhook_delivery(row) for row in rows]
+
+    async def add_test_delivery(self, webhook_id: int, public_id: str) -> WebhookDelivery | None:
+        rows = await self.session.one("add_test_delivery", webhook_id=webhook_id, public_id=public_id)
+        return self._read_webhook_delivery(rows[0]) if rows else None
+
+    async def redeliver(self, webhook_id: int, public_id: str) -> WebhookDelivery | None:
+        rows = await self.session.one("redeliver", webhook_id=webhook_id, public_id=public_id)
+        return self._read_webhook_delivery(rows[0]) if rows else None
+
+    async def redeliver_between(
+        self, webhook_id: int, since: datetime, until: datetime, *, failed_only: bool, limit: int
+    ) -> int:
+        rows = await self.session.one(
+            "redeliver_between",
+            webhook_id=webhook_id,
+            since_us=microseconds(since),
+            until_us=microseconds(until),
+            failed_only=failed_only,
+            limit=limit,
+        )
+        return len(rows)
+
+    def _first_webhook(self, rows: Sequence[Row]) -> Webhook | None:
+        return self._read_webhook(rows[0]) if rows else None
+
+    def _read_webhook(self, row: Row) -> Webhook:
+        time = self.session.time
+        return Webhook(
+            id=row["id"],
+            account_id=row["account_id"],
+            public_id=row["public_id"],
+            url=row["url"],
+            events=frozenset(WebhookEvent(word) for word in row["events"].split()),
+            description=row["description"],
+            enabled=bool(row["enabled"]),
+            disabled_reason=row["disabled_reason"],
+            secret_number=row["secret_number"],
+            previous_secret_until=time(row["previous_secret_until"]),
+            created_at=not_null(time(row["created_at"])),
+        )
+
+    def _read_webhook_delivery(self, row: Row) -> WebhookDelivery:
+        time = self.session.time
+        return WebhookDelivery(
+            id=row["id"],
+            public_id=row["public_id"],
+            webhook_id=row["webhook_id"],
+            job_id=row["job_id"],
+            event=WebhookEvent(row["event"]),
+            event_at=not_null(time(row["event_at"])),
+            state=DeliveryState(row["state"]),
+            attempts=row["attempts"],
+            due_at=time(row["due_at"]),
+            last_status=row["last_status"],
+            last_error=row["last_error"],
+            delivered_at=time(row["delivered_at"]),
+        )
+
+
+def _dump_events(events: frozenset[WebhookEvent]) -> str:
+    """Return the words between spaces, so that a search for one word finds no other."""
+    return " ".join(["", *sorted(events), ""]) if events else " "

@@ -1,0 +1,122 @@
+"""What a key may reach: nothing of another account, nothing beyond its scopes, nothing when it is revoked."""
+
+import asyncio
+import io
+
+import pytest
+
+from genlock.domain.api_key import ApiScope
+from tests.api.world import MODEL, PROMPT, ApiWorld
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+
+async def test_every_route_that_names_a_job_is_404_for_another_account(world: ApiWorld) -> None:
+    owner, other = await world.client(), await world.client()
+    job = (await owner.order(wait=15)).json
+    for operation in world.api.operations:
+        if "{job_id}" not in operation.path:
+            continue
+        path = operation.path.replace("{job_id}", job["id"]).replace("{index}", "0")
+        answer = await other.request(operation.method, path)
+        assert (answer.status, answer.json["code"]) == (404, "not_found"), operation.name
+        unknown = await other.request(operation.method, path.replace(job["id"], "job_ZZZZZZ"))
+        assert unknown.content == answer.content, operation.name
+    assert (await owner.get(job["urls"]["get"])).json["status"] == "succeeded"
+
+
+async def test_lists_and_figures_show_only_the_own_account(world: ApiWorld) -> None:
+    owner, other = await world.client(), await world.client(credits_=5)
+    job = (await owner.order(wait=15)).json
+
+    assert (await other.get("/v1/jobs")).json == {"data": [], "next_cursor": None}
+    assert (await other.get(f"/v1/jobs?cursor={job['id']}")).json["data"] == []
+    assert [line["kind"] for line in (await other.get("/v1/ledger")).json["data"]] == ["grant"]
+    assert (await other.get("/v1/balance")).json["available"] == 5.0
+    assert [line["kind"] for line in (await owner.get("/v1/ledger")).json["data"]] == ["capture", "hold", "grant"]
+
+
+async def test_two_accounts_may_use_the_same_idempotency_key(world: ApiWorld) -> None:
+    first, second = await world.client(), await world.client()
+    answers = [await client.order("the-same-key") for client in (first, second)]
+
+    assert [answer.status for answer in answers] == [202, 202]
+    assert answers[0].json["id"] != answers[1].json["id"]
+
+
+async def test_a_file_of_another_account_is_not_usable(world: ApiWorld, png: bytes) -> None:
+    owner, other = await world.client(), await world.client()
+    sent = await owner.request("POST", "/v1/files", data=png)
+    assert sent.status == 201, sent.json
+    body = {"model": "recraft/remove-background", "input": {"image": sent.json["id"]}}
+
+    refused = await other.post("/v1/quote", body)
+    assert refused.status == 422, refused.json
+    assert refused.json["errors"][0]["pointer"] == "/input/image"
+
+
+async def test_every_operation_needs_a_key_and_its_scope(world: ApiWorld) -> None:
+    clients = {scope: await world.client(scopes=frozenset({scope})) for scope in ApiScope}
+    for operation in world.api.operations:
+        path = operation.path.replace("{job_id}", "job_ZZZZZZ").replace("{index}", "0").replace("{model_id}", "none")
+        for scope, client in clients.items():
+            if scope is operation.scope or operation.path.endswith("events"):
+                continue
+            answer = await client.request(operation.method, path, json={} if operation.body else None)
+            assert (answer.status, answer.json["code"]) == (403, "forbidden"), (operation.name, scope)
+        without_key = await clients[ApiScope.READ].request(operation.method, path, headers={"Authorization": ""})
+        assert (without_key.status, without_key.json["code"]) == (401, "unauthorized"), operation.name
+        assert without_key.headers["WWW-Authenticate"].startswith("Bearer"), operation.name
+
+
+async def test_wrong_and_revoked_keys_are_refused_before_the_body_is_read(world: ApiWorld) -> None:
+    client = await world.client()
+    assert (await client.get("/v1/balance")).status == 200
+    await world.store.revoke_api_key(client.key.id)
+    for value in (
+        f"Bearer {client.secret}", f"Bearer {client.secret[:-1]}", "Bearer glk_", "Bearer", "Basic abc", "x" * 5000,
+        f"Bearer {client.secret[:-1]}й",
+    ):  # fmt: skip
+        answer = await client.request(
+            "POST",
+            "/v1/jobs",
+            headers={"Authorization": value.encode().decode("latin-1")},
+            data=io.BytesIO(b"x" * 200_000),
+        )
+        assert answer.status == 401, value[:40]
+
+
+async def test_a_banned_user_cannot_order_through_the_api(world: ApiWorld) -> None:
+    account = await world.store.ensure_account("telegram", "42", "1001")
+    await world.store.ensure_profile(account, language="en", name="Ann", username="", referred_by=None)
+    client = await world.client(account_id=account)
+    assert (await client.order()).status == 202
+    await world.store.set_ban(account, banned=True, reason="spam")
+
+    answer = await client.order()
+    assert (answer.status, answer.json["code"]) == (403, "forbidden")
+
+
+async def test_chat_orders_of_a_linked_account_are_not_jobs_of_the_api(world: ApiWorld) -> None:
+    account = await world.store.ensure_account("telegram", "42", "1002")
+    client = await world.client(account_id=account)
+    from tests.stores.builders import ME, order  # noqa: PLC0415 - builders of another folder
+
+    chat_job = (await world.store.accept_job(order(account, price=0), ME)).job
+    public = world.api._parts.view.id_of(chat_job.id)
+
+    assert (await client.get(f"/v1/jobs/{public}")).status == 404
+    assert (await client.get("/v1/jobs")).json["data"] == []
+
+
+async def test_orders_of_one_key_at_once_are_one_job(world: ApiWorld) -> None:
+    client = await world.client()
+    answers = await asyncio.gather(*(client.order("one") for _ in range(20)))
+
+    assert {answer.status for answer in answers} == {202}
+    assert len({answer.json["id"] for answer in answers}) == 1
+    assert sum("Idempotent-Replayed" not in answer.headers for answer in answers) == 1
+    bodies = [{**PROMPT, "prompt": f"cat {n}"} for n in range(8)]
+    others = await asyncio.gather(*(client.order("two", input=body) for body in bodies))
+    assert sorted(answer.status for answer in others) == [202] + [422] * 7
+    assert others[0].json.get("model", MODEL) == MODEL

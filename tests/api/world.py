@@ -1,0 +1,217 @@
+"""The API on a real server: a real store and media folder, the engine, and the provider's simulator over HTTP."""
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field, replace
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+
+from genlock.api.app import Api
+from genlock.api.job_watch import JobWatch
+from genlock.api.problems import CODES
+from genlock.api.webhook_sender import WebhookSender
+from genlock.app.api import make_api, make_api_channel, make_webhook_sender
+from genlock.app.databases import open_store
+from genlock.app.engine import expected_seconds, make_engine
+from genlock.app.media import make_media_store
+from genlock.app.providers import make_providers
+from genlock.domain.api_key import ALL_SCOPES, ApiKey, ApiScope
+from genlock.domain.current_catalog import CurrentCatalog
+from genlock.domain.money import EntryKind
+from genlock.engine.api_keys import create_api_key, ensure_api_account
+from genlock.engine.context import EngineRules
+from genlock.engine.engine import Engine
+from genlock.ports import Channel, Database, MediaStore
+from genlock.sandbox.kie.simulator import KieSimulator, running_kie
+from genlock.settings import ServiceSettings
+from genlock.web.requests import BodyMemory
+from genlock.web.routes import make_web
+from genlock.web.server import serving
+from tests.engine.world import Recorder
+from tests.packaged import CATALOG
+
+QUICK = EngineRules(claim_seconds=0.05, sweep_seconds=0.1, poll_seconds=0.05, grace_seconds=1.0)
+MODEL = "z-image"
+PROMPT = {"prompt": "a cat in a space suit", "aspect_ratio": "1:1"}
+CREDITS = 1000
+PATIENCE_SECONDS = 20.0
+_numbers = count(1)
+
+
+@dataclass(frozen=True)
+class Answer:
+    status: int
+    content: bytes
+    json: Any
+    headers: Mapping[str, str]
+
+
+@dataclass(kw_only=True)
+class Client:
+    """An API client with its key."""
+
+    url: str
+    session: aiohttp.ClientSession = field(repr=False)
+    secret: str = field(repr=False)
+    key: ApiKey
+
+    async def get(self, path: str, **headers: str) -> Answer:
+        return await self.request("GET", path, headers=headers)
+
+    async def post(self, path: str, json: Any = None, **headers: str) -> Answer:
+        return await self.request("POST", path, headers=headers, json=json)
+
+    async def order(self, key: str | None = None, *, wait: int = 0, **changes: Any) -> Answer:
+        """Order a picture; `wait` seconds for its end."""
+        headers = {"Idempotency-Key": key or f"key-{next(_numbers)}", **({"Prefer": f"wait={wait}"} if wait else {})}
+        return await self.request(
+            "POST", "/v1/jobs", headers=headers, json={"model": MODEL, "input": PROMPT, **changes}
+        )
+
+    async def request(
+        self, method: str, path: str, *, headers: Mapping[str, str] | None = None, **arguments: Any
+    ) -> Answer:
+        url = path if path.startswith("http") else f"{self.url}{path}"
+        named = {name.replace("_", "-"): value for name, value in (headers or {}).items()}
+        given = {"Authorization": f"Bearer {self.secret}", **named}
+        given = {name: value for name, value in given.items() if value}
+        async with self.session.request(method, url, headers=given, allow_redirects=False, **arguments) as response:
+            content = await response.read()
+            body = await response.json(content_type=None) if "json" in response.content_type and content else None
+            if "problem" in response.content_type and content:
+                assert body["code"] in CODES, body
+            return Answer(response.status, content, body, response.headers)
+
+
+@dataclass(kw_only=True, repr=False)
+class ApiWorld:
+    url: str
+    api: Api
+    store: Database
+    engine: Engine
+    media: MediaStore
+    media_folder: Path
+    kie: KieSimulator
+    recorder: Recorder
+    session: aiohttp.ClientSession
+    webhooks: WebhookSender
+
+    async def client(
+        self,
+        *,
+        credits_: int = CREDITS,
+        scopes: frozenset[ApiScope] = ALL_SCOPES,
+        spend_limit: int | None = None,
+        account_id: int | None = None,
+    ) -> Client:
+        """A client of a new account, or of a given one."""
+        number = next(_numbers)
+        account = account_id or await ensure_api_account(self.store, f"client-{number}")
+        if credits_:
+            await self.store.transfer(account, EntryKind.GRANT, credits_ * 1000, f"test:{number}")
+        key, secret = await create_api_key(
+            self.store,
+            account,
+            name=f"client {number}",
+            scopes=scopes,
+            spend_limit=spend_limit,
+            request_key=f"request-{number}",
+            author="test",
+            random_bytes=os.urandom,
+        )
+        assert secret is not None
+        return Client(url=self.url, session=self.session, secret=secret, key=key)
+
+    async def available(self, client: Client) -> int:
+        return (await self.store.wallet(client.key.account_id)).available
+
+
+@asynccontextmanager
+async def running_api(
+    database_url: str,
+    folder: Path,
+    *,
+    channel: Channel | None = None,
+    speed: float = 600.0,
+    private_hosts: tuple[str, ...] = (),
+    **settings: Any,
+) -> AsyncIterator[ApiWorld]:
+    async with AsyncExitStack() as closing:
+        kie = await closing.enter_async_context(
+            running_kie(
+                catalog=CATALOG, speed=speed, create_limit=(10_000, 1.0), status_limit=(10_000, 1.0), same_media=True
+            )
+        )
+        service = ServiceSettings.model_validate(
+            {
+                "telegram_token": "42:sandbox",
+                "kie_api_key": kie.key,
+                "kie_api_url": kie.url,
+                "kie_upload_url": kie.url,
+                "database_url": database_url,
+                "media_url": f"file://{folder}",
+                "media_private_hosts": (*_hosts(kie.files_url, kie.url), *private_hosts),
+                **settings,
+            }
+        )
+        recorder = Recorder()
+        store: Any = await open_store(database_url, observer=recorder)
+        closing.push_async_callback(store.close)
+        bundles = make_providers(service, CATALOG)
+        for bundle in bundles.values():
+            closing.push_async_callback(bundle.close)
+        is_open = [True]
+        watch = JobWatch(store, recorder, lambda: is_open[0])
+        media = make_media_store(service, closing)
+        api_channel = channel or make_api_channel(service, media, watch, closing)
+        current = CurrentCatalog(CATALOG.sold_through(bundles))
+        engine = make_engine(
+            store,
+            recorder,
+            providers={name: bundle.provider for name, bundle in bundles.items()},
+            channels={api_channel.name: api_channel},
+            rules=replace(QUICK, limits={}),
+            expected=expected_seconds(current),
+        )
+        api = make_api(
+            settings=service,
+            store=store,
+            engine=engine,
+            catalog=current,
+            bundles=bundles,
+            media=media,
+            watch=watch,
+            memory=BodyMemory(),
+            closing=closing,
+        )
+        webhooks = make_webhook_sender(service, store, engine, current, closing)
+        url = await closing.enter_async_context(serving(make_web([], *api.routes()), "127.0.0.1", 0))
+        session = await closing.enter_async_context(aiohttp.ClientSession())
+        await engine.start()
+        try:
+            yield ApiWorld(
+                url=url,
+                api=api,
+                store=store,
+                engine=engine,
+                media=media,
+                media_folder=folder,
+                kie=kie,
+                recorder=recorder,
+                session=session,
+                webhooks=webhooks,
+            )
+        finally:
+            is_open[0] = False
+            await engine.stop()
+            await watch.close()
+            await asyncio.sleep(0)
+
+
+def _hosts(*urls: str) -> tuple[str, ...]:
+    return tuple(url.removeprefix("http://") for url in urls)

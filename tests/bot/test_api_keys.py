@@ -1,0 +1,70 @@
+"""`/api` in the chat: a key for the user's own programs, shown once, listed and revoked."""
+
+import re
+
+from genlock.domain.api_key import hash_api_secret, is_well_formed
+from tests.bot.pages import label, page
+from tests.bot.world import BotWorld, ChatUser, die_once
+
+
+async def new_secret(ann: ChatUser) -> str:
+    await ann.write("/api")
+    await ann.tap(label("api.create"))
+    await ann.sees("Your new key")
+    [secret] = {word for word in re.findall(r"glk_\w+", ann.screen.text or "") if is_well_formed(word)}
+    return secret
+
+
+async def test_a_user_makes_a_key_sees_it_listed_and_revokes_it(world: BotWorld) -> None:
+    ann = await world.add_user()
+    await ann.write("/api")
+    await ann.sees(page("api.none"))
+    secret = await new_secret(ann)
+
+    key = await world.store.api_key_by_secret(hash_api_secret(secret))
+    assert key is not None
+    assert key.account_id == ann.number
+    await ann.tap(label("api.all"))
+    await ann.sees(f"{key.shown}…")
+    assert secret not in (ann.screen.text or "")
+    await ann.tap(re.compile(f"Revoke {key.shown}…"))
+    assert await world.store.api_key_by_secret(hash_api_secret(secret)) is not None  # not before the confirmation
+    await ann.tap(label("api.revoke_yes"))
+    await ann.sees(page("api.revoked"))
+    assert await world.store.api_key_by_secret(hash_api_secret(secret)) is None
+
+
+async def test_a_key_of_another_user_cannot_be_revoked(world: BotWorld) -> None:
+    ann, bob = await world.add_user("Ann"), await world.add_user("Bob")
+    secret = await new_secret(ann)
+    key = await world.store.api_key_by_secret(hash_api_secret(secret))
+    assert key is not None
+
+    assert await world.store.revoke_api_key(key.id, bob.number) is None
+    assert await world.store.api_key_by_secret(hash_api_secret(secret)) is not None
+
+
+async def test_a_press_that_is_handled_again_after_a_crash_makes_one_key_and_shows_it(world: BotWorld) -> None:
+    ann = await world.add_user()
+    die_once(world.store, "add_api_key", after=True)
+    await ann.write("/api")
+    await ann.tap(label("api.create"))
+    await ann.sees("Your new key")
+
+    [key] = await world.store.api_keys(ann.number, before=None, limit=10)
+    [secret] = {word for word in re.findall(r"glk_\w+", ann.screen.text or "") if is_well_formed(word)}
+    assert await world.store.api_key_by_secret(hash_api_secret(secret)) is not None
+    assert secret.startswith(key.shown)
+
+
+async def test_a_user_has_at_most_five_keys(world: BotWorld) -> None:
+    ann = await world.add_user()
+    for _ in range(5):
+        await new_secret(ann)
+    await ann.write("/api")
+    keys = await world.store.api_keys(ann.number, before=None, limit=10)
+
+    await ann.sees(f"{keys[0].shown}…")
+    await ann.press(ann.screen, "apinew")
+    await ann.sees(page("api.too_many"))
+    assert len(await world.store.api_keys(ann.number, before=None, limit=10)) == 5

@@ -1,0 +1,105 @@
+"""Operators are asked before a ban and a refund, see what an order was about, and choose whom a broadcast goes to."""
+
+from genlock.i18n.translator import translator
+from genlock.sandbox.kie.faults import Fault
+from tests.bot.conftest import Office
+from tests.bot.pages import label, page
+
+EN = translator("en")
+
+
+async def test_a_refund_is_asked_for_once_and_subtracted_from_the_revenue(office: Office) -> None:
+    world, boss, ann = office
+    await ann.write("/gen z-image a fox in the snow")
+    await ann.sees(page("order.done"))
+    await boss.write("/admin")
+    shown = await boss.sees(page("admin.today"))
+    assert "Revenue: 0.8 credits · $0.01" in shown.text
+    assert "Provider cost: $0.00 · margin: $0.00 (50%)" in shown.text
+
+    await boss.write("/admin order 1")
+    card = await boss.sees(page("admin.order", code="#1"))
+    assert "✍️ a fox in the snow" in card.text
+    assert "🎯 http" in card.text
+    await boss.tap(label("admin.button_refund"), on=card)
+    await boss.sees("Refund order #1?")
+    assert await ann.available() == 9_200
+    await boss.tap(label("admin.button_back"), on=card)
+    await boss.sees(page("admin.order", code="#1"))
+    await boss.tap(label("admin.button_refund"), on=card)
+    await boss.tap("Yes, refund 0.8 credits", on=card)
+    await boss.sees(page("admin.refunded", credits="0.8 credits"))
+    assert await ann.available() == 10_000
+    await boss.press(card, "adm:askrefund:1")
+    await boss.sees(page("admin.refunded_before"))
+
+    await boss.write("/admin")
+    shown = await boss.sees(page("admin.revenue", revenue="0 credits"))
+    assert "margin: \N{MINUS SIGN}$0.00 (—)" in shown.text
+    assert "Provider cost of failed orders: 0.8" in shown.text
+    assert world.intake.failures == []
+
+
+async def test_a_ban_is_asked_for_once(office: Office) -> None:
+    world, boss, ann = office
+    await boss.write(f"/admin person {ann.number}")
+    card = await boss.sees(page("admin.person_balance"))
+    await boss.tap(label("admin.button_ban"), on=card)
+    await boss.sees("Ban Ann (user 2)?")
+    assert (await world.store.profile(ann.number)).banned_at is None
+    await boss.tap(label("admin.button_ban_yes"), on=card)
+    await boss.sees(page("admin.ban_done"))
+    assert (await world.store.profile(ann.number)).banned_at is not None
+    await boss.tap(label("admin.button_unban"), on=card)
+    await boss.sees(page("admin.unban_done"))
+
+
+async def test_a_failure_that_is_sent_again_does_not_tell_of_a_second_refund(office: Office) -> None:
+    world, boss, ann = office
+    world.kie.faults.order(Fault.TASK_FAIL)
+    await ann.write("/gen z-image a fox")
+    await ann.sees(page("failed.money_back", credits="0.8 credits"))
+    await world.quiet()
+    await boss.write("/admin resend 1")
+    await boss.sees(page("admin.resent"))
+    again = await ann.sees(page("failed.money_none"))
+
+    assert "Order #1 failed" in again.text
+    assert len([one for one in ann.from_bot if page("failed.money_back")(one)]) == 1
+    assert await ann.available() == 10_000
+
+
+async def test_promo_codes_are_listed_by_their_command_without_arguments(office: Office) -> None:
+    _, boss, _ = office
+    await boss.write("/admin promo")
+    shown = await boss.sees(page("admin.promo_none"))
+    assert "/admin promo CODE CREDITS" in shown.text
+    await boss.write("/admin promo SPRING 5")
+    await boss.write("/admin promo")
+    await boss.sees("SPRING · 5 credits")
+
+
+async def test_a_broadcast_goes_to_a_segment_with_its_buttons(office: Office) -> None:
+    world, boss, ann = office
+    ivan = await world.add_user("Ivan", language="ru")
+    await ivan.write("/start")
+    text = "lang=ru paid=no Новости 🎉 жирно\nЗдесь | https://example.com/a\nДалее | https://example.com/b"  # noqa: RUF001
+    bold = {"type": "bold", "offset": 44, "length": 40}
+    await boss.write(f"/admin broadcast {text}", entities=[{"type": "bot_command", "offset": 0, "length": 6}, bold])
+    shown = await boss.sees(page("admin.preview"))
+    assert "Only: language: Russian · have never paid" in shown.text
+    await boss.tap(label("admin.broadcast_go", people="1 person"))
+    await world.bot.broadcast()
+    seen = await ivan.sees("Новости")
+
+    assert seen.text == "Новости 🎉 жирно"
+    assert [(one["text"], one["url"]) for one in seen.buttons] == [
+        ("Здесь", "https://example.com/a"), ("Далее", "https://example.com/b"),
+    ]  # fmt: skip
+    assert [(one["offset"], one["length"]) for one in seen.content["entities"]] == [(11, 5)]
+    assert not any("Новости" in one.text for one in ann.from_bot)
+    for wrong in ("paid=maybe Hi", "silent=99999 Hi", "silent=x Hi"):
+        await boss.write(f"/admin broadcast {wrong}")
+        assert page("admin.not_understood")(boss.from_bot[-1]), wrong
+    await boss.write("/admin broadcast lang=xx Hi")
+    await boss.sees("There's no language “xx” here")

@@ -1,0 +1,37 @@
+"""Phrases that read like a translation were replaced, in the bot, the catalog and the command line, and stay away."""
+
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from importlib.resources import files
+from pathlib import Path
+
+import genlock
+from genlock.i18n.translator import package_texts
+
+PHRASES = tomllib.loads(Path(__file__).with_name("replaced_phrases.toml").read_text(encoding="utf-8"))
+
+
+def _texts(found: object) -> Iterator[str]:
+    if isinstance(found, str):
+        yield found
+    elif isinstance(found, Mapping):
+        for one in found.values():
+            yield from _texts(one)
+
+
+def _found(phrases: Sequence[str], texts: Sequence[tuple[str, str]]) -> list[str]:
+    return [f"{where}: {phrase!r}" for where, text in texts for phrase in phrases if phrase in text]
+
+
+def test_replaced_phrases_do_not_come_back_to_the_chats() -> None:
+    for language, phrases in (("ru", PHRASES["ru"]), ("en", [*PHRASES["en"], *PHRASES["en_chat"]])):
+        texts = package_texts().languages[language].texts
+        assert _found(phrases, [(key, text) for key, forms in texts.items() for text in _texts(forms)]) == []
+
+
+def test_replaced_phrases_do_not_come_back_to_the_catalog_and_the_command_line() -> None:
+    data = [one for one in (files("genlock.catalog") / "data").iterdir() if one.name.endswith(".toml")]
+    commands = (Path(genlock.__file__).parent / "cli").rglob("*.py")
+    texts = [(one.name, one.read_text(encoding="utf-8")) for one in (*data, *commands)]
+
+    assert _found([*PHRASES["ru"], *PHRASES["en"]], texts) == []

@@ -1,0 +1,239 @@
+"""Keys of API clients: stored once, found by their secret, limited per day in the commit that accepts an order."""
+
+import asyncio
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from genlock.channels.api.address import ApiAddress
+from genlock.domain.api_key import ALL_SCOPES, ApiKey, ApiScope, NewApiKey
+from genlock.domain.errors import InsufficientBalance, SpendLimitReached
+from genlock.domain.job import Delivery, State
+from genlock.ports import FinishDelivery
+from genlock.stores.database import SqlDatabase
+from tests.stores.builders import ME, PRICE, SHOWN, ManualClock, account_with, end, order, see
+
+DAY = 86_400
+
+
+def new_key(account_id: int, number: int = 1, **changes: Any) -> NewApiKey:
+    plain = NewApiKey(
+        account_id=account_id,
+        name="shop",
+        scopes=ALL_SCOPES,
+        shown="glk_abcdef",
+        secret_hash=f"hash-{number}",
+        spend_limit=None,
+        request_key=f"request-{number}",
+        author="operator",
+    )
+    return replace(plain, **changes)
+
+
+async def limited_key(store: SqlDatabase, orders: int) -> ApiKey:
+    """A key whose limit lets this many orders pass."""
+    key, _ = await store.add_api_key(new_key(await account_with(store), spend_limit=PRICE * orders))
+    return key
+
+
+async def spent(store: SqlDatabase, key: ApiKey) -> int:
+    found = await store.api_key(key.id)
+    assert found is not None
+    return found.spent_today
+
+
+async def test_a_key_is_found_by_its_secret_with_everything_it_was_made_with(
+    store: SqlDatabase, clock: ManualClock
+) -> None:
+    account_id = await account_with(store)
+    wanted = new_key(account_id, scopes=frozenset({ApiScope.READ}), spend_limit=500)
+
+    key, fresh = await store.add_api_key(wanted)
+
+    assert fresh
+    assert key == ApiKey(
+        id=key.id,
+        account_id=account_id,
+        name="shop",
+        scopes=frozenset({ApiScope.READ}),
+        shown="glk_abcdef",
+        spend_limit=500,
+        spent_today=0,
+        author="operator",
+        created_at=clock.now(),
+        last_used_at=None,
+        revoked_at=None,
+    )
+    assert await store.api_key_by_secret("hash-1") == key
+    assert await store.api_key_by_secret("hash-2") is None
+    assert await store.api_key(key.id) == replace(key, last_used_at=clock.now())
+    assert await store.api_key(key.id + 1) is None
+
+
+async def test_a_request_handled_twice_makes_one_key(store: SqlDatabase) -> None:
+    account_id = await account_with(store)
+
+    made = await asyncio.gather(*(store.add_api_key(new_key(account_id, secret_hash=f"hash-{n}")) for n in range(4)))
+
+    assert sorted(fresh for _, fresh in made) == [False, False, False, True]
+    assert len({key.id for key, _ in made}) == 1
+    assert len(await store.api_keys(account_id, before=None, limit=10)) == 1
+
+
+async def test_the_last_use_is_written_at_most_once_a_minute(store: SqlDatabase, clock: ManualClock) -> None:
+    key, _ = await store.add_api_key(new_key(await account_with(store)))
+    first = clock.now()
+    for seconds, expected in ((0, first), (59, first), (1, first + timedelta(seconds=60))):
+        clock.advance(seconds)
+        await store.api_key_by_secret("hash-1")
+        found = await store.api_key(key.id)
+        assert found is not None
+        assert found.last_used_at == expected
+
+
+async def test_many_secrets_are_looked_up_at_once_and_each_caller_gets_its_own_key(store: SqlDatabase) -> None:
+    for number in range(5):
+        await store.add_api_key(new_key(await account_with(store), number, name=f"client {number}"))
+
+    found = await asyncio.gather(*(store.api_key_by_secret(f"hash-{n}") for n in (3, 0, 9, 3, 4)))
+
+    assert [key and key.name for key in found] == ["client 3", "client 0", None, "client 3", "client 4"]
+
+
+async def test_a_revoked_key_is_not_found_by_its_secret_and_stays_in_the_list(store: SqlDatabase) -> None:
+    account_id, other = await account_with(store), await account_with(store)
+    key, _ = await store.add_api_key(new_key(account_id))
+
+    assert await store.revoke_api_key(key.id, other) is None
+    assert await store.api_key_by_secret("hash-1") is not None
+    revoked = await store.revoke_api_key(key.id, account_id)
+    assert revoked is not None
+    assert revoked.revoked_at is not None
+    assert await store.revoke_api_key(key.id) is None
+    assert await store.api_key_by_secret("hash-1") is None
+    assert [one.id for one in await store.api_keys(account_id, before=None, limit=10)] == [key.id]
+
+
+async def test_keys_are_listed_newest_first_of_one_account_or_of_all(store: SqlDatabase) -> None:
+    accounts = [await account_with(store) for _ in range(2)]
+    keys = [(await store.add_api_key(new_key(accounts[n % 2], n)))[0].id for n in range(5)]
+
+    assert [one.id for one in await store.api_keys(None, before=None, limit=3)] == keys[:1:-1]
+    assert [one.id for one in await store.api_keys(None, before=keys[2], limit=3)] == [keys[1], keys[0]]
+    assert [one.id for one in await store.api_keys(accounts[1], before=None, limit=3)] == [keys[3], keys[1]]
+
+
+async def test_a_key_of_a_banned_user_says_so(store: SqlDatabase) -> None:
+    account_id = await account_with(store)
+    await store.ensure_profile(account_id, language="en", name="Ann", username="", referred_by=None)
+    await store.set_ban(account_id, banned=True, reason="spam")
+    await store.add_api_key(new_key(account_id))
+
+    found = await store.api_key_by_secret("hash-1")
+
+    assert found is not None
+    assert found.banned
+
+
+async def test_orders_beyond_the_limit_of_the_day_are_refused_with_the_figures(store: SqlDatabase) -> None:
+    key = await limited_key(store, orders=2)
+    for _ in range(2):
+        assert (await store.accept_job(order(key.account_id, api_key_id=key.id), ME)).fresh
+
+    with pytest.raises(SpendLimitReached) as refused:
+        await store.accept_job(order(key.account_id, api_key_id=key.id), ME)
+
+    assert (refused.value.price, refused.value.spent, refused.value.limit) == (PRICE, 2 * PRICE, 2 * PRICE)
+    assert (await store.wallet(key.account_id)).held == 2 * PRICE
+    assert (await store.accept_job(order(key.account_id), ME)).fresh  # in the chat, without the key
+    assert (await store.accept_job(order(key.account_id, api_key_id=key.id, price=0), ME)).fresh
+
+
+async def test_a_repeated_order_counts_once_also_when_the_limit_is_reached(store: SqlDatabase) -> None:
+    key = await limited_key(store, orders=1)
+    wanted = order(key.account_id, api_key_id=key.id)
+
+    repeated = [await store.accept_job(wanted, ME) for _ in range(3)]
+
+    assert [one.fresh for one in repeated] == [True, False, False]
+    assert await spent(store, key) == PRICE
+
+
+async def test_the_limit_begins_anew_each_day(store: SqlDatabase, clock: ManualClock) -> None:
+    key = await limited_key(store, orders=1)
+    await store.accept_job(order(key.account_id, api_key_id=key.id), ME)
+    assert await spent(store, key) == PRICE
+    clock.advance(DAY)
+
+    assert await spent(store, key) == 0
+    assert (await store.accept_job(order(key.account_id, api_key_id=key.id), ME)).fresh
+    assert await spent(store, key) == PRICE
+
+
+async def test_an_order_that_is_not_charged_gives_its_price_back_to_the_limit(
+    store: SqlDatabase, clock: ManualClock
+) -> None:
+    key = await limited_key(store, orders=1)
+    failed = (await store.accept_job(order(key.account_id, api_key_id=key.id), ME)).job
+    await end(store, failed, State.FAILED)
+    assert await spent(store, key) == 0
+
+    late = (await store.accept_job(order(key.account_id, api_key_id=key.id), ME)).job
+    clock.advance(DAY)
+    await store.accept_job(order(key.account_id, api_key_id=key.id), ME)
+    await end(store, late, State.FAILED)  # of yesterday: today's limit does not change
+    assert await spent(store, key) == PRICE
+
+
+async def test_an_undeliverable_order_counts_again_when_it_is_paid_for_later(store: SqlDatabase) -> None:
+    key = await limited_key(store, orders=1)
+    job = (await store.accept_job(order(key.account_id, api_key_id=key.id), ME)).job
+    won = await end(store, job, State.SUCCEEDED)
+    assert won.job is not None
+    finish = FinishDelivery(
+        job_id=job.id, token=won.job.lease_token, delivery=Delivery.UNDELIVERABLE, parts=(), attention_reason="gone"
+    )
+    await store.finish_delivery(finish, ME)
+    assert await spent(store, key) == 0
+
+    assert await store.resend_paid_job(job.id, SHOWN, (await see(store, job)).lease_token)
+    assert await spent(store, key) == PRICE
+
+
+async def test_orders_at_the_same_time_do_not_pass_the_limit_together(store: SqlDatabase) -> None:
+    key = await limited_key(store, orders=3)
+
+    done = await asyncio.gather(
+        *(store.accept_job(order(key.account_id, api_key_id=key.id), ME) for _ in range(8)), return_exceptions=True
+    )
+
+    assert sum(isinstance(one, SpendLimitReached) for one in done) == 5
+    assert await spent(store, key) == 3 * PRICE
+    assert (await store.wallet(key.account_id)).held == 3 * PRICE
+
+
+async def test_an_empty_wallet_is_named_before_the_limit_is(store: SqlDatabase) -> None:
+    key, _ = await store.add_api_key(new_key(await account_with(store, 10), spend_limit=PRICE * 5))
+
+    with pytest.raises(InsufficientBalance):
+        await store.accept_job(order(key.account_id, api_key_id=key.id), ME)
+
+
+async def test_erasure_removes_the_notes_of_an_api_order_and_keeps_the_hash_of_its_request(store: SqlDatabase) -> None:
+    key, _ = await store.add_api_key(new_key(await account_with(store)))
+    address = str(ApiAddress(request_hash="hash", metadata={"name": "Ann"}))
+    wanted = order(key.account_id, api_key_id=key.id, address=address, notice=False)
+    job = (await store.accept_job(wanted, ME)).job
+    won = await end(store, job, State.SUCCEEDED)
+    assert won.job is not None
+    await store.finish_delivery(
+        FinishDelivery(job_id=job.id, token=won.job.lease_token, delivery=Delivery.DELIVERED, parts=SHOWN), ME
+    )
+
+    await store.erase_jobs(key.account_id, job.id, 100)
+
+    erased = await see(store, job)
+    assert erased.parts == ()
+    assert ApiAddress.parse(erased.address) == ApiAddress(request_hash="hash")

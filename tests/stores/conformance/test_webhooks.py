@@ -1,0 +1,215 @@
+"""Webhooks: events are written in the commit of what they tell and sent in order; a dead endpoint stops nobody."""
+
+from typing import Any
+
+import pytest
+
+from genlock.domain.job import State
+from genlock.domain.webhook import DeliveryState, NewWebhook, Webhook, WebhookAttempt, WebhookEvent
+from genlock.stores.database import SqlDatabase
+from tests.stores.builders import ManualClock, account_with, delivered, ended, running
+from tests.stores.conformance.test_api_keys import new_key
+
+HOUR = 3600.0
+DONE = DeliveryState.DELIVERED
+
+
+async def endpoint(store: SqlDatabase, account_id: int, name: str = "we_1", **changes: Any) -> Webhook:
+    webhook = await store.add_webhook(
+        NewWebhook(account_id=account_id, public_id=name, url="https://example.org/hook", **changes), most=20
+    )
+    assert webhook is not None
+    return webhook
+
+
+async def client(store: SqlDatabase, number: int = 1) -> tuple[int, int]:
+    """Return an account with credits and the id of its API key."""
+    account_id = await account_with(store, 10**6)
+    key, _ = await store.add_api_key(new_key(account_id, number))
+    return account_id, key.id
+
+
+async def events(store: SqlDatabase, webhook: Webhook) -> list[str]:
+    found = await store.webhook_deliveries(webhook.id, state=None, before=None, limit=100)
+    return [one.event.value for one in reversed(found)]
+
+
+async def due(store: SqlDatabase, webhook: Webhook) -> list[tuple[int | None, str]]:
+    return [(one.job_id, one.event.value) for one in await store.due_webhook_deliveries(webhook.id, 100)]
+
+
+async def settle(store: SqlDatabase, webhook: Webhook, state: DeliveryState = DONE, **more: Any) -> None:
+    found = await store.due_webhook_deliveries(webhook.id, 100)
+    await store.settle_webhook_deliveries([WebhookAttempt(delivery_id=one.id, state=state, **more) for one in found])
+
+
+async def test_each_public_state_of_a_job_is_one_event(store: SqlDatabase) -> None:
+    account_id, key_id = await client(store)
+    webhook = await endpoint(store, account_id)
+    of_api: dict[str, Any] = {"account_id": account_id, "api_key_id": key_id}
+    await running(store, "t1", request_key="a", **of_api)
+    assert await events(store, webhook) == ["job.started"]
+    await delivered(store, request_key="b", **of_api)
+    assert (await events(store, webhook))[-1] == "job.succeeded"
+    for state, event in (
+        (State.FAILED, "job.failed"),
+        (State.CANCELLED, "job.canceled"),
+        (State.EXPIRED, "job.expired"),
+    ):
+        await ended(store, state, request_key=state.value, **of_api)
+        assert (await events(store, webhook))[-1] == event
+
+
+async def test_only_enabled_endpoints_of_the_account_with_a_fitting_filter_get_an_event(store: SqlDatabase) -> None:
+    (account_id, key_id), (other_id, _) = await client(store), await client(store, 2)
+    ends = frozenset({WebhookEvent.JOB_SUCCEEDED, WebhookEvent.JOB_FAILED})
+    everything = await endpoint(store, account_id)
+    filtered = await endpoint(store, account_id, "we_2", events=ends)
+    disabled = await endpoint(store, account_id, "we_3")
+    foreign = await endpoint(store, other_id, "we_4")
+    assert await store.disable_webhook(disabled.id, "gone")
+    assert not await store.disable_webhook(disabled.id, "gone")
+
+    await ended(store, State.FAILED, account_id=account_id, api_key_id=key_id)
+    await ended(store, State.FAILED, account_id=account_id, request_key="by chat")
+
+    assert (await events(store, everything))[-1:] == ["job.failed"]
+    assert await events(store, filtered) == ["job.failed"]
+    assert await events(store, disabled) == await events(store, foreign) == []
+
+
+async def test_events_of_one_job_are_due_one_after_the_other(store: SqlDatabase, clock: ManualClock) -> None:
+    account_id, key_id = await client(store)
+    webhook = await endpoint(store, account_id)
+    of_api: dict[str, Any] = {"account_id": account_id, "api_key_id": key_id}
+    job = await ended(store, State.FAILED, request_key="a", **of_api)
+    other = await running(store, "t2", request_key="b", **of_api)
+
+    assert await due(store, webhook) == [(job.id, "job.started"), (other.id, "job.started")]
+    await settle(store, webhook, DeliveryState.PENDING, after=60.0, status=500)
+    assert await due(store, webhook) == [], "a later event waits for the earlier one"
+    clock.advance(61)
+    await settle(store, webhook)
+    assert await due(store, webhook) == [(job.id, "job.failed")]
+    await settle(store, webhook)
+    assert await due(store, webhook) == []
+
+
+async def test_an_endpoint_is_claimed_by_one_instance_while_it_has_due_events(
+    store: SqlDatabase, clock: ManualClock
+) -> None:
+    account_id, key_id = await client(store)
+    webhook, idle = (
+        await endpoint(store, account_id),
+        await endpoint(store, account_id, "we_2", events=frozenset({WebhookEvent.JOB_EXPIRED})),
+    )
+    assert await store.claim_webhooks(10, 30.0) == []
+    await ended(store, State.FAILED, account_id=account_id, api_key_id=key_id)
+
+    assert [one.id for one in await store.claim_webhooks(10, 30.0)] == [webhook.id]
+    assert await store.claim_webhooks(10, 30.0) == []
+    clock.advance(31)
+    assert [one.id for one in await store.claim_webhooks(10, 30.0)] == [webhook.id], "its instance died"
+    await store.release_webhook(webhook.id, 5.0)
+    assert await store.claim_webhooks(10, 30.0) == []
+    clock.advance(6)
+    assert [one.id for one in await store.claim_webhooks(10, 30.0)] == [webhook.id]
+    await store.release_webhook(webhook.id, 0.0)
+    while await due(store, webhook):
+        await settle(store, webhook)
+    assert await store.claim_webhooks(10, 30.0) == []
+    assert await events(store, idle) == []
+
+
+async def test_a_disabled_endpoint_gets_only_tests_and_its_events_wait(store: SqlDatabase) -> None:
+    account_id, key_id = await client(store)
+    webhook = await endpoint(store, account_id)
+    await ended(store, State.FAILED, account_id=account_id, api_key_id=key_id)
+    await store.disable_webhook(webhook.id, "answered 410")
+    assert await store.claim_webhooks(10, 1.0) == []
+    assert await store.add_test_delivery(webhook.id, "msg_test") is not None
+
+    assert [one.id for one in await store.claim_webhooks(10, 1.0)] == [webhook.id]
+    assert await due(store, webhook) == [(None, "webhook.test")]
+    changed = await store.change_webhook(webhook.id, enabled=True)
+    assert changed is not None
+    assert (changed.enabled, changed.disabled_reason) == (True, "")
+    assert len(await due(store, webhook)) == 2
+
+
+async def test_deliveries_are_sent_again_one_by_one_or_by_time(store: SqlDatabase, clock: ManualClock) -> None:
+    account_id, key_id = await client(store)
+    webhook = await endpoint(store, account_id, events=frozenset({WebhookEvent.JOB_FAILED}))
+    start = clock.now()
+    for number in range(3):
+        await ended(store, State.FAILED, request_key=f"{number}", account_id=account_id, api_key_id=key_id)
+        await settle(store, webhook, DONE if number else DeliveryState.FAILED, status=200)
+        clock.advance(HOUR)
+    newest, _, _ = await store.webhook_deliveries(webhook.id, state=None, before=None, limit=10)
+
+    again = await store.redeliver(webhook.id, newest.public_id)
+    assert again is not None
+    assert (again.state, again.attempts, again.public_id) == (DeliveryState.PENDING, 0, newest.public_id)
+    assert await store.redeliver(webhook.id + 1, newest.public_id) is None
+    assert await store.redeliver_between(webhook.id, start, clock.now(), failed_only=True, limit=10) == 1
+    assert await store.redeliver_between(webhook.id, start, clock.now(), failed_only=False, limit=10) == 1
+    assert len(await due(store, webhook)) == 3
+    page = await store.webhook_deliveries(webhook.id, state=DeliveryState.PENDING, before=newest.public_id, limit=1)
+    assert len(page) == 1
+
+
+async def test_endpoints_are_read_changed_and_removed_by_their_account_only(store: SqlDatabase) -> None:
+    account_id, other_id = await account_with(store), await account_with(store)
+    webhook = await endpoint(store, account_id, description="shop")
+
+    assert await store.webhook(other_id, webhook.public_id) is None
+    assert await store.webhook(account_id, webhook.public_id) == webhook
+    assert await store.webhooks(other_id) == []
+    assert await store.add_webhook(NewWebhook(account_id=account_id, public_id="we_2", url="https://x"), most=1) is None
+    ends = frozenset({WebhookEvent.JOB_FAILED})
+    changed = await store.change_webhook(webhook.id, url="https://example.org/other", events=ends)
+    assert changed is not None
+    assert (changed.url, changed.events, changed.description) == ("https://example.org/other", ends, "shop")
+    rotated = await store.rotate_webhook_secret(webhook.id, HOUR)
+    assert rotated is not None
+    assert rotated.secret_number == 2
+    assert rotated.previous_secret_until is not None
+    assert await store.remove_webhook(webhook.id)
+    assert not await store.remove_webhook(webhook.id)
+
+
+async def test_a_dead_endpoint_with_many_waiting_events_hides_nobody(store: SqlDatabase) -> None:
+    (account_id, _), (other_id, key_id) = await client(store), await client(store, 2)
+    dead, alive = await endpoint(store, account_id), await endpoint(store, other_id, "we_2")
+    for number in range(200):
+        await store.add_test_delivery(dead.id, f"msg_{number}")
+    await store.claim_webhooks(1, HOUR)
+    await ended(store, State.FAILED, account_id=other_id, api_key_id=key_id)
+
+    assert [one.id for one in await store.claim_webhooks(1, 30.0)] == [alive.id]
+
+
+async def test_old_deliveries_are_pruned_unless_they_still_wait(store: SqlDatabase, clock: ManualClock) -> None:
+    role = await store.take_role("active", "me", 10**9)
+    webhook = await endpoint(store, await account_with(store))
+    for name in ("msg_1", "msg_2"):
+        await store.add_test_delivery(webhook.id, name)
+    [first, _] = await store.due_webhook_deliveries(webhook.id, 10)
+    await store.settle_webhook_deliveries([WebhookAttempt(delivery_id=first.id, state=DONE, status=200)])
+    clock.advance(HOUR)
+
+    assert await store.prune("webhook_deliveries", HOUR - 1, 10, role) == 1
+    await store.remove_webhook(webhook.id)
+    assert await store.prune("webhook_deliveries", HOUR - 1, 10, role) == 1
+
+
+@pytest.mark.parametrize("status", [None, 200])
+async def test_what_an_attempt_led_to_is_kept(store: SqlDatabase, clock: ManualClock, status: int | None) -> None:
+    webhook = await endpoint(store, await account_with(store))
+    await store.add_test_delivery(webhook.id, "msg_1")
+    state = DONE if status else DeliveryState.PENDING
+    await settle(store, webhook, state, after=60.0, status=status, error="" if status else "no answer")
+
+    [found] = await store.webhook_deliveries(webhook.id, state=None, before=None, limit=10)
+    assert (found.state, found.attempts, found.last_status) == (state, 1, status)
+    assert (found.delivered_at == clock.now()) is (status is not None)

@@ -11,6 +11,7 @@ import pytest
 from genlock.domain.account import Account
 from genlock.domain.anomaly import AnomalyKind
 from genlock.domain.api_key import ALL_SCOPES, NewApiKey
+from genlock.domain.attempt import AttemptOutcome
 from genlock.domain.audit import AuditFilter
 from genlock.domain.broadcast import BroadcastState
 from genlock.domain.bulk import BulkFailure, BulkKind, BulkReason, BulkSelection, BulkState, BulkTarget
@@ -32,7 +33,7 @@ from genlock.domain.update import UpdateState
 from genlock.domain.upload import Upload
 from genlock.domain.user import UserFilter
 from genlock.engine.retention import KEEP_SECONDS, ROLLING
-from genlock.ports import Database, Reschedule, SetKey, SharedLimit
+from genlock.ports import Database, FailedAttempt, Reschedule, SetKey, SharedLimit
 from genlock.stores.batch import Params
 from genlock.stores.database import SqlDatabase
 from genlock.stores.hourly_figures import BLOCK_JOBS
@@ -267,6 +268,19 @@ async def use_figures(store: SqlDatabase) -> None:
     assert [one.version for one in await store.instances() if one.id == "me"] == ["1.0"]
 
 
+async def use_attempts(store: SqlDatabase, job_id: int) -> None:
+    """Read the attempts of a job, try to leave one, and count failures of a provider."""
+    await store.attempts(job_id)
+    await store.running_tasks("kie")
+    await store.known_tasks("kie", ["task"])
+    failed = FailedAttempt(job_id=job_id, attempt=-1, outcome=AttemptOutcome.FAILED, error_code="provider_failed")
+    assert not await store.fail_over(failed)
+    await store.count_failure("kie", "", 1, "provider_down")
+    assert not await store.take_probe("kie", "")
+    assert len(await store.breakers()) == 1
+    assert await store.reset_breakers("kie") == 1
+
+
 async def use_operator_lists(store: SqlDatabase) -> None:
     """Change a model once more, and list campaigns."""
     await store.promos(1, before="CODE")
@@ -298,6 +312,7 @@ async def use_jobs(store: SqlDatabase, clock: ManualClock) -> None:
     assert await store.reschedule(Reschedule(job_id=long.id, token=long.lease_token, after=60.0))
     assert await store.retry_job(long.id)
     assert not await store.adopt_task(long.id, "", "task")
+    await use_attempts(store, long.id)
 
     shown = await ended(store)
     assert await store.save_parts(shown.id, shown.lease_token, RESULT, ME)

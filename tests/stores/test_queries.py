@@ -32,6 +32,7 @@ from genlock.domain.promo import Promo
 from genlock.domain.update import UpdateState
 from genlock.domain.upload import Upload
 from genlock.domain.user import UserFilter
+from genlock.domain.webhook import DeliveryState, NewWebhook, WebhookAttempt
 from genlock.engine.retention import KEEP_SECONDS, ROLLING
 from genlock.ports import Database, FailedAttempt, Reschedule, SetKey, SharedLimit
 from genlock.stores.batch import Params
@@ -216,6 +217,29 @@ async def use_api(store: SqlDatabase) -> None:
     assert await store.count_open_jobs(account_id, 10) == 1
     assert (await store.take_block("api:1", 5, 1.0, 10)).granted == 5
     assert await store.revoke_api_key(key.id)
+    await store.use_allowance("support", 5, 10)
+    await use_webhooks(store, account_id)
+
+
+async def use_webhooks(store: SqlDatabase, account_id: int) -> None:
+    added = await store.add_webhook(NewWebhook(account_id=account_id, public_id="we_1", url="https://x.org"), most=5)
+    assert added is not None
+    assert await store.webhooks(account_id)
+    assert await store.webhook(account_id, added.public_id)
+    assert await store.change_webhook(added.id, description="shop")
+    assert await store.rotate_webhook_secret(added.id, 60.0)
+    assert await store.add_test_delivery(added.id, "msg_1")
+    assert await store.claim_webhooks(5, 60.0)
+    [delivery] = await store.due_webhook_deliveries(added.id, 5)
+    await store.settle_webhook_deliveries([WebhookAttempt(delivery_id=delivery.id, state=DeliveryState.FAILED)])
+    assert await store.webhook_deliveries(added.id, state=None, before=None, limit=5)
+    assert await store.redeliver(added.id, delivery.public_id)
+    await store.settle_webhook_deliveries([WebhookAttempt(delivery_id=delivery.id, state=DeliveryState.FAILED)])
+    times = delivery.event_at, delivery.event_at + timedelta(seconds=1)
+    assert await store.redeliver_between(added.id, *times, failed_only=True, limit=5) == 1
+    await store.release_webhook(added.id, 0.0)
+    assert await store.disable_webhook(added.id, "gone")
+    assert await store.remove_webhook(added.id)
 
 
 async def use_kv_and_retention(store: SqlDatabase) -> None:

@@ -89,7 +89,9 @@ async def test_every_offer_is_ordered_from_its_provider_and_all_are_accepted(cat
     assert [failure for failure in await order_all(catalog) if failure.provider != "kie"] == []
 
 
-@pytest.mark.parametrize(("provider", "model"), [("fal", "maker/one"), ("replicate", "maker/one"), ("replicate", "maker/two")])
+@pytest.mark.parametrize(
+    ("provider", "model"), [("fal", "maker/one"), ("replicate", "maker/one"), ("replicate", "maker/two")]
+)
 async def test_an_order_that_the_provider_does_not_take_is_a_failure(
     catalog: Catalog, provider: str, model: str
 ) -> None:

@@ -12,7 +12,19 @@ from genlock.domain.offer import Offer
 IDS = {"fal": r"[a-z0-9-]+(/[a-z0-9.-]+)+", "replicate": r"[a-z0-9-]+/[a-z0-9.-]+"}
 PAGES = {"fal": "https://fal.ai/", "replicate": "https://replicate.com/"}
 #: what users of the bot know by name; each must have a second provider
-KNOWN = ("flux", "seedream", "nano-banana", "kling", "veo3", "wan/", "hailuo", "ideogram", "upscale", "background", "speech")
+KNOWN = (
+    "flux",
+    "seedream",
+    "nano-banana",
+    "kling",
+    "veo3",
+    "wan/",
+    "hailuo",
+    "ideogram",
+    "upscale",
+    "background",
+    "speech",
+)
 
 
 def offers_of(catalog: Catalog) -> Iterator[tuple[Model, Offer]]:

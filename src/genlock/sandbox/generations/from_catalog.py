@@ -1,0 +1,86 @@
+"""Makes the models of a simulated provider from the catalog's offers."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from genlock.domain.catalog import Catalog, Model, Output
+from genlock.domain.errors import InvalidInput
+from genlock.domain.field import Field
+from genlock.domain.offer import Offer
+from genlock.sandbox.generations.generation import SimulatedInput, SimulatedModel
+
+
+def simulated_models(catalog: Catalog, provider: str) -> dict[str, SimulatedModel]:
+    """Return the models that the catalog's offers order from this provider, by the provider's id.
+
+    Several models of the catalog may be one model at the provider, which then takes the inputs of all of them.
+    """
+    found: dict[str, SimulatedModel] = {}
+    for model in catalog.models.values():
+        for offer in (one for one in model.offers if one.provider == provider):
+            made = _simulated(model, offer)
+            found[made.id] = _merge(found[made.id], made) if made.id in found else made
+    return found
+
+
+def _simulated(model: Model, offer: Offer) -> SimulatedModel:
+    output = model.outputs[0]
+    return SimulatedModel(
+        id=offer.model.partition(":")[0],  # an offer may name a version
+        title=model.title,
+        output=output,
+        inputs=tuple(_inputs(model, offer)),
+        expected_seconds=model.expected_seconds,
+        price_usd=_price_usd(model, offer),
+        count_input=_name(offer, model.count) if isinstance(model.count, str) else None,
+        single=model.count == 1 and output is not Output.IMAGE,
+    )
+
+
+def _inputs(model: Model, offer: Offer) -> Iterator[SimulatedInput]:
+    for one in model.fields:
+        if name := _name(offer, one.name):
+            yield SimulatedInput(name=name, required=one.required, choices=_choices(one, offer))
+    own = {name: value for key, value in model.fixed.items() if (name := _name(offer, key))}
+    for name, value in (own | dict(offer.fixed)).items():
+        yield SimulatedInput(name=name, required=True, choices=(value,))
+
+
+def _name(offer: Offer, field: str) -> str | None:
+    """Return the provider's name of a field; None if the provider does not take it."""
+    return field if offer.inputs is None else offer.inputs.get(field)
+
+
+def _choices(field: Field, offer: Offer) -> tuple[object, ...]:
+    """Return the values that the provider takes; none: any value."""
+    if field.name in offer.values:
+        return tuple(offer.values[field.name].values())
+    return () if field.many else field.choices
+
+
+def _price_usd(model: Model, offer: Offer) -> float:
+    try:
+        price = offer.credits(model.minimal_input(), model.lengths())
+    except InvalidInput:  # an offer may be without prices
+        return 0.0
+    return float(price * offer.credit_usd / 1000)
+
+
+def _merge(first: SimulatedModel, second: SimulatedModel) -> SimulatedModel:
+    """Return one model that takes what either takes, and requires what both require."""
+    inputs = {one.name: one for one in first.inputs}
+    others = {one.name: one for one in second.inputs}
+    merged = [
+        SimulatedInput(
+            name=name,
+            required=all(name in given and given[name].required for given in (inputs, others)),
+            choices=_either(inputs.get(name), others.get(name)),
+        )
+        for name in (inputs | others)
+    ]
+    return replace(first, inputs=tuple(merged), count_input=first.count_input or second.count_input)
+
+
+def _either(first: SimulatedInput | None, second: SimulatedInput | None) -> tuple[object, ...]:
+    given = [one.choices for one in (first, second) if one is not None]
+    return tuple(dict.fromkeys(value for choices in given for value in choices)) if all(given) else ()

@@ -213,6 +213,7 @@ async def test_a_provider_is_taken_down_and_up_again_and_each_order_shows_who_ma
 
 async def test_a_request_to_switch_an_unknown_provider_names_the_known_ones(telegram: TelegramSimulator) -> None:
     async with aiohttp.ClientSession() as session:
-        for body in ({}, {"name": "nowhere", "up": False}, [], {"name": [], "up": True}):
+        wrong: list[object] = [{}, {"name": "nowhere", "up": False}, [], {"name": [], "up": True}]
+        for body in wrong:
             async with session.post(f"{telegram.url}/sim/providers", json=body) as answer:
                 assert answer.status == 400

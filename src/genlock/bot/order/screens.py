@@ -387,8 +387,9 @@ def _confirm_rows(draft: Draft, model: Model, screen: ScreenContext, go: list[Ro
     if draft.copies == 1 and not draft.others and varies(model):
         rows[-1] = (*rows[-1], draft_button(t.plain("variations.button"), draft.version, "copies", COUNTS[0]))
     rows += extras.prompt_rows(draft, model, screen)
+    others: list[Button] = []
     if draft.next_step or draft.suggested or (not draft.path and text_only(model)):
-        rows.append((draft_button(t.plain("button.other_model"), draft.version, "other"),))
+        others.append(draft_button(t.plain("button.other_model"), draft.version, "other"))
     if not any(one.name in draft.values for one in asked_fields(model, draft.category)):
-        return [*rows, (button(t.plain("button.menu"), "menu"),)]
-    return [*rows, *other_wishes(draft, screen), back_and_cancel(draft, screen)]
+        return [*rows, *grid(others, 2), (button(t.plain("button.menu"), "menu"),)]
+    return [*rows, *grid([*others, *other_wishes(draft, screen)], 2), back_and_cancel(draft, screen)]

@@ -118,10 +118,10 @@ def examples(screen: ScreenContext) -> list[Row]:
     ]
 
 
-def other_wishes(draft: Draft, screen: ScreenContext) -> list[Row]:
+def other_wishes(draft: Draft, screen: ScreenContext) -> list[Button]:
     """Return what else the text of a suggested order could mean, as buttons that keep the text."""
     if not draft.suggested:
         return []
     t = screen.translator
     others = [wish for wish in screen.storefront.wishes() if wish.from_text and wish.name != draft.wish]
-    return [tuple(draft_button(t.plain(f"wish.as_{wish.name}"), draft.version, "switch", wish.name) for wish in others)]
+    return [draft_button(t.plain(f"wish.as_{wish.name}"), draft.version, "switch", wish.name) for wish in others]

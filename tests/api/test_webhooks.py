@@ -172,7 +172,7 @@ async def test_private_addresses_are_refused_when_they_are_added_and_when_they_a
 
 
 async def test_other_accounts_see_and_change_nothing(world: ApiWorld, receiver: WebhookReceiver) -> None:
-    owner, stranger = await world.client(), await world.client()
+    owner, other = await world.client(), await world.client()
     webhook = await add(owner, f"{receiver.url}/hook")
     delivery = (await owner.post(f"/v1/webhooks/{webhook['id']}/test")).json
     base = f"/v1/webhooks/{webhook['id']}"
@@ -187,10 +187,10 @@ async def test_other_accounts_see_and_change_nothing(world: ApiWorld, receiver: 
         ("POST", f"{base}/deliveries/{delivery['id']}/redeliver", None),
         ("POST", f"{base}/redeliver", range_),
     ]
-    statuses = [(await stranger.request(method, path, json=body)).status for method, path, body in calls]
+    statuses = [(await other.request(method, path, json=body)).status for method, path, body in calls]
 
     assert statuses == [404] * len(calls)
-    assert (await stranger.get("/v1/webhooks")).json["data"] == []
+    assert (await other.get("/v1/webhooks")).json["data"] == []
     assert (await owner.get(base)).json["enabled"]
 
 

@@ -84,6 +84,7 @@ class Client:
             content = await response.read()
             body: Any = await response.json(content_type=None) if "json" in response.content_type and content else None
             if "problem" in response.content_type and content:
+                assert body is not None
                 assert body["code"] in CODES, body
             return Answer(response.status, content, body, response.headers)
 

@@ -18,7 +18,7 @@ COMPOSED = (
     "about.", "admin.", "alarm.", "balance.", "category.", "choice.", "command.", "example.", "failed.", "history.",
     "invite.", "member.", "refused.", "title.", "ask.", "card.facts_", "language.choose", "list.row_", "topup.banned",
     "topup.maintenance", "button.next_", "unit.short_", "next.prompt_", "wish.", "try.", "profile.",
-    "dashboard.", "gallery.kind_", "voice.sex_",
+    "dashboard.", "gallery.kind_", "voice.sex_", "topup.package", "bonus.package", "worth.",
 )  # fmt: skip
 
 

@@ -148,7 +148,7 @@ def test_every_model_list_and_the_menu_fit_telegrams_limits(language: str) -> No
 
 
 def test_button_codes_of_models_are_unique() -> None:
-    lists = [front.model_list(Draft(step=Step.LIST, page=page), screen_context()) for page in range(20)]
+    lists = [front.model_list(Draft(step=Step.LIST, page=page), screen_context()) for page in range(25)]
     taps = [read(row[0].data or "") for one in lists for row in one.buttons]
     codes = {tap.word() for tap in taps if tap.verb == "model"}
 

@@ -55,6 +55,29 @@ def test_the_provider_is_shown_and_whether_it_is_configured(monkeypatch: pytest.
     assert (details["provider"], details["provider_configured"]) == ("kie", True)
 
 
+def test_the_offers_of_a_model_are_shown_with_their_cost_and_whether_they_are_used(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    own, other = json.loads(run("show", "kling/v2-1-standard", "--json"))["offers"]
+    assert (own["provider"], own["used"], own["cost"]) == ("kie", "yes", "$0.125")
+    assert (other["provider"], other["used"], other["cost"]) == ("fal", "yes", "$0.28")
+    assert "fal-ai/kling-video/v2.1/standard/image-to-video" in run("show", "kling/v2-1-standard")
+    assert [row["used"] for row in json.loads(run("show", "flux-kontext-pro", "--json"))["offers"]] == [
+        "yes",
+        "not verified",
+        "not verified",
+    ]
+    path = tmp_path / "overlay.toml"
+    path.write_text('[models."flux-kontext-pro"]\noffers = ["replicate"]\n', encoding="utf-8")
+    monkeypatch.setenv("GENLOCK_CATALOG_OVERLAY", str(path))
+    listed = json.loads(run("show", "flux-kontext-pro", "--json"))["offers"]
+    assert [(row["provider"], row["used"]) for row in listed] == [
+        ("replicate", "yes"),
+        ("kie", "not listed"),
+        ("fal", "not verified"),
+    ]
+
+
 def test_the_operator_s_own_price_is_shown(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     path = tmp_path / "overlay.toml"
     path.write_text('[models."z-image"]\nprice = 12.5\n', encoding="utf-8")

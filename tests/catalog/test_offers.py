@@ -91,6 +91,12 @@ def test_the_overlay_chooses_the_order_of_the_offers_or_a_rule(tmp_path: Path) -
     assert len(catalog_of(data).sold_through({"fal"}).offered()) == 1, "its own provider is not needed"
 
 
+def test_an_order_larger_than_the_provider_takes_is_not_made_there(tmp_path: Path) -> None:
+    offer = catalog_of(tmp_path, OFFER + "most = { prompt = 3 }\n").get("maker/one").offers[1]
+    assert offer.accepts({"prompt": "abc"})
+    assert not offer.accepts({"prompt": "abcd"})
+
+
 MISTAKES = [
     ('provider = "fal"', 'provider = "nobody"', "provider must be one of"),
     ('[offers."maker/one"]', '[offers."maker/two"]', "there is no such model"),
@@ -98,6 +104,8 @@ MISTAKES = [
     ('size = "image_size"', 'style = "image_size"', "inputs names 'style', which is not a field"),
     ('"2K" = "square_hd"', '"4K" = "square_hd"', "'4K' is not one of the field's choices"),
     ('ignored = ["seed"]', 'ignored = ["sed"]', "ignored names 'sed'"),
+    ("verified = true", "most = { sed = 3 }", "most names 'sed'"),
+    ("verified = true", "most = { seed = 0 }", "most"),
     ("num_images = 1", "image_size = 1", "image_size is set twice"),
     ("prices = [", "prices = [{ when = { size = 3 }, credits = 1 }, ", "3 is not one of the field's choices"),
     ('model = "fal-ai/one"', 'model = ""', "model"),

@@ -20,7 +20,7 @@ HOSTILE = "\x1b[2J\x9b2J\x85\u2028\u2029\u202a\u202e\u2066\u2069\u200b\u200d\ufe
 #: a quote and a backslash print, and JSON escapes them differently
 NOT_IN_JSON = str.maketrans("", "", '"\\')
 BLOCK = 64
-#: from here Unicode has only unassigned, private and tag characters: one block in so many is tried
+#: from here Unicode has only unassigned, private and tag characters: only one block of each step is tried
 ASSIGNED_END, UNASSIGNED_STEP = 0x40000, 16 * BLOCK
 ORDINARY = "Привет, Ann 🦊 — ¥100 é 漢字"
 

@@ -146,3 +146,22 @@ async def test_what_cannot_be_a_correlation_id_is_said_so(tmp_path: Path) -> Non
         for wrong in ("x" * 101, "%01%02"):
             assert "a correlation ID: copy it" in (await client.get(f"/system/log?correlation_id={wrong}")).text
         assert "GENLOCK_KEEP_EVENTS_DAYS is 0" in (await client.get("/system/log")).text
+
+
+async def test_a_provider_that_is_left_alone_is_shown_with_its_reason_and_can_be_used_again(
+    dashboard: DashboardWorld,
+) -> None:
+    store = dashboard.store
+    await store.count_failure("painter", "", 1, "no_provider_credits")
+    await store.count_failure("painter", "<b>one</b>", 5, "provider_failed")
+    owner = await dashboard.log_in()
+
+    text = (await owner.get("/system")).text
+    for part in ("painter", "no_provider_credits", "left alone until", "&lt;b&gt;one&lt;/b&gt;", "in use"):
+        assert part in text, part
+    await owner.post("/system/providers/reset", {"provider": "painter", "model": ""})
+    await owner.post("/system/providers/reset", {"provider": "painter", "model": ""})
+
+    assert [one.model for one in await store.breakers()] == ["<b>one</b>"]
+    lines = [line for line in await store.audit(10) if line.action == "reset_provider"]
+    assert [line.subject for line in lines] == ["provider painter"]

@@ -322,7 +322,7 @@ async def test_missing_settings_are_named(installation: Installation) -> None:
     phases = await Doctor(Settings(**named)).examine()  # type: ignore[arg-type]
     [channel] = [phase for phase in phases if phase.name == "channel"]
     assert "GENLOCK_TELEGRAM_TOKEN is not set" in channel.detail
-    assert "GENLOCK_KIE_API_KEY is not set" in channel.detail
+    assert "no provider is configured: set the API key of at least one: GENLOCK_KIE_API_KEY" in channel.detail
 
 
 async def test_two_instances_on_one_sqlite_file_are_named(installation: Installation) -> None:

@@ -85,13 +85,13 @@ async def test_only_an_order_that_was_provably_not_accepted_is_refused_or_busy(
 
 
 async def test_a_wrong_key_and_a_server_that_is_away_are_told_apart(simulator: FalSimulator) -> None:
-    stranger = Fal(key="wrong", api_url=simulator.url, timeout_seconds=1.0)
+    unauthorized = Fal(key="wrong", api_url=simulator.url, timeout_seconds=1.0)
     absent = Fal(key="any", api_url="http://127.0.0.1:9", timeout_seconds=1.0)
 
-    assert await create_word(lambda: stranger.create(order_of("fal", PICTURE))) == "provider_key"
+    assert await create_word(lambda: unauthorized.create(order_of("fal", PICTURE))) == "provider_key"
     assert await create_word(lambda: absent.create(order_of("fal", PICTURE))) == "busy"
-    assert not (await stranger.health()).ok
-    for adapter in (stranger, absent):
+    assert not (await unauthorized.health()).ok
+    for adapter in (unauthorized, absent):
         await adapter.close()
 
 

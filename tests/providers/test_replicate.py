@@ -81,13 +81,13 @@ async def test_only_an_order_that_was_provably_not_accepted_is_refused_or_busy(
 
 
 async def test_a_wrong_token_is_named(simulator: ReplicateSimulator) -> None:
-    stranger = Replicate(token="wrong", api_url=simulator.url)
+    unauthorized = Replicate(token="wrong", api_url=simulator.url)
 
-    assert await create_word(lambda: stranger.create(order_of("replicate", PICTURE))) == "provider_key"
-    health = await stranger.health()
+    assert await create_word(lambda: unauthorized.create(order_of("replicate", PICTURE))) == "provider_key"
+    health = await unauthorized.health()
     assert not health.ok
     assert "GENLOCK_REPLICATE_TOKEN" in health.text
-    await stranger.close()
+    await unauthorized.close()
 
 
 async def test_a_status_query_is_classified(replicate: Replicate, simulator: ReplicateSimulator) -> None:

@@ -1,4 +1,4 @@
-"""The simulator of fal, with fal's own Python client as the witness, and its signatures checked with published keys."""
+"""The simulator of fal, called with fal's own Python client; its signatures are checked with the published keys."""
 
 import base64
 import hashlib

@@ -1,4 +1,4 @@
-"""The simulator of Replicate, with Replicate's own Python client as the witness."""
+"""The simulator of Replicate, called with Replicate's own Python client."""
 
 import io
 import json
@@ -130,9 +130,9 @@ async def test_orders_above_the_rate_are_throttled() -> None:
 
 
 async def test_a_wrong_token_is_refused(replicate: ReplicateSimulator) -> None:
-    async with client(replicate, "wrong") as stranger:
+    async with client(replicate, "wrong") as unauthorized:
         with pytest.raises(ReplicateError, match="401"):
-            await stranger.predictions.async_list()
+            await unauthorized.predictions.async_list()
 
 
 def _validate(webhook: ReceivedWebhook, secret: WebhookSigningSecret) -> None:

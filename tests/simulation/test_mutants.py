@@ -272,6 +272,9 @@ STAGE_MUTANTS: dict[str, tuple[Any, str, Any]] = {
 
 #: the seed to try first, for mutants that not every seed finds: it only saves time, because all other seeds follow
 LIKELY_SEEDS = {
+    "an order goes elsewhere after an unknown submit": 25,
+    "two attempts of an order are billed": 15,
+    "a late result of an abandoned attempt is accepted": 106,
     "an invalid result is shown": 10,
     "begin_submit ignores the token": 21,
     "a lease never expires": 11,

@@ -11,6 +11,7 @@ import pytest
 from genlock.domain.account import Account
 from genlock.domain.anomaly import AnomalyKind
 from genlock.domain.api_key import ALL_SCOPES, NewApiKey
+from genlock.domain.attempt import AttemptOutcome
 from genlock.domain.audit import AuditFilter
 from genlock.domain.broadcast import BroadcastState
 from genlock.domain.bulk import BulkFailure, BulkKind, BulkReason, BulkSelection, BulkState, BulkTarget
@@ -31,8 +32,9 @@ from genlock.domain.promo import Promo
 from genlock.domain.update import UpdateState
 from genlock.domain.upload import Upload
 from genlock.domain.user import UserFilter
+from genlock.domain.webhook import DeliveryState, NewWebhook, WebhookAttempt
 from genlock.engine.retention import KEEP_SECONDS, ROLLING
-from genlock.ports import Database, Reschedule, SetKey, SharedLimit
+from genlock.ports import Database, FailedAttempt, Reschedule, SetKey, SharedLimit
 from genlock.stores.batch import Params
 from genlock.stores.database import SqlDatabase
 from genlock.stores.hourly_figures import BLOCK_JOBS
@@ -215,6 +217,29 @@ async def use_api(store: SqlDatabase) -> None:
     assert await store.count_open_jobs(account_id, 10) == 1
     assert (await store.take_block("api:1", 5, 1.0, 10)).granted == 5
     assert await store.revoke_api_key(key.id)
+    await store.use_allowance("support", 5, 10)
+    await use_webhooks(store, account_id)
+
+
+async def use_webhooks(store: SqlDatabase, account_id: int) -> None:
+    added = await store.add_webhook(NewWebhook(account_id=account_id, public_id="we_1", url="https://x.org"), most=5)
+    assert added is not None
+    assert await store.webhooks(account_id)
+    assert await store.webhook(account_id, added.public_id)
+    assert await store.change_webhook(added.id, description="shop")
+    assert await store.rotate_webhook_secret(added.id, 60.0)
+    assert await store.add_test_delivery(added.id, "msg_1")
+    assert await store.claim_webhooks(5, 60.0)
+    [delivery] = await store.due_webhook_deliveries(added.id, 5)
+    await store.settle_webhook_deliveries([WebhookAttempt(delivery_id=delivery.id, state=DeliveryState.FAILED)])
+    assert await store.webhook_deliveries(added.id, state=None, before=None, limit=5)
+    assert await store.redeliver(added.id, delivery.public_id)
+    await store.settle_webhook_deliveries([WebhookAttempt(delivery_id=delivery.id, state=DeliveryState.FAILED)])
+    times = delivery.event_at, delivery.event_at + timedelta(seconds=1)
+    assert await store.redeliver_between(added.id, *times, failed_only=True, limit=5) == 1
+    await store.release_webhook(added.id, 0.0)
+    assert await store.disable_webhook(added.id, "gone")
+    assert await store.remove_webhook(added.id)
 
 
 async def use_kv_and_retention(store: SqlDatabase) -> None:
@@ -267,6 +292,19 @@ async def use_figures(store: SqlDatabase) -> None:
     assert [one.version for one in await store.instances() if one.id == "me"] == ["1.0"]
 
 
+async def use_attempts(store: SqlDatabase, job_id: int) -> None:
+    """Read the attempts of a job, try to leave one, and count failures of a provider."""
+    await store.attempts(job_id)
+    await store.running_tasks("kie")
+    await store.known_tasks("kie", ["task"])
+    failed = FailedAttempt(job_id=job_id, attempt=-1, outcome=AttemptOutcome.FAILED, error_code="provider_failed")
+    assert not await store.fail_over(failed)
+    await store.count_failure("kie", "", 1, "provider_down")
+    assert not await store.take_probe("kie", "")
+    assert len(await store.breakers()) == 1
+    assert await store.reset_breakers("kie") == 1
+
+
 async def use_operator_lists(store: SqlDatabase) -> None:
     """Change a model once more, and list campaigns."""
     await store.promos(1, before="CODE")
@@ -298,6 +336,7 @@ async def use_jobs(store: SqlDatabase, clock: ManualClock) -> None:
     assert await store.reschedule(Reschedule(job_id=long.id, token=long.lease_token, after=60.0))
     assert await store.retry_job(long.id)
     assert not await store.adopt_task(long.id, "", "task")
+    await use_attempts(store, long.id)
 
     shown = await ended(store)
     assert await store.save_parts(shown.id, shown.lease_token, RESULT, ME)
@@ -432,6 +471,7 @@ async def erase_everything(store: Database) -> None:
 async def use_the_bot_data(store: Database) -> None:
     """Every method that only the bot uses, at least once."""
     await store.ensure_profile(1, language="en", name="Ann", username="ann", referred_by=None)
+    await store.known_profile("telegram", "bot", "1")
     await store.profile(1)
     await store.find_profiles("ann", 1)
     await store.account_summaries(None, 1)

@@ -58,7 +58,7 @@ class ModelRoutes:
         return Response(self._answer(model).model_dump_json(), media_type="application/json")
 
     def _is_offered(self, model: Model) -> bool:
-        return model.status is Status.OFFERED and model.provider in self._parts.engine.ctx.providers
+        return model.status is Status.OFFERED and model.made_by(self._parts.engine.ctx.providers)
 
     def _answer(self, model: Model) -> ModelAnswer:
         rules = self._parts.rules

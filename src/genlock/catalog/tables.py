@@ -7,6 +7,7 @@ from typing import Any
 from genlock.catalog.sync import Diff
 from genlock.domain.catalog import Field, Model, price_from
 from genlock.domain.field import FieldType
+from genlock.domain.offer import Offer
 from genlock.domain.tariff import PriceRow, our_price, thousandths
 
 CHOICES_SHOWN = 12
@@ -25,7 +26,7 @@ def brief(model: Model, markup: float, credit_usd: float, *, with_status: bool) 
 
 def details(model: Model, markup: float, credit_usd: float) -> dict[str, Any]:
     """Return everything about a model, with the prices that users pay."""
-    return asdict(model) | {"our_prices": prices(model, markup, credit_usd)}
+    return asdict(model) | {"our_prices": prices(model, markup, credit_usd), "offers": offers(model)}
 
 
 def inputs(model: Model) -> list[dict[str, Any]]:
@@ -86,6 +87,28 @@ def prices(model: Model, markup: float, credit_usd: float) -> list[dict[str, Any
         }
         for row in (*model.prices, *model.extras)
     ]
+
+
+def offers(model: Model) -> list[dict[str, Any]]:
+    """Return who can make the model, the first choice first, and what the smallest order costs there."""
+    used, least = model.used_offers(), model.minimal_input()
+    return [
+        {
+            "provider": offer.provider,
+            "id": offer.model,
+            "used": "yes" if offer in used else "not verified" if not offer.verified else "not listed",
+            "cost": _cost(offer, model, least),
+            "note": offer.note,
+        }
+        for offer in (*used, *(one for one in model.offers if one not in used))
+    ]
+
+
+def _cost(offer: Offer, model: Model, values: dict[str, object]) -> str:
+    if not offer.prices:
+        return ""
+    cost = offer.credits(values, model.lengths()) * offer.credit_usd / 1000
+    return f"${cost.normalize():f}"
 
 
 def _per(row: PriceRow) -> str:

@@ -47,7 +47,7 @@ def ls(
 
 @app.command("show")
 def show_model(model_id: Annotated[str, typer.Argument(metavar="MODEL")], as_json: Json = False) -> None:
-    """Show one model: provider, inputs, rules, prices."""
+    """Show one model: inputs, rules, prices, and the providers that make it."""
     from genlock.app.providers import configured_providers
     from genlock.catalog import tables
 
@@ -70,6 +70,8 @@ def show_model(model_id: Annotated[str, typer.Argument(metavar="MODEL")], as_jso
     prices = tables.prices(model, settings.markup, settings.credit_usd)
     rows = [{names.get(name, name): value for name, value in row.items()} for row in prices]
     show(rows, as_json=False, empty="No price is known.")
+    echo("")
+    show(tables.offers(model), as_json=False, empty="No provider makes it.")
 
 
 @app.command()

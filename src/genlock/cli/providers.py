@@ -34,7 +34,7 @@ def reset(
     provider: Annotated[str, typer.Argument(help="As `genlock providers ls` shows it.")],
     model: Annotated[str | None, typer.Option(help="Only this model of the provider.")] = None,
 ) -> None:
-    """Forget the failures of a provider: orders go there again at once."""
+    """Reset the count of a provider's failures: orders go there again at once."""
     from genlock.domain.errors import ActionNotAllowed
 
     if not with_store(lambda store, _: store.reset_breakers(provider, model)):

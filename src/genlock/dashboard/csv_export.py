@@ -41,10 +41,10 @@ def csv_response(
 
     async def chunks() -> AsyncIterator[str]:
         try:
-            yield _BYTE_ORDER_MARK + _lines([header])
+            yield _BYTE_ORDER_MARK + csv_lines([header])
             async for page in pages:
                 _running[session] = monotonic()
-                yield _lines(page)
+                yield csv_lines(page)
         finally:
             _running.pop(session, None)
 
@@ -56,7 +56,8 @@ def credits_cell(thousandths: int) -> Decimal:
     return Decimal(thousandths) / THOUSANDTHS
 
 
-def _lines(rows: Iterable[Sequence[Cell]]) -> str:
+def csv_lines(rows: Iterable[Sequence[Cell]]) -> str:
+    """Return rows as lines of CSV in which no spreadsheet finds a formula."""
     written = io.StringIO()
     csv.writer(written).writerows([_cell(one) for one in row] for row in rows)
     return written.getvalue()

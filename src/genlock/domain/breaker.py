@@ -16,7 +16,7 @@ OPEN_SECONDS_MAX = 900.0
 #: how long the order that tries the provider again has for it
 PROBE_SECONDS = 120.0
 #: a closed breaker without a failure for this long begins to count again
-FORGET_SECONDS = 600.0
+FAILURES_SECONDS = 600.0
 
 
 class BreakerState(StrEnum):

@@ -16,4 +16,4 @@ class BreakerStore(Protocol):
         """Let one order try a provider again whose pause is over. False if another order does, or it is too early."""
 
     async def reset_breakers(self, provider: str, model: str | None = None) -> int:
-        """Forget the failures of a provider, or of one model there. Returns how many breakers there were."""
+        """Delete the failures of a provider, or of one model there. Returns how many breakers there were."""

@@ -1,6 +1,6 @@
 """Circuit breakers, shared by all instances."""
 
-from genlock.domain.breaker import FORGET_SECONDS, OPEN_SECONDS, OPEN_SECONDS_MAX, PROBE_SECONDS, Breaker
+from genlock.domain.breaker import FAILURES_SECONDS, OPEN_SECONDS, OPEN_SECONDS_MAX, PROBE_SECONDS, Breaker
 from genlock.stores.rows import read_breaker
 from genlock.stores.session import Subject
 
@@ -18,7 +18,7 @@ class Breakers(Subject):
             reason=reason,
             open_seconds=OPEN_SECONDS,
             open_seconds_max=OPEN_SECONDS_MAX,
-            forget_seconds=FORGET_SECONDS,
+            failures_seconds=FAILURES_SECONDS,
         )
         return read_breaker(row, self.session.time)
 

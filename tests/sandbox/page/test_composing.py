@@ -100,10 +100,12 @@ async def test_a_voice_message_is_recorded_or_a_sample_voice_is_sent(
     tabs: Tabs, ann: SimulatedUser, example: ExampleBot
 ) -> None:
     await ann.say("hello")
+    pages = []
     for microphone, text in ((MICROPHONE, "Recording…"), (NO_MICROPHONE, "No microphone here")):
         profile = await tabs.profile()
         await profile.add_init_script(microphone)
         page = await tabs.open(ann, at=profile)
+        pages.append(page)
         for wanted in ("Delete the recording", "Send"):
             await page.get_by_role("button", name="Record a voice message").click()
             await expect(page.locator(".recording")).to_contain_text(text)
@@ -116,6 +118,7 @@ async def test_a_voice_message_is_recorded_or_a_sample_voice_is_sent(
         assert update.message is not None
         assert update.message.voice is not None
         assert update.message.voice.mime_type == "audio/ogg"
+    page = pages[-1]
     await expect(page.locator("article.mine .file")).to_have_count(2)
     await page.locator(".write textarea").fill("words")
     await expect(page.get_by_role("button", name="Record a voice message")).to_be_hidden()

@@ -237,3 +237,39 @@ async def test_erasure_removes_the_notes_of_an_api_order_and_keeps_the_hash_of_i
     erased = await see(store, job)
     assert erased.parts == ()
     assert ApiAddress.parse(erased.address) == ApiAddress(request_hash="hash")
+
+
+async def test_jobs_of_api_keys_are_listed_watched_and_counted_without_those_of_the_chat(store: SqlDatabase) -> None:
+    keys = [(await store.add_api_key(new_key(await account_with(store), n)))[0] for n in range(2)]
+    chat = (await store.accept_job(order(keys[0].account_id), ME)).job
+    made = [
+        (await store.accept_job(order(key.account_id, api_key_id=key.id), ME)).job for key in (*keys, keys[0], keys[0])
+    ]
+    mine = [made[0].id, made[2].id, made[3].id]
+    account = keys[0].account_id
+
+    assert [job.id for job in await store.api_jobs(account, before=None, limit=2)] == mine[:0:-1]
+    assert [job.id for job in await store.api_jobs(account, before=mine[1], limit=2)] == mine[:1]
+    found = await store.api_jobs_by_id([chat.id, made[1].id, mine[0], 10**9])
+    assert sorted(job.id for job in found) == sorted((made[1].id, mine[0]))
+    after = await store.api_jobs_after({account: mine[0], keys[1].account_id: 0}, 10)
+    assert sorted(job.id for job in after) == sorted((made[1].id, *mine[1:]))
+    one, none, other = await asyncio.gather(*(store.api_job(number) for number in (mine[0], chat.id, made[1].id)))
+    assert (one and one.id, none, other and other.id) == (mine[0], None, made[1].id)
+    assert one == made[0]
+    assert await store.count_open_jobs(account, 10) == 4
+    assert await store.count_open_jobs(account, 3) == 3
+    assert await store.newest_job_id() == made[-1].id
+
+
+async def test_permits_are_taken_in_blocks_as_far_as_they_are_free(store: SqlDatabase, clock: ManualClock) -> None:
+    taken = [await store.take_block("api:1", 3, 0.5, 8) for _ in range(4)]
+
+    assert [(one.granted, one.remaining) for one in taken] == [(3, 5), (3, 2), (2, 0), (0, 0)]
+    assert taken[-1].wait == pytest.approx(0.5)
+    clock.advance(1.0)
+    later = await store.take_block("api:1", 3, 0.5, 8)
+    assert (later.granted, later.remaining) == (2, 0)
+    clock.advance(3600)
+    full = await store.take_block("api:1", 3, 0.5, 8)
+    assert (full.granted, full.remaining) == (3, 5)

@@ -53,7 +53,7 @@ async def test_a_closed_breaker_without_failures_for_a_while_begins_to_count_aga
     assert (breaker.failures, breaker.open_until) == (1, None)
 
 
-async def test_a_reset_forgets_one_model_or_the_whole_provider(store: Store) -> None:
+async def test_a_reset_is_for_one_model_or_the_whole_provider(store: Store) -> None:
     await fail(store)
     await fail(store, model="one")
     await fail(store, model="two")

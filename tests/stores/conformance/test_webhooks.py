@@ -1,4 +1,4 @@
-"""Webhooks: events are written in the commit of what they tell and sent in order; a dead endpoint stops nobody."""
+"""Webhooks: events are written in the commit of what they tell and sent in order; a dead endpoint delays no other."""
 
 from typing import Any
 
@@ -178,7 +178,7 @@ async def test_endpoints_are_read_changed_and_removed_by_their_account_only(stor
     assert not await store.remove_webhook(webhook.id)
 
 
-async def test_a_dead_endpoint_with_many_waiting_events_hides_nobody(store: SqlDatabase) -> None:
+async def test_a_dead_endpoint_with_many_waiting_events_delays_no_other(store: SqlDatabase) -> None:
     (account_id, _), (other_id, key_id) = await client(store), await client(store, 2)
     dead, alive = await endpoint(store, account_id), await endpoint(store, other_id, "we_2")
     for number in range(200):

@@ -57,8 +57,9 @@ class ModelSearch:
         """
         asked = self._read(text)
         named = self._titled(asked) if not topics or not all(word in self._topics for word in asked) else []
+        exact = self._exactly(text)
         return (
-            named
+            [*exact, *(model for model in named if model not in exact)]
             or self._with_every_word(asked, topics=topics)
             or self._with_every_word(self._read(in_other_layout(text)), topics=topics)
             or (self._with_every_word(self._corrected(asked), topics=topics) if len(asked) <= TYPO_WORDS else [])
@@ -69,6 +70,8 @@ class ModelSearch:
         asked = self._read(text)
         if not asked or len("".join(asked)) < TITLE_PART:
             return []
+        if exact := self._exactly(text):
+            return exact
         titled = [entry for entry in self._entries if "".join(asked) == entry.title]
         return self._ordered(titled or [one for one in self._entries if all(word in one.names for word in asked)])
 
@@ -90,6 +93,11 @@ class ModelSearch:
         sounds = [sound(word) for word in given if word not in self._ignored] or [sound(word) for word in given]
         whole = self._spellings.get("".join(sounds))
         return whole or [part for word in sounds for part in self._spellings.get(word, [word])]
+
+    def _exactly(self, text: str) -> list[Model]:
+        """Return the models with this very title, which may have words that a search leaves out."""
+        joined = "".join(_sounds(text))
+        return self._ordered(entry for entry in self._entries if len(joined) >= TITLE_PART and joined == entry.title)
 
     def _titled(self, asked: Sequence[str]) -> list[Model]:
         joined = "".join(asked)

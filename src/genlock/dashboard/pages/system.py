@@ -47,7 +47,7 @@ class SystemPage:
         )
 
     async def _reset(self, context: PageContext) -> Response:
-        """Forget the failures of a provider, or of one model there: orders go there again."""
+        """Reset the failures of a provider, or of one model there: orders go there again."""
         provider, model = context.form["provider"][:200], context.form["model"][:200]
         if not await self._store.reset_breakers(provider, model):
             return context.redirect("/system", "dashboard.breakers.reset_before", tone="bad")

@@ -118,7 +118,7 @@ class InstanceLifecycle:
         self._wake: asyncio.Future[None] | None = None
         #: it was killed after its first heartbeat, so the others must notice its silence
         self.missed = False
-        #: the time of its death
+        #: the time of its crash
         self.died_at = 0.0
         self.stopping = False
         #: until when it cannot reach the database, though it reaches the provider and the channel

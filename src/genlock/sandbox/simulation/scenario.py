@@ -189,7 +189,7 @@ class Scenario:
         await self._check_takeovers()
 
     async def _check_takeovers(self) -> None:
-        """Check the jobs of each dead instance some seconds after its death, which may follow the end of the faults."""
+        """Check the jobs of each dead instance some seconds after its crash, which may follow the end of the faults."""
         faults_over, checked = self.world.loop.time(), set[str]()
         while True:
             await asyncio.sleep(max(0.0, self._takeover_due(faults_over, checked) - self.world.loop.time()))
@@ -209,12 +209,12 @@ class Scenario:
 
     def _takeover_due(self, faults_over: float, checked: set[str]) -> float:
         """Return when the jobs of the next dead instance must have been taken over."""
-        deaths = [
+        crashed_at = [
             one.lifecycle.died_at
             for one in self._fleet.instances
             if one.lifecycle.missed and one.lifecycle.name not in checked
         ]
-        return max(min(deaths, default=0.0), faults_over) + TAKEOVER_SECONDS
+        return max(min(crashed_at, default=0.0), faults_over) + TAKEOVER_SECONDS
 
     async def _settle(self) -> bool:
         """Wait until no job, callback or background task is left. False if that takes too long."""

@@ -20,6 +20,7 @@ from genlock.i18n.translator import translator
 from genlock.metrics import COUNTS, GAUGES
 from genlock.providers.kie.answers import ANSWERS, Row
 from genlock.providers.kie.families import ROUTES
+from genlock.sandbox.generations import faults as generation_faults
 from genlock.sandbox.kie import faults as kie_faults
 from genlock.sandbox.telegram import faults as telegram_faults
 from genlock.settings import ServiceSettings, Settings
@@ -168,6 +169,7 @@ REGIONS: dict[str, Callable[[], str]] = {
     "kie_routes": kie_routes,
     "kie_answers": kie_answers,
     "kie_faults": lambda: table(kie_faults.Fault, kie_faults),
+    "generation_faults": lambda: table(generation_faults.Fault, generation_faults),
     "telegram_faults": lambda: table(telegram_faults.Fault, telegram_faults),
 }
 

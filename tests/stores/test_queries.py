@@ -471,6 +471,7 @@ async def erase_everything(store: Database) -> None:
 async def use_the_bot_data(store: Database) -> None:
     """Every method that only the bot uses, at least once."""
     await store.ensure_profile(1, language="en", name="Ann", username="ann", referred_by=None)
+    await store.known_profile("telegram", "bot", "1")
     await store.profile(1)
     await store.find_profiles("ann", 1)
     await store.account_summaries(None, 1)

@@ -1,4 +1,4 @@
-"""Real `genlock serve` processes behind a load balancer, configured to use the simulators of Telegram and Kie.ai."""
+"""Real `genlock serve` processes behind a load balancer, which use the simulators of Telegram and the providers."""
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping
@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 from genlock.sandbox.instance import Instance
 from genlock.sandbox.kie.simulator import KieSimulator
 from genlock.sandbox.load_balancer import LoadBalancer
+from genlock.sandbox.providers import MoreProviders
 from genlock.sandbox.telegram.simulator import TelegramSimulator
 
 WEBHOOK_KEY = "sandbox-webhook-key"
@@ -73,16 +74,22 @@ async def running_fleet(
     kie: KieSimulator,
     folder: Path,
     database_url: str,
+    more: MoreProviders | None = None,
     port: int = 0,
     settings: Mapping[str, str] | None = None,
 ) -> AsyncIterator[Fleet]:
-    """Yield a fleet without instances. Instances that still run when the block ends are killed; stop them before."""
+    """Yield a fleet without instances, which will also use the providers in `more`.
+
+    Instances that still run when the block ends are killed; stop them before.
+    """
     async with LoadBalancer.running(port) as balancer:
+        hosts = [_host(url) for url in (telegram.url, kie.url, kie.files_url)] + (more.hosts() if more else [])
         shared = {
             **simulator_settings(telegram.url, telegram.token, kie, database_url),
             "GENLOCK_KIE_WEBHOOK_KEY": WEBHOOK_KEY,
-            "GENLOCK_MEDIA_PRIVATE_HOSTS": ",".join(_host(url) for url in (telegram.url, kie.url, kie.files_url)),
+            "GENLOCK_MEDIA_PRIVATE_HOSTS": ",".join(hosts),
             "GENLOCK_PUBLIC_URL": balancer.url,
+            **(more.settings() if more else {}),
         }
         fleet = Fleet(
             telegram=telegram, kie=kie, balancer=balancer, folder=folder, settings=shared | dict(settings or {})

@@ -1,11 +1,12 @@
-"""`genlock sandbox`: run the product with simulators of Telegram and Kie.ai, and serve a chat page in the browser.
+"""`genlock sandbox`: run the product with simulators of Telegram and all providers, and a chat page.
 
-Starts both simulators, one or more real `genlock serve` processes and, with --postgres, a local PostgreSQL. Restarts
+Starts the simulators, one or more real `genlock serve` processes and, with --postgres, a local PostgreSQL. Restarts
 instances that end, and shows their log lines on the chat page, until Ctrl-C.
 """
 
 import asyncio
 import fcntl
+import json
 import secrets
 import signal
 import socket
@@ -22,12 +23,14 @@ from rich.panel import Panel
 from rich.table import Table
 
 from genlock.catalog import load
+from genlock.domain.catalog import Model
 from genlock.domain.errors import Refusal
 from genlock.domain.printable import escape_unprintable
 from genlock.sandbox.fleet import WEBHOOK_KEY, Fleet, running_fleet
 from genlock.sandbox.kie.simulator import running_kie
 from genlock.sandbox.postgres import PostgresServer
 from genlock.sandbox.processes import ProgramFailed, find_free_port, guarded_folder
+from genlock.sandbox.providers import running_more_providers
 from genlock.sandbox.samples import write_samples
 from genlock.sandbox.telegram.simulator import DashboardLogin, TelegramSimulator, running_telegram
 from genlock.sandbox.telegram.state import User
@@ -110,20 +113,24 @@ async def _run_sandbox(options: Options, folder: Path, database: str, console: C
 
 
 async def _start_fleet(options: Options, folder: Path, database: str, stack: AsyncExitStack) -> Fleet:
-    """Start both simulators and the instances; `stack` ends them."""
+    """Start the simulators and the instances; `stack` ends them."""
     overlay = _write_fast_catalog(folder, options.speed)
     page_port, service_port, kie_port, files_port = _ports(options.port)
+    catalog = load(overlay)
     kie_simulator = running_kie(
-        catalog=load(overlay), webhook_key=WEBHOOK_KEY, speed=1.0, seed=None, port=kie_port, files_port=files_port
+        catalog=catalog, webhook_key=WEBHOOK_KEY, speed=1.0, seed=None, port=kie_port, files_port=files_port
     )
     kie = await stack.enter_async_context(kie_simulator)
+    more = await stack.enter_async_context(running_more_providers(catalog))
     chats, token = folder / "telegram" if options.state else None, secrets.token_hex(24)
     telegram_simulator = running_telegram(limiter=True, seed=None, port=page_port, folder=chats, kie_url=kie.url)
     telegram = await stack.enter_async_context(telegram_simulator)
+    telegram.providers = more.beside(kie)
     operators = _add_people(telegram)
     instances = running_fleet(
         telegram=telegram,
         kie=kie,
+        more=more,
         folder=folder,
         database_url=database,
         port=service_port,
@@ -152,13 +159,21 @@ def _add_people(telegram: TelegramSimulator) -> list[User]:
 
 
 def _write_fast_catalog(folder: Path, speed: float) -> Path:
-    """Write a catalog overlay with painted samples and shorter expected times, which all parts of the sandbox use."""
+    """Write the catalog overlay of all parts of the sandbox: painted samples, shorter times, and every offer in use.
+
+    Offers that are not verified are used, too: their provider is simulated from the same data.
+    """
     file = folder / "catalog.toml"
     catalog = load()
-    seconds = {name: max(2, round(model.expected_seconds / speed)) for name, model in catalog.models.items()}
-    tables = "".join(f'[models."{name}"]\nexpected_seconds = {value}\n' for name, value in seconds.items())
+    tables = "".join(_fast_table(model, speed) for model in catalog.models.values())
     file.write_text(tables + write_samples(folder / "samples", catalog))
     return file
+
+
+def _fast_table(model: Model, speed: float) -> str:
+    seconds = max(2, round(model.expected_seconds / speed))
+    offers = f"offers = {json.dumps([one.provider for one in model.offers])}\n" if model.more_offers else ""
+    return f'[models."{model.id}"]\nexpected_seconds = {seconds}\n{offers}'
 
 
 @dataclass(frozen=True)
@@ -235,7 +250,8 @@ def _welcome_panel(fleet: Fleet, options: Options, folder: Path, seconds: float)
     table.add_row("Operator", f"{operators}: choose this user on the chat page and write [bold]/admin[/]")
     table.add_row("Health", f"{fleet.url}/health")
     table.add_row("Metrics", f"{fleet.url}/metrics")
-    table.add_row("Kie.ai", f"{fleet.kie.url}/_control (simulated)")
+    for one in fleet.telegram.providers.values():
+        table.add_row(one.title, f"{one.listener.url}/_control (simulated)")
     store = "PostgreSQL" if options.postgres else "SQLite"
     table.add_row("Running", f"genlock serve on {store}, {len(fleet.instances)} instance(s), ready in {seconds:.1f} s")
     for instance in fleet.instances:

@@ -35,7 +35,7 @@ async def test_every_text_key_of_the_page_exists(tabs: Tabs, ann: SimulatedUser)
     missing = await page.evaluate(
         """async () => {
             const names = ["bubble", "buttons", "commands", "composer", "faults", "chat_header", "forward",
-                "journal", "kie", "layers", "media", "message_menu", "notices", "panel", "pay", "sidebar",
+                "journal", "kie", "layers", "media", "message_menu", "notices", "panel", "pay", "providers", "sidebar",
                 "stickers", "thread", "viewer", "appearance", "attach"];
             const { known } = await import("/page/texts.js");
             const missing = [];

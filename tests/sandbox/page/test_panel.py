@@ -6,6 +6,7 @@ from playwright.async_api import Browser, Page, expect
 
 from genlock.sandbox.kie.faults import Fault as KieFault
 from genlock.sandbox.kie.simulator import running_kie
+from genlock.sandbox.providers import running_more_providers
 from genlock.sandbox.telegram.faults import Fault
 from genlock.sandbox.telegram.simulated_user import SimulatedUser
 from genlock.sandbox.telegram.simulator import TelegramSimulator, running_telegram
@@ -168,3 +169,51 @@ async def test_the_journal_follows_the_newest_line_until_the_user_scrolls_up(
     await post_lines(telegram, {"event": "UNSEEN"})
     await expect(page.locator(".note", has_text="UNSEEN")).to_be_attached()
     await expect(page.locator(".note", has_text="UNSEEN")).not_to_be_in_viewport()
+
+
+async def test_a_provider_is_taken_down_and_up_again_and_each_order_shows_who_made_it(
+    browser: Browser, reused_page: Page
+) -> None:
+    async with (
+        running_kie(catalog=CATALOG) as kie,
+        running_more_providers(CATALOG) as more,
+        running_telegram(kie_url=kie.url) as telegram,
+        aiohttp.ClientSession() as session,
+    ):
+        telegram.providers = more.beside(kie)
+        tabs = Tabs(browser, telegram.page_url, reused_page)
+        page = await tabs.open(telegram.add_user("Ann"))
+        await open_panel(page, "providers")
+        switch = page.get_by_role("switch", name="Kie.ai")
+        await expect(switch).to_have_attribute("aria-checked", "true")
+        async with session.get(f"{kie.url}/_control") as answer:
+            assert answer.status == 200
+
+        await switch.click()
+        await expect(switch).to_have_attribute("aria-checked", "false")
+        with pytest.raises(aiohttp.ClientConnectorError):
+            await session.get(f"{kie.url}/_control")
+
+        await switch.click()
+        await expect(switch).to_have_attribute("aria-checked", "true")
+        async with session.get(f"{kie.url}/_control") as answer:
+            assert answer.status == 200
+        for line in (
+            {"event": "SUBMIT_START", "job": 7, "provider": "kie"},
+            {"event": "FAILED_OVER", "job": 7, "provider": "kie", "code": "no_provider_credits"},
+            {"event": "SUBMIT_START", "job": 7, "provider": "fal"},
+            {"event": "MARK_DELIVERED", "job": 7},
+        ):
+            telegram.state.events.add("log", line=line)
+        order = page.locator('[data-order="7"]')
+        await expect(order).to_contain_text("Kie.ai (no_provider_credits) → fal · delivered")
+        await tabs.close()
+        assert tabs.errors == []
+
+
+async def test_a_request_to_switch_an_unknown_provider_names_the_known_ones(telegram: TelegramSimulator) -> None:
+    async with aiohttp.ClientSession() as session:
+        wrong: list[object] = [{}, {"name": "nowhere", "up": False}, [], {"name": [], "up": True}]
+        for body in wrong:
+            async with session.post(f"{telegram.url}/sim/providers", json=body) as answer:
+                assert answer.status == 400

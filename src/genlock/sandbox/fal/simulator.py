@@ -28,7 +28,7 @@ from genlock.sandbox.generations.server import (
 )
 from genlock.sandbox.generations.service import GenerationService
 from genlock.sandbox.kie.files import FileHost
-from genlock.sandbox.serving import serving
+from genlock.sandbox.serving import Listener, listening, serving
 
 RESULT_SECONDS = 7 * 86_400.0
 LOCKED = "User is locked. Reason: Exhausted balance. Top up your balance at fal.ai/dashboard/billing."
@@ -47,6 +47,7 @@ class FalSimulator:
         self.key = key
         self.slow_seconds = slow_seconds
         self.url = ""
+        self.listener: Listener
         self.app = web.Application(client_max_size=UPLOAD_BYTES_MAX, middlewares=[answer_errors])
         add_control(self.app, service, sender, "127.0.0.1")
         router = self.app.router
@@ -193,9 +194,10 @@ async def running_fal(  # noqa: PLR0913 - settings of a whole service, all with 
     )
     fal = FalSimulator(service, sender, keys, key=key, slow_seconds=slow_seconds)
     async with (
-        serving(fal.app, host, port) as fal.url,
+        listening(fal.app, host, port) as fal.listener,
         serving(service.files.app, host, files_port) as service.files.url,
     ):
+        fal.url = fal.listener.url
         try:
             yield fal
         finally:

@@ -60,10 +60,10 @@ def _choices(field: Field, offer: Offer) -> tuple[object, ...]:
 
 def _price_usd(model: Model, offer: Offer) -> float:
     try:
-        price = offer.credits(model.minimal_input(), model.lengths())
+        cost = offer.credits(model.minimal_input(), model.lengths())
     except InvalidInput:  # an offer may be without prices
         return 0.0
-    return float(price * offer.credit_usd / 1000)
+    return float(cost * offer.credit_usd / 1000)
 
 
 def _merge(first: SimulatedModel, second: SimulatedModel) -> SimulatedModel:

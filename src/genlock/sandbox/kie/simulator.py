@@ -29,7 +29,7 @@ from genlock.sandbox.kie.service import KieError, KieService, Window
 from genlock.sandbox.kie.task import Task
 from genlock.sandbox.kie.uploads import add_uploads
 from genlock.sandbox.requests import json_object
-from genlock.sandbox.serving import serving
+from genlock.sandbox.serving import Listener, listening, serving
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 UPLOAD_BYTES_MAX = 200_000_000
@@ -64,6 +64,7 @@ class KieSimulator:
         self.key = key
         self.slow_seconds = slow_seconds
         self.url = ""
+        self.listener: Listener
         self.app = web.Application(client_max_size=UPLOAD_BYTES_MAX, middlewares=[self._errors])
         for endpoint in ENDPOINTS:
             self.app.router.add_post(endpoint.create, self._create_handler(endpoint))
@@ -241,7 +242,8 @@ async def running_kie(  # noqa: PLR0913 - settings of a whole service, all with 
         same_media=same_media,
     )
     kie = KieSimulator(service, key=key, slow_seconds=slow_seconds)
-    async with serving(kie.app, host, port) as kie.url, serving(files.app, host, files_port) as files.url:
+    async with listening(kie.app, host, port) as kie.listener, serving(files.app, host, files_port) as files.url:
+        kie.url = kie.listener.url
         try:
             yield kie
         finally:

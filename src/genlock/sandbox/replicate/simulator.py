@@ -34,7 +34,7 @@ from genlock.sandbox.kie.files import FileHost
 from genlock.sandbox.replicate.bodies import error, prediction, throttled
 from genlock.sandbox.replicate.signature import WebhookSecret
 from genlock.sandbox.replicate.uploads import Uploads
-from genlock.sandbox.serving import serving
+from genlock.sandbox.serving import Listener, listening, serving
 
 RESULT_SECONDS = 3600.0
 PAGE_SIZE = 100
@@ -62,6 +62,7 @@ class ReplicateSimulator:
         self.creates_per_minute = creates_per_minute
         self._creates: deque[float] = deque()
         self.url = ""
+        self.listener: Listener
         self.app = web.Application(client_max_size=UPLOAD_BYTES_MAX, middlewares=[answer_errors])
         add_control(self.app, service, sender, "127.0.0.1")
         router = self.app.router
@@ -269,9 +270,10 @@ async def running_replicate(  # noqa: PLR0913 - settings of a whole service, all
         service, sender, secret, token=token, creates_per_minute=creates_per_minute, slow_seconds=slow_seconds
     )
     async with (
-        serving(replicate.app, host, port) as replicate.url,
+        listening(replicate.app, host, port) as replicate.listener,
         serving(service.files.app, host, files_port) as service.files.url,
     ):
+        replicate.url = replicate.listener.url
         try:
             yield replicate
         finally:

@@ -77,6 +77,7 @@ class Page:
                 "kinds_of_faults": list(Fault),
                 "methods": self._methods,
                 "kie": telegram.kie_url is not None,
+                "providers": bool(telegram.providers),
                 "dashboard": telegram.dashboard is not None,
                 "journal": [event.as_json() for event in journal[-JOURNAL_MAX:]],
             }

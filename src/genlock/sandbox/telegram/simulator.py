@@ -35,7 +35,7 @@ Not simulated: rich messages, stickers sent by the bot, polls, inline mode, chan
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Collection, Iterator
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -59,6 +59,7 @@ from genlock.sandbox.telegram.limiter import Limiter, Limits, too_many
 from genlock.sandbox.telegram.media import Media
 from genlock.sandbox.telegram.messages import Method
 from genlock.sandbox.telegram.persistence import load, save, save_periodically
+from genlock.sandbox.telegram.provider_switches import SimulatedProvider, add_provider_switches
 from genlock.sandbox.telegram.simulated_user import SimulatedUser
 from genlock.sandbox.telegram.state import TelegramState
 
@@ -126,6 +127,8 @@ class TelegramSimulator:
         self.host = ""
         #: the Kie.ai simulator whose faults the page controls
         self.kie_url: str | None = None
+        #: the simulated providers that the page can take down, by name
+        self.providers: Mapping[str, SimulatedProvider] = {}
         #: where the chat page finds the operator's dashboard
         self.dashboard: DashboardLogin | None = None
         state.updates.run_call = self._run_webhook_reply
@@ -134,6 +137,7 @@ class TelegramSimulator:
         add_control(self.app, self)
         add_composing(self.app, self)
         add_page(self.app, self, sorted(NAMES))
+        add_provider_switches(self.app, self)
         self.app.router.add_get("/file/bot{token:[^/]+}/{path:.+}", self._file)
 
     @property

@@ -52,4 +52,5 @@ export const fileUrl = (id) => `/sim/files/${encodeURIComponent(id)}`;
 export const switchFault = (fault) => call("POST", "/sim/faults", fault);
 export const clearFault = (id) => call("DELETE", `/sim/faults/${id}`);
 export const clearFaults = () => call("DELETE", "/sim/faults");
+export const providers = (change) => (change ? call("POST", "/sim/providers", change) : call("GET", "/sim/providers"));
 export const kie = (change) => (change ? call("POST", "/sim/kie", change) : call("GET", "/sim/kie"));

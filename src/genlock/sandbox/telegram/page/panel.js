@@ -2,6 +2,7 @@
 import { drawFaults } from "./faults.js";
 import { drawKie, kieState, watchKie } from "./kie.js";
 import { drawJournal } from "./journal.js";
+import { drawProviders, watchProviders } from "./providers.js";
 import { clearFault, kie } from "./actions.js";
 import { icon, roundButton } from "./icons.js";
 import { button, find, node } from "./dom.js";
@@ -10,7 +11,7 @@ import { on, state } from "./state.js";
 import { getText } from "./texts.js";
 import "./panel_texts.js";
 
-const TABS = { journal: drawJournal, faults: drawFaults, kie: drawKie };
+const TABS = { journal: drawJournal, faults: drawFaults, kie: drawKie, providers: drawProviders };
 const listeners = [];
 let tab = "journal";
 
@@ -41,6 +42,7 @@ function setOpen(open) {
     find("#panel").hidden = !open;
     redrawPanel();
     watchKie(open);
+    watchProviders(open);
     for (const listener of listeners) listener();
 }
 
@@ -61,7 +63,7 @@ export function redrawPanel() {
 }
 
 function tabs() {
-    const names = state.kie ? ["journal", "faults", "kie"] : ["journal", "faults"];
+    const names = ["journal", "faults", ...(state.kie ? ["kie"] : []), ...(state.providers ? ["providers"] : [])];
     if (!names.includes(tab)) tab = "journal";
     const each = names.map((name) => {
         const choose = () => {
@@ -121,4 +123,5 @@ on("faults", drawChips);
 on("reset", () => {
     redrawPanel();
     watchKie(panelOpen());
+    watchProviders(panelOpen());
 });

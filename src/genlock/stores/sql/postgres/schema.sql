@@ -71,10 +71,10 @@ CREATE TABLE jobs (
     hidden_at         timestamptz,
     -- what the provider needs besides the task's id to find the task again
     handle            text NOT NULL DEFAULT '',
-    -- the API key that the order was made with
-    api_key_id        bigint,
     -- the number of the current attempt; 0 before the first
     attempt           bigint NOT NULL DEFAULT 0,
+    -- the API key that the order was made with
+    api_key_id        bigint,
     CONSTRAINT jobs_request_once UNIQUE (account_id, request_key),
     CONSTRAINT jobs_price_not_negative CHECK (price >= 0),
     CONSTRAINT jobs_hold_state_known CHECK (hold_state IN ('free', 'held', 'captured', 'released')),

@@ -70,10 +70,10 @@ CREATE TABLE jobs (
     hidden_at         INTEGER,
     -- what the provider needs besides the task's id to find the task again
     handle            TEXT NOT NULL DEFAULT '',
-    -- the API key that the order was made with
-    api_key_id        INTEGER,
     -- the number of the current attempt; 0 before the first
     attempt           INTEGER NOT NULL DEFAULT 0,
+    -- the API key that the order was made with
+    api_key_id        INTEGER,
     CONSTRAINT jobs_request_once UNIQUE (account_id, request_key),
     CONSTRAINT jobs_price_not_negative CHECK (price >= 0),
     CONSTRAINT jobs_hold_state_known CHECK (hold_state IN ('free', 'held', 'captured', 'released')),

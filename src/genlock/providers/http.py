@@ -13,6 +13,18 @@ UPLOAD_TIMEOUT = aiohttp.ClientTimeout(total=600.0, sock_connect=10.0, sock_read
 #: failures before anything was sent, so the provider cannot know of the order
 _NOT_SENT = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohttp.InvalidURL)
 _UNREACHABLE_SECONDS = 5.0
+CLIENT_ERRORS = range(400, 500)
+#: a time-out or a conflict: the order may have been accepted
+_LOST = (408, 409)
+#: error codes of orders that were refused with these statuses
+REFUSED = {
+    401: "provider_key",
+    402: "no_provider_credits",
+    403: "provider_key",
+    404: "model_unavailable",
+    405: "model_unavailable",
+    410: "model_unavailable",
+}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -66,6 +78,11 @@ class HttpClient:
         return aiohttp.ClientSession(
             connector=connector, headers=self._headers, timeout=self._timeout, cookie_jar=aiohttp.DummyCookieJar()
         )
+
+
+def may_be_accepted(status: int) -> bool:
+    """Whether an order may have been accepted although it was answered with this error."""
+    return status in _LOST or status not in CLIENT_ERRORS
 
 
 async def _read(response: aiohttp.ClientResponse) -> HttpAnswer:

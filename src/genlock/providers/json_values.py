@@ -18,6 +18,14 @@ def load_json(content: bytes | str) -> Any:
         raise ValueError("nested too deeply") from None
 
 
+def load_json_or_none(content: bytes | str) -> Any:
+    """Parse JSON. Returns None for anything else."""
+    try:
+        return load_json(content)
+    except ValueError:
+        return None
+
+
 def load_object(content: bytes | str) -> dict[str, Any]:
     """Parse a JSON object. Raises ValueError for anything else."""
     body = load_json(content)

@@ -14,7 +14,7 @@ from genlock.ports.provider import Provider, ProviderHealth
 from genlock.providers.fal.errors import BUSY_SECONDS, SERVER_ERROR, error_text, failure_code, refusal
 from genlock.providers.fal.signature import is_recent, is_signed, read_keys
 from genlock.providers.http import UPLOAD_TIMEOUT, HttpAnswer, HttpClient
-from genlock.providers.json_values import clean, load_json, load_object, read_url
+from genlock.providers.json_values import clean, load_json, load_json_or_none, load_object, read_url
 from genlock.providers.key_cache import KeyCache
 from genlock.providers.outputs import read_output
 
@@ -54,10 +54,7 @@ class Fal(Provider):
     async def create(self, order: TaskOrder) -> Handle:
         url, body = self.create_request(order)
         answer = await self._http.create(url, body)
-        try:
-            content = load_json(answer.content)
-        except ValueError:
-            content = None
+        content = load_json_or_none(answer.content)
         if answer.status not in _OK:
             raise refusal(answer.status, content)
         return self._read_created(order.model, content)

@@ -4,6 +4,7 @@ import re
 from typing import Any
 
 from genlock.domain.errors import ProviderBusy, ProviderError, SubmitRefused, SubmitUnknown
+from genlock.providers.http import CLIENT_ERRORS, REFUSED, may_be_accepted
 from genlock.providers.json_values import clean
 
 BUSY_SECONDS = 5.0
@@ -12,17 +13,6 @@ _NO_CREDIT = re.compile(r"locked|balance|credit|billing", re.IGNORECASE)
 _MODERATION = re.compile(r"content_policy|moderation|nsfw|safety", re.IGNORECASE)
 _FILE = re.compile(r"(file|image|video|audio)_(download|load)_error|download", re.IGNORECASE)
 _TIMEOUT = re.compile(r"timeout", re.IGNORECASE)
-_CLIENT_ERRORS = range(400, 500)
-#: a time-out or a conflict: the order may have been accepted
-_LOST = (408, 409)
-_REFUSED = {
-    401: "provider_key",
-    402: "no_provider_credits",
-    403: "provider_key",
-    404: "model_unavailable",
-    405: "model_unavailable",
-    410: "model_unavailable",
-}
 
 
 def refusal(status: int, body: Any) -> ProviderError:
@@ -30,11 +20,11 @@ def refusal(status: int, body: Any) -> ProviderError:
     text = error_text(body)
     if status == 429:  # noqa: PLR2004
         return ProviderBusy(BUSY_SECONDS, text)
-    if status in _LOST or status not in _CLIENT_ERRORS:
+    if may_be_accepted(status):
         return SubmitUnknown(f"status {status}: {text}")
     if status == 403 and _NO_CREDIT.search(text):  # noqa: PLR2004
         return SubmitRefused("no_provider_credits", text)
-    return SubmitRefused(_REFUSED.get(status) or failure_code(status, body), text)
+    return SubmitRefused(REFUSED.get(status) or failure_code(status, body), text)
 
 
 def failure_code(status: int, body: Any) -> str:
@@ -46,7 +36,7 @@ def failure_code(status: int, body: Any) -> str:
         return "moderation"
     if _FILE.search(words):
         return "file_unreachable"
-    return "bad_input" if status in _CLIENT_ERRORS else "provider_failed"
+    return "bad_input" if status in CLIENT_ERRORS else "provider_failed"
 
 
 def error_words(body: Any) -> str:

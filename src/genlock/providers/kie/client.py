@@ -11,7 +11,7 @@ from genlock.domain.result import Outcome, Report
 from genlock.domain.task import Handle, TaskOrder
 from genlock.ports.provider import Provider
 from genlock.providers.http import UPLOAD_TIMEOUT, HttpAnswer, HttpClient
-from genlock.providers.json_values import clean, load_json
+from genlock.providers.json_values import clean, load_json_or_none
 from genlock.providers.kie import parser
 from genlock.providers.kie.answers import AnswerKind, classify_answer
 from genlock.providers.kie.families import ROUTES, Route
@@ -118,10 +118,7 @@ def _route(order: TaskOrder) -> Route:
 
 def _read(answer: HttpAnswer) -> Answer:
     """Read the envelope's code, or the HTTP status without one. Raises ValueError for a success without an envelope."""
-    try:
-        body = load_json(answer.content)
-    except ValueError:
-        body = None
+    body = load_json_or_none(answer.content)
     code = body.get("code") if isinstance(body, dict) else None
     if not isinstance(body, dict) or not isinstance(code, int) or isinstance(code, bool):
         if answer.status < _ERROR_STATUS:

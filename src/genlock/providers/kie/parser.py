@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from genlock.domain.result import Outcome, PartKind, Piece, Report
-from genlock.providers.json_values import TEXT_CHARS_MAX, clean, load_json, load_object, read_url
+from genlock.providers.json_values import TEXT_CHARS_MAX, clean, load_json_or_none, load_object, read_url
 from genlock.providers.kie.answers import failure_code
 from genlock.providers.kie.states import read_state
 
@@ -183,7 +183,7 @@ def _extras(holders: Iterable[Json]) -> Iterator[Piece]:
 def _read_urls(value: Any) -> Iterator[Piece]:
     """Read a URL, a list of URLs, a list of objects with one URL each, or any of these as JSON in a string."""
     if isinstance(value, str) and value.lstrip().startswith("["):
-        value = _json_or_none(value)
+        value = load_json_or_none(value)
     for item in value if isinstance(value, list) else [value]:
         if isinstance(item, dict):
             item = next((item[key] for key in ("resultUrl", "url", "imageUrl", "image_url") if item.get(key)), None)  # noqa: PLW2901
@@ -285,24 +285,17 @@ _PLACES: tuple[tuple[tuple[str, ...], Callable[[Any], Iterator[Piece]]], ...] = 
 # values
 
 
-def _json_or_none(text: str) -> Any:
-    try:
-        return load_json(text)
-    except ValueError:
-        return None
-
-
 def _object(value: Any) -> Json:
     """Return an object, also one that arrived as JSON in a string, or else {}."""
     if isinstance(value, str) and value.lstrip().startswith("{"):
-        value = _json_or_none(value)
+        value = load_json_or_none(value)
     return value if isinstance(value, dict) else {}
 
 
 def _document(value: Any) -> Json:
     """Read `resultJson` and similar keys: JSON in a string, an object, a bare list or URL, or something broken."""
     if isinstance(value, str):
-        inner = _json_or_none(value)
+        inner = load_json_or_none(value)
         value = value if inner is None else inner
     if isinstance(value, list) or read_url(value):
         return {"resultUrls": value}
@@ -311,7 +304,7 @@ def _document(value: Any) -> Json:
 
 def _document_or_text(value: Any) -> Any:
     if isinstance(value, str) and value.lstrip().startswith(("{", "[")):
-        inner = _json_or_none(value)
+        inner = load_json_or_none(value)
         return value if inner is None else inner
     return value
 

@@ -13,7 +13,7 @@ from genlock.domain.result import Outcome, Report
 from genlock.domain.task import CancelOutcome, Handle, TaskOrder
 from genlock.ports.provider import Provider, ProviderHealth
 from genlock.providers.http import UPLOAD_TIMEOUT, HttpAnswer, HttpClient
-from genlock.providers.json_values import clean, load_json, load_object, read_url
+from genlock.providers.json_values import clean, load_json, load_json_or_none, load_object, read_url
 from genlock.providers.key_cache import KeyCache
 from genlock.providers.outputs import read_output
 from genlock.providers.replicate.errors import busy, error_text, failure_code, refusal
@@ -50,10 +50,7 @@ class Replicate(Provider):
     async def create(self, order: TaskOrder) -> Handle:
         url, body = self.create_request(order)
         answer = await self._http.create(url, body)
-        try:
-            content = load_json(answer.content)
-        except ValueError:
-            content = None
+        content = load_json_or_none(answer.content)
         if answer.status not in _OK:
             raise refusal(answer.status, content)
         task_id = _task_id(content)
@@ -167,11 +164,7 @@ class Replicate(Provider):
     async def _query(self, method: str, url: str, **options: Any) -> HttpAnswer:
         answer = await self._http.request(method, url, **options)
         if answer.status == _TOO_MANY:
-            try:
-                body = load_json(answer.content)
-            except ValueError:
-                body = None
-            raise busy(body)
+            raise busy(load_json_or_none(answer.content))
         return answer
 
 

@@ -4,6 +4,7 @@ import re
 from typing import Any
 
 from genlock.domain.errors import ProviderBusy, ProviderError, SubmitRefused, SubmitUnknown
+from genlock.providers.http import REFUSED, may_be_accepted
 from genlock.providers.json_values import clean
 
 BUSY_SECONDS = 10.0
@@ -13,17 +14,6 @@ _FILE = re.compile(
     r"(download|fetch|load|open) .{0,40}(file|image|video|audio|url)|cannot identify image", re.IGNORECASE
 )
 _TIMEOUT = re.compile(r"timed? ?out|deadline", re.IGNORECASE)
-_CLIENT_ERRORS = range(400, 500)
-#: a time-out or a conflict: the order may have been accepted
-_LOST = (408, 409)
-_REFUSED = {
-    401: "provider_key",
-    402: "no_provider_credits",
-    403: "provider_key",
-    404: "model_unavailable",
-    405: "model_unavailable",
-    410: "model_unavailable",
-}
 
 
 def refusal(status: int, body: Any) -> ProviderError:
@@ -31,10 +21,10 @@ def refusal(status: int, body: Any) -> ProviderError:
     text = error_text(body)
     if status == 429:  # noqa: PLR2004
         return busy(body)
-    if status in _LOST or status not in _CLIENT_ERRORS:
+    if may_be_accepted(status):
         return SubmitUnknown(f"status {status}: {text}")
     code = "moderation" if _MODERATION.search(text) else "bad_input"
-    return SubmitRefused(_REFUSED.get(status, code), text)
+    return SubmitRefused(REFUSED.get(status, code), text)
 
 
 def busy(body: Any) -> ProviderBusy:

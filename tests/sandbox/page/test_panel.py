@@ -206,13 +206,14 @@ async def test_a_provider_is_taken_down_and_up_again_and_each_order_shows_who_ma
         ):
             telegram.state.events.add("log", line=line)
         order = page.locator('[data-order="7"]')
-        await expect(order).to_contain_text("Kie.ai (no_provider_credits) → fal · delivered")
+        await expect(order).to_contain_text("Kie.ai (no credit left) → fal · delivered")
         await tabs.close()
         assert tabs.errors == []
 
 
 async def test_a_request_to_switch_an_unknown_provider_names_the_known_ones(telegram: TelegramSimulator) -> None:
     async with aiohttp.ClientSession() as session:
-        for body in ({}, {"name": "nowhere", "up": False}, [], {"name": [], "up": True}):
+        wrong: list[object] = [{}, {"name": "nowhere", "up": False}, [], {"name": [], "up": True}]
+        for body in wrong:
             async with session.post(f"{telegram.url}/sim/providers", json=body) as answer:
                 assert answer.status == 400

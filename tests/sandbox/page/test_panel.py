@@ -206,7 +206,7 @@ async def test_a_provider_is_taken_down_and_up_again_and_each_order_shows_who_ma
         ):
             telegram.state.events.add("log", line=line)
         order = page.locator('[data-order="7"]')
-        await expect(order).to_contain_text("Kie.ai (no_provider_credits) → fal · delivered")
+        await expect(order).to_contain_text("Kie.ai (no credit left) → fal · delivered")
         await tabs.close()
         assert tabs.errors == []
 

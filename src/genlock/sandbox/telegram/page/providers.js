@@ -3,7 +3,7 @@ import { providers } from "./actions.js";
 import { button, find, node } from "./dom.js";
 import { failed } from "./notices.js";
 import { state } from "./state.js";
-import { getText } from "./texts.js";
+import { getText, known } from "./texts.js";
 
 const REFRESH_MS = 2000;
 
@@ -67,8 +67,10 @@ function update(row, { up, tasks }) {
     find(".switch", row).setAttribute("aria-checked", String(up));
 }
 
+const reason = (code) => (known(`code_${code}`) ? getText(`code_${code}`) : code);
+
 function orderLine({ job, attempts, delivered }, titles) {
-    const path = attempts.map(({ provider, code }) => `${titles.get(provider) ?? provider}${code ? ` (${code})` : ""}`);
+    const path = attempts.map(({ provider, code }) => `${titles.get(provider) ?? provider}${code ? ` (${reason(code)})` : ""}`);
     const words = [path.join(" → "), getText(delivered ? "provider_delivered" : "provider_working")];
     const about = node("span", { class: "about" }, node("b", {}, getText("provider_order", { n: job })));
     about.append(node("small", {}, words.join(" · ")));

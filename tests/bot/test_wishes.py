@@ -193,7 +193,7 @@ async def test_a_suggestion_can_be_switched_to_another_wish_with_one_tap(world: 
         await ann.tap(label("wish.as_video", language=language))
         confirm = await ann.sees(page("confirm.suggestion", language=language))
         assert "a lighthouse in a storm" in confirm.text
-        assert max(map(len, confirm.markup["inline_keyboard"])) == 2, "a third column cuts words off on a phone"
+        assert max(map(len, (confirm.markup or {})["inline_keyboard"])) == 2, "a third column cuts words off on a phone"
         [job] = await ordered(ann, language)
         assert world.catalog.get(job.model).outputs[0].value == "video"
 

@@ -114,7 +114,8 @@ def example() -> str:
         "# Copy this to `.env` (or /etc/genlock.env) and fill in the first two. All others may stay as they are.\n"
     ]
     for name, field in Settings.model_fields.items():
-        needed = ServiceSettings.model_fields[name].is_required()
+        field_of_service = ServiceSettings.model_fields[name]
+        needed = field_of_service.is_required() or bool(field_of_service.validate_default)
         default = field.get_default(call_default_factory=True)
         shown = "" if default in (None, (), {}) else default
         lines.append(f"\n# {field.description}\n{'' if needed else '#'}GENLOCK_{name.upper()}={shown}\n")

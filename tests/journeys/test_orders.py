@@ -17,6 +17,7 @@ from genlock.sandbox.processes import find_free_port
 from genlock.sandbox.telegram.faults import Fault
 from genlock.sandbox.telegram.simulated_user import SimulatedUser
 from genlock.sandbox.telegram.simulator import running_telegram
+from genlock.sandbox.telegram.state import Message
 from tests.journeys.test_serve import TOKEN, WEBHOOK_KEY, ServeSetup, until
 from tests.media.samples import encode_audio
 from tests.packaged import CATALOG
@@ -53,6 +54,11 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     return f"sqlite:///{tmp_path}/g.db" if request.param == "sqlite" else str(request.getfixturevalue("postgres_url"))
 
 
+def results(ann: SimulatedUser) -> list[Message]:
+    """Return the pictures that were put on a message. The picture that greets a new user was sent as one."""
+    return [message for message in ann.messages if message.kind == "photo" and message.edited]
+
+
 async def started_user(setup: ServeSetup, language: str = "en") -> SimulatedUser:
     ann = setup.telegram.add_user("Ann", language=language, started=False)
     await ann.start()
@@ -74,7 +80,7 @@ async def test_a_gen_command_delivers_one_image(url: str, tmp_path: Path, public
         ann = await started_user(setup)
         await ann.say("/gen z-image cat astronaut")
         await ann.sees("Generation complete", seconds=30)
-        pictures = [message for message in ann.messages if message.kind == "photo"]
+        pictures = results(ann)
         assert len(pictures) == 1
         await instance.wait_for_event("NOTICE_SENT")
         events = chain([instance])
@@ -96,7 +102,7 @@ async def test_another_instance_finishes_the_job_of_a_killed_one_under_the_same_
         first.signal(SIGKILL)
         await ann.sees("Generation complete", seconds=40)
         await second.wait_for_event("NOTICE_SENT")
-        assert len([message for message in ann.messages if message.kind == "photo"]) == 1
+        assert len(results(ann)) == 1
         events = chain([first, second])
         assert [events.count(event) for event in ("SUBMIT_START", "MARK_DELIVERED", "NOTICE_SENT")] == [1, 1, 1]
         assert {event for event in CHAIN if event in events} == set(CHAIN)
@@ -112,7 +118,7 @@ async def test_a_job_interrupted_by_a_stop_is_finished_after_the_next_start(url:
         assert await first.wait_until_ended() == 0
         second = await setup.start()
         await second.wait_for_event("NOTICE_SENT", seconds=40)
-        assert len([message for message in ann.messages if message.kind == "photo"]) == 1
+        assert len(results(ann)) == 1
 
 
 async def test_a_stop_does_not_wait_for_a_hanging_delivery(url: str, tmp_path: Path) -> None:
@@ -131,7 +137,7 @@ async def test_a_stop_does_not_wait_for_a_hanging_delivery(url: str, tmp_path: P
         setup.telegram.faults.clear()
         second = await setup.start()
         await second.wait_for_event("NOTICE_SENT", seconds=40)
-        assert len([message for message in ann.messages if message.kind == "photo"]) == 1
+        assert len(results(ann)) == 1
 
 
 async def test_a_stop_does_not_wait_for_a_file_that_is_read(tmp_path: Path) -> None:
@@ -139,12 +145,12 @@ async def test_a_stop_does_not_wait_for_a_file_that_is_read(tmp_path: Path) -> N
         instance = await setup.start()
         ann = await started_user(setup)
         voice = encode_audio("ogg", "libopus", "s16")
-        await ann.send("voice", voice)
+        await ann.send("audio", voice)
         await until(lambda: bool(children(instance.pid)))
         await ann.sees("What should I do with it?")
         [reader] = children(instance.pid)
         os.kill(reader, SIGSTOP)
-        await ann.send("voice", voice)
+        await ann.send("audio", voice)
         await until(lambda: len(setup.telegram.calls("getFile")) == 2)
         instance.signal(SIGTERM)
         started = monotonic()
@@ -172,5 +178,5 @@ async def test_operators_receive_alarms_in_their_language(url: str, tmp_path: Pa
             setup.telegram.state.updates.add("message", {"message_id": "broken", "from": {"id": ann.id}}, "broken")
             await instance.wait_for_event("UPDATE_DEAD")
             await olga.sees("не удалось обработать", seconds=30)
-            await silent.sees("could not be handled", seconds=30)  # has not written yet: language unknown
+            await silent.sees("couldn't be processed", seconds=30)  # has not written yet: language unknown
             await until(lambda: len(instance.events("ALARM")) == 1)

@@ -141,7 +141,7 @@ async def test_digits_of_other_scripts_do_not_bypass_the_check(
 
 async def test_no_request_is_sent_to_a_private_peer(files: FileServer, monkeypatch: pytest.MonkeyPatch) -> None:
     """The second check works even if the first one let the address pass."""
-    monkeypatch.setattr(Downloads, "_check", lambda *_: None)
+    monkeypatch.setattr(download, "check_target", lambda *_: None)
     made = Downloads()
     with pytest.raises(AddressRefused):
         await fetch(made, files.put("a", b"secret"))

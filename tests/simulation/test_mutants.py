@@ -281,7 +281,7 @@ LIKELY_SEEDS = {
     "finish_delivery ignores the token": 10,
     "the hold of an invalid result is not released": 76,
     "a result that was found invalid comes again": 130,
-    "a resend drops a progress edit": 185,
+    "a resend drops a progress edit": 545,
     "a callback is applied without its secret": 11,
     "a late result is lost while the user is informed": 24,
     "a callback about another task ends the job": 11,

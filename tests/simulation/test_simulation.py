@@ -20,7 +20,7 @@ from genlock.sandbox.simulation.users import CHAINS_EVERY, CHAINS_FIRST
 from genlock.sandbox.simulation.world import FAULT_RATES
 
 pytestmark = pytest.mark.process
-SEEDS = 120
+SEEDS = 200
 
 DIGEST = """
 import hashlib, sys

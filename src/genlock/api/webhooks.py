@@ -218,7 +218,7 @@ def _operation(  # noqa: PLR0913 - one argument per part of an operation
         query=query,
         body=body,
         answers={status: answered},
-        problems=problems,
+        problems=problems if body is None else (400, 413, 415, *problems),
     )
 
 

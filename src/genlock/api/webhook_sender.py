@@ -8,6 +8,7 @@ from datetime import datetime
 from random import Random
 
 from genlock.api.job_view import JobView
+from genlock.domain.errors import StoreError
 from genlock.domain.events import Event
 from genlock.domain.webhook import (
     DeliveryState,
@@ -81,7 +82,13 @@ class WebhookSender:
         except Exception as error:  # noqa: BLE001 - what was not settled is sent again
             self.observer.event(Event.STAGE_ERROR, step="send webhooks", error=repr(error))
         finally:
+            await self._release(webhook, pause)
+
+    async def _release(self, webhook: Webhook, pause: float) -> None:
+        try:
             await self.store.release_webhook(webhook.id, pause)
+        except StoreError as error:  # any instance claims it again when the hold has passed
+            self.observer.event(Event.STAGE_ERROR, step="release a webhook", error=repr(error))
 
     async def _send_batch(self, webhook: Webhook) -> float:
         """Send due events; return the seconds until the endpoint is served again."""

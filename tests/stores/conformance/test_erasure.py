@@ -7,9 +7,11 @@ from genlock.domain.job import Delivery, State, hash_secret
 from genlock.domain.job_event import EventRow
 from genlock.domain.money import EntryKind
 from genlock.domain.upload import Upload
+from genlock.domain.webhook import NewWebhook
 from genlock.engine.erasure import Erasure
 from genlock.stores.database import SqlDatabase
-from tests.stores.builders import ME, SECRET, end, ended, finish, queued, running, see, update
+from tests.stores.builders import ME, SECRET, account_with, end, ended, finish, queued, running, see, update
+from tests.stores.conformance.test_api_keys import new_key
 from tests.stores.conftest import Raw
 
 TABLES = (
@@ -83,6 +85,23 @@ async def test_an_erased_user_leaves_only_numbers_and_money(store: SqlDatabase, 
     assert saved is not None
     assert (saved.version, saved.body) == (2, "{}")  # versions are part of idempotency keys
     assert await store.violations(settled=False) == []
+
+
+async def test_an_erasure_ends_api_keys_and_deletes_webhooks(store: SqlDatabase) -> None:
+    account_id, other_id = await account_with(store), await account_with(store)
+    for number, owner in enumerate((account_id, other_id)):
+        await store.add_api_key(new_key(owner, number, name="Ann's shop"))
+        url = "https://ann.example.org"
+        assert await store.add_webhook(NewWebhook(account_id=owner, public_id=f"we_{number}", url=url), most=20)
+
+    for _ in range(2):
+        await store.erase_account(account_id, 10)
+
+    [key] = await store.api_keys(account_id, before=None, limit=10)
+    assert (key.name, key.revoked_at is not None) == ("", True)
+    assert await store.webhooks(account_id) == []
+    [kept] = await store.api_keys(other_id, before=None, limit=10)
+    assert (kept.name, kept.revoked_at, len(await store.webhooks(other_id))) == ("Ann's shop", None, 1)
 
 
 async def test_an_erasure_waits_until_the_jobs_have_ended_and_leaves_newer_ones(store: SqlDatabase) -> None:

@@ -58,8 +58,8 @@ DELETE FROM uploads WHERE address IN (SELECT address FROM uploads WHERE account_
 RETURNING address;
 
 -- name: erase_account
--- Erase the user's name, the contents of drafts, favourites and settings, and what operators wrote about the user.
--- Drafts keep their versions, which are part of idempotency keys of orders.
+-- Erase the user's name, the contents of drafts, favourites and settings, and what operators wrote about the user. API
+-- keys end, and webhooks are deleted: their deliveries go with the other old rows. Drafts keep their versions, which are part of idempotency keys of orders.
 WITH named AS (
     UPDATE profiles SET name = '', username = '', last_model = '', ban_reason = '', referred_by = NULL
     WHERE account_id = :account_id
@@ -69,6 +69,10 @@ WITH named AS (
     DELETE FROM favourites WHERE account_id = :account_id
 ), remembered AS (
     DELETE FROM model_settings WHERE account_id = :account_id
+), revoked AS (
+    UPDATE api_keys SET name = '', revoked_at = coalesce(revoked_at, :now) WHERE account_id = :account_id
+), unhooked AS (
+    DELETE FROM webhooks WHERE account_id = :account_id
 ), explained AS (
     UPDATE ledger SET reason = ''
     WHERE account_id = :account_id AND reason <> '' AND (starts_with(key, 'admin:') OR starts_with(key, 'operator:'))

@@ -58,13 +58,15 @@ DELETE FROM uploads WHERE address IN (SELECT address FROM uploads WHERE account_
 RETURNING address;
 
 -- name: erase_account
--- Erase the user's name, the contents of drafts, favourites and settings, and what operators wrote about the user.
--- Drafts keep their versions, which are part of idempotency keys of orders.
+-- Erase the user's name, the contents of drafts, favourites and settings, and what operators wrote about the user. API
+-- keys end, and webhooks are deleted: their deliveries go with the other old rows. Drafts keep their versions, which are part of idempotency keys of orders.
 UPDATE profiles SET name = '', username = '', last_model = '', ban_reason = '', referred_by = NULL
 WHERE account_id = :account_id;
 UPDATE drafts SET body = '{}', uploads = '[]', version = version + 1 WHERE account_id = :account_id;
 DELETE FROM favourites WHERE account_id = :account_id;
 DELETE FROM model_settings WHERE account_id = :account_id;
+UPDATE api_keys SET name = '', revoked_at = coalesce(revoked_at, :now) WHERE account_id = :account_id;
+DELETE FROM webhooks WHERE account_id = :account_id;
 UPDATE ledger SET reason = ''
 WHERE account_id = :account_id AND reason <> '' AND (substr(key, 1, 6) = 'admin:' OR substr(key, 1, 9) = 'operator:');
 UPDATE audit SET detail = '' WHERE subject = CAST(:account_id AS TEXT) AND action IN ('credit', 'debit', 'ban', 'unban') AND detail <> ''

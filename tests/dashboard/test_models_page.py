@@ -65,7 +65,7 @@ async def test_the_list_is_sorted_by_any_column_and_comes_in_pages(dashboard: Da
         [float(text.replace(",", "")) for text in re.findall(r'data-label="Price">([\d,.]+)<', page.text)]
         for page in pages
     ]
-    assert [len(one) for one in prices] == [50, 50, 50, 14]
+    assert [len(one) for one in prices] == [50, 50, 48, 48]
     everything = [price for page in prices[:3] for price in page]
     assert everything == sorted(everything, reverse=True)
     problems = []

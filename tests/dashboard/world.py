@@ -196,7 +196,11 @@ async def running_dashboard(
         stats=Stats(engine.ctx, store),
         attention=AttentionCounts(engine.ctx, store),
         editor=CatalogEditor(
-            base=CATALOG, current=CurrentCatalog(CATALOG), providers={"kie"}, store=store, observer=recorder
+            base=CATALOG,
+            current=CurrentCatalog(CATALOG.sold_through({"kie"})),
+            providers={"kie"},
+            store=store,
+            observer=recorder,
         ),
         fetch_lists=fetch_lists or partial(fetch_public_lists, service),
         providers=providers,

@@ -15,7 +15,8 @@ from genlock.app.engine import costs_paid_for, expected_seconds, make_engine
 from genlock.bot.bundle import BotBundle
 from genlock.bot.order.draft_view import DraftView
 from genlock.bot.order.job_texts import JobTexts
-from genlock.bot.router import BotRouter, make_router
+from genlock.bot.parts import BotParts, make_router
+from genlock.bot.router import BotRouter
 from genlock.bot.rules import BotRules, Package
 from genlock.channels.telegram.caller import Caller, Priority, bot_id, make_bot
 from genlock.channels.telegram.channel import TelegramChannel
@@ -320,13 +321,15 @@ async def running_bot(
         def make() -> BotRouter:
             bundle = BotBundle(caller=caller, rules=rules, texts=texts or package_texts())
             return make_router(
-                bundle=bundle,
-                store=store,
-                engine=engine,
-                catalog=current,
-                upload=provider.upload,
-                media=media,
-                downloads=downloads,
+                BotParts(
+                    bundle=bundle,
+                    store=store,
+                    engine=engine,
+                    catalog=current,
+                    upload=provider.upload,
+                    media=media,
+                    downloads=downloads,
+                )
             )
 
         intake.bot = bot = make()

@@ -10,7 +10,8 @@ from genlock.app.providers import KEY_SETTINGS
 from genlock.app.telegram import bot_texts
 from genlock.bot.bundle import BotBundle
 from genlock.bot.handlers.welcome import PACKAGED_PICTURE
-from genlock.bot.router import BotRouter, make_router
+from genlock.bot.parts import BotParts, make_router
+from genlock.bot.router import BotRouter
 from genlock.bot.rules import BotRules, Package, ReportRules
 from genlock.channels.telegram.caller import Caller
 from genlock.channels.telegram.stars import refund_stars, star_balance
@@ -62,7 +63,15 @@ def make_bot_router(
     downloads = Downloads(private=settings.media_private_hosts)
     closing.push_async_callback(downloads.close)
     return make_router(
-        bundle=bundle, store=store, engine=engine, catalog=catalog, upload=upload, media=media, downloads=downloads
+        BotParts(
+            bundle=bundle,
+            store=store,
+            engine=engine,
+            catalog=catalog,
+            upload=upload,
+            media=media,
+            downloads=downloads,
+        )
     )
 
 

@@ -1,19 +1,16 @@
-"""Routes each Telegram update to its handler, and wires the parts of a bot."""
+"""Routes each Telegram update to its handler."""
 
 import json
 from collections.abc import Awaitable, Callable
-from functools import partial
 
 from telegram import CallbackQuery, ChatMemberUpdated, Message, Update, User
 from telegram.constants import ChatMemberStatus, ChatType
 
 from genlock.bot import buttons
 from genlock.bot.access import Access
-from genlock.bot.admin.audit import AuditLog
 from genlock.bot.admin.broadcasts import Broadcasts
-from genlock.bot.admin.commands import make_admin
 from genlock.bot.admin.daily_report import DailyReport
-from genlock.bot.bundle import BotBundle, Tell
+from genlock.bot.bundle import BotBundle
 from genlock.bot.chat_view import ChatView
 from genlock.bot.context import (
     CHANNEL,
@@ -24,54 +21,26 @@ from genlock.bot.context import (
     sender_of,
     thread_of,
 )
-from genlock.bot.gallery.gallery import Gallery
-from genlock.bot.handlers.api_keys import ApiKeyPages
 from genlock.bot.handlers.buttons import ButtonHandler
 from genlock.bot.handlers.command_menu import register
 from genlock.bot.handlers.descriptions import register_descriptions
-from genlock.bot.handlers.files import Files, UploadFile
+from genlock.bot.handlers.files import Files
 from genlock.bot.handlers.inline import InlineQueries
 from genlock.bot.handlers.messages import MessageHandler, start_payload
-from genlock.bot.handlers.pages import Pages
 from genlock.bot.handlers.privacy import Privacy
-from genlock.bot.handlers.welcome import Welcome
-from genlock.bot.handlers.wishes import Wishes
 from genlock.bot.money.gifts import Gifts, inviter
 from genlock.bot.money.invoices import Invoices
 from genlock.bot.money.payments import Payments
 from genlock.bot.order import draft as drafts
 from genlock.bot.order.draft import Draft
-from genlock.bot.order.draft_view import DraftChanged, DraftView
+from genlock.bot.order.draft_view import DraftChanged
 from genlock.bot.order.groups import Groups
-from genlock.bot.order.improve import Improvements
 from genlock.bot.order.job_ends import JOB_ENDED, JobEnds
-from genlock.bot.order.next_steps import NextSteps
-from genlock.bot.order.orders import Orders
-from genlock.bot.order.originals import Originals
-from genlock.bot.order.presets import Presets
 from genlock.bot.order.request_keys import GroupKey
-from genlock.bot.order.result_files import ResultFiles
-from genlock.bot.order.voices import Voices
-from genlock.bot.quotas import Quotas
-from genlock.bot.rules import BotRules
-from genlock.bot.samples import Samples
-from genlock.bot.storefront.favourites import Favourites
-from genlock.bot.storefront.popularity import Popularity
-from genlock.bot.storefront.storefront import Storefront
 from genlock.channels.telegram.caller import Priority
-from genlock.channels.telegram.stars import refund_stars
-from genlock.channels.telegram.update_sources import INLINE_QUERY
-from genlock.domain.current_catalog import CurrentCatalog
 from genlock.domain.errors import ChannelError, GenlockError
 from genlock.domain.update import Update as StoredUpdate
-from genlock.engine.accounts import AccountActions
-from genlock.engine.engine import Engine
-from genlock.engine.refunds import Refunds
-from genlock.engine.sell import SaleRules, Seller
-from genlock.engine.tell import tell
 from genlock.i18n.translator import Texts
-from genlock.media.download import Downloads
-from genlock.media.process import MediaReader
 from genlock.ports import Database
 
 ATTEMPTS = 3
@@ -342,126 +311,3 @@ class BotRouter:
             await self._messages.greet_group(
                 change.chat.id, self._bundle.texts.guess_language(change.from_user.language_code)
             )
-
-
-def make_router(
-    *,
-    bundle: BotBundle,
-    store: Database,
-    engine: Engine,
-    catalog: CurrentCatalog,
-    upload: UploadFile,
-    media: MediaReader,
-    downloads: Downloads,
-) -> BotRouter:
-    """Build a bot from its parts."""
-    rules, caller, notify = bundle.rules, bundle.caller, partial(tell, engine.ctx)
-    storefront = Storefront(
-        catalog.get(), markup=rules.markup, credit_usd=rules.credit_usd, providers=engine.ctx.providers
-    )
-    catalog.watch(storefront.sell)
-    seller = Seller(engine=engine, store=store, catalog=catalog, rules=_sale_rules(rules))
-    view, quotas = ChatView(caller=caller, store=store), Quotas(store, rules)
-    popularity = Popularity(store, bundle.id, storefront.learn)
-    samples = Samples(bundle=bundle, store=store, storefront=storefront)
-    drafts = DraftView(
-        view=view, store=store, storefront=storefront, rules=rules, popularity=popularity, samples=samples
-    )
-    wishes = Wishes(view=view, drafts=drafts, storefront=storefront)
-    welcome = Welcome(view=view, store=store, bundle=bundle)
-    files = Files(
-        view=view, drafts=drafts, caller=caller, store=store, storefront=storefront, quotas=quotas, upload=upload,
-        media=media,
-    )  # fmt: skip
-    receive = engine.updates.receive if engine.updates else store.store_update
-    job_ends = JobEnds(bundle=bundle, store=store, receive=receive)
-    engine.ctx.end_handlers[bundle.id] = job_ends.job_ended
-    orders = Orders(
-        view=view, drafts=drafts, storefront=storefront, seller=seller, engine=engine, quotas=quotas, files=files,
-        store=store, job_ends=job_ends, bundle=bundle, rng=engine.ctx.rng,
-    )  # fmt: skip
-    results = ResultFiles(store=store, files=files, quotas=quotas, downloads=downloads, media=media)
-    next_steps = NextSteps(
-        view=view, drafts=drafts, store=store, storefront=storefront, orders=orders, files=files, results=results
-    )
-    originals = Originals(view=view, drafts=drafts, orders=orders, store=store, downloads=downloads)
-    voices = Voices(
-        view=view, files=files, store=store, storefront=storefront, seller=seller, quotas=quotas, bundle=bundle
-    )
-    access = Access(bundle, store)
-    invoices = Invoices(bundle=bundle, store=store, view=view, access=access)
-    refunds = make_refunds(bundle, store, notify)
-    payments = Payments(bundle=bundle, store=store, view=view, drafts=drafts, refunds=refunds, tell=notify)
-    gifts = Gifts(bundle=bundle, store=store, quotas=quotas, tell=notify)
-    broadcasts = Broadcasts(bundle=bundle, store=store)
-    admin = make_admin(
-        bundle=bundle, view=view, store=store, storefront=storefront, engine=engine, refunds=refunds,
-        broadcasts=broadcasts, actions=AccountActions(store=store, texts=bundle.texts, tell=notify),
-    )  # fmt: skip
-    pages = Pages(view=view, drafts=drafts, store=store, orders=orders, invoices=invoices, gifts=gifts, bundle=bundle)
-    privacy = Privacy(bundle=bundle, store=store, pages=pages, tell=notify)
-    api_keys = ApiKeyPages(bundle=bundle, store=store, pages=pages)
-    favourites = Favourites(view=view, drafts=drafts, store=store, storefront=storefront, pages=pages)
-    improvements = Improvements(view=view, drafts=drafts, storefront=storefront, orders=orders)
-    presets = Presets(
-        view=view, drafts=drafts, store=store, storefront=storefront, improvements=improvements,
-        favourites=favourites, rng=engine.ctx.rng,
-    )  # fmt: skip
-    gallery = Gallery(
-        view=view, drafts=drafts, store=store, storefront=storefront, orders=orders, pages=pages, samples=samples,
-        admin=admin, audit=AuditLog(bundle, store),
-    )  # fmt: skip
-    messages = MessageHandler(
-        view=view, drafts=drafts, storefront=storefront, orders=orders, pages=pages, files=files,
-        wishes=wishes, welcome=welcome, next_steps=next_steps, voices=voices, gallery=gallery, favourites=favourites,
-        gifts=gifts, admin=admin, privacy=privacy, api_keys=api_keys,
-        bundle=bundle,
-    )  # fmt: skip
-    buttons = ButtonHandler(
-        view=view,
-        drafts=drafts,
-        store=store,
-        storefront=storefront,
-        orders=orders,
-        pages=pages,
-        wishes=wishes,
-        next_steps=next_steps,
-        originals=originals,
-        improvements=improvements,
-        favourites=favourites,
-        presets=presets,
-        gallery=gallery,
-        voices=voices,
-        admin=admin,
-        privacy=privacy,
-        api_keys=api_keys,
-        rng=engine.ctx.rng,
-    )
-    inline = InlineQueries(
-        bundle=bundle, store=store, storefront=storefront, access=access, observer=engine.ctx.observer
-    )
-    if engine.updates is not None and rules.inline_mode:
-        engine.updates.volatile[bundle.id, INLINE_QUERY] = inline.take
-    groups = Groups(view=view, job_ends=job_ends, storefront=storefront)
-    return BotRouter(
-        report=DailyReport(bundle=bundle, store=store, storefront=storefront),
-        bundle=bundle, view=view, store=store, files=files, messages=messages, buttons=buttons, job_ends=job_ends,
-        inline=inline, groups=groups, invoices=invoices, payments=payments, gifts=gifts, broadcasts=broadcasts,
-        access=access, privacy=privacy,
-    )  # fmt: skip
-
-
-def make_refunds(bundle: BotBundle, store: Database, tell: Tell) -> Refunds:
-    call = partial(refund_stars, bundle.caller)
-    return Refunds(bot=bundle.id, store=store, texts=bundle.texts, tell=tell, refund_call=call)
-
-
-def _sale_rules(rules: BotRules) -> SaleRules:
-    return SaleRules(
-        markup=rules.markup,
-        credit_usd=rules.credit_usd,
-        free_per_day=rules.free_per_day,
-        running_max=rules.running_max,
-        per_minute=rules.per_minute,
-        per_hour=rules.per_hour,
-    )

@@ -6,7 +6,7 @@ from functools import partial
 from genlock import __version__
 from genlock.app.dashboard_parts import DashboardParts
 from genlock.app.engine import retention_periods
-from genlock.app.installation import effective_settings
+from genlock.app.installation import effective_settings, shown_plugins
 from genlock.catalog.margins import PriceRules
 from genlock.dashboard.doctor_runs import DoctorRuns
 from genlock.dashboard.installation import Installation
@@ -160,7 +160,8 @@ def _system_pages(parts: DashboardParts) -> list[PageRoute]:
     installation = Installation(
         version=__version__,
         instance=ctx.instance,
-        settings=effective_settings(parts.settings),
+        settings=effective_settings(parts.settings, parts.plugins),
+        plugins=shown_plugins(parts.plugins, parts.engine.ctx.mask),
         keep_seconds=retention_periods(parts.settings),
     )
     return [

@@ -1,8 +1,11 @@
 """The channel suite: results, repeats, lost answers, crashes, and users who cannot be reached."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
+
+import pytest
 
 from genlock.domain.delivery import MESSAGE_ONLY, Level, Part
 from genlock.domain.errors import (
@@ -122,13 +125,10 @@ class ChannelConformance(Suite[ChannelSubject]):
         part = await _placed_text(channel, job, TEXT)
         before = list(await subject.shown())
         await subject.arrange(ChannelSituation.BUSY)
-        try:
+        with pytest.raises(ChannelBusy) as raised:
             await channel.put(job, 0, part)
-        except ChannelBusy as busy:
-            assert busy.after >= 0, f"asks to wait {busy.after} s"
-            assert list(await subject.shown()) == before, "it was busy, but something was shown"
-        else:
-            raise AssertionError("a busy channel was reported as done")
+        assert raised.value.after >= 0, f"asks to wait {raised.value.after} s"
+        assert list(await subject.shown()) == before, "it was busy, but something was shown"
         await channel.put(job, 0, part)
         report(_text_problems(subject, [one.text for one in await subject.shown()], [TEXT]))
 
@@ -137,10 +137,8 @@ class ChannelConformance(Suite[ChannelSubject]):
         channel, job = subject.make(), _job(subject)
         part = await _placed_text(channel, job, TEXT)
         await subject.arrange(ChannelSituation.ANSWER_LOST)
-        try:
+        with suppress(ChannelOutcomeUnknown, ChannelBusy):
             await channel.put(job, 0, part)
-        except (ChannelOutcomeUnknown, ChannelBusy):
-            pass
         await channel.put(job, 0, part)
         report(_text_problems(subject, [one.text for one in await subject.shown()], [TEXT]))
 
@@ -172,7 +170,7 @@ class ChannelConformance(Suite[ChannelSubject]):
         part = await _placed_text(channel, job, TEXT)
         job = replace(job, placeholder=part.message, parts=(part,))
         await subject.arrange(ChannelSituation.UNREACHABLE_USER)
-        for name, call in {"put": lambda: channel.put(job, 0, part), **_new_messages(channel, job)}.items():
+        for name, call in _new_messages(channel, job).items():
             try:
                 await call()
                 problems.append(f"{name}: reported as done")
@@ -188,12 +186,8 @@ class ChannelConformance(Suite[ChannelSubject]):
         part = await _placed_text(channel, job, TEXT)
         assert part.message is not None
         await subject.delete(part.message)
-        try:
+        with pytest.raises(PlaceholderGone):
             await channel.put(job, 0, part)
-        except PlaceholderGone:
-            pass
-        else:
-            raise AssertionError("a put on a deleted message was reported as done")
         placed = await channel.send(job, 0, part)
         assert placed.message != part.message, "the new message has the id of the deleted one"
         report(_text_problems(subject, [one.text for one in await subject.shown()], [TEXT]))
@@ -218,7 +212,7 @@ class ChannelConformance(Suite[ChannelSubject]):
         job = replace(job, placeholder=await channel.create_placeholder(job, 0))
         points = list(channel.progress_points(job))
         assert points == list(channel.progress_points(job)), "progress_points gives another answer the second time"
-        assert all(0 < point <= 1 for point in points), f"progress_points: {points}"
+        assert all(point > 0 for point in points), f"progress_points: {points}"
         before = len(await subject.shown())
         for fraction in (0.1, 0.5, 0.5, 0.99):
             try:
@@ -241,13 +235,11 @@ async def _placed_text(channel: Channel, job: Job, text: str, index: int = 0) ->
     return _text(text, await channel.create_placeholder(job, index))
 
 
-def _text_problems(subject: ChannelSubject, seen: list[str], expected: object) -> list[str]:
+def _text_problems(subject: ChannelSubject, seen: Sequence[str], expected: Sequence[str]) -> list[str]:
     if not subject.shows_texts:
         return []
-    assert isinstance(expected, list | tuple)
-    return [
-        f"{text!r} is shown {seen.count(text)} times, not once, in {seen!r}" for text in expected if seen.count(text) != 1
-    ]
+    counts = {text: seen.count(text) for text in expected}
+    return [f"{text!r} is shown {count} times, not once, in {seen!r}" for text, count in counts.items() if count != 1]
 
 
 def _new_messages(channel: Channel, job: Job) -> dict[str, Callable[[], Awaitable[object]]]:

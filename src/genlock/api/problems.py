@@ -32,6 +32,7 @@ CODES: Mapping[str, str] = {
     "spend_limit": "The key has reached its limit of the day. Wait for the next day (UTC), or use another key.",
     "too_large": "The body is larger than allowed.",
     "too_many_cancels": "Too many orders were cancelled after the provider had begun. This one goes on.",
+    "too_many_downloads": "Wait until some of the account's downloads have ended.",
     "too_many_files": "Wait as long as `Retry-After` says.",
     "too_many_orders": "Wait as long as `Retry-After` says.",
     "too_many_requests": "Wait as long as `Retry-After` says.",

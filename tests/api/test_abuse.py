@@ -1,0 +1,102 @@
+"""One account, one revoked key or one address must not take what all clients share."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+
+import pytest
+
+from genlock.api import files, job_watch, results
+from tests.api.world import ApiWorld, Client
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+
+def bearer(client: Client) -> dict[str, str]:
+    return {"Authorization": f"Bearer {client.secret}"}
+
+
+async def test_a_stream_ends_when_its_key_is_revoked(world: ApiWorld) -> None:
+    client = await world.client()
+    other_key = await world.client(account_id=client.key.account_id)
+    async with client.session.get(f"{world.url}/v1/events", headers=bearer(client)) as stream:
+        first = (await other_key.order()).json["id"]
+        async for line in stream.content:
+            if line.startswith(b"data: "):
+                assert json.loads(line[6:])["id"] == first
+                break
+        await world.store.revoke_api_key(client.key.id)
+        second = (await other_key.order(wait=15)).json["id"]
+        async with asyncio.timeout(15):
+            rest = await stream.content.read()
+
+    assert second.encode() not in rest
+
+
+async def test_waiting_requests_of_one_account_leave_room_for_others(
+    world: ApiWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(job_watch, "WATCHERS_PER_ACCOUNT", 3)
+    monkeypatch.setattr(job_watch, "WATCHERS_MAX", 4)
+    greedy, other = await world.client(), await world.client()
+    streams = [await greedy.session.get(f"{world.url}/v1/events", headers=bearer(greedy)) for _ in range(5)]
+    try:
+        answer = await other.order(wait=15)
+    finally:
+        for stream in streams:
+            stream.close()
+
+    assert (answer.json["status"], answer.headers["Preference-Applied"]) == ("succeeded", "wait=15")
+
+
+async def test_slow_uploads_of_one_account_leave_room_for_others(world: ApiWorld, png: bytes) -> None:
+    slow, other = await world.client(), await world.client()
+    stop = asyncio.Event()
+    started = asyncio.Semaphore(0)
+
+    async def trickle() -> AsyncIterator[bytes]:
+        yield png[:10]
+        started.release()
+        await stop.wait()
+        yield png[10:]
+
+    uploads = [
+        asyncio.create_task(slow.request("POST", "/v1/files", data=trickle())) for _ in range(files.FILES_AT_ONCE)
+    ]
+    for _ in uploads:
+        await started.acquire()
+    answer = await other.request("POST", "/v1/files", data=png)
+    stop.set()
+    statuses = sorted([answer.status for answer in await asyncio.gather(*uploads)])
+
+    assert answer.status == 201
+    assert statuses == [201] * files.FILES_PER_ACCOUNT + [429] * (files.FILES_AT_ONCE - files.FILES_PER_ACCOUNT)
+
+
+async def test_an_account_sends_only_so_many_megabytes_a_day(
+    world: ApiWorld, png: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "MEGABYTE", len(png) / 900)  # a picture counts as 900 of 2,000 megabytes
+    client, other = await world.client(), await world.client()
+    answers = [await client.request("POST", "/v1/files", data=png) for _ in range(4)]
+
+    assert [answer.status for answer in answers] == [201, 201, 429, 429]
+    assert (answers[2].json["code"], int(answers[2].headers["Retry-After"]) > 60) == ("too_many_files", True)
+    assert (await other.request("POST", "/v1/files", data=png)).status == 201
+
+
+async def test_downloads_of_one_account_are_counted_also_by_link(
+    world: ApiWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client, other = await world.client(), await world.client()
+    [result] = (await client.order(wait=15)).json["results"]
+    [foreign] = (await other.order(wait=15)).json["results"]
+    monkeypatch.setattr(results, "DOWNLOADS_PER_ACCOUNT", 0)
+
+    for path in (result["url"], result["link"]):
+        refused = await client.get(path)
+        assert (refused.status, refused.json["code"]) == (429, "too_many_downloads")
+    monkeypatch.setattr(results, "DOWNLOADS_PER_ACCOUNT", 1)
+    for _ in range(3):  # a download that has ended does not count
+        assert (await client.get(result["url"])).status == 200
+    assert (await other.get(foreign["link"])).status == 200

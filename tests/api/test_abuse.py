@@ -83,6 +83,8 @@ async def test_an_account_sends_only_so_many_megabytes_a_day(
     assert [answer.status for answer in answers] == [201, 201, 429, 429]
     assert (answers[2].json["code"], int(answers[2].headers["Retry-After"]) > 60) == ("too_many_files", True)
     assert (await other.request("POST", "/v1/files", data=png)).status == 201
+    limit = await world.store.take_block(f"upload-mb:{client.key.account_id}", 1, 43.2, 1)
+    assert limit.wait > 600, "a limit that is idle for ten minutes is pruned, and all permits would be back"
 
 
 async def test_downloads_of_one_account_are_counted_also_by_link(

@@ -104,10 +104,13 @@ class FileRoutes:
     async def _check_bytes(self, account_id: int, size: int) -> None:
         """Count the file's megabytes: copies are kept for weeks, and must not fill the disk of the operator."""
         per_day = self._parts.rules.upload_megabytes_per_day
-        wanted = ceil(size / MEGABYTE)
-        taken = await self._parts.store.take_block(f"upload-mb:{account_id}", wanted, DAY / per_day, per_day)
-        if taken.granted < wanted:
-            wait = (wanted - taken.granted) * DAY / per_day
+        wanted, pause = ceil(size / MEGABYTE), DAY / per_day
+        # Taken ahead of time, up to a day's permits: a limit that lies in the past may be pruned.
+        taken = await self._parts.store.reserve_permits(
+            f"upload-mb:{account_id}", wanted, pause, 1, (per_day - 1) * pause
+        )
+        if len(taken) < wanted:
+            wait = (wanted - len(taken)) * pause
             raise too_many("too_many_files", f"an account may send {per_day} megabytes of files per day", wait)
 
     async def _store(self, call: Call, file: IO[bytes], size: int) -> FileAnswer:

@@ -3,11 +3,14 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import pytest
 
 from genlock.api import files, job_watch, results
-from tests.api.world import ApiWorld, Client
+from genlock.domain.events import Event
+from tests.api.world import ApiWorld, Client, running_api
+from tests.databases import new_sqlite
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -102,3 +105,16 @@ async def test_downloads_of_one_account_are_counted_also_by_link(
     for _ in range(3):  # a download that has ended does not count
         assert (await client.get(result["url"])).status == 200
     assert (await other.get(foreign["link"])).status == 200
+
+
+async def test_cancellations_at_the_same_time_keep_the_limit_of_late_ones(tmp_path: Path) -> None:
+    """The operator pays for what is cancelled after its submit."""
+    async with running_api(f"sqlite:///{new_sqlite(tmp_path)}", tmp_path / "media", speed=1.0) as world:
+        client = await world.client()
+        orders = [(await client.order()).json["id"] for _ in range(12)]
+        await world.recorder.until(Event.SUBMIT_OK, times=len(orders))
+        answers = await asyncio.gather(*(client.post(f"/v1/jobs/{one}/cancel") for one in orders for _ in range(2)))
+
+        cancelled = {answer.json["id"] for answer in answers if answer.status == 202}
+        assert {answer.status for answer in answers} == {202, 429}
+        assert len(cancelled) == await world.store.late_cancels(client.key.account_id) == 5

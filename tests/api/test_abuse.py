@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -118,3 +119,17 @@ async def test_cancellations_at_the_same_time_keep_the_limit_of_late_ones(tmp_pa
         cancelled = {answer.json["id"] for answer in answers if answer.status == 202}
         assert {answer.status for answer in answers} == {202, 429}
         assert len(cancelled) == await world.store.late_cancels(client.key.account_id) == 5
+
+
+async def test_an_account_sends_few_events_that_no_order_caused(world: ApiWorld) -> None:
+    client, other = await world.client(), await world.client()
+    now = datetime.now(UTC)
+    time = {"since": (now - timedelta(hours=1)).isoformat(), "until": now.isoformat()}
+    for path, body in (("test", None), ("redeliver", time)):
+        paths = []
+        for one in (client, other):
+            created = (await one.post("/v1/webhooks", {"url": "https://example.org/hook"})).json
+            paths.append(f"/v1/webhooks/{created['id']}/{path}")
+        statuses = [(await client.post(paths[0], body)).status for _ in range(12)]
+        assert statuses == [202] * 10 + [429] * 2, path
+        assert (await other.post(paths[1], body)).status == 202, path

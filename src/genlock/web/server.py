@@ -24,7 +24,7 @@ STOP_SECONDS = 5
 
 
 def allow_open_files() -> None:
-    """Raise the limit of open files as far as the system allows: each connection is one, and containers start with 1024."""
+    """Raise the limit of open files as far as the system allows: containers start with 1024, and connections count."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = OPEN_FILES if hard == resource.RLIM_INFINITY else min(OPEN_FILES, hard)
     if soft != resource.RLIM_INFINITY and soft < wanted:

@@ -225,6 +225,9 @@ class Settings(BaseSettings):
     api_requests_per_second: int = Field(
         default=100, ge=1, le=10_000, description="requests per API key and second, over all instances"
     )
+    api_upload_mb_per_day: int = Field(
+        default=2000, ge=20, description="megabytes of files that an account may send through the API per day"
+    )
     api_running_max: int = Field(
         default=1000, gt=0, description="jobs that an account may have running at the same time through the API"
     )

@@ -2,8 +2,11 @@
 
 import asyncio
 import secrets
-from collections.abc import AsyncIterator, Mapping
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
+from math import ceil
 from tempfile import TemporaryFile
 from typing import IO, Any
 
@@ -38,14 +41,18 @@ FOLDER = "genlock"
 #: upload again after this time: the provider keeps files for three days
 RENEW_SECONDS = 2 * 86_400
 HOUR = 3600.0
-#: files that this instance receives at the same time
+DAY = 86_400.0
+MEGABYTE = 1_000_000
+#: files that this instance receives at the same time, all and of one account
 FILES_AT_ONCE = 8
+FILES_PER_ACCOUNT = 2
 
 
 class FileRoutes:
     def __init__(self, parts: ApiParts) -> None:
         self._parts = parts
-        self._receiving = 0
+        #: files that are being received, by account
+        self._receiving: Counter[int] = Counter()
 
     def operations(self) -> list[Operation]:
         return [
@@ -67,16 +74,24 @@ class FileRoutes:
 
     async def create(self, call: Call) -> Response:
         await self._check_quota(call)
-        if self._receiving >= FILES_AT_ONCE:
-            raise unavailable("this instance receives many files at the moment")
-        self._receiving += 1
-        try:
-            with TemporaryFile() as file:
-                size = await _receive(call.request, file)
-                answer = await self._store(call, file, size)
-        finally:
-            self._receiving -= 1
+        with self._slot(call.account_id), TemporaryFile() as file:
+            size = await _receive(call.request, file)
+            answer = await self._store(call, file, size)
         return Response(answer.model_dump_json(), 201, media_type="application/json")
+
+    @contextmanager
+    def _slot(self, account_id: int) -> Iterator[None]:
+        """Hold room for a file. One slow account leaves room for the others. Raises Problem."""
+        if self._receiving[account_id] >= FILES_PER_ACCOUNT:
+            raise too_many("too_many_files", f"send {FILES_PER_ACCOUNT} files at a time", 1.0)
+        if self._receiving.total() >= FILES_AT_ONCE:
+            raise unavailable("this instance receives many files at the moment")
+        self._receiving[account_id] += 1
+        try:
+            yield
+        finally:
+            self._receiving[account_id] -= 1
+            self._receiving += Counter()  # drops accounts without a file
 
     async def _check_quota(self, call: Call) -> None:
         per_hour = self._parts.rules.uploads_per_hour
@@ -86,9 +101,22 @@ class FileRoutes:
         if wait > 0:
             raise too_many("too_many_files", f"an account may send {per_hour} files per hour", wait)
 
+    async def _check_bytes(self, account_id: int, size: int) -> None:
+        """Count the file's megabytes: copies are kept for weeks, and must not fill the disk of the operator."""
+        per_day = self._parts.rules.upload_megabytes_per_day
+        wanted, pause = ceil(size / MEGABYTE), DAY / per_day
+        # Taken ahead of time, up to a day's permits: a limit that lies in the past may be pruned.
+        taken = await self._parts.store.reserve_permits(
+            f"upload-mb:{account_id}", wanted, pause, 1, (per_day - 1) * pause
+        )
+        if len(taken) < wanted:
+            wait = (wanted - len(taken)) * pause
+            raise too_many("too_many_files", f"an account may send {per_day} megabytes of files per day", wait)
+
     async def _store(self, call: Call, file: IO[bytes], size: int) -> FileAnswer:
         parts = self._parts
         found, kind = _recognise(file)
+        await self._check_bytes(call.account_id, size)
         seconds = await self._measure(file) if kind is not MediaType.IMAGE else None
         name, now = secrets.token_hex(12), parts.now()
         stored = StoredFile(

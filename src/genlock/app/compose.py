@@ -229,6 +229,12 @@ def _callback_endpoints(
     engine: Engine, bundles: Mapping[str, ProviderBundle], memory: BodyMemory
 ) -> list[CallbackEndpoint]:
     return [
-        CallbackEndpoint(engine=engine, provider=name, verify=bundle.verify_callback, memory=memory)
+        CallbackEndpoint(
+            engine=engine,
+            provider=name,
+            verify=bundle.verify_callback,
+            shared_signature=bundle.shared_signature,
+            memory=memory,
+        )
         for name, bundle in bundles.items()
     ]

@@ -44,6 +44,8 @@ class NewWebhook:
     #: which events are sent; empty: all
     events: frozenset[WebhookEvent] = frozenset()
     description: str = ""
+    #: sealed
+    secret: str = ""
 
 
 @value
@@ -64,6 +66,9 @@ class Webhook:
     #: until when the secret before the last rotation signs, too
     previous_secret_until: datetime | None
     created_at: datetime
+    #: sealed; empty in a row of an earlier version
+    secret: str = ""
+    previous_secret: str = ""
 
 
 @value
@@ -84,6 +89,8 @@ class WebhookDelivery:
     last_status: int | None
     last_error: str
     delivered_at: datetime | None
+    #: the start of the last answer's body: text from outside
+    last_answer: str = ""
 
 
 @value
@@ -96,6 +103,8 @@ class WebhookAttempt:
     after: float = 0.0
     status: int | None = None
     error: str = ""
+    #: the start of the answer's body
+    answer: str = ""
 
 
 def retry_after(attempts: int, random: float) -> float | None:
@@ -103,11 +112,6 @@ def retry_after(attempts: int, random: float) -> float | None:
     if attempts > len(RETRY_SECONDS):
         return None
     return RETRY_SECONDS[attempts - 1] * (1 + _JITTER * random)
-
-
-def make_secret(installation_key: bytes, webhook: Webhook, number: int) -> bytes:
-    """Return the key that signs for an endpoint. It is derived, so that no row holds it."""
-    return hmac.digest(installation_key, f"webhook {webhook.public_id} {number}".encode(), "sha256")
 
 
 def show_secret(secret: bytes) -> str:

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from genlock.api.webhook_secret_check import LOST, LOST_SECONDS_MAX, WebhookSecretCheck
+from genlock.api.webhook_secret_check import LOST_SECONDS_MAX, WebhookSecretCheck
 from genlock.api.webhook_secrets import SecretUnreadable, WebhookSecrets
 from genlock.domain.events import Event
-from genlock.domain.webhook import NewWebhook, Webhook
+from genlock.domain.webhook import LOST, NewWebhook, Webhook
 from genlock.stores.sqlite import SqliteStore
 from tests.databases import new_sqlite
 from tests.engine.world import Recorder

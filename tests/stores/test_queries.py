@@ -236,6 +236,7 @@ async def use_webhooks(store: SqlDatabase, account_id: int) -> None:
     [delivery] = await store.due_webhook_deliveries(added.id, 5)
     assert await store.due_webhook_tests(added.id, 5) == [delivery]
     assert await store.count_waiting_deliveries(added.id, 5) == 1
+    assert await store.webhook_delivery(added.id, delivery.public_id) == delivery
     await store.settle_webhook_deliveries([WebhookAttempt(delivery_id=delivery.id, state=DeliveryState.FAILED)])
     await use_delivery_lists(store, added.id, delivery.public_id)
     assert await store.redeliver(added.id, delivery.public_id)

@@ -19,6 +19,8 @@ OVERLAP_SECONDS = 86_400.0
 #: seconds from each failed attempt to the next; after the last one the delivery has failed
 RETRY_SECONDS = (5, 300, 1800, 7200, 18_000, 36_000, 50_400, 72_000, 86_400)
 _JITTER = 0.1
+#: kv entries, one per endpoint whose secret cannot be read and whose owner was told; the value is the account
+LOST = "webhook_secret_lost:"
 
 
 class WebhookEvent(StrEnum):

@@ -65,11 +65,13 @@ class WebhookStore(Protocol):
     ) -> Sequence[WebhookDelivery]:
         """Return deliveries, newest first, before the one with this public id."""
 
+    async def webhook_delivery(self, webhook_id: int, public_id: str) -> WebhookDelivery | None: ...
+
     async def count_waiting_deliveries(self, webhook_id: int, limit: int) -> int:
         """Count what waits for an endpoint, up to `limit`."""
 
     async def add_test_delivery(self, webhook_id: int, public_id: str) -> WebhookDelivery | None:
-        """Put a test event into the outbox of an endpoint, also of a disabled one."""
+        """Put a test event into the outbox of an endpoint, also of a disabled one. None: it is there already."""
 
     async def redeliver(self, webhook_id: int, public_id: str) -> WebhookDelivery | None:
         """Send one event again, whatever its state."""

@@ -128,6 +128,10 @@ class Webhooks(Subject):
             rows = await self.session.one(name, state=state.value, before=before, **page)
         return [self._read_webhook_delivery(row) for row in rows]
 
+    async def webhook_delivery(self, webhook_id: int, public_id: str) -> WebhookDelivery | None:
+        rows = await self.session.one("webhook_delivery", webhook_id=webhook_id, public_id=public_id)
+        return self._read_webhook_delivery(rows[0]) if rows else None
+
     async def count_waiting_deliveries(self, webhook_id: int, limit: int) -> int:
         return int((await self.session.one("count_waiting_deliveries", webhook_id=webhook_id, limit=limit))[0]["count"])
 

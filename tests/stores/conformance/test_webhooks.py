@@ -134,6 +134,7 @@ async def test_a_disabled_endpoint_gets_only_tests_and_its_events_wait(store: Sq
     assert await store.add_test_delivery(webhook.id, "msg_test") is not None
 
     assert [one.id for one in await store.claim_webhooks(10, 1.0)] == [webhook.id]
+    assert await store.add_test_delivery(webhook.id, "msg_test") is None, "it is there already"
     assert [one.event for one in await store.due_webhook_tests(webhook.id, 10)] == [WebhookEvent.TEST]
     changed = await store.change_webhook(webhook.id, enabled=True)
     assert changed is not None
@@ -151,6 +152,8 @@ async def test_deliveries_are_sent_again_one_by_one_or_by_time(store: SqlDatabas
         clock.advance(HOUR)
     newest, _, _ = await store.webhook_deliveries(webhook.id, state=None, before=None, limit=10)
 
+    assert await store.webhook_delivery(webhook.id, newest.public_id) == newest
+    assert await store.webhook_delivery(webhook.id + 1, newest.public_id) is None
     again = await store.redeliver(webhook.id, newest.public_id)
     assert again is not None
     assert (again.state, again.attempts, again.public_id) == (DeliveryState.PENDING, 0, newest.public_id)

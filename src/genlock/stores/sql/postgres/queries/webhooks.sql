@@ -139,6 +139,11 @@ WHERE webhook_id = :webhook_id AND state = :state
     AND (event_at, id) < (SELECT b.event_at, b.id FROM webhook_deliveries b WHERE b.public_id = :before)
 ORDER BY webhook_id DESC, state DESC, event_at DESC, id DESC LIMIT :limit;
 
+-- name: webhook_delivery
+-- use: screen
+-- Return one delivery of an endpoint.
+SELECT * FROM webhook_deliveries WHERE public_id = :public_id AND webhook_id = :webhook_id;
+
 -- name: count_waiting_deliveries
 -- use: screen
 -- Count the deliveries that wait for an endpoint, up to a limit.
@@ -147,9 +152,10 @@ SELECT count(*) AS count FROM (
 
 -- name: add_test_delivery
 -- use: screen
--- Put a test event into the outbox of an endpoint.
+-- Put a test event into the outbox of an endpoint, once per id.
 INSERT INTO webhook_deliveries (public_id, webhook_id, event, event_at, due_at)
 SELECT :public_id, id, 'webhook.test', :now, :now FROM webhooks WHERE id = :webhook_id
+ON CONFLICT (public_id) DO NOTHING
 RETURNING *;
 
 -- name: redeliver

@@ -15,7 +15,7 @@ from starlette.responses import Response
 
 from genlock.api.operation import Answered, Call, Operation
 from genlock.api.parts import ApiParts
-from genlock.api.problems import Fault, Problem, bad_request, invalid, too_many, unavailable
+from genlock.api.problems import Fault, Problem, bad_request, invalid, too_many, unauthorized, unavailable
 from genlock.api.reading import too_large
 from genlock.api.types import FileAnswer
 from genlock.channels.api.channel import hash_file
@@ -127,6 +127,7 @@ class FileRoutes:
         )
         await parts.media.put(stored, file)
         url = await _to_provider(parts, _read(file), f"{name}{found.suffix}")
+        await self._check_not_revoked(call, stored)
         file_id = f"{ID_PREFIX}{secrets.token_urlsafe(18)}"
         await parts.store.add_upload(
             Upload(
@@ -147,6 +148,15 @@ class FileRoutes:
             created_at=now,
             expires_at=stored.expires_at(parts.rules.keep_media_days),
         )
+
+    async def _check_not_revoked(self, call: Call, stored: StoredFile) -> None:
+        """Delete the file again if the key ended while it was sent: an erasure may have looked before it was there."""
+        key = await self._parts.store.api_key(call.key.id)
+        if key is not None and key.revoked_at is None:
+            return
+        day, _, name = stored.key.split("/")
+        await self._parts.media.delete_account_files(day, call.account_id, lambda other: other != name)
+        raise unauthorized("this API key was revoked while the file was sent; the file was deleted")
 
     async def _measure(self, file: IO[bytes]) -> float | None:
         try:

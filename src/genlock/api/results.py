@@ -77,6 +77,8 @@ class ResultRoutes:
     async def _content(self, request: Request, job: Job) -> Response:
         index = str(request.path_params["index"])
         results = results_of(job)
+        if job.erased and not results:
+            raise Problem(status=410, code="gone", detail="the results of this job were erased at its user's wish")
         if _INDEX.fullmatch(index) is None or int(index) >= len(results):
             raise not_found(f"the job has {len(results)} results; they are numbered from 0")
         part = results[int(index)]

@@ -32,6 +32,7 @@ _LEVELS = {
     Event.UPDATE_DEAD: logging.ERROR,
     Event.POLL_CONFLICT: logging.WARNING,
     Event.SETTING_UNKNOWN: logging.WARNING,
+    Event.PLUGIN_LEFT_OUT: logging.ERROR,
     Event.POISON_SUSPECTED: logging.WARNING,
     Event.CATALOG_EDIT_LEFT_OUT: logging.WARNING,
 }

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from genlock.api import files, job_watch, results
+from genlock.api import job_watch, results
+from genlock.api import uploads as file_uploads
 from genlock.domain.events import Event
 from tests.api.world import ApiWorld, Client, running_api
 from tests.databases import new_sqlite
@@ -65,7 +66,8 @@ async def test_slow_uploads_of_one_account_leave_room_for_others(world: ApiWorld
         yield png[10:]
 
     uploads = [
-        asyncio.create_task(slow.request("POST", "/v1/files", data=trickle())) for _ in range(files.FILES_AT_ONCE)
+        asyncio.create_task(slow.request("POST", "/v1/files", data=trickle()))
+        for _ in range(file_uploads.FILES_AT_ONCE)
     ]
     for _ in uploads:
         await started.acquire()
@@ -74,13 +76,15 @@ async def test_slow_uploads_of_one_account_leave_room_for_others(world: ApiWorld
     statuses = sorted([answer.status for answer in await asyncio.gather(*uploads)])
 
     assert answer.status == 201
-    assert statuses == [201] * files.FILES_PER_ACCOUNT + [429] * (files.FILES_AT_ONCE - files.FILES_PER_ACCOUNT)
+    assert statuses == [201] * file_uploads.FILES_PER_ACCOUNT + [429] * (
+        file_uploads.FILES_AT_ONCE - file_uploads.FILES_PER_ACCOUNT
+    )
 
 
 async def test_an_account_sends_only_so_many_megabytes_a_day(
     world: ApiWorld, png: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(files, "MEGABYTE", len(png) / 900)  # a picture counts as 900 of 2,000 megabytes
+    monkeypatch.setattr(file_uploads, "MEGABYTE", len(png) / 900)  # a picture counts as 900 of 2,000 megabytes
     client, other = await world.client(), await world.client()
     answers = [await client.request("POST", "/v1/files", data=png) for _ in range(4)]
 

@@ -20,6 +20,7 @@ CODES: Mapping[str, str] = {
     "idempotency_key_missing": "Send `Idempotency-Key` with every order.",
     "idempotency_key_reused": "The key was used for another request. Use a new one for a new order.",
     "incomplete_body": "The connection ended before the body did. Send it again.",
+    "invalid_form": "The multipart form is incomplete or not as RFC 7578 says.",
     "invalid_input": "The model does not take this input; `errors` names the field.",
     "invalid_json": "The body is not JSON.",
     "invalid_request": "A value is missing, wrong or unknown; `errors` names each.",

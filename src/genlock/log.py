@@ -17,6 +17,7 @@ _LEVELS = {
     Event.RESULT_CONTRADICTION: logging.ERROR,
     Event.RESULT_WRONG_TASK: logging.ERROR,
     Event.STAGE_ERROR: logging.ERROR,
+    Event.WEBHOOK_SECRETS_LOST: logging.ERROR,
     Event.ALARM: logging.ERROR,
     Event.ATTENTION: logging.WARNING,
     Event.INSTANCE_DEAD: logging.WARNING,

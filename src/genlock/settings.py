@@ -21,6 +21,7 @@ from genlock.entry_points import setting_prefixes
 
 _TOKEN = re.compile(r"[0-9]{1,20}:[A-Za-z0-9_-]+")
 _CHAT = re.compile(r"-?\d{1,20}(?::\d{1,18})?", re.ASCII)
+_SEALING_KEY_LENGTH = 20
 #: percent; more is most likely a typing error
 _BONUS_MAX = 100
 _HOST = re.compile(r"[^\s:/]+:[0-9]{1,5}")
@@ -220,11 +221,21 @@ class Settings(BaseSettings):
         "`s3://KEY:SECRET@HOST/BUCKET?region=REGION` for several machines; default: the folder `genlock-media` beside "
         "the SQLite file, or in the working directory",
     )
+    sealing_keys: SecretStr | None = Field(
+        default=None,
+        description="what seals the secrets of API clients' webhooks in the database, such as the output of "
+        "`openssl rand -hex 32`; several, separated by commas: the first one seals, the others only open what they "
+        "have sealed before; without it they are sealed with the bot's token, and lost with it: see "
+        "[the API](../how-to/api.md#secrets-of-webhooks)",
+    )
     keep_media_days: int = Field(
         default=30, ge=1, description="days after which copies of API results and files of API clients are deleted"
     )
     api_requests_per_second: int = Field(
         default=100, ge=1, le=10_000, description="requests per API key and second, over all instances"
+    )
+    api_upload_mb_per_day: int = Field(
+        default=2000, ge=20, description="megabytes of files that an account may send through the API per day"
     )
     api_running_max: int = Field(
         default=1000, gt=0, description="jobs that an account may have running at the same time through the API"
@@ -297,6 +308,15 @@ class Settings(BaseSettings):
             raise ValueError("must begin with file:/// or s3://")
         return url
 
+    @field_validator("sealing_keys")
+    @classmethod
+    def _sealing_keys(cls, keys: SecretStr | None) -> SecretStr | None:
+        if keys is not None and any(len(key) < _SEALING_KEY_LENGTH for key in _words(keys.get_secret_value())):
+            raise ValueError(
+                f"needs keys of at least {_SEALING_KEY_LENGTH} characters, such as of openssl rand -hex 32"
+            )
+        return keys
+
     @field_validator("telegram_token")
     @classmethod
     def _token(cls, token: SecretStr | None) -> SecretStr | None:
@@ -368,14 +388,22 @@ class Settings(BaseSettings):
         hosts = [self.host, *([urlsplit(self.public_url).hostname or ""] if self.public_url else [])]
         return not all(_is_loopback(host) for host in hosts)
 
+    def sealing_key_list(self) -> list[str]:
+        return _words(self.sealing_keys.get_secret_value()) if self.sealing_keys else []
+
     def secrets(self) -> list[str]:
         """Return every secret of the settings, so that the log can mask them."""
         fields = (getattr(self, name) for name in type(self).model_fields)
         found = [field.get_secret_value() for field in fields if isinstance(field, SecretStr)]
+        found += self.sealing_key_list()
         media_url = self.media_url.get_secret_value() if self.media_url else ""
         for password in (*_passwords(self.database_url), *_passwords(media_url)):
             found += [password, unquote(password), unquote_plus(password)]
         return found
+
+
+def _words(text: str) -> list[str]:
+    return [word for word in re.split(r"[\s,]+", text) if word]
 
 
 class ServiceSettings(Settings):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from starlette.applications import Starlette
 
-from genlock.api import webhook_sender
+from genlock.api import webhook_secret_check, webhook_sender
 from genlock.api.job_watch import JobWatch
 from genlock.app.api import make_api, make_api_channel, make_webhook_sender
 from genlock.app.bot import handle_update, make_bot_router, make_operator_tools
@@ -24,6 +24,7 @@ from genlock.app.periodic_tasks import periodic_tasks
 from genlock.app.plugins import Plugins, find_plugins
 from genlock.app.providers import fetch_public_lists, make_catalog, rate_limits
 from genlock.app.telegram import bot_texts, make_caller, make_channel, make_update_source, operator_notifier
+from genlock.app.webhook_secrets import make_webhook_secret_check
 from genlock.bot.order.job_texts import JobTexts
 from genlock.channels.api.channel import NAME as CHANNEL
 from genlock.channels.telegram.caller import Caller
@@ -182,6 +183,12 @@ async def compose(settings: ServiceSettings, process: Process) -> App:
         periodic_tasks=[
             *periodic_tasks(settings, engine, store, alarms, router, editor, receive_updates, bundles, media, offers),
             PeriodicTask(name="send_webhooks", period_seconds=webhook_sender.PERIOD_SECONDS, run=send_webhooks),
+            PeriodicTask(
+                name="check_webhook_secrets",
+                period_seconds=webhook_secret_check.PERIOD_SECONDS,
+                run=make_webhook_secret_check(settings, store, engine).round,
+                leader_only=True,
+            ),
             *_job_event_tasks(process.job_events, store),
             *receive_tasks(more_channels, orders),
         ],
@@ -267,6 +274,12 @@ def _callback_endpoints(
     engine: Engine, bundles: Mapping[str, ProviderBundle], memory: BodyMemory
 ) -> list[CallbackEndpoint]:
     return [
-        CallbackEndpoint(engine=engine, provider=name, verify=bundle.verify_callback, memory=memory)
+        CallbackEndpoint(
+            engine=engine,
+            provider=name,
+            verify=bundle.verify_callback,
+            shared_signature=bundle.shared_signature,
+            memory=memory,
+        )
         for name, bundle in bundles.items()
     ]

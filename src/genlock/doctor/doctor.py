@@ -5,11 +5,13 @@ import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable
 from time import time
 
+from genlock.api.webhook_secret_check import is_lost
 from genlock.app.channels import make_channels
 from genlock.app.databases import open_database_check
 from genlock.app.plugin_checks import close_plugin
 from genlock.app.plugins import find_plugins
 from genlock.app.providers import load_catalog, make_bundles
+from genlock.app.webhook_secrets import make_webhook_secrets
 from genlock.bot.order.job_texts import JobTexts
 from genlock.doctor.network_checks import NetworkChecks
 from genlock.doctor.phase import SKEW_SECONDS_MAX, CheckFailed, Phase, require
@@ -24,6 +26,7 @@ from genlock.settings import Settings
 #: an instance without a heartbeat for this long is not counted as running
 SILENT_SECONDS = 10.0
 ARRIVAL_SECONDS = 5.0
+WEBHOOKS_AT_ONCE = 500
 
 
 class Doctor:
@@ -109,7 +112,21 @@ class Doctor:
             f"{len(running)} instances run on one SQLite file, which serves only one: stop all but one, or set "
             "GENLOCK_DATABASE_URL to a postgresql:// address",
         )
+        await self._check_webhook_secrets(database)
         return f"{database.description()}; written, read and rolled back; clocks agree; {_instances(len(running))}"
+
+    async def _check_webhook_secrets(self, database: DatabaseCheck) -> None:
+        """Open the sealed secret of every endpoint, as the sender of webhooks does."""
+        secrets_, lost, after = make_webhook_secrets(self._settings), 0, 0
+        while page := await database.store.webhooks_after(after, WEBHOOKS_AT_ONCE):
+            after = page[-1].id
+            lost += sum(is_lost(secrets_, webhook) for webhook in page)
+        require(
+            not lost,
+            f"the secrets of {lost} webhooks cannot be read, so they get no events: the bot's token or "
+            "GENLOCK_SEALING_KEYS has changed. Add the former token or key at the end of GENLOCK_SEALING_KEYS, or ask "
+            "the owners to make new secrets",
+        )
 
     async def _check_rollback(self, database: DatabaseCheck) -> None:
         key = f"doctor:{secrets.token_hex(4)}"

@@ -65,6 +65,7 @@ class Event(StrEnum):
     POLLING = "POLLING"  #: this instance begins to fetch updates by long polling
     POLL_CONFLICT = "POLL_CONFLICT"  #: another process fetches updates with the same token
     API_WEBHOOK_DISABLED = "API_WEBHOOK_DISABLED"  #: an API client's endpoint gets no more events: it refuses or fails
+    WEBHOOK_SECRETS_LOST = "WEBHOOK_SECRETS_LOST"  #: alarm: no key in the settings opens the secrets of some endpoints
     WEBHOOK_SET = "WEBHOOK_SET"  #: our webhook URL was registered at Telegram
     WEBHOOK_REMOVED = "WEBHOOK_REMOVED"  #: the webhook was removed, because updates are fetched by long polling
     ROWS_PRUNED = "ROWS_PRUNED"  #: rows past their retention period were deleted

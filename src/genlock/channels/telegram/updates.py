@@ -19,7 +19,7 @@ _ID_MAX = 2**63
 def read_update(bot: str, update: Any, body: str) -> NewUpdate:
     """Read a parsed update; `body` is its JSON text. Raises ValueError if it is not an update.
 
-    Telegram repeats a message with every press of its buttons, also the one that shows a new API key: no row may hold it.
+    Telegram repeats a message with every press of its buttons, also the one with a new API key, which no row may hold.
     """
     update_id = update.get("update_id") if isinstance(update, Mapping) else None
     if not isinstance(update_id, int) or isinstance(update_id, bool) or not 0 <= update_id < _ID_MAX:

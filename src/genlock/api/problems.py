@@ -13,6 +13,7 @@ MEDIA_TYPE = "application/problem+json"
 CODES: Mapping[str, str] = {
     "already_ended": "The job has ended, so it cannot be cancelled.",
     "body_timeout": "The body took too long to arrive. Send it again.",
+    "canceled": "The order was cancelled while the request waited for it. Nothing was charged.",
     "dearer": "The price is above `max_price`. Ask for a quote, and order again with the new price.",
     "forbidden": "The key lacks the scope, or the account is blocked. Ask the operator.",
     "gone": "The result was deleted, after the time that the operator keeps it or at the user's wish; `detail` says which.",
@@ -31,6 +32,7 @@ CODES: Mapping[str, str] = {
     "not_media": "The file is not an image, a video or a sound in a known format.",
     "range_not_satisfiable": "The range is outside the content.",
     "spend_limit": "The key has reached its limit of the day. Wait for the next day (UTC), or use another key.",
+    "still_running": "The order goes on. Send the same request again to go on waiting; it orders nothing new.",
     "too_large": "The body is larger than allowed.",
     "too_many_cancels": "Too many orders were cancelled after the provider had begun. This one goes on.",
     "too_many_deliveries": "Wait as long as `Retry-After` says.",

@@ -253,7 +253,7 @@ async def test_a_poison_result_cannot_be_sent_again_by_the_user(world: BotWorld)
         )
     )
 
-    press = await ann.tap(label("button.again"), on=notice)
+    press = await ann.press(notice, f"again:{(await world.jobs(ann))[0].id}")
 
     assert press.text.startswith("I can't show this result")
     [job] = await world.jobs(ann)
@@ -264,7 +264,9 @@ async def test_a_result_can_be_sent_again_repeated_and_changed(world: BotWorld) 
     ann = await world.add_user()
     await confirmed(ann)
     notice = await ann.sees(page("order.done"))
-    press = await ann.tap(label("button.again"), on=notice)
+    await ann.tap(label("button.what_next"), on=notice)
+    await ann.sees(page("next.choose"))
+    press = await ann.tap(label("button.again"))
     await ann.sees(lambda message: message.kind == "photo" and message.id > notice.id)
     assert press.text == "Sending it now."
     shown = world.telegram.calls("editMessageMedia")[-1]

@@ -308,7 +308,9 @@ class Settings(BaseSettings):
     @classmethod
     def _sealing_keys(cls, keys: SecretStr | None) -> SecretStr | None:
         if keys is not None and any(len(key) < _SEALING_KEY_LENGTH for key in _words(keys.get_secret_value())):
-            raise ValueError(f"needs keys of at least {_SEALING_KEY_LENGTH} characters, such as of openssl rand -hex 32")
+            raise ValueError(
+                f"needs keys of at least {_SEALING_KEY_LENGTH} characters, such as of openssl rand -hex 32"
+            )
         return keys
 
     @field_validator("telegram_token")

@@ -20,7 +20,9 @@ async def endpoint(dashboard: DashboardWorld, name: str = "shop", events: int = 
         delivery = await store.add_test_delivery(webhook.id, f"msg_{name}{number}")
         assert delivery is not None
         state = DeliveryState.FAILED if number % 2 else DeliveryState.DELIVERED
-        attempt = WebhookAttempt(delivery_id=delivery.id, state=state, status=500, error="no", answer=f"{ATTACK} {number}")
+        attempt = WebhookAttempt(
+            delivery_id=delivery.id, state=state, status=500, error="no", answer=f"{ATTACK} {number}"
+        )
         await store.settle_webhook_deliveries([attempt])
     return webhook
 

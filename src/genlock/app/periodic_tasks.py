@@ -14,7 +14,16 @@ from genlock.catalog import editor as catalog_editor
 from genlock.catalog.editor import CatalogEditor
 from genlock.domain.money import THOUSANDTHS
 from genlock.engine import alarms as alarm_rules
-from genlock.engine import bulk, hourly_figures, media_erasure, media_retention, money_check, offer_order, provider_credit, retention
+from genlock.engine import (
+    bulk,
+    hourly_figures,
+    media_erasure,
+    media_retention,
+    money_check,
+    offer_order,
+    provider_credit,
+    retention,
+)
 from genlock.engine.alarms import Alarms
 from genlock.engine.bulk import BulkWork
 from genlock.engine.engine import Engine

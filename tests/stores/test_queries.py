@@ -213,6 +213,7 @@ async def use_api(store: SqlDatabase) -> None:
     assert await store.api_jobs_by_id([job.id])
     assert await store.api_jobs(account_id, before=None, limit=10)
     assert await store.api_jobs_after({account_id: 0}, 10)
+    assert await store.newest_api_job_between(account_id, job.request_key[:-1], f"{job.request_key}0")
     assert await store.newest_job_id() >= job.id
     assert await store.count_open_jobs(account_id, 10) == 1
     assert (await store.take_block("api:1", 5, 1.0, 10)).granted == 5

@@ -24,6 +24,7 @@ class ApiRules:
     credit_usd: float
     late_cancels_per_day: int
     uploads_per_hour: int
+    upload_megabytes_per_day: int
     keep_media_days: int
     #: our address as clients see it; None: as their requests name it
     public_url: str | None

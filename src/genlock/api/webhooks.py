@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from genlock.api.operation import Answered, Call, Handler, Operation
 from genlock.api.parts import ApiParts
-from genlock.api.problems import Fault, conflict, invalid, not_found
+from genlock.api.problems import Fault, conflict, invalid, not_found, too_many
 from genlock.api.types import (
     DeliveryAnswer,
     DeliveryList,
@@ -38,6 +38,9 @@ from genlock.domain.webhook import (
 from genlock.media.download import AddressRefused, check_target, parse_url
 
 REDELIVER_MAX = 10_000
+#: tests of an account, and its requests to send the events of a time again
+SENT_PER_MINUTE = 10
+MINUTE = 60.0
 _ONE = "/v1/webhooks/{webhook_id}"
 _TAG = "webhooks"
 _WEBHOOK_ID = re.compile(rf"{ENDPOINT_PREFIX}[0-9a-f]{{1,57}}")
@@ -127,6 +130,7 @@ class WebhookRoutes:
 
     async def test(self, call: Call) -> Response:
         webhook = await self._find(call)
+        await self._check_quota(call, "webhook-test", "a test")
         public_id = f"{MESSAGE_PREFIX}{self._parts.new_id()}{self._parts.new_id()}"
         delivery = await self._parts.store.add_test_delivery(webhook.id, public_id)
         return _json(self._delivery(delivery or _missing()), 202)
@@ -155,10 +159,20 @@ class WebhookRoutes:
     async def redeliver_range(self, call: Call) -> Response:
         body, webhook = call.body, await self._find(call)
         assert isinstance(body, RedeliverRequest)
+        await self._check_quota(call, "webhook-redeliver", "the events of a time again")
         count = await self._parts.store.redeliver_between(
             webhook.id, body.since, body.until, failed_only=body.failed_only, limit=REDELIVER_MAX
         )
         return _json(RedeliverAnswer(count=count), 202)
+
+    async def _check_quota(self, call: Call, what: str, name: str) -> None:
+        """Limit requests that send events without an order: the receiver may be anyone's address. Raises Problem."""
+        pause = MINUTE / SENT_PER_MINUTE
+        [wait] = await self._parts.store.take_permits(
+            [f"{what}:{call.account_id}"], pause, 1, -(SENT_PER_MINUTE - 1) * pause
+        )
+        if wait > 0:
+            raise too_many("too_many_deliveries", f"send {name} at most {SENT_PER_MINUTE} times a minute", wait)
 
     async def _find(self, call: Call) -> Webhook:
         public_id = call.path("webhook_id")

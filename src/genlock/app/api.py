@@ -75,6 +75,7 @@ def make_api(  # noqa: PLR0913 - one argument per part
                 credit_usd=settings.credit_usd,
                 late_cancels_per_day=settings.late_cancels_per_day,
                 uploads_per_hour=settings.uploads_per_hour,
+                upload_megabytes_per_day=settings.api_upload_mb_per_day,
                 keep_media_days=settings.keep_media_days,
                 public_url=settings.public_url,
             ),

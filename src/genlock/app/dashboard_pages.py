@@ -7,7 +7,7 @@ from genlock import __version__
 from genlock.api.webhook_secret_check import is_lost
 from genlock.app.dashboard_parts import DashboardParts
 from genlock.app.engine import retention_periods
-from genlock.app.installation import effective_settings
+from genlock.app.installation import effective_settings, shown_plugins
 from genlock.app.webhook_secrets import make_webhook_secrets
 from genlock.catalog.margins import PriceRules
 from genlock.dashboard.doctor_runs import DoctorRuns
@@ -164,7 +164,8 @@ def _system_pages(parts: DashboardParts) -> list[PageRoute]:
     installation = Installation(
         version=__version__,
         instance=ctx.instance,
-        settings=effective_settings(parts.settings),
+        settings=effective_settings(parts.settings, parts.plugins),
+        plugins=shown_plugins(parts.plugins, parts.engine.ctx.mask),
         keep_seconds=retention_periods(parts.settings),
     )
     return [

@@ -76,6 +76,7 @@ class Event(StrEnum):
     CATALOG_CHANGED = "CATALOG_CHANGED"  #: operators edited models; this instance sells by the new catalog
     CATALOG_EDIT_LEFT_OUT = "CATALOG_EDIT_LEFT_OUT"  #: an operator's edit of a model does not fit it any more
     SETTING_UNKNOWN = "SETTING_UNKNOWN"  #: an environment variable looks like a setting but is not one
+    PLUGIN_LEFT_OUT = "PLUGIN_LEFT_OUT"  #: an installed plug-in cannot be used; the service runs without it
     READY = "READY"  #: this instance has started
     STOPPING = "STOPPING"  #: this instance accepts no new work
     STOPPED = "STOPPED"  #: this instance has stopped and released its remaining work

@@ -50,7 +50,8 @@ class Posts:
         if self._opened is None:
             self._opened = aiohttp.ClientSession(
                 connector=PublicConnector(self._private),
-                headers={"User-Agent": "genlock"},
+                headers={"User-Agent": "genlock", "Accept-Encoding": "identity"},
+                auto_decompress=False,
                 trust_env=False,
                 cookie_jar=aiohttp.DummyCookieJar(),
                 timeout=aiohttp.ClientTimeout(total=self._seconds, sock_connect=10.0),

@@ -236,3 +236,20 @@ async def test_what_an_attempt_led_to_is_kept(store: SqlDatabase, clock: ManualC
     assert (found.state, found.attempts, found.last_status) == (state, 1, status)
     assert found.last_answer == "ok"
     assert (found.delivered_at == clock.now()) is (status is not None)
+
+
+async def test_a_deleted_endpoint_leaves_nothing_waiting(store: SqlDatabase) -> None:
+    """The search for due events steps over every endpoint with waiting ones, and an endpoint is made quickly."""
+    account_id, _ = await client(store)
+    webhook, other = await endpoint(store, account_id), await endpoint(store, account_id, "we_2")
+    for name, one in (("msg_1", webhook), ("msg_2", webhook), ("msg_3", other)):
+        await store.add_test_delivery(one.id, name)
+    assert await store.remove_webhook(webhook.id)
+    assert not await store.remove_webhook(webhook.id)
+
+    found = await store.webhook_deliveries(webhook.id, state=None, before=None, limit=100)
+    assert [(one.state, one.due_at, one.last_error) for one in found] == [
+        (DeliveryState.FAILED, None, "the endpoint was deleted")
+    ] * 2
+    assert await due(store, other) == [(None, "webhook.test")]
+    assert [one.id for one in await store.claim_webhooks(10, 60.0)] == [other.id]

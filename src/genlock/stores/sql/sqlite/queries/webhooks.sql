@@ -29,7 +29,10 @@ RETURNING *;
 
 -- name: remove_webhook
 -- use: screen
--- Delete an endpoint. Its deliveries are pruned later.
+-- Delete an endpoint. What waited for it is given up: the search for due events must not meet endpoints that are gone.
+-- Its deliveries are pruned later.
+UPDATE webhook_deliveries SET state = 'failed', due_at = NULL, last_error = 'the endpoint was deleted'
+WHERE webhook_id = :id AND due_at IS NOT NULL;
 DELETE FROM webhooks WHERE id = :id RETURNING id;
 
 -- name: rotate_webhook_secret

@@ -62,6 +62,7 @@ def make_providers(
             fal.make_bundle(
                 key=settings.fal_key.get_secret_value(),
                 admin_key=settings.fal_admin_key.get_secret_value() if settings.fal_admin_key else None,
+                concurrency=settings.fal_concurrency,
                 credit_usd=catalog.provider_credit_usd.get("fal", Decimal(1)),
                 api_url=settings.fal_api_url,
                 rest_url=settings.fal_rest_url,

@@ -313,7 +313,8 @@ async def use_figures(store: SqlDatabase) -> None:
 async def use_attempts(store: SqlDatabase, job_id: int) -> None:
     """Read the attempts of a job, try to leave one, and count failures of a provider."""
     await store.attempts(job_id)
-    await store.running_tasks("kie")
+    await store.slots_used("kie")
+    assert not await store.begin_limited_submit(job_id, -1, "hash", None, provider="kie", offer="model", most=2)
     await store.known_tasks("kie", ["task"])
     failed = FailedAttempt(job_id=job_id, attempt=-1, outcome=AttemptOutcome.FAILED, error_code="provider_failed")
     assert not await store.fail_over(failed)

@@ -48,7 +48,7 @@ class FileRoutes:
 
     async def create(self, call: Call) -> Response:
         await self._uploads.check_quota(call)
-        async with self._uploads.receiving() as file:
+        with self._uploads.receiving(call.account_id) as file:
             if is_form(call.request):
                 form = await receive_form(call.request, file, FILE_FIELD)
                 _check_fields((form.texts.keys() | form.lists.keys()) - _IGNORED_FIELDS, has_file=form.has_file)

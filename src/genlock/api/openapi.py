@@ -23,7 +23,7 @@ _PROBLEMS = {
     405: "The address does not take this method.",
     408: "The body took too long.",
     409: "The state does not allow it, or the price is above `max_price`.",
-    410: "The copy was deleted after the time that the operator keeps it.",
+    410: "The result was deleted, after the time that the operator keeps it or at the user's wish.",
     413: "The body is too large.",
     415: "The body is not JSON.",
     416: "The range is outside the content.",

@@ -2,14 +2,16 @@
 
 import asyncio
 import secrets
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
+from math import ceil
 from tempfile import TemporaryFile
 from typing import IO
 
 from genlock.api.operation import Call
 from genlock.api.parts import ApiParts
-from genlock.api.problems import Fault, Problem, invalid, too_many, unavailable
+from genlock.api.problems import Fault, Problem, invalid, too_many, unauthorized, unavailable
 from genlock.api.types import FileAnswer
 from genlock.channels.api.channel import hash_file
 from genlock.domain.errors import ProviderError
@@ -24,26 +26,33 @@ ID_PREFIX = "file_"
 CHUNK = 65_536
 FOLDER = "genlock"
 HOUR = 3600.0
-#: files that this instance receives at the same time
+DAY = 86_400.0
+MEGABYTE = 1_000_000
+#: files that this instance receives at the same time, all and of one account
 FILES_AT_ONCE = 8
+FILES_PER_ACCOUNT = 2
 
 
 class Uploads:
     def __init__(self, parts: ApiParts) -> None:
         self._parts = parts
-        self._receiving = 0
+        #: files that are being received, by account
+        self._receiving: Counter[int] = Counter()
 
-    @asynccontextmanager
-    async def receiving(self) -> AsyncIterator[IO[bytes]]:
-        """Yield a file on disk for the duration of a request. Raises Problem 503 while too many are received."""
-        if self._receiving >= FILES_AT_ONCE:
+    @contextmanager
+    def receiving(self, account_id: int) -> Iterator[IO[bytes]]:
+        """Yield a file on disk while it is received. One slow account leaves room for others. Raises Problem."""
+        if self._receiving[account_id] >= FILES_PER_ACCOUNT:
+            raise too_many("too_many_files", f"send {FILES_PER_ACCOUNT} files at a time", 1.0)
+        if self._receiving.total() >= FILES_AT_ONCE:
             raise unavailable("this instance receives many files at the moment")
-        self._receiving += 1
+        self._receiving[account_id] += 1
         try:
             with TemporaryFile() as file:
                 yield file
         finally:
-            self._receiving -= 1
+            self._receiving[account_id] -= 1
+            self._receiving += Counter()  # drops accounts without a file
 
     async def check_quota(self, call: Call) -> None:
         """Take one of the account's permits for files. Raises Problem 429."""
@@ -54,9 +63,22 @@ class Uploads:
         if wait > 0:
             raise too_many("too_many_files", f"an account may send {per_hour} files per hour", wait)
 
+    async def _check_bytes(self, account_id: int, size: int) -> None:
+        """Count the file's megabytes: copies are kept for weeks, and must not fill the disk of the operator."""
+        per_day = self._parts.rules.upload_megabytes_per_day
+        wanted, pause = ceil(size / MEGABYTE), DAY / per_day
+        # Taken ahead of time, up to a day's permits: a limit that lies in the past may be pruned.
+        taken = await self._parts.store.reserve_permits(
+            f"upload-mb:{account_id}", wanted, pause, 1, (per_day - 1) * pause
+        )
+        if len(taken) < wanted:
+            wait = (wanted - len(taken)) * pause
+            raise too_many("too_many_files", f"an account may send {per_day} megabytes of files per day", wait)
+
     async def store(self, call: Call, file: IO[bytes], size: int) -> FileAnswer:
         parts = self._parts
         found, kind = _recognise(file)
+        await self._check_bytes(call.account_id, size)
         seconds = await self._measure(file) if kind is not MediaType.IMAGE else None
         name, now = secrets.token_hex(12), parts.now()
         stored = StoredFile(
@@ -67,6 +89,7 @@ class Uploads:
         )
         await parts.media.put(stored, file)
         url = await to_provider(parts, _read(file), f"{name}{found.suffix}")
+        await self._check_not_revoked(call, stored)
         file_id = f"{ID_PREFIX}{secrets.token_urlsafe(18)}"
         await parts.store.add_upload(
             Upload(
@@ -87,6 +110,15 @@ class Uploads:
             created_at=now,
             expires_at=stored.expires_at(parts.rules.keep_media_days),
         )
+
+    async def _check_not_revoked(self, call: Call, stored: StoredFile) -> None:
+        """Delete the file again if the key ended while it was sent: an erasure may have looked before it was there."""
+        key = await self._parts.store.api_key(call.key.id)
+        if key is not None and key.revoked_at is None:
+            return
+        day, _, name = stored.key.split("/")
+        await self._parts.media.delete_account_files(day, call.account_id, lambda other: other != name)
+        raise unauthorized("this API key was revoked while the file was sent; the file was deleted")
 
     async def _measure(self, file: IO[bytes]) -> float | None:
         try:

@@ -229,15 +229,17 @@ async def use_webhooks(store: SqlDatabase, account_id: int) -> None:
     assert await store.change_webhook(added.id, description="shop")
     assert await store.rotate_webhook_secret(added.id, 60.0)
     assert await store.add_test_delivery(added.id, "msg_1")
-    assert await store.claim_webhooks(5, 60.0)
+    assert await store.claim_webhooks("me", limit=5, suspects=5, hold_seconds=60.0)
     [delivery] = await store.due_webhook_deliveries(added.id, 5)
     await store.settle_webhook_deliveries([WebhookAttempt(delivery_id=delivery.id, state=DeliveryState.FAILED)])
     assert await store.webhook_deliveries(added.id, state=None, before=None, limit=5)
+    assert await store.webhook_deliveries(added.id, state=DeliveryState.FAILED, before=None, limit=5)
     assert await store.redeliver(added.id, delivery.public_id)
     await store.settle_webhook_deliveries([WebhookAttempt(delivery_id=delivery.id, state=DeliveryState.FAILED)])
     times = delivery.event_at, delivery.event_at + timedelta(seconds=1)
-    assert await store.redeliver_between(added.id, *times, failed_only=True, limit=5) == 1
-    await store.release_webhook(added.id, 0.0)
+    assert await store.redeliver_between(added.id, *times, state=DeliveryState.FAILED, limit=5) == 1
+    await store.release_webhook(added.id, "me", 0.0, failed=True)
+    await store.release_leases("me")
     assert await store.disable_webhook(added.id, "gone")
     assert await store.remove_webhook(added.id)
 

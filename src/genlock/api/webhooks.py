@@ -39,6 +39,8 @@ from genlock.domain.webhook import (
 from genlock.media.download import AddressRefused, check_target, parse_url
 
 REDELIVER_MAX = 10_000
+#: deliveries that one statement makes due again, so that it is short
+REDELIVER_STEP = 500
 _ONE = "/v1/webhooks/{webhook_id}"
 _TAG = "webhooks"
 _WEBHOOK_ID = re.compile(rf"{ENDPOINT_PREFIX}[0-9a-f]{{1,57}}")
@@ -150,10 +152,24 @@ class WebhookRoutes:
     async def redeliver_range(self, call: Call) -> Response:
         body, webhook = call.body, await self._find(call)
         assert isinstance(body, RedeliverRequest)
-        count = await self._parts.store.redeliver_between(
-            webhook.id, body.since, body.until, failed_only=body.failed_only, limit=REDELIVER_MAX
-        )
+        states = [DeliveryState.FAILED] if body.failed_only else [DeliveryState.FAILED, DeliveryState.DELIVERED]
+        count = 0
+        for state in states:
+            count += await self._redeliver(webhook, body, state, REDELIVER_MAX - count)
         return _json(RedeliverAnswer(count=count), 202)
+
+    async def _redeliver(self, webhook: Webhook, body: RedeliverRequest, state: DeliveryState, most: int) -> int:
+        """Make deliveries due again, step by step: a step that is done takes them out of this state."""
+        count = 0
+        while count < most:
+            step = min(REDELIVER_STEP, most - count)
+            done = await self._parts.store.redeliver_between(
+                webhook.id, body.since, body.until, state=state, limit=step
+            )
+            count += done
+            if done < step:
+                break
+        return count
 
     async def _find(self, call: Call) -> Webhook:
         public_id = call.path("webhook_id")

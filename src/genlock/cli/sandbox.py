@@ -62,6 +62,9 @@ def chaos(  # noqa: PLR0913, PLR0917 - one argument per option
     jobs: Annotated[int, typer.Option(help="Number of orders.", min=1)] = 100,
     instances: Annotated[int, typer.Option(help="Number of `genlock serve` processes.", min=1, max=9)] = 1,
     store: StoreName = "sqlite",
+    through: Annotated[
+        str, typer.Option(help="Who orders: users in chats (chat), or clients of the HTTP API with webhooks (api).")
+    ] = "chat",
     kill_every: Annotated[
         float | None, typer.Option(help="Kill and restart a process every N seconds.", min=0.1)
     ] = None,
@@ -80,12 +83,14 @@ def chaos(  # noqa: PLR0913, PLR0917 - one argument per option
 ) -> None:
     """Kill, pause and disconnect real processes while users order. Exits 1 if a guarantee was broken."""
     _require_simulators()
-    from genlock.sandbox.chaos.chaos import Plan, run
+    from genlock.sandbox.chaos.command import run
+    from genlock.sandbox.chaos.disrupted_run import Plan
 
     plan = Plan(
         jobs=jobs,
         instances=instances,
         store=store,
+        through=through,
         kill_every=kill_every,
         pause=pause,
         restart_db=restart_db,

@@ -38,16 +38,27 @@ class WebhookStore(Protocol):
 
     # the outbox
 
-    async def claim_webhooks(self, limit: int, hold_seconds: float) -> Sequence[Webhook]:
-        """Return enabled endpoints with due deliveries, and hide them from other instances for a while."""
+    async def claim_webhooks(self, owner: str, *, limit: int, suspects: int, hold_seconds: float) -> Sequence[Webhook]:
+        """Return enabled endpoints with due deliveries, and hide them from other instances for a while.
+
+        `suspects` is the limit for those that were slow or failed repeatedly, `limit` for all others.
+        """
 
     async def due_webhook_deliveries(self, webhook_id: int, limit: int) -> Sequence[WebhookDelivery]:
-        """Return due deliveries, oldest first, of each job only the first one that is pending."""
+        """Return due deliveries, oldest first, of each job only the first one that is pending.
+
+        It looks at a bounded number of them: fewer than `limit` does not mean that no more are due.
+        """
 
     async def settle_webhook_deliveries(self, attempts: Sequence[WebhookAttempt]) -> None: ...
 
-    async def release_webhook(self, webhook_id: int, pause_seconds: float) -> None:
-        """Let any instance claim the endpoint again after a pause."""
+    async def release_webhook(
+        self, webhook_id: int, owner: str, pause_seconds: float, *, failed: bool | None, slow: bool | None = None
+    ) -> None:
+        """Let any instance claim the endpoint again after a pause, if `owner` still holds it.
+
+        `failed` tells whether nothing could be delivered, `slow` whether it answered slowly; None: nothing was sent.
+        """
 
     async def webhook_deliveries(
         self, webhook_id: int, *, state: DeliveryState | None, before: str | None, limit: int
@@ -55,12 +66,12 @@ class WebhookStore(Protocol):
         """Return deliveries, newest first, before the one with this public id."""
 
     async def add_test_delivery(self, webhook_id: int, public_id: str) -> WebhookDelivery | None:
-        """Put a test event into the outbox of an endpoint, also of a disabled one."""
+        """Put a test event into the outbox of an endpoint, also of a disabled one, and end its pause."""
 
     async def redeliver(self, webhook_id: int, public_id: str) -> WebhookDelivery | None:
-        """Send one event again, whatever its state."""
+        """Send one event again, whatever its state, and end the pause of the endpoint."""
 
     async def redeliver_between(
-        self, webhook_id: int, since: datetime, until: datetime, *, failed_only: bool, limit: int
+        self, webhook_id: int, since: datetime, until: datetime, *, state: DeliveryState, limit: int
     ) -> int:
-        """Send the settled events of a time again, oldest first. Returns how many."""
+        """Send some events of a time that are settled in this way again, oldest first. Returns how many."""

@@ -9,6 +9,9 @@ from genlock.stores.batch import Item
 from genlock.stores.rows import Row, not_null
 from genlock.stores.session import Subject
 
+#: due deliveries of an endpoint that one statement looks at
+WINDOW = 200
+
 
 class Webhooks(Subject):
     async def add_webhook(self, webhook: NewWebhook, most: int) -> Webhook | None:
@@ -56,12 +59,16 @@ class Webhooks(Subject):
 
     # the outbox
 
-    async def claim_webhooks(self, limit: int, hold_seconds: float) -> Sequence[Webhook]:
-        rows = await self.session.one("claim_webhooks", limit=limit, hold_seconds=hold_seconds)
+    async def claim_webhooks(self, owner: str, *, limit: int, suspects: int, hold_seconds: float) -> Sequence[Webhook]:
+        rows = await self.session.one(
+            "claim_webhooks", owner=owner, limit=limit, suspects=suspects, hold_seconds=hold_seconds
+        )
         return [self._read_webhook(row) for row in rows]
 
     async def due_webhook_deliveries(self, webhook_id: int, limit: int) -> Sequence[WebhookDelivery]:
-        rows = await self.session.one("due_webhook_deliveries", webhook_id=webhook_id, limit=limit)
+        rows = await self.session.one(
+            "due_webhook_deliveries", webhook_id=webhook_id, limit=limit, window=max(limit, WINDOW)
+        )
         return [self._read_webhook_delivery(row) for row in rows]
 
     async def settle_webhook_deliveries(self, attempts: Sequence[WebhookAttempt]) -> None:
@@ -83,36 +90,47 @@ class Webhooks(Subject):
         if items:
             await self.session.rows("settle_webhook_deliveries", items)
 
-    async def release_webhook(self, webhook_id: int, pause_seconds: float) -> None:
-        await self.session.one("release_webhook", id=webhook_id, pause_seconds=pause_seconds)
+    async def release_webhook(
+        self, webhook_id: int, owner: str, pause_seconds: float, *, failed: bool | None, slow: bool | None = None
+    ) -> None:
+        await self.session.one(
+            "release_webhook", id=webhook_id, owner=owner, pause_seconds=pause_seconds, failed=failed, slow=slow
+        )
 
     async def webhook_deliveries(
         self, webhook_id: int, *, state: DeliveryState | None, before: str | None, limit: int
     ) -> Sequence[WebhookDelivery]:
-        rows = await self.session.one(
-            "webhook_deliveries", webhook_id=webhook_id, state=state and state.value, before=before, limit=limit
-        )
+        place = {"webhook_id": webhook_id, "before": before, "limit": limit}
+        if state is None:
+            rows = await self.session.one("webhook_deliveries", **place)
+        else:
+            rows = await self.session.one("webhook_deliveries_in_state", state=state.value, **place)
         return [self._read_webhook_delivery(row) for row in rows]
 
     async def add_test_delivery(self, webhook_id: int, public_id: str) -> WebhookDelivery | None:
         rows = await self.session.one("add_test_delivery", webhook_id=webhook_id, public_id=public_id)
+        await self.session.one("wake_webhook", id=webhook_id)
         return self._read_webhook_delivery(rows[0]) if rows else None
 
     async def redeliver(self, webhook_id: int, public_id: str) -> WebhookDelivery | None:
         rows = await self.session.one("redeliver", webhook_id=webhook_id, public_id=public_id)
+        if rows:
+            await self.session.one("wake_webhook", id=webhook_id)
         return self._read_webhook_delivery(rows[0]) if rows else None
 
     async def redeliver_between(
-        self, webhook_id: int, since: datetime, until: datetime, *, failed_only: bool, limit: int
+        self, webhook_id: int, since: datetime, until: datetime, *, state: DeliveryState, limit: int
     ) -> int:
         rows = await self.session.one(
             "redeliver_between",
             webhook_id=webhook_id,
             since_us=microseconds(since),
             until_us=microseconds(until),
-            failed_only=failed_only,
+            state=state.value,
             limit=limit,
         )
+        if rows:
+            await self.session.one("wake_webhook", id=webhook_id)
         return len(rows)
 
     def _first_webhook(self, rows: Sequence[Row]) -> Webhook | None:
@@ -132,6 +150,9 @@ class Webhooks(Subject):
             secret_number=row["secret_number"],
             previous_secret_until=time(row["previous_secret_until"]),
             created_at=not_null(time(row["created_at"])),
+            failures=row["failures"],
+            failing_since=time(row["failing_since"]),
+            slow=bool(row["slow"]),
         )
 
     def _read_webhook_delivery(self, row: Row) -> WebhookDelivery:

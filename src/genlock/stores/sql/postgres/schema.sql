@@ -782,9 +782,17 @@ CREATE TABLE webhooks (
     -- an instance sends its events until then, or it waits until then after a failure
     held_until             timestamptz NOT NULL,
     created_at             timestamptz NOT NULL,
+    -- the instance that sends its events, until then; empty: none
+    held_by                text NOT NULL DEFAULT '',
+    -- consecutive times that nothing could be delivered, and since when
+    failures               integer NOT NULL DEFAULT 0,
+    failing_since          timestamptz,
+    -- whether it answered slowly the last time
+    slow                   boolean NOT NULL DEFAULT false,
     CONSTRAINT webhooks_public_id_once UNIQUE (public_id)
 );
 CREATE INDEX webhooks_account ON webhooks (account_id, id);
+CREATE INDEX webhooks_held ON webhooks (held_by) WHERE held_by <> '';
 
 CREATE TABLE webhook_deliveries (
     id            bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -808,7 +816,10 @@ CREATE TABLE webhook_deliveries (
     autovacuum_analyze_scale_factor = 0, autovacuum_analyze_threshold = 50000);
 CREATE INDEX webhook_deliveries_due ON webhook_deliveries (webhook_id, due_at, id) WHERE due_at IS NOT NULL;
 CREATE INDEX webhook_deliveries_job ON webhook_deliveries (webhook_id, job_id, id) WHERE due_at IS NOT NULL;
-CREATE INDEX webhook_deliveries_webhook ON webhook_deliveries (webhook_id, id);
+CREATE INDEX webhook_deliveries_test ON webhook_deliveries (webhook_id, due_at)
+    WHERE due_at IS NOT NULL AND event = 'webhook.test';
+CREATE INDEX webhook_deliveries_newest ON webhook_deliveries (webhook_id, event_at, id);
+CREATE INDEX webhook_deliveries_state ON webhook_deliveries (webhook_id, state, event_at, id);
 
 CREATE OR REPLACE FUNCTION webhook_event(state text, delivery text) RETURNS text LANGUAGE sql IMMUTABLE AS
 $$ SELECT CASE

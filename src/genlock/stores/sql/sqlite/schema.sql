@@ -758,9 +758,17 @@ CREATE TABLE webhooks (
     -- an instance sends its events until then, or it waits until then after a failure
     held_until             INTEGER NOT NULL,
     created_at             INTEGER NOT NULL,
+    -- the instance that sends its events, until then; empty: none
+    held_by                TEXT NOT NULL DEFAULT '',
+    -- consecutive times that nothing could be delivered, and since when
+    failures               INTEGER NOT NULL DEFAULT 0,
+    failing_since          INTEGER,
+    -- whether it answered slowly the last time
+    slow                   INTEGER NOT NULL DEFAULT 0,
     CONSTRAINT webhooks_public_id_once UNIQUE (public_id)
 ) STRICT;
 CREATE INDEX webhooks_account ON webhooks (account_id, id);
+CREATE INDEX webhooks_held ON webhooks (held_by) WHERE held_by <> '';
 
 CREATE TABLE webhook_deliveries (
     id            INTEGER PRIMARY KEY,
@@ -781,7 +789,10 @@ CREATE TABLE webhook_deliveries (
 ) STRICT;
 CREATE INDEX webhook_deliveries_due ON webhook_deliveries (webhook_id, due_at, id) WHERE due_at IS NOT NULL;
 CREATE INDEX webhook_deliveries_job ON webhook_deliveries (webhook_id, job_id, id) WHERE due_at IS NOT NULL;
-CREATE INDEX webhook_deliveries_webhook ON webhook_deliveries (webhook_id, id);
+CREATE INDEX webhook_deliveries_test ON webhook_deliveries (webhook_id, due_at)
+    WHERE due_at IS NOT NULL AND event = 'webhook.test';
+CREATE INDEX webhook_deliveries_newest ON webhook_deliveries (webhook_id, event_at, id);
+CREATE INDEX webhook_deliveries_state ON webhook_deliveries (webhook_id, state, event_at, id);
 
 CREATE TRIGGER jobs_webhook_event AFTER UPDATE OF state, delivery ON jobs FOR EACH ROW
 WHEN NEW.api_key_id IS NOT NULL AND EXISTS (SELECT 1 FROM webhooks WHERE account_id = NEW.account_id AND enabled)

@@ -126,11 +126,13 @@ def bench(
     scale: Annotated[float, typer.Option(help="Size of the load; 0.01 takes seconds.", min=0.001)] = 1.0,
     parts: Annotated[
         list[str] | None,
-        typer.Option("--part", help="Measure only this part: engine, service or order; may be repeated. Default: all."),
+        typer.Option(
+            "--part", help="Measure only this part: engine, service, order or api; may be repeated. Default: all."
+        ),
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Measure jobs per second against a minimal implementation, the running service, and what an order costs."""
+    """Measure jobs per second against a minimal implementation, the service, the cost of an order, and the API."""
     _require_simulators()
     from genlock.sandbox.bench.bench import PARTS, Sizes, run
 

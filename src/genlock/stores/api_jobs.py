@@ -12,7 +12,7 @@ from genlock.stores.session import Session, Subject
 class ApiJobs(Subject):
     def __init__(self, session: Session) -> None:
         super().__init__(session)
-        self._job = session.batch("api_jobs_by_id", self._run_jobs)
+        self._job = session.batch("api_jobs_by_id", self._run_jobs, joins=True)
 
     async def api_job(self, job_id: int) -> Job | None:
         return await self._job(Item(job_id, {}, {"job_id": job_id}, None))

@@ -229,8 +229,8 @@ async def test_one_event_probes_an_endpoint_that_fails_repeatedly_and_its_return
     monkeypatch.setattr("genlock.domain.webhook.RETRY_SECONDS", (0,) * 9)
     client = await world.client()
     webhook = await add(client, f"{receiver.url}/hook")
-    for _ in range(25):
-        await client.post(f"/v1/webhooks/{webhook['id']}/test")
+    for number in range(25):
+        await world.store.add_test_delivery((await _stored(world, client, webhook)).id, f"msg_{number}")
     receiver.statuses = [500] * 1000
     sent = []
     for _ in range(4):

@@ -253,7 +253,7 @@ async def test_a_poison_result_cannot_be_sent_again_by_the_user(world: BotWorld)
         )
     )
 
-    press = await ann.tap(label("button.again"), on=notice)
+    press = await ann.press(notice, f"again:{(await world.jobs(ann))[0].id}")
 
     assert press.text.startswith("I can't show this result")
     [job] = await world.jobs(ann)
@@ -264,7 +264,9 @@ async def test_a_result_can_be_sent_again_repeated_and_changed(world: BotWorld) 
     ann = await world.add_user()
     await confirmed(ann)
     notice = await ann.sees(page("order.done"))
-    press = await ann.tap(label("button.again"), on=notice)
+    await ann.tap(label("button.what_next"), on=notice)
+    await ann.sees(page("next.choose"))
+    press = await ann.tap(label("button.again"))
     await ann.sees(lambda message: message.kind == "photo" and message.id > notice.id)
     assert press.text == "Sending it now."
     shown = world.telegram.calls("editMessageMedia")[-1]
@@ -443,6 +445,7 @@ async def test_blocking_and_unblocking_the_bot_is_recorded(world: BotWorld) -> N
 
 
 async def test_commands_are_registered_once_in_both_languages(world: BotWorld) -> None:
+    await world.bot.start()
     calls = world.telegram.calls("setMyCommands")
     languages = [call.arguments.get("language_code") for call in calls]
     assert {None, "ru"} <= set(languages)

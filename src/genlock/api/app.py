@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from datetime import datetime
 
 from starlette.datastructures import MutableHeaders
 from starlette.requests import Request
@@ -16,12 +17,14 @@ from genlock.api.jobs import JobRoutes
 from genlock.api.models import ModelRoutes
 from genlock.api.openapi import make_document
 from genlock.api.operation import Call, Operation
+from genlock.api.order_acceptance import OrderAcceptance
 from genlock.api.orders import OrderRoutes
 from genlock.api.parts import ApiParts
 from genlock.api.problems import Problem, not_found, unavailable
 from genlock.api.reading import discard_body, hash_request, read_json, read_query, validated
 from genlock.api.reference_page import render_reference
 from genlock.api.results import ResultRoutes
+from genlock.api.uploads import Uploads
 from genlock.api.webhooks import WebhookRoutes
 from genlock.domain.api_key import ApiKey
 from genlock.domain.errors import MediaStoreError, StoreError
@@ -39,12 +42,13 @@ class Api:
     def __init__(self, parts: ApiParts) -> None:
         self._parts = parts
         self._results = ResultRoutes(parts)
+        acceptance, uploads = OrderAcceptance(parts), Uploads(parts)
         self.operations: Sequence[Operation] = [
-            *OrderRoutes(parts).operations(),
+            *OrderRoutes(parts, acceptance).operations(),
             *JobRoutes(parts).operations(),
             *self._results.operations(),
             *EventRoutes(parts).operations(),
-            *FileRoutes(parts).operations(),
+            *FileRoutes(uploads).operations(),
             *ModelRoutes(parts).operations(),
             *AccountRoutes(parts).operations(),
             *WebhookRoutes(parts).operations(),
@@ -57,7 +61,7 @@ class Api:
         return [
             Route(f"{PREFIX}/openapi.json", self._openapi, methods=["GET"]),
             Route(f"{PREFIX}/docs", self._docs, methods=["GET"]),
-            *(Route(one.path, self._endpoint(one), methods=[one.method]) for one in self.operations),
+            *(Route(_route_path(one), self._endpoint(one), methods=[one.method]) for one in self.operations),
             Route(PREFIX, self._unknown, methods=METHODS),
             Route(f"{PREFIX}/{{rest:path}}", self._unknown, methods=METHODS),
         ]
@@ -70,7 +74,7 @@ class Api:
 
     async def _answer(self, request: Request, operation: Operation) -> Response:
         limits: Mapping[str, str] = {}
-        is_known = False
+        is_known, received_at = False, self._parts.now()
         try:
             if operation.signed and "signature" in request.query_params:
                 response = await self._results.get_by_link(request)
@@ -79,19 +83,19 @@ class Api:
                 is_known = True
                 limits = await self._parts.limits.take(key.id)
                 check_scope(key, operation.scope)
-                response = await operation.handle(await self._call(request, operation, key))
+                response = await operation.handle(await self._call(request, operation, key, received_at))
         except Problem as problem:
-            response = problem.response()
+            response = operation.refuse(problem)
             await discard_body(request, is_known=is_known)
         except (StoreError, MediaStoreError) as error:
             self._parts.observer.event(Event.STAGE_ERROR, step=f"API {operation.name}", error=repr(error))
-            response = unavailable("the service cannot answer at the moment; try again").response()
+            response = operation.refuse(unavailable("the service cannot answer at the moment; try again"))
         self._parts.observer.count(
             "api_requests", 1, operation=operation.name, status=f"{response.status_code // 100}xx"
         )
         return _with_headers(response, limits)
 
-    async def _call(self, request: Request, operation: Operation, key: ApiKey) -> Call:
+    async def _call(self, request: Request, operation: Operation, key: ApiKey, received_at: datetime) -> Call:
         body, request_hash = None, ""
         query = read_query(operation.query, request.query_params) if operation.query else None
         if operation.body is not None:
@@ -101,6 +105,7 @@ class Api:
         return Call(
             request=request,
             key=key,
+            received_at=received_at,
             base_url=self._parts.rules.public_url or str(request.base_url).rstrip("/"),
             query=query,
             body=body,
@@ -129,8 +134,13 @@ class Api:
         return _with_headers(problem.response(), {})
 
 
+def _route_path(operation: Operation) -> str:
+    """Ids of models may contain slashes."""
+    return operation.path.replace("{model_id}", "{model_id:path}")
+
+
 def _fits(operation: Operation, request: Request) -> bool:
-    match, _ = Route(operation.path, _never, methods=METHODS).matches(request.scope)
+    match, _ = Route(_route_path(operation), _never, methods=METHODS).matches(request.scope)
     return match is not Match.NONE
 
 

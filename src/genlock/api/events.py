@@ -4,14 +4,16 @@ from collections.abc import AsyncIterator
 
 from starlette.responses import Response, StreamingResponse
 
+from genlock.api.authentication import authenticate
 from genlock.api.job_view import status_of
 from genlock.api.job_watch import TooManyWatchers, Watcher
 from genlock.api.jobs import find_own
 from genlock.api.operation import Answered, Call, Operation
 from genlock.api.parts import ApiParts
-from genlock.api.problems import too_many, unavailable
+from genlock.api.problems import Problem, too_many, unavailable
 from genlock.api.types import FINAL
 from genlock.domain.api_key import ApiScope
+from genlock.domain.errors import StoreError
 from genlock.domain.job import Job
 
 #: a comment is sent after this time without an event, so that proxies keep the connection
@@ -60,13 +62,13 @@ class EventRoutes:
     async def one_job(self, call: Call) -> Response:
         job = await find_own(self._parts, call)
         open_jobs = {} if status_of(job) in FINAL else {job.id: job}
-        return self._stream(call, Watcher(open_jobs), [job], ends=True)
+        return self._stream(call, Watcher(call.account_id, open_jobs), [job], ends=True)
 
     async def all_jobs(self, call: Call) -> Response:
         store = self._parts.store
         after = await store.newest_job_id()
         found = await store.api_jobs_by_id([job.id for job in await store.open_jobs(call.account_id, OPEN_JOBS_MAX)])
-        watcher = Watcher({job.id: job for job in found}, account_id=call.account_id, after=after)
+        watcher = Watcher(call.account_id, {job.id: job for job in found}, account_id=call.account_id, after=after)
         return self._stream(call, watcher, found, ends=False)
 
     def _stream(self, call: Call, watcher: Watcher, first: list[Job], *, ends: bool) -> Response:
@@ -86,6 +88,8 @@ class EventRoutes:
                     yield self._event(call, job)
                 while watch.is_open() and (watcher.jobs or not ends):
                     changed = await watcher.next_changes(HEARTBEAT_SECONDS)
+                    if not await self._is_allowed(call):
+                        return
                     if not changed:
                         yield ": still here\n\n"
                     for job in changed:
@@ -96,6 +100,14 @@ class EventRoutes:
             self._streams[key] -= 1
             if not self._streams[key]:
                 del self._streams[key]
+
+    async def _is_allowed(self, call: Call) -> bool:
+        """Whether the key still works: a stream may outlive a key that was revoked, or the ban of its account."""
+        try:
+            await authenticate(call.request, self._parts.store)
+        except (Problem, StoreError):  # without an answer of the store the stream ends; the client opens another
+            return False
+        return True
 
     def _event(self, call: Call, job: Job) -> str:
         answer = self._parts.view.answer(job, call.base_url)

@@ -12,21 +12,23 @@ from genlock.domain.job import Job
 from genlock.ports import ApiJobStore, Observer
 
 PERIOD_SECONDS = 0.5
-#: requests that wait in this instance, and jobs that one statement reads
+#: requests that wait in this instance, all and of one account, and jobs that one statement reads
 WATCHERS_MAX = 1_000
+WATCHERS_PER_ACCOUNT = 100
 JOBS_AT_ONCE = 500
 #: new jobs of an account that one statement reads
 NEW_JOBS_MAX = 50
 
 
 class TooManyWatchers(Exception):
-    """This instance has no room for another waiting request."""
+    """This instance has no room for another waiting request, of this account or at all."""
 
 
 class Watcher:
-    """What one request waits for: some jobs, or every job of an account."""
+    """What one request of the account `owner` waits for: some jobs, or every job of an account."""
 
-    def __init__(self, jobs: Mapping[int, Job], account_id: int | None = None, after: int = 0) -> None:
+    def __init__(self, owner: int, jobs: Mapping[int, Job], account_id: int | None = None, after: int = 0) -> None:
+        self.owner = owner
         self.account_id = account_id
         #: the highest job id of the account that was seen
         self.after = after
@@ -71,7 +73,8 @@ class JobWatch:
     @contextmanager
     def watching(self, watcher: Watcher) -> Any:
         """Keep a watcher up to date for the duration of the block. Raises TooManyWatchers."""
-        if len(self._watchers) >= WATCHERS_MAX:
+        own = sum(one.owner == watcher.owner for one in self._watchers)
+        if len(self._watchers) >= WATCHERS_MAX or own >= WATCHERS_PER_ACCOUNT:
             raise TooManyWatchers
         self._watchers.add(watcher)
         if self._task is None or self._task.done():

@@ -1,6 +1,7 @@
 """`GET /v1/jobs/{id}/results/{n}`: the bytes of a result, whole or in ranges."""
 
 import re
+from collections import Counter
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
 
@@ -11,7 +12,7 @@ from genlock.api.job_view import TEXT_TYPE, results_of
 from genlock.api.jobs import find_own
 from genlock.api.operation import Answered, Call, Header, Operation
 from genlock.api.parts import ApiParts
-from genlock.api.problems import Problem, not_found, unauthorized
+from genlock.api.problems import Problem, not_found, too_many, unauthorized
 from genlock.domain.api_key import ApiScope
 from genlock.domain.delivery import Part
 from genlock.domain.errors import MediaNotFound
@@ -20,6 +21,8 @@ from genlock.domain.result import PartKind
 from genlock.domain.stored_file import StoredFile
 from genlock.media.sniff import media_type_of
 
+#: downloads of one account's results that this instance serves at the same time: each holds memory and an open file
+DOWNLOADS_PER_ACCOUNT = 100
 _RANGE = re.compile(r"bytes=(\d{0,18})-(\d{0,18})")
 _INDEX = re.compile(r"\d{1,2}")
 #: a result is content from outside: a browser must not run it as a page of this address
@@ -29,6 +32,8 @@ _SAFE = {"X-Content-Type-Options": "nosniff", "Content-Security-Policy": "defaul
 class ResultRoutes:
     def __init__(self, parts: ApiParts) -> None:
         self._parts = parts
+        #: downloads that are being served, by account
+        self._downloads: Counter[int] = Counter()
 
     def operations(self) -> list[Operation]:
         return [
@@ -52,7 +57,7 @@ class ResultRoutes:
         ]
 
     async def get(self, call: Call) -> Response:
-        return await self._content(call.request, await find_own(self._parts, call))
+        return await self.content(call.request, await find_own(self._parts, call), call.path("index"))
 
     async def get_by_link(self, request: Request) -> Response:
         """Serve a result by its signed link, without a key. Raises Problem."""
@@ -67,22 +72,27 @@ class ResultRoutes:
         job = await parts.store.api_job(job_id)
         if job is None:
             raise not_found("there is no such result")
-        return await self._content(request, job)
+        return await self.content(request, job, index)
 
-    async def _content(self, request: Request, job: Job) -> Response:
-        index = str(request.path_params["index"])
+    async def content(self, request: Request, job: Job, index: str) -> Response:
+        """Serve one result of a job. Raises Problem."""
         results = results_of(job)
+        if job.erased and not results:
+            raise Problem(status=410, code="gone", detail="the results of this job were erased at its user's wish")
         if _INDEX.fullmatch(index) is None or int(index) >= len(results):
             raise not_found(f"the job has {len(results)} results; they are numbered from 0")
         part = results[int(index)]
         if part.kind is PartKind.TEXT or part.file is None:
             return _text(request, part)
-        return await self._file(request, StoredFile.parse(part.file))
+        return await self._file(request, StoredFile.parse(part.file), job.account_id)
 
-    async def _file(self, request: Request, stored: StoredFile) -> Response:
+    async def _file(self, request: Request, stored: StoredFile, account_id: int) -> Response:
         if (unchanged := _not_modified(request, stored.sha256)) is not None:
             return unchanged
         start, length, status = _range(request, stored.size, stored.sha256)
+        if self._downloads[account_id] >= DOWNLOADS_PER_ACCOUNT:
+            detail = f"{DOWNLOADS_PER_ACCOUNT} results of this account are being read at the moment"
+            raise too_many("too_many_downloads", detail, 5.0)
         chunks = self._parts.media.read(stored.key, start, length)
         try:
             first = await anext(chunks, b"")  # also for HEAD: it tells whether the copy is there
@@ -91,7 +101,19 @@ class ResultRoutes:
         headers = _headers(stored.content_type, stored.sha256) | {"Content-Length": str(length)}
         if status == 206:  # noqa: PLR2004 - partial content
             headers["Content-Range"] = f"bytes {start}-{start + length - 1}/{stored.size}"
-        return StreamingResponse(_chained(first, chunks), status, headers, stored.content_type)
+        return StreamingResponse(self._counted(account_id, first, chunks), status, headers, stored.content_type)
+
+    async def _counted(self, account_id: int, first: bytes, rest: AsyncGenerator[bytes, None]) -> AsyncIterator[bytes]:
+        """Yield the content, and count the download until it ends."""
+        self._downloads[account_id] += 1
+        try:
+            async with aclosing(rest):
+                yield first
+                async for chunk in rest:
+                    yield chunk
+        finally:
+            self._downloads[account_id] -= 1
+            self._downloads += Counter()  # drops accounts without a download
 
 
 def _text(request: Request, part: Part) -> Response:
@@ -137,10 +159,3 @@ def _range(request: Request, size: int, etag: str) -> tuple[int, int, int]:
             status=416, code="range_not_satisfiable", detail=detail, headers={"Content-Range": f"bytes */{size}"}
         )
     return start, end - start + 1, 206
-
-
-async def _chained(first: bytes, rest: AsyncGenerator[bytes, None]) -> AsyncIterator[bytes]:
-    async with aclosing(rest):
-        yield first
-        async for chunk in rest:
-            yield chunk

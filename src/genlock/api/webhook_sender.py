@@ -8,6 +8,7 @@ from datetime import datetime
 from random import Random
 
 from genlock.api.job_view import JobView
+from genlock.api.webhook_secrets import SecretUnreadable, WebhookSecrets
 from genlock.domain.errors import StoreError
 from genlock.domain.events import Event
 from genlock.domain.webhook import (
@@ -16,7 +17,6 @@ from genlock.domain.webhook import (
     Webhook,
     WebhookAttempt,
     WebhookDelivery,
-    make_secret,
     retry_after,
     sign,
 )
@@ -40,6 +40,8 @@ PAUSE_SECONDS = 5.0
 PAUSE_SECONDS_MAX = 300.0
 #: an endpoint that takes longer than this to answer is slow
 SLOW_SECONDS = 3.0
+#: pause of an endpoint whose secret cannot be read
+UNREADABLE_PAUSE_SECONDS = 60.0
 RETRY_AFTER_MAX = 86_400.0
 BODY_BYTES_MAX = 20_000
 GONE = 410
@@ -73,8 +75,7 @@ class WebhookSender:
     instance: str
     posts: Posts
     view: JobView
-    #: from which the secrets of the endpoints are derived
-    key: bytes = field(repr=False)
+    secrets: WebhookSecrets
     #: our address as clients see it
     base_url: str
     observer: Observer
@@ -112,9 +113,12 @@ class WebhookSender:
         until = asyncio.get_running_loop().time() + SERVE_SECONDS
         pause = PAUSE_SECONDS
         try:
-            while await self._send_batch(webhook, served, until):
+            signing = self.secrets.signing(webhook, self.now())
+            while await self._send_batch(webhook, signing, served, until):
                 pass
-            pause = min(PAUSE_SECONDS * 2**webhook.failures, PAUSE_SECONDS_MAX) if served.failed else 0.0
+            pause = min(PAUSE_SECONDS * 2 ** min(webhook.failures, 10), PAUSE_SECONDS_MAX) if served.failed else 0.0
+        except SecretUnreadable:  # its receiver could not verify anything; the check of secrets reports it
+            pause = UNREADABLE_PAUSE_SECONDS
         except Exception as error:  # noqa: BLE001 - what was not settled is sent again
             self.observer.event(Event.STAGE_ERROR, step="send webhooks", error=repr(error))
         finally:
@@ -126,7 +130,7 @@ class WebhookSender:
         except StoreError as error:  # any instance claims it again when the hold has passed
             self.observer.event(Event.STAGE_ERROR, step="release a webhook", error=repr(error))
 
-    async def _send_batch(self, webhook: Webhook, served: _Served, until: float) -> bool:
+    async def _send_batch(self, webhook: Webhook, signing: list[bytes], served: _Served, until: float) -> bool:
         """Send due events until a time; return whether more can be sent at once."""
         slots, clock = asyncio.Semaphore(SENDS_AT_ONCE), asyncio.get_running_loop().time
 
@@ -134,13 +138,14 @@ class WebhookSender:
             async with slots:
                 if (began := clock()) >= until:
                     return None
-                made = await self._attempt(webhook, delivery)
+                made = await self._attempt(webhook, delivery, signing)
                 served.longest = max(served.longest, clock() - began)
                 return made
 
         # One event shows whether an endpoint that failed repeatedly is back.
         limit = 1 if webhook.failures > 1 and not served.delivered else BATCH
-        deliveries = await self.store.due_webhook_deliveries(webhook.id, limit)
+        due = self.store.due_webhook_deliveries if webhook.enabled else self.store.due_webhook_tests
+        deliveries = await due(webhook.id, limit)
         attempts = [one for one in await asyncio.gather(*map(attempt, deliveries)) if one is not None]
         await self.store.settle_webhook_deliveries(attempts)
         delivered = sum(one.state is DeliveryState.DELIVERED for one in attempts)
@@ -165,21 +170,25 @@ class WebhookSender:
         since = webhook.failing_since
         return since is not None and (self.now() - since).total_seconds() > FAILING_SECONDS_MAX
 
-    async def _attempt(self, webhook: Webhook, delivery: WebhookDelivery) -> WebhookAttempt:
+    async def _attempt(self, webhook: Webhook, delivery: WebhookDelivery, signing: list[bytes]) -> WebhookAttempt:
         body = await self._body(delivery)
         try:
-            answer = await self.posts.post(webhook.url, body, self._headers(webhook, delivery, body))
+            answer = await self.posts.post(webhook.url, body, self._headers(delivery, body, signing))
         except (AddressRefused, FetchFailed) as error:
             return self._failure(delivery, None, str(error))
         if answer.status in _OK:
-            return WebhookAttempt(delivery_id=delivery.id, state=DeliveryState.DELIVERED, status=answer.status)
+            return WebhookAttempt(
+                delivery_id=delivery.id, state=DeliveryState.DELIVERED, status=answer.status, answer=answer.text
+            )
         return self._failure(delivery, answer, f"the endpoint answered {answer.status}")
 
     def _failure(self, delivery: WebhookDelivery, answer: PostAnswer | None, error: str) -> WebhookAttempt:
         after = retry_after(delivery.attempts + 1, self.rng.random())
-        status = answer.status if answer else None
+        status, text = (answer.status, answer.text) if answer else (None, "")
         if after is None or status == GONE:
-            return WebhookAttempt(delivery_id=delivery.id, state=DeliveryState.FAILED, status=status, error=error[:300])
+            return WebhookAttempt(
+                delivery_id=delivery.id, state=DeliveryState.FAILED, status=status, error=error[:300], answer=text
+            )
         wished = _seconds(answer.headers.get("Retry-After", "")) if answer else 0.0
         return WebhookAttempt(
             delivery_id=delivery.id,
@@ -187,6 +196,7 @@ class WebhookSender:
             after=max(after, min(wished, RETRY_AFTER_MAX)),
             status=status,
             error=error[:300],
+            answer=text,
         )
 
     async def _body(self, delivery: WebhookDelivery) -> bytes:
@@ -200,15 +210,9 @@ class WebhookSender:
             content = _dump(delivery, {**data, "results": [], "metadata": {}})
         return content
 
-    def _headers(self, webhook: Webhook, delivery: WebhookDelivery, body: bytes) -> dict[str, str]:
-        now = self.now()
-        timestamp = int(now.timestamp())
-        numbers = [webhook.secret_number]
-        if webhook.previous_secret_until is not None and now < webhook.previous_secret_until:
-            numbers.append(webhook.secret_number - 1)
-        signatures = [
-            sign(make_secret(self.key, webhook, number), delivery.public_id, timestamp, body) for number in numbers
-        ]
+    def _headers(self, delivery: WebhookDelivery, body: bytes, signing: list[bytes]) -> dict[str, str]:
+        timestamp = int(self.now().timestamp())
+        signatures = [sign(secret, delivery.public_id, timestamp, body) for secret in signing]
         return {
             "Content-Type": "application/json",
             "webhook-id": delivery.public_id,

@@ -21,6 +21,8 @@ RETRY_SECONDS = (5, 300, 1800, 7200, 18_000, 36_000, 50_400, 72_000, 86_400)
 #: an endpoint to which nothing could be delivered for this long is disabled
 FAILING_SECONDS_MAX = float(sum(RETRY_SECONDS))
 _JITTER = 0.1
+#: kv entries, one per endpoint whose secret cannot be read and whose owner was told; the value is the account
+LOST = "webhook_secret_lost:"
 
 
 class WebhookEvent(StrEnum):
@@ -46,6 +48,8 @@ class NewWebhook:
     #: which events are sent; empty: all
     events: frozenset[WebhookEvent] = frozenset()
     description: str = ""
+    #: sealed
+    secret: str = ""
 
 
 @value
@@ -66,6 +70,9 @@ class Webhook:
     #: until when the secret before the last rotation signs, too
     previous_secret_until: datetime | None
     created_at: datetime
+    #: sealed; empty in a row of an earlier version
+    secret: str = ""
+    previous_secret: str = ""
     #: consecutive times that nothing could be delivered to it
     failures: int = 0
     #: since when nothing could be delivered to it
@@ -97,6 +104,8 @@ class WebhookDelivery:
     last_status: int | None
     last_error: str
     delivered_at: datetime | None
+    #: the start of the last answer's body: text from outside
+    last_answer: str = ""
 
 
 @value
@@ -109,6 +118,8 @@ class WebhookAttempt:
     after: float = 0.0
     status: int | None = None
     error: str = ""
+    #: the start of the answer's body
+    answer: str = ""
 
 
 def retry_after(attempts: int, random: float) -> float | None:
@@ -116,11 +127,6 @@ def retry_after(attempts: int, random: float) -> float | None:
     if attempts > len(RETRY_SECONDS):
         return None
     return RETRY_SECONDS[attempts - 1] * (1 + _JITTER * random)
-
-
-def make_secret(installation_key: bytes, webhook: Webhook, number: int) -> bytes:
-    """Return the key that signs for an endpoint. It is derived, so that no row holds it."""
-    return hmac.digest(installation_key, f"webhook {webhook.public_id} {number}".encode(), "sha256")
 
 
 def show_secret(secret: bytes) -> str:

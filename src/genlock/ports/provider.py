@@ -96,6 +96,8 @@ class ProviderBundle:
     title: str = ""
     #: None: callbacks are not signed, so only the secret in their URL authenticates them
     verify_callback: VerifyCallback | None = None
+    #: whether the provider signs the callbacks of all its customers with the same keys
+    shared_signature: bool = False
     #: makes callbacks for the doctor's check of our endpoint; None: the check is left out
     sample_callback: SampleCallback | None = None
     #: None: the provider does not store files for its models

@@ -18,6 +18,7 @@ def make_bundle(*, key: str, credit_usd: Decimal, api_url: str = API_URL, rest_u
         credit_usd=credit_usd,
         close=fal.close,
         verify_callback=fal.verify_callback,
+        shared_signature=True,
         upload=fal.upload,
         health=fal.health,
         create_request=fal.create_request,

@@ -1,8 +1,8 @@
 -- name: add_webhook
 -- use: screen
 -- Store an endpoint, unless the account has as many as it may. Two at the same time may both pass the check.
-INSERT INTO webhooks (account_id, public_id, url, events, description, held_until, created_at)
-SELECT :account_id, :public_id, :url, :events, :description, :now, :now
+INSERT INTO webhooks (account_id, public_id, url, events, description, secret, held_until, created_at)
+SELECT :account_id, :public_id, :url, :events, :description, :secret, :now, :now
 WHERE (SELECT count(*) FROM webhooks WHERE account_id = :account_id) < :most
 RETURNING *;
 
@@ -30,16 +30,28 @@ RETURNING *;
 
 -- name: remove_webhook
 -- use: screen
--- Delete an endpoint. Its deliveries are pruned later.
+-- Delete an endpoint. Its deliveries are pruned within minutes, a few at a time: there may be very many.
 DELETE FROM webhooks WHERE id = :id RETURNING id;
 
 -- name: rotate_webhook_secret
 -- use: screen
--- Count a new secret; the one before it signs for a while, too.
-UPDATE webhooks SET secret_number = secret_number + 1,
+-- Store a new secret; the one before it signs for a while, too. Nothing happens if it was rotated meanwhile.
+UPDATE webhooks SET secret_number = secret_number + 1, previous_secret = secret, secret = :secret,
     previous_secret_until = :now + CAST(:overlap_seconds * 1000000 AS INTEGER)
-WHERE id = :id
+WHERE id = :id AND secret_number = :secret_number
 RETURNING *;
+
+-- name: webhooks_after
+-- use: periodic
+-- Return endpoints of all accounts after an id, in the order of their ids.
+SELECT * FROM webhooks WHERE id > :after ORDER BY id LIMIT :limit;
+
+-- name: seal_webhook_secrets
+-- use: periodic
+-- Replace the sealed secrets of an endpoint, if nothing has changed them meanwhile.
+UPDATE webhooks SET secret = :secret, previous_secret = :previous_secret
+WHERE id = :id AND secret_number = :secret_number AND secret = :secret_before
+RETURNING id;
 
 -- name: disable_webhook
 -- Disable an endpoint that does not want or does not take its events.
@@ -71,49 +83,36 @@ WHERE id IN (SELECT id FROM (SELECT id FROM due WHERE NOT is_suspect ORDER BY he
 RETURNING *;
 
 -- name: due_webhook_deliveries
--- Return due deliveries of an endpoint, oldest first, of each job only the first one that is pending. The others become due
--- when that one does, so that they are not passed over again and again: the search looks at :window deliveries at most.
--- A disabled endpoint gets tests only.
-UPDATE webhook_deliveries SET due_at = (
-    SELECT e.due_at FROM webhook_deliveries e
-    WHERE e.webhook_id = webhook_deliveries.webhook_id AND e.job_id = webhook_deliveries.job_id
-        AND e.id < webhook_deliveries.id AND e.due_at IS NOT NULL
-    ORDER BY e.id LIMIT 1)
-WHERE id IN (SELECT d.id FROM webhook_deliveries d
-        WHERE d.webhook_id = :webhook_id AND d.due_at IS NOT NULL AND d.due_at <= :now
-            AND (SELECT enabled FROM webhooks WHERE id = :webhook_id)
-        ORDER BY d.due_at, d.id LIMIT :window)
-    AND due_at < (
-    SELECT e.due_at FROM webhook_deliveries e
-    WHERE e.webhook_id = webhook_deliveries.webhook_id AND e.job_id = webhook_deliveries.job_id
-        AND e.id < webhook_deliveries.id AND e.due_at IS NOT NULL
-    ORDER BY e.id LIMIT 1);
-SELECT webhook_deliveries.* FROM (
-    SELECT * FROM (SELECT d.id FROM webhook_deliveries d
-        WHERE d.webhook_id = :webhook_id AND d.due_at IS NOT NULL AND d.due_at <= :now
-            AND (SELECT enabled FROM webhooks WHERE id = :webhook_id)
-        ORDER BY d.due_at, d.id LIMIT :window)
-    UNION ALL
-    SELECT * FROM (
-        SELECT d.id FROM webhook_deliveries d
-        WHERE d.webhook_id = :webhook_id AND d.due_at IS NOT NULL AND d.due_at <= :now AND d.event = 'webhook.test'
-            AND (SELECT NOT enabled FROM webhooks WHERE id = :webhook_id)
-        ORDER BY d.due_at LIMIT :limit)
-) due JOIN webhook_deliveries ON webhook_deliveries.id = due.id
-WHERE NOT EXISTS (
-    SELECT 1 FROM webhook_deliveries e
-    WHERE e.webhook_id = webhook_deliveries.webhook_id AND e.job_id = webhook_deliveries.job_id
-        AND e.id < webhook_deliveries.id AND e.due_at IS NOT NULL)
-ORDER BY webhook_deliveries.due_at, webhook_deliveries.id LIMIT :limit;
+-- Return due deliveries of an endpoint, oldest first, of each job only the first one that is pending.
+SELECT d.* FROM webhook_deliveries d
+WHERE d.webhook_id = :webhook_id AND d.due_at IS NOT NULL AND d.due_at <= :now
+    AND NOT EXISTS (
+        SELECT 1 FROM webhook_deliveries e
+        WHERE e.webhook_id = d.webhook_id AND e.job_id = d.job_id AND e.id < d.id AND e.due_at IS NOT NULL)
+ORDER BY d.due_at, d.id LIMIT :limit;
+
+-- name: due_webhook_tests
+-- Return due test events of an endpoint, oldest first.
+SELECT * FROM webhook_deliveries
+WHERE webhook_id = :webhook_id AND due_at IS NOT NULL AND due_at <= :now AND event = 'webhook.test'
+ORDER BY due_at, id LIMIT :limit;
 
 -- name: settle_webhook_deliveries
--- Record what attempts to deliver led to. What another instance has settled meanwhile stays so.
+-- Record what attempts to deliver led to, unless another instance has settled it meanwhile. Later events of the same jobs become due with the next attempt, or now.
 UPDATE webhook_deliveries
 SET state = i.value ->> 'state', attempts = attempts + 1, last_status = i.value ->> 'status',
-    last_error = i.value ->> 'error',
+    last_error = i.value ->> 'error', last_answer = i.value ->> 'answer',
     due_at = CASE WHEN i.value ->> 'state' = 'pending' THEN :now + CAST((i.value ->> 'after') * 1000000 AS INTEGER) END,
     delivered_at = CASE WHEN i.value ->> 'state' = 'delivered' THEN :now ELSE delivered_at END
-FROM json_each(:items) i WHERE webhook_deliveries.id = i.value ->> 'delivery_id' AND due_at IS NOT NULL
+FROM json_each(:items) i WHERE webhook_deliveries.id = i.value ->> 'delivery_id' AND due_at IS NOT NULL;
+UPDATE webhook_deliveries AS d
+SET due_at = coalesce((
+    SELECT max(e.due_at) FROM webhook_deliveries e
+    WHERE e.webhook_id = d.webhook_id AND e.job_id = d.job_id AND e.id < d.id AND e.due_at IS NOT NULL), :now)
+WHERE d.id IN (
+    SELECT later.id FROM json_each(:items) i CROSS JOIN webhook_deliveries s ON s.id = i.value ->> 'delivery_id'
+    CROSS JOIN webhook_deliveries later ON later.webhook_id = s.webhook_id AND later.job_id = s.job_id
+        AND later.id > s.id AND later.due_at IS NOT NULL)
 RETURNING id;
 
 -- name: release_webhook
@@ -138,25 +137,42 @@ UPDATE webhooks SET held_until = :now WHERE id = :id AND held_by = '' AND held_u
 -- use: screen
 -- Return deliveries of an endpoint, newest first.
 SELECT * FROM webhook_deliveries
-WHERE webhook_id = :webhook_id AND (event_at, id) < (
-    coalesce((SELECT b.event_at FROM webhook_deliveries b WHERE b.public_id = :before), 9223372036854775807),
-    coalesce((SELECT b.id FROM webhook_deliveries b WHERE b.public_id = :before), 9223372036854775807))
-ORDER BY webhook_id DESC, event_at DESC, id DESC LIMIT :limit;
+WHERE webhook_id = :webhook_id
+    AND id < coalesce((SELECT b.id FROM webhook_deliveries b WHERE b.public_id = :before), 9223372036854775807)
+ORDER BY webhook_id DESC, id DESC LIMIT :limit;
 
 -- name: webhook_deliveries_in_state
 -- use: screen
--- Return deliveries of an endpoint in one state, newest first.
+-- Return deliveries of an endpoint that are in a state, newest first.
 SELECT * FROM webhook_deliveries
-WHERE webhook_id = :webhook_id AND state = :state AND (event_at, id) < (
-    coalesce((SELECT b.event_at FROM webhook_deliveries b WHERE b.public_id = :before), 9223372036854775807),
-    coalesce((SELECT b.id FROM webhook_deliveries b WHERE b.public_id = :before), 9223372036854775807))
+WHERE webhook_id = :webhook_id AND state = :state
 ORDER BY webhook_id DESC, state DESC, event_at DESC, id DESC LIMIT :limit;
+
+-- name: webhook_deliveries_in_state_before
+-- use: screen
+-- Return deliveries of an endpoint that are in a state and older than one of them, newest first.
+SELECT * FROM webhook_deliveries
+WHERE webhook_id = :webhook_id AND state = :state
+    AND (event_at, id) < (SELECT b.event_at, b.id FROM webhook_deliveries b WHERE b.public_id = :before)
+ORDER BY webhook_id DESC, state DESC, event_at DESC, id DESC LIMIT :limit;
+
+-- name: webhook_delivery
+-- use: screen
+-- Return one delivery of an endpoint.
+SELECT * FROM webhook_deliveries WHERE public_id = :public_id AND webhook_id = :webhook_id;
+
+-- name: count_waiting_deliveries
+-- use: screen
+-- Count the deliveries that wait for an endpoint, up to a limit.
+SELECT count(*) AS count FROM (
+    SELECT 1 FROM webhook_deliveries WHERE webhook_id = :webhook_id AND due_at IS NOT NULL LIMIT :limit) w;
 
 -- name: add_test_delivery
 -- use: screen
--- Put a test event into the outbox of an endpoint.
+-- Put a test event into the outbox of an endpoint, once per id.
 INSERT INTO webhook_deliveries (public_id, webhook_id, event, event_at, due_at)
 SELECT :public_id, id, 'webhook.test', :now, :now FROM webhooks WHERE id = :webhook_id
+ON CONFLICT (public_id) DO NOTHING
 RETURNING *;
 
 -- name: redeliver
@@ -168,7 +184,7 @@ RETURNING *;
 
 -- name: redeliver_between
 -- use: screen
--- Make some deliveries of a time that are settled in one way due again, oldest first.
+-- Make deliveries of a time that are in a state due again, oldest first.
 UPDATE webhook_deliveries SET state = 'pending', attempts = 0, due_at = :now, last_error = ''
 WHERE id IN (
     SELECT id FROM webhook_deliveries

@@ -211,6 +211,7 @@ async def use_api(store: SqlDatabase) -> None:
     job = (await store.accept_job(order(account_id, api_key_id=key.id), ME)).job
     assert await store.api_job(job.id)
     assert await store.api_jobs_by_id([job.id])
+    assert await store.api_job_versions([job.id])
     assert await store.api_jobs(account_id, before=None, limit=10)
     assert await store.api_jobs_after({account_id: 0}, 10)
     assert await store.newest_api_job_between(account_id, "", "~") or True

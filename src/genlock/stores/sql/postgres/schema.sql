@@ -797,9 +797,17 @@ CREATE TABLE webhooks (
     secret                 text NOT NULL DEFAULT '',
     -- the one before the last rotation
     previous_secret        text NOT NULL DEFAULT '',
+    -- the instance that sends its events, until then; empty: none
+    held_by                text NOT NULL DEFAULT '',
+    -- consecutive times that nothing could be delivered, and since when
+    failures               integer NOT NULL DEFAULT 0,
+    failing_since          timestamptz,
+    -- whether it answered slowly the last time
+    slow                   boolean NOT NULL DEFAULT false,
     CONSTRAINT webhooks_public_id_once UNIQUE (public_id)
 );
 CREATE INDEX webhooks_account ON webhooks (account_id, id);
+CREATE INDEX webhooks_held ON webhooks (held_by) WHERE held_by <> '';
 
 CREATE TABLE webhook_deliveries (
     id            bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,

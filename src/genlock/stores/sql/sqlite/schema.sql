@@ -773,9 +773,17 @@ CREATE TABLE webhooks (
     secret                 TEXT NOT NULL DEFAULT '',
     -- the one before the last rotation
     previous_secret        TEXT NOT NULL DEFAULT '',
+    -- the instance that sends its events, until then; empty: none
+    held_by                TEXT NOT NULL DEFAULT '',
+    -- consecutive times that nothing could be delivered, and since when
+    failures               INTEGER NOT NULL DEFAULT 0,
+    failing_since          INTEGER,
+    -- whether it answered slowly the last time
+    slow                   INTEGER NOT NULL DEFAULT 0,
     CONSTRAINT webhooks_public_id_once UNIQUE (public_id)
 ) STRICT;
 CREATE INDEX webhooks_account ON webhooks (account_id, id);
+CREATE INDEX webhooks_held ON webhooks (held_by) WHERE held_by <> '';
 
 CREATE TABLE webhook_deliveries (
     id            INTEGER PRIMARY KEY,

@@ -60,6 +60,9 @@ WHERE key >= 'cost_above_price:' AND key < 'cost_above_price;' AND at > :now - 3
 UNION ALL
 SELECT 'breakers_open', count(*) FROM breakers WHERE open_until IS NOT NULL
 UNION ALL
+SELECT 'providers_silent', count(*) FROM kv
+WHERE key >= 'provider_silent:' AND key < 'provider_silent;' AND at < :now - CAST(:window * 500000 AS INTEGER)
+UNION ALL
 SELECT 'external_refunds', count(*) FROM payments WHERE external_refund_at > :now - 3600000000
 UNION ALL
 SELECT 'updates_dead', count(*) FROM updates WHERE state = 'dead'

@@ -53,11 +53,11 @@ class Api:
             *JobRoutes(parts).operations(),
             *self._results.operations(),
             *EventRoutes(parts).operations(),
-            *FileRoutes(uploads).operations(),
+            *FileRoutes(uploads, parts.memory).operations(),
             *ModelRoutes(parts).operations(),
             *AccountRoutes(parts).operations(),
             *WebhookRoutes(parts).operations(),
-            *ImageRoutes(parts, facade).operations(),
+            *ImageRoutes(parts, facade, self._results).operations(),
             *VideoRoutes(parts, facade, uploads, self._results).operations(),
         ]
         self.document = make_document(self.operations)

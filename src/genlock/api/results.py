@@ -2,8 +2,8 @@
 
 import re
 from collections import Counter
-from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from contextlib import aclosing, contextmanager
 
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
@@ -90,9 +90,7 @@ class ResultRoutes:
         if (unchanged := _not_modified(request, stored.sha256)) is not None:
             return unchanged
         start, length, status = _range(request, stored.size, stored.sha256)
-        if self._downloads[account_id] >= DOWNLOADS_PER_ACCOUNT:
-            detail = f"{DOWNLOADS_PER_ACCOUNT} results of this account are being read at the moment"
-            raise too_many("too_many_downloads", detail, 5.0)
+        self.check_downloads(account_id)
         chunks = self._parts.media.read(stored.key, start, length)
         try:
             first = await anext(chunks, b"")  # also for HEAD: it tells whether the copy is there
@@ -105,12 +103,24 @@ class ResultRoutes:
 
     async def _counted(self, account_id: int, first: bytes, rest: AsyncGenerator[bytes, None]) -> AsyncIterator[bytes]:
         """Yield the content, and count the download until it ends."""
-        self._downloads[account_id] += 1
-        try:
+        with self.downloading(account_id):
             async with aclosing(rest):
                 yield first
                 async for chunk in rest:
                     yield chunk
+
+    def check_downloads(self, account_id: int) -> None:
+        """Raise Problem 429 if the account reads too many results already."""
+        if self._downloads[account_id] >= DOWNLOADS_PER_ACCOUNT:
+            detail = f"{DOWNLOADS_PER_ACCOUNT} results of this account are being read at the moment"
+            raise too_many("too_many_downloads", detail, 5.0)
+
+    @contextmanager
+    def downloading(self, account_id: int) -> Iterator[None]:
+        """Count a download for the duration of the block."""
+        self._downloads[account_id] += 1
+        try:
+            yield
         finally:
             self._downloads[account_id] -= 1
             self._downloads += Counter()  # drops accounts without a download

@@ -3,11 +3,12 @@
 import base64
 import json
 from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, aclosing
 from typing import Literal
 
 from starlette.responses import Response, StreamingResponse
 
+from genlock.api.authentication import authenticate
 from genlock.api.job_view import results_of, status_of
 from genlock.api.models import offered_model
 from genlock.api.openai.errors import openai_response, rename_fields
@@ -18,6 +19,7 @@ from genlock.api.operation import Answered, Call, Operation
 from genlock.api.order_acceptance import REPLAYED_HEADER, Accepted, ClientOrder
 from genlock.api.parts import ApiParts
 from genlock.api.problems import Problem
+from genlock.api.results import ResultRoutes
 from genlock.api.types import FINAL, JobAnswer, Status
 from genlock.api.waiting import wait_until_final
 from genlock.domain.api_key import ApiScope
@@ -39,9 +41,10 @@ _INPUT_FAILURES = frozenset({"moderation", "bad_input", "file_unreachable"})
 
 
 class ImageRoutes:
-    def __init__(self, parts: ApiParts, orders: FacadeOrders) -> None:
+    def __init__(self, parts: ApiParts, orders: FacadeOrders, results: ResultRoutes) -> None:
         self._parts = parts
         self._orders = orders
+        self._results = results
 
     def operations(self) -> list[Operation]:
         return [
@@ -82,15 +85,19 @@ class ImageRoutes:
         except Problem as problem:
             raise rename_fields(problem, order_input.parameters) from None
         job, _ = await wait_until_final(self._parts.watch, accepted.job, _wait_seconds(call))
+        await authenticate(call.request, self._parts.store)  # the key may have been revoked meanwhile
         answer = self._parts.view.answer(job, call.base_url)
         if status_of(job) is not Status.SUCCEEDED:
             raise not_delivered(answer)
+        if not answer.results:
+            raise Problem(status=410, code="gone", detail="the results of this job were erased at its user's wish")
         return await self._images(job, answer, body.response_format, accepted)
 
     async def _images(
         self, job: Job, answer: JobAnswer, form: Literal["url", "b64_json"] | None, accepted: Accepted
     ) -> Response:
         """Return the answer as a stream: images in Base64 are not collected in memory."""
+        self._results.check_downloads(job.account_id)
         async with AsyncExitStack() as closing:
             contents: list[AsyncGenerator[bytes, None] | None] = []
             for part in results_of(job):
@@ -103,8 +110,15 @@ class ImageRoutes:
             firsts = [await _first(content) for content in contents]
             links = [None if form == "b64_json" else result.link for result in answer.results]
             stream = _stream(answer, firsts, contents, links, closing.pop_all())
+            counted = self._counted(job.account_id, stream)
         headers = {REPLAYED_HEADER: "true"} if accepted.replayed else {}
-        return StreamingResponse(stream, 200, headers=headers, media_type="application/json")
+        return StreamingResponse(counted, 200, headers=headers, media_type="application/json")
+
+    async def _counted(self, account_id: int, stream: AsyncGenerator[bytes, None]) -> AsyncIterator[bytes]:
+        with self._results.downloading(account_id):
+            async with aclosing(stream):
+                async for piece in stream:
+                    yield piece
 
 
 def find_model(parts: ApiParts, model_id: str) -> Model:
@@ -173,7 +187,7 @@ async def _stream(
     contents: list[AsyncGenerator[bytes, None] | None],
     links: list[str | None],
     closing: AsyncExitStack,
-) -> AsyncIterator[bytes]:
+) -> AsyncGenerator[bytes, None]:
     async with closing:
         about = {
             "created": int(answer.created_at.timestamp()),

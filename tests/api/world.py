@@ -12,6 +12,7 @@ from typing import Any
 import aiohttp
 
 from genlock.api.app import Api
+from genlock.api.job_view import JobView
 from genlock.api.job_watch import JobWatch
 from genlock.api.problems import CODES
 from genlock.api.webhook_sender import WebhookSender
@@ -101,6 +102,7 @@ class ApiWorld:
     recorder: Recorder
     session: aiohttp.ClientSession
     webhooks: WebhookSender
+    view: JobView
 
     async def client(
         self,
@@ -127,6 +129,11 @@ class ApiWorld:
         )
         assert secret is not None
         return Client(url=self.url, session=self.session, secret=secret, key=key)
+
+    def job_id(self, public_id: str) -> int:
+        found = self.view.job_id(public_id)
+        assert found is not None
+        return found
 
     async def available(self, client: Client) -> int:
         return (await self.store.wallet(client.key.account_id)).available
@@ -206,6 +213,7 @@ async def running_api(
                 recorder=recorder,
                 session=session,
                 webhooks=webhooks,
+                view=webhooks.view,
             )
         finally:
             is_open[0] = False

@@ -17,6 +17,7 @@ from genlock.api.operation import Answered, Call, Operation
 from genlock.api.parts import ApiParts
 from genlock.api.problems import Fault, Problem, bad_request, invalid, too_many, unavailable
 from genlock.api.reading import too_large
+from genlock.api.task_inputs import has_jobs, with_tasks
 from genlock.api.types import FileAnswer
 from genlock.channels.api.channel import hash_file
 from genlock.domain.api_key import ApiScope
@@ -169,12 +170,12 @@ class FileInputs:
         With a request key that was used before, nothing is looked up: the order exists.
         """
         model = self._parts.catalog.get().models.get(model_id)
-        if model is None or not any(_ids(one, values) for one in model.fields):
+        if model is None or not (has_jobs(model, values) or any(_ids(one, values) for one in model.fields)):
             return values, {}
         store = self._parts.store
         if request_key is not None and await store.job_by_request_key(account_id, request_key) is not None:
             return values, {}
-        resolved, seconds = dict(values), {}
+        resolved, seconds = await with_tasks(self._parts, account_id, model, values), {}
         for one in model.fields:
             for file_id in _ids(one, values):
                 url, length = await self._address(account_id, one, file_id)

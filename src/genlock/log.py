@@ -19,6 +19,7 @@ _LEVELS = {
     Event.RESULT_CONTRADICTION: logging.ERROR,
     Event.RESULT_WRONG_TASK: logging.ERROR,
     Event.STAGE_ERROR: logging.ERROR,
+    Event.WEBHOOK_SECRETS_LOST: logging.ERROR,
     Event.ALARM: logging.ERROR,
     Event.ATTENTION: logging.WARNING,
     Event.INSTANCE_DEAD: logging.WARNING,
@@ -33,6 +34,7 @@ _LEVELS = {
     Event.UPDATE_DEAD: logging.ERROR,
     Event.POLL_CONFLICT: logging.WARNING,
     Event.SETTING_UNKNOWN: logging.WARNING,
+    Event.PLUGIN_LEFT_OUT: logging.ERROR,
     Event.POISON_SUSPECTED: logging.WARNING,
     Event.CATALOG_EDIT_LEFT_OUT: logging.WARNING,
 }

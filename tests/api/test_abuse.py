@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from genlock.api import files, job_watch, results
+from genlock.api import job_watch, results
+from genlock.api.uploads import FILES_AT_ONCE, FILES_PER_ACCOUNT
 from genlock.domain.events import Event
 from tests.api.world import ApiWorld, Client, running_api
 from tests.databases import new_sqlite
@@ -64,9 +65,7 @@ async def test_slow_uploads_of_one_account_leave_room_for_others(world: ApiWorld
         await stop.wait()
         yield png[10:]
 
-    uploads = [
-        asyncio.create_task(slow.request("POST", "/v1/files", data=trickle())) for _ in range(files.FILES_AT_ONCE)
-    ]
+    uploads = [asyncio.create_task(slow.request("POST", "/v1/files", data=trickle())) for _ in range(FILES_AT_ONCE)]
     for _ in uploads:
         await started.acquire()
     answer = await other.request("POST", "/v1/files", data=png)
@@ -74,13 +73,13 @@ async def test_slow_uploads_of_one_account_leave_room_for_others(world: ApiWorld
     statuses = sorted([answer.status for answer in await asyncio.gather(*uploads)])
 
     assert answer.status == 201
-    assert statuses == [201] * files.FILES_PER_ACCOUNT + [429] * (files.FILES_AT_ONCE - files.FILES_PER_ACCOUNT)
+    assert statuses == [201] * FILES_PER_ACCOUNT + [429] * (FILES_AT_ONCE - FILES_PER_ACCOUNT)
 
 
 async def test_an_account_sends_only_so_many_megabytes_a_day(
     world: ApiWorld, png: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(files, "MEGABYTE", len(png) / 900)  # a picture counts as 900 of 2,000 megabytes
+    monkeypatch.setattr("genlock.api.uploads.MEGABYTE", len(png) / 900)  # a picture counts as 900 of 2,000 megabytes
     client, other = await world.client(), await world.client()
     answers = [await client.request("POST", "/v1/files", data=png) for _ in range(4)]
 

@@ -34,7 +34,7 @@ from tests.packaged import CATALOG
 from tests.stores.builders import queued, update
 from tests.stores.conftest import FIGURE_TABLES, TABLES
 
-NAMES = ["store", "atomic operations", "callback endpoint", "channel", "migrations", "idempotency", "money"]
+NAMES = ["store", "atomic operations", "callback endpoint", "channel", "migrations", "idempotency", "money", "plug-ins"]
 TOKEN = "7123456789:AAF0dQ-x5R9fJ3k1Lm_pQ7rS2tU4vW6xY8z"
 KEY = "whsec-5f2b8c1d9e3a4706"
 #: for tests of what is the same on every database

@@ -57,7 +57,7 @@ class ResultRoutes:
         ]
 
     async def get(self, call: Call) -> Response:
-        return await self._content(call.request, await find_own(self._parts, call))
+        return await self.content(call.request, await find_own(self._parts, call), call.path("index"))
 
     async def get_by_link(self, request: Request) -> Response:
         """Serve a result by its signed link, without a key. Raises Problem."""
@@ -72,11 +72,13 @@ class ResultRoutes:
         job = await parts.store.api_job(job_id)
         if job is None:
             raise not_found("there is no such result")
-        return await self._content(request, job)
+        return await self.content(request, job, index)
 
-    async def _content(self, request: Request, job: Job) -> Response:
-        index = str(request.path_params["index"])
+    async def content(self, request: Request, job: Job, index: str) -> Response:
+        """Serve one result of a job. Raises Problem."""
         results = results_of(job)
+        if job.erased and not results:
+            raise Problem(status=410, code="gone", detail="the results of this job were erased at its user's wish")
         if _INDEX.fullmatch(index) is None or int(index) >= len(results):
             raise not_found(f"the job has {len(results)} results; they are numbered from 0")
         part = results[int(index)]

@@ -8,6 +8,7 @@ from datetime import datetime
 from random import Random
 
 from genlock.api.job_view import JobView
+from genlock.api.webhook_secrets import SecretUnreadable, WebhookSecrets
 from genlock.domain.errors import StoreError
 from genlock.domain.events import Event
 from genlock.domain.webhook import (
@@ -15,7 +16,6 @@ from genlock.domain.webhook import (
     Webhook,
     WebhookAttempt,
     WebhookDelivery,
-    make_secret,
     retry_after,
     sign,
 )
@@ -33,6 +33,8 @@ SENDS_AT_ONCE = 5
 HOLD_SECONDS = 90.0
 #: pause of an endpoint to which nothing could be delivered
 PAUSE_SECONDS = 5.0
+#: pause of an endpoint whose secret cannot be read
+UNREADABLE_PAUSE_SECONDS = 60.0
 RETRY_AFTER_MAX = 86_400.0
 BODY_BYTES_MAX = 20_000
 GONE = 410
@@ -47,8 +49,7 @@ class WebhookSender:
     store: Database
     posts: Posts
     view: JobView
-    #: from which the secrets of the endpoints are derived
-    key: bytes = field(repr=False)
+    secrets: WebhookSecrets
     #: our address as clients see it
     base_url: str
     observer: Observer
@@ -96,9 +97,14 @@ class WebhookSender:
 
         async def attempt(delivery: WebhookDelivery) -> WebhookAttempt:
             async with slots:
-                return await self._attempt(webhook, delivery)
+                return await self._attempt(webhook, delivery, signing)
 
-        deliveries = await self.store.due_webhook_deliveries(webhook.id, BATCH)
+        try:
+            signing = self.secrets.signing(webhook, self.now())
+        except SecretUnreadable:  # its receiver could not verify anything; the check of secrets reports it
+            return UNREADABLE_PAUSE_SECONDS
+        due = self.store.due_webhook_deliveries if webhook.enabled else self.store.due_webhook_tests
+        deliveries = await due(webhook.id, BATCH)
         attempts = await asyncio.gather(*map(attempt, deliveries))
         await self.store.settle_webhook_deliveries(attempts)
         await self._disable_if_needed(webhook, attempts)
@@ -115,21 +121,25 @@ class WebhookSender:
             self.observer.event(Event.API_WEBHOOK_DISABLED, account=webhook.account_id, reason=reason)
             await self.tell_owner(webhook.account_id, webhook, reason)
 
-    async def _attempt(self, webhook: Webhook, delivery: WebhookDelivery) -> WebhookAttempt:
+    async def _attempt(self, webhook: Webhook, delivery: WebhookDelivery, signing: list[bytes]) -> WebhookAttempt:
         body = await self._body(delivery)
         try:
-            answer = await self.posts.post(webhook.url, body, self._headers(webhook, delivery, body))
+            answer = await self.posts.post(webhook.url, body, self._headers(delivery, body, signing))
         except (AddressRefused, FetchFailed) as error:
             return self._failure(delivery, None, str(error))
         if answer.status in _OK:
-            return WebhookAttempt(delivery_id=delivery.id, state=DeliveryState.DELIVERED, status=answer.status)
+            return WebhookAttempt(
+                delivery_id=delivery.id, state=DeliveryState.DELIVERED, status=answer.status, answer=answer.text
+            )
         return self._failure(delivery, answer, f"the endpoint answered {answer.status}")
 
     def _failure(self, delivery: WebhookDelivery, answer: PostAnswer | None, error: str) -> WebhookAttempt:
         after = retry_after(delivery.attempts + 1, self.rng.random())
-        status = answer.status if answer else None
+        status, text = (answer.status, answer.text) if answer else (None, "")
         if after is None or status == GONE:
-            return WebhookAttempt(delivery_id=delivery.id, state=DeliveryState.FAILED, status=status, error=error[:300])
+            return WebhookAttempt(
+                delivery_id=delivery.id, state=DeliveryState.FAILED, status=status, error=error[:300], answer=text
+            )
         wished = _seconds(answer.headers.get("Retry-After", "")) if answer else 0.0
         return WebhookAttempt(
             delivery_id=delivery.id,
@@ -137,6 +147,7 @@ class WebhookSender:
             after=max(after, min(wished, RETRY_AFTER_MAX)),
             status=status,
             error=error[:300],
+            answer=text,
         )
 
     async def _body(self, delivery: WebhookDelivery) -> bytes:
@@ -150,15 +161,9 @@ class WebhookSender:
             content = _dump(delivery, {**data, "results": [], "metadata": {}})
         return content
 
-    def _headers(self, webhook: Webhook, delivery: WebhookDelivery, body: bytes) -> dict[str, str]:
-        now = self.now()
-        timestamp = int(now.timestamp())
-        numbers = [webhook.secret_number]
-        if webhook.previous_secret_until is not None and now < webhook.previous_secret_until:
-            numbers.append(webhook.secret_number - 1)
-        signatures = [
-            sign(make_secret(self.key, webhook, number), delivery.public_id, timestamp, body) for number in numbers
-        ]
+    def _headers(self, delivery: WebhookDelivery, body: bytes, signing: list[bytes]) -> dict[str, str]:
+        timestamp = int(self.now().timestamp())
+        signatures = [sign(secret, delivery.public_id, timestamp, body) for secret in signing]
         return {
             "Content-Type": "application/json",
             "webhook-id": delivery.public_id,

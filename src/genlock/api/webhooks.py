@@ -33,7 +33,6 @@ from genlock.domain.webhook import (
     Webhook,
     WebhookDelivery,
     WebhookEvent,
-    make_secret,
     show_secret,
 )
 from genlock.media.download import AddressRefused, check_target, parse_url
@@ -79,19 +78,22 @@ class WebhookRoutes:
         body = call.body
         assert isinstance(body, NewWebhookRequest)
         self._check_url(body.url)
+        public_id = f"{ENDPOINT_PREFIX}{self._parts.new_id()}"
+        secret, sealed = self._parts.webhook_secrets.make(public_id, 1)
         webhook = await self._parts.store.add_webhook(
             NewWebhook(
                 account_id=call.account_id,
-                public_id=f"{ENDPOINT_PREFIX}{self._parts.new_id()}",
+                public_id=public_id,
                 url=body.url,
                 events=frozenset(map(WebhookEvent, body.events)),
                 description=body.description,
+                secret=sealed,
             ),
             most=ENDPOINTS_MAX,
         )
         if webhook is None:
             raise conflict("too_many_webhooks", f"an account has at most {ENDPOINTS_MAX} endpoints; delete one first")
-        return _json(self._with_secret(webhook), 201)
+        return _json(_with_secret(webhook, secret), 201)
 
     async def list(self, call: Call) -> Response:
         found = await self._parts.store.webhooks(call.account_id)
@@ -119,9 +121,12 @@ class WebhookRoutes:
         return Response(status_code=204)
 
     async def rotate(self, call: Call) -> Response:
-        webhook = await self._find(call)
-        rotated = await self._parts.store.rotate_webhook_secret(webhook.id, OVERLAP_SECONDS)
-        return _json(self._with_secret(rotated or _missing()))
+        while True:
+            webhook = await self._find(call)
+            secret, sealed = self._parts.webhook_secrets.make(webhook.public_id, webhook.secret_number + 1)
+            rotated = await self._parts.store.rotate_webhook_secret(webhook, sealed, OVERLAP_SECONDS)
+            if rotated is not None:  # else another request has rotated it meanwhile
+                return _json(_with_secret(rotated, secret))
 
     async def test(self, call: Call) -> Response:
         webhook = await self._find(call)
@@ -188,10 +193,6 @@ class WebhookRoutes:
         if target.user or target.password:
             raise invalid([Fault(pointer="/url", detail="must not contain a user name or a password")])
 
-    def _with_secret(self, webhook: Webhook) -> WebhookWithSecret:
-        secret = make_secret(self._parts.webhook_key, webhook, webhook.secret_number)
-        return WebhookWithSecret(**_answer(webhook).model_dump(), secret=show_secret(secret))
-
     def _delivery(self, delivery: WebhookDelivery) -> DeliveryAnswer:
         return DeliveryAnswer(
             id=delivery.public_id,
@@ -250,6 +251,10 @@ def _answer(webhook: Webhook) -> WebhookAnswer:
         disabled_reason=webhook.disabled_reason,
         created_at=webhook.created_at,
     )
+
+
+def _with_secret(webhook: Webhook, secret: bytes) -> WebhookWithSecret:
+    return WebhookWithSecret(**_answer(webhook).model_dump(), secret=show_secret(secret))
 
 
 def _json(answer: BaseModel, status: int = 200) -> Response:

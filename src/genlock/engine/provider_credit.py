@@ -5,7 +5,6 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from genlock.domain.errors import ProviderError
 from genlock.domain.events import Event
 from genlock.engine.context import EngineContext
 from genlock.engine.leader import Leader
@@ -45,7 +44,7 @@ class ProviderCreditReader:
             try:
                 async with asyncio.timeout(ANSWER_SECONDS):
                     credit = await bundle.credit()
-            except (ProviderError, TimeoutError) as error:
+            except Exception as error:  # noqa: BLE001 - an adapter's fault must not keep the others from being asked
                 reason = f"{type(error).__name__}: {error}"[:200]
                 self.ctx.observer.event(Event.STAGE_ERROR, step="provider_credit", provider=name, error=reason)
                 continue

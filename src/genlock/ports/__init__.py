@@ -46,6 +46,16 @@ from genlock.ports.message_texts import Button, FileLabel, MessageTexts, Outgoin
 from genlock.ports.observer import Observer
 from genlock.ports.operators import OperatorStore
 from genlock.ports.payments import PaymentStore
+from genlock.ports.plugin import (
+    PORT_VERSION,
+    ChannelBundle,
+    ChannelContext,
+    ChannelPlugin,
+    OrderRefused,
+    Orders,
+    ProviderContext,
+    ProviderPlugin,
+)
 from genlock.ports.profiles import ProfileStore
 from genlock.ports.promos import PromoStore
 from genlock.ports.provider import Provider, ProviderBundle, ProviderHealth, PublicLists, RateLimit
@@ -57,6 +67,7 @@ from genlock.ports.updates import Settled, UpdateStore
 from genlock.ports.webhooks import WebhookStore
 
 __all__ = [
+    "PORT_VERSION",
     "Accepted",
     "AccountStore",
     "AgedJob",
@@ -72,6 +83,9 @@ __all__ = [
     "CallbackStore",
     "CatalogChangeStore",
     "Channel",
+    "ChannelBundle",
+    "ChannelContext",
+    "ChannelPlugin",
     "Clock",
     "Database",
     "DatabaseCheck",
@@ -105,6 +119,8 @@ __all__ = [
     "NewPayment",
     "Observer",
     "OperatorStore",
+    "OrderRefused",
+    "Orders",
     "OutgoingMessage",
     "PaymentStore",
     "PermitBlockStore",
@@ -113,7 +129,9 @@ __all__ = [
     "PromoStore",
     "Provider",
     "ProviderBundle",
+    "ProviderContext",
     "ProviderHealth",
+    "ProviderPlugin",
     "PublicLists",
     "RateLimit",
     "Reschedule",

@@ -18,6 +18,12 @@ class ApiJobStore(Protocol):
     async def api_jobs_after(self, positions: Mapping[int, int], limit: int) -> list[Job]:
         """Return jobs of API keys of several accounts, oldest first, each account's after the job id given for it."""
 
+    async def newest_api_job_between(self, account_id: int, first: str, last: str) -> Job | None:
+        """Return the job of an API key of the account with the greatest request key between two, both excluded.
+
+        The database's collation decides the order, so the keys should differ only in digits.
+        """
+
     async def newest_job_id(self) -> int:
         """Return the highest job id; 0 if there is no job."""
 

@@ -31,7 +31,14 @@ class WebhookStore(Protocol):
 
     async def remove_webhook(self, webhook_id: int) -> bool: ...
 
-    async def rotate_webhook_secret(self, webhook_id: int, overlap_seconds: float) -> Webhook | None: ...
+    async def rotate_webhook_secret(self, webhook: Webhook, secret: str, overlap_seconds: float) -> Webhook | None:
+        """Store a new sealed secret. None: the endpoint is gone, or was rotated since it was read."""
+
+    async def webhooks_after(self, webhook_id: int, limit: int) -> Sequence[Webhook]:
+        """Return endpoints of all accounts after an id, in the order of their ids."""
+
+    async def seal_webhook_secrets(self, webhook: Webhook, secret: str, previous_secret: str) -> bool:
+        """Replace the sealed secrets of an endpoint. False: something has changed them since it was read."""
 
     async def disable_webhook(self, webhook_id: int, reason: str) -> bool:
         """Disable an endpoint. False: it was disabled before."""
@@ -44,7 +51,11 @@ class WebhookStore(Protocol):
     async def due_webhook_deliveries(self, webhook_id: int, limit: int) -> Sequence[WebhookDelivery]:
         """Return due deliveries, oldest first, of each job only the first one that is pending."""
 
-    async def settle_webhook_deliveries(self, attempts: Sequence[WebhookAttempt]) -> None: ...
+    async def due_webhook_tests(self, webhook_id: int, limit: int) -> Sequence[WebhookDelivery]:
+        """Return due test events, oldest first: a disabled endpoint gets these only."""
+
+    async def settle_webhook_deliveries(self, attempts: Sequence[WebhookAttempt]) -> None:
+        """Record what attempts led to. Later events of the same jobs wait for the next attempt, or are due now."""
 
     async def release_webhook(self, webhook_id: int, pause_seconds: float) -> None:
         """Let any instance claim the endpoint again after a pause."""
@@ -54,8 +65,13 @@ class WebhookStore(Protocol):
     ) -> Sequence[WebhookDelivery]:
         """Return deliveries, newest first, before the one with this public id."""
 
+    async def webhook_delivery(self, webhook_id: int, public_id: str) -> WebhookDelivery | None: ...
+
+    async def count_waiting_deliveries(self, webhook_id: int, limit: int) -> int:
+        """Count what waits for an endpoint, up to `limit`."""
+
     async def add_test_delivery(self, webhook_id: int, public_id: str) -> WebhookDelivery | None:
-        """Put a test event into the outbox of an endpoint, also of a disabled one."""
+        """Put a test event into the outbox of an endpoint, also of a disabled one. None: it is there already."""
 
     async def redeliver(self, webhook_id: int, public_id: str) -> WebhookDelivery | None:
         """Send one event again, whatever its state."""

@@ -41,6 +41,10 @@ class ApiJobs(Subject):
         rows = await self.session.many("api_jobs_after", {"limit": limit}, items)
         return [read_job(row, self.session.time) for row in rows]
 
+    async def newest_api_job_between(self, account_id: int, first: str, last: str) -> Job | None:
+        rows = await self.session.one("newest_api_job_between", account_id=account_id, first=first, last=last)
+        return read_job(rows[0], self.session.time) if rows else None
+
     async def newest_job_id(self) -> int:
         [row] = await self.session.one("job_id_range")
         return int(row["last"] or 0)

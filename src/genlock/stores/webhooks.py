@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import datetime
+from typing import Any
 
 from genlock.domain.place import microseconds
 from genlock.domain.webhook import DeliveryState, NewWebhook, Webhook, WebhookAttempt, WebhookDelivery, WebhookEvent
@@ -19,6 +20,7 @@ class Webhooks(Subject):
             url=webhook.url,
             events=_dump_events(webhook.events),
             description=webhook.description,
+            secret=webhook.secret,
             most=most,
         )
         return self._first_webhook(rows)
@@ -47,9 +49,31 @@ class Webhooks(Subject):
     async def remove_webhook(self, webhook_id: int) -> bool:
         return bool(await self.session.one("remove_webhook", id=webhook_id))
 
-    async def rotate_webhook_secret(self, webhook_id: int, overlap_seconds: float) -> Webhook | None:
-        rows = await self.session.one("rotate_webhook_secret", id=webhook_id, overlap_seconds=overlap_seconds)
+    async def rotate_webhook_secret(self, webhook: Webhook, secret: str, overlap_seconds: float) -> Webhook | None:
+        rows = await self.session.one(
+            "rotate_webhook_secret",
+            id=webhook.id,
+            secret_number=webhook.secret_number,
+            secret=secret,
+            overlap_seconds=overlap_seconds,
+        )
         return self._first_webhook(rows)
+
+    async def webhooks_after(self, webhook_id: int, limit: int) -> Sequence[Webhook]:
+        return [
+            self._read_webhook(row) for row in await self.session.one("webhooks_after", after=webhook_id, limit=limit)
+        ]
+
+    async def seal_webhook_secrets(self, webhook: Webhook, secret: str, previous_secret: str) -> bool:
+        rows = await self.session.one(
+            "seal_webhook_secrets",
+            id=webhook.id,
+            secret_number=webhook.secret_number,
+            secret_before=webhook.secret,
+            secret=secret,
+            previous_secret=previous_secret,
+        )
+        return bool(rows)
 
     async def disable_webhook(self, webhook_id: int, reason: str) -> bool:
         return bool(await self.session.one("disable_webhook", id=webhook_id, reason=reason))
@@ -64,6 +88,10 @@ class Webhooks(Subject):
         rows = await self.session.one("due_webhook_deliveries", webhook_id=webhook_id, limit=limit)
         return [self._read_webhook_delivery(row) for row in rows]
 
+    async def due_webhook_tests(self, webhook_id: int, limit: int) -> Sequence[WebhookDelivery]:
+        rows = await self.session.one("due_webhook_tests", webhook_id=webhook_id, limit=limit)
+        return [self._read_webhook_delivery(row) for row in rows]
+
     async def settle_webhook_deliveries(self, attempts: Sequence[WebhookAttempt]) -> None:
         items = [
             Item(
@@ -75,6 +103,7 @@ class Webhooks(Subject):
                     "after": one.after,
                     "status": one.status,
                     "error": one.error,
+                    "answer": one.answer,
                 },
                 None,
             )
@@ -89,10 +118,22 @@ class Webhooks(Subject):
     async def webhook_deliveries(
         self, webhook_id: int, *, state: DeliveryState | None, before: str | None, limit: int
     ) -> Sequence[WebhookDelivery]:
-        rows = await self.session.one(
-            "webhook_deliveries", webhook_id=webhook_id, state=state and state.value, before=before, limit=limit
-        )
+        page: dict[str, Any] = {"webhook_id": webhook_id, "limit": limit}
+        if state is None:
+            rows = await self.session.one("webhook_deliveries", before=before, **page)
+        elif before is None:
+            rows = await self.session.one("webhook_deliveries_in_state", state=state.value, **page)
+        else:
+            name = "webhook_deliveries_in_state_before"
+            rows = await self.session.one(name, state=state.value, before=before, **page)
         return [self._read_webhook_delivery(row) for row in rows]
+
+    async def webhook_delivery(self, webhook_id: int, public_id: str) -> WebhookDelivery | None:
+        rows = await self.session.one("webhook_delivery", webhook_id=webhook_id, public_id=public_id)
+        return self._read_webhook_delivery(rows[0]) if rows else None
+
+    async def count_waiting_deliveries(self, webhook_id: int, limit: int) -> int:
+        return int((await self.session.one("count_waiting_deliveries", webhook_id=webhook_id, limit=limit))[0]["count"])
 
     async def add_test_delivery(self, webhook_id: int, public_id: str) -> WebhookDelivery | None:
         rows = await self.session.one("add_test_delivery", webhook_id=webhook_id, public_id=public_id)
@@ -105,15 +146,18 @@ class Webhooks(Subject):
     async def redeliver_between(
         self, webhook_id: int, since: datetime, until: datetime, *, failed_only: bool, limit: int
     ) -> int:
-        rows = await self.session.one(
-            "redeliver_between",
-            webhook_id=webhook_id,
-            since_us=microseconds(since),
-            until_us=microseconds(until),
-            failed_only=failed_only,
-            limit=limit,
-        )
-        return len(rows)
+        count = 0
+        for state in (DeliveryState.FAILED,) if failed_only else (DeliveryState.FAILED, DeliveryState.DELIVERED):
+            rows = await self.session.one(
+                "redeliver_between",
+                webhook_id=webhook_id,
+                state=state.value,
+                since_us=microseconds(since),
+                until_us=microseconds(until),
+                limit=limit - count,
+            )
+            count += len(rows)
+        return count
 
     def _first_webhook(self, rows: Sequence[Row]) -> Webhook | None:
         return self._read_webhook(rows[0]) if rows else None
@@ -132,6 +176,8 @@ class Webhooks(Subject):
             secret_number=row["secret_number"],
             previous_secret_until=time(row["previous_secret_until"]),
             created_at=not_null(time(row["created_at"])),
+            secret=row["secret"],
+            previous_secret=row["previous_secret"],
         )
 
     def _read_webhook_delivery(self, row: Row) -> WebhookDelivery:
@@ -149,6 +195,7 @@ class Webhooks(Subject):
             last_status=row["last_status"],
             last_error=row["last_error"],
             delivered_at=time(row["delivered_at"]),
+            last_answer=row["last_answer"],
         )
 
 

@@ -1,5 +1,6 @@
 """Webhooks: events are written in the commit of what they tell and sent in order; a dead endpoint delays no other."""
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -7,7 +8,7 @@ import pytest
 from genlock.domain.job import State
 from genlock.domain.webhook import DeliveryState, NewWebhook, Webhook, WebhookAttempt, WebhookEvent
 from genlock.stores.database import SqlDatabase
-from tests.stores.builders import ManualClock, account_with, delivered, ended, running
+from tests.stores.builders import ManualClock, account_with, delivered, end, ended, running
 from tests.stores.conformance.test_api_keys import new_key
 
 HOUR = 3600.0
@@ -88,9 +89,12 @@ async def test_events_of_one_job_are_due_one_after_the_other(store: SqlDatabase,
     assert await due(store, webhook) == [(job.id, "job.started"), (other.id, "job.started")]
     await settle(store, webhook, DeliveryState.PENDING, after=60.0, status=500)
     assert await due(store, webhook) == [], "a later event waits for the earlier one"
+    await end(store, other, State.FAILED)
+    waiting = await store.webhook_deliveries(webhook.id, state=None, before=None, limit=10)
+    assert {one.due_at for one in waiting} == {clock.now() + timedelta(seconds=60)}, "none is read in vain until then"
     clock.advance(61)
     await settle(store, webhook)
-    assert await due(store, webhook) == [(job.id, "job.failed")]
+    assert await due(store, webhook) == [(job.id, "job.failed"), (other.id, "job.failed")]
     await settle(store, webhook)
     assert await due(store, webhook) == []
 
@@ -130,7 +134,8 @@ async def test_a_disabled_endpoint_gets_only_tests_and_its_events_wait(store: Sq
     assert await store.add_test_delivery(webhook.id, "msg_test") is not None
 
     assert [one.id for one in await store.claim_webhooks(10, 1.0)] == [webhook.id]
-    assert await due(store, webhook) == [(None, "webhook.test")]
+    assert await store.add_test_delivery(webhook.id, "msg_test") is None, "it is there already"
+    assert [one.event for one in await store.due_webhook_tests(webhook.id, 10)] == [WebhookEvent.TEST]
     changed = await store.change_webhook(webhook.id, enabled=True)
     assert changed is not None
     assert (changed.enabled, changed.disabled_reason) == (True, "")
@@ -147,6 +152,8 @@ async def test_deliveries_are_sent_again_one_by_one_or_by_time(store: SqlDatabas
         clock.advance(HOUR)
     newest, _, _ = await store.webhook_deliveries(webhook.id, state=None, before=None, limit=10)
 
+    assert await store.webhook_delivery(webhook.id, newest.public_id) == newest
+    assert await store.webhook_delivery(webhook.id + 1, newest.public_id) is None
     again = await store.redeliver(webhook.id, newest.public_id)
     assert again is not None
     assert (again.state, again.attempts, again.public_id) == (DeliveryState.PENDING, 0, newest.public_id)
@@ -154,8 +161,16 @@ async def test_deliveries_are_sent_again_one_by_one_or_by_time(store: SqlDatabas
     assert await store.redeliver_between(webhook.id, start, clock.now(), failed_only=True, limit=10) == 1
     assert await store.redeliver_between(webhook.id, start, clock.now(), failed_only=False, limit=10) == 1
     assert len(await due(store, webhook)) == 3
-    page = await store.webhook_deliveries(webhook.id, state=DeliveryState.PENDING, before=newest.public_id, limit=1)
-    assert len(page) == 1
+    assert [await store.count_waiting_deliveries(webhook.id, limit) for limit in (2, 10)] == [2, 3]
+    pages = await store.webhook_deliveries(webhook.id, state=DeliveryState.PENDING, before=None, limit=1)
+    assert [one.id for one in pages] == [newest.id]
+    for size in (1, 1, 0):
+        page = await store.webhook_deliveries(
+            webhook.id, state=DeliveryState.PENDING, before=pages[-1].public_id, limit=1
+        )
+        assert len(page) == size
+        pages = [*pages, *page]
+    assert len({one.id for one in pages}) == 3
 
 
 async def test_endpoints_are_read_changed_and_removed_by_their_account_only(store: SqlDatabase) -> None:
@@ -170,9 +185,16 @@ async def test_endpoints_are_read_changed_and_removed_by_their_account_only(stor
     changed = await store.change_webhook(webhook.id, url="https://example.org/other", events=ends)
     assert changed is not None
     assert (changed.url, changed.events, changed.description) == ("https://example.org/other", ends, "shop")
-    rotated = await store.rotate_webhook_secret(webhook.id, HOUR)
+    rotated = await store.rotate_webhook_secret(webhook, "sealed 2", HOUR)
     assert rotated is not None
-    assert rotated.secret_number == 2
+    assert (rotated.secret_number, rotated.secret, rotated.previous_secret) == (2, "sealed 2", webhook.secret)
+    assert await store.rotate_webhook_secret(webhook, "sealed 3", HOUR) is None, "it was rotated meanwhile"
+    assert not await store.seal_webhook_secrets(webhook, "a", "b"), "it was rotated meanwhile"
+    assert await store.seal_webhook_secrets(rotated, "a", "b")
+    assert not await store.seal_webhook_secrets(rotated, "c", "d"), "it was sealed meanwhile"
+    [sealed] = await store.webhooks_after(webhook.id - 1, 10)
+    assert (sealed.secret, sealed.previous_secret) == ("a", "b")
+    assert await store.webhooks_after(webhook.id, 10) == []
     assert rotated.previous_secret_until is not None
     assert await store.remove_webhook(webhook.id)
     assert not await store.remove_webhook(webhook.id)
@@ -208,10 +230,11 @@ async def test_what_an_attempt_led_to_is_kept(store: SqlDatabase, clock: ManualC
     webhook = await endpoint(store, await account_with(store))
     await store.add_test_delivery(webhook.id, "msg_1")
     state = DONE if status else DeliveryState.PENDING
-    await settle(store, webhook, state, after=60.0, status=status, error="" if status else "no answer")
+    await settle(store, webhook, state, after=60.0, status=status, error="" if status else "no answer", answer="ok")
 
     [found] = await store.webhook_deliveries(webhook.id, state=None, before=None, limit=10)
     assert (found.state, found.attempts, found.last_status) == (state, 1, status)
+    assert found.last_answer == "ok"
     assert (found.delivered_at == clock.now()) is (status is not None)
 
 

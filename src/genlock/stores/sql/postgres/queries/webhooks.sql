@@ -1,8 +1,8 @@
 -- name: add_webhook
 -- use: screen
 -- Store an endpoint, unless the account has as many as it may. Two at the same time may both pass the check.
-INSERT INTO webhooks (account_id, public_id, url, events, description, held_until, created_at)
-SELECT :account_id, :public_id, :url, :events, :description, :now, :now
+INSERT INTO webhooks (account_id, public_id, url, events, description, secret, held_until, created_at)
+SELECT :account_id, :public_id, :url, :events, :description, :secret, :now, :now
 WHERE (SELECT count(*) FROM webhooks WHERE account_id = :account_id) < :most
 RETURNING *;
 
@@ -39,11 +39,23 @@ DELETE FROM webhooks WHERE id = :id RETURNING id;
 
 -- name: rotate_webhook_secret
 -- use: screen
--- Count a new secret; the one before it signs for a while, too.
-UPDATE webhooks SET secret_number = secret_number + 1,
+-- Store a new secret; the one before it signs for a while, too. Nothing happens if it was rotated meanwhile.
+UPDATE webhooks SET secret_number = secret_number + 1, previous_secret = secret, secret = :secret,
     previous_secret_until = :now + make_interval(secs => :overlap_seconds::float8)
-WHERE id = :id
+WHERE id = :id AND secret_number = :secret_number
 RETURNING *;
+
+-- name: webhooks_after
+-- use: periodic
+-- Return endpoints of all accounts after an id, in the order of their ids.
+SELECT * FROM webhooks WHERE id > :after ORDER BY id LIMIT :limit;
+
+-- name: seal_webhook_secrets
+-- use: periodic
+-- Replace the sealed secrets of an endpoint, if nothing has changed them meanwhile.
+UPDATE webhooks SET secret = :secret, previous_secret = :previous_secret
+WHERE id = :id AND secret_number = :secret_number AND secret = :secret_before
+RETURNING id;
 
 -- name: disable_webhook
 -- Disable an endpoint that does not want or does not take its events.
@@ -60,9 +72,12 @@ WITH RECURSIVE waiting AS (
     FROM waiting w WHERE w.webhook_id IS NOT NULL
 ), due AS MATERIALIZED (
     SELECT w.id FROM webhooks w JOIN waiting ON waiting.webhook_id = w.id
-    WHERE w.held_until <= :now AND EXISTS (
-        SELECT FROM webhook_deliveries d
-        WHERE d.webhook_id = w.id AND d.due_at IS NOT NULL AND d.due_at <= :now AND (w.enabled OR d.event = 'webhook.test'))
+    WHERE w.held_until <= :now AND CASE WHEN w.enabled THEN EXISTS (
+            SELECT FROM webhook_deliveries d
+            WHERE d.webhook_id = w.id AND d.due_at IS NOT NULL AND d.due_at <= :now)
+        ELSE EXISTS (
+            SELECT FROM webhook_deliveries d
+            WHERE d.webhook_id = w.id AND d.due_at IS NOT NULL AND d.event = 'webhook.test' AND d.due_at <= :now) END
     ORDER BY w.held_until LIMIT :limit FOR NO KEY UPDATE OF w SKIP LOCKED
 )
 UPDATE webhooks w SET held_until = :now + make_interval(secs => :hold_seconds::float8)
@@ -70,25 +85,36 @@ FROM due WHERE w.id = due.id
 RETURNING w.*;
 
 -- name: due_webhook_deliveries
--- Return due deliveries of an endpoint, oldest first, of each job only the first one that is pending. A disabled endpoint
--- gets tests only.
-SELECT d.* FROM webhook_deliveries d JOIN webhooks w ON w.id = d.webhook_id
+-- Return due deliveries of an endpoint, oldest first, of each job only the first one that is pending.
+SELECT d.* FROM webhook_deliveries d
 WHERE d.webhook_id = :webhook_id AND d.due_at IS NOT NULL AND d.due_at <= :now
-    AND (w.enabled OR d.event = 'webhook.test')
     AND NOT EXISTS (
         SELECT FROM webhook_deliveries e
         WHERE e.webhook_id = d.webhook_id AND e.job_id = d.job_id AND e.id < d.id AND e.due_at IS NOT NULL)
 ORDER BY d.due_at, d.id LIMIT :limit;
 
+-- name: due_webhook_tests
+-- Return due test events of an endpoint, oldest first.
+SELECT * FROM webhook_deliveries
+WHERE webhook_id = :webhook_id AND due_at IS NOT NULL AND due_at <= :now AND event = 'webhook.test'
+ORDER BY due_at, id LIMIT :limit;
+
 -- name: settle_webhook_deliveries
--- Record what attempts to deliver led to.
-UPDATE webhook_deliveries d
-SET state = i.state, attempts = d.attempts + 1, last_status = i.status, last_error = i.error,
-    due_at = CASE WHEN i.state = 'pending' THEN :now + make_interval(secs => i.after) END,
-    delivered_at = CASE WHEN i.state = 'delivered' THEN :now ELSE d.delivered_at END
-FROM unnest(:delivery_id::bigint[], :state::text[], :after::float8[], :status::integer[], :error::text[])
-    AS i (id, state, after, status, error)
-WHERE d.id = i.id
+-- Record what attempts to deliver led to. Later events of the same jobs become due with the next attempt, or now.
+WITH settled AS (
+    UPDATE webhook_deliveries d
+    SET state = i.state, attempts = d.attempts + 1, last_status = i.status, last_error = i.error,
+        last_answer = i.answer,
+        due_at = CASE WHEN i.state = 'pending' THEN :now + make_interval(secs => i.after) END,
+        delivered_at = CASE WHEN i.state = 'delivered' THEN :now ELSE d.delivered_at END
+    FROM unnest(:delivery_id::bigint[], :state::text[], :after::float8[], :status::integer[], :error::text[],
+        :answer::text[]) AS i (id, state, after, status, error, answer)
+    WHERE d.id = i.id
+    RETURNING d.id, d.webhook_id, d.job_id, d.due_at
+)
+UPDATE webhook_deliveries d SET due_at = coalesce(s.due_at, :now)
+FROM settled s
+WHERE d.webhook_id = s.webhook_id AND d.job_id = s.job_id AND d.id > s.id AND d.due_at IS NOT NULL
 RETURNING d.id;
 
 -- name: release_webhook
@@ -101,14 +127,40 @@ UPDATE webhooks SET held_until = :now + make_interval(secs => :pause_seconds::fl
 SELECT * FROM webhook_deliveries
 WHERE webhook_id = :webhook_id
     AND id < coalesce((SELECT b.id FROM webhook_deliveries b WHERE b.public_id = :before::text), 9223372036854775807)
-    AND state = coalesce(:state::text, state)
 ORDER BY webhook_id DESC, id DESC LIMIT :limit;
+
+-- name: webhook_deliveries_in_state
+-- use: screen
+-- Return deliveries of an endpoint that are in a state, newest first.
+SELECT * FROM webhook_deliveries
+WHERE webhook_id = :webhook_id AND state = :state
+ORDER BY webhook_id DESC, state DESC, event_at DESC, id DESC LIMIT :limit;
+
+-- name: webhook_deliveries_in_state_before
+-- use: screen
+-- Return deliveries of an endpoint that are in a state and older than one of them, newest first.
+SELECT * FROM webhook_deliveries
+WHERE webhook_id = :webhook_id AND state = :state
+    AND (event_at, id) < (SELECT b.event_at, b.id FROM webhook_deliveries b WHERE b.public_id = :before)
+ORDER BY webhook_id DESC, state DESC, event_at DESC, id DESC LIMIT :limit;
+
+-- name: webhook_delivery
+-- use: screen
+-- Return one delivery of an endpoint.
+SELECT * FROM webhook_deliveries WHERE public_id = :public_id AND webhook_id = :webhook_id;
+
+-- name: count_waiting_deliveries
+-- use: screen
+-- Count the deliveries that wait for an endpoint, up to a limit.
+SELECT count(*) AS count FROM (
+    SELECT 1 FROM webhook_deliveries WHERE webhook_id = :webhook_id AND due_at IS NOT NULL LIMIT :limit) w;
 
 -- name: add_test_delivery
 -- use: screen
--- Put a test event into the outbox of an endpoint.
+-- Put a test event into the outbox of an endpoint, once per id.
 INSERT INTO webhook_deliveries (public_id, webhook_id, event, event_at, due_at)
 SELECT :public_id, id, 'webhook.test', :now, :now FROM webhooks WHERE id = :webhook_id
+ON CONFLICT (public_id) DO NOTHING
 RETURNING *;
 
 -- name: redeliver
@@ -120,14 +172,14 @@ RETURNING *;
 
 -- name: redeliver_between
 -- use: screen
--- Make settled deliveries of a time due again, oldest first.
+-- Make deliveries of a time that are in a state due again, oldest first.
 UPDATE webhook_deliveries SET state = 'pending', attempts = 0, due_at = :now, last_error = ''
 WHERE id IN (
     SELECT id FROM webhook_deliveries
-    WHERE webhook_id = :webhook_id AND due_at IS NULL AND event_at >= timestamptz 'epoch' + :since_us::bigint * interval '1 microsecond'
+    WHERE webhook_id = :webhook_id AND state = :state
+        AND event_at >= timestamptz 'epoch' + :since_us::bigint * interval '1 microsecond'
         AND event_at < timestamptz 'epoch' + :until_us::bigint * interval '1 microsecond'
-        AND (NOT :failed_only::boolean OR state = 'failed')
-    ORDER BY webhook_id, id LIMIT :limit)
+    ORDER BY webhook_id, state, event_at, id LIMIT :limit)
 RETURNING id;
 
 -- name: prune_webhook_deliveries

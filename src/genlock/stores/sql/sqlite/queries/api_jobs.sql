@@ -8,6 +8,12 @@ WHERE j.api_key_id IS NOT NULL;
 SELECT *, :now AS read_at FROM jobs
 WHERE account_id = :account_id AND id < :before AND api_key_id IS NOT NULL ORDER BY account_id DESC, id DESC LIMIT :limit;
 
+-- name: newest_api_job_between
+-- Return the job of an account with the greatest request key between two.
+SELECT *, :now AS read_at FROM jobs
+WHERE account_id = :account_id AND request_key > :first AND request_key < :last AND api_key_id IS NOT NULL
+ORDER BY account_id DESC, request_key DESC LIMIT 1;
+
 -- name: api_jobs_after
 -- Return the jobs of API keys that an account ordered after a job, oldest first.
 SELECT *, :now AS read_at FROM jobs

@@ -8,6 +8,7 @@ from typing import Literal
 
 from starlette.responses import Response, StreamingResponse
 
+from genlock.api.download_slots import DownloadSlots
 from genlock.api.job_view import results_of, status_of
 from genlock.api.models import offered_model
 from genlock.api.openai.errors import openai_response, rename_fields
@@ -39,9 +40,10 @@ _INPUT_FAILURES = frozenset({"moderation", "bad_input", "file_unreachable"})
 
 
 class ImageRoutes:
-    def __init__(self, parts: ApiParts, orders: FacadeOrders) -> None:
+    def __init__(self, parts: ApiParts, orders: FacadeOrders, slots: DownloadSlots) -> None:
         self._parts = parts
         self._orders = orders
+        self._slots = slots
 
     def operations(self) -> list[Operation]:
         return [
@@ -68,6 +70,7 @@ class ImageRoutes:
     async def create(self, call: Call) -> Response:
         body = call.body
         assert isinstance(body, ImageRequest)
+        self._slots.check(call.account_id)  # before the order: its answer must find room
         model = find_model(self._parts, body.model)
         order_input = _input(model, body)
         order = ClientOrder(
@@ -104,7 +107,8 @@ class ImageRoutes:
             links = [None if form == "b64_json" else result.link for result in answer.results]
             stream = _stream(answer, firsts, contents, links, closing.pop_all())
         headers = {REPLAYED_HEADER: "true"} if accepted.replayed else {}
-        return StreamingResponse(stream, 200, headers=headers, media_type="application/json")
+        content = self._slots.counted(job.account_id, stream)
+        return StreamingResponse(content, 200, headers=headers, media_type="application/json")
 
 
 def find_model(parts: ApiParts, model_id: str) -> Model:
@@ -173,7 +177,7 @@ async def _stream(
     contents: list[AsyncGenerator[bytes, None] | None],
     links: list[str | None],
     closing: AsyncExitStack,
-) -> AsyncIterator[bytes]:
+) -> AsyncGenerator[bytes, None]:
     async with closing:
         about = {
             "created": int(answer.created_at.timestamp()),

@@ -12,6 +12,7 @@ from genlock.domain.catalog import Output
 from genlock.sandbox.faults import Faults
 from genlock.sandbox.generations.faults import Fault
 from genlock.sandbox.generations.generation import Generation, SimulatedModel
+from genlock.sandbox.generations.schemas import PublishedSchemas
 from genlock.sandbox.kie.files import PAGE, FileHost
 
 EXTENSIONS = {Output.IMAGE: "png", Output.VIDEO: "mp4", Output.AUDIO: "mp3"}
@@ -31,9 +32,13 @@ class GenerationService:
     #: sends the callbacks of a generation that has ended
     send_callbacks: Callable[[Generation], Coroutine[Any, Any, None]]
     generations: dict[str, Generation] = field(default_factory=dict)
+    schemas: PublishedSchemas = field(init=False)
     _queue: deque[Generation] = field(default_factory=deque)
     _runs: dict[str, asyncio.Task[None]] = field(default_factory=dict)
     _background: set[asyncio.Task[None]] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self.schemas = PublishedSchemas(models=self.models)
 
     async def accept(
         self, model: SimulatedModel, values: Mapping[str, Any], webhook_url: str | None, faults: set[Fault]

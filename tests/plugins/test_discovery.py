@@ -48,7 +48,7 @@ def broken(packages: Packages, source: str, **entries: str) -> Plugin:
     """Return what became of a plug-in after everything that the service does with it at its start."""
     packages.add("acme-pack", source, providers=entries or PLUGIN)
     plugins = find_plugins(Settings())
-    catalog = load_catalog(Settings(), plugins) if "catalog=" in source else PACKAGED
+    catalog = load_catalog(Settings(), plugins) if "acme_models" in source else PACKAGED
     assert "acme" not in make_bundles(plugins, catalog)
     [plugin] = plugins.installed
     assert plugin.state is PluginState.LEFT_OUT
@@ -134,6 +134,9 @@ BROKEN = {
     "not a port": (("class Adapter(genlock.Provider)", "class Adapter"), "must define cancel, find"),
     "limits": (("rate_limits={}", "rate_limits={'create': genlock.RateLimit(interval=0)}"), "rate_limits['create']"),
     "concurrency": (("rate_limits={}", "concurrency=0, rate_limits={}"), "concurrency must be 1 or more"),
+    "catalog": (("make=make", "make=make, catalog='here'"), "its catalog is not a Path"),
+    "credit": (("make=make", "make=make, credit_usd=0.5"), "its credit_usd is not a Decimal"),
+    "make": (("make=make", "make=None"), "it cannot be made: TypeError"),
     "no catalog": (("settings=Settings, make=make", CATALOG), "there is no such folder"),
 }  # fmt: skip
 

@@ -1,22 +1,22 @@
-"""The doctor's checks over the network: our own public URL, Telegram, and the providers."""
+"""The doctor's checks over the network: our own public URL, and Telegram."""
 
 import asyncio
 import secrets
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from http import HTTPStatus
 from typing import Any
 
 import aiohttp
 from telegram import WebhookInfo
 
-from genlock.app.providers import KEY_SETTINGS
 from genlock.channels.telegram.caller import Caller, Priority, make_bot
 from genlock.channels.telegram.errors import BotFrozen, TokenRefused
 from genlock.channels.telegram.rate_limiter import TelegramRateLimiter
 from genlock.channels.telegram.update_sources import WEBHOOK_PATH
 from genlock.doctor.phase import CheckFailed, check_clock, require
-from genlock.domain.errors import ChannelError, ProviderError
-from genlock.ports import Observer, ProviderBundle, ProviderHealth
+from genlock.doctor.provider_checks import key_setting
+from genlock.domain.errors import ChannelError
+from genlock.ports import Observer, ProviderBundle
 from genlock.settings import Settings
 
 ANSWER_SECONDS = 10.0
@@ -46,12 +46,10 @@ class NetworkChecks:
     def __init__(
         self,
         settings: Settings,
-        bundles: Mapping[str, ProviderBundle],
         observer: Observer,
         now: Callable[[], float],
     ) -> None:
         self._settings = settings
-        self._bundles = bundles
         self._observer = observer
         self._now = now
 
@@ -80,6 +78,24 @@ class NetworkChecks:
             wanted = HTTPStatus.UNAUTHORIZED if signed else HTTPStatus.OK
             require(status == wanted, f"a forged callback was answered {status} instead of {wanted}: {_PROXY_FAULT}")
         return 1 if signed else 2
+
+    async def check_unsigned_callback(self, public_url: str, bundle: ProviderBundle) -> str:
+        """Post a callback without a signature, which the service must refuse."""
+        async with _session() as session:
+            await self._check_is_genlock(session, public_url)
+            path = f"{public_url}/callbacks/{bundle.name}/1.{secrets.token_hex(16)}"
+            status = await _post(session, path, b"{}", {})
+        require(
+            status != HTTPStatus.NOT_FOUND,
+            f"the service at {public_url} does not know {bundle.name}, so its callbacks are lost and results are late: "
+            f"set {key_setting(bundle)} there, too, and restart it",
+        )
+        require(
+            status == HTTPStatus.UNAUTHORIZED,
+            f"a callback of {bundle.name} without a signature was answered {status} instead of "
+            f"{HTTPStatus.UNAUTHORIZED}: {_PROXY_FAULT}",
+        )
+        return f"{bundle.name}: an unsigned callback was refused"
 
     async def check_webhook_secret(self, public_url: str) -> None:
         """Post an update without the secret header, which the service must refuse."""
@@ -148,44 +164,6 @@ class NetworkChecks:
         waiting = f", {hook.pending_update_count} updates are waiting there" if hook.pending_update_count else ""
         trouble = f", its last error: {hook.last_error_message}" if hook.last_error_message else ""
         return f"{'webhook' if hook.url else 'no webhook'}{waiting}{trouble}"
-
-    # the providers
-
-    async def providers(self) -> str:
-        """Ask every configured provider for the credit left."""
-        if not self._bundles:
-            raise CheckFailed("no provider is configured: set the API key of at least one: " + KEY_SETTINGS)
-        return "; ".join([await self._provider(bundle) for bundle in self._bundles.values()])
-
-    async def _provider(self, bundle: ProviderBundle) -> str:
-        return await (self._credit(bundle) if bundle.health is None else self._health(bundle, bundle.health))
-
-    async def _health(self, bundle: ProviderBundle, ask: Callable[[], Awaitable[ProviderHealth]]) -> str:
-        try:
-            async with asyncio.timeout(ANSWER_SECONDS):
-                health = await ask()
-        except (ProviderError, TimeoutError) as error:
-            raise self._no_answer(bundle, error) from None
-        require(health.ok, f"{bundle.name}: {health.text}")
-        return f"{bundle.name}: {health.text}"
-
-    def _no_answer(self, bundle: ProviderBundle, error: Exception) -> CheckFailed:
-        prefix = f"GENLOCK_{bundle.name.upper()}"
-        return CheckFailed(
-            f"{bundle.name} does not report the credit left ({type(error).__name__}: {error}): check "
-            f"{prefix}_API_KEY and {prefix}_API_URL"
-        )
-
-    async def _credit(self, bundle: ProviderBundle) -> str:
-        if bundle.credit is None:
-            return f"{bundle.name} does not report the credit left"
-        try:
-            async with asyncio.timeout(ANSWER_SECONDS):
-                left = await bundle.credit()
-        except (ProviderError, TimeoutError) as error:
-            raise self._no_answer(bundle, error) from None
-        require(left > 0, f"{bundle.name} accepts the key, but no credit is left there: top up the account")
-        return f"{left / 1000:g} credits are left at {bundle.name}"
 
 
 async def _post(session: aiohttp.ClientSession, url: str, body: bytes, headers: Mapping[str, str]) -> int:

@@ -7,7 +7,7 @@ LOCK := $(BIN)/uv pip compile --no-config --universal --python-version 3.11 --ge
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help sandbox test quick provision check docs screenshots bench soak simulate smoke chaos lock images clean
+.PHONY: help sandbox test tests quick provision check lint types docs screenshots bench soak simulate smoke chaos lock images clean
 
 help: ## List the commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -15,7 +15,11 @@ help: ## List the commands
 sandbox: .venv/installed ## Install and run everything here, with a chat page in the browser (ARGS=--fresh, --postgres …)
 	@$(BIN)/genlock sandbox $(ARGS)
 
-test: provision check ## Install, check and run all tests (ARGS="-k name" picks some)
+# The types are checked by one process beside the tests, not before them: it takes one of two cores for most of a minute.
+test: provision lint ## Install, check and run all tests (ARGS="-k name" picks some)
+	@$(MAKE) --no-print-directory --jobs=2 types tests
+
+tests: .venv/installed
 	$(BIN)/pytest -n 4 --dist worksteal $(ARGS)
 
 quick: .venv/installed ## Run the tests that need no process, no browser and no PostgreSQL: the inner loop
@@ -24,10 +28,14 @@ quick: .venv/installed ## Run the tests that need no process, no browser and no 
 provision: .venv/installed ## Bring the programs that the tests run: a browser, PgBouncer, PostgreSQL
 	$(BIN)/python -m tests.provision
 
-check: .venv/installed ## Lint, formatting, types, import rules, words, docs
+check: lint types ## Lint, formatting, types, import rules, words, docs
+
+types: .venv/installed
+	$(BIN)/mypy
+
+lint: .venv/installed
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
-	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/python -m tests.style.check_words
 	$(BIN)/python -m tests.style.check_providers

@@ -11,7 +11,7 @@ from PIL import Image
 
 from genlock.bot.buttons import base36
 from genlock.bot.order import draft as drafts
-from genlock.bot.order import wizard
+from genlock.bot.order import questions
 from genlock.bot.order.draft import Draft, Step
 from genlock.bot.storefront.storefront import code_of
 from genlock.domain.catalog import NOTHING, Model
@@ -163,10 +163,10 @@ class ChatOrder:
         assert now.problem is None, (self.model.id, now.field, now.problem)
         value = self.wanted.get(one.name)
         if value in NOTHING:
-            return await self.press("rest" if wizard.choices_of(one) and now.step is Step.ASK else "skip")
+            return await self.press("rest" if questions.choices_of(one) and now.step is Step.ASK else "skip")
         if one.type in FILES:
             return await self._give_files(one, value)
-        if choices := wizard.choices_of(one):
+        if choices := questions.choices_of(one):
             return await self.press("pick", list(choices).index(value))
         return await self.write(_typed(one, value))
 

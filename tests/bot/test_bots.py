@@ -143,6 +143,8 @@ async def test_an_operator_is_not_told_that_a_user_was_reached_who_was_not(offic
         (f"stars {charge}", "admin.stars_refunded", {"stars": 100, "credits": "120 credits"}),
     ):
         await boss.write(f"/admin {command}")
+        if not command.startswith("credit"):
+            await boss.tap("Yes, ")
         await boss.sees(page(key, reached=not_reached, **values))
 
     assert await ann.available() == 10_000
@@ -154,6 +156,7 @@ async def test_an_operator_is_told_that_the_user_of_an_order_without_a_chat_was_
     await ann.sees(page("order.done"))
     await world.store.set_account_address(ann.number, "")
     await boss.write("/admin refund 1")
+    await boss.tap(label("admin_ask.refund_yes"))
 
     refunded = page("admin.refunded", credits="0.8 credits", reached=EN.plain("admin.person_not_reached"))
     assert refunded(boss.from_bot[-1])

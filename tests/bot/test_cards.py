@@ -6,7 +6,7 @@ import json
 import pytest
 from PIL import Image
 
-from genlock.bot.order import wizard
+from genlock.bot.order import questions
 from genlock.bot.order.aspect import fit_picture
 from genlock.bot.order.card import card
 from genlock.bot.order.draft import Draft
@@ -33,7 +33,7 @@ async def test_an_avatar_asks_for_the_photo_and_then_for_the_speech(world: BotWo
     needed = t.list([t.plain(f"ask.needed_{kind}") for kind in ("image", "audio", "text")])
     assert page("card.needed", language=language, fields=needed)(shown)
     assert page("ask.image", language=language)(shown)
-    asked = wizard.asked_fields(CATALOG.get("infinitalk/from-audio"), "avatar")
+    asked = questions.asked_fields(CATALOG.get("infinitalk/from-audio"), "avatar")
     assert [one.type for one in asked[:3]] == [FieldType.IMAGE, FieldType.AUDIO, FieldType.TEXT]
 
 
@@ -41,7 +41,7 @@ def test_every_card_of_a_model_with_files_says_what_to_send_and_asks_for_files_f
     screen = screen_context("en")
     for model in CATALOG.offered():
         for category in (model.category, *model.also):
-            asked = wizard.asked_fields(model, category.value)
+            asked = questions.asked_fields(model, category.value)
             files = [one.type in FILES for one in asked]
             assert files == sorted(files, reverse=True), (model.id, category)
             if any(one.type in FILES and one.required for one in asked):

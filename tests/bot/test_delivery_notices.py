@@ -63,7 +63,7 @@ async def test_the_notice_says_what_happened_and_what_became_of_the_money(world:
             assert page(key, language=language)(notice), (key, language, notice.text)
             assert money is None or page(money, language=language)(notice), (key, language, notice.text)
             again = [one for row in notice.buttons for one in row if (one.data or "").startswith("again")]
-            assert bool(again) == (key not in ("order.unsure_listed", "failed.head")), key
+            assert bool(again) == (key not in ("order.unsure_listed", "order.done_late", "failed.head")), key
 
 
 async def test_a_user_told_of_a_lost_answer_gets_the_result_again_free(world: BotWorld) -> None:

@@ -15,6 +15,8 @@ from tests.bot.pages import label, page
 from tests.bot.world import PACKAGES, BotWorld, ChatUser, die_once, running_bot, sqlite_url
 
 LANGUAGES = ("en", "ru")
+#: three examples, the wishes two in a row, help and language
+FIRST_ROWS = 8
 
 
 @pytest.fixture
@@ -49,6 +51,19 @@ async def test_a_new_user_sees_a_picture_and_three_examples_ready_to_order(world
             assert examples(ann) == [], "after the first order the menu is enough"
         photos = [message for message in ann.from_bot if message.kind == "photo"]
         assert len(photos) == 2, "the welcome, and the picture that was made"
+
+
+async def test_the_first_screen_has_no_more_rows_than_a_phone_shows(world: BotWorld) -> None:
+    ann = await world.add_user()
+    await ann.write("/start")
+    rows = ann.screen.markup["inline_keyboard"]
+    assert len(rows) == FIRST_ROWS
+    assert [row[0]["callback_data"].partition(":")[0] for row in rows] == ["try"] * 3 + ["wish"] * 4 + ["help"]
+    bob = await world.add_user("Bob", having=0)
+    await bob.write("/start")
+    assert any(one["callback_data"] == "topup" for one in bob.screen.buttons), (
+        "without credits there is a way to get them"
+    )
 
 
 async def test_the_picture_is_uploaded_once_and_then_sent_by_its_id(world: BotWorld) -> None:
@@ -87,6 +102,7 @@ async def test_an_example_takes_a_model_that_the_user_can_pay(world: BotWorld) -
 
 
 async def test_descriptions_are_told_to_telegram_in_every_language_and_only_when_changed(world: BotWorld) -> None:
+    await world.bot.start()
     for method, field, most in (
         ("setMyDescription", "description", DESCRIPTION_MAX),
         ("setMyShortDescription", "short_description", SHORT_DESCRIPTION_MAX),
@@ -108,6 +124,7 @@ async def test_descriptions_are_told_to_telegram_in_every_language_and_only_when
 
 
 async def test_a_limit_on_changing_the_description_stops_no_other_call(world: BotWorld) -> None:
+    await world.bot.start()
     bundle, stopped = world.bot._bundle, []
 
     async def stop(chat: int | None, seconds: float) -> None:

@@ -279,6 +279,8 @@ async def test_the_chat_has_one_screen_message_that_is_edited(world: BotWorld, m
     monkeypatch.setattr("genlock.stores.updates.REPEAT_SECONDS", 0.0)  # the menu button is tapped twice on purpose
     ann = await world.add_user()
     await ann.write("/start")
+    await world.store.set_last_model(ann.number, "z-image")  # the menu of a user who has ordered
+    await ann.write("/start")
     await ann.sees(page("menu.hello"))
     for button, shown in (
         ("button.balance", "balance.title"), ("button.history", "history.none"), ("button.menu", "menu.nothing_chosen"),

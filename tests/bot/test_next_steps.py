@@ -102,7 +102,9 @@ async def test_the_notice_and_the_history_offer_the_same_steps(world: BotWorld) 
     ann = await world.add_user()
     await drawn(ann)
     notice = await ann.sees(page("order.done"))
-    await ann.tap(label("button.next_image_animate"), on=notice)
+    await ann.tap(label("button.what_next"), on=notice)
+    await ann.sees(page("next.choose"))
+    await ann.tap(label("button.next_image_animate"))
     await ann.sees(page("confirm.price"))
     await ann.write("/history")
     await ann.sees(page("history.title"))
@@ -116,6 +118,17 @@ async def test_the_notice_and_the_history_offer_the_same_steps(world: BotWorld) 
         assert any(label(f"button.next_image_{name}").search(one) for one in labels), name
     await ann.tap(label("variations.button"))
     await ann.sees(page("variations.count", n=2))
+
+
+async def test_a_notice_repeats_no_button_of_its_result(world: BotWorld) -> None:
+    for command in ("/gen z-image a red fox", "/gen suno/generate a song about the sea"):
+        ann = await world.add_user()
+        await ann.write(command)
+        notice = await ann.sees(page("order.done"))
+        result = next(one for one in ann.from_bot if one.id < notice.id and one.kind in ("photo", "audio"))
+        labels = [one["text"] for one in notice.buttons]
+        assert not set(labels) & {one["text"] for one in result.buttons}
+        assert len(notice.markup["inline_keyboard"]) <= 3
 
 
 async def test_a_prompt_that_is_too_long_for_the_next_model_is_shortened(world: BotWorld) -> None:
@@ -156,7 +169,7 @@ async def test_one_of_several_results_is_chosen_by_its_number(world: BotWorld) -
     notice = await ann.sees(page("order.done"))
     [job] = await world.jobs(ann)
     assert len(job.parts) == 2
-    await ann.tap(label("button.next_more"), on=notice)
+    await ann.tap(label("button.what_next"), on=notice)
     await ann.sees(page("next.choose_of", index=1, count=2))
     await ann.tap("2")
     await ann.sees(page("next.choose_of", index=2, count=2))

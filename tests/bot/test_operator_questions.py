@@ -4,6 +4,8 @@ from genlock.i18n.translator import translator
 from genlock.sandbox.kie.faults import Fault
 from tests.bot.conftest import Office
 from tests.bot.pages import label, page
+from tests.bot.test_money import bought
+from tests.bot.world import BotWorld
 
 EN = translator("en")
 
@@ -47,11 +49,91 @@ async def test_a_ban_is_asked_for_once(office: Office) -> None:
     await boss.tap(label("admin.button_ban"), on=card)
     await boss.sees("Ban Ann (user 2)?")
     assert (await world.store.profile(ann.number)).banned_at is None
-    await boss.tap(label("admin.button_ban_yes"), on=card)
+    await boss.tap(label("admin_ask.ban_yes"), on=card)
     await boss.sees(page("admin.ban_done"))
     assert (await world.store.profile(ann.number)).banned_at is not None
     await boss.tap(label("admin.button_unban"), on=card)
     await boss.sees(page("admin.unban_done"))
+
+
+async def test_typed_commands_that_take_something_away_ask_first_and_run_once(office: Office) -> None:
+    world, boss, ann = office
+    charge = await bought(ann)
+    await ann.write("/gen z-image a fox")
+    await ann.sees(page("order.done"))
+    await boss.write("/admin promo SPRING 5")
+    await world.quiet()
+    for command, question, told in (
+        ("refund 1", "The user gets 0.8 credits back and is notified", page("admin.refunded")),
+        (f"debit {ann.number} 3 a mistake",
+         "Balance: 130 credits → 127 credits. The user is notified.\nReason: a mistake",
+         page("admin.debited", credits="3 credits")),
+        (f"stars {charge}", "Deducted from the balance: 120 credits. Balance now: 127 credits",
+         page("admin.stars_refunded")),
+        ("close spring", "Close the code SPRING (5 credits)?", page("admin.promo_shut")),
+        ("maintenance on Back at noon", "Everyone else reads:\n\n🛠 Back at noon", page("admin.maintenance_on")),
+        (f"ban {ann.number} spam", "the balance of 7 credits stays.\nReason: spam", page("admin.ban_done")),
+        (f"erase {ann.number}", "the balance of 7 credits and the ledger stay", page("admin.erase_done")),
+    ):  # fmt: skip
+        before = await everything(world)
+        await boss.write(f"/admin {command}")
+        asked = boss.from_bot[-1]
+        assert question in asked.text, command
+        assert await everything(world) == before, f"{command} waits for a yes"
+        [yes] = [one["callback_data"] for one in asked.buttons if one["text"][2:].strip().startswith("Yes, ")]
+        await boss.press(asked, yes)
+        await boss.sees(told)
+        after = await everything(world)
+        assert after != before, command
+        await boss.press(asked, yes)
+        assert await everything(world) == after, f"a second yes to {command} changes nothing"
+
+    assert world.intake.failures == []
+
+
+async def everything(world: BotWorld) -> object:
+    """Return what the commands change: money, bans, promo codes, settings of the bot and the log."""
+    store, bot = world.store, world.bot_id
+    return (
+        [await store.wallet(number) for number in (1, 2)],
+        (await store.profile(2)).banned_at,
+        [promo.closed for promo in await store.promos(9)],
+        await store.kv_get("chat:maintenance", bot) is None,
+        [(line.action, line.subject, line.detail) for line in await store.audit(50)],
+    )
+
+
+async def test_a_yes_to_an_earlier_question_does_nothing(office: Office) -> None:
+    world, boss, ann = office
+    await boss.write(f"/admin debit {ann.number} 3 a mistake")
+    earlier = boss.from_bot[-1]
+    await boss.write(f"/admin debit {ann.number} 9 another one")
+    later = boss.from_bot[-1]
+    await boss.tap(label("admin_ask.debit_yes"), on=earlier)
+    assert page("admin_ask.old")(earlier)
+    assert await ann.available() == 10_000
+    await ann.press(ann.screen, later.buttons[0]["callback_data"])
+    assert await ann.available() == 10_000, "nobody else says yes for the operator"
+    await boss.tap(label("admin.button_back"), on=later)
+    assert page("admin.person_balance")(later)
+
+    assert await world.store.audit(9) == []
+
+
+async def test_an_order_in_progress_is_cancelled_after_a_question(office: Office) -> None:
+    world, boss, ann = office
+    world.kie.service.speed = 0.01
+    await ann.write("/gen z-image a fox")
+    await ann.sees(page("order.accepted", "order.queued", "order.running_unknown"))
+    await boss.write("/admin order 1")
+    card = boss.screen
+    await boss.tap(label("button.stop"), on=card)
+    assert page("admin_ask.cancel", credits="0.8 credits", name="Ann")(card)
+    assert await ann.available() == 9_200
+    await boss.tap(label("admin_ask.cancel_yes"), on=card)
+    await boss.sees(page("admin.cancelled"))
+
+    assert await ann.available() == 10_000
 
 
 async def test_a_failure_that_is_sent_again_does_not_tell_of_a_second_refund(office: Office) -> None:

@@ -76,6 +76,7 @@ async def test_people_are_found_and_money_is_moved_once_with_a_reason(office: Of
     assert page("admin.person_balance", available="12.5 credits")(credited)
     await ann.sees(page("account.credited", credits="2.5 credits", balance="12.5 credits"))
     await boss.write(f"/admin debit @ann_{ann.client.id} 2 again")
+    await boss.tap(label("admin_ask.debit_yes", credits="2 credits"))
     await ann.sees(page("account.debited", credits="2 credits"))
     assert await ann.available() == 10_500
     await boss.write(f"/admin debit {ann.number} 1000 too much")
@@ -88,7 +89,7 @@ async def test_people_are_found_and_money_is_moved_once_with_a_reason(office: Of
     await boss.write("/admin credit 99999 5 to no account")
     await boss.sees(page("admin.no_person", word="99999"))
 
-    assert len(repeated) == 12
+    assert len(repeated) == 13
     assert len([one for one in ann.from_bot if page("account.credited")(one) or page("account.debited")(one)]) == 2
     assert [(line.action, line.detail) for line in await world.store.audit(9)] == [
         ("debit", "2: again"), ("credit", "2.5: for the trouble"),
@@ -108,6 +109,7 @@ async def test_an_order_is_looked_at_resent_and_refunded_once(office: Office) ->
     await ann.sees(lambda message: message.kind == "photo" and message.id > 10)
     await world.quiet()
     await boss.write("/admin refund 1")
+    await boss.tap(label("admin_ask.refund_yes", credits="0.8 credits"))
     card = await boss.sees(page("admin.refunded", credits="0.8 credits", reached=EN.plain("admin.person_told")))
     assert "0.8 credits, charged and refunded" in card.text
     assert not any("Refund" in one["text"] for one in card.buttons)
@@ -125,6 +127,7 @@ async def test_stars_are_refunded_by_their_receipt(office: Office) -> None:
     world, boss, ann = office
     charge = await bought(ann)
     await boss.write(f"/admin stars {charge}")
+    await boss.tap(label("admin_ask.stars_yes", stars=100))
     await boss.sees(page("admin.stars_refunded", stars=100, credits="120 credits"))
     await ann.sees(page("topup.refunded", stars=100))
     await boss.write(f"/admin stars {charge}")
@@ -149,7 +152,7 @@ async def test_whatever_is_too_long_for_a_message_is_still_answered(office: Offi
     for line, answer in (
         ("attention", "#1 · Z-Image"),
         (f"ban {ann.number} {'why ' * 1000}", "Ann"),
-        (f"maintenance on {'why ' * 1000}", "Maintenance is on"),
+        (f"maintenance on {'why ' * 1000}", "Turn maintenance on?"),
         (f"find {'&' * 4000}", "No user matches"),
         (f"stars {'&' * 4000}", "no such payment"),
     ):
@@ -175,6 +178,7 @@ async def test_promo_codes_are_made_listed_and_closed(office: Office) -> None:
     await boss.write("/admin promos")
     listed = await boss.sees(page("admin.promo_limit", uses=1, n=10))
     await boss.tap(label("admin.button_end_promo", code="SPRING"), on=listed)
+    await boss.tap(label("admin_ask.close_yes", code="SPRING"), on=listed)
     await boss.sees(page("admin.promo_shut", code="SPRING"))
     assert "used 1 of 10 · closed" in listed.text
     assert not any("End" in one["text"] for one in listed.buttons)
@@ -416,9 +420,9 @@ async def test_stars_are_refunded_by_a_button_after_a_question(office: Office) -
     await boss.tap(label("admin.button_payments"), on=card)
     assert charge in card.text
     await boss.tap(label("admin.payment_row", stars=100), on=card)
-    assert page("admin.stars_ask", stars=100, name="Ann")(card)
+    assert page("admin_ask.stars", stars=100, name="Ann")(card)
     assert await ann.available() == 130_000
-    await boss.tap(label("admin.stars_yes", stars=100), on=card)
+    await boss.tap(label("admin_ask.stars_yes", stars=100), on=card)
     assert await boss.sees(page("admin.stars_refunded", stars=100)) == card
     assert not any("↩️" in one["text"] for one in card.buttons)
 
@@ -430,6 +434,7 @@ async def test_a_refund_that_telegram_has_not_confirmed_is_seen_and_asked_for_ag
     charge = await bought(ann)
     world.telegram.faults.once(Fault.DROP_BEFORE, method="refundStarPayment")
     await boss.write(f"/admin stars {charge}")
+    await boss.tap(label("admin_ask.stars_yes", stars=100))
     await boss.sees(page("admin.stars_open"))
     assert (await world.store.stats())["refunds_open"] == 1
     await boss.write("/admin")

@@ -140,6 +140,7 @@ async def test_an_operator_erases_by_number_only(office: Office) -> None:
     await boss.write(f"/admin erase @{name or 'ann'}")
     assert await world.bot.erase() == 0
     await boss.write(f"/admin erase {ann.number}")
+    await boss.tap(label("admin_ask.erase_yes"))
     await boss.sees(page("admin.erase_done", person=str(ann.number)))
 
     assert await world.bot.erase() == 1

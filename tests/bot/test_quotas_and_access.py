@@ -56,6 +56,7 @@ async def test_orders_per_minute_and_hour_are_limited_and_the_wait_is_shown(
 async def test_a_banned_user_gets_only_the_ban_notice(office: Office) -> None:
     world, boss, ann = office
     await boss.write(f"/admin ban {ann.number} spam and worse")
+    await boss.tap(label("admin_ask.ban_yes"))
     await boss.sees(page("admin.ban_done"))
     await ann.write("a fox")
     await ann.sees(page("ban.notice"))
@@ -74,6 +75,7 @@ async def test_a_banned_user_gets_only_the_ban_notice(office: Office) -> None:
 async def test_maintenance_refuses_users_with_the_reason_but_not_operators(office: Office) -> None:
     world, boss, ann = office
     await boss.write("/admin maintenance on Back at <noon>")
+    await boss.tap(label("admin_ask.maintenance_yes"))
     world.bot._access._maintenance = (0.0, None)
     await ann.write("a fox")
     await ann.sees("🛠 Back at <noon>")

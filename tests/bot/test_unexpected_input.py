@@ -253,7 +253,7 @@ async def test_a_poison_result_cannot_be_sent_again_by_the_user(world: BotWorld)
         )
     )
 
-    press = await ann.tap(label("button.again"), on=notice)
+    press = await ann.press(notice, f"again:{(await world.jobs(ann))[0].id}")
 
     assert press.text.startswith("I can't show this result")
     [job] = await world.jobs(ann)
@@ -264,7 +264,9 @@ async def test_a_result_can_be_sent_again_repeated_and_changed(world: BotWorld) 
     ann = await world.add_user()
     await confirmed(ann)
     notice = await ann.sees(page("order.done"))
-    press = await ann.tap(label("button.again"), on=notice)
+    await ann.tap(label("button.what_next"), on=notice)
+    await ann.sees(page("next.choose"))
+    press = await ann.tap(label("button.again"))
     await ann.sees(lambda message: message.kind == "photo" and message.id > notice.id)
     assert press.text == "Sending it now."
     shown = world.telegram.calls("editMessageMedia")[-1]
@@ -443,8 +445,36 @@ async def test_blocking_and_unblocking_the_bot_is_recorded(world: BotWorld) -> N
 
 
 async def test_commands_are_registered_once_in_both_languages(world: BotWorld) -> None:
+    await world.bot.start()
     calls = world.telegram.calls("setMyCommands")
     languages = [call.arguments.get("language_code") for call in calls]
     assert {None, "ru"} <= set(languages)
     await world.bot.start()
     assert len(world.telegram.calls("setMyCommands")) == len(calls)
+
+
+async def test_a_command_by_another_word_or_with_a_typo_is_understood_in_both_languages(world: BotWorld) -> None:
+    ann, olya = await world.add_user(), await world.add_user("Olya", language="ru")
+    for user, language in ((ann, "en"), (olya, "ru")):
+        for written, shown in (
+            ("/gallery", "gallery.none"), ("/галерея", "gallery.none"), ("/Галерея", "gallery.none"),
+            ("/wallet", "balance.title"), ("/баланс", "balance.title"), ("/избранное", "favourite.none"),
+        ):  # fmt: skip
+            await user.write(written)
+            assert page(shown, language=language)(user.from_bot[-1]), written
+        for written, command in (
+            ("/galery", "results"), ("/галирея", "results"), ("/histroy", "history"), ("/ифдфтсу", "balance"),
+            ("/balans", "balance"), ("/topap", "topup"), ("/langage", "language"), ("/помошь", "help"),
+            ("/apii", "api"),
+        ):  # fmt: skip
+            await user.write(written)
+            key = "command_guess.text" if command == "api" else "command_guess.text_about"
+            assert page(key, language=language, typed=written[1:], command=command)(user.from_bot[-1]), written
+        for written in ("/admin", "/xyzzy"):
+            await user.write(written)
+            assert page("misc.unknown_command", language=language)(user.from_bot[-1]), written
+        for written in ("/imagine a red fox", "/нарисуй красную лису", "/слон в саду"):
+            await user.write(written)
+            assert page("confirm.suggestion", "confirm.price", language=language)(user.from_bot[-1]), written
+    assert world.intake.failures == []
+    assert await world.jobs(ann) == []

@@ -165,7 +165,7 @@ async def test_after_paying_without_an_order_the_menu_is_below_the_receipt(world
     assert menu.id > receipt.id
     assert "120 credits" in menu.text
     assert packages.id not in [message.id for message in ann.from_bot], "it showed the balance of before"
-    await ann.tap(label("button.balance"), on=menu)
+    await ann.press(menu, "balance")
     assert any(message.id == receipt.id and "Receipt" in message.text for message in ann.from_bot)
 
 

@@ -10,8 +10,8 @@ import pytest
 from genlock.bot.buttons import DATA_BYTES_MAX, base36, from_base36, read
 from genlock.bot.handlers.buttons import TRANSITIONS
 from genlock.bot.order import draft as drafts
+from genlock.bot.order import questions, wizard
 from genlock.bot.order import screens as order
-from genlock.bot.order import wizard
 from genlock.bot.order.draft import Draft, SentFile, Step
 from genlock.bot.order.draft_view import render
 from genlock.bot.order.input_errors import explain
@@ -260,7 +260,7 @@ def test_a_text_that_a_rule_requires_cannot_be_skipped() -> None:
 
 def test_options_list_common_fields_first_and_no_internal_ones() -> None:
     model = CATALOG.get("qwen/image-edit")
-    names = [one.name for one in wizard.editable_fields(model)]
+    names = [one.name for one in questions.editable_fields(model)]
     assert names[:4] == ["prompt", "image_url", "image_size", "num_images"]
     assert {"nsfw_checker", "enable_safety_checker"}.isdisjoint(names)
     assert {one.name for one in model.fields} - set(names) == {"nsfw_checker", "enable_safety_checker"}
@@ -279,7 +279,7 @@ def test_internal_fields_cannot_be_set_by_forged_data_or_an_old_order(name: str)
 
 def test_editing_a_field_returns_to_its_page_of_the_options() -> None:
     model = CATALOG.get("qwen/image-edit")
-    last = wizard.editable_fields(model)[-1]
+    last = questions.editable_fields(model)[-1]
     values = {"prompt": "a cat", "image_url": "https://example.com/a.png"}
     draft = wizard.edit(Draft(model=model.id, values=values), model, model.fields.index(last))
     assert last.name == "seed"

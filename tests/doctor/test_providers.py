@@ -9,12 +9,14 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
+from genlock.app.plugins import find_plugins
 from genlock.app.providers import make_providers
 from genlock.catalog import load
 from genlock.doctor.network_checks import NetworkChecks
 from genlock.doctor.phase import CheckFailed
 from genlock.doctor.provider_checks import ProviderChecks
 from genlock.domain.catalog import Catalog
+from genlock.entry_points import PluginKind
 from genlock.log import Silent
 from genlock.ports import ProviderBundle
 from genlock.sandbox.generations.faults import Fault
@@ -25,6 +27,11 @@ ALL = load()
 RECRAFT = "fal-ai/recraft/v4.1/text-to-image"
 #: a few models, so that each check is quick
 CATALOG = replace(ALL, models={name: ALL.get(name) for name in ("recraft/v4.1-text-to-image", "kling/v2-1-pro")})
+
+
+def variables() -> dict[str, list[str]]:
+    usable = find_plugins(read_settings(Settings)).usable(PluginKind.PROVIDER)
+    return {one.name: one.setting_names() for one in usable}
 
 
 @pytest.fixture
@@ -47,7 +54,7 @@ async def bundles(**settings: str) -> AsyncIterator[dict[str, ProviderBundle]]:
 
 async def check(catalog: Catalog = CATALOG) -> str:
     async with bundles() as made:
-        return await ProviderChecks(made, catalog).check()
+        return await ProviderChecks(made, catalog, variables()).check()
 
 
 async def fault() -> str:
@@ -111,8 +118,8 @@ async def test_a_provider_that_does_not_answer_is_named_with_its_own_settings(si
         await simulator.listener.close()
     found = await fault()
     assert "fal does not answer" in found
-    assert "check GENLOCK_FAL_KEY and GENLOCK_FAL_API_URL" in found
-    assert "check GENLOCK_REPLICATE_TOKEN and GENLOCK_REPLICATE_API_URL" in found
+    assert "check GENLOCK_FAL_KEY, GENLOCK_FAL_ADMIN_KEY" in found
+    assert "check GENLOCK_REPLICATE_TOKEN, GENLOCK_REPLICATE_API_URL" in found
 
 
 @pytest.mark.usefixtures("sims")
@@ -130,7 +137,7 @@ async def test_a_service_that_takes_unsigned_callbacks_or_does_not_know_the_prov
     app.router.add_post("/callbacks/{tail:.*}", answer)
     said: list[str] = []
     async with TestServer(app) as server, bundles() as made:
-        checks = NetworkChecks(read_settings(Settings), Silent(), time)
+        checks = NetworkChecks(read_settings(Settings), variables(), Silent(), time)
         for _ in range(3):
             for bundle in made.values():
                 try:

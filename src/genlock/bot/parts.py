@@ -10,10 +10,11 @@ from genlock.bot.admin.commands import Admin, make_admin
 from genlock.bot.admin.daily_report import DailyReport
 from genlock.bot.bundle import BotBundle, Tell
 from genlock.bot.chat_view import ChatView
+from genlock.bot.file_transfer import FileTransfer, UploadFile
 from genlock.bot.gallery.gallery import Gallery
 from genlock.bot.handlers.api_keys import ApiKeyPages
 from genlock.bot.handlers.buttons import ButtonHandler
-from genlock.bot.handlers.files import Files, UploadFile
+from genlock.bot.handlers.files import Files
 from genlock.bot.handlers.inline import InlineQueries
 from genlock.bot.handlers.messages import MessageHandler
 from genlock.bot.handlers.pages import Pages
@@ -143,16 +144,18 @@ class BotParts:
         return Seller(engine=self.engine, store=self.store, catalog=self.catalog, rules=rules)
 
     @cached_property
+    def transfer(self) -> FileTransfer:
+        return FileTransfer(caller=self.bundle.caller, upload=self.upload, media=self.media)
+
+    @cached_property
     def files(self) -> Files:
         return Files(
             view=self.view,
             drafts=self.drafts,
-            caller=self.bundle.caller,
             store=self.store,
             storefront=self.storefront,
             quotas=self.quotas,
-            upload=self.upload,
-            media=self.media,
+            transfer=self.transfer,
         )
 
     @cached_property
@@ -186,7 +189,11 @@ class BotParts:
             orders=self.orders,
             files=self.files,
             results=ResultFiles(
-                store=self.store, files=self.files, quotas=self.quotas, downloads=self.downloads, media=self.media
+                store=self.store,
+                transfer=self.transfer,
+                quotas=self.quotas,
+                downloads=self.downloads,
+                media=self.media,
             ),
         )
 
@@ -352,7 +359,7 @@ def make_router(parts: BotParts) -> BotRouter:
         bundle=bundle,
         view=parts.view,
         store=parts.store,
-        files=parts.files,
+        transfer=parts.transfer,
         messages=parts.messages,
         buttons=parts.buttons,
         job_ends=parts.job_ends,

@@ -21,12 +21,13 @@ from genlock.bot.context import (
     sender_of,
     thread_of,
 )
+from genlock.bot.file_transfer import FileTransfer
 from genlock.bot.handlers.buttons import ButtonHandler
 from genlock.bot.handlers.command_menu import register
 from genlock.bot.handlers.descriptions import register_descriptions
-from genlock.bot.handlers.files import Files
+from genlock.bot.handlers.incoming import read_message, start_payload
 from genlock.bot.handlers.inline import InlineQueries
-from genlock.bot.handlers.messages import MessageHandler, start_payload
+from genlock.bot.handlers.messages import MessageHandler
 from genlock.bot.handlers.privacy import Privacy
 from genlock.bot.money.gifts import Gifts, inviter
 from genlock.bot.money.invoices import Invoices
@@ -59,7 +60,7 @@ class BotRouter:
         view: ChatView,
         bundle: BotBundle,
         store: Database,
-        files: Files,
+        transfer: FileTransfer,
         messages: MessageHandler,
         buttons: ButtonHandler,
         job_ends: JobEnds,
@@ -76,7 +77,7 @@ class BotRouter:
         self._view = view
         self._bundle = bundle
         self._store = store
-        self._files = files
+        self._transfer = transfer
         self._messages = messages
         self._buttons = buttons
         self._job_ends = job_ends
@@ -124,7 +125,7 @@ class BotRouter:
         return self._bundle.texts
 
     async def close(self) -> None:
-        await self._files.close()
+        await self._transfer.close()
         await self._inline.close()
 
     async def handle_stored(self, stored: StoredUpdate) -> None:
@@ -215,7 +216,7 @@ class BotRouter:
     async def _handle_message(
         self, update: Update, message: Message, user: User, *, first: bool, next_update: NextUpdate
     ) -> None:
-        incoming = self._messages.read_message(message)
+        incoming = read_message(message, self._bundle.username)
         if incoming is None:
             return
         ctx = await self._make_context(update, message, user, first=first)

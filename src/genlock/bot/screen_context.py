@@ -7,7 +7,7 @@ from decimal import Decimal
 from functools import lru_cache
 
 from genlock.bot.order.draft import Draft
-from genlock.bot.order.wizard import main_text
+from genlock.bot.order.questions import main_text
 from genlock.bot.storefront.storefront import Storefront
 from genlock.domain.catalog import NOTHING, Category, Model
 from genlock.domain.field import FILES, Field, FieldType

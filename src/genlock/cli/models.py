@@ -16,11 +16,12 @@ app = typer.Typer(no_args_is_help=True, help="Models on sale: inputs and prices.
 
 
 def _catalog() -> tuple[Any, Any]:
-    from genlock.catalog import load
+    from genlock.app.plugins import find_plugins
+    from genlock.app.providers import load_catalog
     from genlock.settings import Settings, read_settings
 
     settings = read_settings(Settings)
-    return load(settings.catalog_overlay), settings
+    return load_catalog(settings, find_plugins(settings)), settings
 
 
 @app.command()

@@ -2,7 +2,7 @@
 
 import asyncio
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from http import HTTPStatus
 from typing import Any
 
@@ -14,9 +14,8 @@ from genlock.channels.telegram.errors import BotFrozen, TokenRefused
 from genlock.channels.telegram.rate_limiter import TelegramRateLimiter
 from genlock.channels.telegram.update_sources import WEBHOOK_PATH
 from genlock.doctor.phase import CheckFailed, check_clock, require
-from genlock.doctor.provider_checks import key_setting
 from genlock.domain.errors import ChannelError
-from genlock.ports import Observer, ProviderBundle
+from genlock.ports import ChannelBundle, Observer, ProviderBundle
 from genlock.settings import Settings
 
 ANSWER_SECONDS = 10.0
@@ -46,10 +45,12 @@ class NetworkChecks:
     def __init__(
         self,
         settings: Settings,
+        variables: Mapping[str, Sequence[str]],
         observer: Observer,
         now: Callable[[], float],
     ) -> None:
         self._settings = settings
+        self._variables = variables  #: the settings of each provider, by its name
         self._observer = observer
         self._now = now
 
@@ -88,7 +89,7 @@ class NetworkChecks:
         require(
             status != HTTPStatus.NOT_FOUND,
             f"the service at {public_url} does not know {bundle.name}, so its callbacks are lost and results are late: "
-            f"set {key_setting(bundle)} there, too, and restart it",
+            f"set {self._key_setting(bundle)} there, too, and restart it",
         )
         require(
             status == HTTPStatus.UNAUTHORIZED,
@@ -96,6 +97,10 @@ class NetworkChecks:
             f"{HTTPStatus.UNAUTHORIZED}: {_PROXY_FAULT}",
         )
         return f"{bundle.name}: an unsigned callback was refused"
+
+    def _key_setting(self, bundle: ProviderBundle) -> str:
+        """Return the first setting of a provider, which holds its key."""
+        return next(iter(self._variables.get(bundle.name, ())), "the same settings")
 
     async def check_webhook_secret(self, public_url: str) -> None:
         """Post an update without the secret header, which the service must refuse."""
@@ -164,6 +169,19 @@ class NetworkChecks:
         waiting = f", {hook.pending_update_count} updates are waiting there" if hook.pending_update_count else ""
         trouble = f", its last error: {hook.last_error_message}" if hook.last_error_message else ""
         return f"{'webhook' if hook.url else 'no webhook'}{waiting}{trouble}"
+
+    # channels of plug-ins
+
+    async def channel_problem(self, name: str, bundle: ChannelBundle) -> str | None:
+        """Return what is wrong with the channel of a plug-in; None if it works, or there is nothing to ask."""
+        if bundle.health is None:
+            return None
+        try:
+            async with asyncio.timeout(ANSWER_SECONDS):
+                health = await bundle.health()
+        except Exception as error:  # noqa: BLE001 - the adapter is another package's
+            return f"the channel {name} does not answer ({type(error).__name__}: {error})"
+        return None if health.ok else f"the channel {name}: {health.text}"
 
 
 async def _post(session: aiohttp.ClientSession, url: str, body: bytes, headers: Mapping[str, str]) -> int:

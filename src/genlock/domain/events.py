@@ -65,6 +65,7 @@ class Event(StrEnum):
     POLLING = "POLLING"  #: this instance begins to fetch updates by long polling
     POLL_CONFLICT = "POLL_CONFLICT"  #: another process fetches updates with the same token
     API_WEBHOOK_DISABLED = "API_WEBHOOK_DISABLED"  #: an API client's endpoint gets no more events: it refuses or fails
+    WEBHOOK_SECRETS_LOST = "WEBHOOK_SECRETS_LOST"  #: alarm: no key in the settings opens the secrets of some endpoints
     WEBHOOK_SET = "WEBHOOK_SET"  #: our webhook URL was registered at Telegram
     WEBHOOK_REMOVED = "WEBHOOK_REMOVED"  #: the webhook was removed, because updates are fetched by long polling
     ROWS_PRUNED = "ROWS_PRUNED"  #: rows past their retention period were deleted
@@ -77,6 +78,7 @@ class Event(StrEnum):
     CATALOG_CHANGED = "CATALOG_CHANGED"  #: operators edited models; this instance sells by the new catalog
     CATALOG_EDIT_LEFT_OUT = "CATALOG_EDIT_LEFT_OUT"  #: an operator's edit of a model does not fit it any more
     SETTING_UNKNOWN = "SETTING_UNKNOWN"  #: an environment variable looks like a setting but is not one
+    PLUGIN_LEFT_OUT = "PLUGIN_LEFT_OUT"  #: an installed plug-in cannot be used; the service runs without it
     READY = "READY"  #: this instance has started
     STOPPING = "STOPPING"  #: this instance accepts no new work
     STOPPED = "STOPPED"  #: this instance has stopped and released its remaining work

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from genlock.domain.alarm import PROVIDER_SILENT_KEY
-from genlock.domain.errors import ProviderError
 from genlock.domain.events import Event
 from genlock.engine.context import EngineContext
 from genlock.engine.leader import Leader
@@ -47,7 +46,7 @@ class ProviderCreditReader:
             try:
                 async with asyncio.timeout(ANSWER_SECONDS):
                     credit = await bundle.credit()
-            except (ProviderError, TimeoutError) as error:
+            except Exception as error:  # noqa: BLE001 - an adapter's fault must not keep the others from being asked
                 await self._note_silence(name, f"{type(error).__name__}: {error}"[:200], silent)
                 continue
             if self.leader.role is not None:

@@ -101,6 +101,8 @@ class ProviderBundle:
     title: str = ""
     #: None: callbacks are not signed, so only the secret in their URL authenticates them
     verify_callback: VerifyCallback | None = None
+    #: whether the provider signs the callbacks of all its customers with the same keys
+    shared_signature: bool = False
     #: makes callbacks for the doctor's check of our endpoint; None: the check is left out
     sample_callback: SampleCallback | None = None
     #: None: the provider does not store files for its models
@@ -109,8 +111,6 @@ class ProviderBundle:
     credit: Callable[[], Awaitable[int]] | None = None
     #: for operators: what the provider does not tell about money, and where to see it
     credit_note: str = ""
-    #: the setting that holds the key, for messages; empty: GENLOCK_<NAME>_API_KEY
-    key_setting: str = ""
     #: asks whether the provider answers and accepts the key; None: `credit` is asked instead
     health: Callable[[], Awaitable[ProviderHealth]] | None = None
     #: for operators: what `create` sends for an order; None: the provider does not tell

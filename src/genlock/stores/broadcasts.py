@@ -4,7 +4,7 @@ from dataclasses import asdict
 
 from genlock.domain.broadcast import EVERYONE, Broadcast, BroadcastState, Recipient, Segment
 from genlock.domain.errors import StoreError
-from genlock.stores.rows import read_broadcast
+from genlock.stores.rows import Row, Time, not_null
 from genlock.stores.scan import NEWEST
 from genlock.stores.session import Subject
 
@@ -51,21 +51,21 @@ class Broadcasts(Subject):
                 **asdict(segment),
             )
             if rows:
-                return read_broadcast(rows[0], self.session.time)
+                return _read_broadcast(rows[0], self.session.time)
         raise StoreError(f"could not find or create the broadcast {request_key}")
 
     async def broadcast(self, broadcast_id: int) -> Broadcast | None:
         rows = await self.session.one("broadcast", broadcast_id=broadcast_id)
-        return read_broadcast(rows[0], self.session.time) if rows else None
+        return _read_broadcast(rows[0], self.session.time) if rows else None
 
     async def broadcasts(self, limit: int, bot: str | None = None, *, before: int | None = None) -> list[Broadcast]:
         older_than = NEWEST if before is None else before
         rows = await self.session.one("newest_broadcasts", limit=limit, bot=bot, before_id=older_than)
-        return [read_broadcast(row, self.session.time) for row in rows]
+        return [_read_broadcast(row, self.session.time) for row in rows]
 
     async def running_broadcast(self, bot: str | None = None) -> Broadcast | None:
         rows = await self.session.one("running_broadcast", bot=bot)
-        return read_broadcast(rows[0], self.session.time) if rows else None
+        return _read_broadcast(rows[0], self.session.time) if rows else None
 
     async def next_recipient(self, broadcast_id: int) -> Recipient | None:
         while rows := await self.session.one("next_recipient", broadcast_id=broadcast_id, window=PROFILES_AT_ONCE):
@@ -83,3 +83,26 @@ class Broadcasts(Subject):
 
     async def end_broadcast(self, broadcast_id: int, state: BroadcastState) -> bool:
         return bool(await self.session.one("end_broadcast", broadcast_id=broadcast_id, state=state.value))
+
+
+def _read_broadcast(row: Row, time: Time) -> Broadcast:
+    return Broadcast(
+        id=row["id"],
+        bot=row["bot"],
+        text=row["text"],
+        content=row["content"],
+        author=row["author"],
+        state=BroadcastState(row["state"]),
+        reached=row["reached"],
+        sent=row["sent"],
+        failed=row["failed"],
+        total=row["total"],
+        created_at=not_null(time(row["created_at"])),
+        segment=_segment(row, time),
+    )
+
+
+def _segment(row: Row, time: Time) -> Segment:
+    since, paid = time(row["silent_since"]), row["paid"]
+    days = round((not_null(time(row["created_at"])) - since).total_seconds() / 86_400) if since else 0
+    return Segment(language=row["language"], paid=None if paid is None else bool(paid), silent_days=days)

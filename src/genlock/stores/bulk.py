@@ -4,10 +4,19 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from genlock.domain.bulk import FAILURES_KEPT, BulkAction, BulkFailure, BulkKind, BulkSelection, BulkState, BulkTarget
+from genlock.domain.bulk import (
+    FAILURES_KEPT,
+    BulkAction,
+    BulkFailure,
+    BulkKind,
+    BulkReason,
+    BulkSelection,
+    BulkState,
+    BulkTarget,
+)
 from genlock.domain.errors import StoreError
-from genlock.domain.job_search import JobCount
-from genlock.stores.rows import Row, read_bulk_action, read_bulk_failure
+from genlock.domain.job_search import CountKind, JobCount
+from genlock.stores.rows import Row, Time, not_null
 from genlock.stores.scan import NEWEST
 from genlock.stores.session import Subject
 
@@ -30,7 +39,7 @@ class BulkActions(Subject):
                 expected_kind=expected.kind.value,
             )
             if rows:
-                return read_bulk_action(rows[0], self.session.time)
+                return _read_action(rows[0], self.session.time)
         raise StoreError(f"could not find or create the bulk action {request_key}")
 
     async def bulk_action(self, bulk_id: int) -> BulkAction | None:
@@ -38,16 +47,16 @@ class BulkActions(Subject):
 
     async def bulk_actions(self, limit: int, before: int | None = None) -> list[BulkAction]:
         rows = await self.session.one("bulk_actions", before=NEWEST if before is None else before, limit=limit)
-        return [read_bulk_action(row, self.session.time) for row in rows]
+        return [_read_action(row, self.session.time) for row in rows]
 
     async def open_bulk_actions(self, limit: int) -> list[BulkAction]:
         return [
-            read_bulk_action(row, self.session.time) for row in await self.session.one("open_bulk_actions", limit=limit)
+            _read_action(row, self.session.time) for row in await self.session.one("open_bulk_actions", limit=limit)
         ]
 
     async def bulk_failures(self, bulk_id: int, limit: int, after: int = 0) -> list[BulkFailure]:
         rows = await self.session.one("bulk_failures", bulk_id=bulk_id, after=after, limit=limit)
-        return list(map(read_bulk_failure, rows))
+        return list(map(_read_failure, rows))
 
     async def begin_bulk_step(
         self, action: BulkAction, step: Sequence[BulkTarget], below: int, failures: Sequence[BulkFailure]
@@ -94,4 +103,26 @@ class BulkActions(Subject):
         }
 
     def _bulk_or_none(self, rows: Sequence[Row]) -> BulkAction | None:
-        return read_bulk_action(rows[0], self.session.time) if rows else None
+        return _read_action(rows[0], self.session.time) if rows else None
+
+
+def _read_action(row: Row, time: Time) -> BulkAction:
+    return BulkAction(
+        id=row["id"],
+        kind=BulkKind(row["kind"]),
+        selection=BulkSelection.load(row["selection"]),
+        author=row["author"],
+        state=BulkState(row["state"]),
+        below=row["below"],
+        step=tuple(BulkTarget(job_id=job_id, token=token) for job_id, token in json.loads(row["step"])),
+        version=row["version"],
+        expected=JobCount(number=row["expected"], kind=CountKind(row["expected_kind"])),
+        done=row["done"],
+        failed=row["failed"],
+        created_at=not_null(time(row["created_at"])),
+        ended_at=time(row["ended_at"]),
+    )
+
+
+def _read_failure(row: Row) -> BulkFailure:
+    return BulkFailure(job_id=row["job_id"], reason=BulkReason(row["reason"]), detail=row["detail"])

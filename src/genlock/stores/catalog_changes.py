@@ -1,8 +1,8 @@
 """Edits of models by operators, with their history."""
 
-from genlock.domain.catalog_change import CatalogChange, NewCatalogChange, dump_table
+from genlock.domain.catalog_change import CatalogChange, NewCatalogChange, dump_table, load_table
 from genlock.domain.errors import StoreError
-from genlock.stores.rows import read_catalog_change
+from genlock.stores.rows import Row, Time, not_null
 from genlock.stores.scan import NEWEST
 from genlock.stores.session import Subject
 
@@ -24,7 +24,7 @@ class CatalogChanges(Subject):
                 undoes=change.undoes,
             )
             if rows:
-                return read_catalog_change(rows[0], self.session.time)
+                return _read_catalog_change(rows[0], self.session.time)
             newest = await self.catalog_changes(1, model=change.model)
             if (newest[0].id if newest else 0) != change.follows:
                 return None
@@ -35,7 +35,7 @@ class CatalogChanges(Subject):
 
     async def catalog_changes_after(self, change_id: int, limit: int) -> list[CatalogChange]:
         rows = await self.session.one("catalog_changes_after", change_id=change_id, limit=limit)
-        return [read_catalog_change(row, self.session.time) for row in rows]
+        return [_read_catalog_change(row, self.session.time) for row in rows]
 
     async def catalog_changes(
         self, limit: int, *, model: str | None = None, before: int | None = None
@@ -45,12 +45,24 @@ class CatalogChanges(Subject):
             rows = await self.session.one("newest_catalog_changes", before_id=older_than, limit=limit)
         else:
             rows = await self.session.one("catalog_changes_of", model=model, before_id=older_than, limit=limit)
-        return [read_catalog_change(row, self.session.time) for row in rows]
+        return [_read_catalog_change(row, self.session.time) for row in rows]
 
     async def catalog_change(self, change_id: int) -> CatalogChange | None:
         rows = await self.session.one("catalog_change", change_id=change_id)
-        return read_catalog_change(rows[0], self.session.time) if rows else None
+        return _read_catalog_change(rows[0], self.session.time) if rows else None
 
     async def catalog_change_of_request(self, request_key: str) -> CatalogChange | None:
         rows = await self.session.one("catalog_change_of_request", request_key=request_key)
-        return read_catalog_change(rows[0], self.session.time) if rows else None
+        return _read_catalog_change(rows[0], self.session.time) if rows else None
+
+
+def _read_catalog_change(row: Row, time: Time) -> CatalogChange:
+    return CatalogChange(
+        id=row["id"],
+        model=row["model"],
+        before=load_table(row["before"]),
+        after=load_table(row["after"]),
+        author=row["author"],
+        at=not_null(time(row["at"])),
+        undoes=row["undoes"],
+    )

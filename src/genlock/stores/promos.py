@@ -4,7 +4,7 @@ from typing import Any
 
 from genlock.domain.errors import StoreError
 from genlock.domain.promo import FreeRuns, Promo, PromoUse, PromoVerdict
-from genlock.stores.rows import Row, read_promo
+from genlock.stores.rows import Row, Time
 from genlock.stores.session import Subject
 
 #: how often a count is repeated because another transaction changed it meanwhile
@@ -42,11 +42,11 @@ class Promos(Subject):
             rows = await self.session.one("promos", limit=limit, bot=bot)
         else:
             rows = await self.session.one("promos_before", limit=limit, bot=bot, before_code=before)
-        return [read_promo(row, self.session.time) for row in rows]
+        return [_read_promo(row, self.session.time) for row in rows]
 
     async def promo(self, code: str) -> Promo | None:
         rows = await self.session.one("promo", code=code)
-        return read_promo(rows[0], self.session.time) if rows else None
+        return _read_promo(rows[0], self.session.time) if rows else None
 
     async def use_promo(self, code: str, account_id: int, request_key: str) -> PromoUse:
         row = await self._counted("use_promo", code=code, account_id=account_id, request_key=request_key)
@@ -76,3 +76,19 @@ class Promos(Subject):
 
     async def mark_rewarded(self, account_id: int) -> bool:
         return bool(await self.session.one("mark_rewarded", account_id=account_id))
+
+
+def _read_promo(row: Row, time: Time) -> Promo:
+    return Promo(
+        code=row["code"],
+        amount=row["amount"],
+        runs=row["runs"],
+        uses_max=row["uses_max"],
+        per_account=row["per_account"],
+        until=time(row["until_at"]),
+        closed=row["closed_at"] is not None,
+        uses=row["used"],
+        bot=row["bot"],
+        author=row["author"],
+        created_at=time(row["created_at"]),
+    )

@@ -1,4 +1,4 @@
-"""Converts database rows to domain values; no other module does."""
+"""Converts database rows to domain values that several modules read; a row of one module is converted there."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -10,20 +10,14 @@ from genlock.domain.activity import Activity
 from genlock.domain.anomaly import Anomaly, AnomalyKind
 from genlock.domain.attempt import Attempt, AttemptOutcome
 from genlock.domain.audit import AuditLine
-from genlock.domain.breaker import Breaker
-from genlock.domain.broadcast import Broadcast, BroadcastState, Segment
-from genlock.domain.bulk import BulkAction, BulkFailure, BulkKind, BulkReason, BulkSelection, BulkState, BulkTarget
-from genlock.domain.catalog_change import CatalogChange, load_table
 from genlock.domain.delivery import Part, load_parts
 from genlock.domain.draft import SavedDraft
 from genlock.domain.figures import Figures
 from genlock.domain.inbox import Callback, InboxState
 from genlock.domain.job import Actor, AttentionCode, Delivery, Job, NewJob, Notice, State, Verdict
-from genlock.domain.job_search import CountKind, JobCount
 from genlock.domain.money import EntryKind, HoldState, LedgerAccount, LedgerEntry
 from genlock.domain.payment import Payment, PaymentState
 from genlock.domain.profile import AccountSummary, Profile
-from genlock.domain.promo import Promo
 from genlock.domain.update import Update, UpdateQueue, UpdateState
 from genlock.domain.upload import Upload
 from genlock.ports import KvEntry, NewCallback
@@ -162,20 +156,6 @@ def read_attempt(row: Row, time: Time) -> Attempt:
         late_report=row["late_report"],
         started_at=not_null(time(row["started_at"])),
         ended_at=time(row["ended_at"]),
-    )
-
-
-def read_breaker(row: Row, time: Time) -> Breaker:
-    return Breaker(
-        provider=row["provider"],
-        model=row["model"],
-        failures=row["failures"],
-        opened=row["opened"],
-        open_until=time(row["open_until"]),
-        probe_until=time(row["probe_until"]),
-        reason=row["reason"],
-        changed_at=not_null(time(row["changed_at"])),
-        read_at=not_null(time(row["read_at"])),
     )
 
 
@@ -319,79 +299,6 @@ def read_payment(row: Row, time: Time) -> Payment:
         at=not_null(time(row["at"])),
         owed=row["owed"],
         external_refund_at=time(row["external_refund_at"]),
-    )
-
-
-def read_promo(row: Row, time: Time) -> Promo:
-    return Promo(
-        code=row["code"],
-        amount=row["amount"],
-        runs=row["runs"],
-        uses_max=row["uses_max"],
-        per_account=row["per_account"],
-        until=time(row["until_at"]),
-        closed=row["closed_at"] is not None,
-        uses=row["used"],
-        bot=row["bot"],
-        author=row["author"],
-        created_at=time(row["created_at"]),
-    )
-
-
-def read_broadcast(row: Row, time: Time) -> Broadcast:
-    return Broadcast(
-        id=row["id"],
-        bot=row["bot"],
-        text=row["text"],
-        content=row["content"],
-        author=row["author"],
-        state=BroadcastState(row["state"]),
-        reached=row["reached"],
-        sent=row["sent"],
-        failed=row["failed"],
-        total=row["total"],
-        created_at=not_null(time(row["created_at"])),
-        segment=_segment(row, time),
-    )
-
-
-def _segment(row: Row, time: Time) -> Segment:
-    since, paid = time(row["silent_since"]), row["paid"]
-    days = round((not_null(time(row["created_at"])) - since).total_seconds() / 86_400) if since else 0
-    return Segment(language=row["language"], paid=None if paid is None else bool(paid), silent_days=days)
-
-
-def read_bulk_action(row: Row, time: Time) -> BulkAction:
-    return BulkAction(
-        id=row["id"],
-        kind=BulkKind(row["kind"]),
-        selection=BulkSelection.load(row["selection"]),
-        author=row["author"],
-        state=BulkState(row["state"]),
-        below=row["below"],
-        step=tuple(BulkTarget(job_id=job_id, token=token) for job_id, token in json.loads(row["step"])),
-        version=row["version"],
-        expected=JobCount(number=row["expected"], kind=CountKind(row["expected_kind"])),
-        done=row["done"],
-        failed=row["failed"],
-        created_at=not_null(time(row["created_at"])),
-        ended_at=time(row["ended_at"]),
-    )
-
-
-def read_bulk_failure(row: Row) -> BulkFailure:
-    return BulkFailure(job_id=row["job_id"], reason=BulkReason(row["reason"]), detail=row["detail"])
-
-
-def read_catalog_change(row: Row, time: Time) -> CatalogChange:
-    return CatalogChange(
-        id=row["id"],
-        model=row["model"],
-        before=load_table(row["before"]),
-        after=load_table(row["after"]),
-        author=row["author"],
-        at=not_null(time(row["at"])),
-        undoes=row["undoes"],
     )
 
 

@@ -2,11 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 
-from genlock.bot.admin import screens
+from genlock.bot.admin import questions, screens
 from genlock.bot.admin.audit import AuditLog
-from genlock.bot.admin.command import AdminCommand, Declined, NotUnderstood, argument
+from genlock.bot.admin.command import AdminCommand, Declined, NotUnderstood, Question, argument
 from genlock.bot.bundle import BotBundle
 from genlock.bot.context import UpdateContext
+from genlock.domain.errors import InsufficientBalance
 from genlock.domain.money import EntryKind, read_amount, write_amount
 from genlock.domain.profile import Profile
 from genlock.engine.accounts import AccountActions
@@ -34,11 +35,10 @@ class AccountCommands:
             "find": AdminCommand(run=self._find, usage="find"),
             "person": AdminCommand(run=self._account, usage="person"),
             "credit": AdminCommand(run=self._credit, usage="credit"),
-            "debit": AdminCommand(run=self._debit, usage="debit"),
-            "ban": AdminCommand(run=self._ban, usage="ban"),
-            "askban": AdminCommand(run=self._ask_ban, usage="ban"),
+            "debit": AdminCommand(run=self._debit, usage="debit", ask=self._ask_debit),
+            "ban": AdminCommand(run=self._ban, usage="ban", ask=self._ask_ban),
             "unban": AdminCommand(run=self._unban, usage="unban"),
-            "erase": AdminCommand(run=self._erase, usage="erase"),
+            "erase": AdminCommand(run=self._erase, usage="erase", ask=self._ask_erase),
         }
 
     async def profile(self, name: str) -> Profile:
@@ -91,10 +91,7 @@ class AccountCommands:
 
     async def _move(self, ctx: UpdateContext, args: Sequence[str], kind: EntryKind) -> OutgoingMessage:
         """Credit or debit an account once per command, with a reason, and tell its user."""
-        name, amount, reason = argument(args), read_amount(argument(args, 1)), " ".join(args[2:])
-        if not amount or not reason:
-            raise NotUnderstood
-        profile, t = await self.profile(name), ctx.translator
+        (profile, amount, reason), t = await self._read_move(args), ctx.translator
         action, operator_text = MOVES[kind]
         key = f"admin:{self._bundle.id}:{ctx.update}"  # ids of updates are unique within a bot only
         fresh = await self._actions.move_credits(profile.account_id, kind, amount, key=key, reason=reason)
@@ -105,6 +102,20 @@ class AccountCommands:
         note = t.html(operator_text, credits=t.credits(amount), reached=screens.reached(t, reached=reached))
         return await self._card(ctx, profile.account_id, note)
 
+    async def _read_move(self, args: Sequence[str]) -> tuple[Profile, int, str]:
+        """Read `USER CREDITS REASON`. Raises NotUnderstood and Declined."""
+        name, amount, reason = argument(args), read_amount(argument(args, 1)), " ".join(args[2:])
+        if not amount or not reason:
+            raise NotUnderstood
+        return await self.profile(name), amount, reason
+
+    async def _ask_debit(self, ctx: UpdateContext, args: Sequence[str]) -> Question:
+        profile, amount, reason = await self._read_move(args)
+        wallet = await self._store.wallet(profile.account_id)
+        if wallet.available < amount:
+            raise InsufficientBalance(price=amount, available=wallet.available)
+        return questions.debit(ctx.translator, profile, wallet, amount, reason)
+
     # bans
 
     async def _ban(self, ctx: UpdateContext, args: Sequence[str]) -> OutgoingMessage:
@@ -113,8 +124,10 @@ class AccountCommands:
         await self._audit.write(ctx, "ban", profile.account_id, reason)
         return await self._card(ctx, profile.account_id, ctx.translator.html("admin.ban_done"))
 
-    async def _ask_ban(self, ctx: UpdateContext, args: Sequence[str]) -> OutgoingMessage:
-        return screens.ban_question(ctx.translator, await self.profile(argument(args)))
+    async def _ask_ban(self, ctx: UpdateContext, args: Sequence[str]) -> Question:
+        profile = await self.profile(argument(args))
+        wallet = await self._store.wallet(profile.account_id)
+        return questions.ban(ctx.translator, profile, wallet, " ".join(args[1:]))
 
     async def _unban(self, ctx: UpdateContext, args: Sequence[str]) -> OutgoingMessage:
         profile = await self.profile(argument(args))
@@ -125,9 +138,18 @@ class AccountCommands:
     # erasure
 
     async def _erase(self, ctx: UpdateContext, args: Sequence[str]) -> OutgoingMessage:
-        """Have a user's personal data erased. The account number is asked for, so that a name is not mistaken."""
+        """Have a user's personal data erased."""
+        profile = await self._profile_by_number(args)
+        await Erasure(self._store).request(profile.account_id, ctx.profile.external_id, f"update:{ctx.update}")
+        return screens.message(ctx.translator, ctx.translator.html("admin.erase_done", person=str(profile.account_id)))
+
+    async def _ask_erase(self, ctx: UpdateContext, args: Sequence[str]) -> Question:
+        profile = await self._profile_by_number(args)
+        return questions.erase(ctx.translator, profile, await self._store.wallet(profile.account_id))
+
+    async def _profile_by_number(self, args: Sequence[str]) -> Profile:
+        """Return the user with an account number or Telegram id; a name could be mistaken. Raises Declined."""
         profile = await self.profile(argument(args))
         if argument(args).lstrip("@") not in (str(profile.account_id), profile.external_id):
             raise Declined("erase_by_number", person=str(profile.account_id))
-        await Erasure(self._store).request(profile.account_id, ctx.profile.external_id, f"update:{ctx.update}")
-        return screens.message(ctx.translator, ctx.translator.html("admin.erase_done", person=str(profile.account_id)))
+        return profile

@@ -31,7 +31,7 @@ def promos(t: Translator, found: Sequence[Promo], now: datetime) -> OutgoingMess
         for one in found
     ]
     open_ = [one for one in found if not one.closed and not _is_over(one, now)][:BUTTONS_MAX]
-    rows = [(admin_button(t, "end_promo", "close", one.code, code=one.code),) for one in open_]
+    rows = [(admin_button(t, "end_promo", "askclose", one.code, code=one.code),) for one in open_]
     return message(t, Html("\n".join([t.html("admin.promos"), *lines, "", usage])), *rows)
 
 
@@ -109,8 +109,12 @@ def progress(broadcast: Broadcast, t: Translator) -> OutgoingMessage:
 def maintenance(t: Translator, text: str | None) -> OutgoingMessage:
     """Whether maintenance is on, and what users read while it is; None if it is off."""
     if text is None:
-        rows: Row = (admin_button(t, "switch_on", "maintenance", "on"), *home(t))
+        rows: Row = (admin_button(t, "switch_on", "askmaintenance", "on"), *home(t))
         return OutgoingMessage(text=t.html("admin.maintenance"), buttons=(rows,))
-    notice = t.html("misc.maintenance", text=text or t.plain("misc.maintenance_default"))
     rows = (admin_button(t, "switch_off", "maintenance", "off"), *home(t))
-    return OutgoingMessage(text=t.html("admin.maintenance_on", text=notice), buttons=(rows,))
+    return OutgoingMessage(text=t.html("admin.maintenance_on", text=maintenance_notice(t, text)), buttons=(rows,))
+
+
+def maintenance_notice(t: Translator, text: str) -> Html:
+    """Return what users read during maintenance; without a text of the operator, our own."""
+    return t.html("misc.maintenance", text=text or t.plain("misc.maintenance_default"))

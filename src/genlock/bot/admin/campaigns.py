@@ -7,10 +7,10 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from genlock.bot.admin import campaign_screens as campaign
-from genlock.bot.admin import screens
+from genlock.bot.admin import questions, screens
 from genlock.bot.admin.audit import AuditLog
 from genlock.bot.admin.broadcasts import Broadcasts, Content
-from genlock.bot.admin.command import AdminCommand, Declined, NotUnderstood, argument
+from genlock.bot.admin.command import AdminCommand, Declined, NotUnderstood, Question, argument
 from genlock.bot.bundle import BotBundle
 from genlock.bot.context import UpdateContext
 from genlock.bot.storefront.storefront import Storefront
@@ -41,12 +41,12 @@ class CampaignCommands:
         return {
             "promo": AdminCommand(run=self._promo, usage="promo"),
             "promos": AdminCommand(run=lambda ctx, _: self._promos(ctx)),
-            "close": AdminCommand(run=self._close, usage="close"),
+            "close": AdminCommand(run=self._close, usage="close", ask=self._ask_close),
             "broadcast": AdminCommand(run=self._broadcast, usage="broadcast"),
             "send": AdminCommand(run=self._send),
             "discard": AdminCommand(run=self._discard),
             "stop": AdminCommand(run=self._stop),
-            "maintenance": AdminCommand(run=self._maintenance, usage="maintenance"),
+            "maintenance": AdminCommand(run=self._maintenance, usage="maintenance", ask=self._ask_maintenance),
         }
 
     # promo codes
@@ -78,6 +78,13 @@ class CampaignCommands:
             return await self._promos(ctx, t.html("admin.no_promo", code=code))
         await self._audit.write(ctx, "close promo", code)
         return await self._promos(ctx, t.html("admin.promo_shut", code=code))
+
+    async def _ask_close(self, ctx: UpdateContext, args: Sequence[str]) -> Question | OutgoingMessage:
+        code, t = argument(args).upper(), ctx.translator
+        promo = await self._store.promo(code)
+        if promo is None or promo.closed or promo.bot not in ("", self._bundle.id):
+            return await self._promos(ctx, t.html("admin.no_promo", code=code))
+        return questions.close_promo(t, promo)
 
     # broadcasts
 
@@ -141,6 +148,12 @@ class CampaignCommands:
         return campaign.progress(now or stopped, ctx.translator)
 
     # maintenance
+
+    async def _ask_maintenance(self, ctx: UpdateContext, args: Sequence[str]) -> Question | OutgoingMessage:
+        """Ask before users are shut out; what else the command does needs no question."""
+        if [arg.lower() for arg in args[:1]] != ["on"]:
+            return await self._maintenance(ctx, args)
+        return questions.maintenance(ctx.translator, " ".join(args[1:]))
 
     async def _maintenance(self, ctx: UpdateContext, args: Sequence[str]) -> OutgoingMessage:
         t, bot = ctx.translator, self._bundle.id

@@ -5,10 +5,25 @@ from dataclasses import dataclass
 
 from genlock.bot.context import UpdateContext
 from genlock.domain.public_number import PublicNumbers
-from genlock.ports import OutgoingMessage
+from genlock.i18n.translator import Html
+from genlock.ports import Button, OutgoingMessage
 
 #: runs a command with its arguments, and returns the screen that answers it
 Run = Callable[[UpdateContext, Sequence[str]], Awaitable[OutgoingMessage]]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Question:
+    """What a command will do to user and money, asked before it does it."""
+
+    text: Html
+    #: label of the button that runs the command
+    yes: str
+    back: Button
+
+
+#: returns the question that comes before a command, or the answer if there is nothing to ask
+Ask = Callable[[UpdateContext, Sequence[str]], Awaitable[Question | OutgoingMessage]]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -16,6 +31,8 @@ class AdminCommand:
     run: Run
     #: the text `admin.usage_…` that shows how it is written; "" for a command without arguments
     usage: str = ""
+    #: for a command that takes money or access away: it runs only after its question was answered
+    ask: Ask | None = None
 
 
 class NotUnderstood(Exception):

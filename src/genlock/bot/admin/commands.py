@@ -6,6 +6,7 @@ from telegram import Message
 
 from genlock.bot.admin import screens
 from genlock.bot.admin.accounts import AccountCommands
+from genlock.bot.admin.asking import PREFIX, YES, Asking
 from genlock.bot.admin.audit import AuditLog
 from genlock.bot.admin.broadcasts import Broadcasts, Content, options_of, segment_of
 from genlock.bot.admin.campaigns import CampaignCommands
@@ -37,22 +38,18 @@ class Admin:
         *,
         bundle: BotBundle,
         view: ChatView,
-        overview: OverviewCommands,
-        accounts: AccountCommands,
-        orders: OrderCommands,
-        stars: StarsCommands,
+        commands: Mapping[str, AdminCommand],
         campaigns: CampaignCommands,
         dashboard: DashboardCommands,
+        asking: Asking,
     ) -> None:
         self._bundle = bundle
         self._dashboard = dashboard
         self._view = view
         self._campaigns = campaigns
+        self._asking = asking
         self._commands: Mapping[str, AdminCommand] = {
-            **overview.commands,
-            **accounts.commands,
-            **orders.commands,
-            **stars.commands,
+            **commands,
             **campaigns.commands,
             **dashboard.commands,
             "commands": AdminCommand(run=self._list_commands),
@@ -73,7 +70,7 @@ class Admin:
         """Answer `/admin LINE` on a message of its own."""
         name, *args = line.split() or [FIRST]
         post = message if name.lower() == "broadcast" else None
-        await self._view.send(ctx, await self._answer(ctx, name.lower(), args, post))
+        await self._view.send(ctx, await self._answer(ctx, name.lower(), args, post, typed=True))
 
     async def handle_button(self, ctx: UpdateContext, data: ButtonData) -> None:
         """Answer a button of the operators on its own message."""
@@ -89,19 +86,39 @@ class Admin:
             await self._campaigns.show_progress_on(ctx, ctx.button_message)
 
     async def _answer(
-        self, ctx: UpdateContext, name: str, args: Sequence[str], post: Message | None = None
+        self,
+        ctx: UpdateContext,
+        name: str,
+        args: Sequence[str],
+        post: Message | None = None,
+        *,
+        typed: bool = False,
     ) -> OutgoingMessage:
-        t, command = ctx.translator, self._commands.get(name)
+        t = ctx.translator
+        if name == YES:
+            return await self._run_asked(ctx, args)
+        asking = name not in self._commands and name.startswith(PREFIX)
+        name = name.removeprefix(PREFIX) if asking else name
+        command = self._commands.get(name)
         if command is None:
             return screens.commands(t, self._usages(), note=t.html("admin.unknown_command"))
         try:
             if post is not None and ((content := Content.of(post)).text or content.file):
                 return await self._campaigns.preview(ctx, content, segment_of(options_of(post)))
-            return await command.run(ctx, args)
+            ask = command.ask if typed or asking else None
+            answer = await (ask or command.run)(ctx, args)
+            return await self._asking.ask(ctx, name, args, answer, typed=typed)
         except NotUnderstood:
             return screens.usage(t, command.usage)
         except (Declined, Refusal, ChannelError) as error:
             return screens.message(t, _why_not(error, t))
+
+    async def _run_asked(self, ctx: UpdateContext, args: Sequence[str]) -> OutgoingMessage:
+        """Run the typed command that waits for this yes."""
+        waiting = await self._asking.waiting(ctx, args)
+        if waiting is None:
+            return screens.message(ctx.translator, ctx.translator.html("admin_ask.old"))
+        return await self._answer(*waiting)
 
     async def _list_commands(self, ctx: UpdateContext, _: Sequence[str]) -> OutgoingMessage:
         return screens.commands(ctx.translator, self._usages())
@@ -142,22 +159,21 @@ def make_admin(
 ) -> Admin:
     audit = AuditLog(bundle, store)
     accounts = AccountCommands(bundle=bundle, store=store, audit=audit, actions=actions)
+    orders = OrderCommands(
+        bundle=bundle, store=store, engine=engine, storefront=storefront, accounts=accounts, audit=audit
+    )
     return Admin(
         bundle=bundle,
         view=view,
-        overview=OverviewCommands(bundle=bundle, store=store, storefront=storefront),
-        accounts=accounts,
-        orders=OrderCommands(
-            bundle=bundle,
-            store=store,
-            engine=engine,
-            storefront=storefront,
-            accounts=accounts,
-            audit=audit,
-        ),
-        stars=StarsCommands(store=store, refunds=refunds, accounts=accounts, audit=audit),
+        commands={
+            **OverviewCommands(bundle=bundle, store=store, storefront=storefront).commands,
+            **accounts.commands,
+            **orders.commands,
+            **StarsCommands(store=store, refunds=refunds, accounts=accounts, audit=audit).commands,
+        },
         campaigns=CampaignCommands(
             bundle=bundle, store=store, storefront=storefront, broadcasts=broadcasts, audit=audit
         ),
         dashboard=DashboardCommands(bundle=bundle, store=store),
+        asking=Asking(bundle, store),
     )

@@ -2,10 +2,10 @@
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
-from genlock.bot.admin import screens
+from genlock.bot.admin import questions, screens
 from genlock.bot.admin.accounts import AccountCommands
 from genlock.bot.admin.audit import AuditLog
-from genlock.bot.admin.command import AdminCommand, Declined, Run, argument, order_number
+from genlock.bot.admin.command import AdminCommand, Declined, Question, Run, argument, order_number
 from genlock.bot.bundle import BotBundle
 from genlock.bot.context import UpdateContext
 from genlock.bot.screen_context import code, prompt_of
@@ -51,9 +51,8 @@ class OrderCommands:
             "order": AdminCommand(run=self._order, usage="order"),
             "resend": AdminCommand(run=self._with_order(self._resend), usage="order"),
             "retry": AdminCommand(run=self._with_order(self._retry), usage="order"),
-            "cancel": AdminCommand(run=self._with_order(self._cancel), usage="order"),
-            "refund": AdminCommand(run=self._with_order(self._refund), usage="order"),
-            "askrefund": AdminCommand(run=self._ask_refund, usage="order"),
+            "cancel": AdminCommand(run=self._with_order(self._cancel), usage="order", ask=self._ask_cancel),
+            "refund": AdminCommand(run=self._with_order(self._refund), usage="order", ask=self._ask_refund),
             "orders": AdminCommand(run=self._orders, usage="person"),
             "attention": AdminCommand(run=self._attention),
         }
@@ -107,13 +106,20 @@ class OrderCommands:
         except AccountNotFound:  # it was not ordered in a chat
             return "—"
 
-    async def _ask_refund(self, ctx: UpdateContext, args: Sequence[str]) -> OutgoingMessage:
+    async def _ask_refund(self, ctx: UpdateContext, args: Sequence[str]) -> Question | OutgoingMessage:
         job = await self._job(order_number(args, ctx.translator.numbers))
         if job.hold_state is not HoldState.CAPTURED or await self._is_refunded(job):
             key = "admin.refunded_before" if job.hold_state is HoldState.CAPTURED else "admin.not_captured"
             return await self._card(ctx, job.id, ctx.translator.html(key))
         [(_, title)] = self._with_titles([job])
-        return screens.order_refund_question(ctx.translator, job, title, await self._name(job))
+        return questions.refund(ctx.translator, job, title, await self._name(job))
+
+    async def _ask_cancel(self, ctx: UpdateContext, args: Sequence[str]) -> Question | OutgoingMessage:
+        job = await self._job(order_number(args, ctx.translator.numbers))
+        if job.ended:
+            return await self._card(ctx, job.id, ctx.translator.html("admin.order_now"))
+        [(_, title)] = self._with_titles([job])
+        return questions.cancel(ctx.translator, job, title, await self._name(job))
 
     async def _is_refunded(self, job: Job) -> bool:
         if job.hold_state is not HoldState.CAPTURED:

@@ -287,28 +287,10 @@ def _times(t: Translator, job: Job) -> list[Html]:
 
 def _actions(t: Translator, job: Job, *, refunded: bool) -> list[Row]:
     if not job.ended:
-        return [(admin_button(t, "retry", "retry", job.id), button(t.plain("button.stop"), "adm", "cancel", job.id))]
+        return [(admin_button(t, "retry", "retry", job.id), button(t.plain("button.stop"), "adm", "askcancel", job.id))]
     paid = job.hold_state is HoldState.CAPTURED and not refunded
     refund = [admin_button(t, "refund", "askrefund", job.id)] if paid else []
     return [(admin_button(t, "resend", "resend", job.id), *refund)]
-
-
-def question(text: Html, yes: Button, back: Button) -> OutgoingMessage:
-    """Ask once before what cannot be taken back."""
-    return OutgoingMessage(text=text, buttons=((yes,), (back,)))
-
-
-def ban_question(t: Translator, profile: Profile) -> OutgoingMessage:
-    number = profile.account_id
-    yes, back = admin_button(t, "ban_yes", "ban", number), admin_button(t, "back", "person", number)
-    return question(t.html("admin.ban_ask", name=profile.name, person=str(number)), yes, back)
-
-
-def order_refund_question(t: Translator, job: Job, title: str, name: str) -> OutgoingMessage:
-    price = t.credits(job.price)
-    yes = admin_button(t, "refund_yes", "refund", job.id, credits=price)
-    text = t.html("admin.refund_ask", code=code(job.id), title=title, credits=price, name=name)
-    return question(text, yes, admin_button(t, "back", "order", job.id))
 
 
 # payments
@@ -345,22 +327,6 @@ def payments(t: Translator, found: Sequence[Payment], profile: Profile) -> Outgo
         if one.state is not PaymentState.REFUNDED
     ]
     return OutgoingMessage(text="\n".join([t.html("admin.payments", name=profile.name), *lines]), buttons=(*rows, back))
-
-
-def refund_question(t: Translator, payment: Payment, profile: Profile, wallet: Wallet) -> OutgoingMessage:
-    text = t.html(
-        "admin.stars_ask",
-        stars=payment.stars,
-        name=profile.name,
-        credits=t.credits(payment.amount),
-        balance=t.credits(wallet.available),
-    )
-    yes = button(
-        t.plain("admin.stars_yes", stars=payment.stars),
-        *("adm", "givestars", profile.account_id, receipt_digest(payment.charge)),
-    )
-    back = button(t.plain("button.back"), "adm", "payments", profile.account_id)
-    return OutgoingMessage(text=text, buttons=((yes,), (back,)))
 
 
 def refunds(t: Translator, found: Sequence[tuple[Payment, str, float]]) -> OutgoingMessage:

@@ -2,13 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 
-from genlock.bot.admin import screens
+from genlock.bot.admin import questions, screens
 from genlock.bot.admin.accounts import AccountCommands
 from genlock.bot.admin.audit import AuditLog
-from genlock.bot.admin.command import AdminCommand, Declined, argument
+from genlock.bot.admin.command import AdminCommand, Declined, Question, argument
 from genlock.bot.context import UpdateContext
 from genlock.domain.errors import ChannelBusy, ChannelOutcomeUnknown
-from genlock.domain.payment import Payment
+from genlock.domain.payment import Payment, PaymentState
 from genlock.domain.profile import Profile
 from genlock.engine.refunds import Refunds
 from genlock.i18n.translator import Html
@@ -29,9 +29,7 @@ class StarsCommands:
     def commands(self) -> Mapping[str, AdminCommand]:
         return {
             "payments": AdminCommand(run=self._list, usage="person"),
-            "stars": AdminCommand(run=self._stars, usage="stars"),
-            "askstars": AdminCommand(run=self._ask, usage="stars"),
-            "givestars": AdminCommand(run=self._give, usage="stars"),
+            "stars": AdminCommand(run=self._stars, usage="stars", ask=self._ask),
             "refunds": AdminCommand(run=self._list_refunds),
         }
 
@@ -43,24 +41,35 @@ class StarsCommands:
         return screens.with_note(note, screens.payments(ctx.translator, found, profile))
 
     async def _stars(self, ctx: UpdateContext, args: Sequence[str]) -> OutgoingMessage:
-        return screens.message(ctx.translator, await self._refund(ctx, argument(args)))
-
-    async def _ask(self, ctx: UpdateContext, args: Sequence[str]) -> OutgoingMessage:
-        profile, payment = await self._payment(args)
-        wallet = await self._store.wallet(profile.account_id)
-        return screens.refund_question(ctx.translator, payment, profile, wallet)
-
-    async def _give(self, ctx: UpdateContext, args: Sequence[str]) -> OutgoingMessage:
         profile, payment = await self._payment(args)
         return await self._payments_of(ctx, profile, await self._refund(ctx, payment.charge))
 
+    async def _ask(self, ctx: UpdateContext, args: Sequence[str]) -> Question:
+        profile, payment = await self._payment(args)
+        if payment.state is PaymentState.REFUNDED:
+            raise Declined("stars_before")
+        wallet = await self._store.wallet(profile.account_id)
+        return questions.stars(ctx.translator, payment, profile, wallet)
+
     async def _payment(self, args: Sequence[str]) -> tuple[Profile, Payment]:
-        """Return the payment that a button means, by its user and the digest of its receipt. Raises Declined."""
+        """Return the payment of `RECEIPT`, or of `USER DIGEST` in a button. Raises Declined."""
+        if len(args) == 1:
+            return await self._payment_by_receipt(args[0])
         profile, digest = await self._accounts.profile(argument(args)), argument(args, 1)
         for payment in await self._store.payments(profile.account_id, PAYMENTS_READ):
             if screens.receipt_digest(payment.charge) == digest:
                 return profile, payment
         raise Declined("no_payment")
+
+    async def _payment_by_receipt(self, charge: str) -> tuple[Profile, Payment]:
+        payment = await self._store.payment(charge)
+        try:
+            profile = await self._accounts.profile(str(payment.account_id)) if payment else None
+        except Declined:  # a payment to another bot
+            profile = None
+        if payment is None or profile is None:
+            raise Declined("no_payment")
+        return profile, payment
 
     async def _refund(self, ctx: UpdateContext, charge: str) -> Html:
         """Refund the stars of a payment, if its credits are still there."""

@@ -13,7 +13,7 @@ from genlock.bot.handlers.api_keys import ApiKeyPages
 from genlock.bot.handlers.pages import Pages
 from genlock.bot.handlers.privacy import Privacy
 from genlock.bot.handlers.wishes import Wishes
-from genlock.bot.order import per_file, styles, voice_list, wizard
+from genlock.bot.order import per_file, questions, styles, voice_list, wizard
 from genlock.bot.order.card import example
 from genlock.bot.order.draft import Draft, Step
 from genlock.bot.order.draft_view import DraftView
@@ -288,7 +288,7 @@ def _to_model_list(draft: Draft, model: Model) -> Draft:
 
 def _waiting(draft: Draft, model: Model) -> Draft:
     """Return a draft without a model, in which the text and the files of the order wait for one."""
-    main = wizard.main_text(model)
+    main = questions.main_text(model)
     text = str(draft.values.get(main.name, "")) if main else ""
     text = wizard.refused_text(draft, model) or text
     files = (*draft.sent, *wizard.files_given(draft, model))

@@ -1,17 +1,11 @@
 """Handles files of users: checks them, uploads them to the provider and adds them to the order."""
 
-import asyncio
-import secrets
-from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Awaitable, Callable
-from dataclasses import dataclass, replace
-from tempfile import TemporaryFile
-from typing import IO, Any
+from dataclasses import replace
 
-import aiohttp
-from telegram import Message, PhotoSize
-
+from genlock.bot.attachment import Attachment, file_limits
 from genlock.bot.chat_view import ChatView
 from genlock.bot.context import UpdateContext
+from genlock.bot.file_transfer import FileTransfer, WrongContent
 from genlock.bot.order import per_file, wizard
 from genlock.bot.order.aspect import fit_picture
 from genlock.bot.order.draft import MISPLACED, Draft, Problem, SentFile, Step
@@ -21,45 +15,17 @@ from genlock.bot.order.next_step_drafts import captioned
 from genlock.bot.order.suggestions import suggest_for_file
 from genlock.bot.quotas import Quotas
 from genlock.bot.storefront.storefront import Storefront
-from genlock.channels.telegram.caller import Caller, Priority
 from genlock.domain.catalog import Model
-from genlock.domain.errors import GenlockError, LevelRefused, ProviderError
+from genlock.domain.errors import ProviderError
 from genlock.domain.field import FILES, Field, FieldType
 from genlock.domain.upload import Upload
 from genlock.media.budget import TooComplex
-from genlock.media.process import MediaReader
-from genlock.media.sniff import MediaType, choose_suffix, could_be, media_type_of
+from genlock.media.sniff import MediaType, choose_suffix
 from genlock.ports import Database
 
-#: the largest file that Telegram lets bots download
-BYTES_MAX = 20_000_000
-MEGABYTE = 1_000_000
-CHUNK = 65_536
-FOLDER = "genlock"
-SECONDS_MAX = 120.0
 WAITING_FILES_MAX = 10
-OK = 200
 #: upload again after this time: the provider keeps files for three days
 RENEW_SECONDS = 2 * 86_400
-
-UploadFile = Callable[[AsyncIterable[bytes], str, str], Awaitable[str]]
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Attachment:
-    """A file in a message."""
-
-    #: None if no model takes such files
-    kind: FieldType | None
-    file: str
-    size: int | None
-    #: as the sender's client says: used to refuse early, never for a price
-    seconds: float | None
-    extension: str
-    #: width divided by height of a picture
-    aspect: float | None = None
-    #: id that the messages of one album share
-    album: str | None = None
 
 
 def _in_list(kept: Draft, draft: Draft) -> Draft:
@@ -69,105 +35,23 @@ def _in_list(kept: Draft, draft: Draft) -> Draft:
     return replace(kept, step=Step.LIST, category=draft.category, wish=draft.wish, popular=draft.popular)
 
 
-def attachment(message: Message) -> Attachment | None:
-    """Return the file of a message, if there is one."""
-    found = _find_attachment(message)
-    return replace(found, album=message.media_group_id) if found else None
-
-
-def _find_attachment(message: Message) -> Attachment | None:
-    if message.photo:
-        photo = message.photo[-1]
-        return Attachment(
-            kind=FieldType.IMAGE,
-            file=photo.file_id,
-            size=photo.file_size,
-            seconds=None,
-            extension="jpg",
-            aspect=_aspect(photo),
-        )
-    for one in (message.animation, message.video, message.video_note):
-        if one is not None:
-            return _video(one)
-    for sound in (message.audio, message.voice):
-        if sound is not None:
-            extension = _extension(getattr(sound, "file_name", None), sound.mime_type, FieldType.AUDIO)
-            return Attachment(
-                kind=FieldType.AUDIO,
-                file=sound.file_id,
-                size=sound.file_size,
-                seconds=_seconds(sound.duration),
-                extension=extension,
-            )
-    if message.document is not None:
-        kind = _kind(message.document.mime_type)
-        return Attachment(
-            kind=kind,
-            file=message.document.file_id,
-            size=message.document.file_size,
-            seconds=None,
-            extension=_extension(message.document.file_name, message.document.mime_type, kind),
-            aspect=_aspect(message.document.thumbnail),
-        )
-    return None
-
-
-def _video(film: Any) -> Attachment:
-    kind = _kind(getattr(film, "mime_type", None)) or FieldType.VIDEO
-    return Attachment(
-        kind=kind,
-        file=film.file_id,
-        size=film.file_size,
-        seconds=_seconds(film.duration) if kind is FieldType.VIDEO else None,
-        extension=_extension(getattr(film, "file_name", None), getattr(film, "mime_type", None), kind),
-    )
-
-
-def _aspect(picture: PhotoSize | None) -> float | None:
-    return picture.width / picture.height if picture and picture.width > 0 and picture.height > 0 else None
-
-
-def _seconds(duration: Any) -> float | None:
-    """Return the length in seconds; None if unknown. Telegram gives whole seconds, 0 for shorter files."""
-    seconds = duration.total_seconds() if hasattr(duration, "total_seconds") else float(duration or 0)
-    return seconds or None
-
-
-def _kind(mime: str | None) -> FieldType | None:
-    media = media_type_of(mime)
-    return FieldType(media.value) if media else None
-
-
-def _extension(name: str | None, mime: str | None, kind: FieldType | None) -> str:
-    return choose_suffix(name, mime, MediaType(kind.value) if kind else None)
-
-
 class Files:
     def __init__(
         self,
         *,
         view: ChatView,
         drafts: DraftView,
-        caller: Caller,
         store: Database,
         storefront: Storefront,
         quotas: Quotas,
-        upload: UploadFile,
-        media: MediaReader,
+        transfer: FileTransfer,
     ) -> None:
         self._view = view
         self._drafts = drafts
-        self._caller = caller
         self._store = store
         self._storefront = storefront
         self._quotas = quotas
-        self._upload = upload
-        self._media = media
-        self._session: aiohttp.ClientSession | None = None
-
-    async def close(self) -> None:
-        if self._session is not None:
-            await self._session.close()
+        self._transfer = transfer
 
     # a file from the chat
 
@@ -269,7 +153,7 @@ class Files:
         if (wait := await self._quotas.upload(ctx)) is not None:
             return wait
         try:
-            address, seconds = await self.transfer(sent.file, sent.kind, sent.extension)
+            address, seconds = await self._transfer.copy(sent.file, sent.kind, sent.extension)
         except WrongContent:
             return Problem(name=f"not_a_file_{sent.kind.value}")
         except TooComplex:
@@ -288,74 +172,31 @@ class Files:
         )
         return SentFile(kind=sent.kind, address=address, seconds=seconds)
 
-    async def transfer(self, file: str, kind: FieldType, extension: str) -> tuple[str, float | None]:
-        """Copy a file from Telegram to the provider; return its address there and its measured length.
-
-        Raises WrongContent, TooComplex, ProviderError, ChannelBusy.
-        """
-        stream = self._bytes(file)
-        first = await anext(stream, b"")
-        if not could_be(first, MediaType(kind.value)):
-            await stream.aclose()
-            raise WrongContent
-        name = f"{secrets.token_hex(12)}.{extension}"
-        if kind is FieldType.IMAGE:
-            return await self._upload(_chained(first, stream), name, FOLDER), None
-        with TemporaryFile() as copy:
-            async for chunk in _chained(first, stream):
-                await asyncio.to_thread(copy.write, chunk)
-            seconds = await self._media.measure(copy)  # before the upload: a file that cannot be read is not passed on
-            return await self._upload(_read(copy), name, FOLDER), seconds
-
-    async def _bytes(self, file: str) -> AsyncGenerator[bytes, None]:
-        """Stream a file from Telegram. No error raised here may contain the URL: it contains the bot's token."""
-        try:
-            found = await self._caller.call(
-                self._caller.bot.get_file, chat=None, priority=Priority.SCREEN, file_id=file
-            )
-        except LevelRefused as error:
-            raise ProviderError("Telegram does not give the file") from error
-        if self._session is None:
-            timeout = aiohttp.ClientTimeout(total=SECONDS_MAX, sock_connect=10.0)
-            self._session = aiohttp.ClientSession(timeout=timeout)
-        size = 0
-        try:
-            async with self._session.get(found.file_path or "", allow_redirects=False) as answer:
-                if answer.status != OK:
-                    raise ProviderError(f"Telegram answered {answer.status} for a file")
-                async for chunk in answer.content.iter_chunked(CHUNK):
-                    size += len(chunk)
-                    if size > BYTES_MAX:
-                        raise ProviderError("the file is larger than Telegram declared")
-                    yield chunk
-        except (aiohttp.ClientError, OSError) as error:
-            raise ProviderError(f"the file could not be read: {type(error).__name__}") from None
-
     # texts that name an earlier order
 
     async def resolve_task(self, ctx: UpdateContext, model: Model, text: str) -> str:
-        """Replace the number of one of the user's orders by the provider's task id; empty for any other number."""
+        """Return the provider's task of an order whose result the user has got, by its number; else nothing."""
         one = model.field(ctx.draft.field)
         if one is None or one.type is not FieldType.TASK:
             return text
         job_id = ctx.translator.numbers.order_id(text)
-        if job_id is None:
-            return text
-        job = await self._store.job(job_id)
-        return job.task_id or "" if job is not None and job.account_id == ctx.account_id else ""
+        job = None if job_id is None else await self._store.job(job_id)
+        return job.task_id or "" if job is not None and job.account_id == ctx.account_id and job.given else ""
 
     # files of past orders
 
     async def renew(self, ctx: UpdateContext, address: str) -> str | Problem:
         """Return an address that still works, uploading an old file again; or why that is not possible."""
         upload = await self._store.upload(address)
-        if upload is None or upload.age_seconds < RENEW_SECONDS:
+        if upload is None or upload.account_id != ctx.account_id or upload.age_seconds < RENEW_SECONDS:
             return address
         if (wait := await self._quotas.upload(ctx)) is not None:
             return wait
         kind = FieldType(upload.kind)
         try:
-            fresh, seconds = await self.transfer(upload.file, kind, _extension(None, None, kind))
+            fresh, seconds = await self._transfer.copy(
+                upload.file, kind, choose_suffix(None, None, MediaType(kind.value))
+            )
         except (WrongContent, TooComplex, ProviderError):
             return Problem(name="file_gone")
         await self._store.add_upload(replace(upload, address=fresh, account_id=ctx.account_id, seconds=seconds))
@@ -366,22 +207,6 @@ async def _album_continues(ctx: UpdateContext, sent: Attachment) -> bool:
     """Whether the next file of the same album has been received."""
     following = await ctx.next_update() if sent.album else None
     return following is not None and following.message is not None and following.message.media_group_id == sent.album
-
-
-class WrongContent(GenlockError):
-    """The content of a file does not match its type."""
-
-
-async def _chained(first: bytes, rest: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    yield first
-    async for chunk in rest:
-        yield chunk
-
-
-async def _read(copy: IO[bytes]) -> AsyncIterator[bytes]:
-    copy.seek(0)
-    while chunk := await asyncio.to_thread(copy.read, CHUNK):
-        yield chunk
 
 
 def _with(draft: Draft, taken: SentFile) -> tuple[SentFile, ...]:
@@ -408,17 +233,3 @@ def _no_place(draft: Draft, model: Model, sent: Attachment) -> Problem:
     if full := [one for one in model.fields if one.type is sent.kind]:
         return Problem(name="full", allowed={"n": full[0].max_count or 1})
     return Problem(name=f"no_place_{sent.kind.value}")
-
-
-def file_limits(target: Field | None, sent: Attachment) -> Problem | None:
-    """Return what is wrong if the file is too large or too long, by the figures Telegram gives."""
-    size = sent.size or 0
-    if size > BYTES_MAX:
-        return Problem(name="too_big_for_telegram")
-    if target is None:
-        return None
-    if target.max_mb is not None and size > target.max_mb * MEGABYTE:
-        return Problem(name="too_big", allowed={"given": size, "most": target.max_mb * MEGABYTE})
-    if target.max_seconds is not None and sent.seconds is not None and sent.seconds > target.max_seconds:
-        return Problem(name="too_long", allowed={"given": sent.seconds, "most": target.max_seconds})
-    return None

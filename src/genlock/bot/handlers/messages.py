@@ -1,27 +1,29 @@
 """Handles messages of users: commands, texts and files. Every message gets an answer."""
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 
 from telegram import Message
-from telegram.constants import ChatType, MessageEntityType
 
 from genlock.bot.admin.commands import Admin
+from genlock.bot.attachment import attachment
 from genlock.bot.bundle import BotBundle
 from genlock.bot.buttons import Row, button
 from genlock.bot.chat_view import ChatView
-from genlock.bot.context import UpdateContext, is_own
+from genlock.bot.context import UpdateContext
 from genlock.bot.gallery.gallery import Gallery
 from genlock.bot.handlers.api_keys import ApiKeyPages
-from genlock.bot.handlers.files import Files, attachment
+from genlock.bot.handlers.command_words import WISH, CommandWords, guess
+from genlock.bot.handlers.files import Files
+from genlock.bot.handlers.incoming import IncomingText, admin_line
 from genlock.bot.handlers.inline import read_payload
 from genlock.bot.handlers.pages import Pages
 from genlock.bot.handlers.privacy import Privacy
 from genlock.bot.handlers.welcome import Welcome
 from genlock.bot.handlers.wishes import Wishes
 from genlock.bot.money.gifts import Gifts
-from genlock.bot.order import wizard
+from genlock.bot.order import questions, wizard
 from genlock.bot.order.draft import Draft, PartialText, Step
 from genlock.bot.order.draft_view import DraftView
 from genlock.bot.order.next_steps import NextSteps
@@ -42,24 +44,6 @@ PROMO_PAYLOAD = "p_"
 PART_LENGTH = 2048
 PART_SECONDS = 2
 WHOLE_LENGTH = 40_000
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class IncomingText:
-    """A message addressed to the bot, without the mention of the bot."""
-
-    command: str = ""
-    text: str = ""
-    #: a command that the user did not write: it is not carried out
-    borrowed_command: bool = False
-
-
-def start_payload(message: Message) -> str:
-    """Return the payload of /start; empty if there is none, or if the sender did not write it."""
-    if not is_own(message):
-        return ""
-    command, _, rest = (message.text or "").partition(" ")
-    return rest.strip() if command.partition("@")[0] == "/start" else ""
 
 
 class MessageHandler:
@@ -119,47 +103,16 @@ class MessageHandler:
             "paysupport": lambda ctx, _: pages.paysupport(ctx),
             "promo": pages.promo,
             "invite": lambda ctx, _: pages.invite(ctx),
+            WISH: self._wish,
         }
-
-    def read_message(self, message: Message) -> IncomingText | None:
-        """Read a message; None if it is not addressed to the bot or has no content."""
-        if not _has_content(message) or message.sender_chat is not None:
-            return None
-        private = message.chat.type == ChatType.PRIVATE
-        if self._is_shared_by_us(message):
-            return IncomingText() if private else None  # its caption is ours, not the user's
-        text = message.text or message.caption or ""
-        command, name, rest = _command(message)
-        if name and name != self._bundle.username:
-            return None
-        if not is_own(message) and (command or text.startswith("/")):
-            return IncomingText(text=text, borrowed_command=True) if private else None
-        said = IncomingText(command=command, text=rest if command else text)
-        return said if private else self._read_in_group(message, said, text)
-
-    def _read_in_group(self, message: Message, said: IncomingText, text: str) -> IncomingText | None:
-        """Return a message of a group without the mention of the bot; None if it is not addressed to the bot."""
-        mention = f"@{self._bundle.username}"
-        answered = message.reply_to_message is not None and self._is_ours(message.reply_to_message)
-        if not said.command and mention not in text.lower() and not answered:
-            return None
-        position = said.text.lower().find(mention)
-        if position < 0:
-            return said
-        without = f"{said.text[:position].rstrip()} {said.text[position + len(mention) :].lstrip()}".strip()
-        return replace(said, text=without)
-
-    def _is_shared_by_us(self, message: Message) -> bool:
-        """Whether the message is a result that the user shared by our inline mode."""
-        return message.via_bot is not None and (message.via_bot.username or "").lower() == self._bundle.username
-
-    def _is_ours(self, message: Message) -> bool:
-        return message.from_user is not None and (message.from_user.username or "").lower() == self._bundle.username
+        self._words = CommandWords(bundle.texts, self._commands)
 
     async def handle(self, ctx: UpdateContext, message: Message, incoming: IncomingText) -> None:
+        if message.text:
+            incoming = self._words.read(incoming)
         if incoming.borrowed_command:
             await self._view.send_text(ctx, ctx.translator.html("misc.forwarded_command"))
-        elif (line := _admin_line(message, incoming)) is not None and self._admin.may(ctx):
+        elif (line := admin_line(message, incoming)) is not None and self._admin.may(ctx):
             await self._admin.command(ctx, line, message)
         elif line is not None and await self._admin.may_open_dashboard(ctx):
             await self._admin.send_dashboard_link(ctx)
@@ -207,13 +160,21 @@ class MessageHandler:
             await self._text(ctx, text)
 
     async def _command(self, ctx: UpdateContext, incoming: IncomingText, sent: datetime) -> None:
-        command = self._commands.get(incoming.command)
+        command = self._commands.get(self._words.meaning(incoming.command) or "")
         if command is None:
-            await self._pages.help(ctx, note=ctx.translator.html("misc.unknown_command"))
+            await self._unknown_command(ctx, incoming.command)
             return
         if len(incoming.text) >= PART_LENGTH:
             ctx.partial_text = PartialText(text=incoming.text, sent=int(sent.timestamp()))
         await command(ctx, incoming.text)
+
+    async def _unknown_command(self, ctx: UpdateContext, typed: str) -> None:
+        """Suggest the command that was probably meant; without one, show what the bot can do."""
+        t, command = ctx.translator, self._words.nearest(typed)
+        if command is None:
+            await self._pages.help(ctx, note=t.html("misc.unknown_command"))
+            return
+        await self._pages.send_text(ctx, guess(t, typed, command))
 
     # texts
 
@@ -231,7 +192,7 @@ class MessageHandler:
             await self._wishes.offer(ctx, text)
             return
         if draft.step in (Step.CONFIRM, Step.OPTIONS, Step.STYLE, Step.IMPROVE):
-            main = wizard.main_text(model)
+            main = questions.main_text(model)
             if main is None:
                 await self._wishes.offer(ctx, text)
                 return
@@ -294,6 +255,16 @@ class MessageHandler:
             await self._view.send_text(ctx, ctx.translator.html("inline.cut"))
         ctx.draft = ctx.draft.cleared()
         await self._text(ctx, text)
+
+    async def _wish(self, ctx: UpdateContext, text: str) -> None:
+        """`/imagine TEXT`, as other bots have it: the text is a wish like any other."""
+        if not text:
+            await self._start(ctx, "")
+        elif ctx.repeated:
+            await self._drafts.show(ctx)
+        else:
+            ctx.draft = ctx.draft.cleared()
+            await self._text(ctx, text)
 
     async def _models(self, ctx: UpdateContext, query: str) -> None:
         await self._save_and_show(ctx, replace(ctx.draft.keeping_input(), step=Step.LIST, query=query))
@@ -358,14 +329,6 @@ class MessageHandler:
         await self._view.send_to(chat, message)
 
 
-def _admin_line(message: Message, incoming: IncomingText) -> str | None:
-    """Return the line after /admin, also in a caption; None for other messages."""
-    if incoming.command == "admin":
-        return incoming.text
-    first, _, rest = (message.caption or "").partition(" ")
-    return rest if first == "/admin" else None
-
-
 def _join_parts(ctx: UpdateContext, text: str, date: datetime) -> str:
     """Join the text with the part before it, and return the draft to the step that the first part answered."""
     draft, sent = ctx.draft, int(date.timestamp())
@@ -387,27 +350,3 @@ def _join_parts(ctx: UpdateContext, text: str, date: datetime) -> str:
             settled=draft.settled,
         )
     return text
-
-
-def _has_content(message: Message) -> bool:
-    """Whether the message has content; service messages such as joins and pins have none."""
-    content = (
-        message.text, message.caption, message.photo, message.video, message.animation, message.audio, message.voice,
-        message.document, message.video_note, message.sticker, message.contact, message.location, message.poll,
-        message.dice, message.venue, message.game, message.story, message.paid_media, message.successful_payment,
-    )  # fmt: skip
-    return any(content)
-
-
-def _command(message: Message) -> tuple[str, str, str]:
-    """Return the command, the bot it names (empty if none), and the rest of the line."""
-    text = message.text or ""
-    entities = message.entities or ()
-    if not any(one.type == MessageEntityType.BOT_COMMAND and one.offset == 0 for one in entities):
-        return "", "", text
-    first, _, rest = text.partition(" ")
-    if "\n" in first:
-        first, _, more = first.partition("\n")
-        rest = f"{more} {rest}".strip()
-    command, _, name = first.removeprefix("/").partition("@")
-    return command.lower(), name.lower(), rest.strip()

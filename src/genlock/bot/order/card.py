@@ -1,7 +1,7 @@
 """The card of a model: what it does, what must be sent, its price and its duration; and a sample prompt."""
 
 from genlock.bot.order.draft import Draft
-from genlock.bot.order.wizard import asked_fields, main_text, may_skip
+from genlock.bot.order.questions import asked_fields, main_text, may_skip
 from genlock.bot.screen_context import ScreenContext, field_label, model_label
 from genlock.bot.storefront.screens import is_fixed
 from genlock.bot.storefront.storefront import BEGINS_WITH

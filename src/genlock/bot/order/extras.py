@@ -6,9 +6,9 @@ from genlock.bot.buttons import Row, draft_button
 from genlock.bot.order import improve_screens
 from genlock.bot.order.card import category_of
 from genlock.bot.order.draft import Draft, Step
+from genlock.bot.order.questions import PROMPT
 from genlock.bot.order.remembered import settings_of
 from genlock.bot.order.styles import style_of, styles_for
-from genlock.bot.order.wizard import PROMPT
 from genlock.bot.screen_context import ScreenContext, choice_label, field_label, value_label
 from genlock.domain.catalog import Catalog, Category, Model
 from genlock.domain.field import Field, FieldType

@@ -6,7 +6,7 @@ from dataclasses import replace
 from genlock.bot.buttons import ButtonData
 from genlock.bot.chat_view import ChatView
 from genlock.bot.context import UpdateContext
-from genlock.bot.order import wizard
+from genlock.bot.order import questions, wizard
 from genlock.bot.order.draft import Draft, Step
 from genlock.bot.order.draft_view import DraftView
 from genlock.bot.order.improve_screens import improved_text, is_improvement
@@ -28,7 +28,7 @@ class Improvements:
 
     async def order(self, ctx: UpdateContext, model: Model) -> None:
         """Order the improvement that the screen shows, at the price it shows. Its message becomes the result."""
-        main, improver = wizard.main_text(model), self._storefront.improver(model)
+        main, improver = questions.main_text(model), self._storefront.improver(model)
         prompt = str(ctx.draft.values.get(main.name, "")) if main else ""
         if improver is None or improver.improves is None or not prompt:
             await self._view.toast(ctx, ctx.translator.plain("order.model_gone"), alert=True)
@@ -54,7 +54,7 @@ class Improvements:
 
     def _with_prompt(self, draft: Draft, job: Job) -> Draft:
         text, model = improved_text(job), self._storefront.by_id(draft.model) if draft.model else None
-        main = wizard.main_text(model) if model else None
+        main = questions.main_text(model) if model else None
         if model is None or main is None or draft.improving != job.id:
             return replace(draft.cleared(), text=text)
         taken = wizard.answer(replace(draft, step=Step.EDIT, field=main.name), model, text)

@@ -2,8 +2,8 @@
 
 from genlock.bot.buttons import Row, button, draft_button
 from genlock.bot.order.draft import Draft
+from genlock.bot.order.questions import main_text
 from genlock.bot.order.request_keys import is_improvement_key
-from genlock.bot.order.wizard import main_text
 from genlock.bot.screen_context import ScreenContext, model_label, shorten, text_of
 from genlock.bot.storefront.screens import back_and_cancel
 from genlock.domain.catalog import Model

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from genlock.bot.order.draft import Problem
-from genlock.bot.order.wizard import broken_rule
+from genlock.bot.order.questions import broken_rule
 from genlock.bot.screen_context import ANY, field_label, members, value_label
 from genlock.domain.catalog import NOTHING, Model, Rule
 from genlock.domain.field import Field, FieldType

@@ -1,9 +1,9 @@
 """Texts that the channel shows for a job: progress, captions, the end."""
 
-from genlock.bot.buttons import button
+from genlock.bot.buttons import button, grid
 from genlock.bot.order.improve_screens import choice, is_improvement
 from genlock.bot.order.improve_screens import notice as improved
-from genlock.bot.order.next_step_screens import likely_steps, rows_under_result, vary
+from genlock.bot.order.next_step_screens import rows_under_result, vary, what_next
 from genlock.bot.order.request_keys import GroupKey, VoiceKey
 from genlock.bot.order.variations import varies
 from genlock.bot.screen_context import model_label, prompt_of, public_code, shorten, text_of
@@ -122,17 +122,16 @@ class JobTexts:
             text = t.html("order.done_free", title=title, code=number)
         else:
             text = t.html("order.done", title=title, code=number, price=t.credits(job.price))
-        rows = (
-            *likely_steps(self._catalog.get(), job, t),
-            (button(t.plain("button.again"), "again", job.id), _repeat(job, t, "button.repeat")),
-            *self._variations(job, t),
-            (button(t.plain("button.change_repeat"), "change", job.id), _menu(t)),
-        )
-        return OutgoingMessage(text=text, buttons=rows)
+        return OutgoingMessage(text=text, buttons=self._under_notice(job, t))
 
-    def _variations(self, job: Job, t: Translator) -> tuple[tuple[Button, ...], ...]:
-        model = self._model(job)
-        return ((vary(job, t),),) if model is not None and varies(model) else ()
+    def _under_notice(self, job: Job, t: Translator) -> tuple[tuple[Button, ...], ...]:
+        """Return what can be done with the order. What can be done with the result is under the result, just above."""
+        model, steps = self._model(job), what_next(self._catalog.get(), job, t)
+        buttons = [_repeat(job, t, "button.repeat"), button(t.plain("button.change_repeat"), "change", job.id)]
+        if model is not None and varies(model):
+            buttons.append(vary(job, t))
+        buttons += [steps or button(t.plain("button.again"), "again", job.id), _menu(t)]
+        return tuple(grid(buttons, 2))
 
     def _attention_notice(self, job: Job, t: Translator) -> OutgoingMessage:
         """Return the notice of a result that was not, or perhaps not, shown as a whole."""

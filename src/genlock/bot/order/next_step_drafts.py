@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from genlock.bot.order import wizard
+from genlock.bot.order import questions, wizard
 from genlock.bot.order.aspect import fit_picture
 from genlock.bot.order.draft import Draft, SentFile, Step
 from genlock.bot.storefront.storefront import Storefront
@@ -71,9 +71,11 @@ def start_step(draft: Draft, step: NextStep, model: Model, files: Sequence[SentF
         if started.problem:
             return replace(started, step=Step.ASK, field=target.name)
     started = fit_picture(started, model)
-    main = target if not files else wizard.main_text(model)
+    main = target if not files else questions.main_text(model)
     asked = main if step.prompt is PromptSource.ASK and not text else None
-    left = [one.name for one in wizard.asked_fields(model, step.category) if wizard.may_skip(one) and one is not asked]
+    left = [
+        one.name for one in questions.asked_fields(model, step.category) if questions.may_skip(one) and one is not asked
+    ]
     started = replace(started, settled=tuple(dict.fromkeys((*started.settled, *left))))
     if text and main is not None:
         settled = tuple(name for name in started.settled if name != main.name)

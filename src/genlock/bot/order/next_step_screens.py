@@ -55,6 +55,13 @@ def likely_steps(catalog: Catalog, job: Job, t: Translator) -> tuple[Row, ...]:
     return ((*likely, _more(job, 0, t)),)
 
 
+def what_next(catalog: Catalog, job: Job, t: Translator) -> Button | None:
+    """Return the way to all next steps of a result; None if it has none."""
+    if not job.parts or not steps_of(catalog, job, job.parts[0]):
+        return None
+    return button(t.plain("button.what_next"), "nexts", t.numbers.order(job.id), 0)
+
+
 def has_original(catalog: Catalog, job: Job, part: Part) -> bool:
     """Whether the chat shows a picture that the channel may have compressed."""
     model = catalog.models.get(job.model)
@@ -94,7 +101,7 @@ def all_steps(screen: ScreenContext, job: Job, index: int) -> OutgoingMessage:
     rows.append(
         (button(t.plain("button.repeat"), "repeat", job.id), *([vary(job, t)] if model and varies(model) else []))
     )
-    rows.append((button(t.plain("button.menu"), "menu"),))
+    rows.append((button(t.plain("button.again"), "again", job.id), button(t.plain("button.menu"), "menu")))
     return OutgoingMessage(text=text, buttons=tuple(rows))
 
 

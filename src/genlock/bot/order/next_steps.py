@@ -4,19 +4,20 @@ from collections.abc import Awaitable, Callable, Mapping
 
 from telegram import Message
 
+from genlock.bot.attachment import attachment
 from genlock.bot.buttons import ButtonData
 from genlock.bot.chat_view import ChatView
 from genlock.bot.context import CHANNEL, UpdateContext
-from genlock.bot.handlers.files import Files, attachment
+from genlock.bot.handlers.files import Files
 from genlock.bot.order import next_step_screens as screens
 from genlock.bot.order.draft import Problem, SentFile
 from genlock.bot.order.draft_view import DraftView
 from genlock.bot.order.input_errors import explain_file
 from genlock.bot.order.next_step_drafts import asked_step, fitting, input_field, reply_step, start_step
 from genlock.bot.order.orders import Orders
+from genlock.bot.order.questions import main_text
 from genlock.bot.order.result_files import ResultFiles
 from genlock.bot.order.results import kind_of_part
-from genlock.bot.order.wizard import main_text
 from genlock.bot.screen_context import prompt_of
 from genlock.bot.storefront.storefront import Storefront
 from genlock.channels.telegram.address import Address

@@ -6,7 +6,7 @@ from random import Random
 from genlock.bot.buttons import ButtonData
 from genlock.bot.chat_view import ChatView
 from genlock.bot.context import UpdateContext
-from genlock.bot.order import remembered, wizard
+from genlock.bot.order import questions, remembered, wizard
 from genlock.bot.order.card import category_of
 from genlock.bot.order.draft import Draft, Step
 from genlock.bot.order.draft_view import DraftView
@@ -60,7 +60,7 @@ class Presets:
 
     async def _surprise(self, ctx: UpdateContext, _: ButtonData, model: Model) -> None:
         """Answer the question for a prompt with one of the catalog's ideas."""
-        draft, main = ctx.draft, wizard.main_text(model)
+        draft, main = ctx.draft, questions.main_text(model)
         ideas = ideas_for(self._storefront.catalog, category_of(draft, model))
         if ideas and main is not None and draft.field == main.name:
             idea = in_language(self._rng.choice(ideas).text, ctx.translator)

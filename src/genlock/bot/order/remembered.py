@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from genlock.bot.order import wizard
+from genlock.bot.order import questions, wizard
 from genlock.bot.order.aspect import aspect_field
 from genlock.bot.order.draft import Draft, Step
 from genlock.domain.catalog import NOTHING, Model
@@ -40,7 +40,7 @@ def read(body: str | None) -> dict[str, Any]:
 def begin_with(draft: Draft, model: Model, settings: Mapping[str, Any]) -> Draft:
     """Return a draft that has just been started with the last settings of its model; what it asks for may be less."""
     fitting = {name: value for name, value in _valid(draft, model, settings).items() if name not in draft.values}
-    if not fitting or wizard.broken_rule(model, {**fitting, **draft.values}) is not None:
+    if not fitting or questions.broken_rule(model, {**fitting, **draft.values}) is not None:
         return draft
     settled = tuple(dict.fromkeys((*draft.settled, *fitting)))
     begun = replace(draft, values={**draft.values, **fitting}, settled=settled, price=None)
@@ -68,6 +68,8 @@ def _valid(draft: Draft, model: Model, settings: Mapping[str, Any]) -> dict[str,
 
 def reset(draft: Draft, model: Model) -> Draft:
     """Return the draft with the model's own defaults; texts and files stay, and what has no default."""
-    names = {name for name in settings_of(model, draft.values) if (one := model.field(name)) and wizard.may_skip(one)}
+    names = {
+        name for name in settings_of(model, draft.values) if (one := model.field(name)) and questions.may_skip(one)
+    }
     values = {name: value for name, value in draft.values.items() if name not in names}
     return replace(draft, values=values, problem=None, page=0, price=None)

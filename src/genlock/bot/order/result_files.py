@@ -1,7 +1,8 @@
 """Takes the file of a result for another order: the provider's link while it works, else the channel's copy."""
 
+from genlock.bot.attachment import MEGABYTE
 from genlock.bot.context import UpdateContext
-from genlock.bot.handlers.files import MEGABYTE, Files, WrongContent
+from genlock.bot.file_transfer import FileTransfer, WrongContent
 from genlock.bot.order.draft import Problem, SentFile
 from genlock.bot.order.results import file_id
 from genlock.bot.quotas import Quotas
@@ -23,10 +24,10 @@ _UNREADABLE = (AddressRefused, FetchFailed, TooLarge, TooComplex)
 
 class ResultFiles:
     def __init__(
-        self, *, store: Database, files: Files, quotas: Quotas, downloads: Downloads, media: MediaReader
+        self, *, store: Database, transfer: FileTransfer, quotas: Quotas, downloads: Downloads, media: MediaReader
     ) -> None:
         self._store = store
-        self._files = files
+        self._transfer = transfer
         self._quotas = quotas
         self._downloads = downloads
         self._media = media
@@ -59,7 +60,7 @@ class ResultFiles:
         if file is None:
             return GONE
         try:
-            address, seconds = await self._files.transfer(file, kind, choose_suffix(None, None, MediaType(kind.value)))
+            address, seconds = await self._transfer.copy(file, kind, choose_suffix(None, None, MediaType(kind.value)))
         except (WrongContent, TooComplex, ProviderError):
             return GONE
         await self._record(ctx, address, part, kind, seconds)

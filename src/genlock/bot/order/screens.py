@@ -6,20 +6,11 @@ from genlock.bot.order.card import card, category_of, example
 from genlock.bot.order.draft import MISPLACED, Draft, Step
 from genlock.bot.order.input_errors import explain
 from genlock.bot.order.per_file import orders_of
+from genlock.bot.order.questions import asked_fields, choices_of, editable_fields, main_text, takes_text
 from genlock.bot.order.remembered import settings_of
 from genlock.bot.order.variations import COUNTS, varies
 from genlock.bot.order.voice_list import is_voice, now_played
-from genlock.bot.order.wizard import (
-    OPTIONS_A_PAGE,
-    asked_fields,
-    can_skip,
-    choices_of,
-    editable_fields,
-    files_given,
-    main_text,
-    refused_text,
-    takes_text,
-)
+from genlock.bot.order.wizard import OPTIONS_A_PAGE, can_skip, files_given, refused_text
 from genlock.bot.screen_context import (
     ANY,
     ScreenContext,

@@ -8,7 +8,7 @@ from typing import Any
 
 from genlock.bot.buttons import Row, draft_button, grid
 from genlock.bot.order.draft import Draft, Step
-from genlock.bot.order.wizard import PROMPT, main_text, takes_text
+from genlock.bot.order.questions import PROMPT, main_text, takes_text
 from genlock.bot.screen_context import ScreenContext
 from genlock.bot.screen_files import ScreenFile, by_path, content_key
 from genlock.bot.storefront.screens import back_and_cancel

@@ -4,7 +4,7 @@ from dataclasses import replace
 from random import Random
 
 from genlock.bot.order.draft import Draft
-from genlock.bot.order.wizard import main_text
+from genlock.bot.order.questions import main_text
 from genlock.domain.catalog import Model, Output
 from genlock.domain.field import Field, FieldType
 

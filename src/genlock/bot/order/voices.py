@@ -5,11 +5,12 @@ from dataclasses import dataclass, replace
 
 from telegram import Message
 
+from genlock.bot.attachment import Attachment, attachment, file_limits
 from genlock.bot.bundle import BotBundle
 from genlock.bot.buttons import ButtonData, Row, button
 from genlock.bot.chat_view import ChatView
 from genlock.bot.context import CHANNEL, UpdateContext
-from genlock.bot.handlers.files import Attachment, Files, attachment, file_limits
+from genlock.bot.handlers.files import Files
 from genlock.bot.order import wizard
 from genlock.bot.order.draft import Problem, SentFile
 from genlock.bot.order.input_errors import explain_file

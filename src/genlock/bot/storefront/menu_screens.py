@@ -41,13 +41,22 @@ def _menu_rows(screen: ScreenContext) -> list[Row]:
     rows = grid(entries or [category_button(screen, one) for one in screen.storefront.categories()], 2)
     if screen.group:
         return [*rows, (button(t.plain("button.models"), "cat", ALL, 0), button(t.plain("button.help"), "help"))]
+    helping: Row = (button(t.plain("button.help"), "help"), _language(t))
+    money: Row = (button(t.plain("button.balance"), "balance"), button(t.plain("button.topup"), "topup"))
+    if screen.first_order:  # what a phone shows without scrolling: results and more credits are wanted later
+        return [
+            *examples(screen),
+            *rows,
+            *_favourites(screen),
+            *([] if screen.wallet.available else [money]),
+            helping,
+        ]
     return [
-        *(examples(screen) if screen.first_order else []),
         *rows,
         (button(t.plain("button.models"), "cat", ALL, 0), button(t.plain("gallery.button"), "mine")),
         *_favourites(screen),
-        (button(t.plain("button.balance"), "balance"), button(t.plain("button.topup"), "topup")),
-        (button(t.plain("button.help"), "help"), _language(t)),
+        money,
+        helping,
     ]
 
 

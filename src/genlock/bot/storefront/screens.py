@@ -2,7 +2,7 @@
 
 from genlock.bot.buttons import BELOW, Row, button, draft_button, grid
 from genlock.bot.order.draft import Draft
-from genlock.bot.order.wizard import main_text, takes_text
+from genlock.bot.order.questions import main_text, takes_text
 from genlock.bot.screen_context import ICONS, ScreenContext, model_label, shorten
 from genlock.bot.storefront.storefront import code_of
 from genlock.domain.catalog import Category, Model

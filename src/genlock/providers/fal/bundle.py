@@ -30,11 +30,11 @@ def make_bundle(
         credit_usd=credit_usd,
         close=fal.close,
         verify_callback=fal.verify_callback,
+        shared_signature=True,
         upload=fal.upload,
         health=fal.health,
         create_request=fal.create_request,
         credit=fal.credit if admin_key else None,
         credit_note=CREDIT_NOTE if admin_key else f"{ADMIN_KEY_NOTE}; {CREDIT_NOTE}",
-        key_setting="GENLOCK_FAL_KEY",
         fetch_schemas=fal.fetch_schemas,
     )

@@ -23,5 +23,4 @@ def make_bundle(*, token: str, credit_usd: Decimal, api_url: str = API_URL) -> P
         create_request=replicate.create_request,
         fetch_schemas=replicate.fetch_schemas,
         credit_note=CREDIT_NOTE,
-        key_setting="GENLOCK_REPLICATE_TOKEN",
     )

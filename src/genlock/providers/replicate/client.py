@@ -186,7 +186,7 @@ def _task_id(body: Any) -> str | None:
 
 
 def _read_prediction(body: Mapping[str, Any]) -> Report:
-    task_id, word = _task_id(body), body.get("status")
+    task_id, word = _task_id(body), str(body.get("status"))
     if word == "succeeded":
         pieces = read_output(body.get("output"))
         return Report(outcome=Outcome.SUCCESS, task_id=task_id, pieces=pieces, word=word)
@@ -197,7 +197,7 @@ def _read_prediction(body: Mapping[str, Any]) -> Report:
         code = failure_code(text) if word == "failed" else "provider_failed"
         return Report(outcome=Outcome.FAILURE, task_id=task_id, error_code=code, error_text=text, cost=cost, word=word)
     outcome = Outcome.RUNNING if word in _RUNNING else Outcome.UNKNOWN
-    return Report(outcome=outcome, task_id=task_id, word=clean(str(word))[:80])
+    return Report(outcome=outcome, task_id=task_id, word=clean(word)[:80])
 
 
 def _is_order(prediction: Mapping[str, Any], model: str, values: Mapping[str, Any], since: datetime) -> bool:

@@ -3,12 +3,13 @@
 import base64
 import json
 from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import AsyncExitStack, aclosing
+from contextlib import AsyncExitStack
 from typing import Literal
 
 from starlette.responses import Response, StreamingResponse
 
 from genlock.api.authentication import authenticate
+from genlock.api.download_slots import DownloadSlots
 from genlock.api.job_view import results_of, status_of
 from genlock.api.models import offered_model
 from genlock.api.openai.errors import openai_response, rename_fields
@@ -19,7 +20,6 @@ from genlock.api.operation import Answered, Call, Operation
 from genlock.api.order_acceptance import REPLAYED_HEADER, Accepted, ClientOrder
 from genlock.api.parts import ApiParts
 from genlock.api.problems import Problem
-from genlock.api.results import ResultRoutes
 from genlock.api.types import FINAL, JobAnswer, Status
 from genlock.api.waiting import wait_until_final
 from genlock.domain.api_key import ApiScope
@@ -41,10 +41,10 @@ _INPUT_FAILURES = frozenset({"moderation", "bad_input", "file_unreachable"})
 
 
 class ImageRoutes:
-    def __init__(self, parts: ApiParts, orders: FacadeOrders, results: ResultRoutes) -> None:
+    def __init__(self, parts: ApiParts, orders: FacadeOrders, slots: DownloadSlots) -> None:
         self._parts = parts
         self._orders = orders
-        self._results = results
+        self._slots = slots
 
     def operations(self) -> list[Operation]:
         return [
@@ -71,6 +71,7 @@ class ImageRoutes:
     async def create(self, call: Call) -> Response:
         body = call.body
         assert isinstance(body, ImageRequest)
+        self._slots.check(call.account_id)  # before the order: its answer must find room
         model = find_model(self._parts, body.model)
         order_input = _input(model, body)
         order = ClientOrder(
@@ -97,7 +98,7 @@ class ImageRoutes:
         self, job: Job, answer: JobAnswer, form: Literal["url", "b64_json"] | None, accepted: Accepted
     ) -> Response:
         """Return the answer as a stream: images in Base64 are not collected in memory."""
-        self._results.check_downloads(job.account_id)
+        self._slots.check(job.account_id)
         async with AsyncExitStack() as closing:
             contents: list[AsyncGenerator[bytes, None] | None] = []
             for part in results_of(job):
@@ -110,15 +111,9 @@ class ImageRoutes:
             firsts = [await _first(content) for content in contents]
             links = [None if form == "b64_json" else result.link for result in answer.results]
             stream = _stream(answer, firsts, contents, links, closing.pop_all())
-            counted = self._counted(job.account_id, stream)
         headers = {REPLAYED_HEADER: "true"} if accepted.replayed else {}
+        counted = self._slots.counted(job.account_id, stream)
         return StreamingResponse(counted, 200, headers=headers, media_type="application/json")
-
-    async def _counted(self, account_id: int, stream: AsyncGenerator[bytes, None]) -> AsyncIterator[bytes]:
-        with self._results.downloading(account_id):
-            async with aclosing(stream):
-                async for piece in stream:
-                    yield piece
 
 
 def find_model(parts: ApiParts, model_id: str) -> Model:

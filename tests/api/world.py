@@ -106,6 +106,9 @@ class ApiWorld:
     recorder: Recorder
     session: aiohttp.ClientSession
     webhooks: WebhookSender
+    watch: JobWatch
+    #: whether the instance accepts traffic; false while it stops
+    is_open: list[bool]
 
     async def client(
         self,
@@ -211,6 +214,8 @@ async def running_api(
                 recorder=recorder,
                 session=session,
                 webhooks=webhooks,
+                watch=watch,
+                is_open=is_open,
             )
         finally:
             is_open[0] = False

@@ -15,7 +15,9 @@ from genlock.app.databases import open_store
 from genlock.cli import app
 from genlock.domain.money import EntryKind
 from genlock.log import Silent
-from genlock.sandbox.chaos.chaos import ChaosRun, Plan, ProgressPrinter, report, run, run_orders, running_chaos
+from genlock.sandbox.chaos.chaos import ChaosRun, report, run_orders, running_chaos
+from genlock.sandbox.chaos.command import run
+from genlock.sandbox.chaos.disrupted_run import Plan
 from genlock.sandbox.kie.faults import Fault
 from genlock.sandbox.processes import guarded_folder
 from genlock.sandbox.records import Order, is_failure_text, is_notice
@@ -81,7 +83,7 @@ async def chaos_run() -> AsyncIterator[ChaosRun]:
     with guarded_folder() as folder:
         async with running_chaos(Plan(jobs=4), folder, None) as chaos_run:
             chaos_run.fleet.kie.faults.order(Fault.TASK_FAIL)
-            await run_orders(chaos_run, ProgressPrinter())
+            await run_orders(chaos_run)
             yield chaos_run
 
 

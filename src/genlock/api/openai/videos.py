@@ -128,7 +128,7 @@ class VideoRoutes:
         if not is_form(call.request):
             content = await read_json(call.request, self._parts.memory)
             return await self._order(call, _validated(content), hash_request("POST", PATH, content), None, 0)
-        async with self._uploads.receiving() as file:
+        with self._uploads.receiving(call.account_id) as file:
             form = await receive_form(call.request, file, REFERENCE)
             content = _form_content(form)
             body = _validated(content, strict=False)

@@ -150,6 +150,17 @@ CREATE TABLE attempts (
 
 CREATE INDEX attempts_task ON attempts (provider, task_id) WHERE task_id IS NOT NULL;
 
+-- Slots of providers that may work on a limited number of tasks at once.
+CREATE TABLE task_slots (
+    provider  text NOT NULL,
+    number    bigint NOT NULL,
+    -- the last job that took the slot; the slot is free unless that job is being submitted or runs at this provider
+    job_id    bigint,
+    -- grows whenever the slot is taken
+    token     bigint NOT NULL DEFAULT 0,
+    PRIMARY KEY (provider, number)
+);
+
 -- Circuit breakers: which providers, or models of a provider, are left alone after failing again and again.
 CREATE TABLE breakers (
     provider     text NOT NULL,
@@ -786,9 +797,17 @@ CREATE TABLE webhooks (
     secret                 text NOT NULL DEFAULT '',
     -- the one before the last rotation
     previous_secret        text NOT NULL DEFAULT '',
+    -- the instance that sends its events, until then; empty: none
+    held_by                text NOT NULL DEFAULT '',
+    -- consecutive times that nothing could be delivered, and since when
+    failures               integer NOT NULL DEFAULT 0,
+    failing_since          timestamptz,
+    -- whether it answered slowly the last time
+    slow                   boolean NOT NULL DEFAULT false,
     CONSTRAINT webhooks_public_id_once UNIQUE (public_id)
 );
 CREATE INDEX webhooks_account ON webhooks (account_id, id);
+CREATE INDEX webhooks_held ON webhooks (held_by) WHERE held_by <> '';
 
 CREATE TABLE webhook_deliveries (
     id            bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,

@@ -68,6 +68,13 @@ class Settings(BaseSettings):
         default=None,
         description="a fal key with the scope ADMIN, only to read the credit left: fal shows it to no other key",
     )
+    fal_concurrency: int | None = Field(
+        default=None,
+        ge=1,
+        le=1000,
+        description="how many generations may be at fal at once, for all instances together; further orders wait here, "
+        "or another provider makes them; without it fal queues them",
+    )
     fal_api_url: str = Field(default="https://queue.fal.run", description="base URL of fal's queue")
     fal_rest_url: str = Field(
         default="https://rest.fal.ai", description="base URL of fal's storage and of the keys of its callbacks"

@@ -107,6 +107,9 @@ class ApiWorld:
     recorder: Recorder
     session: aiohttp.ClientSession
     webhooks: WebhookSender
+    watch: JobWatch
+    #: whether the instance accepts traffic; false while it stops
+    is_open: list[bool]
     view: JobView
 
     async def client(
@@ -218,6 +221,8 @@ async def running_api(
                 recorder=recorder,
                 session=session,
                 webhooks=webhooks,
+                watch=watch,
+                is_open=is_open,
                 view=webhooks.view,
             )
         finally:

@@ -211,6 +211,7 @@ async def use_api(store: SqlDatabase) -> None:
     job = (await store.accept_job(order(account_id, api_key_id=key.id), ME)).job
     assert await store.api_job(job.id)
     assert await store.api_jobs_by_id([job.id])
+    assert await store.api_job_versions([job.id])
     assert await store.api_jobs(account_id, before=None, limit=10)
     assert await store.api_jobs_after({account_id: 0}, 10)
     assert await store.newest_api_job_between(account_id, job.request_key[:-1], f"{job.request_key}0")
@@ -233,7 +234,7 @@ async def use_webhooks(store: SqlDatabase, account_id: int) -> None:
     assert await store.seal_webhook_secrets(rotated, "sealed", "")
     assert await store.webhooks_after(added.id - 1, 1)
     assert await store.add_test_delivery(added.id, "msg_1")
-    assert await store.claim_webhooks(5, 60.0)
+    assert await store.claim_webhooks("me", limit=5, suspects=5, hold_seconds=60.0)
     [delivery] = await store.due_webhook_deliveries(added.id, 5)
     assert await store.due_webhook_tests(added.id, 5) == [delivery]
     assert await store.count_waiting_deliveries(added.id, 5) == 1
@@ -244,7 +245,8 @@ async def use_webhooks(store: SqlDatabase, account_id: int) -> None:
     await store.settle_webhook_deliveries([WebhookAttempt(delivery_id=delivery.id, state=DeliveryState.FAILED)])
     times = delivery.event_at, delivery.event_at + timedelta(seconds=1)
     assert await store.redeliver_between(added.id, *times, failed_only=True, limit=5) == 1
-    await store.release_webhook(added.id, 0.0)
+    await store.release_webhook(added.id, "me", 0.0, failed=True)
+    await store.release_leases("me")
     assert await store.disable_webhook(added.id, "gone")
     assert await store.remove_webhook(added.id)
 
@@ -313,7 +315,8 @@ async def use_figures(store: SqlDatabase) -> None:
 async def use_attempts(store: SqlDatabase, job_id: int) -> None:
     """Read the attempts of a job, try to leave one, and count failures of a provider."""
     await store.attempts(job_id)
-    await store.running_tasks("kie")
+    await store.slots_used("kie")
+    assert not await store.begin_limited_submit(job_id, -1, "hash", None, provider="kie", offer="model", most=2)
     await store.known_tasks("kie", ["task"])
     failed = FailedAttempt(job_id=job_id, attempt=-1, outcome=AttemptOutcome.FAILED, error_code="provider_failed")
     assert not await store.fail_over(failed)

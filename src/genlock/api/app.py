@@ -55,7 +55,7 @@ class Api:
             *JobRoutes(parts).operations(),
             *self._results.operations(),
             *EventRoutes(parts).operations(),
-            *FileRoutes(uploads).operations(),
+            *FileRoutes(uploads, parts.memory).operations(),
             *ModelRoutes(parts).operations(),
             *AccountRoutes(parts).operations(),
             *WebhookRoutes(parts).operations(),

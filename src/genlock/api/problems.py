@@ -16,7 +16,7 @@ CODES: Mapping[str, str] = {
     "canceled": "The order was cancelled while the request waited for it. Nothing was charged.",
     "dearer": "The price is above `max_price`. Ask for a quote, and order again with the new price.",
     "forbidden": "The key lacks the scope, or the account is blocked. Ask the operator.",
-    "gone": "The result was deleted, after the time that the operator keeps it or at the user's wish; `detail` says which.",
+    "gone": "The result was deleted, after the operator's time or at the user's wish; `detail` says which.",
     "idempotency_key_invalid": "The key is not 1 to 255 visible ASCII characters.",
     "idempotency_key_missing": "Send `Idempotency-Key` with every order.",
     "idempotency_key_reused": "The key was used for another request. Use a new one for a new order.",

@@ -105,6 +105,7 @@ def make_webhook_sender(
     posts = Posts(private=settings.media_private_hosts)
     sender = WebhookSender(
         store=store,
+        instance=engine.ctx.instance,
         posts=posts,
         view=_make_view(settings, catalog, ResultLinks.of_installation(token, time)),
         secrets=make_webhook_secrets(settings),

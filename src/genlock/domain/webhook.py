@@ -18,6 +18,8 @@ DESCRIPTION_LENGTH_MAX = 200
 OVERLAP_SECONDS = 86_400.0
 #: seconds from each failed attempt to the next; after the last one the delivery has failed
 RETRY_SECONDS = (5, 300, 1800, 7200, 18_000, 36_000, 50_400, 72_000, 86_400)
+#: an endpoint to which nothing could be delivered for this long is disabled
+FAILING_SECONDS_MAX = float(sum(RETRY_SECONDS))
 _JITTER = 0.1
 #: kv entries, one per endpoint whose secret cannot be read and whose owner was told; the value is the account
 LOST = "webhook_secret_lost:"
@@ -71,6 +73,17 @@ class Webhook:
     #: sealed; empty in a row of an earlier version
     secret: str = ""
     previous_secret: str = ""
+    #: consecutive times that nothing could be delivered to it
+    failures: int = 0
+    #: since when nothing could be delivered to it
+    failing_since: datetime | None = None
+    #: whether it answered slowly the last time
+    slow: bool = False
+
+    @property
+    def is_suspect(self) -> bool:
+        """Whether it is slow or fails repeatedly, so that it shares a few places with others of its kind."""
+        return self.slow or self.failures > 1
 
 
 @value

@@ -1,7 +1,7 @@
 """The interfaces between the engine and everything it uses: one module for each thing that can be implemented."""
 
 from genlock.ports.accounts import AccountStore
-from genlock.ports.api_jobs import ApiJobStore
+from genlock.ports.api_jobs import ApiJobStore, JobVersion
 from genlock.ports.api_keys import ApiKeyStore
 from genlock.ports.attention import AttentionStore
 from genlock.ports.audit import AuditStore
@@ -107,6 +107,7 @@ __all__ = [
     "JobQueries",
     "JobSearchStore",
     "JobStore",
+    "JobVersion",
     "KvEntry",
     "KvStore",
     "Lease",

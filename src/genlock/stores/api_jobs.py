@@ -2,7 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 
-from genlock.domain.job import Job
+from genlock.domain.job import Delivery, Job, State
+from genlock.domain.money import HoldState
+from genlock.ports import JobVersion
 from genlock.stores.batch import Item
 from genlock.stores.rows import read_job
 from genlock.stores.scan import NEWEST
@@ -12,7 +14,7 @@ from genlock.stores.session import Session, Subject
 class ApiJobs(Subject):
     def __init__(self, session: Session) -> None:
         super().__init__(session)
-        self._job = session.batch("api_jobs_by_id", self._run_jobs)
+        self._job = session.batch("api_jobs_by_id", self._run_jobs, joins=True)
 
     async def api_job(self, job_id: int) -> Job | None:
         return await self._job(Item(job_id, {}, {"job_id": job_id}, None))
@@ -32,6 +34,17 @@ class ApiJobs(Subject):
             return []
         rows = await self.session.many("api_jobs_by_id", {}, [{"job_id": job_id} for job_id in sorted(set(job_ids))])
         return [read_job(row, self.session.time) for row in rows]
+
+    async def api_job_versions(self, job_ids: Sequence[int]) -> dict[int, JobVersion]:
+        if not job_ids:
+            return {}
+        rows = await self.session.many("api_job_versions", {}, [{"job_id": job_id} for job_id in job_ids])
+        return {
+            row["id"]: JobVersion(
+                State(row["state"]), Delivery(row["delivery"]), HoldState(row["hold_state"]), bool(row["late"])
+            )
+            for row in rows
+        }
 
     async def api_jobs_after(self, positions: Mapping[int, int], limit: int) -> list[Job]:
         if not positions:

@@ -10,6 +10,9 @@ from genlock.stores.batch import Item
 from genlock.stores.rows import Row, not_null
 from genlock.stores.session import Subject
 
+#: deliveries that one statement makes due again
+STEP = 500
+
 
 class Webhooks(Subject):
     async def add_webhook(self, webhook: NewWebhook, most: int) -> Webhook | None:
@@ -80,8 +83,10 @@ class Webhooks(Subject):
 
     # the outbox
 
-    async def claim_webhooks(self, limit: int, hold_seconds: float) -> Sequence[Webhook]:
-        rows = await self.session.one("claim_webhooks", limit=limit, hold_seconds=hold_seconds)
+    async def claim_webhooks(self, owner: str, *, limit: int, suspects: int, hold_seconds: float) -> Sequence[Webhook]:
+        rows = await self.session.one(
+            "claim_webhooks", owner=owner, limit=limit, suspects=suspects, hold_seconds=hold_seconds
+        )
         return [self._read_webhook(row) for row in rows]
 
     async def due_webhook_deliveries(self, webhook_id: int, limit: int) -> Sequence[WebhookDelivery]:
@@ -112,8 +117,12 @@ class Webhooks(Subject):
         if items:
             await self.session.rows("settle_webhook_deliveries", items)
 
-    async def release_webhook(self, webhook_id: int, pause_seconds: float) -> None:
-        await self.session.one("release_webhook", id=webhook_id, pause_seconds=pause_seconds)
+    async def release_webhook(
+        self, webhook_id: int, owner: str, pause_seconds: float, *, failed: bool | None, slow: bool | None = None
+    ) -> None:
+        await self.session.one(
+            "release_webhook", id=webhook_id, owner=owner, pause_seconds=pause_seconds, failed=failed, slow=slow
+        )
 
     async def webhook_deliveries(
         self, webhook_id: int, *, state: DeliveryState | None, before: str | None, limit: int
@@ -137,10 +146,13 @@ class Webhooks(Subject):
 
     async def add_test_delivery(self, webhook_id: int, public_id: str) -> WebhookDelivery | None:
         rows = await self.session.one("add_test_delivery", webhook_id=webhook_id, public_id=public_id)
+        await self.session.one("wake_webhook", id=webhook_id)
         return self._read_webhook_delivery(rows[0]) if rows else None
 
     async def redeliver(self, webhook_id: int, public_id: str) -> WebhookDelivery | None:
         rows = await self.session.one("redeliver", webhook_id=webhook_id, public_id=public_id)
+        if rows:
+            await self.session.one("wake_webhook", id=webhook_id)
         return self._read_webhook_delivery(rows[0]) if rows else None
 
     async def redeliver_between(
@@ -148,15 +160,27 @@ class Webhooks(Subject):
     ) -> int:
         count = 0
         for state in (DeliveryState.FAILED,) if failed_only else (DeliveryState.FAILED, DeliveryState.DELIVERED):
+            count += await self._redeliver(webhook_id, state, since, until, limit - count)
+        if count:
+            await self.session.one("wake_webhook", id=webhook_id)
+        return count
+
+    async def _redeliver(
+        self, webhook_id: int, state: DeliveryState, since: datetime, until: datetime, limit: int
+    ) -> int:
+        """Make deliveries due again in short statements: each takes its deliveries out of the state."""
+        count, step = 0, STEP
+        while count < limit and step == STEP:
             rows = await self.session.one(
                 "redeliver_between",
                 webhook_id=webhook_id,
                 state=state.value,
                 since_us=microseconds(since),
                 until_us=microseconds(until),
-                limit=limit - count,
+                limit=min(STEP, limit - count),
             )
-            count += len(rows)
+            step = len(rows)
+            count += step
         return count
 
     def _first_webhook(self, rows: Sequence[Row]) -> Webhook | None:
@@ -178,6 +202,9 @@ class Webhooks(Subject):
             created_at=not_null(time(row["created_at"])),
             secret=row["secret"],
             previous_secret=row["previous_secret"],
+            failures=row["failures"],
+            failing_since=time(row["failing_since"]),
+            slow=bool(row["slow"]),
         )
 
     def _read_webhook_delivery(self, row: Row) -> WebhookDelivery:

@@ -11,6 +11,7 @@ def make_bundle(
     key: str,
     credit_usd: Decimal,
     admin_key: str | None = None,
+    concurrency: int | None = None,
     api_url: str = API_URL,
     rest_url: str = REST_URL,
 ) -> ProviderBundle:
@@ -22,6 +23,7 @@ def make_bundle(
         title="fal",
         # fal limits how many requests run at once and queues the others, so the rates only keep us from flooding it
         rate_limits={"create": RateLimit(interval=0.05), "status": RateLimit(interval=0.02)},
+        concurrency=concurrency,
         credit_usd=credit_usd,
         close=fal.close,
         verify_callback=fal.verify_callback,

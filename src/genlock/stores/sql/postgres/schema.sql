@@ -150,6 +150,17 @@ CREATE TABLE attempts (
 
 CREATE INDEX attempts_task ON attempts (provider, task_id) WHERE task_id IS NOT NULL;
 
+-- Slots of providers that may work on a limited number of tasks at once.
+CREATE TABLE task_slots (
+    provider  text NOT NULL,
+    number    bigint NOT NULL,
+    -- the last job that took the slot; the slot is free unless that job is being submitted or runs at this provider
+    job_id    bigint,
+    -- grows whenever the slot is taken
+    token     bigint NOT NULL DEFAULT 0,
+    PRIMARY KEY (provider, number)
+);
+
 -- Circuit breakers: which providers, or models of a provider, are left alone after failing again and again.
 CREATE TABLE breakers (
     provider     text NOT NULL,
@@ -712,6 +723,13 @@ $$ BEGIN INSERT INTO figure_changes (job_id) VALUES (substr(NEW.key, 8)::bigint)
 CREATE TRIGGER ledger_job_refunded AFTER INSERT ON ledger FOR EACH ROW
 WHEN (NEW.kind = 'refund' AND NEW.key ~ '^refund:[0-9]{1,18}$') EXECUTE FUNCTION record_job_refund();
 
+-- What a given-up attempt cost is the operator's loss, and changes the figures of the job.
+CREATE OR REPLACE FUNCTION record_attempt_cost() RETURNS trigger LANGUAGE plpgsql AS
+$$ BEGIN INSERT INTO figure_changes (job_id) VALUES (NEW.job_id); RETURN NULL; END $$;
+
+CREATE TRIGGER attempts_cost_later AFTER UPDATE OF cost ON attempts FOR EACH ROW
+WHEN (NEW.late_report IS NOT NULL AND OLD.cost IS DISTINCT FROM NEW.cost) EXECUTE FUNCTION record_attempt_cost();
+
 -- Edits of models by operators. The newest change of a model decides; the others are its history.
 CREATE TABLE catalog_changes (
     id           bigint PRIMARY KEY,
@@ -786,9 +804,17 @@ CREATE TABLE webhooks (
     secret                 text NOT NULL DEFAULT '',
     -- the one before the last rotation
     previous_secret        text NOT NULL DEFAULT '',
+    -- the instance that sends its events, until then; empty: none
+    held_by                text NOT NULL DEFAULT '',
+    -- consecutive times that nothing could be delivered, and since when
+    failures               integer NOT NULL DEFAULT 0,
+    failing_since          timestamptz,
+    -- whether it answered slowly the last time
+    slow                   boolean NOT NULL DEFAULT false,
     CONSTRAINT webhooks_public_id_once UNIQUE (public_id)
 );
 CREATE INDEX webhooks_account ON webhooks (account_id, id);
+CREATE INDEX webhooks_held ON webhooks (held_by) WHERE held_by <> '';
 
 CREATE TABLE webhook_deliveries (
     id            bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,

@@ -142,6 +142,17 @@ CREATE TABLE attempts (
 
 CREATE INDEX attempts_task ON attempts (provider, task_id) WHERE task_id IS NOT NULL;
 
+-- Slots of providers that may work on a limited number of tasks at once.
+CREATE TABLE task_slots (
+    provider  TEXT NOT NULL,
+    number    INTEGER NOT NULL,
+    -- the last job that took the slot; the slot is free unless that job is being submitted or runs at this provider
+    job_id    INTEGER,
+    -- grows whenever the slot is taken
+    token     INTEGER NOT NULL DEFAULT 0,
+    PRIMARY KEY (provider, number)
+) STRICT;
+
 -- Circuit breakers: which providers, or models of a provider, are left alone after failing again and again.
 CREATE TABLE breakers (
     provider     TEXT NOT NULL,
@@ -692,6 +703,13 @@ BEGIN
     INSERT INTO figure_changes (job_id) VALUES (CAST(substr(NEW.key, 8) AS INTEGER));
 END;
 
+-- What a given-up attempt cost is the operator's loss, and changes the figures of the job.
+CREATE TRIGGER attempts_cost_later AFTER UPDATE OF cost ON attempts FOR EACH ROW
+WHEN NEW.late_report IS NOT NULL AND OLD.cost IS NOT NEW.cost
+BEGIN
+    INSERT INTO figure_changes (job_id) VALUES (NEW.job_id);
+END;
+
 -- Edits of models by operators. The newest change of a model decides; the others are its history.
 CREATE TABLE catalog_changes (
     id           INTEGER PRIMARY KEY,
@@ -762,9 +780,17 @@ CREATE TABLE webhooks (
     secret                 TEXT NOT NULL DEFAULT '',
     -- the one before the last rotation
     previous_secret        TEXT NOT NULL DEFAULT '',
+    -- the instance that sends its events, until then; empty: none
+    held_by                TEXT NOT NULL DEFAULT '',
+    -- consecutive times that nothing could be delivered, and since when
+    failures               INTEGER NOT NULL DEFAULT 0,
+    failing_since          INTEGER,
+    -- whether it answered slowly the last time
+    slow                   INTEGER NOT NULL DEFAULT 0,
     CONSTRAINT webhooks_public_id_once UNIQUE (public_id)
 ) STRICT;
 CREATE INDEX webhooks_account ON webhooks (account_id, id);
+CREATE INDEX webhooks_held ON webhooks (held_by) WHERE held_by <> '';
 
 CREATE TABLE webhook_deliveries (
     id            INTEGER PRIMARY KEY,

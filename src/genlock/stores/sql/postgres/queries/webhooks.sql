@@ -23,18 +23,14 @@ UPDATE webhooks SET
     url = coalesce(:url::text, url), events = coalesce(:events::text, events),
     description = coalesce(:description::text, description), enabled = coalesce(:enabled::boolean, enabled),
     disabled_reason = CASE WHEN :enabled::boolean THEN '' ELSE disabled_reason END,
-    held_until = CASE WHEN :enabled::boolean THEN :now ELSE held_until END
+    held_until = CASE WHEN :enabled::boolean THEN :now ELSE held_until END,
+    failures = CASE WHEN :enabled::boolean THEN 0 ELSE failures END, failing_since = CASE WHEN :enabled::boolean THEN NULL ELSE failing_since END
 WHERE id = :id
 RETURNING *;
 
 -- name: remove_webhook
 -- use: screen
--- Delete an endpoint. What waited for it is given up: the search for due events must not meet endpoints that are gone.
--- Its deliveries are pruned later.
-WITH given_up AS (
-    UPDATE webhook_deliveries SET state = 'failed', due_at = NULL, last_error = 'the endpoint was deleted'
-    WHERE webhook_id = :id AND due_at IS NOT NULL
-)
+-- Delete an endpoint. Its deliveries are pruned within minutes, a few at a time: there may be very many.
 DELETE FROM webhooks WHERE id = :id RETURNING id;
 
 -- name: rotate_webhook_secret
@@ -62,8 +58,9 @@ RETURNING id;
 UPDATE webhooks SET enabled = false, disabled_reason = :reason WHERE id = :id AND enabled RETURNING id;
 
 -- name: claim_webhooks
--- Take enabled endpoints that have due deliveries, and hide them from other instances for a while. The search steps from
--- endpoint to endpoint in the index: how many deliveries wait for one of them does not matter.
+-- Take enabled endpoints that have due deliveries, and hide them from other instances for a while; of those that were slow
+-- or failed repeatedly only a few. The search steps from endpoint to endpoint in the index: how many deliveries wait for
+-- one of them does not matter. A disabled endpoint is taken for its tests, which have an index of their own.
 WITH RECURSIVE waiting AS (
     (SELECT webhook_id FROM webhook_deliveries WHERE due_at IS NOT NULL ORDER BY webhook_id LIMIT 1)
     UNION ALL
@@ -71,17 +68,24 @@ WITH RECURSIVE waiting AS (
             WHERE d.due_at IS NOT NULL AND d.webhook_id > w.webhook_id ORDER BY d.webhook_id LIMIT 1)
     FROM waiting w WHERE w.webhook_id IS NOT NULL
 ), due AS MATERIALIZED (
-    SELECT w.id FROM webhooks w JOIN waiting ON waiting.webhook_id = w.id
-    WHERE w.held_until <= :now AND CASE WHEN w.enabled THEN EXISTS (
+    SELECT w.id, w.held_until, w.slow OR w.failures > 1 AS is_suspect
+    FROM webhooks w JOIN waiting ON waiting.webhook_id = w.id
+    WHERE w.held_until <= :now AND (
+        w.enabled AND EXISTS (
+            SELECT FROM webhook_deliveries d WHERE d.webhook_id = w.id AND d.due_at IS NOT NULL AND d.due_at <= :now)
+        OR EXISTS (
             SELECT FROM webhook_deliveries d
-            WHERE d.webhook_id = w.id AND d.due_at IS NOT NULL AND d.due_at <= :now)
-        ELSE EXISTS (
-            SELECT FROM webhook_deliveries d
-            WHERE d.webhook_id = w.id AND d.due_at IS NOT NULL AND d.event = 'webhook.test' AND d.due_at <= :now) END
-    ORDER BY w.held_until LIMIT :limit FOR NO KEY UPDATE OF w SKIP LOCKED
+            WHERE d.webhook_id = w.id AND d.due_at IS NOT NULL AND d.due_at <= :now AND d.event = 'webhook.test'))
+), chosen AS (
+    (SELECT id FROM due WHERE NOT is_suspect ORDER BY held_until LIMIT :limit)
+    UNION ALL
+    (SELECT id FROM due WHERE is_suspect ORDER BY held_until LIMIT :suspects)
+), locked AS MATERIALIZED (
+    SELECT w.id FROM webhooks w JOIN chosen ON chosen.id = w.id
+    WHERE w.held_until <= :now FOR NO KEY UPDATE OF w SKIP LOCKED
 )
-UPDATE webhooks w SET held_until = :now + make_interval(secs => :hold_seconds::float8)
-FROM due WHERE w.id = due.id
+UPDATE webhooks w SET held_by = :owner, held_until = :now + make_interval(secs => :hold_seconds::float8)
+FROM locked WHERE w.id = locked.id
 RETURNING w.*;
 
 -- name: due_webhook_deliveries
@@ -100,7 +104,7 @@ WHERE webhook_id = :webhook_id AND due_at IS NOT NULL AND due_at <= :now AND eve
 ORDER BY due_at, id LIMIT :limit;
 
 -- name: settle_webhook_deliveries
--- Record what attempts to deliver led to. Later events of the same jobs become due with the next attempt, or now.
+-- Record what attempts to deliver led to, unless another instance has settled it meanwhile. Later events of the same jobs become due with the next attempt, or now.
 WITH settled AS (
     UPDATE webhook_deliveries d
     SET state = i.state, attempts = d.attempts + 1, last_status = i.status, last_error = i.error,
@@ -109,7 +113,7 @@ WITH settled AS (
         delivered_at = CASE WHEN i.state = 'delivered' THEN :now ELSE d.delivered_at END
     FROM unnest(:delivery_id::bigint[], :state::text[], :after::float8[], :status::integer[], :error::text[],
         :answer::text[]) AS i (id, state, after, status, error, answer)
-    WHERE d.id = i.id
+    WHERE d.id = i.id AND d.due_at IS NOT NULL
     RETURNING d.id, d.webhook_id, d.job_id, d.due_at
 )
 UPDATE webhook_deliveries d SET due_at = coalesce(s.due_at, :now)
@@ -118,8 +122,22 @@ WHERE d.webhook_id = s.webhook_id AND d.job_id = s.job_id AND d.id > s.id AND d.
 RETURNING d.id;
 
 -- name: release_webhook
--- Let any instance claim an endpoint again after a pause.
-UPDATE webhooks SET held_until = :now + make_interval(secs => :pause_seconds::float8) WHERE id = :id RETURNING id;
+-- Let any instance claim an endpoint again after a pause, if this one still holds it. :failed: whether nothing could be
+-- delivered; NULL if nothing was due.
+UPDATE webhooks SET held_by = '', held_until = :now + make_interval(secs => :pause_seconds::float8),
+    failures = CASE WHEN :failed::boolean THEN failures + 1 WHEN NOT :failed::boolean THEN 0 ELSE failures END,
+    failing_since = CASE WHEN :failed::boolean THEN coalesce(failing_since, :now) WHEN NOT :failed::boolean THEN NULL ELSE failing_since END,
+    slow = coalesce(:slow::boolean, slow)
+WHERE id = :id AND held_by = :owner RETURNING id;
+
+-- name: release_webhooks_of
+-- Let any instance claim the endpoints that an instance held: it stops, or it died.
+UPDATE webhooks SET held_by = '', held_until = :now WHERE held_by = :owner AND held_by <> '' RETURNING id;
+
+-- name: wake_webhook
+-- use: screen
+-- End the pause of an endpoint: its owner wants to see at once whether it takes events again.
+UPDATE webhooks SET held_until = :now WHERE id = :id AND held_by = '' AND held_until > :now RETURNING id;
 
 -- name: webhook_deliveries
 -- use: screen
@@ -184,11 +202,23 @@ RETURNING id;
 
 -- name: prune_webhook_deliveries
 -- use: periodic
--- Delete old deliveries that are settled or whose endpoint is gone, a few at a time. Only the current holder of the active
--- role may, in its own epoch.
-DELETE FROM webhook_deliveries d
-WHERE d.id IN (SELECT id FROM webhook_deliveries ORDER BY id LIMIT :limit)
-    AND d.event_at < :now - make_interval(secs => :older_than::float8)
-    AND (d.due_at IS NULL OR NOT EXISTS (SELECT FROM webhooks w WHERE w.id = d.webhook_id AND w.enabled))
-    AND EXISTS (SELECT FROM roles WHERE name = 'active' AND holder = :holder AND epoch = :epoch)
+-- Delete old deliveries, also those that could never be sent, and those of an endpoint that was removed, a few at a time.
+-- Only the current holder of the active role may, in its own epoch.
+WITH RECURSIVE known AS (
+    (SELECT webhook_id FROM webhook_deliveries ORDER BY webhook_id LIMIT 1)
+    UNION ALL
+    SELECT (SELECT d.webhook_id FROM webhook_deliveries d
+            WHERE d.webhook_id > k.webhook_id ORDER BY d.webhook_id LIMIT 1)
+    FROM known k WHERE k.webhook_id IS NOT NULL
+), removed AS MATERIALIZED (
+    SELECT webhook_id FROM known k
+    WHERE webhook_id IS NOT NULL AND NOT EXISTS (SELECT FROM webhooks w WHERE w.id = k.webhook_id) LIMIT 1
+), chosen AS MATERIALIZED (
+    (SELECT id FROM (SELECT id, event_at FROM webhook_deliveries ORDER BY id LIMIT :limit) oldest
+     WHERE event_at < :now - make_interval(secs => :older_than::float8))
+    UNION
+    (SELECT d.id FROM webhook_deliveries d WHERE d.webhook_id = (SELECT webhook_id FROM removed) LIMIT :limit)
+)
+DELETE FROM webhook_deliveries d USING chosen
+WHERE d.id = chosen.id AND EXISTS (SELECT FROM roles WHERE name = 'active' AND holder = :holder AND epoch = :epoch)
 RETURNING d.id;

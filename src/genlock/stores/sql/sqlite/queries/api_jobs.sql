@@ -3,6 +3,11 @@
 SELECT j.*, :now AS read_at FROM json_each(:items) i JOIN jobs j ON j.id = i.value ->> 'job_id'
 WHERE j.api_key_id IS NOT NULL;
 
+-- name: api_job_versions
+-- Return what clients see change of jobs that were ordered with an API key.
+SELECT j.id, j.state, j.delivery, j.hold_state, j.late FROM json_each(:items) i JOIN jobs j ON j.id = i.value ->> 'job_id'
+WHERE j.api_key_id IS NOT NULL;
+
 -- name: account_api_jobs
 -- Return the jobs that an account ordered with its API keys, newest first.
 SELECT *, :now AS read_at FROM jobs

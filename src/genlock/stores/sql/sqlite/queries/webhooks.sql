@@ -23,16 +23,14 @@ UPDATE webhooks SET
     url = coalesce(:url, url), events = coalesce(:events, events),
     description = coalesce(:description, description), enabled = coalesce(:enabled, enabled),
     disabled_reason = CASE WHEN :enabled THEN '' ELSE disabled_reason END,
-    held_until = CASE WHEN :enabled THEN :now ELSE held_until END
+    held_until = CASE WHEN :enabled THEN :now ELSE held_until END,
+    failures = CASE WHEN :enabled THEN 0 ELSE failures END, failing_since = CASE WHEN :enabled THEN NULL ELSE failing_since END
 WHERE id = :id
 RETURNING *;
 
 -- name: remove_webhook
 -- use: screen
--- Delete an endpoint. What waited for it is given up: the search for due events must not meet endpoints that are gone.
--- Its deliveries are pruned later.
-UPDATE webhook_deliveries SET state = 'failed', due_at = NULL, last_error = 'the endpoint was deleted'
-WHERE webhook_id = :id AND due_at IS NOT NULL;
+-- Delete an endpoint. Its deliveries are pruned within minutes, a few at a time: there may be very many.
 DELETE FROM webhooks WHERE id = :id RETURNING id;
 
 -- name: rotate_webhook_secret
@@ -60,25 +58,28 @@ RETURNING id;
 UPDATE webhooks SET enabled = 0, disabled_reason = :reason WHERE id = :id AND enabled RETURNING id;
 
 -- name: claim_webhooks
--- Take enabled endpoints that have due deliveries, and hide them from other instances for a while. The search steps from
--- endpoint to endpoint in the index: how many deliveries wait for one of them does not matter.
+-- Take enabled endpoints that have due deliveries, and hide them from other instances for a while; of those that were slow
+-- or failed repeatedly only a few. The search steps from endpoint to endpoint in the index: how many deliveries wait for
+-- one of them does not matter. A disabled endpoint is taken for its tests, which have an index of their own.
 WITH RECURSIVE waiting AS (
     SELECT min(webhook_id) AS webhook_id FROM webhook_deliveries WHERE due_at IS NOT NULL
     UNION ALL
     SELECT (SELECT min(d.webhook_id) FROM webhook_deliveries d
             WHERE d.due_at IS NOT NULL AND d.webhook_id > w.webhook_id)
     FROM waiting w WHERE w.webhook_id IS NOT NULL
+), due AS MATERIALIZED (
+    SELECT w.id, w.held_until, w.slow OR w.failures > 1 AS is_suspect
+    FROM waiting CROSS JOIN webhooks w ON w.id = waiting.webhook_id
+    WHERE w.held_until <= :now AND (
+        w.enabled AND EXISTS (
+            SELECT 1 FROM webhook_deliveries d WHERE d.webhook_id = w.id AND d.due_at IS NOT NULL AND d.due_at <= :now)
+        OR EXISTS (
+            SELECT 1 FROM webhook_deliveries d
+            WHERE d.webhook_id = w.id AND d.due_at IS NOT NULL AND d.due_at <= :now AND d.event = 'webhook.test'))
 )
-UPDATE webhooks SET held_until = :now + CAST(:hold_seconds * 1000000 AS INTEGER)
-WHERE id IN (
-    SELECT w.id FROM waiting CROSS JOIN webhooks w ON w.id = waiting.webhook_id
-    WHERE w.held_until <= :now AND CASE WHEN w.enabled THEN EXISTS (
-            SELECT 1 FROM webhook_deliveries d
-            WHERE d.webhook_id = w.id AND d.due_at IS NOT NULL AND d.due_at <= :now)
-        ELSE EXISTS (
-            SELECT 1 FROM webhook_deliveries d
-            WHERE d.webhook_id = w.id AND d.due_at IS NOT NULL AND d.event = 'webhook.test' AND d.due_at <= :now) END
-    ORDER BY w.held_until LIMIT :limit)
+UPDATE webhooks SET held_by = :owner, held_until = :now + CAST(:hold_seconds * 1000000 AS INTEGER)
+WHERE id IN (SELECT id FROM (SELECT id FROM due WHERE NOT is_suspect ORDER BY held_until LIMIT :limit))
+    OR id IN (SELECT id FROM (SELECT id FROM due WHERE is_suspect ORDER BY held_until LIMIT :suspects))
 RETURNING *;
 
 -- name: due_webhook_deliveries
@@ -97,13 +98,13 @@ WHERE webhook_id = :webhook_id AND due_at IS NOT NULL AND due_at <= :now AND eve
 ORDER BY due_at, id LIMIT :limit;
 
 -- name: settle_webhook_deliveries
--- Record what attempts to deliver led to. Later events of the same jobs become due with the next attempt, or now.
+-- Record what attempts to deliver led to, unless another instance has settled it meanwhile. Later events of the same jobs become due with the next attempt, or now.
 UPDATE webhook_deliveries
 SET state = i.value ->> 'state', attempts = attempts + 1, last_status = i.value ->> 'status',
     last_error = i.value ->> 'error', last_answer = i.value ->> 'answer',
     due_at = CASE WHEN i.value ->> 'state' = 'pending' THEN :now + CAST((i.value ->> 'after') * 1000000 AS INTEGER) END,
     delivered_at = CASE WHEN i.value ->> 'state' = 'delivered' THEN :now ELSE delivered_at END
-FROM json_each(:items) i WHERE webhook_deliveries.id = i.value ->> 'delivery_id';
+FROM json_each(:items) i WHERE webhook_deliveries.id = i.value ->> 'delivery_id' AND due_at IS NOT NULL;
 UPDATE webhook_deliveries AS d
 SET due_at = coalesce((
     SELECT max(e.due_at) FROM webhook_deliveries e
@@ -115,8 +116,22 @@ WHERE d.id IN (
 RETURNING id;
 
 -- name: release_webhook
--- Let any instance claim an endpoint again after a pause.
-UPDATE webhooks SET held_until = :now + CAST(:pause_seconds * 1000000 AS INTEGER) WHERE id = :id RETURNING id;
+-- Let any instance claim an endpoint again after a pause, if this one still holds it. :failed: whether nothing could be
+-- delivered; NULL if nothing was due.
+UPDATE webhooks SET held_by = '', held_until = :now + CAST(:pause_seconds * 1000000 AS INTEGER),
+    failures = CASE WHEN :failed THEN failures + 1 WHEN NOT :failed THEN 0 ELSE failures END,
+    failing_since = CASE WHEN :failed THEN coalesce(failing_since, :now) WHEN NOT :failed THEN NULL ELSE failing_since END,
+    slow = coalesce(:slow, slow)
+WHERE id = :id AND held_by = :owner RETURNING id;
+
+-- name: release_webhooks_of
+-- Let any instance claim the endpoints that an instance held: it stops, or it died.
+UPDATE webhooks SET held_by = '', held_until = :now WHERE held_by = :owner AND held_by <> '' RETURNING id;
+
+-- name: wake_webhook
+-- use: screen
+-- End the pause of an endpoint: its owner wants to see at once whether it takes events again.
+UPDATE webhooks SET held_until = :now WHERE id = :id AND held_by = '' AND held_until > :now RETURNING id;
 
 -- name: webhook_deliveries
 -- use: screen
@@ -181,11 +196,23 @@ RETURNING id;
 
 -- name: prune_webhook_deliveries
 -- use: periodic
--- Delete old deliveries that are settled or whose endpoint is gone, a few at a time. Only the current holder of the active
--- role may, in its own epoch.
-DELETE FROM webhook_deliveries AS d
-WHERE d.id IN (SELECT id FROM webhook_deliveries ORDER BY id LIMIT :limit)
-    AND d.event_at < :now - CAST(:older_than * 1000000 AS INTEGER)
-    AND (d.due_at IS NULL OR NOT EXISTS (SELECT 1 FROM webhooks w WHERE w.id = d.webhook_id AND w.enabled))
+-- Delete old deliveries, also those that could never be sent, and those of an endpoint that was removed, a few at a time.
+-- Only the current holder of the active role may, in its own epoch.
+WITH RECURSIVE known AS (
+    SELECT min(webhook_id) AS webhook_id FROM webhook_deliveries
+    UNION ALL
+    SELECT (SELECT min(d.webhook_id) FROM webhook_deliveries d WHERE d.webhook_id > k.webhook_id)
+    FROM known k WHERE k.webhook_id IS NOT NULL
+), removed AS MATERIALIZED (
+    SELECT webhook_id FROM known k
+    WHERE webhook_id IS NOT NULL AND NOT EXISTS (SELECT 1 FROM webhooks w WHERE w.id = k.webhook_id) LIMIT 1
+)
+DELETE FROM webhook_deliveries
+WHERE id IN (
+    SELECT id FROM (SELECT id, event_at FROM webhook_deliveries ORDER BY id LIMIT :limit)
+    WHERE event_at < :now - CAST(:older_than * 1000000 AS INTEGER)
+    UNION
+    SELECT * FROM (
+        SELECT d.id FROM webhook_deliveries d WHERE d.webhook_id = (SELECT webhook_id FROM removed) LIMIT :limit))
     AND EXISTS (SELECT 1 FROM roles WHERE name = 'active' AND holder = :holder AND epoch = :epoch)
 RETURNING id;

@@ -10,6 +10,8 @@ from datetime import UTC, datetime
 from typing import Any, TextIO
 from urllib.parse import quote
 
+from genlock.domain.api_key import PREFIX as API_KEY_PREFIX
+from genlock.domain.api_key import mask_api_secrets
 from genlock.domain.events import Event
 from genlock.domain.printable import escape_unprintable
 
@@ -17,9 +19,11 @@ _LEVELS = {
     Event.RESULT_CONTRADICTION: logging.ERROR,
     Event.RESULT_WRONG_TASK: logging.ERROR,
     Event.STAGE_ERROR: logging.ERROR,
+    Event.WEBHOOK_SECRETS_LOST: logging.ERROR,
     Event.ALARM: logging.ERROR,
     Event.ATTENTION: logging.WARNING,
     Event.INSTANCE_DEAD: logging.WARNING,
+    Event.PROVIDER_SILENT: logging.WARNING,
     Event.STORE_RETRY: logging.WARNING,
     Event.STORE_TIMEOUT: logging.WARNING,
     Event.CHANNEL_UNREACHABLE: logging.WARNING,
@@ -31,6 +35,7 @@ _LEVELS = {
     Event.UPDATE_DEAD: logging.ERROR,
     Event.POLL_CONFLICT: logging.WARNING,
     Event.SETTING_UNKNOWN: logging.WARNING,
+    Event.PLUGIN_LEFT_OUT: logging.ERROR,
     Event.POISON_SUSPECTED: logging.WARNING,
     Event.CATALOG_EDIT_LEFT_OUT: logging.WARNING,
 }
@@ -94,7 +99,7 @@ def _plain(value: Any) -> str:
 
 
 class Mask:
-    """Replaces known secrets, and everything that looks like a bot token, in a text."""
+    """Replaces known secrets, and everything that looks like a bot token or an API key, in a text."""
 
     def __init__(self, secrets: Iterable[str]) -> None:
         self._forms: set[str] = set()
@@ -111,6 +116,8 @@ class Mask:
     def __call__(self, text: str) -> str:
         if self._known is not None:
             text = self._known.sub(_MASK, text)
+        if API_KEY_PREFIX in text:
+            text = mask_api_secrets(text)
         return _TOKEN.sub(_MASK, text) if ":" in text or "%3" in text else text
 
 

@@ -52,6 +52,7 @@ GAUGES: dict[str, str] = {
     "costs_above_price": "Models with a job in the last hour that cost more than its price was made from.",
     "external_refunds": "Refunds of Stars in the last hour that Telegram made without us.",
     "bot_refused": "1 if Telegram refused the token or the whole bot in the last ten minutes.",
+    "providers_silent": "Providers that have not told the credit left for more than five minutes.",
     "breakers_open": "Providers, and models of providers, that are left alone for failing.",
     "instances": "Running instances.",
     "ledger_check_age": "Seconds since the leader's money check last completed a round.",
@@ -84,6 +85,12 @@ class MetricsObserver:
         self._event_children: dict[Event, Counter] = {}
         self._count_children: dict[tuple[Any, ...], Counter] = {}
         self._jobs = Gauge("genlock_jobs", "Jobs in progress by state.", ("state",), registry=registry)
+        self._plugins = Gauge(
+            "genlock_plugin",
+            "1 for each installed plug-in; its state is in_use, not_configured or left_out.",
+            ("kind", "name", "version", "state"),
+            registry=registry,
+        )
         self._active = Gauge("genlock_active", "1 if this instance is the leader.", registry=registry)
         self._gauges = {name: Gauge(f"genlock_{name}", text, registry=registry) for name, text in GAUGES.items()}
 
@@ -103,6 +110,10 @@ class MetricsObserver:
             found = self._counts[name]
             counter = self._count_children[key] = found.labels(**labels) if labels else found
         counter.inc(amount)
+
+    def show_plugin(self, **labels: str) -> None:
+        """Show an installed plug-in: its kind, name, version and state."""
+        self._plugins.labels(**labels).set(1)
 
     def render(self, stats: Mapping[str, float], *, active: bool) -> bytes:
         """Return all metrics in the Prometheus text format."""

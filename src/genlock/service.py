@@ -27,7 +27,7 @@ from genlock.engine.job_events import JobEventRecorder
 from genlock.log import LogObserver, Mask, set_up_logging
 from genlock.metrics import MetricsObserver, Observers
 from genlock.settings import LogFormat, ServiceSettings, unknown_settings
-from genlock.web.server import serving
+from genlock.web.server import allow_open_files, serving
 
 #: how long a start waits for Telegram to check the token; without an answer the service starts anyway
 TOKEN_CHECK_SECONDS = 5.0
@@ -122,6 +122,7 @@ def run(settings: ServiceSettings) -> int:
     """Serve until SIGTERM or Ctrl-C, and return the exit status."""
     mask = Mask(settings.secrets())
     set_up_logging(mask, as_json=settings.log_format is LogFormat.JSON, stream=sys.stdout)
+    allow_open_files()
     try:
         return uvloop.run(_serve(settings, mask))
     except GenlockError as error:

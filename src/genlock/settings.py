@@ -1,7 +1,7 @@
 """Settings, read from the environment and a `.env` file. No other module knows the names of the variables."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from difflib import get_close_matches
 from enum import StrEnum
@@ -17,9 +17,11 @@ from pydantic_settings import BaseSettings, DotEnvSettingsSource, EnvSettingsSou
 
 from genlock.domain.errors import Refusal
 from genlock.domain.retry import POLL_SECONDS
+from genlock.entry_points import setting_prefixes
 
 _TOKEN = re.compile(r"[0-9]{1,20}:[A-Za-z0-9_-]+")
 _CHAT = re.compile(r"-?\d{1,20}(?::\d{1,18})?", re.ASCII)
+_SEALING_KEY_LENGTH = 20
 #: percent; more is most likely a typing error
 _BONUS_MAX = 100
 _HOST = re.compile(r"[^\s:/]+:[0-9]{1,5}")
@@ -61,6 +63,17 @@ class Settings(BaseSettings):
         default=None,
         validation_alias=_FAL_NAMES,
         description="the API key of the fal account, from its dashboard; without it fal makes nothing",
+    )
+    fal_admin_key: SecretStr | None = Field(
+        default=None,
+        description="a fal key with the scope ADMIN, only to read the credit left: fal shows it to no other key",
+    )
+    fal_concurrency: int | None = Field(
+        default=None,
+        ge=1,
+        le=1000,
+        description="how many generations may be at fal at once, for all instances together; further orders wait here, "
+        "or another provider makes them; without it fal queues them",
     )
     fal_api_url: str = Field(default="https://queue.fal.run", description="base URL of fal's queue")
     fal_rest_url: str = Field(
@@ -219,11 +232,21 @@ class Settings(BaseSettings):
         "`s3://KEY:SECRET@HOST/BUCKET?region=REGION` for several machines; default: the folder `genlock-media` beside "
         "the SQLite file, or in the working directory",
     )
+    sealing_keys: SecretStr | None = Field(
+        default=None,
+        description="what seals the secrets of API clients' webhooks in the database, such as the output of "
+        "`openssl rand -hex 32`; several, separated by commas: the first one seals, the others only open what they "
+        "have sealed before; without it they are sealed with the bot's token, and lost with it: see "
+        "[the API](../how-to/api.md#secrets-of-webhooks)",
+    )
     keep_media_days: int = Field(
         default=30, ge=1, description="days after which copies of API results and files of API clients are deleted"
     )
     api_requests_per_second: int = Field(
         default=100, ge=1, le=10_000, description="requests per API key and second, over all instances"
+    )
+    api_upload_mb_per_day: int = Field(
+        default=2000, ge=20, description="megabytes of files that an account may send through the API per day"
     )
     api_running_max: int = Field(
         default=1000, gt=0, description="jobs that an account may have running at the same time through the API"
@@ -296,6 +319,15 @@ class Settings(BaseSettings):
             raise ValueError("must begin with file:/// or s3://")
         return url
 
+    @field_validator("sealing_keys")
+    @classmethod
+    def _sealing_keys(cls, keys: SecretStr | None) -> SecretStr | None:
+        if keys is not None and any(len(key) < _SEALING_KEY_LENGTH for key in _words(keys.get_secret_value())):
+            raise ValueError(
+                f"needs keys of at least {_SEALING_KEY_LENGTH} characters, such as of openssl rand -hex 32"
+            )
+        return keys
+
     @field_validator("telegram_token")
     @classmethod
     def _token(cls, token: SecretStr | None) -> SecretStr | None:
@@ -367,14 +399,22 @@ class Settings(BaseSettings):
         hosts = [self.host, *([urlsplit(self.public_url).hostname or ""] if self.public_url else [])]
         return not all(_is_loopback(host) for host in hosts)
 
+    def sealing_key_list(self) -> list[str]:
+        return _words(self.sealing_keys.get_secret_value()) if self.sealing_keys else []
+
     def secrets(self) -> list[str]:
         """Return every secret of the settings, so that the log can mask them."""
         fields = (getattr(self, name) for name in type(self).model_fields)
         found = [field.get_secret_value() for field in fields if isinstance(field, SecretStr)]
+        found += self.sealing_key_list()
         media_url = self.media_url.get_secret_value() if self.media_url else ""
         for password in (*_passwords(self.database_url), *_passwords(media_url)):
             found += [password, unquote(password), unquote_plus(password)]
         return found
+
+
+def _words(text: str) -> list[str]:
+    return [word for word in re.split(r"[\s,]+", text) if word]
 
 
 class ServiceSettings(Settings):
@@ -387,7 +427,8 @@ class ServiceSettings(Settings):
     @field_validator("kie_api_key")
     @classmethod
     def _has_a_provider(cls, key: SecretStr | None, given: ValidationInfo) -> SecretStr | None:
-        if key is None and not given.data.get("fal_key") and not given.data.get("replicate_token"):
+        is_set = key or given.data.get("fal_key") or given.data.get("replicate_token")
+        if not is_set and not setting_prefixes():  # an installed plug-in may be the provider
             raise PydanticCustomError("missing", "no provider is configured")
         return key
 
@@ -415,31 +456,41 @@ def read_settings(kind: type[Kind]) -> Kind:
     try:
         return kind()
     except ValidationError as error:
-        problems = [_explain(kind, problem) for problem in error.errors(include_url=False)]
+        problems = [explain(kind, problem) for problem in error.errors(include_url=False)]
         lines = "\n".join(f"  {line}" for line in (*problems, *unknown_settings_messages()))
         raise Refusal(f"Some settings are missing or wrong:\n{lines}") from None
 
 
 def unknown_settings() -> Iterator[tuple[str, str | None]]:
-    """Yield unknown variables with our prefix, each with the closest known name. Never a value."""
+    """Yield unknown variables with our prefix, each with the closest known name. Never a value.
+
+    Those of installed plug-ins are left out: only the plug-ins know them.
+    """
     known = [name.upper() for name in Settings.model_fields]
-    sources = (EnvSettingsSource(Settings), DotEnvSettingsSource(Settings))
-    given = {name.upper() for source in sources for name in source.env_vars}
-    for name in sorted(given - {f"{_PREFIX}{one}" for one in known} - _OTHERS):
-        if name.startswith(_PREFIX):
+    unknown = sorted(given_variables() - {f"{_PREFIX}{one}" for one in known} - _OTHERS)
+    prefixes = setting_prefixes() if unknown else ()
+    for name in unknown:
+        if not name.startswith(prefixes):
             nearest = get_close_matches(name.removeprefix(_PREFIX), known, 1)
             yield name, f"{_PREFIX}{nearest[0]}" if nearest else None
 
 
-def unknown_settings_messages() -> list[str]:
-    """Return a message for each unknown variable."""
+def given_variables() -> set[str]:
+    """Return the names of all variables with our prefix in the environment and the `.env` file."""
+    sources = (EnvSettingsSource(Settings), DotEnvSettingsSource(Settings))
+    names = {name.upper() for source in sources for name in source.env_vars}
+    return {name for name in names if name.startswith(_PREFIX)}
+
+
+def unknown_settings_messages(more: Iterable[tuple[str, str | None]] = ()) -> list[str]:
+    """Return a message for each unknown variable, and for `more` of them."""
     return [
         f"Unknown setting {name}: " + (f"did you mean {nearest}?" if nearest else "it has no effect, remove it")
-        for name, nearest in unknown_settings()
+        for name, nearest in (*unknown_settings(), *more)
     ]
 
 
-def _explain(kind: type[Settings], problem: Any) -> str:
+def explain(kind: type[BaseSettings], problem: Any, prefix: str = _PREFIX) -> str:
     """Return which variable is wrong, why, and what it means. Never its value."""
     place = str(problem["loc"][0])
     name, field = next(
@@ -448,11 +499,12 @@ def _explain(kind: type[Settings], problem: Any) -> str:
         if place == name or place in getattr(field.validation_alias, "choices", [])
     )
     if problem["type"] == "missing":
-        return f"GENLOCK_{name.upper()} is not set: it is {field.description}"
+        return f"{prefix}{name.upper()} is not set" + (f": it is {field.description}" if field.description else "")
     message = problem["msg"].removeprefix("Value error, ").removeprefix("Input ")
     rest = "" if field.is_required() else f" (default: {field.get_default()!s})"
-    meaning = "" if problem["type"] == "value_error" else f"; it is {field.description}{rest}"
-    return f"{place if place.isupper() else f'GENLOCK_{name.upper()}'} {message}{meaning}"
+    is_told = problem["type"] == "value_error" or not field.description
+    meaning = "" if is_told else f"; it is {field.description}{rest}"
+    return f"{place if place.isupper() else f'{prefix}{name.upper()}'} {message}{meaning}"
 
 
 def _is_loopback(host: str) -> bool:

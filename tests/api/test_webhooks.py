@@ -4,13 +4,16 @@ import json
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from standardwebhooks.webhooks import Webhook as Verifier
 from standardwebhooks.webhooks import WebhookVerificationError
 
-from genlock.domain.webhook import RETRY_SECONDS, sign
+from genlock.api.webhook_secrets import WebhookSecrets
+from genlock.client import verify_webhook
+from genlock.domain.webhook import FAILING_SECONDS_MAX, RETRY_SECONDS, sign
+from genlock.stores.database import SqlDatabase
 from tests.api.world import ApiWorld, Client, running_api
 from tests.sandbox.webhook_receiver import ReceivedWebhook, WebhookReceiver, receiving_webhooks
 
@@ -62,6 +65,10 @@ async def test_the_events_of_a_job_arrive_in_order_and_the_official_library_veri
     assert types(receiver) == ["job.started", "job.succeeded"]
     for one in receiver.received:
         verify(one, secret)
+    [started, succeeded] = [verify_webhook(secret, one.headers, one.body) for one in receiver.received]
+    assert started.job is not None
+    assert succeeded.job is not None
+    assert (started.job.id, succeeded.job.charged, len(succeeded.job.results)) == (job["id"], True, 1)
     data = json.loads(receiver.received[1].body)["data"]
     assert (data["id"], data["status"], data["charged"]) == (job["id"], "succeeded", True)
     assert data["results"][0]["url"].endswith(f"/v1/jobs/{job['id']}/results/0")
@@ -76,6 +83,36 @@ def test_the_signature_is_that_of_the_published_test_vector() -> None:
     found = sign(b"0123456789abcdef0123456789abcdef", "msg_1", 1767225600, body)
 
     assert found == "v1,BDboVDNkA/8AkU4RlwVV50T9A5kwOAsHW1Dy1R72k3k="
+
+
+async def test_nothing_is_sent_with_a_secret_that_cannot_be_read_and_a_rotation_sends_what_waits(
+    world: ApiWorld, receiver: WebhookReceiver
+) -> None:
+    client = await world.client()
+    webhook = await add(client, f"{receiver.url}/hook")
+    stored = await _stored(world, client, webhook)
+    _, foreign = WebhookSecrets.of_installation(["another key of the settings"], "").make(webhook["id"], 1)
+    assert await world.store.seal_webhook_secrets(stored, foreign, "")
+    await client.post(f"/v1/webhooks/{webhook['id']}/test")
+    await send(world)
+    assert receiver.received == []
+    rotated = (await client.post(f"/v1/webhooks/{webhook['id']}/rotate-secret")).json
+    await world.store.change_webhook(stored.id, enabled=True)  # ends its pause
+    await send(world)
+
+    [received] = receiver.received
+    verify(received, rotated["secret"])
+
+
+async def test_what_an_endpoint_answers_is_kept_in_part_as_text(world: ApiWorld, receiver: WebhookReceiver) -> None:
+    client = await world.client()
+    webhook = await add(client, f"{receiver.url}/hook")
+    await client.post(f"/v1/webhooks/{webhook['id']}/test")
+    await send(world)
+    stored = await _stored(world, client, webhook)
+    [delivery] = await world.store.webhook_deliveries(stored.id, state=None, before=None, limit=5)
+    assert delivery.last_answer.isprintable()
+    assert len(delivery.last_answer) <= 500
 
 
 async def test_both_secrets_sign_after_a_rotation(world: ApiWorld, receiver: WebhookReceiver) -> None:
@@ -106,7 +143,6 @@ async def test_a_failed_delivery_is_repeated_with_the_same_id_and_heeds_retry_af
 
     answer = await client.post(f"/v1/webhooks/{webhook['id']}/deliveries/{delivery['id']}/redeliver")
     assert answer.status == 202
-    await world.store.change_webhook((await _stored(world, client, webhook)).id, enabled=True)  # ends its pause
     await send(world)
     assert [one.headers["webhook-id"] for one in receiver.received] == [delivery["id"]] * 2
     assert (await client.get(f"/v1/webhooks/{webhook['id']}/deliveries?state=delivered")).json["data"]
@@ -123,7 +159,6 @@ async def test_an_endpoint_that_is_gone_is_disabled_and_no_redirect_is_followed(
     [delivery] = (await client.get(f"/v1/webhooks/{webhook['id']}/deliveries")).json["data"]
     assert (delivery["state"], delivery["last_status"], len(receiver.received)) == ("pending", 302, 1)
     await client.post(f"/v1/webhooks/{webhook['id']}/deliveries/{delivery['id']}/redeliver")
-    await world.store.release_webhook((await _stored(world, client, webhook)).id, 0.0)
     await send(world)
 
     found = (await client.get(f"/v1/webhooks/{webhook['id']}")).json
@@ -141,7 +176,7 @@ async def test_an_instance_that_dies_after_a_send_leads_to_a_second_one_with_the
     with monkeypatch.context() as patched:
         patched.setattr(world.store, "settle_webhook_deliveries", _die)
         await send(world)
-    await world.store.release_webhook((await _stored(world, client, webhook)).id, 0.0)
+    await world.store.change_webhook((await _stored(world, client, webhook)).id, enabled=True)
     await send(world)
 
     assert len({one.headers["webhook-id"] for one in receiver.received}) == 1
@@ -160,6 +195,10 @@ async def test_private_addresses_are_refused_when_they_are_added_and_when_they_a
         "ftp://example.org/file",
         "https://",
         "not an address",
+        "https://a..example.org/",
+        f"https://{'a' * 64}.example.org/",
+        "https://example.org/a b",
+        "https://example.org/\r\nX-Header: y",
     ):
         refused[url] = (await client.post("/v1/webhooks", {"url": url})).status
     assert set(refused.values()) == {422}, refused
@@ -222,6 +261,54 @@ async def test_a_slow_endpoint_does_not_delay_another_one(world: ApiWorld, recei
     await world.webhooks.round()
 
     assert (await receiver.wait_for(2))[1].path == "/quick"
+
+
+async def test_one_event_probes_an_endpoint_that_fails_repeatedly_and_its_return_sends_all(
+    world: ApiWorld, receiver: WebhookReceiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("genlock.domain.webhook.RETRY_SECONDS", (0,) * 9)
+    client = await world.client()
+    webhook = await add(client, f"{receiver.url}/hook")
+    for number in range(25):
+        await world.store.add_test_delivery((await _stored(world, client, webhook)).id, f"msg_{number}")
+    receiver.statuses = [500] * 1000
+    sent = []
+    for _ in range(4):
+        before = len(receiver.received)
+        await send(world)
+        sent.append(len(receiver.received) - before)
+        await end_pause(world, client, webhook)
+    assert sent == [20, 20, 1, 1]
+    stored = await _stored(world, client, webhook)
+    assert (stored.failures, stored.is_suspect) == (4, True)
+
+    receiver.statuses = []
+    before = len(receiver.received)
+    await send(world)
+    assert len(receiver.received) - before == 25, "full batches follow at once"
+    assert (await _stored(world, client, webhook)).failures == 0
+
+
+async def test_an_endpoint_that_took_nothing_for_days_is_disabled_though_no_single_event_was_tried_so_long(
+    world: ApiWorld, receiver: WebhookReceiver
+) -> None:
+    client = await world.client()
+    webhook = await add(client, f"{receiver.url}/hook")
+    receiver.statuses = [500] * 10
+    await client.post(f"/v1/webhooks/{webhook['id']}/test")
+    await send(world)
+    world.webhooks.now = lambda: datetime.now(UTC) + timedelta(seconds=FAILING_SECONDS_MAX + 60)
+    await client.post(f"/v1/webhooks/{webhook['id']}/test")
+    await send(world)
+
+    found = (await client.get(f"/v1/webhooks/{webhook['id']}")).json
+    assert (found["enabled"], found["disabled_reason"][:41]) == (False, "it has not taken an event for days: the e")
+
+
+async def end_pause(world: ApiWorld, client: Client, webhook: dict[str, Any]) -> None:
+    """Do what a test or a repeated delivery does, without either."""
+    stored = await _stored(world, client, webhook)
+    await cast(SqlDatabase, world.store).session.one("wake_webhook", id=stored.id)
 
 
 async def _die(*_: object) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 import aiohttp
 
 from genlock.api.app import Api
+from genlock.api.job_view import JobView
 from genlock.api.job_watch import JobWatch
 from genlock.api.problems import CODES
 from genlock.api.webhook_sender import WebhookSender
@@ -49,6 +50,11 @@ class Answer:
     content: bytes
     json: Any
     headers: Mapping[str, str]
+
+    @property
+    def code(self) -> str:
+        """The reason of a refused request, as a problem document or in OpenAI's shape."""
+        return str(self.json["error"]["code"] if "error" in self.json else self.json["code"])
 
 
 @dataclass(kw_only=True)
@@ -101,6 +107,10 @@ class ApiWorld:
     recorder: Recorder
     session: aiohttp.ClientSession
     webhooks: WebhookSender
+    watch: JobWatch
+    #: whether the instance accepts traffic; false while it stops
+    is_open: list[bool]
+    view: JobView
 
     async def client(
         self,
@@ -127,6 +137,11 @@ class ApiWorld:
         )
         assert secret is not None
         return Client(url=self.url, session=self.session, secret=secret, key=key)
+
+    def job_id(self, public_id: str) -> int:
+        found = self.view.job_id(public_id)
+        assert found is not None
+        return found
 
     async def available(self, client: Client) -> int:
         return (await self.store.wallet(client.key.account_id)).available
@@ -206,6 +221,9 @@ async def running_api(
                 recorder=recorder,
                 session=session,
                 webhooks=webhooks,
+                watch=watch,
+                is_open=is_open,
+                view=webhooks.view,
             )
         finally:
             is_open[0] = False

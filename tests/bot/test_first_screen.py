@@ -102,6 +102,7 @@ async def test_an_example_takes_a_model_that_the_user_can_pay(world: BotWorld) -
 
 
 async def test_descriptions_are_told_to_telegram_in_every_language_and_only_when_changed(world: BotWorld) -> None:
+    await world.bot.start()
     for method, field, most in (
         ("setMyDescription", "description", DESCRIPTION_MAX),
         ("setMyShortDescription", "short_description", SHORT_DESCRIPTION_MAX),
@@ -123,6 +124,7 @@ async def test_descriptions_are_told_to_telegram_in_every_language_and_only_when
 
 
 async def test_a_limit_on_changing_the_description_stops_no_other_call(world: BotWorld) -> None:
+    await world.bot.start()
     bundle, stopped = world.bot._bundle, []
 
     async def stop(chat: int | None, seconds: float) -> None:

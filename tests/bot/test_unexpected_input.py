@@ -445,6 +445,7 @@ async def test_blocking_and_unblocking_the_bot_is_recorded(world: BotWorld) -> N
 
 
 async def test_commands_are_registered_once_in_both_languages(world: BotWorld) -> None:
+    await world.bot.start()
     calls = world.telegram.calls("setMyCommands")
     languages = [call.arguments.get("language_code") for call in calls]
     assert {None, "ru"} <= set(languages)

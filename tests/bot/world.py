@@ -4,7 +4,7 @@ import asyncio
 import json
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -53,6 +53,7 @@ CREDITS = 1000
 PATIENCE_SECONDS = 20.0
 QUICK = EngineRules(claim_seconds=0.05, sweep_seconds=0.1, poll_seconds=0.05, grace_seconds=1.0)
 PACKAGES = (Package(stars=100, credits=120), Package(stars=500, credits=650))
+USUAL_RULES = BotRules(packages=PACKAGES, per_minute=1000, per_hour=10_000, running_max=1000)
 
 
 class NoLimits(TelegramRateLimiter):
@@ -301,63 +302,59 @@ async def running_bot(
     texts: Texts | None = None,
     media: MediaReader | None = None,
 ) -> AsyncIterator[BotWorld]:
-    media = media or ThreadReader()
-    recorder, current = UpdateRecorder(), CurrentCatalog(catalog)
-    rules = rules or BotRules(packages=PACKAGES, per_minute=1000, per_hour=10_000, running_max=1000)
-    store: Any = await open_store(database_url, observer=recorder)
-    async with (
-        running_telegram() as telegram,
-        running_kie(
-            catalog=CATALOG, speed=speed, create_limit=(10_000, 1.0), status_limit=(10_000, 1.0), same_media=True
-        ) as kie,
-    ):
+    """Run the bot, which has not registered its commands and descriptions: `world.bot.start()` does it."""
+    recorder, current, intake = UpdateRecorder(), CurrentCatalog(catalog), Intake()
+    rules, media = rules or USUAL_RULES, media or ThreadReader()
+    async with AsyncExitStack() as closing:
+        store: Any = await open_store(database_url, observer=recorder)
+        closing.push_async_callback(store.close)
+        telegram = await closing.enter_async_context(running_telegram())
+        kie = await closing.enter_async_context(
+            running_kie(
+                catalog=CATALOG, speed=speed, create_limit=(10_000, 1.0), status_limit=(10_000, 1.0), same_media=True
+            )
+        )
         caller = Caller(make_bot(telegram.token, telegram.url), NoLimits(), recorder)
         provider = Kie(key=kie.key, api_url=kie.url, upload_url=kie.url)
         downloads = Downloads(private=[kie.files_url.removeprefix("http://")])
+        for client in (caller, downloads, provider):
+            closing.push_async_callback(client.close)
         channel = TelegramChannel(caller, JobTexts(current, texts), downloads, media, local_bot_api=True)
-        intake = Intake()
         engine = _make_engine(store, recorder, intake, caller, {"kie": provider}, {"telegram": channel}, current, rules)
+        bundle = BotBundle(caller=caller, rules=rules, texts=texts or package_texts())
 
         def make() -> BotRouter:
-            bundle = BotBundle(caller=caller, rules=rules, texts=texts or package_texts())
             return make_router(
                 BotParts(
-                    bundle=bundle,
-                    store=store,
-                    engine=engine,
-                    catalog=current,
-                    upload=provider.upload,
-                    media=media,
+                    bundle=bundle, store=store, engine=engine, catalog=current, upload=provider.upload, media=media,
                     downloads=downloads,
                 )
-            )
-
-        intake.bot = bot = make()
-        await bot.start()
-        poller = Poller(
-            caller,
-            receive=intake.take_in,
-            is_active=lambda: True,
-            observer=recorder,
-            allowed=allowed_updates(inline=rules.inline_mode),
-        )
-        await engine.start()
-        polling = asyncio.get_running_loop().create_task(poller.run())
-        try:
-            yield BotWorld(
-                telegram=telegram, kie=kie, store=store, engine=engine, bot=bot, caller=caller, catalog=catalog,
-                current=current, rules=rules, recorder=recorder, intake=intake, make_bot=make,
             )  # fmt: skip
-            assert intake.failures == []
-        finally:
-            polling.cancel()
-            await asyncio.gather(polling, return_exceptions=True)
-            await engine.stop()
-            await bot.close()
-            await provider.close()
-            await downloads.close()
-            await caller.close()
-            await store.close()
+
+        bot = intake.bot = make()
+        await bundle.introduce()
+        closing.push_async_callback(bot.close)
+        closing.push_async_callback(engine.stop)
+        await engine.start()
+        await closing.enter_async_context(_polling(caller, intake, recorder, inline=rules.inline_mode))
+        yield BotWorld(
+            telegram=telegram, kie=kie, store=store, engine=engine, bot=bot, caller=caller, catalog=catalog,
+            current=current, rules=rules, recorder=recorder, intake=intake, make_bot=make,
+        )  # fmt: skip
+        assert intake.failures == []
+
+
+@asynccontextmanager
+async def _polling(caller: Caller, intake: Intake, recorder: UpdateRecorder, *, inline: bool) -> AsyncIterator[None]:
+    """Fetch updates until the block ends."""
+    allowed = allowed_updates(inline=inline)
+    poller = Poller(caller, receive=intake.take_in, is_active=lambda: True, observer=recorder, allowed=allowed)
+    polling = asyncio.get_running_loop().create_task(poller.run())
+    try:
+        yield
+    finally:
+        polling.cancel()
+        await asyncio.gather(polling, return_exceptions=True)
 
 
 def holds(*parts: str | Callable[[Message], bool]) -> Callable[[Message], bool]:

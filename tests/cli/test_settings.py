@@ -24,6 +24,7 @@ TABLE = {
     "kie_api_url": ("GENLOCK_KIE_API_URL", None, "https://api.kie.ai"),
     "kie_upload_url": ("GENLOCK_KIE_UPLOAD_URL", None, "https://kieai.redpandaai.co"),
     "kie_webhook_key": ("GENLOCK_KIE_WEBHOOK_KEY", None, None),
+    "sealing_keys": ("GENLOCK_SEALING_KEYS", None, None),
     "database_url": ("GENLOCK_DATABASE_URL", "DATABASE_URL", "sqlite:///genlock.db"),
     "public_url": ("GENLOCK_PUBLIC_URL", "RENDER_EXTERNAL_URL", None),
     "host": ("GENLOCK_HOST", None, "127.0.0.1"),
@@ -40,6 +41,7 @@ TABLE = {
     "orphan_expire_seconds": ("GENLOCK_ORPHAN_EXPIRE_SECONDS", None, 3600.0),
 }
 VALUES = {
+    "sealing_keys": "0123456789abcdef0123456789abcdef",
     "telegram_token": TOKEN,
     "database_url": "postgresql://db/x",
     "port": "81",

@@ -3,6 +3,7 @@
 import json
 import sqlite3
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from genlock.domain.money import EntryKind
@@ -39,6 +40,8 @@ async def add_hostile_rows(dashboard: DashboardWorld) -> Hostile:
     ids = await store.session.call(lambda connection: [_insert(connection, "jobs", row) for row in rows])
     callbacks = [_callback(number, job_id, now.timestamp()) for number, job_id in enumerate(ids)]
     await store.session.call(lambda connection: [_insert(connection, "inbox", row) for row in callbacks])
+    for number, account_id in enumerate(accounts):
+        await store.session.call(partial(_add_webhook, number, account_id))
     return Hostile(jobs=tuple(ids), accounts=tuple(accounts))
 
 
@@ -69,6 +72,24 @@ def _callback(number: int, job_id: int, now: float) -> dict[str, Any]:
         "provider": "fake", "job_id": None if state in ("orphan", "expired") else job_id, "task_id": f"task{number}",
         "body": body, "state": state, "note": TEXTS[number], "received_at": int((now - 60) * 1_000_000),
     }  # fmt: skip
+
+
+def _add_webhook(number: int, account_id: int, connection: sqlite3.Connection) -> None:
+    """Add an endpoint with a delivery in each state; every text is hostile."""
+    text = TEXTS[number]
+    webhook = {
+        "account_id": account_id, "public_id": f"we_{number}", "url": f"https://x.example/{text}", "events": " ",
+        "description": text, "enabled": number % 2, "disabled_reason": text, "held_until": 1, "created_at": 1,
+        "secret": "v1.1.lost.AAAA" if number == 0 else "",
+    }  # fmt: skip
+    webhook_id = _insert(connection, "webhooks", webhook)
+    for state in ("pending", "delivered", "failed"):
+        delivery = {
+            "public_id": f"msg_{number}{state}", "webhook_id": webhook_id, "job_id": number + 1,
+            "event": "job.succeeded", "event_at": 1, "state": state, "attempts": 3, "last_status": 500,
+            "due_at": 1 if state == "pending" else None, "last_error": text, "last_answer": text,
+        }  # fmt: skip
+        _insert(connection, "webhook_deliveries", delivery)
 
 
 def _insert(connection: sqlite3.Connection, table: str, row: dict[str, Any]) -> int:

@@ -30,6 +30,7 @@ async def test_every_phase_is_run_in_a_thread_of_its_own(tmp_path: Path, monkeyp
     phases = [phase async for phase in examine_in_thread(settings(tmp_path))]
     assert [phase.name for phase in phases] == [
         "store", "atomic operations", "callback endpoint", "channel", "migrations", "idempotency", "money",
+        "plug-ins",
     ]  # fmt: skip
     assert "does not exist" in phases[0].detail
     assert threads == {"genlock-doctor"}

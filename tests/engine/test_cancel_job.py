@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from genlock.domain.errors import ActionNotAllowed, ProviderBusy
+from genlock.domain.errors import ActionNotAllowed, JobWasSubmitted, ProviderBusy
 from genlock.domain.events import Event
 from genlock.domain.job import Delivery, Job, State
 from genlock.domain.money import HoldState
@@ -40,6 +40,25 @@ async def test_a_queued_job_can_be_cancelled_and_is_never_submitted(world: World
 
     await check_cancelled(world, job)
     assert world.provider.created == []
+
+
+async def test_a_cancellation_of_a_queued_job_does_not_end_one_that_was_submitted_meanwhile(
+    world: World, engine: Engine
+) -> None:
+    """What is submitted may cost the operator: the caller must ask the quota first."""
+    seen = await world.engine(EngineRules(capacity=0)).order(world.order())
+    world.clock.turn(1)
+    await work(engine)
+    running = await world.see(seen)
+    assert running.state is State.RUNNING
+
+    with pytest.raises(JobWasSubmitted):
+        await engine.cancel(seen.id, "the person", attempt=seen.attempt)
+    assert await world.see(seen) == running
+
+    await engine.cancel(seen.id, "the person")
+    await idle(engine)
+    await check_cancelled(world, seen)
 
 
 @pytest.mark.parametrize("elsewhere", [False, True], ids=["same instance", "other instance"])

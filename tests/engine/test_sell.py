@@ -40,9 +40,14 @@ MODEL = Model(
 )
 FREE = replace(MODEL, id="fake/free", free=True)
 BY_SECOND = replace(MODEL, id="fake/video", prices=(PriceRow(credits=Decimal(1), seconds="video"),))
+CLIPS = replace(
+    BY_SECOND,
+    id="fake/clips",
+    fields=(MODEL.fields[0], Field(name="video", type=FieldType.VIDEO, many=True, max_count=5, max_seconds=30)),
+)
 PAUSED = replace(MODEL, id="fake/paused", status=Status.PAUSED)
 OTHER_PROVIDER = replace(MODEL, id="other/flux", provider="other")
-CATALOG = Catalog(models={one.id: one for one in (MODEL, FREE, BY_SECOND, PAUSED, OTHER_PROVIDER)})
+CATALOG = Catalog(models={one.id: one for one in (MODEL, FREE, BY_SECOND, CLIPS, PAUSED, OTHER_PROVIDER)})
 PRICE = 2000
 
 
@@ -226,6 +231,15 @@ async def test_a_file_of_unknown_length_is_priced_as_the_longest_allowed(world: 
 
     assert measured == Quote(price=4000)
     assert assumed == Quote(price=30_000, assumed_seconds=30)
+
+
+async def test_files_that_are_given_in_one_text_are_priced_one_by_one(world: World, seller: Seller) -> None:
+    """A client may send a list of files as one text; the provider bills each of them."""
+    urls = [f"https://files.example/{number}.mp4" for number in range(4)]
+    listed = await seller.quote(world.account, CLIPS.id, {"prompt": "a fox", "video": urls}, {})
+    for text in (" ".join(urls), "\n".join(urls), f"  {'  '.join(urls)} "):
+        quote = await seller.quote(world.account, CLIPS.id, {"prompt": "a fox", "video": text}, {})
+        assert quote == listed == Quote(price=120_000, assumed_seconds=120)
 
 
 async def test_an_order_marks_its_uploads_as_used(world: World, engine: Engine) -> None:

@@ -15,10 +15,13 @@ from typing import Any
 import pytest
 
 from genlock.app.databases import open_store
+from genlock.cli import app
 from genlock.domain.money import EntryKind
 from genlock.log import Silent
 from genlock.sandbox.chaos import users as users_module
-from genlock.sandbox.chaos.chaos import ChaosRun, Plan, ProgressPrinter, report, run, run_orders, running_chaos
+from genlock.sandbox.chaos.chaos import ChaosRun, report, run_orders, running_chaos
+from genlock.sandbox.chaos.command import run
+from genlock.sandbox.chaos.disrupted_run import Plan
 from genlock.sandbox.chaos.users import ChaosUsers
 from genlock.sandbox.kie.faults import Fault
 from genlock.sandbox.kie.simulator import running_kie
@@ -40,15 +43,11 @@ KEYS = {
 }
 
 
-def chaos(*arguments: str) -> tuple[int, dict[str, Any], str]:
-    done = subprocess.run(
-        [sys.executable, "-m", "genlock", "chaos", "--json", *arguments],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=220,
-    )
-    return done.returncode, json.loads(done.stdout), done.stderr
+def chaos(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, dict[str, Any], str]:
+    """Run the command in this process, so that its services are forked: each is started several times."""
+    status = app(["chaos", "--json", *arguments], standalone_mode=False)
+    printed = capsys.readouterr()
+    return int(status), json.loads(printed.out), printed.err
 
 
 @pytest.mark.timeout(240)
@@ -60,8 +59,10 @@ def chaos(*arguments: str) -> tuple[int, dict[str, Any], str]:
     ],
     ids=lambda arguments: arguments[1],
 )
-def test_every_order_ends_once_despite_kills_pauses_and_faults(arguments: tuple[str, ...]) -> None:
-    status, result, error = chaos("--jobs", "12", *arguments)
+def test_every_order_ends_once_despite_kills_pauses_and_faults(
+    arguments: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    status, result, error = chaos(capsys, "--jobs", "12", *arguments)
     assert status == 0, (result, error)
     assert result.keys() >= KEYS
     assert result["jobs"] == 12
@@ -89,7 +90,7 @@ async def chaos_run() -> AsyncIterator[ChaosRun]:
     with guarded_folder() as folder:
         async with running_chaos(Plan(jobs=4), folder, None) as chaos_run:
             chaos_run.fleet.kie.faults.order(Fault.TASK_FAIL)
-            await run_orders(chaos_run, ProgressPrinter())
+            await run_orders(chaos_run)
             yield chaos_run
 
 

@@ -6,7 +6,8 @@ from statistics import median
 
 import pytest
 
-from genlock.sandbox.chaos.chaos import ChaosRun, Plan, report, running_chaos, until_quiet
+from genlock.sandbox.chaos.chaos import ChaosRun, report, running_chaos
+from genlock.sandbox.chaos.disrupted_run import Plan, until_quiet
 from genlock.sandbox.postgres import PostgresServer
 from genlock.sandbox.processes import guarded_folder
 

@@ -48,7 +48,7 @@ class FileServer:
 async def running_file_server() -> AsyncIterator[FileServer]:
     server = FileServer()
     app = web.Application()
-    app.router.add_get("/{name:.*}", server.answer)
+    app.router.add_route("*", "/{name:.*}", server.answer)
     runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0).start()

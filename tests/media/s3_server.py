@@ -67,6 +67,7 @@ class S3Server:
     def _list(self, request: Request, path: str) -> Response:
         prefix, start = request.query_params["prefix"], f"{path}/"
         keys = sorted(key.removeprefix(start) for key in self.objects if key.startswith(start + prefix))
+        keys = [key for key in keys if key > request.query_params.get("start-after", "")]
         if "delimiter" in request.query_params:
             folders = sorted({prefix + key.removeprefix(prefix).partition("/")[0] + "/" for key in keys})
             rows = "".join(f"<CommonPrefixes><Prefix>{one}</Prefix></CommonPrefixes>" for one in folders)

@@ -1,6 +1,7 @@
 """Media stores: a folder and an S3 bucket behave alike."""
 
 import io
+import os
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from hashlib import sha256
@@ -160,3 +161,37 @@ def test_a_reference_to_a_file_is_read_as_it_was_written() -> None:
     for wrong in ("", "20300101/7/a image/png x y", "../../a image/png 1 y", "a b c"):
         with pytest.raises(ValueError, match=r"\w"):
             StoredFile.parse(wrong)
+
+
+async def test_the_files_of_one_account_are_deleted_and_those_to_be_kept_stay(media: MediaStore) -> None:
+    names = ("20300101/7/1-0.png", "20300101/7/2-0.png", "20300102/7/abc.png", "20300101/70/1-0.png")
+    for key in names:
+        await media.put(file_of(key=key), io.BytesIO(CONTENT))
+
+    for _ in range(2):  # the second time changes nothing
+        for day in await media.days():
+            await media.delete_account_files(day, 7, lambda name: name.startswith("2-"))
+    assert [await media.size(key) is not None for key in names] == [False, True, False, True]
+    assert await media.delete_account_files("20310101", 7, lambda _: False) == 0
+
+
+async def test_more_files_than_one_list_of_s3_names_are_deleted(s3: S3Server) -> None:
+    secret = quote(CREDENTIALS.secret, safe="")
+    media = S3MediaStore(Bucket.parse(f"s3://access:{secret}@{s3.host}/bucket?region=eu-test-1&scheme=http"))
+    s3.objects = {f"/bucket/20300101/7/{number}-0.png": (b"", "image/png") for number in range(1, 1021)}
+    assert await media.delete_account_files("20300101", 7, lambda name: name == "500-0.png") == 1019
+    await media.close()
+
+    assert list(s3.objects) == ["/bucket/20300101/7/500-0.png"]
+
+
+async def test_what_a_crash_left_is_deleted_and_what_is_being_written_is_not(tmp_path: Path) -> None:
+    media = FolderMediaStore(tmp_path, now=lambda: 1_000_000_000.0)
+    await media.put(file_of(), io.BytesIO(CONTENT))
+    folder = tmp_path / "20300101" / "7"
+    for name, age in ((".incomplete-old", 601), (".incomplete-new", 1)):
+        (folder / name).write_bytes(b"x")
+        os.utime(folder / name, times=(1_000_000_000 - age,) * 2)
+
+    assert await media.delete_account_files("20300101", 7, lambda _: False) == 2
+    assert [one.name for one in folder.iterdir()] == [".incomplete-new"]

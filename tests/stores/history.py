@@ -20,10 +20,34 @@ _ROWS = {
     "jobs": (
         4, ("(account_id, request_key, request_hash, correlation_id, provider, channel, bot, address, model, input,"
         " price, hold_state, state, task_id, parts, delivery, notice, deadline_at, lease_token, created_at,"
-        " submitted_at, ended_at, delivered_at, cancelled_by, placeholder)"
+        " submitted_at, ended_at, delivered_at, cancelled_by, placeholder, api_key_id)"
         " SELECT {account}, 'old-' || n, 'x', 'old', 'kie', 'chat', 'bot', 'address', 'model', '{{}}', 0, 'free',"
         " CASE WHEN n % 3 = 0 THEN 'cancelled' ELSE 'succeeded' END, 'old-' || n, '[]', 'delivered',"
-        " 'none', {ago}, 2, {ago}, {ago}, {ago}, {ago}, CASE WHEN n % 3 = 0 THEN 'user' ELSE '' END, 'old-' || n"),
+        " 'none', {ago}, 2, {ago}, {ago}, {ago}, {ago}, CASE WHEN n % 3 = 0 THEN 'user' ELSE '' END, 'old-' || n,"
+        " CASE WHEN n % 4 < 2 THEN 1 END"),
+    ),
+    "attempts": (
+        4, ("(job_id, number, provider, offer, secret_hash, task_id, handle, outcome, started_at, ended_at)"
+        " SELECT n, 1, 'kie', 'model', 'old-' || n, 'old-' || n, '', 'succeeded', {ago}, {ago}"),
+    ),
+    "api_keys": (
+        1, ("(account_id, name, scopes, shown, secret_hash, request_key, author, created_at, revoked_at)"
+        " SELECT {account}, 'old', 'order read', 'glk_', 'old-' || n, 'old-' || n, '', {ago}, {ago}"),
+    ),
+    "webhooks": (
+        1, ("(account_id, public_id, url, events, description, enabled, held_until, created_at)"
+        " SELECT {account}, 'we_old' || n, 'https://example.org', ' ', '', n % 2 = 0, {ago}, {ago}"),
+    ),
+    # half of what was sent is of one endpoint
+    "webhook_deliveries": (
+        4, ("(public_id, webhook_id, job_id, event, event_at, state, attempts)"
+        " SELECT 'msg_old' || n, {account}, n, 'job.succeeded', {ago},"
+        " CASE WHEN n % 50 = 0 THEN 'failed' ELSE 'delivered' END, 1"),
+    ),
+    "webhook_deliveries ": (  # what waits for an endpoint that is disabled, and for one that fails
+        4, ("(public_id, webhook_id, job_id, event, event_at, due_at)"
+        " SELECT 'msg_waiting' || n, 3 + n % 2, n / 2, 'job.succeeded', {ago},"
+        " CASE WHEN n % 2 = 0 THEN {ago} ELSE {later} END"),
     ),
     "ledger": (
         4, ("(key, account_id, job_id, kind, debit, credit, amount, at)"
@@ -105,11 +129,13 @@ _OLD_MINUTES = 50_000
 _DIALECT = {
     "postgres": {
         "ago": f"timestamptz '2030-01-01 00:00Z' - ({_OLD_MINUTES} + 100000 - n) * interval '1 minute'",
+        "later": "timestamptz '2031-01-01 00:00Z'",
         "bytes": "'{}'::bytea",
         "series": "generate_series(1, {rows}) AS series (n)",
     },
     "sqlite": {
         "ago": f"1893456000000000 - ({_OLD_MINUTES} + 100000 - n) * 60000000",
+        "later": "1924992000000000",
         "bytes": "CAST('{}' AS BLOB)",
         "series": "(WITH RECURSIVE series (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM series WHERE n < {rows})"
         " SELECT n FROM series)",

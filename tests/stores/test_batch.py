@@ -47,6 +47,29 @@ def first_letter(item: str) -> str:
     return item[0]
 
 
+async def test_reads_of_the_same_row_become_one_unless_it_has_begun(statement: Statement) -> None:
+    batch = Batch(statement, key=str, joins=True)
+    begun = batch("a")
+    await statement.in_flight(1)
+    late, same, other, given_up = batch("a"), batch("a"), batch("b"), batch("a")
+    given_up.cancel()  # a client that is gone takes the answer from nobody
+    statement.go.set()
+
+    assert await asyncio.gather(begun, late, same, other) == ["a done", "a done", "a done", "b done"]
+    assert statement.batches == [["a"], ["a", "b"]]
+    assert await batch("a") == "a done"
+    assert len(statement.batches) == 3
+
+
+async def test_a_read_that_fails_fails_for_all_that_joined_it(statement: Statement) -> None:
+    batch = Batch(statement, key=str, joins=True)
+    answers = await asyncio.gather(batch("bad"), batch("bad"), return_exceptions=True)
+
+    assert [type(one) for one in answers] == [ValueError, ValueError]
+    statement.go.set()
+    assert await batch("a") == "a done"
+
+
 async def test_a_single_call_runs_at_once(statement: Statement) -> None:
     statement.go.set()
     batch = Batch(statement, key=str)

@@ -211,8 +211,10 @@ async def use_api(store: SqlDatabase) -> None:
     job = (await store.accept_job(order(account_id, api_key_id=key.id), ME)).job
     assert await store.api_job(job.id)
     assert await store.api_jobs_by_id([job.id])
+    assert await store.api_job_versions([job.id])
     assert await store.api_jobs(account_id, before=None, limit=10)
     assert await store.api_jobs_after({account_id: 0}, 10)
+    assert await store.newest_api_job_between(account_id, job.request_key[:-1], f"{job.request_key}0")
     assert await store.newest_job_id() >= job.id
     assert await store.count_open_jobs(account_id, 10) == 1
     assert (await store.take_block("api:1", 5, 1.0, 10)).granted == 5
@@ -227,19 +229,37 @@ async def use_webhooks(store: SqlDatabase, account_id: int) -> None:
     assert await store.webhooks(account_id)
     assert await store.webhook(account_id, added.public_id)
     assert await store.change_webhook(added.id, description="shop")
-    assert await store.rotate_webhook_secret(added.id, 60.0)
+    rotated = await store.rotate_webhook_secret(added, "sealed", 60.0)
+    assert rotated is not None
+    assert await store.seal_webhook_secrets(rotated, "sealed", "")
+    assert await store.webhooks_after(added.id - 1, 1)
     assert await store.add_test_delivery(added.id, "msg_1")
-    assert await store.claim_webhooks(5, 60.0)
+    assert await store.claim_webhooks("me", limit=5, suspects=5, hold_seconds=60.0)
     [delivery] = await store.due_webhook_deliveries(added.id, 5)
+    assert await store.due_webhook_tests(added.id, 5) == [delivery]
+    assert await store.count_waiting_deliveries(added.id, 5) == 1
+    assert await store.webhook_delivery(added.id, delivery.public_id) == delivery
     await store.settle_webhook_deliveries([WebhookAttempt(delivery_id=delivery.id, state=DeliveryState.FAILED)])
-    assert await store.webhook_deliveries(added.id, state=None, before=None, limit=5)
+    await use_delivery_lists(store, added.id, delivery.public_id)
     assert await store.redeliver(added.id, delivery.public_id)
     await store.settle_webhook_deliveries([WebhookAttempt(delivery_id=delivery.id, state=DeliveryState.FAILED)])
     times = delivery.event_at, delivery.event_at + timedelta(seconds=1)
     assert await store.redeliver_between(added.id, *times, failed_only=True, limit=5) == 1
-    await store.release_webhook(added.id, 0.0)
+    await store.release_webhook(added.id, "me", 0.0, failed=True)
+    await store.release_leases("me")
     assert await store.disable_webhook(added.id, "gone")
     assert await store.remove_webhook(added.id)
+
+
+async def use_delivery_lists(store: SqlDatabase, webhook_id: int, public_id: str) -> None:
+    assert await store.webhook_deliveries(webhook_id, state=None, before=None, limit=5)
+    for state in DeliveryState:
+        await store.webhook_deliveries(HEAVY, state=None, before=None, limit=5)
+        await store.webhook_deliveries(HEAVY, state=state, before=None, limit=5)
+        await store.webhook_deliveries(webhook_id, state=state, before=public_id, limit=5)
+    now = await store.read_clock()
+    for failed_only in (True, False):
+        await store.redeliver_between(HEAVY, now, now + timedelta(days=1), failed_only=failed_only, limit=5)
 
 
 async def use_kv_and_retention(store: SqlDatabase) -> None:
@@ -295,7 +315,8 @@ async def use_figures(store: SqlDatabase) -> None:
 async def use_attempts(store: SqlDatabase, job_id: int) -> None:
     """Read the attempts of a job, try to leave one, and count failures of a provider."""
     await store.attempts(job_id)
-    await store.running_tasks("kie")
+    await store.slots_used("kie")
+    assert not await store.begin_limited_submit(job_id, -1, "hash", None, provider="kie", offer="model", most=2)
     await store.known_tasks("kie", ["task"])
     failed = FailedAttempt(job_id=job_id, attempt=-1, outcome=AttemptOutcome.FAILED, error_code="provider_failed")
     assert not await store.fail_over(failed)

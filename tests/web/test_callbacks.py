@@ -15,6 +15,7 @@ from genlock.domain.errors import StoreUnavailable
 from genlock.domain.events import Event
 from genlock.domain.job import Delivery, State
 from genlock.engine import collect
+from genlock.providers.kie.bundle import verify_callback
 from genlock.providers.kie.signature import SIGNATURE, TIMESTAMP, sign
 from genlock.web.callbacks import BODY_BYTES_MAX, UNAUTHENTICATED_BYTES_MAX, CallbackEndpoint
 from genlock.web.routes import make_web
@@ -114,6 +115,23 @@ async def test_the_number_of_unauthenticated_callbacks_is_limited(
     assert len(instance.recorder.of(Event.CALLBACK_REFUSED, status=429)) == 2
     assert (await request(instance.web, instance.path, b"x"))[0] == 200, "the secret of a job authenticates"
     assert (await request(instance.signed, "/callbacks/kie", DONE, signature()))[0] == 200, "a signature authenticates"
+
+
+async def test_a_signature_that_all_customers_of_a_provider_share_does_not_authenticate(
+    instance: Instance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With fal, any customer could send its own signed callback here, again and again."""
+    monkeypatch.setattr(collect, "UNAUTHENTICATED_MAX", 3)
+    endpoint = CallbackEndpoint(
+        engine=instance.engine, provider="kie", verify=verify_callback(KEY), shared_signature=True
+    )
+    web = make_web([endpoint])
+    statuses = [
+        (await request(web, f"/callbacks/kie{token}", DONE, signature()))[0]
+        for token in ("", "/1.guessed", "/x.y", "", "/")
+    ]
+    assert statuses == [200, 200, 200, 429, 429]
+    assert (await request(web, instance.path, DONE, signature()))[0] == 200, "the secret of a job authenticates"
 
 
 async def test_callbacks_that_name_a_known_task_count_as_unauthenticated(

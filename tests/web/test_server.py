@@ -1,6 +1,7 @@
 """The server closes connections that send no whole request in time, and serves the others."""
 
 import asyncio
+import resource
 from collections.abc import AsyncIterator
 
 import pytest
@@ -157,3 +158,15 @@ async def test_empty_lines_do_not_keep_a_connection_open(port: int) -> None:
             writer.write(b"\r\n")
             await asyncio.wait([closed], timeout=0.05)
     writer.close()
+
+
+def test_the_limit_of_open_files_leaves_room_for_every_connection() -> None:
+    """With 1024 files, 1200 unauthenticated connections would keep all other clients out."""
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (min(1024, before[1]), before[1]))
+        server.allow_open_files()
+        assert resource.getrlimit(resource.RLIMIT_NOFILE) == (min(server.OPEN_FILES, before[1]), before[1])
+        server.allow_open_files()
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)

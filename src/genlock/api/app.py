@@ -10,24 +10,32 @@ from starlette.routing import Match, Route
 
 from genlock.api.account import AccountRoutes
 from genlock.api.authentication import authenticate, check_scope
+from genlock.api.download_slots import DownloadSlots
 from genlock.api.events import EventRoutes
 from genlock.api.files import FileRoutes
 from genlock.api.jobs import JobRoutes
 from genlock.api.models import ModelRoutes
+from genlock.api.openai.errors import openai_response
+from genlock.api.openai.images import ImageRoutes
+from genlock.api.openai.repeats import FacadeOrders
+from genlock.api.openai.videos import VideoRoutes
 from genlock.api.openapi import make_document
 from genlock.api.operation import Call, Operation
+from genlock.api.order_acceptance import OrderAcceptance
 from genlock.api.orders import OrderRoutes
 from genlock.api.parts import ApiParts
 from genlock.api.problems import Problem, not_found, unavailable
 from genlock.api.reading import discard_body, hash_request, read_json, read_query, validated
 from genlock.api.reference_page import render_reference
 from genlock.api.results import ResultRoutes
+from genlock.api.uploads import Uploads
 from genlock.api.webhooks import WebhookRoutes
 from genlock.domain.api_key import ApiKey
 from genlock.domain.errors import MediaStoreError, StoreError
 from genlock.domain.events import Event
 
 PREFIX = "/v1"
+OPENAI_PREFIXES = (f"{PREFIX}/images", f"{PREFIX}/videos")
 #: what every answer of the API carries
 _HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
 METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS", "TRACE"]
@@ -38,16 +46,21 @@ class Api:
 
     def __init__(self, parts: ApiParts) -> None:
         self._parts = parts
-        self._results = ResultRoutes(parts)
+        slots = DownloadSlots()
+        self._results = ResultRoutes(parts, slots)
+        acceptance, uploads = OrderAcceptance(parts), Uploads(parts)
+        facade = FacadeOrders(parts, acceptance)
         self.operations: Sequence[Operation] = [
-            *OrderRoutes(parts).operations(),
+            *OrderRoutes(parts, acceptance).operations(),
             *JobRoutes(parts).operations(),
             *self._results.operations(),
             *EventRoutes(parts).operations(),
-            *FileRoutes(parts).operations(),
+            *FileRoutes(uploads, parts.memory).operations(),
             *ModelRoutes(parts).operations(),
             *AccountRoutes(parts).operations(),
             *WebhookRoutes(parts).operations(),
+            *ImageRoutes(parts, facade, slots).operations(),
+            *VideoRoutes(parts, facade, uploads, self._results).operations(),
         ]
         self.document = make_document(self.operations)
         self._page: str | None = None
@@ -57,7 +70,7 @@ class Api:
         return [
             Route(f"{PREFIX}/openapi.json", self._openapi, methods=["GET"]),
             Route(f"{PREFIX}/docs", self._docs, methods=["GET"]),
-            *(Route(one.path, self._endpoint(one), methods=[one.method]) for one in self.operations),
+            *(Route(_route_path(one), self._endpoint(one), methods=[one.method]) for one in self.operations),
             Route(PREFIX, self._unknown, methods=METHODS),
             Route(f"{PREFIX}/{{rest:path}}", self._unknown, methods=METHODS),
         ]
@@ -70,7 +83,7 @@ class Api:
 
     async def _answer(self, request: Request, operation: Operation) -> Response:
         limits: Mapping[str, str] = {}
-        is_known = False
+        is_known, received_at = False, asyncio.get_running_loop().time()
         try:
             if operation.signed and "signature" in request.query_params:
                 response = await self._results.get_by_link(request)
@@ -79,19 +92,19 @@ class Api:
                 is_known = True
                 limits = await self._parts.limits.take(key.id)
                 check_scope(key, operation.scope)
-                response = await operation.handle(await self._call(request, operation, key))
+                response = await operation.handle(await self._call(request, operation, key, received_at))
         except Problem as problem:
-            response = problem.response()
+            response = operation.refuse(problem)
             await discard_body(request, is_known=is_known)
         except (StoreError, MediaStoreError) as error:
             self._parts.observer.event(Event.STAGE_ERROR, step=f"API {operation.name}", error=repr(error))
-            response = unavailable("the service cannot answer at the moment; try again").response()
+            response = operation.refuse(unavailable("the service cannot answer at the moment; try again"))
         self._parts.observer.count(
             "api_requests", 1, operation=operation.name, status=f"{response.status_code // 100}xx"
         )
         return _with_headers(response, limits)
 
-    async def _call(self, request: Request, operation: Operation, key: ApiKey) -> Call:
+    async def _call(self, request: Request, operation: Operation, key: ApiKey, received_at: float) -> Call:
         body, request_hash = None, ""
         query = read_query(operation.query, request.query_params) if operation.query else None
         if operation.body is not None:
@@ -101,6 +114,7 @@ class Api:
         return Call(
             request=request,
             key=key,
+            received_at=received_at,
             base_url=self._parts.rules.public_url or str(request.base_url).rstrip("/"),
             query=query,
             body=body,
@@ -118,19 +132,25 @@ class Api:
 
     async def _unknown(self, request: Request) -> Response:
         allowed = sorted({one.method for one in self.operations if _fits(one, request)})
+        refuse = openai_response if request.url.path.startswith(OPENAI_PREFIXES) else Problem.response
         if not allowed:
-            return _with_headers(not_found("there is no such address; GET /v1/docs lists them").response(), {})
+            return _with_headers(refuse(not_found("there is no such address; GET /v1/docs lists them")), {})
         problem = Problem(
             status=405,
             code="method_not_allowed",
             detail=f"this address takes {', '.join(allowed)}",
             headers={"Allow": ", ".join(allowed)},
         )
-        return _with_headers(problem.response(), {})
+        return _with_headers(refuse(problem), {})
+
+
+def _route_path(operation: Operation) -> str:
+    """Ids of models may contain slashes."""
+    return operation.path.replace("{model_id}", "{model_id:path}")
 
 
 def _fits(operation: Operation, request: Request) -> bool:
-    match, _ = Route(operation.path, _never, methods=METHODS).matches(request.scope)
+    match, _ = Route(_route_path(operation), _never, methods=METHODS).matches(request.scope)
     return match is not Match.NONE
 
 

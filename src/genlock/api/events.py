@@ -1,17 +1,23 @@
 """Server-sent events: every change of one job, or of all jobs of an account."""
 
-from collections.abc import AsyncIterator
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
 
 from starlette.responses import Response, StreamingResponse
+from starlette.types import Receive, Scope, Send
 
+from genlock.api.authentication import authenticate
 from genlock.api.job_view import status_of
 from genlock.api.job_watch import TooManyWatchers, Watcher
 from genlock.api.jobs import find_own
 from genlock.api.operation import Answered, Call, Operation
 from genlock.api.parts import ApiParts
-from genlock.api.problems import too_many, unavailable
+from genlock.api.problems import Problem, too_many, unavailable
 from genlock.api.types import FINAL
 from genlock.domain.api_key import ApiScope
+from genlock.domain.errors import StoreError
 from genlock.domain.job import Job
 
 #: a comment is sent after this time without an event, so that proxies keep the connection
@@ -22,11 +28,27 @@ OPEN_JOBS_MAX = 1_000
 MEDIA_TYPE = "text/event-stream"
 
 
+class EventStream(StreamingResponse):
+    """A stream that tells when it has ended, also if its client is gone before the first line."""
+
+    def __init__(self, events: AsyncIterator[str], ended: Callable[[], None]) -> None:
+        super().__init__(
+            events, headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"}, media_type=MEDIA_TYPE
+        )
+        self._ended = ended
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self._ended()
+
+
 class EventRoutes:
     def __init__(self, parts: ApiParts) -> None:
         self._parts = parts
         #: open streams of this instance by key
-        self._streams: dict[int, int] = {}
+        self._streams: Counter[int] = Counter()
 
     def operations(self) -> list[Operation]:
         stream = {
@@ -58,44 +80,77 @@ class EventRoutes:
         ]
 
     async def one_job(self, call: Call) -> Response:
-        job = await find_own(self._parts, call)
-        open_jobs = {} if status_of(job) in FINAL else {job.id: job}
-        return self._stream(call, Watcher(open_jobs), [job], ends=True)
+        with self._opening(call) as stream:
+            job = await find_own(self._parts, call)
+            open_jobs = {} if status_of(job) in FINAL else {job.id: job}
+            return stream(self._events(call, Watcher(call.account_id, open_jobs), [job], ends=True))
 
     async def all_jobs(self, call: Call) -> Response:
         store = self._parts.store
-        after = await store.newest_job_id()
-        found = await store.api_jobs_by_id([job.id for job in await store.open_jobs(call.account_id, OPEN_JOBS_MAX)])
-        watcher = Watcher({job.id: job for job in found}, account_id=call.account_id, after=after)
-        return self._stream(call, watcher, found, ends=False)
+        with self._opening(call) as stream:
+            after = await store.newest_job_id()
+            ids = [job.id for job in await store.open_jobs(call.account_id, OPEN_JOBS_MAX)]
+            found = await store.api_jobs_by_id(ids)
+            watcher = Watcher(call.account_id, {job.id: job for job in found}, account_id=call.account_id, after=after)
+            return stream(self._events(call, watcher, found, ends=False))
 
-    def _stream(self, call: Call, watcher: Watcher, first: list[Job], *, ends: bool) -> Response:
-        if self._streams.get(call.key.id, 0) >= STREAMS_PER_KEY:
+    @contextmanager
+    def _opening(self, call: Call) -> Iterator[Callable[[AsyncIterator[str]], Response]]:
+        """Count a stream from its first line on, before anything is read for it. Raises Problem.
+
+        The stream that is made in the block is counted until it ends.
+        """
+        key = call.key.id
+        if self._streams[key] >= STREAMS_PER_KEY:
             raise too_many(
                 "too_many_streams", f"a key may have {STREAMS_PER_KEY} event streams open", HEARTBEAT_SECONDS
             )
-        headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-        return StreamingResponse(self._events(call, watcher, first, ends=ends), headers=headers, media_type=MEDIA_TYPE)
+        try:
+            self._parts.watch.check_room(call.account_id)
+        except TooManyWatchers:
+            raise unavailable("too many requests wait here; try again") from None
+        self._streams[key] += 1
+        opened = []
+
+        def stream(events: AsyncIterator[str]) -> Response:
+            opened.append(EventStream(events, partial(self._ended, key)))
+            return opened[0]
+
+        try:
+            yield stream
+        finally:
+            if not opened:
+                self._ended(key)
+
+    def _ended(self, key: int) -> None:
+        self._streams[key] -= 1
+        if not self._streams[key]:
+            del self._streams[key]
 
     async def _events(self, call: Call, watcher: Watcher, first: list[Job], *, ends: bool) -> AsyncIterator[str]:
-        key, watch = call.key.id, self._parts.watch
-        self._streams[key] = self._streams.get(key, 0) + 1
+        watch = self._parts.watch
         try:
             with watch.watching(watcher):
                 for job in first:
                     yield self._event(call, job)
                 while watch.is_open() and (watcher.jobs or not ends):
                     changed = await watcher.next_changes(HEARTBEAT_SECONDS)
+                    if not await self._is_allowed(call):
+                        return
                     if not changed:
                         yield ": still here\n\n"
                     for job in changed:
                         yield self._event(call, job)
-        except TooManyWatchers:
+        except TooManyWatchers:  # the last places were taken since the stream was counted
             yield f"event: error\ndata: {unavailable('too many requests wait here').document()['code']}\n\n"
-        finally:
-            self._streams[key] -= 1
-            if not self._streams[key]:
-                del self._streams[key]
+
+    async def _is_allowed(self, call: Call) -> bool:
+        """Whether the key still works: a stream may outlive a key that was revoked, or the ban of its account."""
+        try:
+            await authenticate(call.request, self._parts.store)
+        except (Problem, StoreError):  # without an answer of the store the stream ends; the client opens another
+            return False
+        return True
 
     def _event(self, call: Call, job: Job) -> str:
         answer = self._parts.view.answer(job, call.base_url)

@@ -31,7 +31,8 @@ def _field(one: Field) -> dict[str, Any]:
     if one.many:
         limits = {"minItems": one.min_count or None, "maxItems": one.max_count}
         schema = {"type": "array", "items": schema, **_given(limits)}
-    notes = {"description": one.about.get("en"), "default": one.default}
+    others = {language: text for language, text in one.about.items() if language != "en"}
+    notes = {"description": one.about.get("en"), "x-descriptions": others or None, "default": one.default}
     return schema | _given(notes)
 
 
@@ -42,7 +43,7 @@ def _one(one: Field) -> dict[str, Any]:
         limits = {"x-max-megabytes": one.max_mb, "x-max-seconds": one.max_seconds}
         return {"type": "string", "maxLength": ADDRESS_LENGTH, "x-file": one.type.value, **_given(limits)}
     if one.type is FieldType.TASK:
-        return {"type": "string", "maxLength": TASK_LENGTH}
+        return {"type": "string", "maxLength": TASK_LENGTH, "x-job": True}
     if one.type is FieldType.OBJECTS:
         return {"type": "object", **({"required": list(one.members)} if one.members else {})}
     limits = {

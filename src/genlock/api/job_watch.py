@@ -1,57 +1,71 @@
-"""Tells waiting requests that a job has changed: one statement at a time for all jobs that are watched here."""
+"""Tells waiting requests that a job has changed: one task reads all jobs that are watched here, in one statement.
+
+A request that waits costs its connection and an entry here: no task, no timer, and no statement of its own.
+"""
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
 
 from genlock.api.job_view import status_of
 from genlock.api.types import FINAL
 from genlock.domain.events import Event
 from genlock.domain.job import Job
-from genlock.ports import ApiJobStore, Observer
+from genlock.ports import ApiJobStore, JobVersion, Observer
 
 PERIOD_SECONDS = 0.5
-#: requests that wait in this instance, and jobs that one statement reads
-WATCHERS_MAX = 1_000
+#: how exactly the end of a wait is kept
+PRECISION_SECONDS = 0.05
+#: requests that wait in this instance, all and of one account
+WATCHERS_MAX = 5_000
+WATCHERS_PER_ACCOUNT = 500
+#: jobs whose version, and whose row, one statement reads
+VERSIONS_AT_ONCE = 2_000
 JOBS_AT_ONCE = 500
 #: new jobs of an account that one statement reads
 NEW_JOBS_MAX = 50
+_NEVER = float("inf")
 
 
 class TooManyWatchers(Exception):
-    """This instance has no room for another waiting request."""
+    """This instance has no room for another waiting request, of this account or at all."""
 
 
 class Watcher:
-    """What one request waits for: some jobs, or every job of an account."""
+    """What one request of the account `owner` waits for: some jobs, or every job of an account."""
 
-    def __init__(self, jobs: Mapping[int, Job], account_id: int | None = None, after: int = 0) -> None:
+    def __init__(self, owner: int, jobs: Mapping[int, Job], account_id: int | None = None, after: int = 0) -> None:
+        self.owner = owner
         self.account_id = account_id
         #: the highest job id of the account that was seen
         self.after = after
-        self.jobs: dict[int, Job] = dict(jobs)
+        #: the jobs that are watched, and what was last seen of them
+        self.jobs: dict[int, JobVersion] = {job_id: _version(job) for job_id, job in jobs.items()}
         self.changed: dict[int, Job] = {}
         self.wake = asyncio.Event()
+        #: the loop's time at which the request goes on although nothing has changed
+        self.until = _NEVER
 
     def update(self, job: Job) -> None:
-        before = self.jobs.get(job.id)
-        if before is not None and _version(before) == _version(job):
+        version = _version(job)
+        if self.jobs.get(job.id) == version:
             return
         self.changed[job.id] = job
         if status_of(job) in FINAL:
             self.jobs.pop(job.id, None)
         else:
-            self.jobs[job.id] = job
+            self.jobs[job.id] = version
         self.wake.set()
 
     async def next_changes(self, seconds: float) -> list[Job]:
-        """Return the jobs that have changed since the last call; an empty list after `seconds` without a change."""
-        try:
-            async with asyncio.timeout(seconds):
-                await self.wake.wait()
-        except TimeoutError:
-            return []
+        """Return the jobs that have changed since the last call; an empty list after `seconds` without a change.
+
+        The watch wakes it: one timer serves all watchers.
+        """
+        self.until = asyncio.get_running_loop().time() + seconds
+        await self.wake.wait()
+        self.until = _NEVER
         self.wake.clear()
         jobs, self.changed = list(self.changed.values()), {}
         return jobs
@@ -65,25 +79,34 @@ class JobWatch:
         self._observer = observer
         self.is_open = is_open
         self._watchers: set[Watcher] = set()
+        self._owners: Counter[int] = Counter()
         self._wake = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
-    @contextmanager
-    def watching(self, watcher: Watcher) -> Any:
-        """Keep a watcher up to date for the duration of the block. Raises TooManyWatchers."""
-        if len(self._watchers) >= WATCHERS_MAX:
+    def check_room(self, owner: int) -> None:
+        """Raise TooManyWatchers if another watcher of this account would be too many."""
+        if len(self._watchers) >= WATCHERS_MAX or self._owners[owner] >= WATCHERS_PER_ACCOUNT:
             raise TooManyWatchers
+
+    @contextmanager
+    def watching(self, watcher: Watcher) -> Iterator[Watcher]:
+        """Keep a watcher up to date for the duration of the block. Raises TooManyWatchers."""
+        self.check_room(watcher.owner)
         self._watchers.add(watcher)
+        self._owners[watcher.owner] += 1
         if self._task is None or self._task.done():
             self._task = asyncio.get_running_loop().create_task(self._run())
         try:
             yield watcher
         finally:
             self._watchers.discard(watcher)
+            self._owners[watcher.owner] -= 1
+            if not self._owners[watcher.owner]:
+                del self._owners[watcher.owner]
 
-    def job_changed(self, job_id: int) -> None:
+    def job_changed(self, _: int) -> None:
         """Look at once: this instance has just settled a job."""
-        if any(job_id in watcher.jobs for watcher in self._watchers):
+        if self._watchers:
             self._wake.set()
 
     async def close(self) -> None:
@@ -92,40 +115,85 @@ class JobWatch:
             await asyncio.gather(self._task, return_exceptions=True)
 
     async def _run(self) -> None:
+        clock = asyncio.get_running_loop().time
+        look_at = clock() + PERIOD_SECONDS
         while self._watchers:
-            try:
-                async with asyncio.timeout(PERIOD_SECONDS):
-                    await self._wake.wait()
-            except TimeoutError:
-                pass
-            self._wake.clear()
-            if not self.is_open():
-                for watcher in self._watchers:
+            await self._rest(look_at - clock())
+            now = clock()
+            for watcher in self._watchers:
+                if watcher.until <= now or not self.is_open():
                     watcher.wake.set()
+            if now < look_at and not self._wake.is_set():
+                continue
+            self._wake.clear()
+            look_at = now + PERIOD_SECONDS
             try:
                 await self._look()
             except Exception as error:  # noqa: BLE001 - the next look comes soon; without this task all requests would wait
                 self._observer.event(Event.STAGE_ERROR, step="API job watch", error=repr(error))
 
+    async def _rest(self, seconds: float) -> None:
+        """Wait until the next look is due, a wait ends, or a job has changed."""
+        earliest = min((watcher.until for watcher in self._watchers), default=_NEVER)
+        left = earliest - asyncio.get_running_loop().time()
+        try:
+            async with asyncio.timeout(min(seconds, max(left, PRECISION_SECONDS))):
+                await self._wake.wait()
+        except TimeoutError:
+            return
+
     async def _look(self) -> None:
-        accounts = {one.account_id: one.after for one in self._watchers if one.account_id is not None}
-        for watcher in self._watchers:  # several watchers of an account: the one that has seen least decides
+        found = [*await self._new_jobs(), *await self._changed_jobs()]
+        by_id = {job.id: job for job in found}
+        by_account: dict[int, list[Job]] = {}
+        for job in by_id.values():
+            by_account.setdefault(job.account_id, []).append(job)
+        for watcher in self._watchers if by_id else ():
+            for job_id in _shared(watcher.jobs, by_id):
+                watcher.update(by_id[job_id])
             if watcher.account_id is not None:
-                accounts[watcher.account_id] = min(accounts[watcher.account_id], watcher.after)
-        ids = sorted({job_id for watcher in self._watchers for job_id in watcher.jobs})
-        found = await self._store.api_jobs_after(accounts, NEW_JOBS_MAX)
-        for start in range(0, len(ids), JOBS_AT_ONCE):
-            found += await self._store.api_jobs_by_id(ids[start : start + JOBS_AT_ONCE])
-        for job in found:
-            for watcher in tuple(self._watchers):
-                is_new = watcher.account_id == job.account_id and job.id > watcher.after
-                if is_new or job.id in watcher.jobs:
-                    watcher.update(job)
+                self._tell_new(watcher, by_account.get(watcher.account_id, ()))
+
+    def _tell_new(self, watcher: Watcher, jobs: Iterable[Job]) -> None:
+        after = watcher.after
+        for job in jobs:
+            if job.id > after:
+                watcher.update(job)
+                watcher.after = max(watcher.after, job.id)
+
+    async def _new_jobs(self) -> list[Job]:
+        """Return jobs that watched accounts have ordered; the watcher that has seen least decides for its account."""
+        positions: dict[int, int] = {}
         for watcher in self._watchers:
             if watcher.account_id is not None:
-                seen = [job.id for job in found if job.account_id == watcher.account_id]
-                watcher.after = max([watcher.after, *seen])
+                positions[watcher.account_id] = min(positions.get(watcher.account_id, watcher.after), watcher.after)
+        return await self._store.api_jobs_after(positions, NEW_JOBS_MAX)
+
+    async def _changed_jobs(self) -> list[Job]:
+        """Return the watched jobs of which a watcher has seen another version: others are not read whole."""
+        ids = sorted({job_id for watcher in self._watchers for job_id in watcher.jobs})
+        versions: dict[int, JobVersion] = {}
+        for start in range(0, len(ids), VERSIONS_AT_ONCE):
+            versions |= await self._store.api_job_versions(ids[start : start + VERSIONS_AT_ONCE])
+        changed = sorted(
+            {
+                job_id
+                for watcher in self._watchers
+                for job_id, seen in watcher.jobs.items()
+                if versions.get(job_id, seen) != seen
+            }
+        )
+        found: list[Job] = []
+        for start in range(0, len(changed), JOBS_AT_ONCE):
+            found += await self._store.api_jobs_by_id(changed[start : start + JOBS_AT_ONCE])
+        return found
 
 
-def _version(job: Job) -> tuple[object, ...]:
-    return status_of(job), job.hold_state, job.late, job.delivery
+def _shared(watched: Mapping[int, JobVersion], found: Mapping[int, Job]) -> list[int]:
+    """Return the ids in both, from the smaller one: most watchers watch one job."""
+    few, many = (watched, found) if len(watched) < len(found) else (found, watched)
+    return [job_id for job_id in few if job_id in many]
+
+
+def _version(job: Job) -> JobVersion:
+    return JobVersion(job.state, job.delivery, job.hold_state, job.late)

@@ -1,5 +1,8 @@
 """Jobs of an account: read, list, cancel."""
 
+import asyncio
+from weakref import WeakValueDictionary
+
 from starlette.responses import Response
 
 from genlock.api.operation import Answered, Call, Header, Operation
@@ -8,7 +11,7 @@ from genlock.api.problems import conflict, not_found, too_many
 from genlock.api.types import JobAnswer, JobList, JobPageQuery
 from genlock.api.waiting import read_wait, wait_until_final
 from genlock.domain.api_key import ApiScope
-from genlock.domain.errors import ActionNotAllowed
+from genlock.domain.errors import ActionNotAllowed, JobWasSubmitted
 from genlock.domain.job import Actor, Job
 
 DAY = 86_400.0
@@ -22,6 +25,8 @@ _PREFER_DOC = Header(
 class JobRoutes:
     def __init__(self, parts: ApiParts) -> None:
         self._parts = parts
+        #: held while a job of the account is cancelled, so that cancellations at the same time are counted one by one
+        self._cancelling: WeakValueDictionary[int, asyncio.Lock] = WeakValueDictionary()
 
     def operations(self) -> list[Operation]:
         return [
@@ -81,13 +86,22 @@ class JobRoutes:
         return self._answer(call, job, 200, headers)
 
     async def cancel(self, call: Call) -> Response:
+        async with self._cancelling.setdefault(call.account_id, asyncio.Lock()):
+            return await self._cancel(call)
+
+    async def _cancel(self, call: Call) -> Response:
         parts, job = self._parts, await find_own(self._parts, call)
         if job.cancelled_by is Actor.USER:
             return self._answer(call, job, 202)
-        if job.submitted_at is not None and not job.ended:
+        is_submitted = job.submitted_at is not None
+        if is_submitted and not job.ended:
             await self._check_quota(call)
         try:
-            job = await parts.engine.cancel(job.id, f"API key {call.key.id}", Actor.USER)
+            job = await parts.engine.cancel(
+                job.id, f"API key {call.key.id}", Actor.USER, attempt=None if is_submitted else job.attempt
+            )
+        except JobWasSubmitted:  # since it was read: once more, with the quota
+            return await self._cancel(call)
         except ActionNotAllowed:
             job = await find_own(parts, call)  # it may have been cancelled by the same request, sent twice at once
             if job.cancelled_by is not Actor.USER:
@@ -107,7 +121,12 @@ class JobRoutes:
 
 async def find_own(parts: ApiParts, call: Call) -> Job:
     """Return the job that the path names, if the key's account has ordered it. Raises Problem 404."""
-    job_id = parts.view.job_id(call.path("job_id"))
+    return await own_job(parts, call, call.path("job_id"))
+
+
+async def own_job(parts: ApiParts, call: Call, public_id: str) -> Job:
+    """Return a job of the key's account. Raises Problem 404."""
+    job_id = parts.view.job_id(public_id)
     job = await parts.store.api_job(job_id) if job_id is not None else None
     if job is None or job.account_id != call.account_id:
         raise not_found("this account has no job with this id")

@@ -46,19 +46,16 @@ class ModelRoutes:
     async def list(self, call: Call) -> Response:
         catalog = self._parts.catalog.get()
         if self._list is None or self._list[0] is not catalog:
-            offered = [model for model in catalog.models.values() if self._is_offered(model)]
+            offered = [model for model_id in catalog.models if (model := offered_model(self._parts, model_id))]
             answer = ModelList(data=[self._answer(model) for model in offered])
             self._list = catalog, answer.model_dump_json()
         return Response(self._list[1], media_type="application/json")
 
     async def get(self, call: Call) -> Response:
-        model = self._parts.catalog.get().models.get(call.path("model_id"))
-        if model is None or not self._is_offered(model):
+        model = offered_model(self._parts, call.path("model_id"))
+        if model is None:
             raise not_found("there is no such model on offer")
         return Response(self._answer(model).model_dump_json(), media_type="application/json")
-
-    def _is_offered(self, model: Model) -> bool:
-        return model.status is Status.OFFERED and model.made_by(self._parts.engine.ctx.providers)
 
     def _answer(self, model: Model) -> ModelAnswer:
         rules = self._parts.rules
@@ -66,6 +63,7 @@ class ModelRoutes:
             id=model.id,
             title=model.title,
             vendor=model.vendor,
+            owned_by=model.vendor,
             category=model.category.value,
             outputs=[output.value for output in model.outputs],
             price_from=price_from(model, rules.markup, rules.credit_usd) / THOUSANDTHS,
@@ -73,3 +71,10 @@ class ModelRoutes:
             deadline_seconds=model.deadline_seconds,
             input_schema=input_schema(model),
         )
+
+
+def offered_model(parts: ApiParts, model_id: str) -> Model | None:
+    """Return a model that clients can order; None if there is no such model."""
+    model = parts.catalog.get().models.get(model_id)
+    is_offered = model is not None and model.status is Status.OFFERED and model.made_by(parts.engine.ctx.providers)
+    return model if is_offered else None

@@ -9,7 +9,7 @@ from pydantic.json_schema import models_json_schema
 
 from genlock import __version__
 from genlock.api.operation import Answered, Operation
-from genlock.api.problems import CODES, MEDIA_TYPE
+from genlock.api.problems import CODES
 from genlock.api.types import ProblemDocument
 
 #: the problems that every operation may answer with
@@ -23,12 +23,13 @@ _PROBLEMS = {
     405: "The address does not take this method.",
     408: "The body took too long.",
     409: "The state does not allow it, or the price is above `max_price`.",
-    410: "The copy was deleted after the time that the operator keeps it.",
+    410: "The result was deleted, after the time that the operator keeps it or at the user's wish.",
     413: "The body is too large.",
     415: "The body is not JSON.",
     416: "The range is outside the content.",
     422: "A value is wrong, or the idempotency key was used for another request; `errors` names each.",
     429: "Too many requests; `Retry-After` says when to try again.",
+    500: "The model made no result; nothing was charged.",
     503: "Nothing was done; try again after `Retry-After` seconds.",
 }
 _PARAMETER = re.compile(r"{(\w+)}")
@@ -36,8 +37,9 @@ _PATH_PATTERNS = {
     "webhook_id": {"type": "string", "pattern": "^we_[0-9a-f]+$", "maxLength": 60},
     "delivery_id": {"type": "string", "pattern": "^msg_[0-9a-f]+$", "maxLength": 60},
     "job_id": {"type": "string", "pattern": "^job_[0-9A-Za-z]+$", "maxLength": 30},
+    "video_id": {"type": "string", "pattern": "^job_[0-9A-Za-z]+$", "maxLength": 30},
     "index": {"type": "integer", "minimum": 0, "maximum": 99},
-    "model_id": {"type": "string", "minLength": 1, "maxLength": 200, "pattern": "^[^/\\x00-\\x20]+$"},
+    "model_id": {"type": "string", "minLength": 1, "maxLength": 200, "pattern": "^[^\\x00-\\x20]+$"},
 }
 _INFO = """Orders are made under an idempotency key of yours, so repeating a request is always safe. The price is held
 when an order is accepted and charged only when the result is there. Errors are problem documents (RFC 9457)
@@ -69,8 +71,9 @@ _Schemas = dict[tuple[type[BaseModel], str], dict[str, Any]]
 def _schemas(operations: Iterable[Operation]) -> tuple[_Schemas, dict[str, Any]]:
     wanted: dict[tuple[type[BaseModel], str], None] = {(ProblemDocument, "serialization"): None}
     for one in operations:
-        for kind in (one.body, one.query):
-            if kind is not None:
+        wanted[one.refusal, "serialization"] = None
+        for kind in (one.body, one.query, *one.raw_bodies.values()):
+            if isinstance(kind, type):
                 wanted[kind, "validation"] = None
         for answer in one.answers.values():
             if answer.kind is not None:
@@ -94,9 +97,12 @@ def _operation(one: Operation, schemas: _Schemas) -> dict[str, Any]:
     if one.body is not None:
         schema = schemas[one.body, "validation"]
         content["requestBody"] = {"required": True, "content": {"application/json": {"schema": schema}}}
-    if one.raw_body:
-        binary = {"schema": {"type": "string", "format": "binary"}}
-        content["requestBody"] = {"required": True, "content": {one.raw_body: binary}}
+    if one.raw_bodies:
+        bodies = {
+            media_type: {"schema": schemas[kind, "validation"] if isinstance(kind, type) else dict(kind)}
+            for media_type, kind in one.raw_bodies.items()
+        }
+        content["requestBody"] = {"required": True, "content": bodies}
     return content
 
 
@@ -140,7 +146,7 @@ def _header_parameters(one: Operation) -> list[dict[str, Any]]:
 
 def _responses(one: Operation, schemas: _Schemas) -> dict[str, Any]:
     found = {str(status): _answer(answer, schemas) for status, answer in one.answers.items()}
-    problem = {MEDIA_TYPE: {"schema": schemas[ProblemDocument, "serialization"]}}
+    problem = {one.refusal_media_type: {"schema": schemas[one.refusal, "serialization"]}}
     for status in sorted({*COMMON_PROBLEMS, *one.problems}):
         found[str(status)] = {"description": _PROBLEMS[status], "content": problem}
     return found

@@ -8,6 +8,8 @@ from pydantic import BaseModel
 from starlette.requests import Request
 from starlette.responses import Response
 
+from genlock.api.problems import MEDIA_TYPE, Problem
+from genlock.api.types import ProblemDocument
 from genlock.domain.api_key import ApiKey, ApiScope
 
 Body = TypeVar("Body", bound=BaseModel)
@@ -19,6 +21,8 @@ class Call:
 
     request: Request
     key: ApiKey
+    #: when the request came, by the clock of the event loop
+    received_at: float
     #: our address as the client sees it, without a slash at the end
     base_url: str
     query: Any = None
@@ -74,7 +78,12 @@ class Operation:
     answers: Mapping[int, Answered] = field(default_factory=dict)
     #: the statuses of problems, besides those that every operation may have
     problems: Sequence[int] = ()
-    #: the media type of a body that the handler reads itself
-    raw_body: str = ""
+    #: bodies that the handler reads itself: a JSON Schema or a type for each media type
+    raw_bodies: Mapping[str, Mapping[str, Any] | type[BaseModel]] = field(default_factory=dict)
     #: whether a signed link opens it without a key
     signed: bool = False
+    #: makes the answer to a request that is refused
+    refuse: Callable[[Problem], Response] = Problem.response
+    #: the type of that answer
+    refusal: type[BaseModel] = ProblemDocument
+    refusal_media_type: str = MEDIA_TYPE

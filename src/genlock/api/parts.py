@@ -1,13 +1,14 @@
 """What the operations of the API work with."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 
 from genlock.api.job_view import JobView
 from genlock.api.job_watch import JobWatch
 from genlock.api.request_limits import RequestLimits
 from genlock.api.result_links import ResultLinks
+from genlock.api.webhook_secrets import WebhookSecrets
 from genlock.domain.current_catalog import CurrentCatalog
 from genlock.engine.engine import Engine
 from genlock.engine.sell import Seller
@@ -23,6 +24,7 @@ class ApiRules:
     credit_usd: float
     late_cancels_per_day: int
     uploads_per_hour: int
+    upload_megabytes_per_day: int
     keep_media_days: int
     #: our address as clients see it; None: as their requests name it
     public_url: str | None
@@ -47,8 +49,7 @@ class ApiParts:
     rules: ApiRules
     observer: Observer
     now: Callable[[], datetime]
-    #: from which the secrets of webhooks are derived
-    webhook_key: bytes = field(repr=False)
+    webhook_secrets: WebhookSecrets
     #: `host:port` pairs that may be called although they are private
     private_hosts: frozenset[str]
     #: returns a new correlation id

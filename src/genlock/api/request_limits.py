@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from math import ceil
 
-from genlock.api.problems import too_many
+from genlock.api.problems import Problem, too_many
 from genlock.ports import PermitBlockStore
 
 #: the share of a second's requests that is taken from the store at a time
@@ -38,20 +38,34 @@ class RequestLimits:
     async def take(self, key_id: int) -> dict[str, str]:
         """Take a permit and return the RateLimit headers. Raises Problem 429."""
         block = self._block(key_id)
-        if not self._has_permit(block):
+        if not self._spend(block):
             async with block.lock:
-                if not self._has_permit(block) and self._clock() >= block.blocked_until:
-                    await self._refill(block, key_id)
-        headers = self._headers(block)
-        if not self._has_permit(block):
-            wait = max(block.blocked_until - self._clock(), self._interval)
-            refused = too_many(
-                "too_many_requests", f"this key may send {1 / self._interval:.0f} requests per second", wait
-            )
-            refused.headers = {**refused.headers, **headers}
-            raise refused
-        block.left -= 1
+                if not self._spend(block) and not await self._refill_and_spend(block, key_id):
+                    raise self._refusal(block)
         return self._headers(block)
+
+    def _spend(self, block: _Block) -> bool:
+        """Take a permit of the block, if it has one that has not expired."""
+        if block.left <= 0 or self._clock() >= block.until:
+            return False
+        block.left -= 1
+        return True
+
+    async def _refill_and_spend(self, block: _Block, key_id: int) -> bool:
+        """Take permits from the store and the first of them for this request, even if they expire meanwhile."""
+        if self._clock() < block.blocked_until:
+            return False
+        await self._refill(block, key_id)
+        if block.left <= 0:
+            return False
+        block.left -= 1
+        return True
+
+    def _refusal(self, block: _Block) -> Problem:
+        wait = max(block.blocked_until - self._clock(), self._interval)
+        refused = too_many("too_many_requests", f"this key may send {1 / self._interval:.0f} requests per second", wait)
+        refused.headers = {**refused.headers, **self._headers(block)}
+        return refused
 
     def _block(self, key_id: int) -> _Block:
         block = self._blocks.setdefault(key_id, _Block())
@@ -59,9 +73,6 @@ class RequestLimits:
         if len(self._blocks) > KEYS_MAX:
             self._blocks.popitem(last=False)
         return block
-
-    def _has_permit(self, block: _Block) -> bool:
-        return block.left > 0 and self._clock() < block.until
 
     async def _refill(self, block: _Block, key_id: int) -> None:
         taken = await self._store.take_block(f"api:{key_id}", self._block_size, self._interval, self._burst)

@@ -1,12 +1,13 @@
 """`GET /v1/jobs/{id}/results/{n}`: the bytes of a result, whole or in ranges."""
 
 import re
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
+from genlock.api.download_slots import DownloadSlots
 from genlock.api.job_view import TEXT_TYPE, results_of
 from genlock.api.jobs import find_own
 from genlock.api.operation import Answered, Call, Header, Operation
@@ -27,8 +28,9 @@ _SAFE = {"X-Content-Type-Options": "nosniff", "Content-Security-Policy": "defaul
 
 
 class ResultRoutes:
-    def __init__(self, parts: ApiParts) -> None:
+    def __init__(self, parts: ApiParts, slots: DownloadSlots) -> None:
         self._parts = parts
+        self._slots = slots
 
     def operations(self) -> list[Operation]:
         return [
@@ -52,7 +54,7 @@ class ResultRoutes:
         ]
 
     async def get(self, call: Call) -> Response:
-        return await self._content(call.request, await find_own(self._parts, call))
+        return await self.content(call.request, await find_own(self._parts, call), call.path("index"))
 
     async def get_by_link(self, request: Request) -> Response:
         """Serve a result by its signed link, without a key. Raises Problem."""
@@ -67,22 +69,25 @@ class ResultRoutes:
         job = await parts.store.api_job(job_id)
         if job is None:
             raise not_found("there is no such result")
-        return await self._content(request, job)
+        return await self.content(request, job, index)
 
-    async def _content(self, request: Request, job: Job) -> Response:
-        index = str(request.path_params["index"])
+    async def content(self, request: Request, job: Job, index: str) -> Response:
+        """Serve one result of a job. Raises Problem."""
         results = results_of(job)
+        if job.erased and not results:
+            raise Problem(status=410, code="gone", detail="the results of this job were erased at its user's wish")
         if _INDEX.fullmatch(index) is None or int(index) >= len(results):
             raise not_found(f"the job has {len(results)} results; they are numbered from 0")
         part = results[int(index)]
         if part.kind is PartKind.TEXT or part.file is None:
             return _text(request, part)
-        return await self._file(request, StoredFile.parse(part.file))
+        return await self._file(request, StoredFile.parse(part.file), job.account_id)
 
-    async def _file(self, request: Request, stored: StoredFile) -> Response:
+    async def _file(self, request: Request, stored: StoredFile, account_id: int) -> Response:
         if (unchanged := _not_modified(request, stored.sha256)) is not None:
             return unchanged
         start, length, status = _range(request, stored.size, stored.sha256)
+        self._slots.check(account_id)
         chunks = self._parts.media.read(stored.key, start, length)
         try:
             first = await anext(chunks, b"")  # also for HEAD: it tells whether the copy is there
@@ -91,7 +96,8 @@ class ResultRoutes:
         headers = _headers(stored.content_type, stored.sha256) | {"Content-Length": str(length)}
         if status == 206:  # noqa: PLR2004 - partial content
             headers["Content-Range"] = f"bytes {start}-{start + length - 1}/{stored.size}"
-        return StreamingResponse(_chained(first, chunks), status, headers, stored.content_type)
+        content = self._slots.counted(account_id, _chained(first, chunks))
+        return StreamingResponse(content, status, headers, stored.content_type)
 
 
 def _text(request: Request, part: Part) -> Response:
@@ -139,7 +145,7 @@ def _range(request: Request, size: int, etag: str) -> tuple[int, int, int]:
     return start, end - start + 1, 206
 
 
-async def _chained(first: bytes, rest: AsyncGenerator[bytes, None]) -> AsyncIterator[bytes]:
+async def _chained(first: bytes, rest: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, None]:
     async with aclosing(rest):
         yield first
         async for chunk in rest:

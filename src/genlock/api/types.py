@@ -112,6 +112,8 @@ class JobList(Answer):
 class ModelAnswer(Answer):
     id: str
     object: Literal["model"] = "model"
+    created: Literal[0] = Field(default=0, description="has no meaning here; OpenAI's clients expect it")
+    owned_by: str = Field(description="the vendor, where OpenAI's clients look for it")
     title: str
     vendor: str
     category: str
@@ -123,6 +125,7 @@ class ModelAnswer(Answer):
 
 
 class ModelList(Answer):
+    object: Literal["list"] = "list"
     data: list[ModelAnswer]
 
 

@@ -32,7 +32,7 @@ async def wait_until_final(watch: JobWatch, job: Job, seconds: float | None) -> 
     clock = asyncio.get_running_loop().time
     until = clock() + seconds
     try:
-        with watch.watching(Watcher({job.id: job})) as watcher:
+        with watch.watching(Watcher(job.account_id, {job.id: job})) as watcher:
             while status_of(job) not in FINAL and watch.is_open() and (left := until - clock()) > 0:
                 for changed in await watcher.next_changes(left):
                     job = changed

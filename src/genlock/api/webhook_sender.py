@@ -8,14 +8,15 @@ from datetime import datetime
 from random import Random
 
 from genlock.api.job_view import JobView
+from genlock.api.webhook_secrets import SecretUnreadable, WebhookSecrets
 from genlock.domain.errors import StoreError
 from genlock.domain.events import Event
 from genlock.domain.webhook import (
+    FAILING_SECONDS_MAX,
     DeliveryState,
     Webhook,
     WebhookAttempt,
     WebhookDelivery,
-    make_secret,
     retry_after,
     sign,
 )
@@ -24,15 +25,23 @@ from genlock.media.post import PostAnswer, Posts
 from genlock.ports import Database, Observer
 
 PERIOD_SECONDS = 1.0
-#: endpoints that one instance serves at the same time
+#: endpoints that one instance serves at the same time; those that are slow or fail repeatedly have their own few places
 ENDPOINTS_AT_ONCE = 20
-#: events that are sent to one endpoint before it is another one's turn, and how many of them at the same time
+SUSPECTS_AT_ONCE = 5
+#: events that are read at once for an endpoint, and how many of them are sent at the same time
 BATCH = 20
 SENDS_AT_ONCE = 5
-#: longer than a batch of time-outs takes
-HOLD_SECONDS = 90.0
-#: pause of an endpoint to which nothing could be delivered
+#: no further event is sent to an endpoint after this time before it is another one's turn
+SERVE_SECONDS = 5.0
+#: longer than SERVE_SECONDS and the longest answer take
+HOLD_SECONDS = 60.0
+#: pause of an endpoint to which nothing could be delivered, doubled with each further failure
 PAUSE_SECONDS = 5.0
+PAUSE_SECONDS_MAX = 300.0
+#: an endpoint that takes longer than this to answer is slow
+SLOW_SECONDS = 3.0
+#: pause of an endpoint whose secret cannot be read
+UNREADABLE_PAUSE_SECONDS = 60.0
 RETRY_AFTER_MAX = 86_400.0
 BODY_BYTES_MAX = 20_000
 GONE = 410
@@ -43,27 +52,51 @@ TellOwner = Callable[[int, Webhook, str], Awaitable[None]]
 
 
 @dataclass(kw_only=True)
+class _Served:
+    """What was sent to an endpoint while an instance held it."""
+
+    sent: int = 0
+    delivered: int = 0
+    longest: float = 0.0
+
+    @property
+    def failed(self) -> bool | None:
+        return self.delivered == 0 if self.sent else None
+
+    @property
+    def slow(self) -> bool | None:
+        return self.longest > SLOW_SECONDS if self.sent else None
+
+
+@dataclass(kw_only=True)
 class WebhookSender:
     store: Database
+    #: the id of this instance, under which it holds endpoints
+    instance: str
     posts: Posts
     view: JobView
-    #: from which the secrets of the endpoints are derived
-    key: bytes = field(repr=False)
+    secrets: WebhookSecrets
     #: our address as clients see it
     base_url: str
     observer: Observer
     now: Callable[[], datetime]
     rng: Random
     tell_owner: TellOwner
-    _running: set[asyncio.Task[None]] = field(default_factory=set)
+    #: whether the endpoint is a suspect, by the task that serves it
+    _running: dict[asyncio.Task[None], bool] = field(default_factory=dict)
 
     async def round(self) -> None:
         """Take endpoints with due events and begin to serve them. A slow one does not delay the next round."""
-        free = ENDPOINTS_AT_ONCE - len(self._running)
-        for webhook in await self.store.claim_webhooks(free, HOLD_SECONDS) if free > 0 else ():
+        suspects = sum(self._running.values())
+        free, free_suspects = ENDPOINTS_AT_ONCE - (len(self._running) - suspects), SUSPECTS_AT_ONCE - suspects
+        if free <= 0 and free_suspects <= 0:
+            return
+        for webhook in await self.store.claim_webhooks(
+            self.instance, limit=max(0, free), suspects=max(0, free_suspects), hold_seconds=HOLD_SECONDS
+        ):
             task = asyncio.get_running_loop().create_task(self._serve(webhook))
-            self._running.add(task)
-            task.add_done_callback(self._running.discard)
+            self._running[task] = webhook.is_suspect
+            task.add_done_callback(self._running.pop)
 
     async def close(self) -> None:
         for task in self._running:
@@ -76,60 +109,86 @@ class WebhookSender:
             await asyncio.wait(self._running)
 
     async def _serve(self, webhook: Webhook) -> None:
+        served = _Served()
+        until = asyncio.get_running_loop().time() + SERVE_SECONDS
         pause = PAUSE_SECONDS
         try:
-            pause = await self._send_batch(webhook)
+            signing = self.secrets.signing(webhook, self.now())
+            while await self._send_batch(webhook, signing, served, until):
+                pass
+            pause = min(PAUSE_SECONDS * 2 ** min(webhook.failures, 10), PAUSE_SECONDS_MAX) if served.failed else 0.0
+        except SecretUnreadable:  # its receiver could not verify anything; the check of secrets reports it
+            pause = UNREADABLE_PAUSE_SECONDS
         except Exception as error:  # noqa: BLE001 - what was not settled is sent again
             self.observer.event(Event.STAGE_ERROR, step="send webhooks", error=repr(error))
         finally:
-            await self._release(webhook, pause)
+            await self._release(webhook, pause, served)
 
-    async def _release(self, webhook: Webhook, pause: float) -> None:
+    async def _release(self, webhook: Webhook, pause: float, served: _Served) -> None:
         try:
-            await self.store.release_webhook(webhook.id, pause)
+            await self.store.release_webhook(webhook.id, self.instance, pause, failed=served.failed, slow=served.slow)
         except StoreError as error:  # any instance claims it again when the hold has passed
             self.observer.event(Event.STAGE_ERROR, step="release a webhook", error=repr(error))
 
-    async def _send_batch(self, webhook: Webhook) -> float:
-        """Send due events; return the seconds until the endpoint is served again."""
-        slots = asyncio.Semaphore(SENDS_AT_ONCE)
+    async def _send_batch(self, webhook: Webhook, signing: list[bytes], served: _Served, until: float) -> bool:
+        """Send due events until a time; return whether more can be sent at once."""
+        slots, clock = asyncio.Semaphore(SENDS_AT_ONCE), asyncio.get_running_loop().time
 
-        async def attempt(delivery: WebhookDelivery) -> WebhookAttempt:
+        async def attempt(delivery: WebhookDelivery) -> WebhookAttempt | None:
             async with slots:
-                return await self._attempt(webhook, delivery)
+                if (began := clock()) >= until:
+                    return None
+                made = await self._attempt(webhook, delivery, signing)
+                served.longest = max(served.longest, clock() - began)
+                return made
 
-        deliveries = await self.store.due_webhook_deliveries(webhook.id, BATCH)
-        attempts = await asyncio.gather(*map(attempt, deliveries))
+        # One event shows whether an endpoint that failed repeatedly is back.
+        limit = 1 if webhook.failures > 1 and not served.delivered else BATCH
+        due = self.store.due_webhook_deliveries if webhook.enabled else self.store.due_webhook_tests
+        deliveries = await due(webhook.id, limit)
+        attempts = [one for one in await asyncio.gather(*map(attempt, deliveries)) if one is not None]
         await self.store.settle_webhook_deliveries(attempts)
-        await self._disable_if_needed(webhook, attempts)
-        is_delivered = any(one.state is DeliveryState.DELIVERED for one in attempts)
-        return 0.0 if is_delivered or not attempts else PAUSE_SECONDS
+        delivered = sum(one.state is DeliveryState.DELIVERED for one in attempts)
+        served.sent += len(attempts)
+        served.delivered += delivered
+        await self._disable_if_needed(webhook, attempts, has_failed=bool(served.failed))
+        return delivered == limit and clock() < until
 
-    async def _disable_if_needed(self, webhook: Webhook, attempts: list[WebhookAttempt]) -> None:
+    async def _disable_if_needed(self, webhook: Webhook, attempts: list[WebhookAttempt], *, has_failed: bool) -> None:
         reason = ""
         if any(one.status == GONE for one in attempts):
             reason = "it answered 410 Gone"
         elif failed := next((one for one in attempts if one.state is DeliveryState.FAILED), None):
             reason = f"it has not taken an event for days: {failed.error}"
+        elif has_failed and self._has_failed_for_days(webhook):
+            reason = f"it has not taken an event for days: {attempts[0].error}"
         if reason and await self.store.disable_webhook(webhook.id, reason[:300]):
             self.observer.event(Event.API_WEBHOOK_DISABLED, account=webhook.account_id, reason=reason)
             await self.tell_owner(webhook.account_id, webhook, reason)
 
-    async def _attempt(self, webhook: Webhook, delivery: WebhookDelivery) -> WebhookAttempt:
+    def _has_failed_for_days(self, webhook: Webhook) -> bool:
+        since = webhook.failing_since
+        return since is not None and (self.now() - since).total_seconds() > FAILING_SECONDS_MAX
+
+    async def _attempt(self, webhook: Webhook, delivery: WebhookDelivery, signing: list[bytes]) -> WebhookAttempt:
         body = await self._body(delivery)
         try:
-            answer = await self.posts.post(webhook.url, body, self._headers(webhook, delivery, body))
+            answer = await self.posts.post(webhook.url, body, self._headers(delivery, body, signing))
         except (AddressRefused, FetchFailed) as error:
             return self._failure(delivery, None, str(error))
         if answer.status in _OK:
-            return WebhookAttempt(delivery_id=delivery.id, state=DeliveryState.DELIVERED, status=answer.status)
+            return WebhookAttempt(
+                delivery_id=delivery.id, state=DeliveryState.DELIVERED, status=answer.status, answer=answer.text
+            )
         return self._failure(delivery, answer, f"the endpoint answered {answer.status}")
 
     def _failure(self, delivery: WebhookDelivery, answer: PostAnswer | None, error: str) -> WebhookAttempt:
         after = retry_after(delivery.attempts + 1, self.rng.random())
-        status = answer.status if answer else None
+        status, text = (answer.status, answer.text) if answer else (None, "")
         if after is None or status == GONE:
-            return WebhookAttempt(delivery_id=delivery.id, state=DeliveryState.FAILED, status=status, error=error[:300])
+            return WebhookAttempt(
+                delivery_id=delivery.id, state=DeliveryState.FAILED, status=status, error=error[:300], answer=text
+            )
         wished = _seconds(answer.headers.get("Retry-After", "")) if answer else 0.0
         return WebhookAttempt(
             delivery_id=delivery.id,
@@ -137,6 +196,7 @@ class WebhookSender:
             after=max(after, min(wished, RETRY_AFTER_MAX)),
             status=status,
             error=error[:300],
+            answer=text,
         )
 
     async def _body(self, delivery: WebhookDelivery) -> bytes:
@@ -150,15 +210,9 @@ class WebhookSender:
             content = _dump(delivery, {**data, "results": [], "metadata": {}})
         return content
 
-    def _headers(self, webhook: Webhook, delivery: WebhookDelivery, body: bytes) -> dict[str, str]:
-        now = self.now()
-        timestamp = int(now.timestamp())
-        numbers = [webhook.secret_number]
-        if webhook.previous_secret_until is not None and now < webhook.previous_secret_until:
-            numbers.append(webhook.secret_number - 1)
-        signatures = [
-            sign(make_secret(self.key, webhook, number), delivery.public_id, timestamp, body) for number in numbers
-        ]
+    def _headers(self, delivery: WebhookDelivery, body: bytes, signing: list[bytes]) -> dict[str, str]:
+        timestamp = int(self.now().timestamp())
+        signatures = [sign(secret, delivery.public_id, timestamp, body) for secret in signing]
         return {
             "Content-Type": "application/json",
             "webhook-id": delivery.public_id,

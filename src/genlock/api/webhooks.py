@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from genlock.api.operation import Answered, Call, Handler, Operation
 from genlock.api.parts import ApiParts
-from genlock.api.problems import Fault, conflict, invalid, not_found
+from genlock.api.problems import Fault, conflict, invalid, not_found, too_many
 from genlock.api.types import (
     DeliveryAnswer,
     DeliveryList,
@@ -33,12 +33,14 @@ from genlock.domain.webhook import (
     Webhook,
     WebhookDelivery,
     WebhookEvent,
-    make_secret,
     show_secret,
 )
 from genlock.media.download import AddressRefused, check_target, parse_url
 
 REDELIVER_MAX = 10_000
+#: tests of an account, and its requests to send the events of a time again
+SENT_PER_MINUTE = 10
+MINUTE = 60.0
 _ONE = "/v1/webhooks/{webhook_id}"
 _TAG = "webhooks"
 _WEBHOOK_ID = re.compile(rf"{ENDPOINT_PREFIX}[0-9a-f]{{1,57}}")
@@ -76,19 +78,22 @@ class WebhookRoutes:
         body = call.body
         assert isinstance(body, NewWebhookRequest)
         self._check_url(body.url)
+        public_id = f"{ENDPOINT_PREFIX}{self._parts.new_id()}"
+        secret, sealed = self._parts.webhook_secrets.make(public_id, 1)
         webhook = await self._parts.store.add_webhook(
             NewWebhook(
                 account_id=call.account_id,
-                public_id=f"{ENDPOINT_PREFIX}{self._parts.new_id()}",
+                public_id=public_id,
                 url=body.url,
                 events=frozenset(map(WebhookEvent, body.events)),
                 description=body.description,
+                secret=sealed,
             ),
             most=ENDPOINTS_MAX,
         )
         if webhook is None:
             raise conflict("too_many_webhooks", f"an account has at most {ENDPOINTS_MAX} endpoints; delete one first")
-        return _json(self._with_secret(webhook), 201)
+        return _json(_with_secret(webhook, secret), 201)
 
     async def list(self, call: Call) -> Response:
         found = await self._parts.store.webhooks(call.account_id)
@@ -116,12 +121,16 @@ class WebhookRoutes:
         return Response(status_code=204)
 
     async def rotate(self, call: Call) -> Response:
-        webhook = await self._find(call)
-        rotated = await self._parts.store.rotate_webhook_secret(webhook.id, OVERLAP_SECONDS)
-        return _json(self._with_secret(rotated or _missing()))
+        while True:
+            webhook = await self._find(call)
+            secret, sealed = self._parts.webhook_secrets.make(webhook.public_id, webhook.secret_number + 1)
+            rotated = await self._parts.store.rotate_webhook_secret(webhook, sealed, OVERLAP_SECONDS)
+            if rotated is not None:  # else another request has rotated it meanwhile
+                return _json(_with_secret(rotated, secret))
 
     async def test(self, call: Call) -> Response:
         webhook = await self._find(call)
+        await self._check_quota(call, "webhook-test", "a test")
         public_id = f"{MESSAGE_PREFIX}{self._parts.new_id()}{self._parts.new_id()}"
         delivery = await self._parts.store.add_test_delivery(webhook.id, public_id)
         return _json(self._delivery(delivery or _missing()), 202)
@@ -150,10 +159,20 @@ class WebhookRoutes:
     async def redeliver_range(self, call: Call) -> Response:
         body, webhook = call.body, await self._find(call)
         assert isinstance(body, RedeliverRequest)
+        await self._check_quota(call, "webhook-redeliver", "the events of a time again")
         count = await self._parts.store.redeliver_between(
             webhook.id, body.since, body.until, failed_only=body.failed_only, limit=REDELIVER_MAX
         )
         return _json(RedeliverAnswer(count=count), 202)
+
+    async def _check_quota(self, call: Call, what: str, name: str) -> None:
+        """Limit requests that send events without an order: the receiver may be anyone's address. Raises Problem."""
+        pause = MINUTE / SENT_PER_MINUTE
+        [wait] = await self._parts.store.take_permits(
+            [f"{what}:{call.account_id}"], pause, 1, -(SENT_PER_MINUTE - 1) * pause
+        )
+        if wait > 0:
+            raise too_many("too_many_deliveries", f"send {name} at most {SENT_PER_MINUTE} times a minute", wait)
 
     async def _find(self, call: Call) -> Webhook:
         public_id = call.path("webhook_id")
@@ -163,6 +182,8 @@ class WebhookRoutes:
 
     def _check_url(self, url: str) -> None:
         """Refuse an address that could never be called. Names are resolved when an event is sent. Raises Problem."""
+        if not url.isprintable() or " " in url:
+            raise invalid([Fault(pointer="/url", detail="must not contain spaces or control characters")])
         try:
             target = parse_url(url)
             check_target(target, self._parts.private_hosts)
@@ -173,10 +194,6 @@ class WebhookRoutes:
             raise invalid([Fault(pointer="/url", detail="must begin with https://")])
         if target.user or target.password:
             raise invalid([Fault(pointer="/url", detail="must not contain a user name or a password")])
-
-    def _with_secret(self, webhook: Webhook) -> WebhookWithSecret:
-        secret = make_secret(self._parts.webhook_key, webhook, webhook.secret_number)
-        return WebhookWithSecret(**_answer(webhook).model_dump(), secret=show_secret(secret))
 
     def _delivery(self, delivery: WebhookDelivery) -> DeliveryAnswer:
         return DeliveryAnswer(
@@ -236,6 +253,10 @@ def _answer(webhook: Webhook) -> WebhookAnswer:
         disabled_reason=webhook.disabled_reason,
         created_at=webhook.created_at,
     )
+
+
+def _with_secret(webhook: Webhook, secret: bytes) -> WebhookWithSecret:
+    return WebhookWithSecret(**_answer(webhook).model_dump(), secret=show_secret(secret))
 
 
 def _json(answer: BaseModel, status: int = 200) -> Response:

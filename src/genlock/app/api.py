@@ -1,6 +1,5 @@
 """Makes the API and its channel."""
 
-import hmac
 import secrets
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
@@ -16,6 +15,7 @@ from genlock.api.webhook_sender import WebhookSender
 from genlock.app.clock import SystemClock
 from genlock.app.providers import KEY_SETTINGS
 from genlock.app.telegram import bot_texts
+from genlock.app.webhook_secrets import make_webhook_secrets
 from genlock.channels.api.channel import ApiChannel
 from genlock.domain.current_catalog import CurrentCatalog
 from genlock.domain.errors import AccountNotFound, Refusal
@@ -75,12 +75,13 @@ def make_api(  # noqa: PLR0913 - one argument per part
                 credit_usd=settings.credit_usd,
                 late_cancels_per_day=settings.late_cancels_per_day,
                 uploads_per_hour=settings.uploads_per_hour,
+                upload_megabytes_per_day=settings.api_upload_mb_per_day,
                 keep_media_days=settings.keep_media_days,
                 public_url=settings.public_url,
             ),
             observer=engine.ctx.observer,
             now=SystemClock().now,
-            webhook_key=_webhook_key(settings),
+            webhook_secrets=make_webhook_secrets(settings),
             private_hosts=frozenset(settings.media_private_hosts),
             new_id=lambda: secrets.token_hex(8),
         )
@@ -104,9 +105,10 @@ def make_webhook_sender(
     posts = Posts(private=settings.media_private_hosts)
     sender = WebhookSender(
         store=store,
+        instance=engine.ctx.instance,
         posts=posts,
         view=_make_view(settings, catalog, ResultLinks.of_installation(token, time)),
-        key=_webhook_key(settings),
+        secrets=make_webhook_secrets(settings),
         base_url=settings.public_url or f"http://{settings.host}:{settings.port}",
         observer=engine.ctx.observer,
         now=SystemClock().now,
@@ -127,12 +129,6 @@ def _make_view(settings: ServiceSettings, catalog: CurrentCatalog, links: Result
         links=links,
         keep_days=settings.keep_media_days,
     )
-
-
-def _webhook_key(settings: ServiceSettings) -> bytes:
-    """Return the key that the secrets of all webhooks are derived from. All instances share it; no row holds it."""
-    token = settings.telegram_token.get_secret_value()
-    return hmac.digest(token.encode(), b"genlock: secrets of webhooks", "sha256")
 
 
 def make_sale_rules(settings: Settings) -> SaleRules:

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 
 from starlette.applications import Starlette
 
-from genlock.api import webhook_sender
+from genlock.api import webhook_secret_check, webhook_sender
 from genlock.api.job_watch import JobWatch
 from genlock.app.api import make_api, make_api_channel, make_webhook_sender
 from genlock.app.bot import handle_update, make_bot_router, make_operator_tools
+from genlock.app.channels import channel_routes, make_orders, open_channels, receive_tasks
 from genlock.app.dashboard import dashboard_routes
 from genlock.app.dashboard_parts import DashboardParts
 from genlock.app.databases import open_store
@@ -20,11 +21,15 @@ from genlock.app.engine import costs_paid_for, expected_seconds, make_engine, ma
 from genlock.app.logins import make_logins
 from genlock.app.media import make_media_store
 from genlock.app.periodic_tasks import periodic_tasks
+from genlock.app.plugins import Plugins, find_plugins
 from genlock.app.providers import fetch_public_lists, make_catalog, rate_limits
-from genlock.app.telegram import make_caller, make_channel, make_update_source, operator_notifier
+from genlock.app.telegram import bot_texts, make_caller, make_channel, make_update_source, operator_notifier
+from genlock.app.webhook_secrets import make_webhook_secret_check
+from genlock.bot.order.job_texts import JobTexts
 from genlock.channels.api.channel import NAME as CHANNEL
 from genlock.channels.telegram.caller import Caller
 from genlock.channels.telegram.updates import acknowledge_repeated_press
+from genlock.domain.events import Event
 from genlock.engine.alarms import Alarms
 from genlock.engine.attention import AttentionCounts
 from genlock.engine.context import EngineContext
@@ -32,6 +37,7 @@ from genlock.engine.engine import Engine
 from genlock.engine.job_events import PERIOD_SECONDS, JobEventRecorder
 from genlock.engine.offer_order import OfferOrder
 from genlock.engine.periodic import PeriodicTask
+from genlock.engine.sell import Seller
 from genlock.engine.stats import Stats
 from genlock.engine.updates import Handler, UpdateWorker
 from genlock.log import Mask
@@ -89,14 +95,22 @@ async def compose(settings: ServiceSettings, process: Process) -> App:
     if process.job_events:
         closing.push_async_callback(process.job_events.write_last, store)
 
-    editor, bundles = await make_catalog(settings, store, observer, closing)
+    plugins = find_plugins(settings)
+    for secret in plugins.secrets():
+        mask.add(secret)
+    editor, bundles = await make_catalog(settings, plugins, store, observer, closing)
     catalog = editor.current
     caller = make_caller(settings, store, observer, closing)
     channel = make_channel(settings, caller, catalog, closing)
     watch = JobWatch(store, observer, process.is_open)
     closing.push_async_callback(watch.close)
     media = make_media_store(settings, closing)
-    channels = {channel.name: channel, CHANNEL: make_api_channel(settings, media, watch, closing)}
+    more_channels = open_channels(settings, plugins, JobTexts(catalog, bot_texts(caller.bot.token)), observer, closing)
+    channels: dict[str, Channel] = {
+        channel.name: channel,
+        CHANNEL: make_api_channel(settings, media, watch, closing),
+        **{name: bundle.channel for name, bundle in more_channels.items()},
+    }
     handlers: dict[str, Handler] = {}  # filled below: a bot needs the engine, and the engine hands updates to the bots
     acknowledge = partial(acknowledge_repeated_press, caller)
     offers = OfferOrder(catalog)
@@ -115,6 +129,11 @@ async def compose(settings: ServiceSettings, process: Process) -> App:
     handlers[settings.bot_id] = partial(handle_update, router, mask)
     tools = make_operator_tools(settings, caller, store, engine, router.reconcile)
     closing.push_async_callback(tools.full_check.close)
+
+    make_seller = partial(Seller, engine=engine, store=store, catalog=catalog)
+    orders = make_orders(settings, more_channels, lambda rules: make_seller(rules=rules), store)
+    more_routes = channel_routes(plugins, more_channels, orders)
+    report_plugins(plugins, process)
 
     stats = Stats(engine.ctx, store)
     alarms = Alarms(engine.ctx, engine.leader, store, stats, operator_notifier(settings, caller, store))
@@ -155,16 +174,42 @@ async def compose(settings: ServiceSettings, process: Process) -> App:
                     texts=router.texts,
                     is_open=process.is_open,
                     examine=process.examine,
+                    plugins=plugins,
                 )
             ),
+            *more_routes,
         ),
         alarms=alarms,
         periodic_tasks=[
             *periodic_tasks(settings, engine, store, alarms, router, editor, receive_updates, bundles, media, offers),
             PeriodicTask(name="send_webhooks", period_seconds=webhook_sender.PERIOD_SECONDS, run=send_webhooks),
+            PeriodicTask(
+                name="check_webhook_secrets",
+                period_seconds=webhook_secret_check.PERIOD_SECONDS,
+                run=make_webhook_secret_check(settings, store, engine).round,
+                leader_only=True,
+            ),
             *_job_event_tasks(process.job_events, store),
+            *receive_tasks(more_channels, orders),
         ],
     )
+
+
+def report_plugins(plugins: Plugins, process: Process) -> None:
+    """Name every plug-in that is left out, and every setting that no plug-in knows."""
+    for name, nearest in plugins.unknown_settings():
+        process.observer.event(Event.SETTING_UNKNOWN, name=name, nearest=nearest)
+    for one in plugins.left_out:
+        process.observer.event(
+            Event.PLUGIN_LEFT_OUT,
+            kind=one.kind,
+            name=one.name,
+            package=f"{one.package} {one.version}",
+            reason=one.reason,
+            remedy=one.remedy,
+        )
+    for one in plugins.installed:
+        process.metrics.show_plugin(kind=one.kind, name=one.name, version=one.version, state=one.state)
 
 
 def _make_downloads(settings: ServiceSettings, closing: AsyncExitStack) -> Downloads:
@@ -229,6 +274,12 @@ def _callback_endpoints(
     engine: Engine, bundles: Mapping[str, ProviderBundle], memory: BodyMemory
 ) -> list[CallbackEndpoint]:
     return [
-        CallbackEndpoint(engine=engine, provider=name, verify=bundle.verify_callback, memory=memory)
+        CallbackEndpoint(
+            engine=engine,
+            provider=name,
+            verify=bundle.verify_callback,
+            shared_signature=bundle.shared_signature,
+            memory=memory,
+        )
         for name, bundle in bundles.items()
     ]

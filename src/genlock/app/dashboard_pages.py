@@ -4,9 +4,11 @@ from dataclasses import replace
 from functools import partial
 
 from genlock import __version__
+from genlock.api.webhook_secret_check import is_lost
 from genlock.app.dashboard_parts import DashboardParts
 from genlock.app.engine import retention_periods
-from genlock.app.installation import effective_settings
+from genlock.app.installation import effective_settings, shown_plugins
+from genlock.app.webhook_secrets import make_webhook_secrets
 from genlock.catalog.margins import PriceRules
 from genlock.dashboard.doctor_runs import DoctorRuns
 from genlock.dashboard.installation import Installation
@@ -31,6 +33,7 @@ from genlock.dashboard.pages.provider_lists import ProviderListsPage
 from genlock.dashboard.pages.system import SystemPage
 from genlock.dashboard.pages.user_actions import UserActions
 from genlock.dashboard.pages.users import UserLimits, UsersPage
+from genlock.dashboard.pages.webhooks import WebhooksPage
 from genlock.dashboard.previews import Previews
 from genlock.domain.catalog import price_from
 from genlock.domain.margin import Rates
@@ -117,7 +120,8 @@ def _user_pages(parts: DashboardParts) -> list[PageRoute]:
         limits.support_credits_max,
         free_run_value=partial(_free_run_value, parts),
     )
-    return [*users.routes(), *actions.routes()]
+    webhooks = WebhooksPage(parts.store, users, partial(is_lost, make_webhook_secrets(settings)))
+    return [*users.routes(), *actions.routes(), *webhooks.routes()]
 
 
 def _free_run_value(parts: DashboardParts) -> int:
@@ -160,7 +164,8 @@ def _system_pages(parts: DashboardParts) -> list[PageRoute]:
     installation = Installation(
         version=__version__,
         instance=ctx.instance,
-        settings=effective_settings(parts.settings),
+        settings=effective_settings(parts.settings, parts.plugins),
+        plugins=shown_plugins(parts.plugins, parts.engine.ctx.mask),
         keep_seconds=retention_periods(parts.settings),
     )
     return [

@@ -1,9 +1,10 @@
 """What the dashboard gets from the instance."""
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from genlock.app.plugins import Plugins
 from genlock.catalog.editor import CatalogEditor
 from genlock.domain.current_catalog import CurrentCatalog
 from genlock.engine.attention import AttentionCounts
@@ -43,6 +44,8 @@ class DashboardParts:
     texts: Texts
     #: whether the instance accepts traffic; a connection that stays open ends when it does not
     is_open: Callable[[], bool] = lambda: True
+    #: the installed plug-ins
+    plugins: Plugins = field(default_factory=lambda: Plugins([]))
     #: runs the doctor and yields its phases; None: it cannot be run from the dashboard
     examine: "Examine | None" = None
 

@@ -1,6 +1,8 @@
 """What the dashboard may show of the settings: each with its source, none with a secret."""
 
 import os
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
@@ -8,39 +10,74 @@ from pydantic import SecretStr
 from pydantic.fields import FieldInfo
 from pydantic_settings import DotEnvSettingsSource
 
-from genlock.dashboard.installation import EffectiveSetting, SettingSource
+from genlock.app.plugins import Plugin, Plugins
+from genlock.dashboard.installation import EffectiveSetting, SettingSource, ShownPlugin
 from genlock.log import Mask
 from genlock.settings import Settings
 
+PREFIX = "GENLOCK_"
 HIDDEN = "•••"
 _PASSWORD_OPTIONS = ("password", "sslpassword")
 
 
-def effective_settings(settings: Settings) -> list[EffectiveSetting]:
-    """Return every setting of the service as it is in effect. Of a secret only whether it is set."""
-    mask = Mask(settings.secrets())
-    environment = {name.upper() for name, text in os.environ.items() if text}
-    env_file = {name.upper() for name, text in DotEnvSettingsSource(Settings).env_vars.items() if text}
-    return [
-        _effective(name, field, getattr(settings, name), mask, environment, env_file)
+def effective_settings(settings: Settings, plugins: Plugins | None = None) -> list[EffectiveSetting]:
+    """Return every setting of the service and the plug-ins as it is in effect. Of a secret only whether it is set."""
+    installed = plugins.installed if plugins else []
+    mask = Mask([*settings.secrets(), *(secret for one in installed for secret in one.secrets())])
+    sources = _Sources(
+        environment={name.upper() for name, text in os.environ.items() if text},
+        env_file={name.upper() for name, text in DotEnvSettingsSource(Settings).env_vars.items() if text},
+    )
+    own = [
+        _effective(f"{PREFIX}{name.upper()}", field, getattr(settings, name), mask, sources)
         for name, field in type(settings).model_fields.items()
+    ]
+    return [*own, *(shown for one in installed for shown in _of_plugin(one, mask, sources))]
+
+
+def _of_plugin(plugin: Plugin, mask: Mask, sources: "_Sources") -> list[EffectiveSetting]:
+    """Return the settings of a plug-in. Of one that could not read them, none has a value."""
+    fields = plugin.declared.settings.model_fields if plugin.declared else {}
+    return [
+        _effective(written, field, getattr(plugin.settings, name, None), mask, sources)
+        for written, (name, field) in zip(plugin.setting_names(), fields.items(), strict=True)
     ]
 
 
-def _effective(
-    name: str, field: FieldInfo, setting: Any, mask: Mask, environment: set[str], env_file: set[str]
-) -> EffectiveSetting:
-    written = f"GENLOCK_{name.upper()}"
+def shown_plugins(plugins: Plugins, mask: Callable[[str], str]) -> list[ShownPlugin]:
+    return [
+        ShownPlugin(
+            kind=one.kind,
+            name=one.name,
+            package=f"{one.package} {one.version}",
+            state=one.state,
+            missing=one.missing,
+            reason=mask(one.reason),
+            remedy=one.remedy,
+        )
+        for one in plugins.installed
+    ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Sources:
+    """The names that are set, by where."""
+
+    environment: set[str]
+    env_file: set[str]
+
+
+def _effective(written: str, field: FieldInfo, setting: Any, mask: Mask, sources: _Sources) -> EffectiveSetting:
     names = {written, *(str(one) for one in getattr(field.validation_alias, "choices", ()))}
     is_secret = isinstance(setting, SecretStr) or "SecretStr" in str(field.annotation)
-    if names & environment:
+    if names & sources.environment:
         source = SettingSource.ENVIRONMENT
-    elif names & env_file:
+    elif names & sources.env_file:
         source = SettingSource.ENV_FILE
     else:
         is_default = not field.is_required() and setting == field.get_default()
         source = SettingSource.DEFAULT if is_default else SettingSource.PROGRAM
-    shown = "" if is_secret or setting is None else mask(_shown(name, setting))
+    shown = "" if is_secret or setting is None else mask(_shown(written, setting))
     return EffectiveSetting(
         name=written,
         shown=shown,
@@ -51,8 +88,8 @@ def _effective(
     )
 
 
-def _shown(name: str, setting: Any) -> str:
-    if name == "database_url":
+def _shown(written: str, setting: Any) -> str:
+    if written == f"{PREFIX}DATABASE_URL":
         return without_password(setting)
     if isinstance(setting, dict):
         return ", ".join(f"{key}:{one}" for key, one in setting.items())

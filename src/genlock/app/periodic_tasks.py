@@ -14,11 +14,21 @@ from genlock.catalog import editor as catalog_editor
 from genlock.catalog.editor import CatalogEditor
 from genlock.domain.money import THOUSANDTHS
 from genlock.engine import alarms as alarm_rules
-from genlock.engine import bulk, hourly_figures, media_retention, money_check, offer_order, provider_credit, retention
+from genlock.engine import (
+    bulk,
+    hourly_figures,
+    media_erasure,
+    media_retention,
+    money_check,
+    offer_order,
+    provider_credit,
+    retention,
+)
 from genlock.engine.alarms import Alarms
 from genlock.engine.bulk import BulkWork
 from genlock.engine.engine import Engine
 from genlock.engine.hourly_figures import HourlyFigureKeeper
+from genlock.engine.media_erasure import MediaErasure
 from genlock.engine.media_retention import MediaRetention
 from genlock.engine.money_check import MoneyCheck
 from genlock.engine.offer_order import OfferOrder
@@ -55,6 +65,7 @@ def periodic_tasks(  # noqa: PLR0913, PLR0917 - one argument per part
     keep_figures = HourlyFigureKeeper(engine.ctx, engine.leader, store).round
     read_credit = ProviderCreditReader(engine.ctx, engine.leader, store, bundles).read
     prune_media = MediaRetention(media, engine.ctx.observer, SystemClock().now, settings.keep_media_days).prune
+    erase_media = MediaErasure(store, media, engine.ctx.observer).round
     describe = partial(store.describe_instance, engine.ctx.instance, __version__)
     act_in_bulk = BulkWork(
         engine.ctx,
@@ -84,6 +95,7 @@ def periodic_tasks(  # noqa: PLR0913, PLR0917 - one argument per part
         leader_task(name="reconcile_payments", period_seconds=RECONCILE_SECONDS, run=router.reconcile),
         leader_task(name="pay_rewards", period_seconds=BOT_TASK_SECONDS, run=router.reward),
         leader_task(name="erase_data", period_seconds=BOT_TASK_SECONDS, run=router.erase),
+        leader_task(name="erase_media", period_seconds=media_erasure.PERIOD_SECONDS, run=erase_media),
         leader_task(name="act_in_bulk", period_seconds=bulk.PERIOD_SECONDS, run=act_in_bulk),
         leader_task(name="send_broadcasts", period_seconds=BOT_TASK_SECONDS, run=router.broadcast),
         leader_task(name="send_daily_report", period_seconds=daily_report.PERIOD_SECONDS, run=router.report),

@@ -1,6 +1,6 @@
 """Loads the catalog: reads the files, checks what the schema cannot check, and makes the domain's values."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
@@ -8,6 +8,7 @@ from typing import Any
 
 from genlock.catalog import overlay as overlays
 from genlock.catalog.coverage import check_model
+from genlock.catalog.extensions import CatalogExtension
 from genlock.catalog.next_steps import STEPS, load_next_steps
 from genlock.catalog.offers import OFFERS, add_offers
 from genlock.catalog.presets import PRESETS, load_presets, load_samples
@@ -48,9 +49,58 @@ class Providers:
     credit_usd: Mapping[str, Decimal]
 
 
-def load(overlay: Path | None = None, *, data: Path = DATA) -> Catalog:
-    """Load all models of the package, with the changes of the operator's overlay. Raises InvalidCatalog."""
+#: called with the provider of an extension that cannot be used, and what is wrong with its files
+LeaveOut = Callable[[str, InvalidCatalog], None]
+
+
+def load(
+    overlay: Path | None = None,
+    *,
+    data: Path = DATA,
+    extensions: Sequence[CatalogExtension] = (),
+    leave_out: LeaveOut | None = None,
+    absent: Collection[str] = (),
+) -> Catalog:
+    """Load all models of the package and its extensions, with the changes of the operator's overlay.
+
+    An extension whose files are wrong is passed to `leave_out`. The overlay may name models and offers of providers
+    that are `absent`, or left out here: that has no effect. Raises InvalidCatalog.
+    """
     providers, words = load_providers(), _load_words(data / WORDS)
+    models = _load_models(data, words, providers)
+    wishes = load_wishes(data / WISHES, models)
+    models = add_offers(models, data / OFFERS, providers.credit_usd)
+    credit_usd, missing = dict(providers.credit_usd), set(absent)
+    for extension in extensions:
+        try:
+            models = _extend(models, extension, words)
+            credit_usd[extension.provider] = extension.credit_usd
+        except InvalidCatalog as error:
+            if leave_out is None:
+                raise
+            leave_out(extension.provider, error)
+            missing.add(extension.provider)
+    samples = SampleFiles()
+    if overlay is not None:
+        changes = overlays.without_absent(parse(overlay), missing, models)
+        models = overlays.apply(models, changes, overlay.name)
+        wishes = overlays.apply_to_wishes(wishes, changes, overlay.name, models)
+        samples = load_samples(overlays.samples_of(changes, overlay.name), overlay, models)
+    styles, ideas = load_presets(data / PRESETS, samples)
+    order = {category: number for number, category in enumerate(Category)}
+    return Catalog(
+        models=dict(sorted(models.items(), key=lambda item: order[item[1].category])),
+        provider_credit_usd=credit_usd,
+        next_steps=load_next_steps(data / STEPS, models),
+        styles=styles,
+        ideas=ideas,
+        samples=samples,
+        wishes=wishes,
+        vocabulary=load_vocabulary(data / VOCABULARY, models),
+    )
+
+
+def _load_models(data: Path, words: Mapping[str, WordTable], providers: Providers) -> dict[str, Model]:
     models: dict[str, Model] = {}
     for path in sorted(data.glob("*.toml")):
         if path.name in NOT_MODELS:
@@ -59,25 +109,20 @@ def load(overlay: Path | None = None, *, data: Path = DATA) -> Catalog:
             if model.id in models:
                 raise InvalidCatalog(f"{path.name}: {model.id}: is already described in another file")
             models[model.id] = model
-    wishes = load_wishes(data / WISHES, models)
-    models, samples = add_offers(models, data / OFFERS, providers.credit_usd), SampleFiles()
-    if overlay is not None:
-        changes = parse(overlay)
-        models = overlays.apply(models, changes, overlay.name)
-        wishes = overlays.apply_to_wishes(wishes, changes, overlay.name, models)
-        samples = load_samples(overlays.samples_of(changes, overlay.name), overlay, models)
-    styles, ideas = load_presets(data / PRESETS, samples)
-    order = {category: number for number, category in enumerate(Category)}
-    return Catalog(
-        models=dict(sorted(models.items(), key=lambda item: order[item[1].category])),
-        provider_credit_usd=providers.credit_usd,
-        next_steps=load_next_steps(data / STEPS, models),
-        styles=styles,
-        ideas=ideas,
-        samples=samples,
-        wishes=wishes,
-        vocabulary=load_vocabulary(data / VOCABULARY, models),
-    )
+    return models
+
+
+def _extend(
+    models: Mapping[str, Model], extension: CatalogExtension, words: Mapping[str, WordTable]
+) -> dict[str, Model]:
+    """Return the models with those and the offers of a plug-in. Raises InvalidCatalog."""
+    known = dict(models)
+    own = Providers(default=extension.provider, credit_usd={extension.provider: extension.credit_usd})
+    for path in extension.paths():
+        for model in read(parse(path), path.name, words, own):
+            extension.check_id(model, known, path.name)
+            known[model.id] = model
+    return add_offers(known, extension.folder / OFFERS, own.credit_usd) if extension.folder else known
 
 
 def load_providers(path: Path = DATA / PROVIDERS) -> Providers:

@@ -5,7 +5,7 @@ Tables [models."ID"] and [wishes.NAME] are the operator's. Tables [synced."ID"],
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -34,6 +34,28 @@ def apply(models: Mapping[str, Model], data: dict[str, Any], name: str) -> dict[
             elif must_exist:
                 raise InvalidCatalog(f"{where}: there is no such model; `genlock models ls --all` lists every model")
     return changed
+
+
+def without_absent(data: dict[str, Any], absent: Collection[str], models: Mapping[str, Model]) -> dict[str, Any]:
+    """Return the overlay's tables without the models and offers of providers that are not there.
+
+    The ids of a plug-in's models begin with its name and a slash. An overlay that names them must not keep the service
+    from starting when the plug-in is broken.
+    """
+    prefixes = tuple(f"{name}/" for name in absent)
+
+    def is_absent(model_id: object) -> bool:
+        return isinstance(model_id, str) and model_id not in models and model_id.startswith(prefixes)
+
+    def kept(value: Any) -> Any:
+        if isinstance(value, list):
+            return [one for one in value if not is_absent(one) and one not in absent]
+        if isinstance(value, dict):
+            inner = {key: kept(one) for key, one in value.items() if not is_absent(key)}
+            return {key: one for key, one in inner.items() if one != [] or value[key] == []}
+        return value
+
+    return {key: kept(table) for key, table in data.items()} if absent else data
 
 
 def samples_of(data: dict[str, Any], name: str) -> SamplesTable:
@@ -135,6 +157,8 @@ def _table(model_id: str, change: Mapping[str, object]) -> str:
         if isinstance(value, Mapping):
             rows = ", ".join(f"{_quoted(str(label))} = {credits_}" for label, credits_ in value.items())
             lines.append(f"{key} = {{ {rows} }}")
+        elif isinstance(value, list):
+            lines.append(f"{key} = [{', '.join(_quoted(str(one)) for one in value)}]")
         else:
             lines.append(f"{key} = {_quoted(str(value))}")
     return "\n".join(lines)

@@ -62,6 +62,9 @@ def chaos(  # noqa: PLR0913, PLR0917 - one argument per option
     jobs: Annotated[int, typer.Option(help="Number of orders.", min=1)] = 100,
     instances: Annotated[int, typer.Option(help="Number of `genlock serve` processes.", min=1, max=9)] = 1,
     store: StoreName = "sqlite",
+    through: Annotated[
+        str, typer.Option(help="Who orders: users in chats (chat), or clients of the HTTP API with webhooks (api).")
+    ] = "chat",
     kill_every: Annotated[
         float | None, typer.Option(help="Kill and restart a process every N seconds.", min=0.1)
     ] = None,
@@ -80,12 +83,14 @@ def chaos(  # noqa: PLR0913, PLR0917 - one argument per option
 ) -> None:
     """Kill, pause and disconnect real processes while users order. Exits 1 if a guarantee was broken."""
     _require_simulators()
-    from genlock.sandbox.chaos.chaos import Plan, run
+    from genlock.sandbox.chaos.command import run
+    from genlock.sandbox.chaos.disrupted_run import Plan
 
     plan = Plan(
         jobs=jobs,
         instances=instances,
         store=store,
+        through=through,
         kill_every=kill_every,
         pause=pause,
         restart_db=restart_db,
@@ -121,11 +126,13 @@ def bench(
     scale: Annotated[float, typer.Option(help="Size of the load; 0.01 takes seconds.", min=0.001)] = 1.0,
     parts: Annotated[
         list[str] | None,
-        typer.Option("--part", help="Measure only this part: engine, service or order; may be repeated. Default: all."),
+        typer.Option(
+            "--part", help="Measure only this part: engine, service, order or api; may be repeated. Default: all."
+        ),
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Measure jobs per second against a minimal implementation, the running service, and what an order costs."""
+    """Measure jobs per second against a minimal implementation, the service, the cost of an order, and the API."""
     _require_simulators()
     from genlock.sandbox.bench.bench import PARTS, Sizes, run
 

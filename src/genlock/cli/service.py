@@ -59,8 +59,9 @@ def doctor(
     from genlock.doctor.doctor import Doctor
     from genlock.settings import Settings, read_settings, unknown_settings_messages
 
-    phases = asyncio.run(Doctor(read_settings(Settings)).examine())
-    ok, warnings = all(phase.ok for phase in phases), unknown_settings_messages()
+    examination = Doctor(read_settings(Settings))
+    phases = asyncio.run(examination.examine())
+    ok, warnings = all(phase.ok for phase in phases), unknown_settings_messages(examination.warnings())
     if as_json:
         report = {"ok": ok, "phases": [asdict(phase) for phase in phases], "warnings": warnings}
         echo_json(report)

@@ -37,17 +37,21 @@ def erase(
     """Erase the personal data of a user for good: name, inputs, files, results, messages. Money and ledger stay."""
     import secrets
 
-    from genlock.engine.erasure import Erasure
+    from genlock.engine.erasure import FILES_OF, Erasure
 
     if not yes:
         typer.confirm(f"Erase the name, inputs, files and results of account {account} for good?", abort=True)
 
-    async def work(store: Database, _: Observer) -> bool:
+    async def work(store: Database, _: Observer) -> tuple[bool, bool]:
         erasure = Erasure(store)
         await erasure.request(account, "command", f"erase:{secrets.token_hex(8)}")
-        return account in await erasure.run((await store.account(account)).bot, older_than=0.0)
+        erased = account in await erasure.run((await store.account(account)).bot, older_than=0.0)
+        return erased, await store.kv_get(f"{FILES_OF}{account}") is not None
 
-    if with_store(work):
+    erased, files = with_store(work)
+    if erased:
         echo(f"The personal data of account {account} is erased. Balance and ledger stay, without a name.")
+    elif files:
+        echo(f"The rows of account {account} are erased. The service deletes its files in the media store next.")
     else:
         echo(f"Account {account} has orders in the works. The service erases its data when they have ended.")

@@ -16,6 +16,15 @@ _ACCOUNT = re.compile(r"[0-9]{1,18}")
 #: actions whose subject is the number of a user's account
 _ACCOUNT_ACTIONS = frozenset(
     {"credit", "debit", "ban", "unban", "free runs", "message", "message not delivered", "erasure"}
+    | {
+        "create_api_key",
+        "revoke_api_key",
+        "test_webhook",
+        "enable_webhook",
+        "disable_webhook",
+        "redeliver_webhook",
+        "redeliver_webhooks",
+    }
 )
 
 

@@ -26,6 +26,21 @@ class EffectiveSetting:
     description: str = ""
 
 
+@dataclass(frozen=True, kw_only=True)
+class ShownPlugin:
+    kind: str
+    name: str
+    #: the package that brings it, and its version
+    package: str
+    #: in_use, not_configured or left_out
+    state: str
+    #: the settings that must be set before it is used
+    missing: Sequence[str] = ()
+    #: why it is left out, and what to do
+    reason: str = ""
+    remedy: str = ""
+
+
 class CheckedPhase(Protocol):
     """The result of one phase of the doctor."""
 
@@ -50,5 +65,6 @@ class Installation:
     version: str
     instance: str
     settings: Sequence[EffectiveSetting] = ()
+    plugins: Sequence[ShownPlugin] = ()
     #: how long rows are kept, in seconds by table
     keep_seconds: Mapping[str, float] = field(default_factory=dict)

@@ -5,31 +5,46 @@ import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable
 from time import time
 
+from genlock.api.webhook_secret_check import is_lost
+from genlock.app.channels import make_channels
 from genlock.app.databases import open_database_check
-from genlock.app.providers import make_providers
-from genlock.catalog import load
+from genlock.app.plugin_checks import close_plugin
+from genlock.app.plugins import find_plugins
+from genlock.app.providers import load_catalog, make_bundles
+from genlock.app.webhook_secrets import make_webhook_secrets
+from genlock.bot.order.job_texts import JobTexts
 from genlock.doctor.network_checks import NetworkChecks
 from genlock.doctor.phase import SKEW_SECONDS_MAX, CheckFailed, Phase, require
 from genlock.doctor.store_checks import TrialClock, check_leases, check_replays
+from genlock.domain.current_catalog import CurrentCatalog
 from genlock.domain.errors import GenlockError
+from genlock.entry_points import PluginKind
 from genlock.log import Mask, Silent
-from genlock.ports import DatabaseCheck, ProviderBundle
+from genlock.ports import ChannelContext, DatabaseCheck, ProviderBundle
 from genlock.settings import Settings
 
 #: an instance without a heartbeat for this long is not counted as running
 SILENT_SECONDS = 10.0
 ARRIVAL_SECONDS = 5.0
+WEBHOOKS_AT_ONCE = 500
 
 
 class Doctor:
-    """Runs seven phases. Each is run whatever the earlier ones found."""
+    """Runs eight phases. Each is run whatever the earlier ones found."""
 
     def __init__(self, settings: Settings, *, now: Callable[[], float] = time) -> None:
         self._settings = settings
         self._now = now
-        self._mask = Mask(settings.secrets())
-        self._bundles = make_providers(settings, load(settings.catalog_overlay), now=now)
-        self._network = NetworkChecks(settings, self._bundles, Silent(), now)
+        self._plugins = find_plugins(settings)
+        self._mask = Mask([*settings.secrets(), *self._plugins.secrets()])
+        catalog = load_catalog(settings, self._plugins)
+        self._bundles = make_bundles(self._plugins, catalog, now=now)
+        self._channels = make_channels(
+            self._plugins,
+            ChannelContext(texts=JobTexts(CurrentCatalog(catalog)), now=now, public_url=settings.public_url),
+        )
+        variables = {one.name: one.setting_names() for one in self._plugins.usable(PluginKind.PROVIDER)}
+        self._network = NetworkChecks(settings, self._bundles, variables, Silent(), now)
         self._database: DatabaseCheck | None = None
         self._missing: list[str] = []
 
@@ -46,6 +61,7 @@ class Doctor:
             "migrations": self.migrations,
             "idempotency": self.idempotency,
             "money": self.money,
+            "plug-ins": self.plugins,
         }
         try:
             for name, check in checks.items():
@@ -54,8 +70,10 @@ class Doctor:
             await self._close()
 
     async def _close(self) -> None:
-        for bundle in self._bundles.values():
-            await bundle.close()
+        closes = {name: bundle.close for name, bundle in self._bundles.items()}
+        closes |= {f"channel {name}": bundle.close for name, bundle in self._channels.items()}
+        for name, close in closes.items():
+            await close_plugin(name, close, Silent())
         if self._database is not None:
             await self._database.close()
 
@@ -94,7 +112,21 @@ class Doctor:
             f"{len(running)} instances run on one SQLite file, which serves only one: stop all but one, or set "
             "GENLOCK_DATABASE_URL to a postgresql:// address",
         )
+        await self._check_webhook_secrets(database)
         return f"{database.description()}; written, read and rolled back; clocks agree; {_instances(len(running))}"
+
+    async def _check_webhook_secrets(self, database: DatabaseCheck) -> None:
+        """Open the sealed secret of every endpoint, as the sender of webhooks does."""
+        secrets_, lost, after = make_webhook_secrets(self._settings), 0, 0
+        while page := await database.store.webhooks_after(after, WEBHOOKS_AT_ONCE):
+            after = page[-1].id
+            lost += sum(is_lost(secrets_, webhook) for webhook in page)
+        require(
+            not lost,
+            f"the secrets of {lost} webhooks cannot be read, so they get no events: the bot's token or "
+            "GENLOCK_SEALING_KEYS has changed. Add the former token or key at the end of GENLOCK_SEALING_KEYS, or ask "
+            "the owners to make new secrets",
+        )
 
     async def _check_rollback(self, database: DatabaseCheck) -> None:
         key = f"doctor:{secrets.token_hex(4)}"
@@ -183,6 +215,23 @@ class Doctor:
             "jobs check` for all of them, and copy the database before changing anything",
         )
         return "the ledger sums to zero; every balance is the sum of its entries; every job's hold matches its state"
+
+    def warnings(self) -> list[tuple[str, str | None]]:
+        """Return the settings that no plug-in knows, each with the closest known name."""
+        return list(self._plugins.unknown_settings())
+
+    async def plugins(self) -> str:
+        """Say what became of every installed plug-in, and ask the channels among them whether they work."""
+        broken = [f"the {one.kind} {one.name}: {one.reason}: {one.remedy}" for one in self._plugins.left_out]
+        healthy = []
+        for name, bundle in self._channels.items():
+            problem = await self._network.channel_problem(name, bundle)
+            broken += [problem] if problem else []
+        require(not broken, "; ".join(broken))
+        for one in self._plugins.installed:
+            state = f"waits for {', '.join(one.missing)}" if one.missing else "in use"
+            healthy.append(f"the {one.kind} {one.name} of {one.package} {one.version}: {state}")
+        return "; ".join(healthy) or "no plug-ins are installed"
 
 
 def _instances(count: int) -> str:

@@ -2,7 +2,7 @@
 
 import asyncio
 import secrets
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from http import HTTPStatus
 from typing import Any
 
@@ -15,8 +15,8 @@ from genlock.channels.telegram.errors import BotFrozen, TokenRefused
 from genlock.channels.telegram.rate_limiter import TelegramRateLimiter
 from genlock.channels.telegram.update_sources import WEBHOOK_PATH
 from genlock.doctor.phase import CheckFailed, check_clock, require
-from genlock.domain.errors import ChannelError, ProviderError
-from genlock.ports import Observer, ProviderBundle, ProviderHealth
+from genlock.domain.errors import ChannelError
+from genlock.ports import ChannelBundle, Observer, ProviderBundle, ProviderHealth
 from genlock.settings import Settings
 
 ANSWER_SECONDS = 10.0
@@ -47,11 +47,13 @@ class NetworkChecks:
         self,
         settings: Settings,
         bundles: Mapping[str, ProviderBundle],
+        variables: Mapping[str, Sequence[str]],
         observer: Observer,
         now: Callable[[], float],
     ) -> None:
         self._settings = settings
         self._bundles = bundles
+        self._variables = variables  #: the settings of each provider, by its name
         self._observer = observer
         self._now = now
 
@@ -164,17 +166,26 @@ class NetworkChecks:
         try:
             async with asyncio.timeout(ANSWER_SECONDS):
                 health = await ask()
-        except (ProviderError, TimeoutError) as error:
+        except Exception as error:  # noqa: BLE001 - the adapter may be another package's
             raise self._no_answer(bundle, error) from None
         require(health.ok, f"{bundle.name}: {health.text}")
         return f"{bundle.name}: {health.text}"
 
     def _no_answer(self, bundle: ProviderBundle, error: Exception) -> CheckFailed:
-        prefix = f"GENLOCK_{bundle.name.upper()}"
-        return CheckFailed(
-            f"{bundle.name} does not report the credit left ({type(error).__name__}: {error}): check "
-            f"{prefix}_API_KEY and {prefix}_API_URL"
-        )
+        what = f"{bundle.name} does not report the credit left ({type(error).__name__}: {error})"
+        variables = self._variables.get(bundle.name)
+        return CheckFailed(f"{what}: check {', '.join(variables)}" if variables else what)
+
+    async def channel_problem(self, name: str, bundle: ChannelBundle) -> str | None:
+        """Return what is wrong with the channel of a plug-in; None if it works, or there is nothing to ask."""
+        if bundle.health is None:
+            return None
+        try:
+            async with asyncio.timeout(ANSWER_SECONDS):
+                health = await bundle.health()
+        except Exception as error:  # noqa: BLE001 - the adapter is another package's
+            return f"the channel {name} does not answer ({type(error).__name__}: {error})"
+        return None if health.ok else f"the channel {name}: {health.text}"
 
     async def _credit(self, bundle: ProviderBundle) -> str:
         if bundle.credit is None:
@@ -182,7 +193,7 @@ class NetworkChecks:
         try:
             async with asyncio.timeout(ANSWER_SECONDS):
                 left = await bundle.credit()
-        except (ProviderError, TimeoutError) as error:
+        except Exception as error:  # noqa: BLE001 - the adapter may be another package's
             raise self._no_answer(bundle, error) from None
         require(left > 0, f"{bundle.name} accepts the key, but no credit is left there: top up the account")
         return f"{left / 1000:g} credits are left at {bundle.name}"

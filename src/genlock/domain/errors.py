@@ -137,6 +137,10 @@ class ActionNotAllowed(Refusal):
     """The job is not in a state that allows this."""
 
 
+class JobWasSubmitted(ActionNotAllowed):
+    """The job was submitted to a provider since it was read, so that ending it now may cost the operator."""
+
+
 class InvalidCatalog(GenlockError):
     """The catalog of models cannot be read. `key` names the wrong key of a model's table, where it is known."""
 

@@ -18,7 +18,11 @@ DESCRIPTION_LENGTH_MAX = 200
 OVERLAP_SECONDS = 86_400.0
 #: seconds from each failed attempt to the next; after the last one the delivery has failed
 RETRY_SECONDS = (5, 300, 1800, 7200, 18_000, 36_000, 50_400, 72_000, 86_400)
+#: an endpoint to which nothing could be delivered for this long is disabled
+FAILING_SECONDS_MAX = float(sum(RETRY_SECONDS))
 _JITTER = 0.1
+#: kv entries, one per endpoint whose secret cannot be read and whose owner was told; the value is the account
+LOST = "webhook_secret_lost:"
 
 
 class WebhookEvent(StrEnum):
@@ -44,6 +48,8 @@ class NewWebhook:
     #: which events are sent; empty: all
     events: frozenset[WebhookEvent] = frozenset()
     description: str = ""
+    #: sealed
+    secret: str = ""
 
 
 @value
@@ -64,6 +70,20 @@ class Webhook:
     #: until when the secret before the last rotation signs, too
     previous_secret_until: datetime | None
     created_at: datetime
+    #: sealed; empty in a row of an earlier version
+    secret: str = ""
+    previous_secret: str = ""
+    #: consecutive times that nothing could be delivered to it
+    failures: int = 0
+    #: since when nothing could be delivered to it
+    failing_since: datetime | None = None
+    #: whether it answered slowly the last time
+    slow: bool = False
+
+    @property
+    def is_suspect(self) -> bool:
+        """Whether it is slow or fails repeatedly, so that it shares a few places with others of its kind."""
+        return self.slow or self.failures > 1
 
 
 @value
@@ -84,6 +104,8 @@ class WebhookDelivery:
     last_status: int | None
     last_error: str
     delivered_at: datetime | None
+    #: the start of the last answer's body: text from outside
+    last_answer: str = ""
 
 
 @value
@@ -96,6 +118,8 @@ class WebhookAttempt:
     after: float = 0.0
     status: int | None = None
     error: str = ""
+    #: the start of the answer's body
+    answer: str = ""
 
 
 def retry_after(attempts: int, random: float) -> float | None:
@@ -103,11 +127,6 @@ def retry_after(attempts: int, random: float) -> float | None:
     if attempts > len(RETRY_SECONDS):
         return None
     return RETRY_SECONDS[attempts - 1] * (1 + _JITTER * random)
-
-
-def make_secret(installation_key: bytes, webhook: Webhook, number: int) -> bytes:
-    """Return the key that signs for an endpoint. It is derived, so that no row holds it."""
-    return hmac.digest(installation_key, f"webhook {webhook.public_id} {number}".encode(), "sha256")
 
 
 def show_secret(secret: bytes) -> str:

@@ -50,4 +50,4 @@ class Vocabulary:
     #: how users spell names, where the spelling alone does not tell: pairs of a spelling and the name
     spellings: tuple[tuple[str, str], ...] = ()
     #: what users call the files that a model takes, by the type of its field
-    inputs: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    inputs: Mapping[str, tuple[str, ...]] = field(default_factory=dict, hash=False)

@@ -107,9 +107,10 @@ class Engine:
         self.worker.start_callback(callback)
         return callback
 
-    async def cancel(self, job_id: int, by: str, actor: Actor = Actor.OPERATOR) -> Job:
-        """Cancel a job and inform its user."""
-        job = await operate.cancel(self.ctx, job_id, by, actor=actor, lease=self.worker.free_capacity > 0)
+    async def cancel(self, job_id: int, by: str, actor: Actor = Actor.OPERATOR, *, attempt: int | None = None) -> Job:
+        """Cancel a job and inform its user. Raises ActionNotAllowed."""
+        lease = self.worker.free_capacity > 0
+        job = await operate.cancel(self.ctx, job_id, by, actor=actor, lease=lease, attempt=attempt)
         if job.lease_owner:
             self.worker.start(job)
         return job

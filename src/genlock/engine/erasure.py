@@ -4,6 +4,9 @@ from genlock.ports import Database
 
 #: kv entries of the account's bot, one per erasure that was asked for and is not done; the value is the newest job's id
 ERASURE = "erase:"
+#: kv entries of the installation: the files of an account are to be deleted, but for results of jobs after this id
+FILES_OF = "erase_files:"
+FILES_DELETED = "done"
 #: kv entry of the installation: the job up to which inputs were erased by age
 ERASED_UNTIL = "erased_inputs_until"
 PAGE = 500
@@ -38,19 +41,28 @@ class Erasure:
             account_id = int(entry.key.removeprefix(ERASURE))
             if entry.age >= older_than and await self._erase(account_id, int(entry.value)):
                 await self._store.kv_delete(entry.key, bot)
+                await self._store.kv_delete(f"{FILES_OF}{account_id}")
                 done.append(account_id)
         return done
 
     async def _erase(self, account_id: int, until: int) -> bool:
-        """Erase an account's data; False if a job up to the id `until` has not ended."""
+        """Erase an account's data; False if a job up to the id `until` has not ended, or its files are still there."""
         store = self._store
         if await store.open_jobs_until(account_id, until):
             return False
         await store.erase_jobs(account_id, until, PAGE)
         await store.erase_messages(await store.account(account_id), PAGE)
         await store.erase_account(account_id, PAGE)
+        if not await self._are_files_deleted(account_id, until):
+            return False
         # The user may have had a result shown again meanwhile: then another round erases it.
         return not await store.open_jobs_until(account_id, until)
+
+    async def _are_files_deleted(self, account_id: int, until: int) -> bool:
+        """Ask for the deletion of the account's files. Its keys are revoked by now, so that none is added."""
+        if not await self._store.api_keys(account_id, before=None, limit=1):
+            return True  # only clients of the API have files in the media store
+        return await self._store.kv_put_if_absent(f"{FILES_OF}{account_id}", str(until)) == FILES_DELETED
 
     async def erase_old_inputs(self, days: float) -> None:
         """Erase the inputs of jobs older than this many days. A job that an operator must look at keeps its input."""

@@ -1,7 +1,7 @@
 """Actions on a job by an operator or its user. Chat, command line and HTTP use these same functions."""
 
 from genlock.domain.delivery import MESSAGE_ONLY, again
-from genlock.domain.errors import ActionNotAllowed, JobNotFound
+from genlock.domain.errors import ActionNotAllowed, JobNotFound, JobWasSubmitted
 from genlock.domain.events import Event
 from genlock.domain.job import Actor, AttentionCode, Job, State, Verdict
 from genlock.domain.money import EntryKind, HoldState
@@ -68,11 +68,18 @@ async def show_again(ctx: EngineContext, job_id: int, by: str) -> Job:
 
 
 async def cancel(
-    ctx: EngineContext, job_id: int, by: str, *, actor: Actor = Actor.OPERATOR, lease: bool = False
+    ctx: EngineContext,
+    job_id: int,
+    by: str,
+    *,
+    actor: Actor = Actor.OPERATOR,
+    lease: bool = False,
+    attempt: int | None = None,
 ) -> Job:
     """Stop waiting for a job and release its hold. What the provider bills for it is recorded as a loss.
 
-    With `lease` the job is leased to this instance, which can inform the user at once. Raises ActionNotAllowed.
+    With `lease` the job is leased to this instance, which can inform the user at once. Raises ActionNotAllowed; with
+    `attempt`, the number of attempts that the caller has seen, also JobWasSubmitted if another one has begun.
     """
     job = await find(ctx, job_id)
     ending = EndJob(
@@ -82,8 +89,11 @@ async def cancel(
         error_code="cancelled",
         error_text=f"by {by}",
         cancelled_by=actor,
+        attempt=attempt,
     )
     ended = await ctx.store.end_job(ending, ctx.lease if lease else None)
+    if ended.verdict is Verdict.ABANDONED:
+        raise JobWasSubmitted(f"job {job_id} was submitted meanwhile")
     if ended.verdict is not Verdict.WON or ended.job is None:
         raise ActionNotAllowed(f"job {job_id} has already ended ({(await find(ctx, job_id)).state})")
     ctx.event(Event.OPERATOR_ACTION, job, action="cancel", by=by)

@@ -181,7 +181,7 @@ class Seller:
     async def _accept(self, order: Order, model: Model, quote: Quote) -> Job | NotSold:
         if quote.free and not await self._store.take_free_run(order.account_id, order.key, self._rules.free_per_day):
             return NotSold(reason=NotSoldReason.FREE_RUN_GONE)
-        for url in file_urls(model, order.values):
+        for url in file_urls(model, model.validate(order.values)):
             await self._store.mark_upload_used(url)
         try:
             return await self._engine.order(_new_job(order, model, quote))
@@ -208,21 +208,27 @@ def make_quote(
     free_left: int,
 ) -> Quote:
     """Price one order; `seconds` are measured lengths of files by URL. Raises InvalidInput."""
-    clean = model.validate(values)
-    lengths = file_seconds(model, values, seconds)
+    _check_internal(model, values)
+    clean = model.validate(values)  # what the provider gets: several addresses in one text are several files
+    lengths = file_seconds(model, clean, seconds)
     price = list_price(replace(model, free=False), clean, markup, credit_usd, lengths)
     if model.free and free_left > 0 and price > 0:
-        return Quote(price=0, free=True, assumed_seconds=_assumed(model, values, seconds, clean))
-    return Quote(price=price, assumed_seconds=_assumed(model, values, seconds, clean))
+        return Quote(price=0, free=True, assumed_seconds=_assumed(model, clean, seconds))
+    return Quote(price=price, assumed_seconds=_assumed(model, clean, seconds))
 
 
-def _assumed(
-    model: Model, values: Mapping[str, Any], seconds: Mapping[str, float], clean: Mapping[str, object]
-) -> float | None:
+def _check_internal(model: Model, values: Mapping[str, Any]) -> None:
+    """Refuse values of fields that users are never shown: such a field may switch off the provider's content check."""
+    for one in model.fields:
+        if one.internal and values.get(one.name) not in (*NOTHING, one.default):
+            raise InvalidInput(one.name, f"is not an input of {model.title}", problem="combination")
+
+
+def _assumed(model: Model, values: Mapping[str, Any], seconds: Mapping[str, float]) -> float | None:
     """Return the longest length that the price assumes because a file was not measured; None if it assumes none."""
     if model.own_price is not None:
         return None
-    by_length = {row.seconds for row in (*model.prices, *model.extras) if row.seconds and row.matches(clean)}
+    by_length = {row.seconds for row in (*model.prices, *model.extras) if row.seconds and row.matches(values)}
     lengths = file_seconds(model, values, seconds)
     guessed = [
         lengths[one.name]
@@ -233,7 +239,10 @@ def _assumed(
 
 
 def file_seconds(model: Model, values: Mapping[str, Any], seconds: Mapping[str, float]) -> dict[str, float]:
-    """Return the total length of each field's files; an unmeasured file counts as the longest length allowed."""
+    """Return the total length of each field's files; an unmeasured file counts as the longest length allowed.
+
+    `values` are cleaned: a list of files is a list.
+    """
     return {
         one.name: sum(seconds.get(url, one.max_seconds or ASSUMED_SECONDS) for url in urls)
         for one in model.fields

@@ -8,12 +8,15 @@ import aiohttp
 from genlock.media.download import AddressRefused, FetchFailed, PublicConnector, check_target, parse_url
 
 ANSWER_BYTES_MAX = 4096
+TEXT_LENGTH_MAX = 500
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PostAnswer:
     status: int
     headers: Mapping[str, str]
+    #: the start of the body, as text without control characters
+    text: str
 
 
 class Posts:
@@ -35,8 +38,8 @@ class Posts:
             target = parse_url(url)
             check_target(target, self._private)
             async with self._session.post(target, data=body, headers=headers, allow_redirects=False) as response:
-                await response.content.read(ANSWER_BYTES_MAX)
-                return PostAnswer(status=response.status, headers=response.headers)
+                start = await _read_start(response.content)
+                return PostAnswer(status=response.status, headers=response.headers, text=_as_text(start))
         except aiohttp.InvalidURL as error:
             raise AddressRefused(f"not a valid URL: {error}") from error
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
@@ -47,9 +50,23 @@ class Posts:
         if self._opened is None:
             self._opened = aiohttp.ClientSession(
                 connector=PublicConnector(self._private),
-                headers={"User-Agent": "genlock"},
+                headers={"User-Agent": "genlock", "Accept-Encoding": "identity"},
+                auto_decompress=False,
                 trust_env=False,
                 cookie_jar=aiohttp.DummyCookieJar(),
                 timeout=aiohttp.ClientTimeout(total=self._seconds, sock_connect=10.0),
             )
         return self._opened
+
+
+async def _read_start(content: aiohttp.StreamReader) -> bytes:
+    """Read the first bytes of a body, however many chunks they come in."""
+    start = b""
+    while len(start) < ANSWER_BYTES_MAX and (chunk := await content.read(ANSWER_BYTES_MAX - len(start))):
+        start += chunk
+    return start
+
+
+def _as_text(start: bytes) -> str:
+    text = " ".join(start.decode("utf-8", "replace").split())
+    return "".join(sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in text)[:TEXT_LENGTH_MAX]

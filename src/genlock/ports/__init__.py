@@ -1,7 +1,7 @@
 """The interfaces between the engine and everything it uses: one module for each thing that can be implemented."""
 
 from genlock.ports.accounts import AccountStore
-from genlock.ports.api_jobs import ApiJobStore
+from genlock.ports.api_jobs import ApiJobStore, JobVersion
 from genlock.ports.api_keys import ApiKeyStore
 from genlock.ports.attention import AttentionStore
 from genlock.ports.audit import AuditStore
@@ -46,6 +46,16 @@ from genlock.ports.message_texts import Button, FileLabel, MessageTexts, Outgoin
 from genlock.ports.observer import Observer
 from genlock.ports.operators import OperatorStore
 from genlock.ports.payments import PaymentStore
+from genlock.ports.plugin import (
+    PORT_VERSION,
+    ChannelBundle,
+    ChannelContext,
+    ChannelPlugin,
+    OrderRefused,
+    Orders,
+    ProviderContext,
+    ProviderPlugin,
+)
 from genlock.ports.profiles import ProfileStore
 from genlock.ports.promos import PromoStore
 from genlock.ports.provider import Provider, ProviderBundle, ProviderHealth, PublicLists, RateLimit
@@ -57,6 +67,7 @@ from genlock.ports.updates import Settled, UpdateStore
 from genlock.ports.webhooks import WebhookStore
 
 __all__ = [
+    "PORT_VERSION",
     "Accepted",
     "AccountStore",
     "AgedJob",
@@ -72,6 +83,9 @@ __all__ = [
     "CallbackStore",
     "CatalogChangeStore",
     "Channel",
+    "ChannelBundle",
+    "ChannelContext",
+    "ChannelPlugin",
     "Clock",
     "Database",
     "DatabaseCheck",
@@ -93,6 +107,7 @@ __all__ = [
     "JobQueries",
     "JobSearchStore",
     "JobStore",
+    "JobVersion",
     "KvEntry",
     "KvStore",
     "Lease",
@@ -105,6 +120,8 @@ __all__ = [
     "NewPayment",
     "Observer",
     "OperatorStore",
+    "OrderRefused",
+    "Orders",
     "OutgoingMessage",
     "PaymentStore",
     "PermitBlockStore",
@@ -113,7 +130,9 @@ __all__ = [
     "PromoStore",
     "Provider",
     "ProviderBundle",
+    "ProviderContext",
     "ProviderHealth",
+    "ProviderPlugin",
     "PublicLists",
     "RateLimit",
     "Reschedule",

@@ -1,9 +1,19 @@
 """Jobs as API clients list and watch them."""
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
-from genlock.domain.job import Job
+from genlock.domain.job import Delivery, Job, State
+from genlock.domain.money import HoldState
+
+
+class JobVersion(NamedTuple):
+    """What a client sees change of a job."""
+
+    state: State
+    delivery: Delivery
+    hold_state: HoldState
+    late: bool
 
 
 class ApiJobStore(Protocol):
@@ -15,8 +25,17 @@ class ApiJobStore(Protocol):
 
     async def api_jobs_by_id(self, job_ids: Sequence[int]) -> list[Job]: ...
 
+    async def api_job_versions(self, job_ids: Sequence[int]) -> dict[int, JobVersion]:
+        """Return what clients see change of jobs, by id."""
+
     async def api_jobs_after(self, positions: Mapping[int, int], limit: int) -> list[Job]:
         """Return jobs of API keys of several accounts, oldest first, each account's after the job id given for it."""
+
+    async def newest_api_job_between(self, account_id: int, first: str, last: str) -> Job | None:
+        """Return the job of an API key of the account with the greatest request key between two, both excluded.
+
+        The database's collation decides the order, so the keys should differ only in digits.
+        """
 
     async def newest_job_id(self) -> int:
         """Return the highest job id; 0 if there is no job."""

@@ -1,6 +1,6 @@
 """Where copies of files are kept: results of API clients and the files they sent."""
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from typing import IO, Protocol
 
 from genlock.domain.stored_file import StoredFile
@@ -23,5 +23,8 @@ class MediaStore(Protocol):
 
     async def delete_day(self, day: str) -> int:
         """Delete files that were stored on this day, some thousands at a time. Returns how many were deleted."""
+
+    async def delete_account_files(self, day: str, account_id: int, keep: Callable[[str], bool]) -> int:
+        """Delete what an account stored on this day, except files whose name `keep` accepts. Returns how many."""
 
     async def close(self) -> None: ...

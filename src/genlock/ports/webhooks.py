@@ -29,38 +29,66 @@ class WebhookStore(Protocol):
     ) -> Webhook | None:
         """Change what is given. Enabling clears the reason for which it was disabled."""
 
-    async def remove_webhook(self, webhook_id: int) -> bool: ...
+    async def remove_webhook(self, webhook_id: int) -> bool:
+        """Delete an endpoint. Its deliveries are pruned later. False: it was deleted before."""
 
-    async def rotate_webhook_secret(self, webhook_id: int, overlap_seconds: float) -> Webhook | None: ...
+    async def rotate_webhook_secret(self, webhook: Webhook, secret: str, overlap_seconds: float) -> Webhook | None:
+        """Store a new sealed secret. None: the endpoint is gone, or was rotated since it was read."""
+
+    async def webhooks_after(self, webhook_id: int, limit: int) -> Sequence[Webhook]:
+        """Return endpoints of all accounts after an id, in the order of their ids."""
+
+    async def seal_webhook_secrets(self, webhook: Webhook, secret: str, previous_secret: str) -> bool:
+        """Replace the sealed secrets of an endpoint. False: something has changed them since it was read."""
 
     async def disable_webhook(self, webhook_id: int, reason: str) -> bool:
         """Disable an endpoint. False: it was disabled before."""
 
     # the outbox
 
-    async def claim_webhooks(self, limit: int, hold_seconds: float) -> Sequence[Webhook]:
-        """Return enabled endpoints with due deliveries, and hide them from other instances for a while."""
+    async def claim_webhooks(self, owner: str, *, limit: int, suspects: int, hold_seconds: float) -> Sequence[Webhook]:
+        """Return enabled endpoints with due deliveries, and hide them from other instances for a while.
+
+        `suspects` is the limit for those that were slow or failed repeatedly, `limit` for all others.
+        """
 
     async def due_webhook_deliveries(self, webhook_id: int, limit: int) -> Sequence[WebhookDelivery]:
         """Return due deliveries, oldest first, of each job only the first one that is pending."""
 
-    async def settle_webhook_deliveries(self, attempts: Sequence[WebhookAttempt]) -> None: ...
+    async def due_webhook_tests(self, webhook_id: int, limit: int) -> Sequence[WebhookDelivery]:
+        """Return due test events, oldest first: a disabled endpoint gets these only."""
 
-    async def release_webhook(self, webhook_id: int, pause_seconds: float) -> None:
-        """Let any instance claim the endpoint again after a pause."""
+    async def settle_webhook_deliveries(self, attempts: Sequence[WebhookAttempt]) -> None:
+        """Record what attempts led to. Later events of the same jobs wait for the next attempt, or are due now."""
+
+    async def release_webhook(
+        self, webhook_id: int, owner: str, pause_seconds: float, *, failed: bool | None, slow: bool | None = None
+    ) -> None:
+        """Let any instance claim the endpoint again after a pause, if `owner` still holds it.
+
+        `failed` tells whether nothing could be delivered, `slow` whether it answered slowly; None: nothing was sent.
+        """
 
     async def webhook_deliveries(
         self, webhook_id: int, *, state: DeliveryState | None, before: str | None, limit: int
     ) -> Sequence[WebhookDelivery]:
         """Return deliveries, newest first, before the one with this public id."""
 
+    async def webhook_delivery(self, webhook_id: int, public_id: str) -> WebhookDelivery | None: ...
+
+    async def count_waiting_deliveries(self, webhook_id: int, limit: int) -> int:
+        """Count what waits for an endpoint, up to `limit`."""
+
     async def add_test_delivery(self, webhook_id: int, public_id: str) -> WebhookDelivery | None:
-        """Put a test event into the outbox of an endpoint, also of a disabled one."""
+        """Put a test event into the outbox of an endpoint, also of a disabled one, and end its pause.
+
+        None: it is there already.
+        """
 
     async def redeliver(self, webhook_id: int, public_id: str) -> WebhookDelivery | None:
-        """Send one event again, whatever its state."""
+        """Send one event again, whatever its state, and end the pause of the endpoint."""
 
     async def redeliver_between(
         self, webhook_id: int, since: datetime, until: datetime, *, failed_only: bool, limit: int
     ) -> int:
-        """Send the settled events of a time again, oldest first. Returns how many."""
+        """Send the settled events of a time again, oldest first, in short steps. Returns how many."""

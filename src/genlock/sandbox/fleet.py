@@ -1,7 +1,7 @@
 """Real `genlock serve` processes behind a load balancer, which use the simulators of Telegram and the providers."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from operator import itemgetter
@@ -76,6 +76,7 @@ async def running_fleet(
     database_url: str,
     more: MoreProviders | None = None,
     port: int = 0,
+    private_hosts: Sequence[str] = (),
     settings: Mapping[str, str] | None = None,
 ) -> AsyncIterator[Fleet]:
     """Yield a fleet without instances, which will also use the providers in `more`.
@@ -87,7 +88,7 @@ async def running_fleet(
         shared = {
             **simulator_settings(telegram.url, telegram.token, kie, database_url),
             "GENLOCK_KIE_WEBHOOK_KEY": WEBHOOK_KEY,
-            "GENLOCK_MEDIA_PRIVATE_HOSTS": ",".join(hosts),
+            "GENLOCK_MEDIA_PRIVATE_HOSTS": ",".join([*hosts, *private_hosts]),
             "GENLOCK_PUBLIC_URL": balancer.url,
             **(more.settings() if more else {}),
         }

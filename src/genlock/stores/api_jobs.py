@@ -2,7 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 
-from genlock.domain.job import Job
+from genlock.domain.job import Delivery, Job, State
+from genlock.domain.money import HoldState
+from genlock.ports import JobVersion
 from genlock.stores.batch import Item
 from genlock.stores.rows import read_job
 from genlock.stores.scan import NEWEST
@@ -12,7 +14,7 @@ from genlock.stores.session import Session, Subject
 class ApiJobs(Subject):
     def __init__(self, session: Session) -> None:
         super().__init__(session)
-        self._job = session.batch("api_jobs_by_id", self._run_jobs)
+        self._job = session.batch("api_jobs_by_id", self._run_jobs, joins=True)
 
     async def api_job(self, job_id: int) -> Job | None:
         return await self._job(Item(job_id, {}, {"job_id": job_id}, None))
@@ -33,6 +35,17 @@ class ApiJobs(Subject):
         rows = await self.session.many("api_jobs_by_id", {}, [{"job_id": job_id} for job_id in sorted(set(job_ids))])
         return [read_job(row, self.session.time) for row in rows]
 
+    async def api_job_versions(self, job_ids: Sequence[int]) -> dict[int, JobVersion]:
+        if not job_ids:
+            return {}
+        rows = await self.session.many("api_job_versions", {}, [{"job_id": job_id} for job_id in job_ids])
+        return {
+            row["id"]: JobVersion(
+                State(row["state"]), Delivery(row["delivery"]), HoldState(row["hold_state"]), bool(row["late"])
+            )
+            for row in rows
+        }
+
     async def api_jobs_after(self, positions: Mapping[int, int], limit: int) -> list[Job]:
         if not positions:
             return []
@@ -40,6 +53,10 @@ class ApiJobs(Subject):
         items = [{"ord": number, "account_id": account, "after": after} for number, (account, after) in pairs]
         rows = await self.session.many("api_jobs_after", {"limit": limit}, items)
         return [read_job(row, self.session.time) for row in rows]
+
+    async def newest_api_job_between(self, account_id: int, first: str, last: str) -> Job | None:
+        rows = await self.session.one("newest_api_job_between", account_id=account_id, first=first, last=last)
+        return read_job(rows[0], self.session.time) if rows else None
 
     async def newest_job_id(self) -> int:
         [row] = await self.session.one("job_id_range")

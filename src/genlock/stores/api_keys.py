@@ -17,7 +17,8 @@ USE_PRECISION = timedelta(minutes=1)
 class ApiKeys(Subject):
     def __init__(self, session: Session) -> None:
         super().__init__(session)
-        self._by_secret = session.batch("api_keys_by_secret", self._run_by_secret)
+        self._by_secret = session.batch("api_keys_by_secret", self._run_by_secret, joins=True)
+        self._touching: set[int] = set()
 
     async def add_api_key(self, key: NewApiKey) -> tuple[ApiKey, bool]:
         # PostgreSQL does not see a row that another transaction adds during the statement; the second attempt does.
@@ -39,8 +40,12 @@ class ApiKeys(Subject):
 
     async def api_key_by_secret(self, secret_hash: str) -> ApiKey | None:
         found, stale = await self._by_secret(Item(secret_hash, {}, {"secret_hash": secret_hash}, None))
-        if found is not None and stale:
-            await self.session.one("touch_api_key", id=found.id)
+        if found is not None and stale and found.id not in self._touching:
+            self._touching.add(found.id)  # the requests of one moment record the use once
+            try:
+                await self.session.one("touch_api_key", id=found.id)
+            finally:
+                self._touching.discard(found.id)
         return found
 
     async def _run_by_secret(self, items: list[Item[None]]) -> list[tuple[ApiKey | None, bool]]:

@@ -25,6 +25,7 @@ class Instances(Subject):
         crash = {"instance": instance, "died": died, "isolated_from": ISOLATED_FROM}
         if not keep:  # the update queues first: the other statement deletes the instance
             await self.session.one("release_update_queues", keep=self.session.array(()), **crash)
+            await self.session.one("release_webhooks_of", owner=instance)
         return len(await self.session.one("release_leases", keep=self.session.array(keep), **crash))
 
     async def take_role(self, name: str, instance: str, seconds: float) -> Role:

@@ -52,15 +52,18 @@ class Session(ABC):
     @abstractmethod
     async def close(self) -> None: ...
 
-    def batch(self, name: str, run: "Runner[Value, Answer]") -> Batch[Item[Value], Answer]:
-        """Return a batch of a statement's calls, whose size is counted under the statement's name."""
+    def batch(self, name: str, run: "Runner[Value, Answer]", *, joins: bool = False) -> Batch[Item[Value], Answer]:
+        """Return a batch of a statement's calls, whose size is counted under the statement's name.
+
+        `joins` is for reads: those of the same row become one.
+        """
 
         async def counted(items: list[Item[Value]]) -> Sequence[Answer | Exception]:
             self.observer.count("store_batches", 1, operation=name)
             self.observer.count("store_batch_items", len(items), operation=name)
             return await run(items)
 
-        return Batch(counted, key=_KEY, group=_SHARED)
+        return Batch(counted, key=_KEY, group=_SHARED, joins=joins)
 
     async def rows(self, name: str, items: list[Item[Value]]) -> list[Row]:
         """Run a statement over the items of a batch: all of them take effect, or none.

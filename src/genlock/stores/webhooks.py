@@ -2,12 +2,16 @@
 
 from collections.abc import Sequence
 from datetime import datetime
+from typing import Any
 
 from genlock.domain.place import microseconds
 from genlock.domain.webhook import DeliveryState, NewWebhook, Webhook, WebhookAttempt, WebhookDelivery, WebhookEvent
 from genlock.stores.batch import Item
 from genlock.stores.rows import Row, not_null
 from genlock.stores.session import Subject
+
+#: deliveries that one statement makes due again
+STEP = 500
 
 
 class Webhooks(Subject):
@@ -19,6 +23,7 @@ class Webhooks(Subject):
             url=webhook.url,
             events=_dump_events(webhook.events),
             description=webhook.description,
+            secret=webhook.secret,
             most=most,
         )
         return self._first_webhook(rows)
@@ -47,21 +52,49 @@ class Webhooks(Subject):
     async def remove_webhook(self, webhook_id: int) -> bool:
         return bool(await self.session.one("remove_webhook", id=webhook_id))
 
-    async def rotate_webhook_secret(self, webhook_id: int, overlap_seconds: float) -> Webhook | None:
-        rows = await self.session.one("rotate_webhook_secret", id=webhook_id, overlap_seconds=overlap_seconds)
+    async def rotate_webhook_secret(self, webhook: Webhook, secret: str, overlap_seconds: float) -> Webhook | None:
+        rows = await self.session.one(
+            "rotate_webhook_secret",
+            id=webhook.id,
+            secret_number=webhook.secret_number,
+            secret=secret,
+            overlap_seconds=overlap_seconds,
+        )
         return self._first_webhook(rows)
+
+    async def webhooks_after(self, webhook_id: int, limit: int) -> Sequence[Webhook]:
+        return [
+            self._read_webhook(row) for row in await self.session.one("webhooks_after", after=webhook_id, limit=limit)
+        ]
+
+    async def seal_webhook_secrets(self, webhook: Webhook, secret: str, previous_secret: str) -> bool:
+        rows = await self.session.one(
+            "seal_webhook_secrets",
+            id=webhook.id,
+            secret_number=webhook.secret_number,
+            secret_before=webhook.secret,
+            secret=secret,
+            previous_secret=previous_secret,
+        )
+        return bool(rows)
 
     async def disable_webhook(self, webhook_id: int, reason: str) -> bool:
         return bool(await self.session.one("disable_webhook", id=webhook_id, reason=reason))
 
     # the outbox
 
-    async def claim_webhooks(self, limit: int, hold_seconds: float) -> Sequence[Webhook]:
-        rows = await self.session.one("claim_webhooks", limit=limit, hold_seconds=hold_seconds)
+    async def claim_webhooks(self, owner: str, *, limit: int, suspects: int, hold_seconds: float) -> Sequence[Webhook]:
+        rows = await self.session.one(
+            "claim_webhooks", owner=owner, limit=limit, suspects=suspects, hold_seconds=hold_seconds
+        )
         return [self._read_webhook(row) for row in rows]
 
     async def due_webhook_deliveries(self, webhook_id: int, limit: int) -> Sequence[WebhookDelivery]:
         rows = await self.session.one("due_webhook_deliveries", webhook_id=webhook_id, limit=limit)
+        return [self._read_webhook_delivery(row) for row in rows]
+
+    async def due_webhook_tests(self, webhook_id: int, limit: int) -> Sequence[WebhookDelivery]:
+        rows = await self.session.one("due_webhook_tests", webhook_id=webhook_id, limit=limit)
         return [self._read_webhook_delivery(row) for row in rows]
 
     async def settle_webhook_deliveries(self, attempts: Sequence[WebhookAttempt]) -> None:
@@ -75,6 +108,7 @@ class Webhooks(Subject):
                     "after": one.after,
                     "status": one.status,
                     "error": one.error,
+                    "answer": one.answer,
                 },
                 None,
             )
@@ -83,37 +117,71 @@ class Webhooks(Subject):
         if items:
             await self.session.rows("settle_webhook_deliveries", items)
 
-    async def release_webhook(self, webhook_id: int, pause_seconds: float) -> None:
-        await self.session.one("release_webhook", id=webhook_id, pause_seconds=pause_seconds)
+    async def release_webhook(
+        self, webhook_id: int, owner: str, pause_seconds: float, *, failed: bool | None, slow: bool | None = None
+    ) -> None:
+        await self.session.one(
+            "release_webhook", id=webhook_id, owner=owner, pause_seconds=pause_seconds, failed=failed, slow=slow
+        )
 
     async def webhook_deliveries(
         self, webhook_id: int, *, state: DeliveryState | None, before: str | None, limit: int
     ) -> Sequence[WebhookDelivery]:
-        rows = await self.session.one(
-            "webhook_deliveries", webhook_id=webhook_id, state=state and state.value, before=before, limit=limit
-        )
+        page: dict[str, Any] = {"webhook_id": webhook_id, "limit": limit}
+        if state is None:
+            rows = await self.session.one("webhook_deliveries", before=before, **page)
+        elif before is None:
+            rows = await self.session.one("webhook_deliveries_in_state", state=state.value, **page)
+        else:
+            name = "webhook_deliveries_in_state_before"
+            rows = await self.session.one(name, state=state.value, before=before, **page)
         return [self._read_webhook_delivery(row) for row in rows]
+
+    async def webhook_delivery(self, webhook_id: int, public_id: str) -> WebhookDelivery | None:
+        rows = await self.session.one("webhook_delivery", webhook_id=webhook_id, public_id=public_id)
+        return self._read_webhook_delivery(rows[0]) if rows else None
+
+    async def count_waiting_deliveries(self, webhook_id: int, limit: int) -> int:
+        return int((await self.session.one("count_waiting_deliveries", webhook_id=webhook_id, limit=limit))[0]["count"])
 
     async def add_test_delivery(self, webhook_id: int, public_id: str) -> WebhookDelivery | None:
         rows = await self.session.one("add_test_delivery", webhook_id=webhook_id, public_id=public_id)
+        await self.session.one("wake_webhook", id=webhook_id)
         return self._read_webhook_delivery(rows[0]) if rows else None
 
     async def redeliver(self, webhook_id: int, public_id: str) -> WebhookDelivery | None:
         rows = await self.session.one("redeliver", webhook_id=webhook_id, public_id=public_id)
+        if rows:
+            await self.session.one("wake_webhook", id=webhook_id)
         return self._read_webhook_delivery(rows[0]) if rows else None
 
     async def redeliver_between(
         self, webhook_id: int, since: datetime, until: datetime, *, failed_only: bool, limit: int
     ) -> int:
-        rows = await self.session.one(
-            "redeliver_between",
-            webhook_id=webhook_id,
-            since_us=microseconds(since),
-            until_us=microseconds(until),
-            failed_only=failed_only,
-            limit=limit,
-        )
-        return len(rows)
+        count = 0
+        for state in (DeliveryState.FAILED,) if failed_only else (DeliveryState.FAILED, DeliveryState.DELIVERED):
+            count += await self._redeliver(webhook_id, state, since, until, limit - count)
+        if count:
+            await self.session.one("wake_webhook", id=webhook_id)
+        return count
+
+    async def _redeliver(
+        self, webhook_id: int, state: DeliveryState, since: datetime, until: datetime, limit: int
+    ) -> int:
+        """Make deliveries due again in short statements: each takes its deliveries out of the state."""
+        count, step = 0, STEP
+        while count < limit and step == STEP:
+            rows = await self.session.one(
+                "redeliver_between",
+                webhook_id=webhook_id,
+                state=state.value,
+                since_us=microseconds(since),
+                until_us=microseconds(until),
+                limit=min(STEP, limit - count),
+            )
+            step = len(rows)
+            count += step
+        return count
 
     def _first_webhook(self, rows: Sequence[Row]) -> Webhook | None:
         return self._read_webhook(rows[0]) if rows else None
@@ -132,6 +200,11 @@ class Webhooks(Subject):
             secret_number=row["secret_number"],
             previous_secret_until=time(row["previous_secret_until"]),
             created_at=not_null(time(row["created_at"])),
+            secret=row["secret"],
+            previous_secret=row["previous_secret"],
+            failures=row["failures"],
+            failing_since=time(row["failing_since"]),
+            slow=bool(row["slow"]),
         )
 
     def _read_webhook_delivery(self, row: Row) -> WebhookDelivery:
@@ -149,6 +222,7 @@ class Webhooks(Subject):
             last_status=row["last_status"],
             last_error=row["last_error"],
             delivered_at=time(row["delivered_at"]),
+            last_answer=row["last_answer"],
         )
 
 

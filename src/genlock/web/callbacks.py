@@ -61,6 +61,9 @@ class CallbackEndpoint:
     provider: str
     #: None: the provider does not sign, and the secret in the URL is the only authentication
     verify: Verify | None = None
+    #: whether other customers of the provider have callbacks with a valid signature, which they could send here, and
+    #: again for minutes: then only the secret of a job authenticates
+    shared_signature: bool = False
     #: seconds since 1970
     now: Callable[[], float] = time
     memory: BodyMemory = field(default_factory=BodyMemory)
@@ -103,15 +106,19 @@ class CallbackEndpoint:
         if self.verify is not None:
             if not await self.verify(request.headers, body, self.now()):
                 raise RequestRefused(401, "the signature is missing, wrong or too old")
-            await self.engine.callback(self.provider, token, body)
+            await self._to_engine(token, body, authenticated=not self.shared_signature)
             return
         await self.unsigned.enter()
         try:
-            await self.engine.callback(self.provider, token, body, authenticated=False)
-        except TooManyUnauthenticated:
-            raise RequestRefused(429, "too many unauthenticated callbacks; try again later") from None
+            await self._to_engine(token, body, authenticated=False)
         finally:
             self.unsigned.leave()
+
+    async def _to_engine(self, token: str | None, body: bytes, *, authenticated: bool) -> None:
+        try:
+            await self.engine.callback(self.provider, token, body, authenticated=authenticated)
+        except TooManyUnauthenticated:
+            raise RequestRefused(429, "too many unauthenticated callbacks; try again later") from None
 
     async def _has_secret(self, token: str | None) -> bool:
         """Whether the token holds the secret of a job. Asked only for bodies over the unauthenticated limit."""

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from starlette.applications import Starlette
-from starlette.routing import Route
+from starlette.routing import BaseRoute, Route
 
 from genlock.web.callbacks import CallbackEndpoint
 from genlock.web.health import HealthEndpoints
@@ -12,7 +12,7 @@ from genlock.web.telegram import TelegramEndpoint
 Endpoint = CallbackEndpoint | HealthEndpoints | TelegramEndpoint
 
 
-def make_web(endpoints: Iterable[Endpoint], *others: Route) -> Starlette:
+def make_web(endpoints: Iterable[Endpoint], *others: BaseRoute) -> Starlette:
     """Return the web application that serves these endpoints, and other routes."""
     web = Starlette(routes=[*(route for endpoint in endpoints for route in routes_of(endpoint)), *others])
     web.router.redirect_slashes = False  # many senders of callbacks do not follow redirects

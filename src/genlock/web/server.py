@@ -1,6 +1,7 @@
 """The HTTP server of an instance."""
 
 import asyncio
+import resource
 import socket
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
@@ -14,10 +15,20 @@ from genlock.web.connections import BoundedReader, ConnectionPool, HttpProtocol
 #: connections whose sender is not authenticated, and the bytes that these hold together
 CONNECTIONS_MAX = 1200
 UNAUTHENTICATED_BYTES_MAX = 8_000_000
+#: more than the connections of all senders, the files they read and the databases need
+OPEN_FILES = 65_536
 #: The kernel's buffer for one connection. Its memory counts as the service's where a container limits it.
 RECEIVE_BUFFER_BYTES = 65_536
 #: how long a stop waits for open requests
 STOP_SECONDS = 5
+
+
+def allow_open_files() -> None:
+    """Raise the limit of open files as far as the system allows: containers start with 1024, and connections count."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = OPEN_FILES if hard == resource.RLIM_INFINITY else min(OPEN_FILES, hard)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 class _Server(uvicorn.Server):

@@ -1,5 +1,6 @@
 """Webhooks: events are written in the commit of what they tell and sent in order; a dead endpoint delays no other."""
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -7,7 +8,7 @@ import pytest
 from genlock.domain.job import State
 from genlock.domain.webhook import DeliveryState, NewWebhook, Webhook, WebhookAttempt, WebhookEvent
 from genlock.stores.database import SqlDatabase
-from tests.stores.builders import ManualClock, account_with, delivered, ended, running
+from tests.stores.builders import ManualClock, account_with, delivered, end, ended, running
 from tests.stores.conformance.test_api_keys import new_key
 
 HOUR = 3600.0
@@ -41,6 +42,10 @@ async def due(store: SqlDatabase, webhook: Webhook) -> list[tuple[int | None, st
 async def settle(store: SqlDatabase, webhook: Webhook, state: DeliveryState = DONE, **more: Any) -> None:
     found = await store.due_webhook_deliveries(webhook.id, 100)
     await store.settle_webhook_deliveries([WebhookAttempt(delivery_id=one.id, state=state, **more) for one in found])
+
+
+async def claim(store: SqlDatabase, limit: int, hold_seconds: float, owner: str = "me") -> list[Webhook]:
+    return list(await store.claim_webhooks(owner, limit=limit, suspects=limit, hold_seconds=hold_seconds))
 
 
 async def test_each_public_state_of_a_job_is_one_event(store: SqlDatabase) -> None:
@@ -88,9 +93,12 @@ async def test_events_of_one_job_are_due_one_after_the_other(store: SqlDatabase,
     assert await due(store, webhook) == [(job.id, "job.started"), (other.id, "job.started")]
     await settle(store, webhook, DeliveryState.PENDING, after=60.0, status=500)
     assert await due(store, webhook) == [], "a later event waits for the earlier one"
+    await end(store, other, State.FAILED)
+    waiting = await store.webhook_deliveries(webhook.id, state=None, before=None, limit=10)
+    assert {one.due_at for one in waiting} == {clock.now() + timedelta(seconds=60)}, "none is read in vain until then"
     clock.advance(61)
     await settle(store, webhook)
-    assert await due(store, webhook) == [(job.id, "job.failed")]
+    assert await due(store, webhook) == [(job.id, "job.failed"), (other.id, "job.failed")]
     await settle(store, webhook)
     assert await due(store, webhook) == []
 
@@ -103,21 +111,21 @@ async def test_an_endpoint_is_claimed_by_one_instance_while_it_has_due_events(
         await endpoint(store, account_id),
         await endpoint(store, account_id, "we_2", events=frozenset({WebhookEvent.JOB_EXPIRED})),
     )
-    assert await store.claim_webhooks(10, 30.0) == []
+    assert await claim(store, 10, 30.0) == []
     await ended(store, State.FAILED, account_id=account_id, api_key_id=key_id)
 
-    assert [one.id for one in await store.claim_webhooks(10, 30.0)] == [webhook.id]
-    assert await store.claim_webhooks(10, 30.0) == []
+    assert [one.id for one in await claim(store, 10, 30.0)] == [webhook.id]
+    assert await claim(store, 10, 30.0) == []
     clock.advance(31)
-    assert [one.id for one in await store.claim_webhooks(10, 30.0)] == [webhook.id], "its instance died"
-    await store.release_webhook(webhook.id, 5.0)
-    assert await store.claim_webhooks(10, 30.0) == []
+    assert [one.id for one in await claim(store, 10, 30.0)] == [webhook.id], "its instance died"
+    await store.release_webhook(webhook.id, "me", 5.0, failed=False)
+    assert await claim(store, 10, 30.0) == []
     clock.advance(6)
-    assert [one.id for one in await store.claim_webhooks(10, 30.0)] == [webhook.id]
-    await store.release_webhook(webhook.id, 0.0)
+    assert [one.id for one in await claim(store, 10, 30.0)] == [webhook.id]
+    await store.release_webhook(webhook.id, "me", 0.0, failed=False)
     while await due(store, webhook):
         await settle(store, webhook)
-    assert await store.claim_webhooks(10, 30.0) == []
+    assert await claim(store, 10, 30.0) == []
     assert await events(store, idle) == []
 
 
@@ -126,11 +134,12 @@ async def test_a_disabled_endpoint_gets_only_tests_and_its_events_wait(store: Sq
     webhook = await endpoint(store, account_id)
     await ended(store, State.FAILED, account_id=account_id, api_key_id=key_id)
     await store.disable_webhook(webhook.id, "answered 410")
-    assert await store.claim_webhooks(10, 1.0) == []
+    assert await claim(store, 10, 1.0) == []
     assert await store.add_test_delivery(webhook.id, "msg_test") is not None
 
-    assert [one.id for one in await store.claim_webhooks(10, 1.0)] == [webhook.id]
-    assert await due(store, webhook) == [(None, "webhook.test")]
+    assert [one.id for one in await claim(store, 10, 1.0)] == [webhook.id]
+    assert await store.add_test_delivery(webhook.id, "msg_test") is None, "it is there already"
+    assert [one.event for one in await store.due_webhook_tests(webhook.id, 10)] == [WebhookEvent.TEST]
     changed = await store.change_webhook(webhook.id, enabled=True)
     assert changed is not None
     assert (changed.enabled, changed.disabled_reason) == (True, "")
@@ -147,6 +156,8 @@ async def test_deliveries_are_sent_again_one_by_one_or_by_time(store: SqlDatabas
         clock.advance(HOUR)
     newest, _, _ = await store.webhook_deliveries(webhook.id, state=None, before=None, limit=10)
 
+    assert await store.webhook_delivery(webhook.id, newest.public_id) == newest
+    assert await store.webhook_delivery(webhook.id + 1, newest.public_id) is None
     again = await store.redeliver(webhook.id, newest.public_id)
     assert again is not None
     assert (again.state, again.attempts, again.public_id) == (DeliveryState.PENDING, 0, newest.public_id)
@@ -154,8 +165,16 @@ async def test_deliveries_are_sent_again_one_by_one_or_by_time(store: SqlDatabas
     assert await store.redeliver_between(webhook.id, start, clock.now(), failed_only=True, limit=10) == 1
     assert await store.redeliver_between(webhook.id, start, clock.now(), failed_only=False, limit=10) == 1
     assert len(await due(store, webhook)) == 3
-    page = await store.webhook_deliveries(webhook.id, state=DeliveryState.PENDING, before=newest.public_id, limit=1)
-    assert len(page) == 1
+    assert [await store.count_waiting_deliveries(webhook.id, limit) for limit in (2, 10)] == [2, 3]
+    pages = await store.webhook_deliveries(webhook.id, state=DeliveryState.PENDING, before=None, limit=1)
+    assert [one.id for one in pages] == [newest.id]
+    for size in (1, 1, 0):
+        page = await store.webhook_deliveries(
+            webhook.id, state=DeliveryState.PENDING, before=pages[-1].public_id, limit=1
+        )
+        assert len(page) == size
+        pages = [*pages, *page]
+    assert len({one.id for one in pages}) == 3
 
 
 async def test_endpoints_are_read_changed_and_removed_by_their_account_only(store: SqlDatabase) -> None:
@@ -170,9 +189,16 @@ async def test_endpoints_are_read_changed_and_removed_by_their_account_only(stor
     changed = await store.change_webhook(webhook.id, url="https://example.org/other", events=ends)
     assert changed is not None
     assert (changed.url, changed.events, changed.description) == ("https://example.org/other", ends, "shop")
-    rotated = await store.rotate_webhook_secret(webhook.id, HOUR)
+    rotated = await store.rotate_webhook_secret(webhook, "sealed 2", HOUR)
     assert rotated is not None
-    assert rotated.secret_number == 2
+    assert (rotated.secret_number, rotated.secret, rotated.previous_secret) == (2, "sealed 2", webhook.secret)
+    assert await store.rotate_webhook_secret(webhook, "sealed 3", HOUR) is None, "it was rotated meanwhile"
+    assert not await store.seal_webhook_secrets(webhook, "a", "b"), "it was rotated meanwhile"
+    assert await store.seal_webhook_secrets(rotated, "a", "b")
+    assert not await store.seal_webhook_secrets(rotated, "c", "d"), "it was sealed meanwhile"
+    [sealed] = await store.webhooks_after(webhook.id - 1, 10)
+    assert (sealed.secret, sealed.previous_secret) == ("a", "b")
+    assert await store.webhooks_after(webhook.id, 10) == []
     assert rotated.previous_secret_until is not None
     assert await store.remove_webhook(webhook.id)
     assert not await store.remove_webhook(webhook.id)
@@ -183,24 +209,100 @@ async def test_a_dead_endpoint_with_many_waiting_events_delays_no_other(store: S
     dead, alive = await endpoint(store, account_id), await endpoint(store, other_id, "we_2")
     for number in range(200):
         await store.add_test_delivery(dead.id, f"msg_{number}")
-    await store.claim_webhooks(1, HOUR)
+    await claim(store, 1, HOUR)
     await ended(store, State.FAILED, account_id=other_id, api_key_id=key_id)
 
-    assert [one.id for one in await store.claim_webhooks(1, 30.0)] == [alive.id]
+    assert [one.id for one in await claim(store, 1, 30.0)] == [alive.id]
 
 
-async def test_old_deliveries_are_pruned_unless_they_still_wait(store: SqlDatabase, clock: ManualClock) -> None:
+async def test_old_deliveries_and_those_of_removed_endpoints_are_pruned_a_few_at_a_time(
+    store: SqlDatabase, clock: ManualClock
+) -> None:
     role = await store.take_role("active", "me", 10**9)
-    webhook = await endpoint(store, await account_with(store))
-    for name in ("msg_1", "msg_2"):
-        await store.add_test_delivery(webhook.id, name)
-    [first, _] = await store.due_webhook_deliveries(webhook.id, 10)
-    await store.settle_webhook_deliveries([WebhookAttempt(delivery_id=first.id, state=DONE, status=200)])
+    old, removed, young = [await endpoint(store, await account_with(store), f"we_{n}") for n in range(3)]
+    for number in range(3):  # the first still waits: an event that could not be sent for so long is not worth sending
+        await store.add_test_delivery(old.id, f"msg_old_{number}")
+    [*_, last] = await store.due_webhook_deliveries(old.id, 10)
+    await store.settle_webhook_deliveries([WebhookAttempt(delivery_id=last.id, state=DONE, status=200)])
     clock.advance(HOUR)
+    for number in range(3):
+        await store.add_test_delivery(removed.id, f"msg_removed_{number}")
+    await store.add_test_delivery(young.id, "msg_young")
 
-    assert await store.prune("webhook_deliveries", HOUR - 1, 10, role) == 1
-    await store.remove_webhook(webhook.id)
-    assert await store.prune("webhook_deliveries", HOUR - 1, 10, role) == 1
+    assert [await store.prune("webhook_deliveries", HOUR - 1, 2, role) for _ in range(3)] == [2, 1, 0]
+    await store.remove_webhook(removed.id)
+    assert [await store.prune("webhook_deliveries", HOUR - 1, 2, role) for _ in range(3)] == [2, 1, 0]
+    assert await events(store, young) == ["webhook.test"]
+
+
+async def test_the_endpoints_of_a_dead_instance_are_free_at_once_and_it_releases_none_of_its_heirs(
+    store: SqlDatabase,
+) -> None:
+    webhook = await endpoint(store, await account_with(store))
+    await store.add_test_delivery(webhook.id, "msg_1")
+    assert await claim(store, 1, HOUR, "dead")
+    assert await claim(store, 1, HOUR, "heir") == []
+    await store.release_leases("dead", died=True)
+    assert [one.id for one in await claim(store, 1, HOUR, "heir")] == [webhook.id]
+
+    await store.release_webhook(webhook.id, "dead", 0.0, failed=True)  # it was only paused
+    assert await claim(store, 1, HOUR, "third") == []
+
+
+async def test_endpoints_that_are_slow_or_fail_repeatedly_share_a_few_places(store: SqlDatabase) -> None:
+    account_id = await account_with(store)
+    good, slow, failing, recovered = [await endpoint(store, account_id, f"we_{n}") for n in range(4)]
+    every = (good, slow, failing, recovered)
+    for one in every:
+        await store.add_test_delivery(one.id, f"msg_{one.id}")
+
+    async def serve(webhook: Webhook, **outcome: bool) -> None:
+        await store.claim_webhooks("me", limit=9, suspects=9, hold_seconds=HOUR)
+        await store.release_webhook(webhook.id, "me", 0.0, **{"failed": False, "slow": False, **outcome})
+
+    await serve(slow, slow=True)
+    for _ in range(2):
+        await serve(failing, failed=True)
+        await serve(recovered, failed=True)
+    await serve(recovered)
+    await store.release_leases("me")
+
+    claimed = await store.claim_webhooks("me", limit=9, suspects=1, hold_seconds=HOUR)
+    assert {one.id for one in claimed} >= {good.id, recovered.id}
+    assert [one.is_suspect for one in claimed].count(True) == 1
+    [other] = await store.claim_webhooks("me", limit=0, suspects=9, hold_seconds=HOUR)
+    assert {one.id: one.failures for one in (*claimed, other)}[failing.id] == 2
+    changed = await store.change_webhook(failing.id, enabled=True)
+    assert changed is not None
+    assert (changed.failures, changed.failing_since) == (0, None)
+
+
+async def test_events_that_wait_for_an_earlier_one_do_not_hide_those_behind_them(
+    store: SqlDatabase, clock: ManualClock
+) -> None:
+    account_id, key_id = await client(store)
+    webhook = await endpoint(store, account_id)
+    of_api: dict[str, Any] = {"account_id": account_id, "api_key_id": key_id}
+    jobs = [await ended(store, State.FAILED, request_key=f"{n}", **of_api) for n in range(4)]
+    await settle(store, webhook, DeliveryState.PENDING, after=60.0, status=500)
+    await store.add_test_delivery(webhook.id, "msg_behind")
+
+    assert await due(store, webhook) == [(None, "webhook.test")]
+    await settle(store, webhook)
+    clock.advance(61)
+    assert await due(store, webhook) == [(job.id, "job.started") for job in jobs]
+    await settle(store, webhook)
+    assert await due(store, webhook) == [(job.id, "job.failed") for job in jobs]
+
+
+async def test_a_delivery_that_another_instance_settled_is_not_sent_again(store: SqlDatabase) -> None:
+    webhook = await endpoint(store, await account_with(store))
+    await store.add_test_delivery(webhook.id, "msg_1")
+    [one] = await store.due_webhook_deliveries(webhook.id, 10)
+    await store.settle_webhook_deliveries([WebhookAttempt(delivery_id=one.id, state=DONE, status=200)])
+    await store.settle_webhook_deliveries([WebhookAttempt(delivery_id=one.id, state=DeliveryState.PENDING)])
+
+    assert await due(store, webhook) == []
 
 
 @pytest.mark.parametrize("status", [None, 200])
@@ -208,8 +310,25 @@ async def test_what_an_attempt_led_to_is_kept(store: SqlDatabase, clock: ManualC
     webhook = await endpoint(store, await account_with(store))
     await store.add_test_delivery(webhook.id, "msg_1")
     state = DONE if status else DeliveryState.PENDING
-    await settle(store, webhook, state, after=60.0, status=status, error="" if status else "no answer")
+    await settle(store, webhook, state, after=60.0, status=status, error="" if status else "no answer", answer="ok")
 
     [found] = await store.webhook_deliveries(webhook.id, state=None, before=None, limit=10)
     assert (found.state, found.attempts, found.last_status) == (state, 1, status)
+    assert found.last_answer == "ok"
     assert (found.delivered_at == clock.now()) is (status is not None)
+
+
+async def test_a_deleted_endpoint_leaves_nothing_waiting(store: SqlDatabase) -> None:
+    """The search for due events steps over every endpoint with waiting ones, and an endpoint is made quickly."""
+    role = await store.take_role("active", "me", 10**9)
+    account_id, _ = await client(store)
+    webhook, other = await endpoint(store, account_id), await endpoint(store, account_id, "we_2")
+    for name, one in (("msg_1", webhook), ("msg_2", webhook), ("msg_3", other)):
+        await store.add_test_delivery(one.id, name)
+    assert await store.remove_webhook(webhook.id)
+    assert not await store.remove_webhook(webhook.id)
+    assert await store.prune("webhook_deliveries", HOUR, 10, role) == 2
+
+    assert await events(store, webhook) == []
+    assert await due(store, other) == [(None, "webhook.test")]
+    assert [one.id for one in await claim(store, 10, 60.0)] == [other.id]

@@ -10,6 +10,8 @@ from genlock.domain.errors import AccountNotFound
 from genlock.engine.erasure import Erasure
 from genlock.ports import Database
 
+#: accounts of API clients belong to no bot
+API_CLIENTS = ""
 Handler = Callable[[UpdateContext, ButtonData], Awaitable[None]]
 
 
@@ -53,11 +55,11 @@ class Privacy:
 
     async def run(self) -> int:
         """Carry out the erasures that are due, and tell the users. A periodic task of the leader."""
-        erased = await self._erasure.run(self._bundle.id)
+        erased = [*await self._erasure.run(self._bundle.id), *await self._erasure.run(API_CLIENTS)]
         for account_id in erased:
             try:
                 language = (await self._store.profile(account_id)).language
-            except AccountNotFound:  # known by a payment only
+            except AccountNotFound:  # known by a payment only, or a client of the API
                 continue
             t = self._bundle.texts.translator(language)
             await self._tell(account_id, t.html("privacy.erased"))

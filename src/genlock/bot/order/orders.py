@@ -26,7 +26,7 @@ from genlock.bot.screen_context import model_label, public_code
 from genlock.bot.storefront.storefront import Storefront
 from genlock.domain.catalog import Model
 from genlock.domain.delivery import Part
-from genlock.domain.errors import ActionNotAllowed, InsufficientBalance
+from genlock.domain.errors import ActionNotAllowed, InsufficientBalance, JobWasSubmitted
 from genlock.domain.field import FILES
 from genlock.domain.job import Actor, AttentionCode, Delivery, Job
 from genlock.domain.money import HoldState
@@ -311,11 +311,16 @@ class Orders:
     async def cancel(self, ctx: UpdateContext, job: Job) -> None:
         """Cancel a running job; its hold is released at once."""
         t = ctx.translator
-        if job.submitted_at is not None and not job.ended and (refusal := await self._quotas.cancel(ctx)):
+        is_submitted = job.submitted_at is not None
+        if is_submitted and not job.ended and (refusal := await self._quotas.cancel(ctx)):
             await self._view.toast(ctx, refusal, alert=True)
             return
+        attempt = None if is_submitted else job.attempt
         try:
-            await self._engine.cancel(job.id, f"user {ctx.account_id}", Actor.USER)
+            await self._engine.cancel(job.id, f"user {ctx.account_id}", Actor.USER, attempt=attempt)
+        except JobWasSubmitted:  # since it was read: once more, with the quota
+            await self.cancel(ctx, await self._store.job(job.id) or job)
+            return
         except ActionNotAllowed:
             await self._view.toast(ctx, t.plain("order.too_late"))
             return
@@ -358,6 +363,7 @@ def _accepted(ctx: UpdateContext, model: Model, count: int) -> OutgoingMessage:
 
 
 def _user_values(model: Model, values: Any) -> dict[str, Any]:
-    """Return the values of a past job without those that equal the defaults."""
+    """Return the values of a past job without those that equal the defaults, or that users may not set."""
     known = values if isinstance(values, dict) else {}
-    return {one.name: known[one.name] for one in model.fields if one.name in known and known[one.name] != one.default}
+    fields = [one for one in model.fields if one.name in known and not one.internal]
+    return {one.name: known[one.name] for one in fields if known[one.name] != one.default}

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 from genlock.bot.storefront.spelling import WORD_LENGTH, WORDS_MAX, is_cyrillic, plain, sound
 from genlock.domain.catalog import Category
@@ -104,6 +105,12 @@ class IntentReader:
         spoken = (tail if colon and len(head) <= COLON_WITHIN else text[end:]).lstrip(_BEFORE_TEXT).rstrip(_AFTER_TEXT)
         bare = all(self._names_wish(word.text, intent) for word in self._read_words(spoken))
         return "" if bare else spoken
+
+
+@lru_cache(2)
+def intent_reader(vocabulary: Vocabulary) -> IntentReader:
+    """Return the reader of this vocabulary: it is the same for all bots and after every edit of a model."""
+    return IntentReader(vocabulary)
 
 
 def _matches(phrase: Phrase, words: list[_Word]) -> bool:

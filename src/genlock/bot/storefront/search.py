@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from genlock.bot.storefront.spelling import closest, in_other_layout, sound, words
 from genlock.domain.catalog import Category, Model
@@ -36,16 +37,25 @@ class _Phrase:
     category: str
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _KnownWords:
+    """What a vocabulary says, as it sounds."""
+
+    spellings: Mapping[str, list[str]]
+    ignored: frozenset[str]
+    phrases: Sequence[_Phrase]
+    #: the words that name each category
+    topics: Mapping[str, frozenset[str]]
+    #: the words that name each type of file
+    inputs: Mapping[str, frozenset[str]]
+
+
 class ModelSearch:
     """An index of models. A search costs the same whatever a user sends."""
 
     def __init__(self, models: Sequence[Model], vocabulary: Vocabulary, *, recommended: Iterable[str] = ()) -> None:
-        self._spellings = {sound("".join(words(spelling))): _sounds(name) for spelling, name in vocabulary.spellings}
-        self._ignored = frozenset((*vocabulary.fillers, *vocabulary.stops))
-        self._phrases = _phrases(vocabulary, self._ignored)
-        topics = _topics(vocabulary)
-        inputs = {kind: frozenset(map(sound, known)) for kind, known in vocabulary.inputs.items()}
-        self._entries = [_entry(model, topics, inputs) for model in models]
+        self._known = known = _known_words(vocabulary)
+        self._entries = [_entry(model, known) for model in models]
         self._positions = {model_id: number for number, model_id in reversed(list(enumerate(recommended)))}
         self._names = frozenset(word for entry in self._entries for word in entry.names)
         self._topics = frozenset(word for entry in self._entries for word in entry.topics)
@@ -90,9 +100,9 @@ class ModelSearch:
     def _read(self, text: str) -> list[str]:
         """Return the words of a search as they sound, without those that say nothing."""
         given = words(text)
-        sounds = [sound(word) for word in given if word not in self._ignored] or [sound(word) for word in given]
-        whole = self._spellings.get("".join(sounds))
-        return whole or [part for word in sounds for part in self._spellings.get(word, [word])]
+        sounds = [sound(word) for word in given if word not in self._known.ignored] or [sound(word) for word in given]
+        whole = self._known.spellings.get("".join(sounds))
+        return whole or [part for word in sounds for part in self._known.spellings.get(word, [word])]
 
     def _exactly(self, text: str) -> list[Model]:
         """Return the models with this very title, which may have words that a search leaves out."""
@@ -117,7 +127,7 @@ class ModelSearch:
     def _without_phrases(self, asked: Sequence[str]) -> tuple[list[str], list[str]]:
         """Return the words that are left, and the categories that phrases of several words have named."""
         left, categories = list(asked), []
-        for phrase in self._phrases:
+        for phrase in self._known.phrases:
             length = len(phrase.sounds)
             starts = (at for at in range(len(left) - length + 1) if tuple(left[at : at + length]) == phrase.sounds)
             if (start := next(starts, None)) is not None:
@@ -150,7 +160,7 @@ def _is_named(entry: _Entry, word: str) -> bool:
     return begun or word in entry.names or (len(word) >= WORD_PART and word in entry.title)
 
 
-def _entry(model: Model, topics: Mapping[str, frozenset[str]], inputs: Mapping[str, frozenset[str]]) -> _Entry:
+def _entry(model: Model, known: _KnownWords) -> _Entry:
     categories = [category.value for category in (model.category, *model.also)]
     title = tuple(_sounds(model.title))
     ids = (model.id, *model.aliases)
@@ -160,10 +170,23 @@ def _entry(model: Model, topics: Mapping[str, frozenset[str]], inputs: Mapping[s
         title_words=title,
         names=frozenset((*title, *_sounds(model.vendor), *(word for one in ids for word in _sounds(one)))),
         topics=frozenset().union(
-            *(topics[category] for category in categories),
-            *(inputs.get(one.type.value, frozenset()) for one in model.fields if not one.advanced),
+            *(known.topics[category] for category in categories),
+            *(known.inputs.get(one.type.value, frozenset()) for one in model.fields if not one.advanced),
         ),
         categories=frozenset(categories),
+    )
+
+
+@lru_cache(2)
+def _known_words(vocabulary: Vocabulary) -> _KnownWords:
+    """Read a vocabulary: it is the same for all bots and after every edit of a model."""
+    ignored = frozenset((*vocabulary.fillers, *vocabulary.stops))
+    return _KnownWords(
+        spellings={sound("".join(words(spelling))): _sounds(name) for spelling, name in vocabulary.spellings},
+        ignored=ignored,
+        phrases=_phrases(vocabulary, ignored),
+        topics=_topics(vocabulary),
+        inputs={kind: frozenset(map(sound, known)) for kind, known in vocabulary.inputs.items()},
     )
 
 

@@ -3,6 +3,7 @@
 import re
 import unicodedata
 from collections.abc import Iterable
+from functools import lru_cache
 
 #: what is read of a text: the cost of a search must not depend on what a user sends
 TEXT_LENGTH, WORDS_MAX, WORD_LENGTH = 200, 12, 24
@@ -25,6 +26,8 @@ _HARD_C = re.compile(r"c(?!h)")
 _DOUBLED = re.compile(r"([a-z])\1")
 _KEYS_LATIN, _KEYS_CYRILLIC = "qwertyuiop[]asdfghjkl;'zxcvbnm,.", "йцукенгшщзхъфывапролджэячсмитьбю"
 _OTHER_LAYOUT = str.maketrans(_KEYS_LATIN + _KEYS_CYRILLIC, _KEYS_CYRILLIC + _KEYS_LATIN)
+#: the words of the catalog and its vocabulary are about two thousand
+_SOUNDS_KEPT = 8192
 #: from this length on, a word may differ from the meant one by this many letters
 _TYPOS = ((8, 2), (4, 1))
 
@@ -44,6 +47,7 @@ def is_cyrillic(word: str) -> bool:
     return _CYRILLIC.search(word) is not None
 
 
+@lru_cache(_SOUNDS_KEPT)
 def sound(word: str) -> str:
     """Return how a word sounds, in Latin letters: the same for a name and its usual spelling in Cyrillic."""
     text = "".join(_LATIN.get(letter, letter) for letter in word)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from difflib import SequenceMatcher, get_close_matches
 from typing import Any, Protocol
 
-from genlock.bot.storefront.intents import IntentReader
+from genlock.bot.storefront.intents import intent_reader
 from genlock.bot.storefront.popularity import Experience, most_popular
 from genlock.bot.storefront.search import ModelSearch
 from genlock.bot.storefront.spelling import sound, words
@@ -98,12 +98,12 @@ class Storefront:
         }
         recommended = [model_id for wish in catalog.wishes for model_id in wish.popular]
         self.index = ModelSearch(self._menu, catalog.vocabulary, recommended=recommended)
-        self.intents = IntentReader(catalog.vocabulary)
+        self.intents = intent_reader(catalog.vocabulary)
         #: whether a model on sale can be paid for with a free run
         self.has_free_models = any(model.free for model in self._models)
 
     def price_from(self, model: Model) -> int:
-        return price_from(replace(model, free=False), self._markup, self._credit_usd)
+        return price_from(_paid(model), self._markup, self._credit_usd)
 
     def usual_price(self, model: Model) -> UsualPrice:
         """Return the price of an order with the model's defaults."""
@@ -138,7 +138,7 @@ class Storefront:
 
     def price(self, model: Model, values: Mapping[str, object], seconds: Mapping[str, float]) -> int:
         """Return the price without free runs, for input as `Model.validate` returns it."""
-        return price(replace(model, free=False), values, self._markup, self._credit_usd, seconds)
+        return price(_paid(model), values, self._markup, self._credit_usd, seconds)
 
     def quote(
         self, model: Model, values: Mapping[str, object], seconds: Mapping[str, float], *, free_left: int
@@ -270,6 +270,11 @@ class Storefront:
             and category not in (Category.TEXT_TO_IMAGE, Category.TEXT_TO_VIDEO)
             and (BEGINS_WITH.get(category) in (None, kind) or any(_begins_with(m, kind) for m in self.models(category)))
         ]
+
+
+def _paid(model: Model) -> Model:
+    """Return the model as it is sold to a user without free runs."""
+    return replace(model, free=False) if model.free else model
 
 
 def _menu_position(model: Model) -> tuple[bool, int]:

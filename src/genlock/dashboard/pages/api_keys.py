@@ -9,6 +9,7 @@ from genlock.dashboard.roles import Permission
 from genlock.domain.api_key import NAME_LENGTH, ApiScope
 from genlock.domain.errors import AccountNotFound, Refusal
 from genlock.domain.money import read_amount
+from genlock.domain.webhook import LOST
 from genlock.engine.api_keys import create_api_key, ensure_api_account
 from genlock.ports import Database
 
@@ -45,6 +46,7 @@ class ApiKeysPage:
             next_before=keys[ROWS_MAX - 1].id if len(keys) > ROWS_MAX else None,
             names=await self._store.account_names(accounts),
             scopes=tuple(ApiScope),
+            lost_accounts=sorted({entry.value for entry in await self._store.kv_list(LOST)}, key=int)[:ROWS_MAX],
             problem=problem,
             secret=secret,
             given={name: context.form[name] if problem else "" for name in ("account", "name", "spend_limit")},

@@ -6,6 +6,7 @@ import secrets
 import shutil
 from collections.abc import AsyncGenerator, Callable, Sequence
 from pathlib import Path
+from time import time
 from typing import IO, ParamSpec, TypeVar
 
 from genlock.domain.errors import MediaNotFound, MediaStoreError
@@ -14,14 +15,17 @@ from genlock.domain.stored_file import StoredFile, check_key
 P = ParamSpec("P")
 T = TypeVar("T")
 CHUNK = 262_144
+#: an incomplete file that is older was left by a crash
+WRITE_SECONDS_MAX = 600.0
 _TEMPORARY = ".incomplete-"
 
 
 class FolderMediaStore:
     """One file per key. A file is written beside its place and moved there when it is complete and on the disk."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, now: Callable[[], float] = time) -> None:
         self._folder = folder
+        self._now = now
 
     async def put(self, file: StoredFile, content: IO[bytes]) -> None:
         await _in_thread(self._put, self._path(file.key), content)
@@ -77,6 +81,22 @@ class FolderMediaStore:
         found = sum(one.is_file() for one in folder.rglob("*"))
         shutil.rmtree(folder)
         return found
+
+    async def delete_account_files(self, day: str, account_id: int, keep: Callable[[str], bool]) -> int:
+        return await _in_thread(self._delete_account_files, day, account_id, keep)
+
+    def _delete_account_files(self, day: str, account_id: int, keep: Callable[[str], bool]) -> int:
+        folder = (self._folder / check_key(f"{day}/{account_id}/a")).parent
+        if not folder.exists():
+            return 0
+        found = [one for one in folder.iterdir() if not keep(one.name) and not self._is_being_written(one)]
+        for one in found:
+            one.unlink(missing_ok=True)
+        return len(found)
+
+    def _is_being_written(self, path: Path) -> bool:
+        """Whether a file is incomplete and not the rest of a crash."""
+        return path.name.startswith(_TEMPORARY) and path.stat().st_mtime > self._now() - WRITE_SECONDS_MAX
 
     async def close(self) -> None:
         """Do nothing: no file stays open."""

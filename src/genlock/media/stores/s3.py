@@ -104,11 +104,27 @@ class S3MediaStore:
     async def delete_day(self, day: str) -> int:
         _, bucket, folder = self._bucket.path.split("/", 2)
         text = await self._list(prefix=f"{folder}{check_key(f'{day}/a/a')[:8]}/")
-        keys = [unescape(key) for key in _FOUND_KEY.findall(text)]
+        keys = _keys(text)
         for key in keys:
-            async with self._request("DELETE", f"/{bucket}/{key}") as answer:
-                await _expect_success(answer)
+            await self._delete(f"/{bucket}/{key}")
         return len(keys)
+
+    async def _delete(self, path: str) -> None:
+        async with self._request("DELETE", path) as answer:
+            await _expect_success(answer)
+
+    async def delete_account_files(self, day: str, account_id: int, keep: Callable[[str], bool]) -> int:
+        _, bucket, folder = self._bucket.path.split("/", 2)
+        prefix = f"{folder}{check_key(f'{day}/{account_id}/a')[:-1]}"
+        deleted = 0
+        after: dict[str, str] = {}
+        while keys := _keys(await self._list(prefix=prefix, **after)):
+            after = {"start-after": keys[-1]}
+            for key in keys:
+                if not keep(key.removeprefix(prefix)):
+                    await self._delete(f"/{bucket}/{key}")
+                    deleted += 1
+        return deleted
 
     async def close(self) -> None:
         if self._opened is not None:
@@ -158,6 +174,10 @@ class S3MediaStore:
             timeout = aiohttp.ClientTimeout(total=PUT_SECONDS, sock_connect=10.0, sock_read=60.0)
             self._opened = aiohttp.ClientSession(timeout=timeout, auto_decompress=False, trust_env=False)
         return self._opened
+
+
+def _keys(text: str) -> list[str]:
+    return [unescape(key) for key in _FOUND_KEY.findall(text)]
 
 
 async def _expect_success(answer: aiohttp.ClientResponse) -> None:

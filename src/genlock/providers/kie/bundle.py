@@ -4,7 +4,6 @@ from collections.abc import Callable, Mapping
 from decimal import Decimal
 from time import time
 
-from genlock.domain.catalog import Catalog
 from genlock.ports.provider import ProviderBundle, RateLimit, SampleCallback, VerifyCallback
 from genlock.providers.kie.client import API_URL, UPLOAD_URL, Kie
 from genlock.providers.kie.signature import SIGNATURE, TIMESTAMP, is_signed, sign
@@ -14,9 +13,9 @@ CREATES_PER_10_SECONDS = 20
 
 
 def make_bundle(
-    catalog: Catalog,
     *,
     key: str,
+    credit_usd: Decimal,
     api_url: str = API_URL,
     upload_url: str = UPLOAD_URL,
     webhook_key: str | None = None,
@@ -28,7 +27,7 @@ def make_bundle(
         provider=kie,
         title="Kie.ai",
         rate_limits=rate_limits(creates_per_10_seconds),
-        credit_usd=catalog.provider_credit_usd.get(Kie.name, Decimal(0)),
+        credit_usd=credit_usd,
         close=kie.close,
         verify_callback=verify_callback(webhook_key),
         sample_callback=sample_callback(webhook_key, now),

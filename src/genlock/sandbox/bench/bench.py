@@ -1,4 +1,4 @@
-"""The `bench` command: the engine against a plain protocol, the running service, and the cost of a whole order.
+"""The `bench` command: the engine against a plain protocol, the service, the cost of a whole order, and the API.
 
 The engine and the plain protocol are interleaved in one run: the ratio matters, not the times.
 
@@ -23,6 +23,7 @@ from typing import Any
 import uvloop
 
 from genlock.domain.errors import Refusal
+from genlock.sandbox.bench.api import ApiLoad, measure_api
 from genlock.sandbox.bench.history import make_history
 from genlock.sandbox.bench.order import OrderLoad, measure_orders
 from genlock.sandbox.bench.plain import plain_databases, run_plain_jobs
@@ -33,7 +34,7 @@ from genlock.sandbox.postgres import PostgresServer
 JOBS_PER_SECOND = 100
 #: with fewer orders the bench only shows that it works
 FEW_ORDERS = 50
-PARTS = ("engine", "service", "order")
+PARTS = ("engine", "service", "order", "api")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -154,6 +155,11 @@ async def measure(
         if sizes.history and not few:
             print_line(f"the same with {sizes.history:,} finished jobs …")
             figures["order_with_history"] = await measure_orders(history_url, orders, print_line)
+    if "api" in parts:
+        print_line("the HTTP API …")
+        figures["api"] = await measure_api(
+            make("api"), ApiLoad.small() if few else ApiLoad(rounds=sizes.rounds), print_line
+        )
     return figures
 
 

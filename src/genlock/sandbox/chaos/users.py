@@ -116,6 +116,10 @@ class ChaosUsers:
         return True
 
     @property
+    def placed(self) -> int:
+        return len(self.orders)
+
+    @property
     def ended(self) -> int:
         return sum(order.ended_at is not None for order in self.orders)
 

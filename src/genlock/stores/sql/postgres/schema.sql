@@ -150,6 +150,17 @@ CREATE TABLE attempts (
 
 CREATE INDEX attempts_task ON attempts (provider, task_id) WHERE task_id IS NOT NULL;
 
+-- Slots of providers that may work on a limited number of tasks at once.
+CREATE TABLE task_slots (
+    provider  text NOT NULL,
+    number    bigint NOT NULL,
+    -- the last job that took the slot; the slot is free unless that job is being submitted or runs at this provider
+    job_id    bigint,
+    -- grows whenever the slot is taken
+    token     bigint NOT NULL DEFAULT 0,
+    PRIMARY KEY (provider, number)
+);
+
 -- Circuit breakers: which providers, or models of a provider, are left alone after failing again and again.
 CREATE TABLE breakers (
     provider     text NOT NULL,
@@ -712,6 +723,13 @@ $$ BEGIN INSERT INTO figure_changes (job_id) VALUES (substr(NEW.key, 8)::bigint)
 CREATE TRIGGER ledger_job_refunded AFTER INSERT ON ledger FOR EACH ROW
 WHEN (NEW.kind = 'refund' AND NEW.key ~ '^refund:[0-9]{1,18}$') EXECUTE FUNCTION record_job_refund();
 
+-- What a given-up attempt cost is the operator's loss, and changes the figures of the job.
+CREATE OR REPLACE FUNCTION record_attempt_cost() RETURNS trigger LANGUAGE plpgsql AS
+$$ BEGIN INSERT INTO figure_changes (job_id) VALUES (NEW.job_id); RETURN NULL; END $$;
+
+CREATE TRIGGER attempts_cost_later AFTER UPDATE OF cost ON attempts FOR EACH ROW
+WHEN (NEW.late_report IS NOT NULL AND OLD.cost IS DISTINCT FROM NEW.cost) EXECUTE FUNCTION record_attempt_cost();
+
 -- Edits of models by operators. The newest change of a model decides; the others are its history.
 CREATE TABLE catalog_changes (
     id           bigint PRIMARY KEY,
@@ -782,9 +800,21 @@ CREATE TABLE webhooks (
     -- an instance sends its events until then, or it waits until then after a failure
     held_until             timestamptz NOT NULL,
     created_at             timestamptz NOT NULL,
+    -- sealed with a key of the settings; '' in a row of an earlier version: derived from the bot's token
+    secret                 text NOT NULL DEFAULT '',
+    -- the one before the last rotation
+    previous_secret        text NOT NULL DEFAULT '',
+    -- the instance that sends its events, until then; empty: none
+    held_by                text NOT NULL DEFAULT '',
+    -- consecutive times that nothing could be delivered, and since when
+    failures               integer NOT NULL DEFAULT 0,
+    failing_since          timestamptz,
+    -- whether it answered slowly the last time
+    slow                   boolean NOT NULL DEFAULT false,
     CONSTRAINT webhooks_public_id_once UNIQUE (public_id)
 );
 CREATE INDEX webhooks_account ON webhooks (account_id, id);
+CREATE INDEX webhooks_held ON webhooks (held_by) WHERE held_by <> '';
 
 CREATE TABLE webhook_deliveries (
     id            bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -799,6 +829,8 @@ CREATE TABLE webhook_deliveries (
     last_status   integer,
     last_error    text NOT NULL DEFAULT '',
     delivered_at  timestamptz,
+    -- the start of the last answer's body
+    last_answer   text NOT NULL DEFAULT '',
     CONSTRAINT webhook_deliveries_public_id_once UNIQUE (public_id),
     CONSTRAINT webhook_deliveries_state_known CHECK (state IN ('pending', 'delivered', 'failed')),
     CONSTRAINT webhook_deliveries_pending_means_due CHECK ((state = 'pending') = (due_at IS NOT NULL))
@@ -809,6 +841,10 @@ CREATE TABLE webhook_deliveries (
 CREATE INDEX webhook_deliveries_due ON webhook_deliveries (webhook_id, due_at, id) WHERE due_at IS NOT NULL;
 CREATE INDEX webhook_deliveries_job ON webhook_deliveries (webhook_id, job_id, id) WHERE due_at IS NOT NULL;
 CREATE INDEX webhook_deliveries_webhook ON webhook_deliveries (webhook_id, id);
+CREATE INDEX webhook_deliveries_state ON webhook_deliveries (webhook_id, state, event_at, id);
+-- A disabled endpoint gets tests only: they are found without reading the events that wait for it.
+CREATE INDEX webhook_deliveries_test ON webhook_deliveries (webhook_id, due_at, id)
+    WHERE due_at IS NOT NULL AND event = 'webhook.test';
 
 CREATE OR REPLACE FUNCTION webhook_event(state text, delivery text) RETURNS text LANGUAGE sql IMMUTABLE AS
 $$ SELECT CASE
@@ -828,7 +864,11 @@ BEGIN
     IF happened IS NOT NULL AND happened IS DISTINCT FROM webhook_event(OLD.state, OLD.delivery) THEN
         INSERT INTO webhook_deliveries (public_id, webhook_id, job_id, event, event_at, due_at)
         SELECT 'msg_' || replace(gen_random_uuid()::text, '-', ''), w.id, NEW.id, happened,
-            coalesce(happened_at, NEW.created_at), coalesce(happened_at, NEW.created_at)
+            coalesce(happened_at, NEW.created_at),
+            -- not before an earlier event of the job that is still to be sent
+            greatest(coalesce(happened_at, NEW.created_at), (
+                SELECT max(d.due_at) FROM webhook_deliveries d
+                WHERE d.webhook_id = w.id AND d.job_id = NEW.id AND d.due_at IS NOT NULL))
         FROM webhooks w
         WHERE w.account_id = NEW.account_id AND w.enabled
             AND (w.events = ' ' OR strpos(w.events, ' ' || happened || ' ') > 0);

@@ -142,6 +142,17 @@ CREATE TABLE attempts (
 
 CREATE INDEX attempts_task ON attempts (provider, task_id) WHERE task_id IS NOT NULL;
 
+-- Slots of providers that may work on a limited number of tasks at once.
+CREATE TABLE task_slots (
+    provider  TEXT NOT NULL,
+    number    INTEGER NOT NULL,
+    -- the last job that took the slot; the slot is free unless that job is being submitted or runs at this provider
+    job_id    INTEGER,
+    -- grows whenever the slot is taken
+    token     INTEGER NOT NULL DEFAULT 0,
+    PRIMARY KEY (provider, number)
+) STRICT;
+
 -- Circuit breakers: which providers, or models of a provider, are left alone after failing again and again.
 CREATE TABLE breakers (
     provider     TEXT NOT NULL,
@@ -692,6 +703,13 @@ BEGIN
     INSERT INTO figure_changes (job_id) VALUES (CAST(substr(NEW.key, 8) AS INTEGER));
 END;
 
+-- What a given-up attempt cost is the operator's loss, and changes the figures of the job.
+CREATE TRIGGER attempts_cost_later AFTER UPDATE OF cost ON attempts FOR EACH ROW
+WHEN NEW.late_report IS NOT NULL AND OLD.cost IS NOT NEW.cost
+BEGIN
+    INSERT INTO figure_changes (job_id) VALUES (NEW.job_id);
+END;
+
 -- Edits of models by operators. The newest change of a model decides; the others are its history.
 CREATE TABLE catalog_changes (
     id           INTEGER PRIMARY KEY,
@@ -758,9 +776,21 @@ CREATE TABLE webhooks (
     -- an instance sends its events until then, or it waits until then after a failure
     held_until             INTEGER NOT NULL,
     created_at             INTEGER NOT NULL,
+    -- sealed with a key of the settings; '' in a row of an earlier version: derived from the bot's token
+    secret                 TEXT NOT NULL DEFAULT '',
+    -- the one before the last rotation
+    previous_secret        TEXT NOT NULL DEFAULT '',
+    -- the instance that sends its events, until then; empty: none
+    held_by                TEXT NOT NULL DEFAULT '',
+    -- consecutive times that nothing could be delivered, and since when
+    failures               INTEGER NOT NULL DEFAULT 0,
+    failing_since          INTEGER,
+    -- whether it answered slowly the last time
+    slow                   INTEGER NOT NULL DEFAULT 0,
     CONSTRAINT webhooks_public_id_once UNIQUE (public_id)
 ) STRICT;
 CREATE INDEX webhooks_account ON webhooks (account_id, id);
+CREATE INDEX webhooks_held ON webhooks (held_by) WHERE held_by <> '';
 
 CREATE TABLE webhook_deliveries (
     id            INTEGER PRIMARY KEY,
@@ -775,6 +805,8 @@ CREATE TABLE webhook_deliveries (
     last_status   INTEGER,
     last_error    TEXT NOT NULL DEFAULT '',
     delivered_at  INTEGER,
+    -- the start of the last answer's body
+    last_answer   TEXT NOT NULL DEFAULT '',
     CONSTRAINT webhook_deliveries_public_id_once UNIQUE (public_id),
     CONSTRAINT webhook_deliveries_state_known CHECK (state IN ('pending', 'delivered', 'failed')),
     CONSTRAINT webhook_deliveries_pending_means_due CHECK ((state = 'pending') = (due_at IS NOT NULL))
@@ -782,12 +814,19 @@ CREATE TABLE webhook_deliveries (
 CREATE INDEX webhook_deliveries_due ON webhook_deliveries (webhook_id, due_at, id) WHERE due_at IS NOT NULL;
 CREATE INDEX webhook_deliveries_job ON webhook_deliveries (webhook_id, job_id, id) WHERE due_at IS NOT NULL;
 CREATE INDEX webhook_deliveries_webhook ON webhook_deliveries (webhook_id, id);
+CREATE INDEX webhook_deliveries_state ON webhook_deliveries (webhook_id, state, event_at, id);
+-- A disabled endpoint gets tests only: they are found without reading the events that wait for it.
+CREATE INDEX webhook_deliveries_test ON webhook_deliveries (webhook_id, due_at, id)
+    WHERE due_at IS NOT NULL AND event = 'webhook.test';
 
 CREATE TRIGGER jobs_webhook_event AFTER UPDATE OF state, delivery ON jobs FOR EACH ROW
 WHEN NEW.api_key_id IS NOT NULL AND EXISTS (SELECT 1 FROM webhooks WHERE account_id = NEW.account_id AND enabled)
 BEGIN
     INSERT INTO webhook_deliveries (public_id, webhook_id, job_id, event, event_at, due_at)
-    SELECT 'msg_' || lower(hex(randomblob(16))), w.id, NEW.id, e.happened, e.at, e.at
+    SELECT 'msg_' || lower(hex(randomblob(16))), w.id, NEW.id, e.happened, e.at,
+        -- not before an earlier event of the job that is still to be sent
+        max(e.at, coalesce((SELECT max(d.due_at) FROM webhook_deliveries d
+            WHERE d.webhook_id = w.id AND d.job_id = NEW.id AND d.due_at IS NOT NULL), e.at))
     FROM (
         SELECT happened, earlier,
             coalesce(CASE WHEN happened = 'job.started' THEN NEW.submitted_at

@@ -71,6 +71,10 @@ WITH named AS (
     DELETE FROM model_settings WHERE account_id = :account_id
 ), revoked AS (
     UPDATE api_keys SET name = '', revoked_at = coalesce(revoked_at, :now) WHERE account_id = :account_id
+), unanswered AS (
+    UPDATE webhook_deliveries SET last_error = '', last_answer = ''
+    WHERE webhook_id IN (SELECT id FROM webhooks WHERE account_id = :account_id)
+        AND (last_error <> '' OR last_answer <> '')
 ), unhooked AS (
     DELETE FROM webhooks WHERE account_id = :account_id
 ), explained AS (

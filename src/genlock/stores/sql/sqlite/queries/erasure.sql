@@ -66,6 +66,8 @@ UPDATE drafts SET body = '{}', uploads = '[]', version = version + 1 WHERE accou
 DELETE FROM favourites WHERE account_id = :account_id;
 DELETE FROM model_settings WHERE account_id = :account_id;
 UPDATE api_keys SET name = '', revoked_at = coalesce(revoked_at, :now) WHERE account_id = :account_id;
+UPDATE webhook_deliveries SET last_error = '', last_answer = ''
+WHERE webhook_id IN (SELECT id FROM webhooks WHERE account_id = :account_id) AND (last_error <> '' OR last_answer <> '');
 DELETE FROM webhooks WHERE account_id = :account_id;
 UPDATE ledger SET reason = ''
 WHERE account_id = :account_id AND reason <> '' AND (substr(key, 1, 6) = 'admin:' OR substr(key, 1, 9) = 'operator:');

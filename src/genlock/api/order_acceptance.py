@@ -1,0 +1,135 @@
+"""Accepts orders of API clients: each request key gives one job."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from genlock.api.file_inputs import FileInputs
+from genlock.api.operation import Call
+from genlock.api.parts import ApiParts
+from genlock.api.problems import Fault, Problem, bad_request, conflict, invalid, too_many
+from genlock.channels.api.address import ApiAddress
+from genlock.channels.api.channel import NAME as CHANNEL
+from genlock.domain.job import Job
+from genlock.domain.money import THOUSANDTHS
+from genlock.engine.sell import NotSold, NotSoldReason, Order
+
+KEY_HEADER = "Idempotency-Key"
+REPLAYED_HEADER = "Idempotent-Replayed"
+#: for the seller: how long a client should wait when all of its running orders are taken
+RUNNING_SECONDS = 5.0
+_KEY = re.compile(r"[\x21-\x7e]{1,255}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClientOrder:
+    """What a request asks for."""
+
+    model: str
+    input: Mapping[str, Any]
+    #: tells a repeated request from another one
+    request_hash: str
+    metadata: Mapping[str, str] = field(default_factory=dict)
+    #: in credits
+    max_price: float | None = None
+    #: whether the request may be the repetition of another one, and has no idempotency key
+    may_be_repeated: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Accepted:
+    job: Job
+    #: whether the job was there before
+    replayed: bool
+
+
+class OrderAcceptance:
+    def __init__(self, parts: ApiParts) -> None:
+        self._parts = parts
+        self._files = FileInputs(parts)
+
+    async def accept(self, call: Call, order: ClientOrder, request_key: str) -> Accepted:
+        """Return the job of a request key, a new one if there is none. Raises Problem."""
+        parts = self._parts
+        values, seconds = await self._files.resolve(call.account_id, order.model, order.input, request_key)
+        address = ApiAddress(
+            request_hash=order.request_hash, metadata=order.metadata, may_be_repeated=order.may_be_repeated
+        )
+        correlation_id = parts.new_id()
+        job = await parts.seller.sell(
+            Order(
+                account_id=call.account_id,
+                model=order.model,
+                values=values,
+                seconds=seconds,
+                key=request_key,
+                channel=CHANNEL,
+                address=str(address),
+                agreed_price=None if order.max_price is None else round(order.max_price * THOUSANDTHS),
+                placeholder="0",
+                correlation_id=correlation_id,
+                api_key_id=call.key.id,
+            )
+        )
+        if isinstance(job, NotSold):
+            raise not_sold(job)
+        check_same_request(job, order.request_hash)
+        return Accepted(job=job, replayed=job.correlation_id != correlation_id)
+
+
+def client_request_key(key: str) -> str:
+    """Return the request key of a client's idempotency key."""
+    return f"{CHANNEL}:{key}"
+
+
+def read_key(call: Call) -> str:
+    """Return the idempotency key of a request, with or without the quotes of a structured field. Raises Problem."""
+    given = call.request.headers.getlist(KEY_HEADER)
+    if not given:
+        raise bad_request(
+            "idempotency_key_missing",
+            f"send {KEY_HEADER} with a key of your own, such as a UUID: repeating the request with it is then safe",
+        )
+    key = given[0].strip()
+    if len(key) >= 2 and key[0] == key[-1] == '"':  # noqa: PLR2004 - both quotes
+        key = key[1:-1]
+    if len(given) > 1 or _KEY.fullmatch(key) is None:
+        raise bad_request("idempotency_key_invalid", f"{KEY_HEADER} must be 1 to 255 visible ASCII characters, once")
+    return key
+
+
+def check_same_request(job: Job, request_hash: str) -> None:
+    """Raise Problem 422 if the idempotency key was used for another request."""
+    if job.channel != CHANNEL or ApiAddress.parse(job.address).request_hash != request_hash:
+        fault = Fault(pointer=KEY_HEADER, detail="was used for another request; nothing was ordered")
+        raise invalid([fault], "idempotency_key_reused")
+
+
+def not_sold(refused: NotSold) -> Problem:  # noqa: PLR0911 - one answer per reason
+    price, available = refused.price / THOUSANDTHS, refused.available / THOUSANDTHS
+    match refused.reason:
+        case NotSoldReason.UNKNOWN_MODEL | NotSoldReason.PROVIDER_NOT_CONFIGURED:
+            detail = "/model is not on offer; GET /v1/models lists what is"
+            return Problem(status=404, code="model_unavailable", detail=detail)
+        case NotSoldReason.INVALID_INPUT:
+            assert refused.error is not None
+            fault = Fault(pointer=f"/input/{refused.error.field}"[:200], detail=refused.error.message)
+            return invalid([fault], "invalid_input")
+        case NotSoldReason.DEARER:
+            return conflict("dearer", f"the order costs {price:g} credits, more than max_price", price=price)
+        case NotSoldReason.INSUFFICIENT_BALANCE:
+            detail = f"the order costs {price:g} credits, {available:g} are available; nothing was held"
+            return _payment_required("no_credits", detail, price, available)
+        case NotSoldReason.SPEND_LIMIT:
+            detail = f"the order costs {price:g} credits, and this key may spend {available:g} more today (UTC)"
+            return _payment_required("spend_limit", detail, price, available)
+        case NotSoldReason.TOO_MANY_RUNNING:
+            detail = f"{refused.count} orders of this account are running; wait until one has ended"
+            return too_many("too_many_running", detail, RUNNING_SECONDS)
+        case _:
+            return too_many("too_many_orders", "this account orders too often", refused.wait_seconds or RUNNING_SECONDS)
+
+
+def _payment_required(code: str, detail: str, price: float, available: float) -> Problem:
+    return Problem(status=402, code=code, detail=detail, members={"price": price, "available": available})

@@ -1,0 +1,156 @@
+"""Stores files that clients send: a copy in the media store, and one where the providers can read it."""
+
+import asyncio
+import secrets
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
+from math import ceil
+from tempfile import TemporaryFile
+from typing import IO
+
+from genlock.api.operation import Call
+from genlock.api.parts import ApiParts
+from genlock.api.problems import Fault, Problem, invalid, too_many, unauthorized, unavailable
+from genlock.api.types import FileAnswer
+from genlock.channels.api.channel import hash_file
+from genlock.domain.errors import ProviderError
+from genlock.domain.stored_file import StoredFile, make_key
+from genlock.domain.upload import Upload
+from genlock.media.budget import TooComplex
+from genlock.media.content_types import content_type_of
+from genlock.media.download import HEAD_BYTES
+from genlock.media.sniff import Format, MediaType, NotMedia, recognise
+
+ID_PREFIX = "file_"
+CHUNK = 65_536
+FOLDER = "genlock"
+HOUR = 3600.0
+DAY = 86_400.0
+MEGABYTE = 1_000_000
+#: files that this instance receives at the same time, all and of one account
+FILES_AT_ONCE = 8
+FILES_PER_ACCOUNT = 2
+
+
+class Uploads:
+    def __init__(self, parts: ApiParts) -> None:
+        self._parts = parts
+        #: files that are being received, by account
+        self._receiving: Counter[int] = Counter()
+
+    @contextmanager
+    def receiving(self, account_id: int) -> Iterator[IO[bytes]]:
+        """Yield a file on disk while it is received. One slow account leaves room for others. Raises Problem."""
+        if self._receiving[account_id] >= FILES_PER_ACCOUNT:
+            raise too_many("too_many_files", f"send {FILES_PER_ACCOUNT} files at a time", 1.0)
+        if self._receiving.total() >= FILES_AT_ONCE:
+            raise unavailable("this instance receives many files at the moment")
+        self._receiving[account_id] += 1
+        try:
+            with TemporaryFile() as file:
+                yield file
+        finally:
+            self._receiving[account_id] -= 1
+            self._receiving += Counter()  # drops accounts without a file
+
+    async def check_quota(self, call: Call) -> None:
+        """Take one of the account's permits for files. Raises Problem 429."""
+        per_hour = self._parts.rules.uploads_per_hour
+        pause = HOUR / per_hour
+        key = f"upload:{call.account_id}"  # the same permits as in the chat
+        [wait] = await self._parts.store.take_permits([key], pause, 1, -(per_hour - 1) * pause)
+        if wait > 0:
+            raise too_many("too_many_files", f"an account may send {per_hour} files per hour", wait)
+
+    async def _check_bytes(self, account_id: int, size: int) -> None:
+        """Count the file's megabytes: copies are kept for weeks, and must not fill the disk of the operator."""
+        per_day = self._parts.rules.upload_megabytes_per_day
+        wanted, pause = ceil(size / MEGABYTE), DAY / per_day
+        # Taken ahead of time, up to a day's permits: a limit that lies in the past may be pruned.
+        taken = await self._parts.store.reserve_permits(
+            f"upload-mb:{account_id}", wanted, pause, 1, (per_day - 1) * pause
+        )
+        if len(taken) < wanted:
+            wait = (wanted - len(taken)) * pause
+            raise too_many("too_many_files", f"an account may send {per_day} megabytes of files per day", wait)
+
+    async def store(self, call: Call, file: IO[bytes], size: int) -> FileAnswer:
+        parts = self._parts
+        found, kind = _recognise(file)
+        await self._check_bytes(call.account_id, size)
+        seconds = await self._measure(file) if kind is not MediaType.IMAGE else None
+        name, now = secrets.token_hex(12), parts.now()
+        stored = StoredFile(
+            key=make_key(now, call.account_id, f"{name}{found.suffix}"),
+            content_type=content_type_of(found),
+            size=size,
+            sha256=await asyncio.to_thread(hash_file, file),
+        )
+        await parts.media.put(stored, file)
+        url = await to_provider(parts, _read(file), f"{name}{found.suffix}")
+        await self._check_not_revoked(call, stored)
+        file_id = f"{ID_PREFIX}{secrets.token_urlsafe(18)}"
+        await parts.store.add_upload(
+            Upload(
+                address=file_id,
+                account_id=call.account_id,
+                file=f"{url} {stored}",
+                kind=kind.value,
+                seconds=seconds,
+                age_seconds=0.0,
+            )
+        )
+        return FileAnswer(
+            id=file_id,
+            kind=kind.value,
+            content_type=stored.content_type,
+            bytes=size,
+            seconds=seconds,
+            created_at=now,
+            expires_at=stored.expires_at(parts.rules.keep_media_days),
+        )
+
+    async def _check_not_revoked(self, call: Call, stored: StoredFile) -> None:
+        """Delete the file again if the key ended while it was sent: an erasure may have looked before it was there."""
+        key = await self._parts.store.api_key(call.key.id)
+        if key is not None and key.revoked_at is None:
+            return
+        day, _, name = stored.key.split("/")
+        await self._parts.media.delete_account_files(day, call.account_id, lambda other: other != name)
+        raise unauthorized("this API key was revoked while the file was sent; the file was deleted")
+
+    async def _measure(self, file: IO[bytes]) -> float | None:
+        try:
+            return await self._parts.reader.measure(file)
+        except TooComplex:
+            raise _not_usable("cannot be read: it has too many parts") from None
+
+
+async def to_provider(parts: ApiParts, content: AsyncIterator[bytes], name: str) -> str:
+    """Store a file where the providers can read it and return its address. Raises Problem 503."""
+    try:
+        return await parts.upload(content, name, FOLDER)
+    except ProviderError:
+        raise unavailable("the provider does not take files at the moment") from None
+
+
+def _recognise(file: IO[bytes]) -> tuple[Format, MediaType]:
+    file.seek(0)
+    try:
+        found = recognise(file.read(HEAD_BYTES))
+    except NotMedia as error:
+        raise _not_usable(str(error)) from None
+    if not found.media:
+        raise _not_usable("it is not an image, a video or a sound in a known format")
+    return found, found.media[0]
+
+
+def _not_usable(detail: str) -> Problem:
+    return invalid([Fault(pointer="body", detail=detail)], "not_media")
+
+
+async def _read(file: IO[bytes]) -> AsyncIterator[bytes]:
+    file.seek(0)
+    while chunk := await asyncio.to_thread(file.read, CHUNK):
+        yield chunk

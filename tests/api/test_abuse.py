@@ -1,0 +1,139 @@
+"""One account, one revoked key or one address must not take what all clients share."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from genlock.api import download_slots, job_watch
+from genlock.api.uploads import FILES_AT_ONCE, FILES_PER_ACCOUNT
+from genlock.domain.events import Event
+from tests.api.world import MODEL, ApiWorld, Client, running_api
+from tests.databases import new_sqlite
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+
+def bearer(client: Client) -> dict[str, str]:
+    return {"Authorization": f"Bearer {client.secret}"}
+
+
+async def test_a_stream_ends_when_its_key_is_revoked(world: ApiWorld) -> None:
+    client = await world.client()
+    other_key = await world.client(account_id=client.key.account_id)
+    async with client.session.get(f"{world.url}/v1/events", headers=bearer(client)) as stream:
+        first = (await other_key.order()).json["id"]
+        async for line in stream.content:
+            if line.startswith(b"data: "):
+                assert json.loads(line[6:])["id"] == first
+                break
+        await world.store.revoke_api_key(client.key.id)
+        second = (await other_key.order(wait=15)).json["id"]
+        async with asyncio.timeout(15):
+            rest = await stream.content.read()
+
+    assert second.encode() not in rest
+
+
+async def test_waiting_requests_of_one_account_leave_room_for_others(
+    world: ApiWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(job_watch, "WATCHERS_PER_ACCOUNT", 3)
+    monkeypatch.setattr(job_watch, "WATCHERS_MAX", 4)
+    greedy, other = await world.client(), await world.client()
+    streams = [await greedy.session.get(f"{world.url}/v1/events", headers=bearer(greedy)) for _ in range(5)]
+    try:
+        answer = await other.order(wait=15)
+    finally:
+        for stream in streams:
+            stream.close()
+
+    assert (answer.json["status"], answer.headers["Preference-Applied"]) == ("succeeded", "wait=15")
+
+
+async def test_slow_uploads_of_one_account_leave_room_for_others(world: ApiWorld, png: bytes) -> None:
+    slow, other = await world.client(), await world.client()
+    stop = asyncio.Event()
+    started = asyncio.Semaphore(0)
+
+    async def trickle() -> AsyncIterator[bytes]:
+        yield png[:10]
+        started.release()
+        await stop.wait()
+        yield png[10:]
+
+    uploads = [asyncio.create_task(slow.request("POST", "/v1/files", data=trickle())) for _ in range(FILES_AT_ONCE)]
+    for _ in uploads:
+        await started.acquire()
+    answer = await other.request("POST", "/v1/files", data=png)
+    stop.set()
+    statuses = sorted([answer.status for answer in await asyncio.gather(*uploads)])
+
+    assert answer.status == 201
+    assert statuses == [201] * FILES_PER_ACCOUNT + [429] * (FILES_AT_ONCE - FILES_PER_ACCOUNT)
+
+
+async def test_an_account_sends_only_so_many_megabytes_a_day(
+    world: ApiWorld, png: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("genlock.api.uploads.MEGABYTE", len(png) / 900)  # a picture counts as 900 of 2,000 megabytes
+    client, other = await world.client(), await world.client()
+    answers = [await client.request("POST", "/v1/files", data=png) for _ in range(4)]
+
+    assert [answer.status for answer in answers] == [201, 201, 429, 429]
+    assert (answers[2].json["code"], int(answers[2].headers["Retry-After"]) > 60) == ("too_many_files", True)
+    assert (await other.request("POST", "/v1/files", data=png)).status == 201
+    limit = await world.store.take_block(f"upload-mb:{client.key.account_id}", 1, 43.2, 1)
+    assert limit.wait > 600, "a limit that is idle for ten minutes is pruned, and all permits would be back"
+
+
+async def test_downloads_of_one_account_are_counted_also_by_link(
+    world: ApiWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client, other = await world.client(), await world.client()
+    [result] = (await client.order(wait=15)).json["results"]
+    [foreign] = (await other.order(wait=15)).json["results"]
+    monkeypatch.setattr(download_slots, "DOWNLOADS_PER_ACCOUNT", 0)
+    image = {"model": MODEL, "prompt": "a cat"}
+    before = await world.available(client)
+    refused = await client.post("/v1/images/generations", image)
+    assert (refused.status, await world.available(client)) == (429, before), "nothing is ordered that finds no room"
+    for path in (result["url"], result["link"]):
+        refused = await client.get(path)
+        assert (refused.status, refused.json["code"]) == (429, "too_many_downloads")
+    monkeypatch.setattr(download_slots, "DOWNLOADS_PER_ACCOUNT", 1)
+    for _ in range(3):
+        assert (await client.post("/v1/images/generations", image)).status == 200
+    for _ in range(3):  # a download that has ended does not count
+        assert (await client.get(result["url"])).status == 200
+    assert (await other.get(foreign["link"])).status == 200
+
+
+async def test_cancellations_at_the_same_time_keep_the_limit_of_late_ones(tmp_path: Path) -> None:
+    """The operator pays for what is cancelled after its submit."""
+    async with running_api(f"sqlite:///{new_sqlite(tmp_path)}", tmp_path / "media", speed=1.0) as world:
+        client = await world.client()
+        orders = [(await client.order()).json["id"] for _ in range(12)]
+        await world.recorder.until(Event.SUBMIT_OK, times=len(orders))
+        answers = await asyncio.gather(*(client.post(f"/v1/jobs/{one}/cancel") for one in orders for _ in range(2)))
+
+        cancelled = {answer.json["id"] for answer in answers if answer.status == 202}
+        assert {answer.status for answer in answers} == {202, 429}
+        assert len(cancelled) == await world.store.late_cancels(client.key.account_id) == 5
+
+
+async def test_an_account_sends_few_events_that_no_order_caused(world: ApiWorld) -> None:
+    client, other = await world.client(), await world.client()
+    now = datetime.now(UTC)
+    time = {"since": (now - timedelta(hours=1)).isoformat(), "until": now.isoformat()}
+    for path, body in (("test", None), ("redeliver", time)):
+        paths = []
+        for one in (client, other):
+            created = (await one.post("/v1/webhooks", {"url": "https://example.org/hook"})).json
+            paths.append(f"/v1/webhooks/{created['id']}/{path}")
+        statuses = [(await client.post(paths[0], body)).status for _ in range(12)]
+        assert statuses == [202] * 10 + [429] * 2, path
+        assert (await other.post(paths[1], body)).status == 202, path

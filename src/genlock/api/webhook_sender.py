@@ -131,7 +131,7 @@ class WebhookSender:
             self.observer.event(Event.STAGE_ERROR, step="release a webhook", error=repr(error))
 
     async def _send_batch(self, webhook: Webhook, signing: list[bytes], served: _Served, until: float) -> bool:
-        """Send due events until a time; return whether more can be sent at once."""
+        """Send due events until a time; return whether to look for more: the next events of these jobs are due now."""
         slots, clock = asyncio.Semaphore(SENDS_AT_ONCE), asyncio.get_running_loop().time
 
         async def attempt(delivery: WebhookDelivery) -> WebhookAttempt | None:
@@ -152,7 +152,7 @@ class WebhookSender:
         served.sent += len(attempts)
         served.delivered += delivered
         await self._disable_if_needed(webhook, attempts, has_failed=bool(served.failed))
-        return delivered == limit and clock() < until
+        return delivered > 0 and clock() < until
 
     async def _disable_if_needed(self, webhook: Webhook, attempts: list[WebhookAttempt], *, has_failed: bool) -> None:
         reason = ""

@@ -23,6 +23,7 @@ from genlock.providers.kie.families import ROUTES
 from genlock.sandbox.generations import faults as generation_faults
 from genlock.sandbox.kie import faults as kie_faults
 from genlock.sandbox.telegram import faults as telegram_faults
+from genlock.sandbox.try_page.routes import FOLDER as TRY_PAGE
 from genlock.settings import ServiceSettings, Settings
 
 DOCS = Path(__file__).parent
@@ -151,6 +152,12 @@ def _text(row: Row) -> str:
     return "any" if row.text is None else "`" + row.text.pattern.replace("|", "\\|") + "`"
 
 
+def try_page() -> str:
+    """The client of the page at `/try`, as it is."""
+    source = (TRY_PAGE / "api.js").read_text(encoding="utf-8")
+    return f"```js\n{source}```\n"
+
+
 REGIONS: dict[str, Callable[[], str]] = {
     "states": lambda: table(job.State, job),
     "deliveries": lambda: table(job.Delivery, job),
@@ -171,6 +178,7 @@ REGIONS: dict[str, Callable[[], str]] = {
     "kie_answers": kie_answers,
     "kie_faults": lambda: table(kie_faults.Fault, kie_faults),
     "generation_faults": lambda: table(generation_faults.Fault, generation_faults),
+    "try_page": try_page,
     "telegram_faults": lambda: table(telegram_faults.Fault, telegram_faults),
 }
 

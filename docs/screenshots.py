@@ -64,6 +64,22 @@ async def photograph_dashboard(page: Page, url: str, images: Path) -> None:
         await page.screenshot(path=images / f"dashboard-{name}.png")
 
 
+async def photograph_try_page(page: Page, url: str, images: Path) -> None:
+    """Order a picture through the API, and fill in the form of another model beside its result."""
+    await page.goto(url)
+    for title, prompt in (("Z-Image", "cat astronaut"), ("Kling 2.1", "a ship in a storm, slow zoom")):
+        await page.locator("#search").fill(title)
+        await page.locator(".model").first.click()
+        await page.locator("#form-slot textarea").first.fill(prompt)
+        await expect(page.locator("#order")).to_be_enabled()
+        if title == "Z-Image":
+            await page.locator("#order").click()
+            await expect(page.locator(".badge.succeeded")).to_have_count(1)
+            await page.locator("#change").click()
+    await page.wait_for_function("document.querySelector('.order img').naturalWidth > 0")
+    await page.screenshot(path=images / "try.png")
+
+
 async def take(folder: Path, images: Path) -> None:
     sandbox = Sandbox(folder, "--fresh", "--speed", "30")
     try:
@@ -78,6 +94,7 @@ async def take(folder: Path, images: Path) -> None:
             await page.screenshot(path=images / "chat.png")
             await page.get_by_role("button", name="Show faults and calls").click()
             await page.screenshot(path=images / "panel.png")
+            await photograph_try_page(page, f"http://127.0.0.1:{sandbox.port}/try", images)
             await photograph_dashboard(page, f"http://127.0.0.1:{sandbox.port}/dashboard", images)
     finally:
         sandbox.process.terminate()

@@ -10,6 +10,8 @@ from datetime import UTC, datetime
 from typing import Any, TextIO
 from urllib.parse import quote
 
+from genlock.domain.api_key import PREFIX as API_KEY_PREFIX
+from genlock.domain.api_key import mask_api_secrets
 from genlock.domain.events import Event
 from genlock.domain.printable import escape_unprintable
 
@@ -96,7 +98,7 @@ def _plain(value: Any) -> str:
 
 
 class Mask:
-    """Replaces known secrets, and everything that looks like a bot token, in a text."""
+    """Replaces known secrets, and everything that looks like a bot token or an API key, in a text."""
 
     def __init__(self, secrets: Iterable[str]) -> None:
         self._forms: set[str] = set()
@@ -113,6 +115,8 @@ class Mask:
     def __call__(self, text: str) -> str:
         if self._known is not None:
             text = self._known.sub(_MASK, text)
+        if API_KEY_PREFIX in text:
+            text = mask_api_secrets(text)
         return _TOKEN.sub(_MASK, text) if ":" in text or "%3" in text else text
 
 

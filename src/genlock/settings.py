@@ -64,6 +64,17 @@ class Settings(BaseSettings):
         validation_alias=_FAL_NAMES,
         description="the API key of the fal account, from its dashboard; without it fal makes nothing",
     )
+    fal_admin_key: SecretStr | None = Field(
+        default=None,
+        description="a fal key with the scope ADMIN, only to read the credit left: fal shows it to no other key",
+    )
+    fal_concurrency: int | None = Field(
+        default=None,
+        ge=1,
+        le=1000,
+        description="how many generations may be at fal at once, for all instances together; further orders wait here, "
+        "or another provider makes them; without it fal queues them",
+    )
     fal_api_url: str = Field(default="https://queue.fal.run", description="base URL of fal's queue")
     fal_rest_url: str = Field(
         default="https://rest.fal.ai", description="base URL of fal's storage and of the keys of its callbacks"

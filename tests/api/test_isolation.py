@@ -2,6 +2,7 @@
 
 import asyncio
 import io
+from functools import reduce
 
 import pytest
 
@@ -15,11 +16,12 @@ async def test_every_route_that_names_a_job_is_404_for_another_account(world: Ap
     owner, other = await world.client(), await world.client()
     job = (await owner.order(wait=15)).json
     for operation in world.api.operations:
-        if "{job_id}" not in operation.path:
+        if "{job_id}" not in operation.path and "{video_id}" not in operation.path:
             continue
-        path = operation.path.replace("{job_id}", job["id"]).replace("{index}", "0")
+        ids = {"{job_id}": job["id"], "{video_id}": job["id"], "{index}": "0"}
+        path = reduce(lambda path, name: path.replace(name, ids[name]), ids, operation.path)
         answer = await other.request(operation.method, path)
-        assert (answer.status, answer.json["code"]) == (404, "not_found"), operation.name
+        assert (answer.status, answer.code) == (404, "not_found"), operation.name
         unknown = await other.request(operation.method, path.replace(job["id"], "job_ZZZZZZ"))
         assert unknown.content == answer.content, operation.name
     assert (await owner.get(job["urls"]["get"])).json["status"] == "succeeded"
@@ -59,13 +61,15 @@ async def test_every_operation_needs_a_key_and_its_scope(world: ApiWorld) -> Non
     clients = {scope: await world.client(scopes=frozenset({scope})) for scope in ApiScope}
     for operation in world.api.operations:
         path = operation.path.replace("{job_id}", "job_ZZZZZZ").replace("{index}", "0").replace("{model_id}", "none")
+        path = path.replace("{video_id}", "job_ZZZZZZ")
         for scope, client in clients.items():
             if scope is operation.scope or operation.path.endswith("events"):
                 continue
             answer = await client.request(operation.method, path, json={} if operation.body else None)
-            assert (answer.status, answer.json["code"]) == (403, "forbidden"), (operation.name, scope)
+            assert (answer.status, answer.code) == (403, "forbidden"), (operation.name, scope)
         without_key = await clients[ApiScope.READ].request(operation.method, path, headers={"Authorization": ""})
-        assert (without_key.status, without_key.json["code"]) == (401, "unauthorized"), operation.name
+        assert without_key.status == 401, operation.name
+        assert without_key.code in {"unauthorized", "invalid_api_key"}, operation.name
         assert without_key.headers["WWW-Authenticate"].startswith("Bearer"), operation.name
 
 

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -26,7 +27,7 @@ def of(*keys: str, token: str = TOKEN) -> WebhookSecrets:
     return WebhookSecrets.of_installation(keys, token)
 
 
-def webhook(**changes: object) -> Webhook:
+def webhook(**changes: Any) -> Webhook:
     one = Webhook(
         id=1, account_id=1, public_id="we_1", url="https://example.org", events=frozenset(), description="",
         enabled=True, disabled_reason="", secret_number=1, previous_secret_until=None, created_at=NOW,

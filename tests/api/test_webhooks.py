@@ -10,6 +10,7 @@ import pytest
 from standardwebhooks.webhooks import Webhook as Verifier
 from standardwebhooks.webhooks import WebhookVerificationError
 
+from genlock.client import verify_webhook
 from genlock.domain.webhook import FAILING_SECONDS_MAX, RETRY_SECONDS, sign
 from genlock.stores.database import SqlDatabase
 from tests.api.world import ApiWorld, Client, running_api
@@ -62,6 +63,10 @@ async def test_the_events_of_a_job_arrive_in_order_and_the_official_library_veri
     assert types(receiver) == ["job.started", "job.succeeded"]
     for one in receiver.received:
         verify(one, secret)
+    [started, succeeded] = [verify_webhook(secret, one.headers, one.body) for one in receiver.received]
+    assert started.job is not None
+    assert succeeded.job is not None
+    assert (started.job.id, succeeded.job.charged, len(succeeded.job.results)) == (job["id"], True, 1)
     data = json.loads(receiver.received[1].body)["data"]
     assert (data["id"], data["status"], data["charged"]) == (job["id"], "succeeded", True)
     assert data["results"][0]["url"].endswith(f"/v1/jobs/{job['id']}/results/0")

@@ -50,6 +50,11 @@ class Answer:
     json: Any
     headers: Mapping[str, str]
 
+    @property
+    def code(self) -> str:
+        """The reason of a refused request, as a problem document or in OpenAI's shape."""
+        return str(self.json["error"]["code"] if "error" in self.json else self.json["code"])
+
 
 @dataclass(kw_only=True)
 class Client:

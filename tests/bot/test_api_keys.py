@@ -2,7 +2,7 @@
 
 import re
 
-from genlock.domain.api_key import hash_api_secret, is_well_formed
+from genlock.domain.api_key import SHOWN_LENGTH, hash_api_secret, is_well_formed
 from tests.bot.pages import label, page
 from tests.bot.world import BotWorld, ChatUser, die_once
 
@@ -73,3 +73,16 @@ async def test_a_user_has_at_most_five_keys(world: BotWorld) -> None:
     await ann.press(ann.screen, "apinew")
     await ann.sees(page("api.too_many"))
     assert len(await world.store.api_keys(ann.number, before=None, limit=10)) == 5
+
+
+async def test_the_database_never_holds_a_key(world: BotWorld) -> None:
+    """Telegram sends a message back with every press of its buttons, and with replies to it."""
+    ann = await world.add_user()
+    secret = await new_secret(ann)
+    await ann.tap(label("api.all"))
+    await ann.write(f"a cat with a sign that says {secret}")
+
+    stored = "".join(world.store.session.connection.iterdump())
+    assert "Your new key" in stored
+    assert secret not in stored
+    assert secret[:SHOWN_LENGTH] in stored

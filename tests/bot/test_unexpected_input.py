@@ -451,3 +451,30 @@ async def test_commands_are_registered_once_in_both_languages(world: BotWorld) -
     assert {None, "ru"} <= set(languages)
     await world.bot.start()
     assert len(world.telegram.calls("setMyCommands")) == len(calls)
+
+
+async def test_a_command_by_another_word_or_with_a_typo_is_understood_in_both_languages(world: BotWorld) -> None:
+    ann, olya = await world.add_user(), await world.add_user("Olya", language="ru")
+    for user, language in ((ann, "en"), (olya, "ru")):
+        for written, shown in (
+            ("/gallery", "gallery.none"), ("/галерея", "gallery.none"), ("/Галерея", "gallery.none"),
+            ("/wallet", "balance.title"), ("/баланс", "balance.title"), ("/избранное", "favourite.none"),
+        ):  # fmt: skip
+            await user.write(written)
+            assert page(shown, language=language)(user.from_bot[-1]), written
+        for written, command in (
+            ("/galery", "results"), ("/галирея", "results"), ("/histroy", "history"), ("/ифдфтсу", "balance"),
+            ("/balans", "balance"), ("/topap", "topup"), ("/langage", "language"), ("/помошь", "help"),
+            ("/apii", "api"),
+        ):  # fmt: skip
+            await user.write(written)
+            key = "command_guess.text" if command == "api" else "command_guess.text_about"
+            assert page(key, language=language, typed=written[1:], command=command)(user.from_bot[-1]), written
+        for written in ("/admin", "/xyzzy"):
+            await user.write(written)
+            assert page("misc.unknown_command", language=language)(user.from_bot[-1]), written
+        for written in ("/imagine a red fox", "/нарисуй красную лису", "/слон в саду"):
+            await user.write(written)
+            assert page("confirm.suggestion", "confirm.price", language=language)(user.from_bot[-1]), written
+    assert world.intake.failures == []
+    assert await world.jobs(ann) == []

@@ -11,6 +11,7 @@ import httpx
 import pytest
 
 from genlock.channels.telegram.caller import make_bot
+from genlock.domain.api_key import SHOWN_LENGTH, make_secret
 from genlock.domain.events import Event
 from genlock.log import LogObserver, Mask, set_up_logging
 
@@ -134,3 +135,12 @@ async def test_lines_of_one_iteration_of_the_loop_are_written_together_and_in_or
 
 def test_a_short_word_is_not_masked() -> None:
     assert Mask(["a", "kie"])("a kie task") == "a kie task"
+
+
+def test_an_api_key_is_masked_except_for_the_start_that_lists_show(lines: io.StringIO) -> None:
+    secret = make_secret(bytes)
+    observer().event(Event.STAGE_ERROR, error=RuntimeError(f"at {secret}!"))
+    logging.getLogger("library").error("Authorization: Bearer %s", secret)
+
+    found = check(lines, 2)
+    assert all(secret[:SHOWN_LENGTH] + "*" in line and secret not in line for line in found)

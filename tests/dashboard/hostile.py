@@ -3,6 +3,7 @@
 import json
 import sqlite3
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from genlock.domain.money import EntryKind
@@ -39,7 +40,8 @@ async def add_hostile_rows(dashboard: DashboardWorld) -> Hostile:
     ids = await store.session.call(lambda connection: [_insert(connection, "jobs", row) for row in rows])
     callbacks = [_callback(number, job_id, now.timestamp()) for number, job_id in enumerate(ids)]
     await store.session.call(lambda connection: [_insert(connection, "inbox", row) for row in callbacks])
-    await store.session.call(lambda connection: [_add_webhook(connection, *one) for one in enumerate(accounts)])
+    for number, account_id in enumerate(accounts):
+        await store.session.call(partial(_add_webhook, number, account_id))
     return Hostile(jobs=tuple(ids), accounts=tuple(accounts))
 
 
@@ -72,7 +74,7 @@ def _callback(number: int, job_id: int, now: float) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _add_webhook(connection: sqlite3.Connection, number: int, account_id: int) -> None:
+def _add_webhook(number: int, account_id: int, connection: sqlite3.Connection) -> None:
     """Add an endpoint with a delivery in each state; every text is hostile."""
     text = TEXTS[number]
     webhook = {

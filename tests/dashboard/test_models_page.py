@@ -14,7 +14,10 @@ import pytest
 from genlock.domain.catalog import Catalog, Status
 from genlock.domain.catalog_change import NewCatalogChange
 from genlock.domain.figures import hour_number
+from genlock.domain.model_schema import InputSchema, ModelSchema
 from genlock.domain.operator import OperatorRole
+from genlock.ports import PublicLists
+from genlock.ports.provider import ListsIncomplete
 from genlock.sandbox.kie.simulator import KieSimulator, running_kie
 from genlock.stores.sqlite import SqliteStore
 from tests.dashboard.world import Answer, Client, DashboardWorld, running_dashboard
@@ -304,6 +307,34 @@ async def test_a_provider_that_does_not_answer_is_said_and_the_last_list_stays(
     await client.follow("/models/provider/read")
     kie.service.catalog = Catalog(models={})
     answer = await client.post("/models/provider/read")
-    assert "The provider&#39;s list couldn&#39;t be read. Nothing was changed" in answer.text
+    assert "A provider&#39;s list couldn&#39;t be read. Nothing was changed" in answer.text
     assert "list of models is empty" in answer.text
     assert "66.5" in answer.text
+
+
+async def test_differences_from_published_schemas_are_listed_and_one_provider_that_is_down_hides_no_other(
+    tmp_path: Path,
+) -> None:
+    offer = next(one for one in CATALOG.get("kling/v2-1-pro").offers if one.provider == "fal")
+    inputs = {"<b>new</b>": InputSchema(), "clip": InputSchema(choices=("5", "10"))}
+    answers: list[dict[str, PublicLists] | ListsIncomplete] = [
+        {"fal": PublicLists(schemas={offer.model: ModelSchema(inputs=inputs, deprecated=True)})},
+        ListsIncomplete({"replicate": PublicLists()}, {"fal": "GET http://x: TimeoutError"}),
+    ]
+
+    async def fetch() -> dict[str, PublicLists]:
+        answer = answers.pop(0)
+        if isinstance(answer, ListsIncomplete):
+            raise answer
+        return answer
+
+    async with running_dashboard(f"sqlite:///{new_sqlite(tmp_path)}", fetch_lists=fetch) as world:
+        client = await world.log_in()
+        page = await client.follow("/models/provider/read")
+        assert "7 differences from the providers" in page.text
+        assert "the provider will take this model down" in page.text
+        assert "it may have a new name now: <code>clip</code>" in page.text
+        assert "<code>&lt;b&gt;new&lt;/b&gt;</code>: a new input" in page.text
+        page = await client.post("/models/provider/read")
+        assert "fal: GET http://x: TimeoutError" in page.text
+        assert "7 differences from the providers" in page.text

@@ -52,6 +52,17 @@ def figure(page: str, label: str) -> str:
     return match[1]
 
 
+async def test_a_viewer_whose_zone_has_half_hours_is_told_when_a_day_begins(dashboard: DashboardWorld) -> None:
+    client = await dashboard.log_in(OperatorRole.VIEWER)
+    client.cookies["genlock_zone"] = "Asia/Kolkata"
+    assert (
+        "In the Asia/Kolkata time zone, a day on this page therefore begins and ends at 23:30."
+        in (await client.get("")).text
+    )
+    client.cookies["genlock_zone"] = "Europe/Moscow"
+    assert "day-begins" not in (await client.get("")).text
+
+
 async def test_the_cards_show_the_figures_of_today(dashboard: DashboardWorld) -> None:
     await some_orders(dashboard)
     client = await dashboard.log_in(OperatorRole.VIEWER)
@@ -135,7 +146,8 @@ async def events(world: DashboardWorld, client: Client, language: str) -> AsyncI
         async for line in response.content:
             text += line.decode()
             if text.endswith("\n\n"):
-                yield text
+                if not text.startswith("event: release\n"):
+                    yield text
                 text = ""
 
 

@@ -53,6 +53,9 @@ def test_a_zone_with_half_hours_begins_with_the_hour_that_contains_midnight() ->
     period = read_period({}, ZoneInfo("Asia/Kolkata"), NOW)
 
     assert period.since == hour(2026, 11, 15, 18)
+    assert period.day_begins == "23:30"
+    assert read_period({}, ZoneInfo("Asia/Kathmandu"), NOW).day_begins == "23:45"
+    assert [read_period({}, zone, NOW).day_begins for zone in (UTC, MOSCOW)] == ["", ""]
 
 
 def test_a_long_period_is_divided_into_weeks() -> None:

@@ -169,7 +169,7 @@ class DashboardWorld:
 
 @asynccontextmanager
 async def running_dashboard(
-    database_url: str, *, fetch_lists: Any = None, examine: Examine | None = None, **settings: Any
+    database_url: str, *, fetch_lists: Any = None, examine: Examine | None = None, port: int = 0, **settings: Any
 ) -> AsyncIterator[DashboardWorld]:
     recorder, channel, provider = Recorder(), FakeChannel(), FakeProvider()
     service = ServiceSettings.model_validate(
@@ -211,7 +211,7 @@ async def running_dashboard(
     )
     web = Starlette(routes=dashboard_routes(parts))
     try:
-        async with serving(web, "127.0.0.1", 0) as url, aiohttp.ClientSession() as session:
+        async with serving(web, "127.0.0.1", port) as url, aiohttp.ClientSession() as session:
             yield DashboardWorld(
                 url=url, store=store, engine=engine, channel=channel, provider=provider, logins=parts.logins,
                 recorder=recorder, routes=make_pages(parts), parts=parts, telegram=telegram, _session=session,

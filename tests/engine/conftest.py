@@ -15,7 +15,7 @@ from genlock.stores.sqlite import SqliteStore
 from tests.databases import new_sqlite
 from tests.engine.world import FUNDS, HandClock, Recorder, World, die
 
-TABLES = ("attempts", "breakers",
+TABLES = ("attempts", "breakers", "task_slots",
     "ledger", "jobs", "accounts", "inbox", "instances", "roles", "limits", "updates", "update_queues", "kv", "payments",
     "figure_changes", "figure_blocks", "block_figures", "job_figures", "block_durations", "job_durations",
     "topup_figures", "account_sets", "figure_positions",

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from genlock.app.databases import open_store
+from genlock.cli import app
 from genlock.domain.money import EntryKind
 from genlock.log import Silent
 from genlock.sandbox.chaos.chaos import ChaosRun, report, run_orders, running_chaos
@@ -35,15 +36,11 @@ KEYS = {
 }
 
 
-def chaos(*arguments: str) -> tuple[int, dict[str, Any], str]:
-    done = subprocess.run(
-        [sys.executable, "-m", "genlock", "chaos", "--json", *arguments],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=220,
-    )
-    return done.returncode, json.loads(done.stdout), done.stderr
+def chaos(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, dict[str, Any], str]:
+    """Run the command in this process, so that its services are forked: each is started several times."""
+    status = app(["chaos", "--json", *arguments], standalone_mode=False)
+    printed = capsys.readouterr()
+    return int(status), json.loads(printed.out), printed.err
 
 
 @pytest.mark.timeout(240)
@@ -55,8 +52,10 @@ def chaos(*arguments: str) -> tuple[int, dict[str, Any], str]:
     ],
     ids=lambda arguments: arguments[1],
 )
-def test_every_order_ends_once_despite_kills_pauses_and_faults(arguments: tuple[str, ...]) -> None:
-    status, result, error = chaos("--jobs", "12", *arguments)
+def test_every_order_ends_once_despite_kills_pauses_and_faults(
+    arguments: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    status, result, error = chaos(capsys, "--jobs", "12", *arguments)
     assert status == 0, (result, error)
     assert result.keys() >= KEYS
     assert result["jobs"] == 12

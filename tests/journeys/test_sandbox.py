@@ -129,6 +129,8 @@ def test_the_sandbox_serves_page_and_health_and_stops_all_its_processes(
     assert [person["first_name"] for person in people if person["operator"]] == ["Olga"]
     assert f"http://127.0.0.1:{running.port}/dashboard" in running.output
     assert 'aria-current="page"' in running.open_dashboard()
+    assert f"http://127.0.0.1:{running.port}/try" in running.output
+    assert running.get("/try/key")["key"].startswith("glk_")
     wait_until(
         lambda: [event for event in running.get("/sim/page")["journal"] if event["kind"] == "log"],
         "the instance's log lines are on the page",

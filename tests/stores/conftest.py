@@ -22,7 +22,7 @@ FIGURE_TABLES = (
 )  # fmt: skip
 TABLES = (
     "ledger", "ledger_checkpoints", "jobs", "accounts", "inbox", "instances", "roles", "limits", "updates",
-    "update_queues", "kv", "attempts", "breakers",
+    "update_queues", "kv", "attempts", "breakers", "task_slots",
     "profiles", "drafts", "uploads", "payments", "free_runs", "promos", "promo_uses", "broadcasts", "audit",
     "bulk_actions", "bulk_failures",
     "job_events", "job_anomalies",

@@ -214,7 +214,7 @@ async def use_api(store: SqlDatabase) -> None:
     assert await store.api_job_versions([job.id])
     assert await store.api_jobs(account_id, before=None, limit=10)
     assert await store.api_jobs_after({account_id: 0}, 10)
-    assert await store.newest_api_job_between(account_id, "", "~") or True
+    assert await store.newest_api_job_between(account_id, job.request_key[:-1], f"{job.request_key}0")
     assert await store.newest_job_id() >= job.id
     assert await store.count_open_jobs(account_id, 10) == 1
     assert (await store.take_block("api:1", 5, 1.0, 10)).granted == 5
@@ -315,7 +315,8 @@ async def use_figures(store: SqlDatabase) -> None:
 async def use_attempts(store: SqlDatabase, job_id: int) -> None:
     """Read the attempts of a job, try to leave one, and count failures of a provider."""
     await store.attempts(job_id)
-    await store.running_tasks("kie")
+    await store.slots_used("kie")
+    assert not await store.begin_limited_submit(job_id, -1, "hash", None, provider="kie", offer="model", most=2)
     await store.known_tasks("kie", ["task"])
     failed = FailedAttempt(job_id=job_id, attempt=-1, outcome=AttemptOutcome.FAILED, error_code="provider_failed")
     assert not await store.fail_over(failed)

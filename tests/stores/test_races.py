@@ -422,3 +422,30 @@ async def test_ends_and_deliveries_of_one_account_do_not_deadlock(fleet: Fleet) 
     assert sum(wallet.held for wallet in wallets) == 40 * PRICE
     assert sum(wallet.available for wallet in wallets) == 4 * MONEY - (len(sending) + 40) * PRICE
     assert fleet.observer.total("store_retries") == 0
+
+
+async def test_the_instances_together_never_begin_more_tasks_than_a_provider_may_work_on(fleet: Fleet) -> None:
+    most, working, seen = 3, set[int](), list[int]()
+
+    async def run(number: int) -> int:
+        """Begin a submit as often as needed, and end it. Returns the job's id."""
+        instance = fleet.any()
+        wanted = order(fleet.accounts[number % PEOPLE], deadline_seconds=3600.0)
+        job = (await instance.store.accept_job(wanted, instance.lease)).job
+        begun: bool | None = None
+        while not begun:
+            await asyncio.sleep(fleet.rng.random() * 0.005)
+            begun = await instance.store.begin_limited_submit(
+                job.id, job.lease_token, hash_secret(SECRET), None, provider="kie", offer="m", most=most
+            )
+        working.add(job.id)
+        seen.append(len(working))
+        await asyncio.sleep(fleet.rng.random() * 0.002)
+        working.discard(job.id)
+        assert (await end(fleet.any().store, job, State.FAILED, None)).verdict is Verdict.WON
+        return job.id
+
+    jobs = await fleet.at_once(run(number) for number in range(120))
+    assert len(set(jobs)) == 120
+    assert max(seen) == most
+    assert await fleet.instances[0].store.slots_used("kie") == 0

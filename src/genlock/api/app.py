@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from datetime import datetime
 from functools import partial
 
 from starlette.datastructures import MutableHeaders
@@ -16,6 +15,10 @@ from genlock.api.events import EventRoutes
 from genlock.api.files import FileRoutes
 from genlock.api.jobs import JobRoutes
 from genlock.api.models import ModelRoutes
+from genlock.api.openai.errors import openai_response
+from genlock.api.openai.images import ImageRoutes
+from genlock.api.openai.repeats import FacadeOrders
+from genlock.api.openai.videos import VideoRoutes
 from genlock.api.openapi import make_document
 from genlock.api.operation import Call, Operation
 from genlock.api.order_acceptance import OrderAcceptance
@@ -32,6 +35,7 @@ from genlock.domain.errors import MediaStoreError, StoreError
 from genlock.domain.events import Event
 
 PREFIX = "/v1"
+OPENAI_PREFIXES = (f"{PREFIX}/images", f"{PREFIX}/videos")
 #: what every answer of the API carries
 _HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
 #: how long the answer to a request above the limit of its key waits, and how many such answers wait at the same time
@@ -47,6 +51,7 @@ class Api:
         self._parts = parts
         self._results = ResultRoutes(parts)
         acceptance, uploads = OrderAcceptance(parts), Uploads(parts)
+        facade = FacadeOrders(parts, acceptance)
         self.operations: Sequence[Operation] = [
             *OrderRoutes(parts, acceptance).operations(),
             *JobRoutes(parts).operations(),
@@ -56,6 +61,8 @@ class Api:
             *ModelRoutes(parts).operations(),
             *AccountRoutes(parts).operations(),
             *WebhookRoutes(parts).operations(),
+            *ImageRoutes(parts, facade).operations(),
+            *VideoRoutes(parts, facade, uploads, self._results).operations(),
         ]
         self.document = make_document(self.operations)
         self._page: str | None = None
@@ -80,7 +87,7 @@ class Api:
 
     async def _answer(self, request: Request, operation: Operation) -> Response:
         limits: Mapping[str, str] = {}
-        is_known, received_at = False, self._parts.now()
+        is_known, received_at = False, asyncio.get_running_loop().time()
         try:
             if operation.signed and "signature" in request.query_params:
                 response = await self._results.get_by_link(request)
@@ -114,7 +121,7 @@ class Api:
         finally:
             self._delayed -= 1
 
-    async def _call(self, request: Request, operation: Operation, key: ApiKey, received_at: datetime) -> Call:
+    async def _call(self, request: Request, operation: Operation, key: ApiKey, received_at: float) -> Call:
         body, request_hash = None, ""
         query = read_query(operation.query, request.query_params) if operation.query else None
         if operation.body is not None:
@@ -142,15 +149,16 @@ class Api:
 
     async def _unknown(self, request: Request) -> Response:
         allowed = sorted({one.method for one in self.operations if _fits(one, request)})
+        refuse = openai_response if request.url.path.startswith(OPENAI_PREFIXES) else Problem.response
         if not allowed:
-            return _with_headers(not_found("there is no such address; GET /v1/docs lists them").response(), {})
+            return _with_headers(refuse(not_found("there is no such address; GET /v1/docs lists them")), {})
         problem = Problem(
             status=405,
             code="method_not_allowed",
             detail=f"this address takes {', '.join(allowed)}",
             headers={"Allow": ", ".join(allowed)},
         )
-        return _with_headers(problem.response(), {})
+        return _with_headers(refuse(problem), {})
 
 
 def _route_path(operation: Operation) -> str:

@@ -31,7 +31,8 @@ def _field(one: Field) -> dict[str, Any]:
     if one.many:
         limits = {"minItems": one.min_count or None, "maxItems": one.max_count}
         schema = {"type": "array", "items": schema, **_given(limits)}
-    notes = {"description": one.about.get("en"), "default": one.default}
+    others = {language: text for language, text in one.about.items() if language != "en"}
+    notes = {"description": one.about.get("en"), "x-descriptions": others or None, "default": one.default}
     return schema | _given(notes)
 
 

@@ -121,7 +121,12 @@ class JobRoutes:
 
 async def find_own(parts: ApiParts, call: Call) -> Job:
     """Return the job that the path names, if the key's account has ordered it. Raises Problem 404."""
-    job_id = parts.view.job_id(call.path("job_id"))
+    return await own_job(parts, call, call.path("job_id"))
+
+
+async def own_job(parts: ApiParts, call: Call, public_id: str) -> Job:
+    """Return a job of the key's account. Raises Problem 404."""
+    job_id = parts.view.job_id(public_id)
     job = await parts.store.api_job(job_id) if job_id is not None else None
     if job is None or job.account_id != call.account_id:
         raise not_found("this account has no job with this id")

@@ -29,6 +29,7 @@ _PROBLEMS = {
     416: "The range is outside the content.",
     422: "A value is wrong, or the idempotency key was used for another request; `errors` names each.",
     429: "Too many requests; `Retry-After` says when to try again.",
+    500: "The model made no result; nothing was charged.",
     503: "Nothing was done; try again after `Retry-After` seconds.",
 }
 _PARAMETER = re.compile(r"{(\w+)}")
@@ -71,8 +72,8 @@ def _schemas(operations: Iterable[Operation]) -> tuple[_Schemas, dict[str, Any]]
     wanted: dict[tuple[type[BaseModel], str], None] = {(ProblemDocument, "serialization"): None}
     for one in operations:
         wanted[one.refusal, "serialization"] = None
-        for kind in (one.body, one.query):
-            if kind is not None:
+        for kind in (one.body, one.query, *one.raw_bodies.values()):
+            if isinstance(kind, type):
                 wanted[kind, "validation"] = None
         for answer in one.answers.values():
             if answer.kind is not None:
@@ -97,7 +98,10 @@ def _operation(one: Operation, schemas: _Schemas) -> dict[str, Any]:
         schema = schemas[one.body, "validation"]
         content["requestBody"] = {"required": True, "content": {"application/json": {"schema": schema}}}
     if one.raw_bodies:
-        bodies = {media_type: {"schema": dict(schema)} for media_type, schema in one.raw_bodies.items()}
+        bodies = {
+            media_type: {"schema": schemas[kind, "validation"] if isinstance(kind, type) else dict(kind)}
+            for media_type, kind in one.raw_bodies.items()
+        }
         content["requestBody"] = {"required": True, "content": bodies}
     return content
 

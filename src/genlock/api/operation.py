@@ -2,7 +2,6 @@
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import Any, TypeVar
 
 from pydantic import BaseModel
@@ -22,7 +21,8 @@ class Call:
 
     request: Request
     key: ApiKey
-    received_at: datetime
+    #: when the request came, by the clock of the event loop
+    received_at: float
     #: our address as the client sees it, without a slash at the end
     base_url: str
     query: Any = None
@@ -78,8 +78,8 @@ class Operation:
     answers: Mapping[int, Answered] = field(default_factory=dict)
     #: the statuses of problems, besides those that every operation may have
     problems: Sequence[int] = ()
-    #: bodies that the handler reads itself: a JSON Schema for each media type
-    raw_bodies: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    #: bodies that the handler reads itself: a JSON Schema or a type for each media type
+    raw_bodies: Mapping[str, Mapping[str, Any] | type[BaseModel]] = field(default_factory=dict)
     #: whether a signed link opens it without a key
     signed: bool = False
     #: makes the answer to a request that is refused

@@ -16,6 +16,7 @@ from genlock.domain.money import THOUSANDTHS
 from genlock.engine.sell import NotSold, NotSoldReason, Order
 
 KEY_HEADER = "Idempotency-Key"
+REPLAYED_HEADER = "Idempotent-Replayed"
 #: for the seller: how long a client should wait when all of its running orders are taken
 RUNNING_SECONDS = 5.0
 _KEY = re.compile(r"[\x21-\x7e]{1,255}")

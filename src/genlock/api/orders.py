@@ -7,6 +7,7 @@ from genlock.api.job_view import status_of
 from genlock.api.operation import Answered, Call, Header, Operation
 from genlock.api.order_acceptance import (
     KEY_HEADER,
+    REPLAYED_HEADER,
     ClientOrder,
     OrderAcceptance,
     client_request_key,
@@ -21,7 +22,6 @@ from genlock.domain.job import Job
 from genlock.domain.money import THOUSANDTHS
 from genlock.engine.sell import NotSold
 
-REPLAYED_HEADER = "Idempotent-Replayed"
 _KEY_DOC = Header(
     name=KEY_HEADER,
     required=True,

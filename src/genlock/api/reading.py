@@ -96,10 +96,10 @@ def _no_constant(word: str) -> Any:
     raise ValueError(f"{word} is not JSON")
 
 
-def validated(kind: type[BaseModel], content: Any) -> BaseModel:
-    """Return a JSON body as its type. Raises Problem."""
+def validated(kind: type[BaseModel], content: Any, *, strict: bool | None = None) -> BaseModel:
+    """Return a JSON body as its type; strictly, if the type says so and `strict` nothing else. Raises Problem."""
     try:
-        return kind.model_validate(content)
+        return kind.model_validate(content, strict=strict)
     except ValidationError as error:
         raise invalid(_faults(error, "")) from None
 

@@ -10,6 +10,7 @@ import hashlib
 import hmac
 import secrets
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -57,10 +58,8 @@ class WebhookSecrets:
         """Return the secrets that sign now, the current one first. Raises SecretUnreadable if that one is lost."""
         found = [self.current(webhook)]
         if webhook.previous_secret_until is not None and now < webhook.previous_secret_until:
-            try:
+            with suppress(SecretUnreadable):  # the owner has rotated because of that
                 found.append(self._previous(webhook))
-            except SecretUnreadable:  # the owner has rotated because of that
-                pass
         return found
 
     def sealed_anew(self, webhook: Webhook) -> tuple[str, str] | None:
@@ -71,10 +70,8 @@ class WebhookSecrets:
         secret = self._seal(self.current(webhook), webhook.public_id, webhook.secret_number)
         previous = webhook.previous_secret
         if webhook.previous_secret_until is not None:
-            try:
+            with suppress(SecretUnreadable):
                 previous = self._seal(self._previous(webhook), webhook.public_id, webhook.secret_number - 1)
-            except SecretUnreadable:
-                pass
         return secret, previous
 
     def _previous(self, webhook: Webhook) -> bytes:

@@ -1,6 +1,7 @@
 """Makes the configured providers, and the catalog of the models that they run."""
 
-from collections.abc import Callable, Mapping
+import asyncio
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from contextlib import AsyncExitStack
 from time import time
 
@@ -11,7 +12,7 @@ from genlock.catalog.editor import CatalogEditor
 from genlock.catalog.extensions import CatalogExtension
 from genlock.domain.catalog import Catalog
 from genlock.domain.current_catalog import CurrentCatalog
-from genlock.domain.errors import InvalidCatalog, Refusal
+from genlock.domain.errors import InvalidCatalog, ProviderError, Refusal
 from genlock.entry_points import PluginKind
 from genlock.ports import (
     CatalogChangeStore,
@@ -22,6 +23,7 @@ from genlock.ports import (
     PublicLists,
     RateLimit,
 )
+from genlock.ports.provider import FetchSchemas, ListsIncomplete
 from genlock.settings import Settings
 
 #: for messages: which settings configure a provider
@@ -97,12 +99,38 @@ def configured_providers(settings: Settings) -> set[str]:
     return {one.name for one in find_plugins(settings).usable(PluginKind.PROVIDER)}
 
 
-async def fetch_public_lists(settings: Settings) -> dict[str, PublicLists]:
-    """Fetch the model and price lists of every provider that publishes them; no account is needed."""
+async def fetch_public_lists(settings: Settings, catalog: Catalog | None = None) -> dict[str, PublicLists]:
+    """Fetch what the providers publish about their models. Raises ListsIncomplete if one of them does not answer.
+
+    The list of the default provider needs no account. The others are asked if they have a key: without one their
+    offers are not used.
+    """
     from genlock.providers.kie import public_lists as kie
     from genlock.providers.kie.client import Kie
 
-    return {Kie.name: await kie.fetch(settings.kie_api_url)}
+    catalog = catalog or load()
+    bundles = make_providers(settings, catalog)
+    try:
+        fetches: dict[str, Awaitable[PublicLists]] = {Kie.name: kie.fetch(settings.kie_api_url)}
+        for name, bundle in bundles.items():
+            if bundle.fetch_schemas is not None and (ids := catalog.ids_at(name)):
+                fetches[name] = _fetch_schemas(bundle.fetch_schemas, ids)
+        answers = dict(zip(fetches, await asyncio.gather(*fetches.values(), return_exceptions=True), strict=True))
+    finally:
+        for bundle in bundles.values():
+            await bundle.close()
+    lists = {name: answer for name, answer in answers.items() if isinstance(answer, PublicLists)}
+    errors = {name: answer for name, answer in answers.items() if isinstance(answer, BaseException)}
+    for error in errors.values():
+        if not isinstance(error, ProviderError):
+            raise error
+    if errors:
+        raise ListsIncomplete(lists, {name: str(error) for name, error in errors.items()})
+    return lists
+
+
+async def _fetch_schemas(fetch: FetchSchemas, ids: Collection[str]) -> PublicLists:
+    return PublicLists(schemas=await fetch(ids))
 
 
 def rate_limits(bundles: Mapping[str, ProviderBundle]) -> dict[str, RateLimit]:

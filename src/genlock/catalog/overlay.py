@@ -157,6 +157,8 @@ def _table(model_id: str, change: Mapping[str, object]) -> str:
         if isinstance(value, Mapping):
             rows = ", ".join(f"{_quoted(str(label))} = {credits_}" for label, credits_ in value.items())
             lines.append(f"{key} = {{ {rows} }}")
+        elif isinstance(value, list):
+            lines.append(f"{key} = [{', '.join(_quoted(str(one)) for one in value)}]")
         else:
             lines.append(f"{key} = {_quoted(str(value))}")
     return "\n".join(lines)

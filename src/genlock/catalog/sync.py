@@ -1,17 +1,21 @@
-"""Compares the catalog with the providers' public lists of models and prices.
+"""Compares the catalog with what the providers publish: lists of models and prices, or a schema of each model.
 
-Each model is compared with the lists of its own provider. The models of a provider without lists are left out.
+Each model is compared with the lists of its own provider, each offer with the schema of its own provider. What a
+provider does not publish is left out.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 
+from genlock.catalog.offer_sync import OfferChange, OfferChangeKind, Sent, offer_changes, sent_inputs
 from genlock.domain.catalog import Catalog, Model, Status
+from genlock.domain.offer import Offer
 from genlock.domain.tariff import normalise_label
 from genlock.ports import PublicLists
 
 GONE = "gone from the provider's list"
+_ORDER = list(OfferChangeKind)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -29,9 +33,10 @@ class Diff:
     back: tuple[str, ...]  #: paused by an earlier sync, and listed again
     changed: tuple[PriceChange, ...]
     unlisted: tuple[tuple[str, str], ...]  #: labels of offered models that the price list does not have: (model, label)
+    offers: tuple[OfferChange, ...] = ()  #: what differs from the published schemas, the worst first
 
     def __bool__(self) -> bool:
-        return bool(self.new or self.gone or self.back or self.changed or self.unlisted)
+        return bool(self.new or self.gone or self.back or self.changed or self.unlisted or self.offers)
 
 
 def diff(catalog: Catalog, lists: Mapping[str, PublicLists]) -> Diff:
@@ -39,11 +44,26 @@ def diff(catalog: Catalog, lists: Mapping[str, PublicLists]) -> Diff:
     known = {name for model in catalog.models.values() for name in (model.id, *model.aliases)}
     listed = [(model, lists[model.provider]) for model in catalog.models.values() if model.provider in lists]
     offered = [(model, own) for model, own in listed if model.status is Status.OFFERED]
+    used = _used_inputs(catalog)
+    offers = [change for model in catalog.offered() for change in _offer_changes(model, lists, used)]
+    own_prices = [one for one in offers if _is_own_price(catalog, one)]
+    gone_everywhere = [model.id for model in catalog.offered() if _gone_everywhere(model, lists)]
+    offers = [one for one in offers if one.model not in gone_everywhere and one not in own_prices]
     return Diff(
         new=tuple(sorted({model_id for own in lists.values() for model_id in own.ids} - known)),
-        gone=tuple(model.id for model, own in offered if model.family in own.families and not _has(own, model)),
+        gone=(
+            *(model.id for model, own in offered if model.family in own.families and not _has(own, model)),
+            *gone_everywhere,
+        ),
         back=tuple(model.id for model, own in listed if model.reason.startswith(GONE) and _has(own, model)),
-        changed=tuple(_changes(listed)),
+        changed=(
+            *_changes(listed),
+            *(
+                PriceChange(model=one.model, label=one.row, old=one.old, new=one.new)
+                for one in own_prices
+                if one.old is not None and one.new is not None
+            ),
+        ),
         unlisted=tuple(
             dict.fromkeys(
                 (model.id, label)
@@ -52,11 +72,53 @@ def diff(catalog: Catalog, lists: Mapping[str, PublicLists]) -> Diff:
                 if normalise_label(label) not in own.prices
             )
         ),
+        offers=tuple(sorted(offers, key=lambda one: _ORDER.index(one.kind))),
     )
 
 
+def _used_inputs(catalog: Catalog) -> dict[tuple[str, str], dict[str, tuple[object, ...]]]:
+    """Return what the offers send to each model of a provider, by provider and its id of the model."""
+    used: dict[tuple[str, str], dict[str, tuple[object, ...]]] = {}
+    for model in catalog.models.values():
+        for offer in model.offers:
+            known = used.setdefault((offer.provider, offer.model), {})
+            for name, values in sent_inputs(model, offer).items():
+                known[name] = (*known.get(name, ()), *values)
+    return used
+
+
+def _offer_changes(
+    model: Model, lists: Mapping[str, PublicLists], used: Mapping[tuple[str, str], Sent]
+) -> Iterator[OfferChange]:
+    for offer in model.offers:
+        schemas = lists[offer.provider].schemas if offer.provider in lists else {}
+        if offer.model in schemas and not _left_out(model, offer):
+            yield from offer_changes(model, offer, schemas[offer.model], used[offer.provider, offer.model])
+
+
+def _left_out(model: Model, offer: Offer) -> bool:
+    """Return whether the operator, or an earlier sync, lists the providers and this one is not among them."""
+    return isinstance(model.preference, tuple) and bool(model.preference) and offer.provider not in model.preference
+
+
+def _is_own_price(catalog: Catalog, change: OfferChange) -> bool:
+    """Return whether it is the price of the model itself, from which the user's price is made."""
+    return change.kind is OfferChangeKind.PRICE and change.provider == catalog.get(change.model).provider
+
+
+def _is_gone(offer: Offer, lists: Mapping[str, PublicLists]) -> bool:
+    schemas = lists[offer.provider].schemas if offer.provider in lists else {}
+    return offer.model in schemas and schemas[offer.model] is None
+
+
+def _gone_everywhere(model: Model, lists: Mapping[str, PublicLists]) -> bool:
+    used = model.used_offers()
+    return bool(used) and all(_is_gone(offer, lists) for offer in used)
+
+
 def _has(lists: PublicLists, model: Model) -> bool:
-    return not lists.ids.isdisjoint((model.id, *model.aliases))
+    offer = model.offers[0].model
+    return not lists.ids.isdisjoint((model.id, *model.aliases)) or lists.schemas.get(offer) is not None
 
 
 def _labelled(model: Model) -> Iterator[tuple[str, Decimal]]:
@@ -79,6 +141,11 @@ def overlay(packaged: Catalog, lists: Mapping[str, PublicLists], today: str) -> 
     changes: dict[str, dict[str, object]] = {
         model_id: {"status": Status.PAUSED.value, "reason": f"{GONE} on {today}"} for model_id in difference.gone
     }
+    for model in packaged.offered():
+        used = model.used_offers()
+        left = [offer.provider for offer in used if not _is_gone(offer, lists)]
+        if model.id not in changes and len(left) < len(used):
+            changes[model.id] = {"offers": left}
     for change in difference.changed:
         credits_ = changes.setdefault(change.model, {}).setdefault("credits", {})
         assert isinstance(credits_, dict)

@@ -4,6 +4,7 @@ from dataclasses import asdict
 from decimal import Decimal
 from typing import Any
 
+from genlock.catalog.offer_sync import OfferChange, OfferChangeKind
 from genlock.catalog.sync import Diff
 from genlock.domain.catalog import Field, Model, price_from
 from genlock.domain.field import FieldType
@@ -11,6 +12,17 @@ from genlock.domain.offer import Offer
 from genlock.domain.tariff import PriceRow, our_price, thousandths
 
 CHOICES_SHOWN = 12
+_OFFER_CHANGES = {
+    OfferChangeKind.GONE: "it no longer has this model",
+    OfferChangeKind.DEPRECATED: "it will take this model down",
+    OfferChangeKind.UNPUBLISHED: "it publishes no schema of this model, so the inputs were not compared",
+    OfferChangeKind.NEEDED: "it requires the input {input}, which an order may lack",
+    OfferChangeKind.REMOVED: "it no longer takes the input {input}",
+    OfferChangeKind.CHOICES_REMOVED: "{input} can no longer be {values}",
+    OfferChangeKind.CHOICES_ADDED: "{input} can also be {values}",
+    OfferChangeKind.ADDED: "it also takes the input {input}, which the catalog does not use",
+    OfferChangeKind.PRICE: "credits: {row}",
+}
 
 
 def brief(model: Model, markup: float, credit_usd: float, *, with_status: bool) -> dict[str, Any]:
@@ -132,8 +144,17 @@ def differences(found: Diff) -> list[dict[str, Any]]:
         *(("back", model, "paused, but in the provider's list again") for model in found.back),
         *(("price", one.model, f"{one.old:f} → {one.new:f} credits: {one.label}") for one in found.changed),
         *(("unlisted", model, f"the provider's price list has no row: {label}") for model, label in found.unlisted),
+        *((one.kind.value, one.model, f"{one.provider}: {_offer_change(one)}") for one in found.offers),
     ]
     return [{"what": what, "model": model, "detail": detail} for what, model, detail in rows]
+
+
+def _offer_change(one: OfferChange) -> str:
+    """Return what differs at a provider, in words."""
+    text = _OFFER_CHANGES[one.kind].format(input=one.input, values=", ".join(one.values), row=one.row)
+    if one.old is not None and one.new is not None:
+        text = f"{one.old:f} → {one.new:f} {text}"
+    return f"{text}; it may be {one.renamed} now" if one.renamed else text
 
 
 def plain(value: object) -> object:

@@ -6,11 +6,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 from enum import StrEnum
+from typing import Any
 
 from genlock.catalog.edits import CREDITS, edited
 from genlock.catalog.sync import GONE, Diff
 from genlock.domain.catalog import Model, Status
 from genlock.domain.catalog_change import Table
+from genlock.domain.model_schema import InputSchema, ModelSchema
 from genlock.ports import PublicLists
 
 
@@ -79,6 +81,7 @@ class StoredLists:
                 "ids": sorted(one.ids),
                 "families": sorted(one.families),
                 "prices": {label: str(credits_) for label, credits_ in one.prices.items()},
+                "schemas": {model: schema and _dumped(schema) for model, schema in one.schemas.items()},
             }
             for name, one in self.lists.items()
         }
@@ -92,7 +95,26 @@ class StoredLists:
                 ids=frozenset(one["ids"]),
                 families=frozenset(one["families"]),
                 prices={label: Decimal(credits_) for label, credits_ in one["prices"].items()},
+                schemas={model: schema and _loaded(schema) for model, schema in one.get("schemas", {}).items()},
             )
             for name, one in stored["lists"].items()
         }
         return cls(lists=lists, at=datetime.fromisoformat(stored["at"]), author=stored["author"])
+
+
+def _dumped(schema: ModelSchema) -> dict[str, object]:
+    known = None if schema.inputs is None else schema.inputs.items()
+    inputs = None if known is None else {name: [one.required, one.choices] for name, one in known}
+    price = None if schema.unit_price is None else str(schema.unit_price)
+    return {"inputs": inputs, "deprecated": schema.deprecated, "unit_price": price, "unit": schema.unit}
+
+
+def _loaded(stored: Mapping[str, Any]) -> ModelSchema:
+    inputs, price = stored["inputs"], stored["unit_price"]
+    return ModelSchema(
+        inputs=inputs
+        and {name: InputSchema(required=needed, choices=tuple(values)) for name, (needed, values) in inputs.items()},
+        deprecated=stored["deprecated"],
+        unit_price=None if price is None else Decimal(price),
+        unit=stored["unit"],
+    )

@@ -104,8 +104,11 @@ def sync(
     apply: Annotated[bool, typer.Option("--apply", help="Write the differences to the overlay file.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Compare with the providers' public lists: new models, models that are gone, changed prices."""
-    from genlock.app.providers import fetch_public_lists
+    """Compare with what the providers publish: models, inputs, choices and prices.
+
+    Providers that publish a schema of each model are asked if their key is set. A provider that does not answer is
+    named, the others are compared, nothing is written, and the exit status is 1.
+    """
     from genlock.catalog import load, sync, tables
     from genlock.domain.errors import Refusal
     from genlock.settings import Settings, read_settings
@@ -115,14 +118,31 @@ def sync(
     if apply and path is None:
         raise Refusal("GENLOCK_CATALOG_OVERLAY is not set, so there is no file to write to: set it to a path")
     catalog = load(path if path and path.exists() else None)
-    lists = asyncio.run(fetch_public_lists(settings))
+    lists, problems = _fetch_lists(settings, catalog)
     found = sync.diff(catalog, lists)
     if as_json:
-        echo_json(asdict(found), default=tables.plain)
-    else:
+        echo_json(asdict(found) | {"problems": problems}, default=tables.plain)
+    elif found or not problems:
         show(tables.differences(found), as_json=False, empty="The catalog agrees with the providers' lists.")
+    for provider, why in problems.items():
+        echo(f"{provider} was not compared: {why}", color="red", err=True)
+    if problems:
+        if apply:
+            echo("Nothing was written, because the overlay would lose what an earlier sync found there.", err=True)
+        raise typer.Exit(1)
     if apply and path:
         _apply_lists(lists, path)
+
+
+def _fetch_lists(settings: Any, catalog: Any) -> tuple[Any, dict[str, str]]:
+    """Return the lists by provider, and why the lists of the others cannot be read."""
+    from genlock.app.providers import fetch_public_lists
+    from genlock.ports.provider import ListsIncomplete
+
+    try:
+        return asyncio.run(fetch_public_lists(settings, catalog)), {}
+    except ListsIncomplete as incomplete:
+        return incomplete.lists, dict(incomplete.problems)
 
 
 def _apply_lists(lists: Any, path: Path) -> None:

@@ -18,7 +18,7 @@ from genlock.dashboard.formats import read_zone
 from genlock.dashboard.forms import FORM_BYTES_MAX, Form, InvalidForm
 from genlock.dashboard.login import COOKIE, LoginPages
 from genlock.dashboard.page import ROOT, PageContext, PageNotFound, PageRoute, read_notice
-from genlock.dashboard.rendering import static_files
+from genlock.dashboard.rendering import static_files, static_path
 from genlock.dashboard.roles import permissions
 from genlock.domain.errors import StoreError
 from genlock.domain.events import Event
@@ -203,10 +203,14 @@ _NO_MEMORY = BodyMemory(0)
 
 
 async def _static(request: Request) -> Response:
-    """Serve a file under any digest: a page that was loaded before a deploy asks with the old one."""
+    """Serve a file under any digest: a page that another version made asks with its own.
+
+    Browsers may keep the file only under its own digest; else they would keep this version's file as that of another.
+    """
     found = static_files().get(request.path_params["name"])
     if found is None:
         return PlainTextResponse("not found", 404)
     content, kind = found
-    caching = f"public, max-age={STATIC_SECONDS}, immutable"
+    own = request.url.path == static_path(request.path_params["name"])
+    caching = f"public, max-age={STATIC_SECONDS}, immutable" if own else "no-cache"
     return Response(content, media_type=kind, headers={"Cache-Control": caching})

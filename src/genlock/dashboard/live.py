@@ -151,11 +151,13 @@ class LiveFeed:
     """Sends the rendered figures to every tab that listens. The task runs only while there is one."""
 
     def __init__(
-        self, reader: LiveReader, render: Callable[[LiveFigures | None, str], str], observer: Observer
+        self, reader: LiveReader, render: Callable[[LiveFigures | None, str], str], observer: Observer, release: str
     ) -> None:
         self._reader = reader
         self._render = render
         self._observer = observer
+        #: the version of the pages; a page of another one offers to be loaded again
+        self._release = release
         self._listeners: Counter[str] = Counter()
         self._sessions: Counter[int] = Counter()
         self._latest: dict[str, str] = {}
@@ -176,6 +178,7 @@ class LiveFeed:
         self._sessions[session] += 1
         self._start()
         try:
+            yield f"event: release\ndata: {self._release}\n\n"
             while is_open() and loop.time() < until:
                 text = await self._next(language, sent)
                 if loop.time() - checked >= SESSION_SECONDS:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from typing import TypeVar
 
-from genlock.domain.figures import JobFigures, TopupFigures, hour_number
+from genlock.domain.figures import JobFigures, TopupFigures, hour_number, hour_start
 
 #: the periods that have a name, and how many days they take, today included
 NAMED = {"today": 1, "7d": 7, "30d": 30}
@@ -45,6 +45,16 @@ class Period:
     @property
     def days(self) -> int:
         return (self.last_day - self.first_day).days + 1
+
+    @property
+    def day_begins(self) -> str:
+        """When the first day begins here, such as 23:30; "" for midnight.
+
+        Figures are kept by the hour of UTC, so in a zone with a half-hour offset a day takes some minutes of the day
+        before, and leaves as many to the day after.
+        """
+        begin = hour_start(self.since).astimezone(self.zone).time()
+        return "" if begin == time() else f"{begin:%H:%M}"
 
     @property
     def previous(self) -> tuple[int, int]:

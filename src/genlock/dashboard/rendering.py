@@ -13,6 +13,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, pass_context
 from jinja2.runtime import Context
 from markupsafe import Markup
 
+from genlock import __version__
 from genlock.dashboard import formats
 from genlock.domain.money import THOUSANDTHS
 
@@ -36,7 +37,9 @@ def environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    found.globals |= {"t": _translate, "static": static_path, "time": _time, "thousandths": THOUSANDTHS}
+    found.globals |= {
+        "t": _translate, "static": static_path, "release": release, "time": _time, "thousandths": THOUSANDTHS,
+    }  # fmt: skip
     found.filters |= {
         "credits": _credits,
         "amount": _amount,
@@ -103,6 +106,15 @@ def static_files() -> Mapping[str, tuple[bytes, str]]:
         if kind in _MEDIA_TYPES:
             found[file.name] = (file.read_bytes(), _MEDIA_TYPES[kind])
     return MappingProxyType(found)
+
+
+@cache
+def release() -> str:
+    """Return what distinguishes this version of the pages from another: the version and the static files."""
+    digest = hashlib.sha256(__version__.encode())
+    for name in sorted(static_files()):
+        digest.update(static_path(name).encode())
+    return digest.hexdigest()[:12]
 
 
 @cache

@@ -76,6 +76,11 @@ def is_well_formed(secret: str) -> bool:
     return _FORM.fullmatch(secret) is not None and secret == _with_checksum(secret[:-_CHECK_LENGTH])
 
 
+def mask_api_secrets(text: str) -> str:
+    """Return the text with stars in place of every secret in it, except for the start that lists show."""
+    return _FORM.sub(lambda found: found[0][:SHOWN_LENGTH].ljust(len(found[0]), "*"), text)
+
+
 def hash_api_secret(secret: str) -> str:
     """Return the hash under which a secret is stored. It has 240 random bits, so a fast hash is enough."""
     return hashlib.sha256(secret.encode()).hexdigest()

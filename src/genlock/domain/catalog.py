@@ -360,6 +360,11 @@ class Catalog:
         used = {category for model in self.offered() for category in (model.category, *model.also)}
         return [category for category in Category if category in used]
 
+    def ids_at(self, provider: str) -> list[str]:
+        """Return the provider's own ids of all models that it has an offer of."""
+        offers = (offer for model in self.models.values() for offer in model.offers if offer.provider == provider)
+        return list(dict.fromkeys(offer.model for offer in offers))
+
     def sold_through(self, providers: Collection[str]) -> "Catalog":
         """Return the catalog with the models of all other providers hidden: no adapter could run their jobs."""
         models = {

@@ -234,10 +234,16 @@ class EngineContext:
         self.event(Event.JOB_ENDED, job, state=state, code=code)
         return ended
 
-    async def begin_submit(self, job: Job, offer: Offer, secret_hash: str, placeholder: str | None) -> None:
-        """Commit the intent to call the provider, before the call."""
-        begun = self.store.begin_submit(job.id, job.lease_token, secret_hash, placeholder, offer.provider, offer.model)
-        self.fenced(await begun, job)
+    async def begin_submit(self, job: Job, offer: Offer, secret_hash: str, placeholder: str | None) -> bool:
+        """Commit the intent to call the provider, before the call. False: it works on as many tasks as it may."""
+        row, most = (job.id, job.lease_token, secret_hash, placeholder), self.concurrency.get(offer.provider)
+        begun: bool | None
+        if most is None:
+            begun = await self.store.begin_submit(*row, offer.provider, offer.model)
+        else:
+            begun = await self.store.begin_limited_submit(*row, provider=offer.provider, offer=offer.model, most=most)
+        self.fenced(begun is not False, job)
+        return begun is True
 
     async def save_parts(self, job: Job, parts: tuple[Part, ...]) -> None:
         """Journal how far the delivery has come, and extend the lease."""

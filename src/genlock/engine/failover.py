@@ -49,10 +49,15 @@ async def choose_offer(ctx: EngineContext, job: Job) -> Offer | None:
 
 async def _is_free(ctx: EngineContext, job: Job, offer: Offer) -> bool:
     """Return whether the provider is not left alone for failing, and does not work on as much as it may."""
-    most = ctx.concurrency.get(offer.provider)
-    if most is not None and await ctx.store.running_tasks(offer.provider) >= most:
+    if await is_full(ctx, offer.provider):
         return False
     return await ctx.breakers.allows(offer.provider, job.model, job.read_at)
+
+
+async def is_full(ctx: EngineContext, provider: str) -> bool:
+    """Return whether a provider works on as many tasks as it may. Only the store's `begin_limited_submit` is exact."""
+    most = ctx.concurrency.get(provider)
+    return most is not None and await ctx.store.slots_used(provider) >= most
 
 
 def _untried(offers: Sequence[Offer], attempts: Sequence[Attempt]) -> list[Offer]:

@@ -16,9 +16,12 @@ from genlock.domain.events import Event
 from genlock.domain.job import AttentionCode, Job, State, hash_secret
 from genlock.domain.task import Handle
 from genlock.engine.context import EngineContext, UnknownSubmit
-from genlock.engine.failover import choose_offer, leave_busy, leave_refused
-from genlock.engine.limits import PERMITS_MISSED_MAX
+from genlock.engine.failover import choose_offer, is_full, leave_busy, leave_refused
+from genlock.engine.limits import PERMITS_MISSED_MAX, Permit
 from genlock.engine.progress import next_progress_point
+
+#: how long an order waits, on average, before it asks again whether the provider may work on one more
+SLOT_SECONDS = 3.0
 
 
 async def submit(ctx: EngineContext, job: Job) -> Job | None:
@@ -29,13 +32,15 @@ async def submit(ctx: EngineContext, job: Job) -> Job | None:
     if offer is None:
         return await ctx.end_job(job, State.FAILED, code="model_unavailable", text="no provider is left to ask")
     try:
-        permit = await ctx.limits.acquire(f"create:{offer.provider}")
+        permit = await _acquire(ctx, offer.provider)
     except ProviderBusy as busy:
         await ctx.reschedule(job, after=busy.after, failed=None)
         return None
     secret = ctx.make_secret()
     placeholder = None if job.placeholder else await _create_placeholder(ctx, job)
-    await ctx.begin_submit(job, offer, hash_secret(secret), placeholder)
+    if not await ctx.begin_submit(job, offer, hash_secret(secret), placeholder):
+        await ctx.reschedule(job, after=_slot_wait(ctx), failed=None)
+        return None
     job = replace(job, provider=offer.provider)
     if permit.missed and job.placeholder and job.attempts < PERMITS_MISSED_MAX:
         # The commit took too long for the permit. The provider was not called, so the job may wait for another one.
@@ -43,6 +48,17 @@ async def submit(ctx: EngineContext, job: Job) -> Job | None:
         return None
     ctx.event(Event.SUBMIT_START, job, provider=job.provider)
     return await _create_task(ctx, job, secret)
+
+
+async def _acquire(ctx: EngineContext, provider: str) -> Permit:
+    """Wait for a permit of the create call. Raises ProviderBusy if none is near, or the provider has no free slot."""
+    if await is_full(ctx, provider):
+        raise ProviderBusy(_slot_wait(ctx), "it works on as many tasks as it may")
+    return await ctx.limits.acquire(f"create:{provider}")
+
+
+def _slot_wait(ctx: EngineContext) -> float:
+    return SLOT_SECONDS * (0.5 + ctx.rng.random())
 
 
 async def _create_placeholder(ctx: EngineContext, job: Job) -> str | None:

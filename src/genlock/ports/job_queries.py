@@ -17,9 +17,6 @@ class JobQueries(Protocol):
     async def known_tasks(self, provider: str, task_ids: Sequence[str]) -> set[str]:
         """Return those of the task ids that belong to a job, or to an attempt of one."""
 
-    async def running_tasks(self, provider: str) -> int:
-        """Return how many tasks the provider may be working on."""
-
     async def job_by_request_key(self, account_id: int, request_key: str) -> Job | None:
         """Return the job that an idempotency key of this account was used for."""
 

@@ -1,12 +1,14 @@
 """Providers: the port that runs tasks, and the bundle of everything one provider brings with it."""
 
-from collections.abc import AsyncIterable, Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import AsyncIterable, Awaitable, Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
 from math import inf
 from typing import Any, Protocol
 
+from genlock.domain.errors import ProviderError
+from genlock.domain.model_schema import ModelSchema
 from genlock.domain.result import Report
 from genlock.domain.task import CancelOutcome, Handle, TaskOrder
 
@@ -19,6 +21,9 @@ SampleCallback = Callable[[str, bool], tuple[bytes, Mapping[str, str]]]
 CreateRequest = Callable[[TaskOrder], tuple[str, Mapping[str, Any]]]
 #: stores content under a name in a folder, for the models to read, and returns its URL; raises ProviderError
 UploadFile = Callable[[AsyncIterable[bytes], str, str], Awaitable[str]]
+#: returns what the provider publishes about each of its models, by its own id; None: it does not have the model.
+#: Raises ProviderError
+FetchSchemas = Callable[[Collection[str]], Awaitable[Mapping[str, ModelSchema | None]]]
 
 
 class Provider(Protocol):
@@ -108,6 +113,8 @@ class ProviderBundle:
     health: Callable[[], Awaitable[ProviderHealth]] | None = None
     #: for operators: what `create` sends for an order; None: the provider does not tell
     create_request: CreateRequest | None = None
+    #: for `genlock models sync`; None: the provider publishes no schemas
+    fetch_schemas: FetchSchemas | None = None
     #: seconds between the first status queries; None: the installation's setting
     poll_seconds: float | None = None
 
@@ -118,10 +125,23 @@ class ProviderBundle:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PublicLists:
-    """The model ids and prices that a provider publishes."""
+    """What a provider publishes: lists of models and prices, or a schema of each model."""
 
-    ids: frozenset[str]
+    ids: frozenset[str] = frozenset()
     #: credits by the label of a price row, in the form that `normalise_label` returns
-    prices: Mapping[str, Decimal]
+    prices: Mapping[str, Decimal] = field(default_factory=dict)
     #: the families whose models are all in `ids`; the lists say nothing about models of other families
-    families: frozenset[str]
+    families: frozenset[str] = frozenset()
+    #: by the provider's id, for every model that the catalog orders there; None: the provider does not have it
+    schemas: Mapping[str, ModelSchema | None] = field(default_factory=dict)
+
+
+class ListsIncomplete(ProviderError):
+    """A provider did not publish what it usually does, or does not answer."""
+
+    def __init__(self, lists: Mapping[str, PublicLists], problems: Mapping[str, str]) -> None:
+        super().__init__("; ".join(f"{name}: {why}" for name, why in problems.items()))
+        #: what the other providers publish
+        self.lists = lists
+        #: why the lists of a provider cannot be read, by its name
+        self.problems = problems

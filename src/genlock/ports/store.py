@@ -12,6 +12,7 @@ from genlock.ports.kv import KvStore
 from genlock.ports.limits import LimitStore
 from genlock.ports.retention import RetentionStore
 from genlock.ports.stats import InvariantStore
+from genlock.ports.task_slots import TaskSlotStore
 
 
 class Store(
@@ -22,6 +23,7 @@ class Store(
     InstanceStore,
     LimitStore,
     BreakerStore,
+    TaskSlotStore,
     InvariantStore,
     RetentionStore,
     KvStore,

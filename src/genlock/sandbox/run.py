@@ -34,6 +34,8 @@ from genlock.sandbox.providers import running_more_providers
 from genlock.sandbox.samples import write_samples
 from genlock.sandbox.telegram.simulator import DashboardLogin, TelegramSimulator, running_telegram
 from genlock.sandbox.telegram.state import User
+from genlock.sandbox.try_page.access import make_try_key
+from genlock.sandbox.try_page.routes import TryAccess
 
 STATE = Path(".sandbox")
 #: port of the chat page; the service, the Kie.ai simulator and its file host use the next three
@@ -139,11 +141,13 @@ async def _start_fleet(options: Options, folder: Path, database: str, stack: Asy
             "GENLOCK_DASHBOARD_TOKEN": token,
             "GENLOCK_WELCOME_CREDITS": str(WELCOME_CREDITS),
             "GENLOCK_CATALOG_OVERLAY": str(overlay),
+            "GENLOCK_MEDIA_URL": (folder / "media").absolute().as_uri(),
         },
     )
     fleet = await stack.enter_async_context(instances)
     telegram.dashboard = DashboardLogin(url=f"{fleet.url}/dashboard", token=token)
     await fleet.start(options.instances)
+    telegram.try_access = TryAccess(url=fleet.url, key=await make_try_key(database, folder))
     return fleet
 
 
@@ -246,6 +250,8 @@ def _welcome_panel(fleet: Fleet, options: Options, folder: Path, seconds: float)
     table.add_row("Chat page", f"[bold link={fleet.telegram.page_url}]{fleet.telegram.page_url}[/]")
     dashboard = f"{fleet.telegram.page_url.rstrip('/')}/dashboard"
     table.add_row("Dashboard", f"[bold link={dashboard}]{dashboard}[/] (logs you in)")
+    try_page = f"{fleet.telegram.page_url.rstrip('/')}/try"
+    table.add_row("Try the API", f"[bold link={try_page}]{try_page}[/]")
     operators = ", ".join(user.name for user in fleet.telegram.state.users.values() if user.operator)
     table.add_row("Operator", f"{operators}: choose this user on the chat page and write [bold]/admin[/]")
     table.add_row("Health", f"{fleet.url}/health")

@@ -32,6 +32,7 @@ from genlock.stores.retention import Retention
 from genlock.stores.session import Session
 from genlock.stores.stats import Statistics
 from genlock.stores.system import System
+from genlock.stores.task_slots import TaskSlots
 from genlock.stores.updates import Updates
 from genlock.stores.users import Users
 from genlock.stores.webhooks import Webhooks
@@ -47,6 +48,7 @@ class SqlDatabase(
     Instances,
     Limits,
     Breakers,
+    TaskSlots,
     Updates,
     KeyValues,
     Profiles,

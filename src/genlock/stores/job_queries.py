@@ -28,9 +28,6 @@ class JobLookups(Subject):
         rows = await self.session.one("known_tasks", provider=provider, task_ids=self.session.array(task_ids))
         return {row["task_id"] for row in rows}
 
-    async def running_tasks(self, provider: str) -> int:
-        return int((await self.session.one("running_tasks", provider=provider))[0]["number"])
-
     async def job_by_request_key(self, account_id: int, request_key: str) -> Job | None:
         rows = await self.session.one("accept_lookup", account_id=account_id, request_key=request_key)
         return read_job(rows[0], self.session.time) if rows and rows[0]["id"] is not None else None

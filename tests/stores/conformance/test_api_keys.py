@@ -273,3 +273,25 @@ async def test_permits_are_taken_in_blocks_as_far_as_they_are_free(store: SqlDat
     clock.advance(3600)
     full = await store.take_block("api:1", 3, 0.5, 8)
     assert (full.granted, full.remaining) == (3, 5)
+
+
+async def test_the_newest_job_of_numbered_request_keys_is_found_among_others_of_the_account(store: SqlDatabase) -> None:
+    keys = [(await store.add_api_key(new_key(await account_with(store), n)))[0] for n in range(2)]
+    mine, theirs = keys
+
+    async def ordered(key: ApiKey, request_key: str, **changes: Any) -> int:
+        new = replace(order(key.account_id, api_key_id=key.id), request_key=request_key, **changes)
+        return (await store.accept_job(new, ME)).job.id
+
+    low, high = "openai:1:00ff:000000000000", "openai:1:00ff:999999999999"
+    assert await store.newest_api_job_between(mine.account_id, low, high) is None
+    wanted = [await ordered(mine, f"openai:1:00ff:{number:012}") for number in (9, 10, 2)]
+    await ordered(mine, "openai:1:00fe:000000000099")
+    await ordered(mine, "openai:1:01ff:000000000099")
+    await ordered(mine, "api:openai:1:00ff:000000000099")
+    await ordered(mine, "openai:1:00ff:000000000098", api_key_id=None)
+    await ordered(theirs, "openai:1:00ff:000000000099")
+
+    found = await store.newest_api_job_between(mine.account_id, low, high)
+    assert found is not None
+    assert (found.id, found.request_key) == (wanted[1], "openai:1:00ff:000000000010")

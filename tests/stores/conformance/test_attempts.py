@@ -166,13 +166,3 @@ async def test_an_operators_retry_of_a_parked_submit_is_another_attempt(store: S
     first, second = await store.attempts(job.id)
     assert (first.outcome, second.number, second.outcome) == (AttemptOutcome.UNKNOWN, 2, None)
     assert (await end(store, job, State.SUCCEEDED, task_id="first", attempt=1)).verdict is Verdict.ABANDONED
-
-
-async def test_the_tasks_that_a_provider_works_on_are_counted(store: Store) -> None:
-    await running(store, "a")
-    await submitting(store)
-    await queued(store)
-    await end(store, await running(store, "b"), State.FAILED)
-
-    assert await store.running_tasks("kie") == 2
-    assert await store.running_tasks("other") == 0

@@ -14,6 +14,7 @@ from genlock.bot.chat_view import ChatView
 from genlock.bot.context import UpdateContext
 from genlock.bot.gallery.gallery import Gallery
 from genlock.bot.handlers.api_keys import ApiKeyPages
+from genlock.bot.handlers.command_words import WISH, CommandWords, guess
 from genlock.bot.handlers.files import Files
 from genlock.bot.handlers.incoming import IncomingText, admin_line
 from genlock.bot.handlers.inline import read_payload
@@ -102,9 +103,13 @@ class MessageHandler:
             "paysupport": lambda ctx, _: pages.paysupport(ctx),
             "promo": pages.promo,
             "invite": lambda ctx, _: pages.invite(ctx),
+            WISH: self._wish,
         }
+        self._words = CommandWords(bundle.texts, self._commands)
 
     async def handle(self, ctx: UpdateContext, message: Message, incoming: IncomingText) -> None:
+        if message.text:
+            incoming = self._words.read(incoming)
         if incoming.borrowed_command:
             await self._view.send_text(ctx, ctx.translator.html("misc.forwarded_command"))
         elif (line := admin_line(message, incoming)) is not None and self._admin.may(ctx):
@@ -155,13 +160,21 @@ class MessageHandler:
             await self._text(ctx, text)
 
     async def _command(self, ctx: UpdateContext, incoming: IncomingText, sent: datetime) -> None:
-        command = self._commands.get(incoming.command)
+        command = self._commands.get(self._words.meaning(incoming.command) or "")
         if command is None:
-            await self._pages.help(ctx, note=ctx.translator.html("misc.unknown_command"))
+            await self._unknown_command(ctx, incoming.command)
             return
         if len(incoming.text) >= PART_LENGTH:
             ctx.partial_text = PartialText(text=incoming.text, sent=int(sent.timestamp()))
         await command(ctx, incoming.text)
+
+    async def _unknown_command(self, ctx: UpdateContext, typed: str) -> None:
+        """Suggest the command that was probably meant; without one, show what the bot can do."""
+        t, command = ctx.translator, self._words.nearest(typed)
+        if command is None:
+            await self._pages.help(ctx, note=t.html("misc.unknown_command"))
+            return
+        await self._pages.send_text(ctx, guess(t, typed, command))
 
     # texts
 
@@ -242,6 +255,16 @@ class MessageHandler:
             await self._view.send_text(ctx, ctx.translator.html("inline.cut"))
         ctx.draft = ctx.draft.cleared()
         await self._text(ctx, text)
+
+    async def _wish(self, ctx: UpdateContext, text: str) -> None:
+        """`/imagine TEXT`, as other bots have it: the text is a wish like any other."""
+        if not text:
+            await self._start(ctx, "")
+        elif ctx.repeated:
+            await self._drafts.show(ctx)
+        else:
+            ctx.draft = ctx.draft.cleared()
+            await self._text(ctx, text)
 
     async def _models(self, ctx: UpdateContext, query: str) -> None:
         await self._save_and_show(ctx, replace(ctx.draft.keeping_input(), step=Step.LIST, query=query))

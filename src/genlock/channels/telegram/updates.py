@@ -7,6 +7,7 @@ from typing import Any
 
 from genlock.channels.telegram.caller import Caller, Priority
 from genlock.channels.telegram.errors import QueryTooOld
+from genlock.domain.api_key import mask_api_secrets
 from genlock.domain.update import NewUpdate
 
 #: Telegram waits ten seconds for the answer, so this kind has a queue of its own
@@ -16,7 +17,10 @@ _ID_MAX = 2**63
 
 
 def read_update(bot: str, update: Any, body: str) -> NewUpdate:
-    """Read a parsed update; `body` is its JSON text. Raises ValueError if it is not an update."""
+    """Read a parsed update; `body` is its JSON text. Raises ValueError if it is not an update.
+
+    Telegram repeats a message with every press of its buttons, also the one with a new API key, which no row may hold.
+    """
     update_id = update.get("update_id") if isinstance(update, Mapping) else None
     if not isinstance(update_id, int) or isinstance(update_id, bool) or not 0 <= update_id < _ID_MAX:
         raise ValueError("it has no update_id")
@@ -33,7 +37,7 @@ def read_update(bot: str, update: Any, body: str) -> NewUpdate:
         kind=kind[:64],
         urgent=urgent,
         dedup_key=_button_key(content) if kind == _BUTTON_PRESS else None,
-        body=body,
+        body=mask_api_secrets(body),
     )
 
 

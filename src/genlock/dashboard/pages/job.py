@@ -236,8 +236,8 @@ def _version(timeline: Sequence[TimelineEntry]) -> str:
 def _words(context: PageContext, job: Job) -> dict[str, str]:
     """Return the present state of a job in words."""
     return {
-        "state": context.t.plain(f"dashboard.job.state.{job.state}"),
-        "delivery": context.t.plain(f"dashboard.job.delivery.{job.delivery}"),
+        "state": context.t.plain(f"dashboard.jobs.state.{job.state}"),
+        "delivery": context.t.plain(f"dashboard.jobs.delivery.{job.delivery}"),
     }
 
 

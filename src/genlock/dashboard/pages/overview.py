@@ -12,7 +12,7 @@ from genlock.dashboard.live import LiveFeed, LiveFigures, LiveReader
 from genlock.dashboard.overview_figures import Line, Overview, OverviewReader
 from genlock.dashboard.page import PageContext, PageRoute
 from genlock.dashboard.periods import Period, read_period
-from genlock.dashboard.rendering import render
+from genlock.dashboard.rendering import release, render
 from genlock.dashboard.roles import Permission
 from genlock.domain.current_catalog import CurrentCatalog
 from genlock.domain.figures import hour_start
@@ -60,7 +60,7 @@ class OverviewPage:
         self._live = live
         self._texts = texts
         self._is_open = is_open
-        self._feed = LiveFeed(live, self._render_live, observer)
+        self._feed = LiveFeed(live, self._render_live, observer, release())
 
     def routes(self) -> list[PageRoute]:
         return [
@@ -99,7 +99,7 @@ class OverviewPage:
             return HTMLResponse(self._render_live(await self._live.read(), context.t.language))
         session = context.login.session.id
         if not self._feed.has_room(session):
-            return Response(status_code=429)  # after this answer the browser does not connect again
+            return Response(status_code=429)  # the page tries again later, less and less often
         events = self._feed.listen(context.t.language, session, self._is_open, context.is_logged_in)
         return StreamingResponse(events, media_type=EVENT_STREAM, headers={"X-Accel-Buffering": "no"})
 

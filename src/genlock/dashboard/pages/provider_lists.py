@@ -12,6 +12,7 @@ from genlock.dashboard.page import PageContext, PageRoute
 from genlock.dashboard.roles import Permission
 from genlock.domain.errors import InvalidEdit, ProviderError, Refusal, StaleEdit
 from genlock.ports import Database, PublicLists
+from genlock.ports.provider import ListsIncomplete
 
 FetchLists = Callable[[], Awaitable[Mapping[str, PublicLists]]]
 
@@ -51,6 +52,7 @@ class ProviderListsPage:
             more=len(rows) - SHOWN_MAX,
             new=found.new if found else (),
             unlisted=found.unlisted if found else (),
+            offers=found.offers if found else (),
             titles={model.id: model.title for model in self._editor.edited_catalog.models.values()},
             problem=problem,
         )
@@ -65,18 +67,28 @@ class ProviderListsPage:
     async def _read(self, context: PageContext) -> Response:
         """Read the lists from the providers now. Nothing of the catalog is changed.
 
-        A failure is answered with 200: a proxy in between may replace the page of a 5xx status by its own.
+        A failure is answered with 200: a proxy in between may replace the page of a 5xx status by its own. The lists
+        of a provider that does not answer stay as they were read before.
         """
+        problem = ""
         try:
             async with asyncio.timeout(FETCH_SECONDS):
                 lists = await self._fetch()
+        except ListsIncomplete as incomplete:
+            before = await self._stored()
+            lists = {**(before.lists if before else {}), **incomplete.lists}
+            problem = str(incomplete)[:500]
         except (ProviderError, TimeoutError) as error:
             return await self._show(context, problem=str(error)[:500] or type(error).__name__)
+        if problem and not lists:
+            return await self._show(context, problem=problem)
         stored = StoredLists(lists=lists, at=await self._store.read_clock(), author=context.operator.id)
         text = stored.dump()
         if len(text) > LISTS_LENGTH_MAX:
             return await self._show(context, problem=f"{len(text)} bytes")
         await self._store.kv_put(LISTS, text)
+        if problem:
+            return await self._show(context, problem=problem)
         return context.redirect(PATH, "dashboard.models.lists_read")
 
     async def _take(self, context: PageContext) -> Response:

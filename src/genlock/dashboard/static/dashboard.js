@@ -60,10 +60,34 @@ document.addEventListener("change", (event) => {
 
 // Live parts: <div data-live="URL"> is replaced by what the server sends.
 document.querySelectorAll("[data-live]").forEach((part) => {
-  const stream = new EventSource(part.dataset.live);
-  stream.addEventListener("message", (event) => {
-    part.innerHTML = event.data;
-  });
-  stream.addEventListener("error", () => part.classList.add("stale"));
-  stream.addEventListener("open", () => part.classList.remove("stale"));
+  let wait = 2000;
+  (function connect() {
+    const stream = new EventSource(part.dataset.live);
+    stream.addEventListener("message", (event) => {
+      part.innerHTML = event.data;
+    });
+    stream.addEventListener("release", (event) => {
+      document.getElementById("new-release").hidden = event.data === document.body.dataset.release;
+    });
+    stream.addEventListener("open", () => {
+      part.classList.remove("stale");
+      wait = 2000;
+    });
+    stream.addEventListener("error", () => {
+      part.classList.add("stale");
+      if (stream.readyState !== EventSource.CLOSED) return; // the browser connects again by itself
+      setTimeout(connect, wait); // it gave up, because a proxy answered while the service was restarting
+      wait = Math.min(wait * 2, 60000);
+    });
+  })();
+});
+
+// A part that asks the server again and again says so while the server does not answer.
+function showAnswering(answers) {
+  document.getElementById("no-answer").hidden = answers;
+}
+document.addEventListener("htmx:sendError", () => showAnswering(false));
+document.addEventListener("htmx:afterRequest", (event) => {
+  const status = event.detail.xhr ? event.detail.xhr.status : 0;
+  if (status) showAnswering(status < 500);
 });

@@ -116,7 +116,8 @@ class S3MediaStore:
     async def delete_account_files(self, day: str, account_id: int, keep: Callable[[str], bool]) -> int:
         _, bucket, folder = self._bucket.path.split("/", 2)
         prefix = f"{folder}{check_key(f'{day}/{account_id}/a')[:-1]}"
-        deleted, after = 0, {}
+        deleted = 0
+        after: dict[str, str] = {}
         while keys := _keys(await self._list(prefix=prefix, **after)):
             after = {"start-after": keys[-1]}
             for key in keys:

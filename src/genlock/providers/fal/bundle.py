@@ -6,15 +6,24 @@ from genlock.ports.provider import ProviderBundle, RateLimit
 from genlock.providers.fal.client import API_URL, REST_URL, Fal
 
 
-def make_bundle(*, key: str, credit_usd: Decimal, api_url: str = API_URL, rest_url: str = REST_URL) -> ProviderBundle:
+def make_bundle(
+    *,
+    key: str,
+    credit_usd: Decimal,
+    admin_key: str | None = None,
+    concurrency: int | None = None,
+    api_url: str = API_URL,
+    rest_url: str = REST_URL,
+) -> ProviderBundle:
     """Make the bundle. Another queue than fal's own also serves fal's storage and keys, unless those are elsewhere."""
     elsewhere = api_url != API_URL and rest_url == REST_URL
-    fal = Fal(key=key, api_url=api_url, rest_url=api_url if elsewhere else rest_url)
+    fal = Fal(key=key, admin_key=admin_key, api_url=api_url, rest_url=api_url if elsewhere else rest_url)
     return ProviderBundle(
         provider=fal,
         title="fal",
         # fal limits how many requests run at once and queues the others, so the rates only keep us from flooding it
         rate_limits={"create": RateLimit(interval=0.05), "status": RateLimit(interval=0.02)},
+        concurrency=concurrency,
         credit_usd=credit_usd,
         close=fal.close,
         verify_callback=fal.verify_callback,
@@ -22,4 +31,6 @@ def make_bundle(*, key: str, credit_usd: Decimal, api_url: str = API_URL, rest_u
         upload=fal.upload,
         health=fal.health,
         create_request=fal.create_request,
+        credit=fal.credit if admin_key else None,
+        fetch_schemas=fal.fetch_schemas,
     )

@@ -2,16 +2,19 @@
 
 import json
 import re
-from collections.abc import AsyncIterable, Mapping
+from collections.abc import AsyncIterable, Collection, Mapping
+from math import floor, isfinite
 from mimetypes import guess_type
 from typing import Any
 from urllib.parse import quote, urlsplit
 
 from genlock.domain.errors import ProviderBusy, ProviderError, SubmitRefused, SubmitUnknown
+from genlock.domain.model_schema import ModelSchema
 from genlock.domain.result import Outcome, Report
 from genlock.domain.task import CancelOutcome, Handle, TaskOrder
 from genlock.ports.provider import Provider, ProviderHealth
 from genlock.providers.fal.errors import BUSY_SECONDS, SERVER_ERROR, error_text, failure_code, refusal
+from genlock.providers.fal.public_schemas import fetch_schemas
 from genlock.providers.fal.signature import is_recent, is_signed, read_keys
 from genlock.providers.http import UPLOAD_TIMEOUT, HttpAnswer, HttpClient
 from genlock.providers.json_values import clean, load_json, load_json_or_none, load_object, read_url
@@ -20,6 +23,9 @@ from genlock.providers.outputs import read_output
 
 API_URL = "https://queue.fal.run"
 REST_URL = "https://rest.fal.ai"
+#: where schemas are published, and where prices and the account's credit are shown
+SITE_URL = "https://fal.ai"
+PLATFORM_URL = "https://api.fal.ai"
 _OK = range(200, 300)
 _NOT_FOUND = 404
 _TOO_MANY = 429
@@ -36,18 +42,30 @@ class Fal(Provider):
     name = "fal"
 
     def __init__(
-        self, *, key: str, api_url: str = API_URL, rest_url: str = REST_URL, timeout_seconds: float = 60.0
+        self,
+        *,
+        key: str,
+        admin_key: str | None = None,
+        api_url: str = API_URL,
+        rest_url: str = REST_URL,
+        timeout_seconds: float = 60.0,
     ) -> None:
         self._http = HttpClient({"Authorization": f"Key {key}"}, timeout_seconds)
         #: without the key: for the addresses of storages and for public documents
         self._public_http = HttpClient({}, timeout_seconds)
+        self._admin_http = HttpClient({"Authorization": f"Key {admin_key}"}, timeout_seconds) if admin_key else None
         self._api_url = api_url.rstrip("/")
+        # Another queue than fal's own, such as the simulator's, serves these as well.
+        own = self._api_url == API_URL
+        self._site_url = SITE_URL if own else self._api_url
+        self._platform_url = PLATFORM_URL if own else self._api_url
         self._rest_url = rest_url.rstrip("/")
         self._keys = KeyCache(self._fetch_keys)
 
     async def close(self) -> None:
-        await self._http.close()
-        await self._public_http.close()
+        for http in (self._http, self._public_http, self._admin_http):
+            if http is not None:
+                await http.close()
 
     # the Provider port
 
@@ -171,6 +189,32 @@ class Fal(Provider):
             text = "fal does not accept the key. Set GENLOCK_FAL_KEY to a key of fal.ai/dashboard/keys."
             return ProviderHealth(ok=False, text=text)
         return ProviderHealth(ok=answer.status < SERVER_ERROR, text=f"fal answered with status {answer.status}")
+
+    async def credit(self) -> int:
+        """Return the credit left, in thousandths of a US dollar. fal shows it to an admin key only."""
+        assert self._admin_http is not None
+        answer = await self._admin_http.request("GET", f"{self._platform_url}/v1/account/billing?expand=credits")
+        if answer.status in (401, 403):
+            raise ProviderError(
+                "fal does not show the credit to this key. Set GENLOCK_FAL_ADMIN_KEY to a key with the scope ADMIN "
+                "from fal.ai/dashboard/keys."
+            )
+        found = _object(answer).get("credits") if answer.status in _OK else None
+        credits_ = found if isinstance(found, dict) else {}
+        balance = credits_.get("current_balance")
+        if not isinstance(balance, int | float) or not isfinite(balance) or credits_.get("currency", "USD") != "USD":
+            raise ProviderError(f"fal's credit cannot be read (status {answer.status})")
+        return floor(balance * 1000)
+
+    async def fetch_schemas(self, ids: Collection[str]) -> dict[str, ModelSchema | None]:
+        """Return what fal publishes about each model. Raises ProviderError."""
+        return await fetch_schemas(
+            site=self._public_http,
+            site_url=self._site_url,
+            platform=self._http,
+            platform_url=self._platform_url,
+            ids=ids,
+        )
 
     async def _query(self, method: str, url: str, **options: Any) -> HttpAnswer:
         answer = await self._http.request(method, url, **options)

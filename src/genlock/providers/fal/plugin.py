@@ -10,6 +10,8 @@ class FalSettings(BaseModel):
     """As in `genlock.settings`, which describes and checks them."""
 
     key: SecretStr
+    admin_key: SecretStr | None = None
+    concurrency: int | None = None
     api_url: str
     rest_url: str
 
@@ -19,6 +21,8 @@ def make(settings: FalSettings, context: ProviderContext) -> ProviderBundle:
 
     return make_bundle(
         key=settings.key.get_secret_value(),
+        admin_key=settings.admin_key.get_secret_value() if settings.admin_key else None,
+        concurrency=settings.concurrency,
         credit_usd=context.credit_usd,
         api_url=settings.api_url,
         rest_url=settings.rest_url,

@@ -19,4 +19,5 @@ def make_bundle(*, token: str, credit_usd: Decimal, api_url: str = API_URL) -> P
         upload=replicate.upload,
         health=replicate.health,
         create_request=replicate.create_request,
+        fetch_schemas=replicate.fetch_schemas,
     )

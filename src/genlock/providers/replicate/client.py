@@ -1,7 +1,7 @@
 """The Replicate client: creates, queries, finds and cancels predictions, checks callbacks and uploads files."""
 
 import re
-from collections.abc import AsyncIterable, AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterable, AsyncIterator, Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 from urllib.parse import urlsplit
@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 import aiohttp
 
 from genlock.domain.errors import ProviderError, SubmitRefused, SubmitUnknown
+from genlock.domain.model_schema import ModelSchema
 from genlock.domain.result import Outcome, Report
 from genlock.domain.task import CancelOutcome, Handle, TaskOrder
 from genlock.ports.provider import Provider, ProviderHealth
@@ -17,6 +18,7 @@ from genlock.providers.json_values import clean, load_json, load_json_or_none, l
 from genlock.providers.key_cache import KeyCache
 from genlock.providers.outputs import read_output
 from genlock.providers.replicate.errors import busy, error_text, failure_code, refusal
+from genlock.providers.replicate.public_schemas import fetch_schemas
 from genlock.providers.replicate.signature import is_recent, is_signed, read_secret
 
 API_URL = "https://api.replicate.com"
@@ -161,6 +163,10 @@ class Replicate(Provider):
             return ProviderHealth(ok=False, text=text)
         return ProviderHealth(ok=answer.status in _OK, text=f"Replicate answered with status {answer.status}")
 
+    async def fetch_schemas(self, ids: Collection[str]) -> dict[str, ModelSchema | None]:
+        """Return what Replicate publishes about each model. Raises ProviderError."""
+        return await fetch_schemas(self._http, self._api_url, ids)
+
     async def _query(self, method: str, url: str, **options: Any) -> HttpAnswer:
         answer = await self._http.request(method, url, **options)
         if answer.status == _TOO_MANY:
@@ -174,7 +180,7 @@ def _task_id(body: Any) -> str | None:
 
 
 def _read_prediction(body: Mapping[str, Any]) -> Report:
-    task_id, word = _task_id(body), body.get("status")
+    task_id, word = _task_id(body), str(body.get("status"))
     if word == "succeeded":
         pieces = read_output(body.get("output"))
         return Report(outcome=Outcome.SUCCESS, task_id=task_id, pieces=pieces, word=word)
@@ -185,7 +191,7 @@ def _read_prediction(body: Mapping[str, Any]) -> Report:
         code = failure_code(text) if word == "failed" else "provider_failed"
         return Report(outcome=Outcome.FAILURE, task_id=task_id, error_code=code, error_text=text, cost=cost, word=word)
     outcome = Outcome.RUNNING if word in _RUNNING else Outcome.UNKNOWN
-    return Report(outcome=outcome, task_id=task_id, word=clean(str(word))[:80])
+    return Report(outcome=outcome, task_id=task_id, word=clean(word)[:80])
 
 
 def _is_order(prediction: Mapping[str, Any], model: str, values: Mapping[str, Any], since: datetime) -> bool:

@@ -189,6 +189,9 @@ def order_history(order: Order, records: Records, jobs: Sequence[Job], lines: Se
     """Lines that describe what happened to one order: job row, log lines, tasks and chat."""
     job = next((job for job in jobs if prompt_of(job) == order.prompt), None)
     history = [f"“{order.prompt}” of {order.user.user.name}, job {job.id if job else 'none'}"]
+    if order.previous:
+        made = [url for task in records.tasks()[order.previous.prompt] for url in task.results]
+        history.append(f"  changes “{order.previous.prompt}”: {made}; got {file_urls(job) if job else 'nothing'}")
     if job:
         history.append(
             f"  row: {job.state}, {job.delivery}, notice {job.notice}, hold {job.hold_state}, "

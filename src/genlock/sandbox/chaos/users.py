@@ -14,6 +14,8 @@ from genlock.sandbox.telegram.state import Message
 MODEL = "z-image"
 ORDERS_EACH_MAX = 4
 WATCH_SECONDS = 0.05
+#: while orders end, users wait on: how long a run takes depends on the machine, on kills and on chains
+STALL_SECONDS = 180.0
 SUBJECTS = ("cat", "fox", "owl", "lighthouse", "tram", "samovar", "comet", "dragon", "violin", "teapot")
 
 
@@ -67,8 +69,10 @@ class ChaosUsers:
                 order = Order(user=user, prompt=prompt, message=message.id, asked_at=time())
                 self.orders.append(order)
             previous = order
-            if await self._until(user, lambda order=order: self._records.has_ended(order)):  # type: ignore[misc]
-                order.ended_at = time()
+            if not await self._until(user, lambda order=order: self._records.has_ended(order)):  # type: ignore[misc]
+                return  # whoever orders on without an answer would overtake the own button presses
+            order.ended_at = time()
+            self._deadline = max(self._deadline, order.ended_at + STALL_SECONDS)
 
     async def _next_step(self, user: SimulatedUser, prompt: str, previous: Order) -> Order | None:
         """Change the previous result by a reply, and confirm the order twice; None if there is nothing to change."""
@@ -102,13 +106,15 @@ class ChaosUsers:
     async def _until(self, user: SimulatedUser, holds: Callable[[], bool]) -> bool:
         """Wait until `holds()`, checked after every change in the user's chat; False at the deadline."""
         changed = self._changed[user.id] = asyncio.Event()
-        try:
-            async with asyncio.timeout(max(0.0, self._deadline - time())):
-                while not holds():
-                    await changed.wait()
-                    changed.clear()
-        except TimeoutError:
-            return holds()
+        while not holds():
+            left = self._deadline - time()  # other users' orders that end move it
+            if left <= 0:
+                return False
+            try:
+                await asyncio.wait_for(changed.wait(), left)
+            except TimeoutError:
+                continue
+            changed.clear()
         return True
 
     async def _watch(self) -> None:

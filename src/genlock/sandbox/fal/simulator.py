@@ -45,6 +45,7 @@ class FalSimulator:
         self.sender = sender
         self.keys = keys
         self.key = key
+        self.admin_key = f"{key}-admin"
         self.slow_seconds = slow_seconds
         self.url = ""
         self.listener: Listener
@@ -53,6 +54,9 @@ class FalSimulator:
         router = self.app.router
         router.add_get("/.well-known/jwks.json", self._jwks)
         Uploads(service.files, self._check_key).add_to(router)
+        router.add_get("/api/openapi/queue/openapi.json", self._schema)
+        router.add_get("/v1/models/pricing", self._prices)
+        router.add_get("/v1/account/billing", self._billing)
         router.add_get("/{owner}/{app}/requests/{id}/status", self._status)
         router.add_get("/{owner}/{app}/requests/{id}", self._result)
         router.add_put("/{owner}/{app}/requests/{id}/cancel", self._cancel)
@@ -134,6 +138,35 @@ class FalSimulator:
     async def _jwks(self, request: web.Request) -> web.Response:
         raise_proxy_fault(self.faults.draw_common("keys_"), "keys_")
         return web.json_response(self.keys.jwks())
+
+    # what the web site and the platform API show
+
+    async def _schema(self, request: web.Request) -> web.Response:
+        model = self.service.schemas.get(request.query.get("endpoint_id", ""))
+        if model is None:
+            raise ApiError(404, {"detail": "Endpoint not found"})
+        name = "".join(word.capitalize() for word in model.id.replace("-", "/").replace(".", "/").split("/"))
+        return web.json_response(self.service.schemas.document(model, input_name=f"{name}Input"))
+
+    async def _prices(self, request: web.Request) -> web.Response:
+        self._check_key(request)
+        models = [self.service.schemas.get(one) for one in request.query.getall("endpoint_id", [])]
+        if None in models:
+            raise ApiError(404, {"error": {"type": "not_found", "message": "Endpoint not found"}})
+        rows = [
+            {"endpoint_id": one.id, "unit_price": one.unit_usd, "unit": one.unit, "currency": "USD"}
+            for one in models
+            if one is not None and one.unit
+        ]
+        return web.json_response({"prices": rows, "next_cursor": None, "has_more": False})
+
+    async def _billing(self, request: web.Request) -> web.Response:
+        if request.headers.get("Authorization") != f"Key {self.admin_key}":
+            raise ApiError(403, {"error": {"type": "authorization_error", "message": "Admin API key required"}})
+        body: dict[str, object] = {"username": "sandbox"}
+        if request.query.get("expand") == "credits":
+            body["credits"] = {"current_balance": round(self.service.credit_usd, 6), "currency": "USD"}
+        return web.json_response(body)
 
     def _find(self, request: web.Request) -> Generation:
         self._check_key(request)

@@ -25,6 +25,7 @@ def simulated_models(catalog: Catalog, provider: str) -> dict[str, SimulatedMode
 
 def _simulated(model: Model, offer: Offer) -> SimulatedModel:
     output = model.outputs[0]
+    unit_usd, unit = _unit_price(offer, output)
     return SimulatedModel(
         id=offer.model.partition(":")[0],  # an offer may name a version
         title=model.title,
@@ -32,6 +33,8 @@ def _simulated(model: Model, offer: Offer) -> SimulatedModel:
         inputs=tuple(_inputs(model, offer)),
         expected_seconds=model.expected_seconds,
         price_usd=_price_usd(model, offer),
+        unit_usd=unit_usd,
+        unit=unit,
         count_input=_name(offer, model.count) if isinstance(model.count, str) else None,
         single=model.count == 1 and output is not Output.IMAGE,
     )
@@ -64,6 +67,16 @@ def _price_usd(model: Model, offer: Offer) -> float:
     except InvalidInput:  # an offer may be without prices
         return 0.0
     return float(cost * offer.credit_usd / 1000)
+
+
+def _unit_price(offer: Offer, output: Output) -> tuple[float, str]:
+    """Return the price that the provider publishes, and its unit. Prices with conditions are not published."""
+    row = offer.prices[0] if len(offer.prices) == 1 and not offer.extras else None
+    if row is None or row.when or row.given or row.each != 1:
+        return 0.0, ""
+    how, name = row.measure() or ("", "")
+    per_second = how == "seconds" or "duration" in name
+    return float(row.credits * offer.credit_usd), "seconds" if per_second else f"{output}s"
 
 
 def _merge(first: SimulatedModel, second: SimulatedModel) -> SimulatedModel:

@@ -29,6 +29,9 @@ class SimulatedModel:
     title: str = ""
     expected_seconds: float = 20.0
     price_usd: float = 0.01
+    #: the price that is published, and what it is for; an empty unit: none is published
+    unit_usd: float = 0.0
+    unit: str = ""
     #: the input that says how many results there are, if there is one
     count_input: str | None = None
     #: whether the result is one object rather than a list of them

@@ -75,7 +75,8 @@ def raise_proxy_fault(faults: set[Fault], prefix: str) -> None:
 def add_control(app: web.Application, service: GenerationService, sender: CallbackSender, host: str) -> None:
     """`GET /_control` shows the simulator's state, `POST /_control` changes it.
 
-    Keys of the POST body, all optional: clear, on, off, chances, order, generation, speed, credit, expire.
+    Keys of the POST body, all optional: clear, on, off, chances, order, generation, speed, credit,
+    expire, schemas.
     `host` is the address that the simulator listens on.
     """
 
@@ -130,6 +131,8 @@ def _apply(service: GenerationService, body: dict[str, Any]) -> None:
         service.generations[generation_id].faults |= set(map(Fault, names))
     service.speed = float(body.get("speed", service.speed))
     service.credit_usd = float(body.get("credit", service.credit_usd))
+    if "schemas" in body:
+        service.schemas.edit(body["schemas"])
     if body.get("expire"):
         service.files.expire()
         for generation in service.generations.values():

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
 from random import Random
 from time import time
@@ -12,6 +12,7 @@ from genlock.domain.catalog import Output
 from genlock.sandbox.faults import Faults
 from genlock.sandbox.generations.faults import Fault
 from genlock.sandbox.generations.generation import Generation, SimulatedModel
+from genlock.sandbox.generations.schemas import PublishedSchemas
 from genlock.sandbox.kie.files import PAGE, FileHost
 
 EXTENSIONS = {Output.IMAGE: "png", Output.VIDEO: "mp4", Output.AUDIO: "mp3"}
@@ -29,11 +30,15 @@ class GenerationService:
     file_seconds: float
     credit_usd: float
     #: sends the callbacks of a generation that has ended
-    send_callbacks: Callable[[Generation], Awaitable[None]]
+    send_callbacks: Callable[[Generation], Coroutine[Any, Any, None]]
     generations: dict[str, Generation] = field(default_factory=dict)
+    schemas: PublishedSchemas = field(init=False)
     _queue: deque[Generation] = field(default_factory=deque)
     _runs: dict[str, asyncio.Task[None]] = field(default_factory=dict)
     _background: set[asyncio.Task[None]] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self.schemas = PublishedSchemas(models=self.models)
 
     async def accept(
         self, model: SimulatedModel, values: Mapping[str, Any], webhook_url: str | None, faults: set[Fault]
@@ -105,11 +110,8 @@ class GenerationService:
             file.content, file.type = PAGE, "text/html"
         return url
 
-    def _spawn(self, work: Awaitable[None]) -> None:
-        async def run() -> None:
-            await work
-
-        task = asyncio.get_running_loop().create_task(run())
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
         self._background.add(task)
         task.add_done_callback(self._background.discard)
 

@@ -174,15 +174,13 @@ class ReplicateSimulator:
 
     async def _model(self, request: web.Request) -> web.Response:
         self._check_token(request)
-        model = self.service.models.get(f"{request.match_info['owner']}/{request.match_info['name']}")
+        schemas = self.service.schemas
+        model = schemas.get(f"{request.match_info['owner']}/{request.match_info['name']}")
         if model is None:
             raise error(404, "Not found", "The requested resource could not be found.")
-        properties = {one.name: {"enum": list(one.choices)} if one.choices else {} for one in model.inputs}
-        required = [one.name for one in model.inputs if one.required]
-        schema = {"components": {"schemas": {"Input": {"properties": properties, "required": required}}}}
         owner, name = model.id.split("/")
-        body = {"owner": owner, "name": name, "latest_version": {"id": "hidden", "openapi_schema": schema}}
-        return web.json_response(body)
+        version = {"id": "hidden", "openapi_schema": schemas.document(model, input_name="Input")}
+        return web.json_response({"owner": owner, "name": name, "visibility": "public", "latest_version": version})
 
     async def _account(self, request: web.Request) -> web.Response:
         self._check_token(request)

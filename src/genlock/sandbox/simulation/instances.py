@@ -80,7 +80,8 @@ _NOT_SIMULATED = {
     "store.clear_attention",
     "store.transfer_within_allowance",
     "store.late_cancels",
-    "store.running_tasks",
+    "store.slots_used",
+    "store.begin_limited_submit",
     "channel.tell",
 }
 #: Every call that an instance can make.

@@ -62,6 +62,7 @@ from genlock.sandbox.telegram.persistence import load, save, save_periodically
 from genlock.sandbox.telegram.provider_switches import SimulatedProvider, add_provider_switches
 from genlock.sandbox.telegram.simulated_user import SimulatedUser
 from genlock.sandbox.telegram.state import TelegramState
+from genlock.sandbox.try_page.routes import TryAccess, add_try_page
 
 TOKEN = "42:sandbox"  # noqa: S105 - not a secret
 BODY_BYTES_MAX = 53_000_000
@@ -131,6 +132,8 @@ class TelegramSimulator:
         self.providers: Mapping[str, SimulatedProvider] = {}
         #: where the chat page finds the operator's dashboard
         self.dashboard: DashboardLogin | None = None
+        #: which service the page at /try uses, with which key
+        self.try_access: TryAccess | None = None
         state.updates.run_call = self._run_webhook_reply
         self.app = web.Application(client_max_size=BODY_BYTES_MAX)
         self.app.router.add_route("*", "/bot{token:[^/]+}/{method:.*}", self._call)
@@ -138,6 +141,7 @@ class TelegramSimulator:
         add_composing(self.app, self)
         add_page(self.app, self, sorted(NAMES))
         add_provider_switches(self.app, self)
+        add_try_page(self.app, lambda: self.try_access)
         self.app.router.add_get("/file/bot{token:[^/]+}/{path:.+}", self._file)
 
     @property

@@ -150,6 +150,17 @@ CREATE TABLE attempts (
 
 CREATE INDEX attempts_task ON attempts (provider, task_id) WHERE task_id IS NOT NULL;
 
+-- Slots of providers that may work on a limited number of tasks at once.
+CREATE TABLE task_slots (
+    provider  text NOT NULL,
+    number    bigint NOT NULL,
+    -- the last job that took the slot; the slot is free unless that job is being submitted or runs at this provider
+    job_id    bigint,
+    -- grows whenever the slot is taken
+    token     bigint NOT NULL DEFAULT 0,
+    PRIMARY KEY (provider, number)
+);
+
 -- Circuit breakers: which providers, or models of a provider, are left alone after failing again and again.
 CREATE TABLE breakers (
     provider     text NOT NULL,

@@ -142,6 +142,17 @@ CREATE TABLE attempts (
 
 CREATE INDEX attempts_task ON attempts (provider, task_id) WHERE task_id IS NOT NULL;
 
+-- Slots of providers that may work on a limited number of tasks at once.
+CREATE TABLE task_slots (
+    provider  TEXT NOT NULL,
+    number    INTEGER NOT NULL,
+    -- the last job that took the slot; the slot is free unless that job is being submitted or runs at this provider
+    job_id    INTEGER,
+    -- grows whenever the slot is taken
+    token     INTEGER NOT NULL DEFAULT 0,
+    PRIMARY KEY (provider, number)
+) STRICT;
+
 -- Circuit breakers: which providers, or models of a provider, are left alone after failing again and again.
 CREATE TABLE breakers (
     provider     TEXT NOT NULL,

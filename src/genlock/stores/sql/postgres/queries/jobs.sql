@@ -274,11 +274,6 @@ SELECT task_id FROM jobs WHERE provider = :provider AND task_id = ANY(:task_ids:
 UNION
 SELECT task_id FROM attempts WHERE provider = :provider AND task_id = ANY(:task_ids::text[]);
 
--- name: running_tasks
--- Count the tasks that a provider may be working on.
-SELECT count(*) AS number FROM jobs
-WHERE ended_at IS NULL AND provider = :provider AND state IN ('submitting', 'running');
-
 -- name: mark_result_invalid
 -- Turn a success or a late result that is invalid, and not paid for, into a failure and release its hold.
 WITH found AS MATERIALIZED (

@@ -1,0 +1,124 @@
+"""Turns the parameters of OpenAI's requests into values of a model's own fields, and names those it cannot."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from genlock.api.openai.sizes import nearest_ratio, nearest_resolution, ratio_field, read_size, resolution_field
+from genlock.api.problems import Fault, invalid
+from genlock.domain.catalog import NOTHING, Model, Output
+from genlock.domain.errors import InvalidInput
+from genlock.domain.field import FILES, Field, FieldType
+
+AUTO = "auto"
+PROMPT = "prompt"
+SECONDS_UNIT = "seconds"
+
+
+class ModelInput:
+    """The input of an order as it is collected. `check` raises if a parameter could not be used."""
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+        self.values: dict[str, Any] = {}
+        #: the parameter that has set a field, by the field's name
+        self.parameters: dict[str, str] = {}
+        self._faults: list[Fault] = []
+
+    def refuse(self, parameter: str, detail: str) -> None:
+        self._faults.append(Fault(pointer=f"/{parameter}", detail=detail))
+
+    def check(self) -> None:
+        """Raise Problem with every parameter that the model does not take."""
+        if self._faults:
+            raise invalid(self._faults, "invalid_input")
+
+    def set(self, parameter: str, one: Field, value: Any) -> None:
+        if one.name in self.parameters:
+            self.refuse(parameter, f"cannot be combined with {self.parameters[one.name]}")
+            return
+        self.parameters[one.name] = parameter
+        try:
+            self.values[one.name] = value if one.type in FILES else one.clean(value)
+        except InvalidInput as error:
+            self.refuse(parameter, error.message)
+
+    def set_prompt(self, prompt: str, output: Output) -> None:
+        one = self.model.field(PROMPT)
+        if output not in self.model.outputs or one is None or one.type is not FieldType.TEXT:
+            self.refuse("model", f"does not make {output.value}s from a prompt here; order it with POST /v1/jobs")
+        else:
+            self.set(PROMPT, one, prompt)
+
+    def set_count(self, count: int | None) -> None:
+        name = self.model.count
+        one = self.model.field(name) if isinstance(name, str) else None
+        if one is not None and count is not None:
+            self.set("n", one, count)
+        elif count is not None and count > 1:
+            self.refuse("n", f"must be 1: {self.model.title} makes one image per order")
+
+    def set_size(self, size: str | None) -> None:
+        if size in (None, AUTO):
+            return
+        shape, resolution, pixels = ratio_field(self.model), resolution_field(self.model), read_size(size)
+        if shape is None:
+            self.refuse("size", f"must be auto: {self.model.title} does not let you choose")
+        elif pixels is None:
+            self.set("size", shape, size)  # one of the model's own words, such as 16:9
+        elif (choice := nearest_ratio(shape, *pixels)) is None:
+            known = ", ".join(str(one) for one in shape.choices)
+            self.refuse("size", f"has an aspect ratio that {self.model.title} does not make; it makes {known}")
+        else:
+            self.set("size", shape, choice)
+            if resolution is not None:
+                self.set("size", resolution, nearest_resolution(self.model, resolution, *pixels))
+
+    def set_seconds(self, seconds: str | int | None) -> None:
+        if seconds is None:
+            return
+        one = seconds_field(self.model)
+        if one is None:
+            self.refuse("seconds", f"must be left out: {self.model.title} does not let you choose")
+        else:
+            self.set("seconds", one, seconds)
+
+    def set_same_named(self, parameter: str, value: str | None) -> None:
+        """Set the model's field of the same name, written with or without underscores."""
+        if value is None:
+            return
+        one = next((one for one in self._fields() if _plain(one.name) == _plain(parameter)), None)
+        if one is not None and value == "jpeg" and value not in one.choices and "jpg" in one.choices:
+            value = "jpg"
+        if one is not None and (value != AUTO or AUTO in one.choices):
+            self.set(parameter, one, value)
+        elif one is None and value != AUTO:
+            self.refuse(parameter, f"is not supported by {self.model.title}")
+
+    def set_own(self, values: Mapping[str, Any]) -> None:
+        """Set fields that the request names as the model does."""
+        known = {one.name: one for one in self._fields()}
+        for name, value in values.items():
+            if value in NOTHING:
+                continue
+            if name in known:
+                self.set(name, known[name], value)
+            else:
+                self.refuse(name[:100], f"is not supported by {self.model.title}")
+
+    def image_field(self) -> Field | None:
+        """Return the field for a reference image; refuse the parameter if there is none."""
+        one = next((one for one in self._fields() if one.type is FieldType.IMAGE), None)
+        if one is None:
+            self.refuse("input_reference", f"must be left out: {self.model.title} takes no image")
+        return one
+
+    def _fields(self) -> list[Field]:
+        return [one for one in self.model.fields if not one.internal]
+
+
+def seconds_field(model: Model) -> Field | None:
+    return next((one for one in model.fields if one.unit == SECONDS_UNIT and not one.internal), None)
+
+
+def _plain(name: str) -> str:
+    return name.replace("_", "").lower()

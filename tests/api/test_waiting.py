@@ -40,7 +40,7 @@ def count_timers() -> int:
     return len(asyncio.get_running_loop()._scheduled)  # type: ignore[attr-defined]
 
 
-async def test_requests_that_wait_have_no_task_and_no_timer_of_their_own_and_an_account_may_have_so_many(
+async def test_requests_that_wait_have_no_task_and_no_timer_of_their_own_and_an_account_has_a_limit(
     world: ApiWorld,
 ) -> None:
     client, other = await world.client(), await world.client()

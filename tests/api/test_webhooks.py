@@ -244,7 +244,7 @@ async def test_one_event_probes_an_endpoint_that_fails_repeatedly_and_its_return
         await end_pause(world, client, webhook)
     assert sent == [20, 20, 1, 1]
     stored = await _stored(world, client, webhook)
-    assert (stored.failures, stored.is_suspect) == (4, True)
+    assert (stored.failures, stored.is_degraded) == (4, True)
 
     receiver.statuses = []
     before = len(receiver.received)

@@ -197,6 +197,25 @@ async def test_a_flooding_key_gets_429_with_the_time_to_wait_and_others_go_on(
     assert 1 <= int(answers[4].headers["Retry-After"]) <= 30
     assert answers[4].headers["RateLimit-Policy"] == '"requests";q=4;w=120'
     assert (await other.get("/v1/balance")).status == 200
+    assert "Connection" not in answers[5].headers
+    monkeypatch.setattr("genlock.api.app.DELAYED_MAX", 3)  # answers that wait at the same time
+    refused = await asyncio.gather(*(client.get("/v1/balance") for _ in range(8)))
+    assert sorted(answer.headers.get("Connection", "") for answer in refused) == [""] * 3 + ["close"] * 5
+
+
+async def test_a_large_body_takes_permits_by_its_size_before_it_is_parsed(
+    world: ApiWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limits = world.api._parts.limits
+    for name, value in (("_interval", 30.0), ("_burst", 20), ("_block_size", 1)):
+        monkeypatch.setattr(limits, name, value)
+    client = await world.client()
+    large = {**ORDER, "metadata": {"a": "x" * 300_000}}
+    headers = {"Idempotency-Key": "large"}
+    answers = [await client.request("POST", "/v1/jobs", headers=headers, json=large) for _ in range(2)]
+
+    assert [answer.status for answer in answers] == [422, 429]
+    assert [(await client.order()).status for _ in range(3)] == [202] * 3, "small ones go on"
 
 
 async def test_events_of_a_job_end_with_its_end_and_those_of_all_go_on(world: ApiWorld) -> None:

@@ -4,7 +4,7 @@ import asyncio
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -19,6 +19,8 @@ JSON_BYTES_MAX = 250_000
 #: in a JSON body, as its commas and brackets say; reading a value takes microseconds, during which nothing else runs
 VALUES_MAX = 20_000
 PARAMETERS_MAX = 50
+#: a JSON body takes a permit of its key for each of these, besides that of its request
+BYTES_PER_PERMIT = 20_000
 #: of a body that is refused, by whether its sender has a key
 DISCARDED_BYTES_MAX, UNKNOWN_DISCARDED_BYTES_MAX = 25_000_000, 250_000
 FAULTS_MAX = 20
@@ -39,8 +41,11 @@ async def discard_body(request: Request, *, is_known: bool) -> None:
                     return
 
 
-async def read_json(request: Request, memory: BodyMemory) -> Any:
-    """Return the JSON body of an authenticated request. Raises Problem."""
+async def read_json(request: Request, memory: BodyMemory, take_permits: Callable[[int], Awaitable[object]]) -> Any:
+    """Return the JSON body of an authenticated request. Raises Problem.
+
+    A large body takes further permits of its key before it is parsed, because that holds up all other requests.
+    """
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
         raise Problem(
             status=415,
@@ -55,6 +60,8 @@ async def read_json(request: Request, memory: BodyMemory) -> Any:
             raise refused_body(refused) from None
         if body is None:
             raise too_large(JSON_BYTES_MAX)
+        if (permits := len(body) // BYTES_PER_PERMIT) > 0:
+            await take_permits(permits)
         return parse_json(body)
 
 

@@ -63,7 +63,7 @@ async def fault() -> str:
     return str(failed.value)
 
 
-async def test_a_sound_installation_hears_what_is_fine_and_what_the_providers_do_not_tell(
+async def test_a_sound_installation_is_told_what_is_fine_and_what_the_providers_do_not_tell(
     sims: MoreProviders, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found = await check()

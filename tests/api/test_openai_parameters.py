@@ -88,8 +88,9 @@ def test_lengths_and_counts_go_to_the_fields_that_the_catalog_marks() -> None:
     several = replace(CATALOG.models["z-image"], count=4)
     assert ordered(several, n=4) == {}
     for model, wanted in ((several, 1), (CATALOG.models["z-image"], 2)):
-        with pytest.raises(Problem, match=f"n: must be {model.count}"):
+        with pytest.raises(Problem) as refused:
             ordered(model, n=wanted)
+        assert refused.value.detail.startswith(f"/n: must be {model.count}")
     for model_id, given in (("veo3_fast", {"seconds": "7"}), ("hailuo/02-text-to-video-pro", {"seconds": "5"})):
         with pytest.raises(Problem) as refused:
             ordered(CATALOG.models[model_id], **given)

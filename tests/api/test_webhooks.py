@@ -195,6 +195,10 @@ async def test_private_addresses_are_refused_when_they_are_added_and_when_they_a
         "ftp://example.org/file",
         "https://",
         "not an address",
+        "https://a..example.org/",
+        f"https://{'a' * 64}.example.org/",
+        "https://example.org/a b",
+        "https://example.org/\r\nX-Header: y",
     ):
         refused[url] = (await client.post("/v1/webhooks", {"url": url})).status
     assert set(refused.values()) == {422}, refused

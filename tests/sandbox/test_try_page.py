@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +41,11 @@ class TryWorld:
     async def page(self, client: Client, look: tuple[int, str, str] = LOOKS[1]) -> AsyncIterator[Page]:
         width, colours, language = look
         self.problems = []
-        self.access = TryAccess(url=self.api.url, key=partial(asyncio.sleep, 0, client.secret))
+
+        async def key() -> str:
+            return client.secret
+
+        self.access = TryAccess(url=self.api.url, key=key)
         context = await self.browser.new_context(
             viewport={"width": width, "height": 800},
             color_scheme="dark" if colours == "dark" else "light",

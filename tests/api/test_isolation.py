@@ -3,6 +3,7 @@
 import asyncio
 import io
 from functools import reduce
+from typing import Any
 
 import pytest
 
@@ -71,7 +72,7 @@ async def test_an_order_goes_on_only_with_an_own_job_that_has_succeeded(world: A
     assert row is not None
     assert (job["status"], failed["status"]) == ("succeeded", "failed")
 
-    body = {"model": "grok-imagine/image-to-video", "input": {"prompt": "it jumps"}}
+    body: dict[str, Any] = {"model": "grok-imagine/image-to-video", "input": {"prompt": "it jumps"}}
     for client, given in (
         (owner, row.task_id), (owner, failed["id"]), (owner, "job_ZZZZZZ"), (owner, [job["id"]]), (other, job["id"]),
     ):  # fmt: skip

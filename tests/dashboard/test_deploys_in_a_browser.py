@@ -17,12 +17,12 @@ from genlock.sandbox.processes import find_free_port
 from genlock.web.server import serving
 from tests.browser import chromium
 from tests.dashboard.people import add_user
-from tests.dashboard.test_pages_in_a_browser import open_context
+from tests.dashboard.test_pages_in_a_browser import Look, open_context
 from tests.dashboard.world import running_dashboard
 from tests.databases import new_sqlite
 from tests.stores.builders import account_with, running
 
-LOOK = (1200, "light", "en")
+LOOK: Look = (1200, "light", "en")
 WAIT_MS = 30_000
 
 

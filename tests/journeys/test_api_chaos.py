@@ -55,7 +55,7 @@ def accepted_twice(chaos: ApiChaosRun) -> Callable[[], None]:
     return lambda: order.ids.discard("job_another")
 
 
-def a_job_that_nobody_ordered(chaos: ApiChaosRun) -> Callable[[], None]:
+def a_job_without_an_order(chaos: ApiChaosRun) -> Callable[[], None]:
     account = delivered_order(chaos).account
     failed = {"id": "job_x", "status": "failed", "charged": False, "price": 0.0, "late": False}
     account.jobs["job_x"] = failed
@@ -140,7 +140,7 @@ def redirect_followed(chaos: ApiChaosRun) -> Callable[[], None]:
 
 DEFECTS: dict[Callable[[ApiChaosRun], Callable[[], None]], str] = {
     accepted_twice: "duplicates",
-    a_job_that_nobody_ordered: "duplicates",
+    a_job_without_an_order: "duplicates",
     submitted_twice: "double_submits",
     another_picture: "astray",
     no_answer: "lost",

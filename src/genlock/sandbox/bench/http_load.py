@@ -93,6 +93,8 @@ class HttpLoad:
     @asynccontextmanager
     async def connected(cls, url: str, connections: int) -> AsyncIterator["HttpLoad"]:
         load, parts = cls(), urlsplit(url)
+        assert parts.hostname is not None
+        assert parts.port is not None
         made = []
         for _ in range(connections):
             _, connection = await asyncio.get_running_loop().create_connection(

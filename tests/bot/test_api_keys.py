@@ -5,8 +5,7 @@ import re
 
 from genlock.domain.api_key import ALL_SCOPES, SHOWN_LENGTH, hash_api_secret, is_well_formed
 from genlock.engine.api_keys import create_api_key
-from genlock.stores.database import SqlDatabase
-from genlock.stores.sqlite import SqliteSession
+from genlock.stores.sqlite import SqliteStore
 from tests.bot.pages import label, page
 from tests.bot.world import BotWorld, ChatUser, die_once
 
@@ -86,8 +85,7 @@ async def test_the_database_never_holds_a_key(world: BotWorld) -> None:
     await ann.tap(label("api.all"))
     await ann.write(f"a cat with a sign that says {secret}")
 
-    assert isinstance(world.store, SqlDatabase)
-    assert isinstance(world.store.session, SqliteSession)
+    assert isinstance(world.store, SqliteStore)
     stored = "".join(world.store.session.connection.iterdump())
     assert "Your new key" in stored
     assert secret not in stored

@@ -30,7 +30,7 @@ WAIT_MS = 30_000
 def deploy(monkeypatch: pytest.MonkeyPatch) -> Iterator["Deploy"]:
     yield Deploy(monkeypatch)
     monkeypatch.undo()
-    _forget()
+    _clear_caches()
 
 
 class Deploy:
@@ -46,10 +46,10 @@ class Deploy:
         for module in (rendering, dashboard_module):
             self._monkeypatch.setattr(module, "static_files", lambda: files)
         self._monkeypatch.setattr(rendering, "__version__", "9.9.9")
-        _forget()
+        _clear_caches()
 
 
-def _forget() -> None:
+def _clear_caches() -> None:
     rendering.release.cache_clear()
     rendering.static_path.cache_clear()
 

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import IO, Any
 
 from starlette.responses import Response
@@ -126,7 +127,8 @@ class VideoRoutes:
 
     async def create(self, call: Call) -> Response:
         if not is_form(call.request):
-            content = await read_json(call.request, self._parts.memory)
+            take_permits = partial(self._parts.limits.take, call.key.id)
+            content = await read_json(call.request, self._parts.memory, take_permits)
             return await self._order(call, _validated(content), hash_request("POST", PATH, content), None, 0)
         with self._uploads.receiving(call.account_id) as file:
             form = await receive_form(call.request, file, REFERENCE)

@@ -3,17 +3,22 @@
 import gc
 import os
 import shutil
-from collections.abc import Generator, Iterator
+from collections.abc import AsyncIterator, Generator, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import hypothesis
 import pytest
+import pytest_asyncio
 
 from genlock.sandbox.instance import Instance
 from genlock.sandbox.postgres import Postgres, PostgresServer
 from tests.databases import migrate
 from tests.fork_server import ForkServer
 from tests.pgbouncer import pgbouncer
+
+if TYPE_CHECKING:
+    from playwright.async_api import Browser
 
 pytest_plugins = ["tests.tiers"]
 
@@ -75,6 +80,15 @@ def fork_server() -> Iterator[ForkServer]:
 def forked_services(fork_server: ForkServer, monkeypatch: pytest.MonkeyPatch) -> None:
     """Fork the instances of the service that this test starts."""
     monkeypatch.setattr(Instance, "launch", staticmethod(fork_server.launch))
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def browser() -> "AsyncIterator[Browser]":
+    """One browser for all tests of a process: a start costs two seconds of CPU."""
+    from tests.browser import chromium  # noqa: PLC0415 - not every test process needs the driver
+
+    async with chromium() as running:
+        yield running
 
 
 @pytest.fixture(scope="session")

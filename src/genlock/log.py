@@ -23,6 +23,7 @@ _LEVELS = {
     Event.ALARM: logging.ERROR,
     Event.ATTENTION: logging.WARNING,
     Event.INSTANCE_DEAD: logging.WARNING,
+    Event.PROVIDER_SILENT: logging.WARNING,
     Event.STORE_RETRY: logging.WARNING,
     Event.STORE_TIMEOUT: logging.WARNING,
     Event.CHANNEL_UNREACHABLE: logging.WARNING,

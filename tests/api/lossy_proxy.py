@@ -15,12 +15,14 @@ class LossyProxy:
         #: bytes of an answer that reach the client before the connection is cut
         self.bytes_before_loss = 0
         self.lost = 0
+        #: what clients have sent
+        self.sent = bytearray()
         self.url = ""
 
     async def handle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             upstream_reader, upstream_writer = await asyncio.open_connection(*self._upstream)
-            sending = asyncio.create_task(_copy(reader, upstream_writer))
+            sending = asyncio.create_task(self._send(reader, upstream_writer))
             try:
                 await self._answer(upstream_reader, writer)
             finally:
@@ -30,6 +32,13 @@ class LossyProxy:
             with suppress(OSError):
                 writer.close()
 
+    async def _send(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(OSError):
+            while data := await reader.read(65_536):
+                self.sent += data
+                writer.write(data)
+                await writer.drain()
+
     async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while data := await reader.read(65_536):
             if self.losses > 0:
@@ -38,15 +47,9 @@ class LossyProxy:
                 writer.write(data[: self.bytes_before_loss])
                 with suppress(OSError):
                     await writer.drain()
-                writer.transport.abort()
+                if not self.bytes_before_loss:
+                    writer.transport.abort()  # a reset could drop bytes that were sent, so it is for empty answers only
                 return
-            writer.write(data)
-            await writer.drain()
-
-
-async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    with suppress(OSError):
-        while data := await reader.read(65_536):
             writer.write(data)
             await writer.drain()
 

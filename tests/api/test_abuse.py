@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from genlock.api import job_watch, results
+from genlock.api import download_slots, job_watch
 from genlock.api.uploads import FILES_AT_ONCE, FILES_PER_ACCOUNT
 from genlock.domain.events import Event
-from tests.api.world import ApiWorld, Client, running_api
+from tests.api.world import MODEL, ApiWorld, Client, running_api
 from tests.databases import new_sqlite
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -96,12 +96,17 @@ async def test_downloads_of_one_account_are_counted_also_by_link(
     client, other = await world.client(), await world.client()
     [result] = (await client.order(wait=15)).json["results"]
     [foreign] = (await other.order(wait=15)).json["results"]
-    monkeypatch.setattr(results, "DOWNLOADS_PER_ACCOUNT", 0)
-
+    monkeypatch.setattr(download_slots, "DOWNLOADS_PER_ACCOUNT", 0)
+    image = {"model": MODEL, "prompt": "a cat"}
+    before = await world.available(client)
+    refused = await client.post("/v1/images/generations", image)
+    assert (refused.status, await world.available(client)) == (429, before), "nothing is ordered that finds no room"
     for path in (result["url"], result["link"]):
         refused = await client.get(path)
         assert (refused.status, refused.json["code"]) == (429, "too_many_downloads")
-    monkeypatch.setattr(results, "DOWNLOADS_PER_ACCOUNT", 1)
+    monkeypatch.setattr(download_slots, "DOWNLOADS_PER_ACCOUNT", 1)
+    for _ in range(3):
+        assert (await client.post("/v1/images/generations", image)).status == 200
     for _ in range(3):  # a download that has ended does not count
         assert (await client.get(result["url"])).status == 200
     assert (await other.get(foreign["link"])).status == 200

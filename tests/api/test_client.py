@@ -146,6 +146,7 @@ async def test_a_cut_download_is_continued_and_a_wrong_one_refused(world: ApiWor
             await client.download(replace(result, url=result.url[:-1] + "9"), tmp_path / "none.png")
     assert proxy.lost == 2
     assert file.read_bytes() == whole
+    assert proxy.sent.lower().count(b"\r\nrange: bytes=") == 2, "what was there is not read again"
     assert names(tmp_path) == ["cat.png"]
 
 

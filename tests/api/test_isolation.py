@@ -6,8 +6,13 @@ from functools import reduce
 
 import pytest
 
+from genlock.api.input_schema import input_schema
 from genlock.domain.api_key import ApiScope
+from genlock.domain.errors import InvalidInput
+from genlock.engine.sell import make_quote
+from genlock.sandbox.kie.faults import Fault
 from tests.api.world import MODEL, PROMPT, ApiWorld
+from tests.packaged import CATALOG
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -55,6 +60,43 @@ async def test_a_file_of_another_account_is_not_usable(world: ApiWorld, png: byt
     refused = await other.post("/v1/quote", body)
     assert refused.status == 422, refused.json
     assert refused.json["errors"][0]["pointer"] == "/input/image"
+
+
+async def test_an_order_goes_on_only_with_an_own_job_that_has_succeeded(world: ApiWorld) -> None:
+    owner, other = await world.client(), await world.client()
+    job = (await owner.order(wait=15)).json
+    world.kie.faults.order(Fault.RESULT_EMPTY)
+    failed = (await owner.order(wait=15)).json
+    row = await world.store.job(world.job_id(job["id"]))
+    assert row is not None
+    assert (job["status"], failed["status"]) == ("succeeded", "failed")
+
+    body = {"model": "grok-imagine/image-to-video", "input": {"prompt": "it jumps"}}
+    for client, given in (
+        (owner, row.task_id), (owner, failed["id"]), (owner, "job_ZZZZZZ"), (owner, [job["id"]]), (other, job["id"]),
+    ):  # fmt: skip
+        refused = await client.post("/v1/quote", {**body, "input": {**body["input"], "task_id": given}})
+        assert (refused.status, refused.json["errors"][0]["pointer"]) == (422, "/input/task_id"), given
+    order = {**body["input"], "task_id": job["id"]}
+    accepted = await owner.order("next", model=body["model"], input=order)
+    assert (accepted.status, accepted.json["input"]["task_id"]) == (202, row.task_id), accepted.json
+    assert (await owner.order("next", model=body["model"], input=order)).json["id"] == accepted.json["id"]
+
+
+async def test_a_client_cannot_set_what_users_are_never_shown(world: ApiWorld) -> None:
+    """Such a field may switch off the content check of the provider, on the operator's account."""
+    client = await world.client()
+    for value in (False, True, "no"):
+        refused = await client.order(input={**PROMPT, "nsfw_checker": value})
+        assert (refused.status, refused.json["errors"][0]["pointer"]) == (422, "/input/nsfw_checker"), value
+    for model in CATALOG.models.values():
+        shown = input_schema(model)["properties"]
+        for one in (one for one in model.fields if one.internal):
+            assert one.name not in shown
+            with pytest.raises(InvalidInput):
+                make_quote(
+                    model, {**model.minimal_input(), one.name: one.most()}, {}, markup=1, credit_usd=1, free_left=0
+                )
 
 
 async def test_every_operation_needs_a_key_and_its_scope(world: ApiWorld) -> None:

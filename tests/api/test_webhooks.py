@@ -10,6 +10,7 @@ import pytest
 from standardwebhooks.webhooks import Webhook as Verifier
 from standardwebhooks.webhooks import WebhookVerificationError
 
+from genlock.api.webhook_secrets import WebhookSecrets
 from genlock.client import verify_webhook
 from genlock.domain.webhook import FAILING_SECONDS_MAX, RETRY_SECONDS, sign
 from genlock.stores.database import SqlDatabase
@@ -81,6 +82,36 @@ def test_the_signature_is_that_of_the_published_test_vector() -> None:
     found = sign(b"0123456789abcdef0123456789abcdef", "msg_1", 1767225600, body)
 
     assert found == "v1,BDboVDNkA/8AkU4RlwVV50T9A5kwOAsHW1Dy1R72k3k="
+
+
+async def test_nothing_is_sent_with_a_secret_that_cannot_be_read_and_a_rotation_sends_what_waits(
+    world: ApiWorld, receiver: WebhookReceiver
+) -> None:
+    client = await world.client()
+    webhook = await add(client, f"{receiver.url}/hook")
+    stored = await _stored(world, client, webhook)
+    _, foreign = WebhookSecrets.of_installation(["another key of the settings"], "").make(webhook["id"], 1)
+    assert await world.store.seal_webhook_secrets(stored, foreign, "")
+    await client.post(f"/v1/webhooks/{webhook['id']}/test")
+    await send(world)
+    assert receiver.received == []
+    rotated = (await client.post(f"/v1/webhooks/{webhook['id']}/rotate-secret")).json
+    await world.store.change_webhook(stored.id, enabled=True)  # ends its pause
+    await send(world)
+
+    [received] = receiver.received
+    verify(received, rotated["secret"])
+
+
+async def test_what_an_endpoint_answers_is_kept_in_part_as_text(world: ApiWorld, receiver: WebhookReceiver) -> None:
+    client = await world.client()
+    webhook = await add(client, f"{receiver.url}/hook")
+    await client.post(f"/v1/webhooks/{webhook['id']}/test")
+    await send(world)
+    stored = await _stored(world, client, webhook)
+    [delivery] = await world.store.webhook_deliveries(stored.id, state=None, before=None, limit=5)
+    assert delivery.last_answer.isprintable()
+    assert len(delivery.last_answer) <= 500
 
 
 async def test_both_secrets_sign_after_a_rotation(world: ApiWorld, receiver: WebhookReceiver) -> None:
@@ -163,6 +194,10 @@ async def test_private_addresses_are_refused_when_they_are_added_and_when_they_a
         "ftp://example.org/file",
         "https://",
         "not an address",
+        "https://a..example.org/",
+        f"https://{'a' * 64}.example.org/",
+        "https://example.org/a b",
+        "https://example.org/\r\nX-Header: y",
     ):
         refused[url] = (await client.post("/v1/webhooks", {"url": url})).status
     assert set(refused.values()) == {422}, refused

@@ -12,6 +12,7 @@ from typing import Any
 import aiohttp
 
 from genlock.api.app import Api
+from genlock.api.job_view import JobView
 from genlock.api.job_watch import JobWatch
 from genlock.api.problems import CODES
 from genlock.api.webhook_sender import WebhookSender
@@ -109,6 +110,7 @@ class ApiWorld:
     watch: JobWatch
     #: whether the instance accepts traffic; false while it stops
     is_open: list[bool]
+    view: JobView
 
     async def client(
         self,
@@ -135,6 +137,11 @@ class ApiWorld:
         )
         assert secret is not None
         return Client(url=self.url, session=self.session, secret=secret, key=key)
+
+    def job_id(self, public_id: str) -> int:
+        found = self.view.job_id(public_id)
+        assert found is not None
+        return found
 
     async def available(self, client: Client) -> int:
         return (await self.store.wallet(client.key.account_id)).available
@@ -216,6 +223,7 @@ async def running_api(
                 webhooks=webhooks,
                 watch=watch,
                 is_open=is_open,
+                view=webhooks.view,
             )
         finally:
             is_open[0] = False

@@ -75,6 +75,7 @@ REFUSED: list[tuple[Field, object, str, str]] = [
     (SHOTS, "hello", "type", "must be a list of objects with text"),
     (SHOTS, [{"words": "x"}], "type", "must be a list of objects with text"),
     (SHOTS, [{"text": object()}], "type", "must be a list of objects with text"),
+    (SHOTS, [{"text": "a", "more": "b" * 20_000}], "length", "must have at most 20000 characters each"),
     (TASK, "a b", "type", "must be the id of an earlier task"),
 ]
 

@@ -26,7 +26,7 @@ from tests.sandbox.webhook_receiver import WebhookReceiver, receiving_webhooks
 
 NOTHING_LISTENS = "http://127.0.0.1:9"
 WEBHOOK_KEY = "whsec-of-the-simulator"
-WRONG = "a-key-that-nobody-knows"
+WRONG = "a-key-that-is-wrong"
 PROMPT = {"prompt": "a fox in the snow"}
 SLOW_SPEED = 0.001
 ANSWER_SECONDS = 1.0

@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+import pytest_asyncio
 
 from tests.dashboard.world import DashboardWorld, running_dashboard
 from tests.databases import new_sqlite
@@ -11,5 +12,12 @@ from tests.databases import new_sqlite
 
 @pytest.fixture
 async def dashboard(tmp_path: Path) -> AsyncIterator[DashboardWorld]:
+    async with running_dashboard(f"sqlite:///{new_sqlite(tmp_path)}") as world:
+        yield world
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def browsed_dashboard(tmp_path: Path) -> AsyncIterator[DashboardWorld]:
+    """A dashboard in the event loop of the browser."""
     async with running_dashboard(f"sqlite:///{new_sqlite(tmp_path)}") as world:
         yield world

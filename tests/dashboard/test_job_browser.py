@@ -6,25 +6,25 @@ from pathlib import Path
 
 import pytest
 from axe_playwright_python.async_playwright import Axe
-from playwright.async_api import Page, expect
+from playwright.async_api import Browser, Page, expect
 
 from genlock.dashboard.login import COOKIE
 from genlock.domain.job import AttentionCode, Delivery, Job, State
 from genlock.domain.job_event import EventRow
-from tests.browser import chromium
 from tests.dashboard.world import DashboardWorld, running_dashboard
 from tests.databases import new_sqlite
 from tests.stores.builders import end, ended, finish, running
 
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 HOSTILE = '"><img src=x onerror=alert(1)><script>alert(1)</script>\u202e\x07' + "W" * 100_000
 
 
 @asynccontextmanager
-async def opened(world: DashboardWorld, *, width: int = 360) -> AsyncIterator[Page]:
+async def opened(browser: Browser, world: DashboardWorld, *, width: int = 360) -> AsyncIterator[Page]:
     """A page of an operator's browser that fails the test on any script error or dialog."""
     client, problems = await world.log_in(), []
-    async with chromium() as browser:
-        context = await browser.new_context(viewport={"width": width, "height": 800}, locale="en")
+    context = await browser.new_context(viewport={"width": width, "height": 800}, locale="en")
+    async with context:
         await context.add_cookies([{"name": COOKIE, "value": client.cookies[COOKIE], "url": world.url}])
         page = await context.new_page()
         page.on("dialog", lambda dialog: problems.append(dialog.message))
@@ -45,9 +45,8 @@ async def hostile_job(world: DashboardWorld) -> Job:
     return job
 
 
-@pytest.mark.browser
-async def test_hostile_texts_do_nothing_and_fit_on_a_narrow_phone(tmp_path: Path) -> None:
-    async with running_dashboard(f"sqlite:///{new_sqlite(tmp_path)}") as world, opened(world) as page:
+async def test_hostile_texts_do_nothing_and_fit_on_a_narrow_phone(tmp_path: Path, browser: Browser) -> None:
+    async with running_dashboard(f"sqlite:///{new_sqlite(tmp_path)}") as world, opened(browser, world) as page:
         job = await hostile_job(world)
         stuck = await ended(world.store, model=HOSTILE[:300])
         code = AttentionCode.UNDELIVERABLE
@@ -61,11 +60,10 @@ async def test_hostile_texts_do_nothing_and_fit_on_a_narrow_phone(tmp_path: Path
             assert serious == [], path
 
 
-@pytest.mark.browser
-async def test_an_open_page_follows_the_job_and_acts_by_keyboard(tmp_path: Path) -> None:
+async def test_an_open_page_follows_the_job_and_acts_by_keyboard(tmp_path: Path, browser: Browser) -> None:
     async with (
         running_dashboard(f"sqlite:///{new_sqlite(tmp_path)}") as world,
-        opened(world, width=1280) as page,
+        opened(browser, world, width=1280) as page,
     ):
         job = await running(world.store, provider="fake")
         await page.goto(f"{world.url}/dashboard/jobs/{job.id}")

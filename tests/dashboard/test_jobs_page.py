@@ -20,7 +20,6 @@ from genlock.domain.money import EntryKind, HoldState
 from genlock.domain.operator import OperatorRole
 from genlock.engine.bulk import BulkWork
 from genlock.ports import EndJob, FinishDelivery, Lease
-from tests.browser import chromium
 from tests.dashboard.world import Client, DashboardWorld, running_dashboard
 from tests.databases import new_sqlite
 from tests.engine.world import success
@@ -367,21 +366,23 @@ async def resend_the_chosen(page: Page, dashboard: DashboardWorld) -> None:
     await page.locator("#bulk-progress .badge", has_text="done").wait_for()
 
 
-@pytest.mark.browser
+@pytest.mark.asyncio(loop_scope="session")
 async def test_rows_change_chosen_ones_stay_chosen_and_a_long_search_goes_on_by_itself(
-    dashboard: DashboardWorld, monkeypatch: pytest.MonkeyPatch
+    browsed_dashboard: DashboardWorld, browser: Browser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    dashboard = browsed_dashboard
     ann = await user(dashboard, "Ann")
     needles = [await ended_job(dashboard, ann, prompt="needle" if number in (0, 3) else "hay") for number in range(5)]
     job, old = await running_job(dashboard, ann), await ended_job(dashboard, ann)
     client = await dashboard.log_in()
-    async with chromium() as browser:
-        page = await open_page(browser, dashboard, client, "/jobs")
-        await change_a_chosen_row(page, dashboard, job, old)
-        await resend_the_chosen(page, dashboard)
+    page = await open_page(browser, dashboard, client, "/jobs")
+    await change_a_chosen_row(page, dashboard, job, old)
+    await resend_the_chosen(page, dashboard)
+    await page.context.close()
 
-        stop_after_one_step(dashboard, monkeypatch)
-        page = await open_page(browser, dashboard, client, "/jobs?text=needle")
-        await page.get_by_text("No more orders.").wait_for()
-        assert await page.locator("#job-rows tr").count() == 2
-        assert await page.locator(f"#job-rows #job-{needles[0].id}").count() == 1
+    stop_after_one_step(dashboard, monkeypatch)
+    page = await open_page(browser, dashboard, client, "/jobs?text=needle")
+    await page.get_by_text("No more orders.").wait_for()
+    assert await page.locator("#job-rows tr").count() == 2
+    assert await page.locator(f"#job-rows #job-{needles[0].id}").count() == 1
+    await page.context.close()

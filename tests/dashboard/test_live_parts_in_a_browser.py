@@ -5,11 +5,11 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from playwright.async_api import Page, expect
+import pytest_asyncio
+from playwright.async_api import Browser, Page, expect
 
 from genlock.domain.broadcast import BroadcastState
 from genlock.domain.errors import ProviderError
-from tests.browser import chromium
 from tests.dashboard.test_pages_in_a_browser import open_context
 from tests.dashboard.world import DashboardWorld, running_dashboard
 from tests.databases import new_sqlite
@@ -34,24 +34,23 @@ def provider() -> SlowProvider:
     return SlowProvider()
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(loop_scope="session")
 async def slow(tmp_path: Path, provider: SlowProvider) -> AsyncIterator[DashboardWorld]:
     url = f"sqlite:///{new_sqlite(tmp_path)}"
     async with running_dashboard(url, fetch_lists=provider.fetch) as world:
         yield world
 
 
-@pytest.mark.browser
+@pytest.mark.asyncio(loop_scope="session")
 async def test_progress_is_live_and_reading_a_list_says_that_it_goes_on(
-    slow: DashboardWorld, provider: SlowProvider
+    slow: DashboardWorld, provider: SlowProvider, browser: Browser
 ) -> None:
-    async with chromium() as browser:
-        context = await open_context(browser, slow, LOOK)
-        page = await context.new_page()
-        await _watch_a_broadcast(page, slow)
-        await _read_the_list(page, slow, provider)
-        await _edit_by_keyboard(page, slow)
-        await context.close()
+    context = await open_context(browser, slow, LOOK)
+    page = await context.new_page()
+    await _watch_a_broadcast(page, slow)
+    await _read_the_list(page, slow, provider)
+    await _edit_by_keyboard(page, slow)
+    await context.close()
 
 
 async def _watch_a_broadcast(page: Page, world: DashboardWorld) -> None:

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 
 import aiohttp
 import pytest
+from playwright.async_api import Browser
 
 from genlock.dashboard import live as live_module
 from genlock.domain.job import State
@@ -14,7 +15,6 @@ from genlock.domain.money import EntryKind
 from genlock.domain.operator import OperatorRole
 from genlock.engine.hourly_figures import HourlyFigureKeeper
 from genlock.stores import hourly_figures as store_module
-from tests.browser import chromium
 from tests.dashboard.test_pages_in_a_browser import LOOKS, faults_of, open_context, watched_page
 from tests.dashboard.world import Client, DashboardWorld
 from tests.stores.builders import account_with, delivered, end, finish, queued, running
@@ -243,31 +243,29 @@ async def _until(tab: AsyncIterator[str], part: str) -> str:
 # in a browser
 
 
-@pytest.mark.browser
-async def test_charts_and_tables_fit_every_screen(dashboard: DashboardWorld) -> None:
+@pytest.mark.asyncio(loop_scope="session")
+async def test_charts_and_tables_fit_every_screen(browsed_dashboard: DashboardWorld, browser: Browser) -> None:
+    dashboard = browsed_dashboard
     await some_orders(dashboard)
     await dashboard.store.kv_put("alarm:undelivered", json.dumps({"since": 0, "told": True}))
     problems: list[str] = []
-    async with chromium() as browser:
-        for look in LOOKS:
-            context = await open_context(browser, dashboard, look)
-            page = await watched_page(context, dashboard, problems)
-            await page.goto(f"{dashboard.url}/dashboard?period=7d")
-            await page.evaluate(
-                "for (const one of document.querySelectorAll('figure details, .range')) one.open = true"
-            )
-            assert await page.locator("svg.chart rect.series-2").count() > 0
-            problems += [f"{look}: {fault}" for fault in await faults_of(page, look[0])]
-            await context.close()
+    for look in LOOKS:
+        context = await open_context(browser, dashboard, look)
+        page = await watched_page(context, dashboard, problems)
+        await page.goto(f"{dashboard.url}/dashboard?period=7d")
+        await page.evaluate("for (const one of document.querySelectorAll('figure details, .range')) one.open = true")
+        assert await page.locator("svg.chart rect.series-2").count() > 0
+        problems += [f"{look}: {fault}" for fault in await faults_of(page, look[0])]
+        await context.close()
     assert problems == []
 
 
-@pytest.mark.browser
-async def test_an_order_appears_without_a_reload(dashboard: DashboardWorld) -> None:
-    async with chromium() as browser:
-        context = await open_context(browser, dashboard, LOOKS[1])
-        page = await watched_page(context, dashboard, [])
-        await page.goto(f"{dashboard.url}/dashboard")
-        await queued(dashboard.store)
-        await page.locator("[data-live] .figure", has_text="1 queued").wait_for(timeout=15_000)
-        await context.close()
+@pytest.mark.asyncio(loop_scope="session")
+async def test_an_order_appears_without_a_reload(browsed_dashboard: DashboardWorld, browser: Browser) -> None:
+    dashboard = browsed_dashboard
+    context = await open_context(browser, dashboard, LOOKS[1])
+    page = await watched_page(context, dashboard, [])
+    await page.goto(f"{dashboard.url}/dashboard")
+    await queued(dashboard.store)
+    await page.locator("[data-live] .figure", has_text="1 queued").wait_for(timeout=15_000)
+    await context.close()

@@ -13,12 +13,14 @@ from typing import Any
 
 import pytest
 
+from genlock.api.webhook_secrets import WebhookSecrets
 from genlock.app.clock import SystemClock
 from genlock.app.databases import open_store
 from genlock.doctor import doctor as module
 from genlock.doctor.doctor import Doctor
 from genlock.doctor.phase import Phase
 from genlock.domain.money import EntryKind
+from genlock.domain.webhook import NewWebhook
 from genlock.log import Silent
 from genlock.sandbox.fleet import simulator_settings
 from genlock.sandbox.instance import Instance, running_instance
@@ -188,6 +190,20 @@ async def test_a_wrong_token_is_named(installation: Installation) -> None:
     assert failed.keys() == {"channel"}
     assert "Telegram does not know the token in GENLOCK_TELEGRAM_TOKEN: copy it from @BotFather" in failed["channel"]
     assert "credits are left at kie" in failed["channel"], "the part that works is reported, too"
+
+
+@ON_ONE_DATABASE
+async def test_webhook_secrets_that_no_key_opens_are_named(installation: Installation) -> None:
+    async with installation.store() as store:
+        for number, token in enumerate((TOKEN, "7123456789:another-token-of-the-same-bot")):
+            _, sealed = WebhookSecrets.of_installation([], token).make(f"we_{number}", 1)
+            url = "https://example.org"
+            new = NewWebhook(account_id=1, public_id=f"we_{number}", url=url, secret=sealed)
+            assert await store.add_webhook(new, most=5)
+    failed = await installation.failures()
+    assert "the secrets of 1 webhooks cannot be read" in failed["store"]
+    installation.settings["GENLOCK_SEALING_KEYS"] = "7123456789:another-token-of-the-same-bot"
+    assert "store" not in await installation.failures()
 
 
 @ON_ONE_DATABASE

@@ -218,6 +218,7 @@ async def test_a_leader_that_is_replaced_at_once_is_not_reported(harness: AlarmH
         ("cost_above_price", {"costs_above_price": 1, "cost_above_price_job": 7}, {"costs_above_price": 0}),
         ("bot_refused", {"bot_refused": 1}, {"bot_refused": 0}),
         ("provider_paused", {"breakers_open": 1}, {"breakers_open": 0}),
+        ("provider_silent", {"providers_silent": 1}, {"providers_silent": 0}),
     ],
 )
 def test_an_alarm_is_raised_exactly_above_its_limit(name: str, bad: dict[str, float], good: dict[str, float]) -> None:

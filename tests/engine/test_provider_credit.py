@@ -1,8 +1,10 @@
 """The credit left at a provider: asked for at most once a minute, and kept when the provider does not answer."""
 
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any, cast
 
+from genlock.domain.alarm import ALARMS
 from genlock.domain.errors import ProviderError
 from genlock.domain.events import Event
 from genlock.engine.context import EngineContext
@@ -69,6 +71,45 @@ async def test_a_provider_that_does_not_answer_keeps_its_last_amount(store: SqlD
     await reader.read()
 
     assert [(one.credit, one.age) for one in await provider_credits(store)] == [(5000, 90.0)]
+
+
+async def test_a_provider_that_is_down_for_long_is_logged_once_and_raises_one_alarm(
+    store: SqlDatabase, clock: HandClock
+) -> None:
+    kie = Kie()
+    kie.broken = True
+    reader = await a_reader(store, kie)
     recorder = reader.ctx.observer
     assert isinstance(recorder, Recorder)
-    assert recorder.of(Event.STAGE_ERROR, provider="kie")
+    [alarm] = [one for one in ALARMS if one.name == "provider_silent"]
+    found = []
+    for _ in range(40):
+        await reader.leader.elect()
+        await reader.read()
+        found.append(alarm.check(await store.stats()) is not None)
+        clock.turn(15.0)
+
+    assert kie.asked == 40
+    assert found == [False] * 21 + [True] * 19
+    [line] = recorder.of(Event.PROVIDER_SILENT, provider="kie")
+    assert line.facts["reason"] == "ProviderError: no answer"
+    assert recorder.of(Event.STAGE_ERROR) == []
+
+    kie.broken = False
+    await reader.leader.elect()
+    await reader.read()
+    assert (await store.stats())["providers_silent"] == 0
+    assert len(recorder.of(Event.PROVIDER_ANSWERS, provider="kie")) == 1
+
+
+async def test_a_provider_that_is_not_configured_any_more_is_not_silent(store: SqlDatabase, clock: HandClock) -> None:
+    kie = Kie()
+    kie.broken = True
+    reader = await a_reader(store, kie)
+    await reader.read()
+    clock.turn(3600.0)
+    assert (await store.stats())["providers_silent"] == 1
+    reader = replace(reader, bundles={})
+    await reader.leader.elect()
+    await reader.read()
+    assert (await store.stats())["providers_silent"] == 0

@@ -1,5 +1,6 @@
 """`genlock chaos` passes on the real product, and its evaluation finds every kind of broken guarantee."""
 
+import asyncio
 import json
 import subprocess
 import sys
@@ -7,6 +8,8 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import replace
+from random import Random
+from time import time
 from typing import Any
 
 import pytest
@@ -15,12 +18,16 @@ from genlock.app.databases import open_store
 from genlock.cli import app
 from genlock.domain.money import EntryKind
 from genlock.log import Silent
+from genlock.sandbox.chaos import users as users_module
 from genlock.sandbox.chaos.chaos import ChaosRun, report, run_orders, running_chaos
 from genlock.sandbox.chaos.command import run
 from genlock.sandbox.chaos.disrupted_run import Plan
+from genlock.sandbox.chaos.users import ChaosUsers
 from genlock.sandbox.kie.faults import Fault
+from genlock.sandbox.kie.simulator import running_kie
 from genlock.sandbox.processes import guarded_folder
-from genlock.sandbox.records import Order, is_failure_text, is_notice
+from genlock.sandbox.records import Order, Records, is_failure_text, is_notice
+from genlock.sandbox.telegram.simulator import running_telegram
 from genlock.sandbox.telegram.state import Message
 
 KEYS = {
@@ -216,3 +223,36 @@ def test_chaos_exits_with_1_if_the_channel_sends_messages_twice(capsys: pytest.C
     assert run(Plan(jobs=1), as_json=True) == 1
     result = json.loads(capsys.readouterr().out)
     assert (result["delivered_once"], result["duplicates"]) == (1, 1)
+
+
+# the users
+
+
+async def test_users_wait_while_orders_of_others_end_and_press_again_what_telegram_dropped(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(users_module, "PRESS_AGAIN_SECONDS", 0.01)
+    async with running_telegram() as telegram, running_kie() as kie:
+        users = ChaosUsers(telegram, Records(telegram, kie), rng=Random(1), deadline=time() + 60.0)
+        ann = telegram.add_user("Ann", language="en")
+        order, pressed, checked = Order(user=ann, prompt="a fox", message=0, asked_at=0.0), [], 0
+
+        async def press(one: Order) -> None:
+            pressed.append(one)
+
+        def holds() -> bool:
+            nonlocal checked
+            checked, users._deadline = checked + 1, time() + 60.0  # the order of another user has ended
+            return checked == 2
+
+        monkeypatch.setattr(users, "_confirm", press)
+        monkeypatch.setattr(users._records, "has_ended", lambda _: len(pressed) == 2)
+        assert await users._until_ended(order)
+        assert pressed == [order, order]
+        monkeypatch.setattr(users._records, "has_ended", lambda _: False)
+        users._deadline = time()
+        assert not await users._until_ended(order), "at the deadline the run goes on to its verdict"
+        waiting = asyncio.create_task(users._until(ann, holds))
+        await asyncio.sleep(0)
+        users._changed[ann.id].set()
+        assert await waiting, "the deadline that was over has moved"

@@ -115,6 +115,16 @@ async def test_other_schemes_and_private_hosts_are_refused(downloads: Downloads,
         await fetch(downloads, url)
 
 
+@pytest.mark.parametrize("host", ["a..example.org", ".example.org", "a" * 64 + ".example.org"])
+async def test_a_name_that_cannot_be_looked_up_is_refused(downloads: Downloads, files: FileServer, host: str) -> None:
+    async def moved(_: web.Request) -> web.Response:
+        return web.Response(status=302, headers={"Location": f"https://{host}/a.png"})
+
+    for url in (f"https://{host}/a.png", files.serve("moved", moved)):
+        with pytest.raises(AddressRefused, match="host name"):
+            await downloads.peek(url)
+
+
 async def test_an_allowed_host_is_allowed_on_its_port_only(downloads: Downloads, files: FileServer) -> None:
     async with running_file_server() as other:
         with pytest.raises(AddressRefused):

@@ -13,4 +13,4 @@ def packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Packag
     monkeypatch.chdir(tmp_path)
     found = Packages(tmp_path / "site", monkeypatch)
     yield found
-    found.forget()
+    found.unload()

@@ -73,7 +73,7 @@ class Packages:
         metadata.joinpath("entry_points.txt").write_text(text if entry_points is None else entry_points)
         return metadata
 
-    def forget(self) -> None:
+    def unload(self) -> None:
         for module in self._modules:
             sys.modules.pop(module, None)
 

@@ -122,6 +122,7 @@ async def test_an_order_whose_answer_is_lost_is_sent_again_and_ordered_once(worl
         await order(page)
         await expect(page.locator(".order .badge")).to_have_text("Done", timeout=PATIENCE)
         assert await page.locator(".order").count() == 1
+        await page.wait_for_function("localStorage.getItem('genlock-try-outbox') === '[]'")
 
     assert len(set(keys)) == 1 < len(keys)
     assert len(await world.jobs(client)) == 1

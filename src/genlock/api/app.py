@@ -11,6 +11,7 @@ from starlette.routing import Match, Route
 
 from genlock.api.account import AccountRoutes
 from genlock.api.authentication import authenticate, check_scope
+from genlock.api.download_slots import DownloadSlots
 from genlock.api.events import EventRoutes
 from genlock.api.files import FileRoutes
 from genlock.api.jobs import JobRoutes
@@ -49,7 +50,8 @@ class Api:
 
     def __init__(self, parts: ApiParts) -> None:
         self._parts = parts
-        self._results = ResultRoutes(parts)
+        slots = DownloadSlots()
+        self._results = ResultRoutes(parts, slots)
         acceptance, uploads = OrderAcceptance(parts), Uploads(parts)
         facade = FacadeOrders(parts, acceptance)
         self.operations: Sequence[Operation] = [
@@ -57,11 +59,11 @@ class Api:
             *JobRoutes(parts).operations(),
             *self._results.operations(),
             *EventRoutes(parts).operations(),
-            *FileRoutes(uploads).operations(),
+            *FileRoutes(uploads, parts.memory).operations(),
             *ModelRoutes(parts).operations(),
             *AccountRoutes(parts).operations(),
             *WebhookRoutes(parts).operations(),
-            *ImageRoutes(parts, facade).operations(),
+            *ImageRoutes(parts, facade, slots).operations(),
             *VideoRoutes(parts, facade, uploads, self._results).operations(),
         ]
         self.document = make_document(self.operations)

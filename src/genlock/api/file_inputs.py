@@ -6,6 +6,7 @@ from typing import Any
 
 from genlock.api.parts import ApiParts
 from genlock.api.problems import Fault, Problem, invalid
+from genlock.api.task_inputs import has_jobs, with_tasks
 from genlock.api.uploads import ID_PREFIX, to_provider
 from genlock.domain.catalog import Model
 from genlock.domain.errors import MediaNotFound
@@ -19,7 +20,7 @@ RENEW_SECONDS = 2 * 86_400
 
 
 class FileInputs:
-    """Replaces ids of files in an order's input by addresses that the provider can read."""
+    """Replaces ids of files in an order's input by addresses that the provider can read, and ids of jobs by tasks."""
 
     def __init__(self, parts: ApiParts) -> None:
         self._parts = parts
@@ -32,12 +33,12 @@ class FileInputs:
         With a request key that was used before, nothing is looked up: the order exists.
         """
         model = self._parts.catalog.get().models.get(model_id)
-        if model is None or not any(_ids(one, values) for one in model.fields):
+        if model is None or not (has_jobs(model, values) or any(_ids(one, values) for one in model.fields)):
             return values, {}
         store = self._parts.store
         if request_key is not None and await store.job_by_request_key(account_id, request_key) is not None:
             return values, {}
-        resolved, seconds = dict(values), {}
+        resolved, seconds = await with_tasks(self._parts, account_id, model, values), {}
         for one in model.fields:
             for file_id in _ids(one, values):
                 url, length = await self._address(account_id, one, file_id)

@@ -8,6 +8,7 @@ from genlock.api.problems import Fault, invalid
 from genlock.api.types import FileAnswer
 from genlock.api.uploads import Uploads
 from genlock.domain.api_key import ApiScope
+from genlock.web.requests import BodyMemory
 
 FILE_FIELD = "file"
 #: OpenAI's clients always send it; a file of ours may be used for any order
@@ -25,8 +26,9 @@ _FORM = {
 
 
 class FileRoutes:
-    def __init__(self, uploads: Uploads) -> None:
+    def __init__(self, uploads: Uploads, memory: BodyMemory) -> None:
         self._uploads = uploads
+        self._memory = memory
 
     def operations(self) -> list[Operation]:
         return [
@@ -50,8 +52,9 @@ class FileRoutes:
         await self._uploads.check_quota(call)
         with self._uploads.receiving(call.account_id) as file:
             if is_form(call.request):
-                form = await receive_form(call.request, file, FILE_FIELD)
-                _check_fields((form.texts.keys() | form.lists.keys()) - _IGNORED_FIELDS, has_file=form.has_file)
+                form = await receive_form(call.request, self._memory, FILE_FIELD, lambda: file)
+                unknown = (form.texts.keys() | form.lists.keys()) - _IGNORED_FIELDS
+                _check_fields(unknown, has_file=form.file is not None)
                 size = form.file_bytes
             else:
                 size = await receive_file(call.request, file)

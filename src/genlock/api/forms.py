@@ -10,7 +10,8 @@ from python_multipart.multipart import MultipartParser, parse_options_header
 from starlette.requests import ClientDisconnect, Request
 
 from genlock.api.problems import Fault, Problem, bad_request, invalid
-from genlock.api.reading import too_large
+from genlock.api.reading import refused_body, too_large
+from genlock.web.requests import SMALL_BODY_BYTES, BodyMemory, RequestRefused
 
 MEDIA_TYPE = "multipart/form-data"
 #: as in the chat
@@ -28,8 +29,8 @@ class Form:
     texts: dict[str, str] = field(default_factory=dict)
     #: the values of names that end with `[]`, without these brackets
     lists: dict[str, list[str]] = field(default_factory=dict)
-    #: whether the form has a file; it may be empty
-    has_file: bool = False
+    #: the file, if the form has one, at its beginning
+    file: IO[bytes] | None = None
     file_bytes: int = 0
 
 
@@ -41,15 +42,18 @@ async def receive_file(request: Request, file: IO[bytes]) -> int:
     """Write a body that is the file itself to disk and return its size. Raises Problem."""
     body = _Body(file)
     await _feed(request, body.add, body, FILE_BYTES_MAX)
+    file.seek(0)
     return body.size
 
 
-async def receive_form(request: Request, file: IO[bytes], file_field: str) -> Form:
-    """Read a form whose file, if it has one, is the field `file_field`; write it to disk. Raises Problem."""
+async def receive_form(
+    request: Request, memory: BodyMemory, file_field: str, open_file: Callable[[], IO[bytes]]
+) -> Form:
+    """Read a form. Its file, if it has one, is the field `file_field` and goes to `open_file()`. Raises Problem."""
     _, options = parse_options_header(request.headers.get("content-type", ""))
     if not options.get(b"boundary"):
         raise _invalid_form("Content-Type names no boundary")
-    reader = _FormReader(file_field, _Body(file))
+    reader = _FormReader(file_field, open_file, memory)
     try:
         parser = MultipartParser(
             options[b"boundary"],
@@ -67,8 +71,14 @@ async def receive_form(request: Request, file: IO[bytes], file_field: str) -> Fo
         await _feed(request, parser.write, reader.body, FILE_BYTES_MAX + TEXT_BYTES_MAX + PARTS_MAX * 10_000)
     except FormParserError as error:
         raise _invalid_form(str(error)[:200]) from None
+    except RequestRefused as refused:
+        raise refused_body(refused) from None
+    finally:
+        reader.release()
     if not reader.ended:
         raise _invalid_form("its last boundary is missing")
+    if reader.form.file is not None:
+        reader.form.file.seek(0)
     return reader.form
 
 
@@ -93,7 +103,6 @@ async def _feed(request: Request, write: Callable[[bytes], int], body: "_Body", 
     except ClientDisconnect:
         raise bad_request("incomplete_body", "the body is incomplete") from None
     await body.flush()
-    body.file.seek(0)
 
 
 def _invalid_form(detail: str) -> Problem:
@@ -103,7 +112,7 @@ def _invalid_form(detail: str) -> Problem:
 class _Body:
     """The pieces of a file on their way to the disk."""
 
-    def __init__(self, file: IO[bytes]) -> None:
+    def __init__(self, file: IO[bytes] | None = None) -> None:
         self.file = file
         self.size = 0
         self.waiting = 0
@@ -119,17 +128,21 @@ class _Body:
 
     async def flush(self) -> None:
         pieces, self._pieces, self.waiting = self._pieces, [], 0
-        await asyncio.to_thread(self.file.writelines, pieces)
+        if self.file is not None:
+            await asyncio.to_thread(self.file.writelines, pieces)
 
 
 class _FormReader:
     """Collects what the parser finds. Raises Problem at the first part that is not taken."""
 
-    def __init__(self, file_field: str, body: _Body) -> None:
-        self.body = body
+    def __init__(self, file_field: str, open_file: Callable[[], IO[bytes]], memory: BodyMemory) -> None:
+        self.body = _Body()
         self.form = Form()
         self.ended = False
         self._file_field = file_field
+        self._open_file = open_file
+        self._memory = memory
+        self._reserved = 0
         self._parts = 0
         self._text_bytes = 0
         self.begin_part()
@@ -164,9 +177,10 @@ class _FormReader:
         self._in_file = b"filename" in options
         if self._in_file and name != self._file_field:
             raise invalid([Fault(pointer=name, detail=f"cannot be a file; the file is `{self._file_field}`")])
-        if name in self.form.texts or (name == self._file_field and self.form.has_file):
+        if name in self.form.texts or (name == self._file_field and self.form.file is not None):
             raise invalid([Fault(pointer=name, detail="is given more than once")])
-        self.form.has_file |= self._in_file
+        if self._in_file:
+            self.form.file = self.body.file = self._open_file()
 
     def add_data(self, data: bytes, start: int, end: int) -> None:
         if self._in_file:
@@ -175,6 +189,9 @@ class _FormReader:
         self._text_bytes += end - start
         if self._text_bytes > TEXT_BYTES_MAX:
             raise too_large(TEXT_BYTES_MAX)
+        if self._text_bytes > SMALL_BODY_BYTES and not self._reserved:
+            self._memory.reserve(TEXT_BYTES_MAX, authenticated=True)
+            self._reserved = TEXT_BYTES_MAX
         self._text.append(data[start:end])
 
     def end_part(self) -> None:
@@ -194,3 +211,6 @@ class _FormReader:
 
     def end(self) -> None:
         self.ended = True
+
+    def release(self) -> None:
+        self._memory.release(self._reserved)

@@ -43,7 +43,7 @@ def _one(one: Field) -> dict[str, Any]:
         limits = {"x-max-megabytes": one.max_mb, "x-max-seconds": one.max_seconds}
         return {"type": "string", "maxLength": ADDRESS_LENGTH, "x-file": one.type.value, **_given(limits)}
     if one.type is FieldType.TASK:
-        return {"type": "string", "maxLength": TASK_LENGTH}
+        return {"type": "string", "maxLength": TASK_LENGTH, "x-job": True}
     if one.type is FieldType.OBJECTS:
         return {"type": "object", **({"required": list(one.members)} if one.members else {})}
     limits = {

@@ -1,18 +1,18 @@
 """`GET /v1/jobs/{id}/results/{n}`: the bytes of a result, whole or in ranges."""
 
 import re
-from collections import Counter
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
+from genlock.api.download_slots import DownloadSlots
 from genlock.api.job_view import TEXT_TYPE, results_of
 from genlock.api.jobs import find_own
 from genlock.api.operation import Answered, Call, Header, Operation
 from genlock.api.parts import ApiParts
-from genlock.api.problems import Problem, not_found, too_many, unauthorized
+from genlock.api.problems import Problem, not_found, unauthorized
 from genlock.domain.api_key import ApiScope
 from genlock.domain.delivery import Part
 from genlock.domain.errors import MediaNotFound
@@ -21,8 +21,6 @@ from genlock.domain.result import PartKind
 from genlock.domain.stored_file import StoredFile
 from genlock.media.sniff import media_type_of
 
-#: downloads of one account's results that this instance serves at the same time: each holds memory and an open file
-DOWNLOADS_PER_ACCOUNT = 100
 _RANGE = re.compile(r"bytes=(\d{0,18})-(\d{0,18})")
 _INDEX = re.compile(r"\d{1,2}")
 #: a result is content from outside: a browser must not run it as a page of this address
@@ -30,10 +28,9 @@ _SAFE = {"X-Content-Type-Options": "nosniff", "Content-Security-Policy": "defaul
 
 
 class ResultRoutes:
-    def __init__(self, parts: ApiParts) -> None:
+    def __init__(self, parts: ApiParts, slots: DownloadSlots) -> None:
         self._parts = parts
-        #: downloads that are being served, by account
-        self._downloads: Counter[int] = Counter()
+        self._slots = slots
 
     def operations(self) -> list[Operation]:
         return [
@@ -90,9 +87,7 @@ class ResultRoutes:
         if (unchanged := _not_modified(request, stored.sha256)) is not None:
             return unchanged
         start, length, status = _range(request, stored.size, stored.sha256)
-        if self._downloads[account_id] >= DOWNLOADS_PER_ACCOUNT:
-            detail = f"{DOWNLOADS_PER_ACCOUNT} results of this account are being read at the moment"
-            raise too_many("too_many_downloads", detail, 5.0)
+        self._slots.check(account_id)
         chunks = self._parts.media.read(stored.key, start, length)
         try:
             first = await anext(chunks, b"")  # also for HEAD: it tells whether the copy is there
@@ -101,19 +96,8 @@ class ResultRoutes:
         headers = _headers(stored.content_type, stored.sha256) | {"Content-Length": str(length)}
         if status == 206:  # noqa: PLR2004 - partial content
             headers["Content-Range"] = f"bytes {start}-{start + length - 1}/{stored.size}"
-        return StreamingResponse(self._counted(account_id, first, chunks), status, headers, stored.content_type)
-
-    async def _counted(self, account_id: int, first: bytes, rest: AsyncGenerator[bytes, None]) -> AsyncIterator[bytes]:
-        """Yield the content, and count the download until it ends."""
-        self._downloads[account_id] += 1
-        try:
-            async with aclosing(rest):
-                yield first
-                async for chunk in rest:
-                    yield chunk
-        finally:
-            self._downloads[account_id] -= 1
-            self._downloads += Counter()  # drops accounts without a download
+        content = self._slots.counted(account_id, _chained(first, chunks))
+        return StreamingResponse(content, status, headers, stored.content_type)
 
 
 def _text(request: Request, part: Part) -> Response:
@@ -159,3 +143,10 @@ def _range(request: Request, size: int, etag: str) -> tuple[int, int, int]:
             status=416, code="range_not_satisfiable", detail=detail, headers={"Content-Range": f"bytes */{size}"}
         )
     return start, end - start + 1, 206
+
+
+async def _chained(first: bytes, rest: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, None]:
+    async with aclosing(rest):
+        yield first
+        async for chunk in rest:
+            yield chunk

@@ -182,6 +182,8 @@ class WebhookRoutes:
 
     def _check_url(self, url: str) -> None:
         """Refuse an address that could never be called. Names are resolved when an event is sent. Raises Problem."""
+        if not url.isprintable() or " " in url:
+            raise invalid([Fault(pointer="/url", detail="must not contain spaces or control characters")])
         try:
             target = parse_url(url)
             check_target(target, self._parts.private_hosts)

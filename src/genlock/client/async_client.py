@@ -14,7 +14,6 @@ from genlock.client.downloads import Download
 from genlock.client.errors import ConnectionLost, TooManyRequests, Unavailable
 from genlock.client.protocol import (
     ANSWER_SECONDS,
-    DOWNLOAD_CHUNK,
     WAIT_SECONDS_MAX,
     Lost,
     Pause,
@@ -151,7 +150,7 @@ class AsyncClient:
             content = await response.aread() if response.is_error else b""
             with download.begin(response.status_code, response.headers, content) as file:
                 if not response.is_error:
-                    async for chunk in response.aiter_bytes(DOWNLOAD_CHUNK):
+                    async for chunk in response.aiter_bytes():
                         file.write(chunk)
 
     async def _run(self, steps: Steps[Answer]) -> Answer:

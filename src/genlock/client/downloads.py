@@ -26,9 +26,9 @@ class Download:
         self.path = urlsplit(result.url).path
 
     def headers(self) -> dict[str, str]:
-        """Return the header that asks for what is missing."""
+        """Return the headers that ask for what is missing, byte for byte."""
         size = self._size()
-        return {"Range": f"bytes={size}-"} if size else {}
+        return {"Accept-Encoding": "identity", **({"Range": f"bytes={size}-"} if size else {})}
 
     def begin(self, status: int, headers: Mapping[str, str], content: bytes) -> IO[bytes]:
         """Open the file where the content of an answer belongs; `content` is that of an error. Raises ApiError."""

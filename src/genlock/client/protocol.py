@@ -22,7 +22,6 @@ FIRST_PAUSE_SECONDS, PAUSE_SECONDS_MAX = 0.5, 8.0
 RETRY_AFTER_SECONDS_MAX = 120.0
 #: the pause of a client whose wait was not granted, because too many wait already
 NOT_GRANTED_SECONDS = 2.0
-DOWNLOAD_CHUNK = 65_536
 _REPEATED_STATUSES = frozenset({408, 429, 500, 502, 503, 504})
 _ERROR = 400
 

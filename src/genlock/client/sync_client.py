@@ -14,7 +14,6 @@ from genlock.client.downloads import Download
 from genlock.client.errors import ConnectionLost, TooManyRequests, Unavailable
 from genlock.client.protocol import (
     ANSWER_SECONDS,
-    DOWNLOAD_CHUNK,
     WAIT_SECONDS_MAX,
     Lost,
     Pause,
@@ -149,7 +148,7 @@ class Client:
             content = response.read() if response.is_error else b""
             with download.begin(response.status_code, response.headers, content) as file:
                 if not response.is_error:
-                    for chunk in response.iter_bytes(DOWNLOAD_CHUNK):
+                    for chunk in response.iter_bytes():
                         file.write(chunk)
 
     def _run(self, steps: Steps[Answer]) -> Answer:

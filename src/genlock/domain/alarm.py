@@ -17,6 +17,8 @@ INACTIVE_SECONDS = 30
 LEDGER_CHECK_SECONDS = 1800
 #: the kv entry that an instance writes while the channel refuses the whole bot
 BOT_REFUSED_KEY = "bot_refused"
+#: the beginning of the kv entry of a provider that does not answer
+PROVIDER_SILENT_KEY = "provider_silent:"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,6 +107,11 @@ def _provider_paused(stats: Stats) -> Finding | None:
     return Finding(numbers={"count": count}) if count else None
 
 
+def _provider_silent(stats: Stats) -> Finding | None:
+    count = round(stats.get("providers_silent", 0))
+    return Finding(numbers={"count": count}) if count else None
+
+
 def _waiting_too_long(stats: Stats, count: str, age: str, seconds_max: float) -> Finding | None:
     seconds = stats.get(age, 0)
     if seconds <= seconds_max:
@@ -119,6 +126,7 @@ ALARMS = (
     Alarm(name="ledger_unchecked", check=_ledger_unchecked),
     Alarm(name="provider_failing", check=_provider),
     Alarm(name="provider_paused", check=_provider_paused),
+    Alarm(name="provider_silent", check=_provider_silent),
     Alarm(name="updates_dead", check=_updates_dead),
     Alarm(name="refund_open", check=_refunds),
     Alarm(name="cost_above_price", check=_cost_above_price),

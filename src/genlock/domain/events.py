@@ -70,6 +70,8 @@ class Event(StrEnum):
     WEBHOOK_REMOVED = "WEBHOOK_REMOVED"  #: the webhook was removed, because updates are fetched by long polling
     ROWS_PRUNED = "ROWS_PRUNED"  #: rows past their retention period were deleted
     BREAKER_OPEN = "BREAKER_OPEN"  #: a provider failed too often; orders go elsewhere for a while
+    PROVIDER_SILENT = "PROVIDER_SILENT"  #: a provider does not tell the credit left; it is asked again quietly
+    PROVIDER_ANSWERS = "PROVIDER_ANSWERS"  #: a provider that did not tell the credit left tells it again
     BREAKER_CLOSED = "BREAKER_CLOSED"  #: a provider that was left alone works again
     ALARM = "ALARM"  #: an alarm condition began
     RECOVERED = "RECOVERED"  #: an alarm condition ended

@@ -15,7 +15,7 @@ Scalar = str | int | float | bool
 ADDRESS_LENGTH = 2048
 NUMBER_LENGTH = 40  #: longer texts are rejected before parsing, which would take too long
 TASK_LENGTH = 100
-JSON_LENGTH = 20_000
+JSON_LENGTH = 20_000  #: of a list of objects as text, and of each object: nothing else limits what is stored of it
 CHOICES_SHOWN = 30
 
 YES = frozenset({"true", "yes", "on", "1", "да", "вкл"})
@@ -221,10 +221,15 @@ class Field:
         if not isinstance(value, Mapping) or not set(self.members) <= set(value):
             raise self._not_objects()
         try:
-            plain = json.loads(json.dumps(dict(value), allow_nan=False))
+            text = json.dumps(dict(value), allow_nan=False)
+            plain = json.loads(text)
             self._check_texts(plain)
         except (TypeError, ValueError, RecursionError):
             raise self._not_objects() from None
+        if len(text) > JSON_LENGTH:
+            raise self.refused(
+                f"must have at most {JSON_LENGTH} characters each", "length", min=0, max=JSON_LENGTH, given=len(text)
+            )
         assert isinstance(plain, dict)
         return plain
 

@@ -5,8 +5,8 @@ What is counted where:
 - **Jobs.** An order's figures belong to the hour in which it was accepted, whatever becomes of it later. Jobs are
   counted in blocks of successive ids. A block is counted again while it has open jobs, and the difference to the last
   count is added to the figures of its hours and days, in the same commit. A job that changes after its end (a resend,
-  a late result, the cost of a cancelled task, a refund by an operator) leaves a row in `figure_changes`, by a trigger,
-  and its block is counted again.
+  a late result, the cost of a cancelled task or of an attempt that was given up, a refund by an operator) leaves a row
+  in `figure_changes`, by a trigger, and its block is counted again.
 - **Payments.** All payments of an hour are counted together, again when one of them changes.
 - **Accounts.** Who started, ordered and paid is kept as sets, so that the users of any period are counted exactly.
 

@@ -208,12 +208,20 @@ def make_quote(
     free_left: int,
 ) -> Quote:
     """Price one order; `seconds` are measured lengths of files by URL. Raises InvalidInput."""
+    _check_internal(model, values)
     clean = model.validate(values)  # what the provider gets: several addresses in one text are several files
     lengths = file_seconds(model, clean, seconds)
     price = list_price(replace(model, free=False), clean, markup, credit_usd, lengths)
     if model.free and free_left > 0 and price > 0:
         return Quote(price=0, free=True, assumed_seconds=_assumed(model, clean, seconds))
     return Quote(price=price, assumed_seconds=_assumed(model, clean, seconds))
+
+
+def _check_internal(model: Model, values: Mapping[str, Any]) -> None:
+    """Refuse values of fields that users are never shown: such a field may switch off the provider's content check."""
+    for one in model.fields:
+        if one.internal and values.get(one.name) not in (*NOTHING, one.default):
+            raise InvalidInput(one.name, f"is not an input of {model.title}", problem="combination")
 
 
 def _assumed(model: Model, values: Mapping[str, Any], seconds: Mapping[str, float]) -> float | None:

@@ -242,7 +242,7 @@ def check_target(target: URL, private: Collection[str]) -> None:
     host = target.raw_host  # normalised as the connection uses it: digits of other scripts are ASCII digits here
     if target.scheme not in _SCHEMES or not host:
         raise AddressRefused("only http and https URLs are fetched")
-    if not host.isascii():
+    if not host.isascii() or not _is_encodable(host):
         raise AddressRefused("the host name is not valid")
     if _host_and_port(target) not in private and _is_ip_address(host):
         _check_public(host, host)
@@ -250,6 +250,15 @@ def check_target(target: URL, private: Collection[str]) -> None:
 
 def _host_and_port(target: URL) -> str:
     return f"{target.raw_host}:{target.port}"
+
+
+def _is_encodable(host: str) -> bool:
+    """Whether a name can be looked up at all: none of its parts is empty or too long."""
+    try:
+        host.encode("idna")
+    except UnicodeError:
+        return False
+    return True
 
 
 def _is_ip_address(host: str) -> bool:

@@ -4,12 +4,13 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
+from functools import partial
 
 from genlock.domain.attempt import ELSEWHERE, may_fail_over
 from genlock.domain.errors import ProviderError
 from genlock.domain.result import Outcome
 from genlock.domain.task import CancelOutcome, Handle, TaskOrder
-from genlock.ports import ProviderBundle, ProviderHealth
+from genlock.ports import ProviderBundle
 from genlock.testing.provider_callbacks import ProviderCallbackConformance
 from genlock.testing.provider_checks import Calls, cut_off
 from genlock.testing.provider_subject import ProviderSubject, Situation
@@ -127,7 +128,7 @@ class ProviderConformance(ProviderCallbackConformance):
         async with opened(subject.make()) as bundle:
             for number, turns in enumerate(TURNS, 1):
                 order, before = subject.order(number), await subject.created()
-                await cut_off(lambda order=order: bundle.provider.create(order), turns)
+                await cut_off(partial(bundle.provider.create, order), turns)
                 started = await subject.created() - before
                 calls.require(started <= 1, f"cut off after {turns} turns: {started} tasks")
             order = subject.order(100)
@@ -194,7 +195,7 @@ class ProviderConformance(ProviderCallbackConformance):
                 raise NotShown("the bundle has neither health nor credit")
             if bundle.health is not None:
                 health = await bundle.health()
-                calls.require(isinstance(health, ProviderHealth) and health.ok, f"health: {health!r}")
+                calls.require(health.ok, f"health: {health!r}")
             if bundle.credit is not None:
                 left = await bundle.credit()
                 calls.require(type(left) is int, f"credit: {left!r} is not a number of thousandths")

@@ -14,7 +14,7 @@ _NOT_TEXT = re.compile("[\x00\ud800-\udfff]")
 _TASK_ID_LENGTH_MAX = 300
 _TEXT_LENGTH_MAX = 1_000_000
 _COST_MAX = 10**15
-#: a provider that asks for more is wrong, and the order would wait for ever
+#: a provider that asks for more is wrong, and the order would wait until its deadline
 _AFTER_MAX = 24 * 3600.0
 
 
@@ -25,7 +25,7 @@ class Calls:
         self._secrets = secrets
         self.problems: list[str] = []
 
-    async def create(self, what: str, call: Awaitable[Handle]) -> str:
+    async def create(self, what: str, call: Awaitable[object]) -> str:
         """Return `accepted`, the code of a refusal, `busy` or `unknown`."""
         try:
             handle = await call
@@ -112,7 +112,7 @@ def _is_url(text: str) -> bool:
 
 
 async def cut_off(call: Callable[[], Awaitable[object]], turns: int) -> None:
-    """Start a call and cancel it after so many turns of the event loop, as the end of a process does."""
+    """Start a call and cancel it after this many turns of the event loop, as the end of a process does."""
     task = asyncio.ensure_future(call())
     for _ in range(turns):
         await asyncio.sleep(0)

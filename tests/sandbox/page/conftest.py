@@ -1,4 +1,4 @@
-"""One browser and one page for all files, a simulator and a bot for each test."""
+"""One page for all files, a simulator and a bot for each test."""
 
 from collections.abc import AsyncIterator
 
@@ -8,15 +8,8 @@ from playwright.async_api import Browser, Page
 
 from genlock.sandbox.telegram.simulated_user import SimulatedUser
 from genlock.sandbox.telegram.simulator import TelegramSimulator, running_telegram
-from tests.browser import chromium
 from tests.sandbox.page.browser_tabs import Tabs, new_profile
 from tests.sandbox.page.example_bot import ExampleBot, running_bot
-
-
-@pytest_asyncio.fixture(scope="session", loop_scope="session")
-async def browser() -> AsyncIterator[Browser]:
-    async with chromium() as running:
-        yield running
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")

@@ -1,13 +1,14 @@
 """Figures by hour on both databases: buckets, marks of later changes, what may still be committed, instances."""
 
+from genlock.domain.attempt import AttemptOutcome
 from genlock.domain.delivery import again
 from genlock.domain.figures import DURATION_BOUNDS, hour_number
-from genlock.domain.job import Job, State
+from genlock.domain.job import Job, State, Verdict
 from genlock.domain.money import EntryKind
-from genlock.ports import Role, SetKey
+from genlock.ports import FailedAttempt, Role, SetKey
 from genlock.stores.database import SqlDatabase
 from genlock.stores.hourly_figures import BLOCK_JOBS, COMMIT_SECONDS, SETTLED_SECONDS
-from tests.stores.builders import RESULT, ManualClock, account_with, delivered, end, finish, queued, running
+from tests.stores.builders import RESULT, ManualClock, account_with, claimed, delivered, end, finish, queued, running
 
 EVER = (0, 10**6)
 
@@ -185,3 +186,43 @@ async def test_instances_tell_their_version_and_who_is_active(store: SqlDatabase
     found = [(one.id, one.version, one.active, round(one.silent_seconds, 3)) for one in await store.instances()]
 
     assert found == [("one", "1.2.3", False, 2.0), ("me", "1.2.3", True, 1.0)]
+
+
+async def test_the_late_cost_of_an_attempt_that_was_given_up_is_a_loss_at_its_own_provider(
+    store: SqlDatabase, clock: ManualClock
+) -> None:
+    job = await running(store, "first task", notice=False)
+    failed = FailedAttempt(
+        job_id=job.id,
+        attempt=1,
+        outcome=AttemptOutcome.FAILED,
+        error_code="provider_failed",
+        task_id="first task",
+        cost=0,
+    )
+    assert await store.fail_over(failed)
+    claim = await claimed(store, job)
+    assert await store.begin_submit(job.id, claim.lease_token, "second", None, "other", "other/model")
+    assert await store.mark_submitted(job.id, claim.lease_token, "second task", 5.0)
+    won = (await end(store, job, State.SUCCEEDED, task_id="second task", attempt=2, cost=70)).job
+    assert won
+    assert await finish(store, won)
+    clock.advance(SETTLED_SECONDS + 1)
+    await fold(store, job)
+    assert await store.due_job_blocks(10) == []
+
+    for _ in range(2):
+        late = await end(store, job, State.SUCCEEDED, task_id="first task", attempt=1, cost=30)
+        assert late.verdict is Verdict.ABANDONED
+    assert await store.due_job_blocks(10) == [(job.id - 1) // BLOCK_JOBS]
+    await fold(store, job)
+    await fold(store, job)
+
+    found = {one.provider: one.figures for one in await store.model_figures(*EVER)}
+    assert (found["kie"].orders, found["kie"].cost, found["kie"].loss) == (0, 30, 30)
+    assert (found["other"].orders, found["other"].cost, found["other"].loss) == (1, 70, 0)
+    assert found["other"].revenue == job.price, "the user pays the price once"
+    lately = await store.figures(job.bot, 10 * SETTLED_SECONDS)
+    assert (lately.loss, lately.costs, lately.revenue) == (30, {"kie": 30, "other": 70}, job.price)
+    assert (await store.wallet(job.account_id)).held == 0
+    assert await store.violations(settled=False) == []

@@ -8,6 +8,8 @@ from typing import Literal
 
 from starlette.responses import Response, StreamingResponse
 
+from genlock.api.authentication import authenticate
+from genlock.api.download_slots import DownloadSlots
 from genlock.api.job_view import results_of, status_of
 from genlock.api.models import offered_model
 from genlock.api.openai.errors import openai_response, rename_fields
@@ -39,9 +41,10 @@ _INPUT_FAILURES = frozenset({"moderation", "bad_input", "file_unreachable"})
 
 
 class ImageRoutes:
-    def __init__(self, parts: ApiParts, orders: FacadeOrders) -> None:
+    def __init__(self, parts: ApiParts, orders: FacadeOrders, slots: DownloadSlots) -> None:
         self._parts = parts
         self._orders = orders
+        self._slots = slots
 
     def operations(self) -> list[Operation]:
         return [
@@ -68,6 +71,7 @@ class ImageRoutes:
     async def create(self, call: Call) -> Response:
         body = call.body
         assert isinstance(body, ImageRequest)
+        self._slots.check(call.account_id)  # before the order: its answer must find room
         model = find_model(self._parts, body.model)
         order_input = _input(model, body)
         order = ClientOrder(
@@ -82,15 +86,19 @@ class ImageRoutes:
         except Problem as problem:
             raise rename_fields(problem, order_input.parameters) from None
         job, _ = await wait_until_final(self._parts.watch, accepted.job, _wait_seconds(call))
+        await authenticate(call.request, self._parts.store)  # the key may have been revoked meanwhile
         answer = self._parts.view.answer(job, call.base_url)
         if status_of(job) is not Status.SUCCEEDED:
             raise not_delivered(answer)
+        if not answer.results:
+            raise Problem(status=410, code="gone", detail="the results of this job were erased at its user's wish")
         return await self._images(job, answer, body.response_format, accepted)
 
     async def _images(
         self, job: Job, answer: JobAnswer, form: Literal["url", "b64_json"] | None, accepted: Accepted
     ) -> Response:
         """Return the answer as a stream: images in Base64 are not collected in memory."""
+        self._slots.check(job.account_id)
         async with AsyncExitStack() as closing:
             contents: list[AsyncGenerator[bytes, None] | None] = []
             for part in results_of(job):
@@ -104,7 +112,8 @@ class ImageRoutes:
             links = [None if form == "b64_json" else result.link for result in answer.results]
             stream = _stream(answer, firsts, contents, links, closing.pop_all())
         headers = {REPLAYED_HEADER: "true"} if accepted.replayed else {}
-        return StreamingResponse(stream, 200, headers=headers, media_type="application/json")
+        counted = self._slots.counted(job.account_id, stream)
+        return StreamingResponse(counted, 200, headers=headers, media_type="application/json")
 
 
 def find_model(parts: ApiParts, model_id: str) -> Model:
@@ -173,7 +182,7 @@ async def _stream(
     contents: list[AsyncGenerator[bytes, None] | None],
     links: list[str | None],
     closing: AsyncExitStack,
-) -> AsyncIterator[bytes]:
+) -> AsyncGenerator[bytes, None]:
     async with closing:
         about = {
             "created": int(answer.created_at.timestamp()),

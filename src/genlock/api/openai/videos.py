@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping
+from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from typing import IO, Any
@@ -130,15 +131,18 @@ class VideoRoutes:
             take_permits = partial(self._parts.limits.take, call.key.id)
             content = await read_json(call.request, self._parts.memory, take_permits)
             return await self._order(call, _validated(content), hash_request("POST", PATH, content), None, 0)
-        with self._uploads.receiving(call.account_id) as file:
-            form = await receive_form(call.request, file, REFERENCE)
+        with ExitStack() as closing:
+            receiving = self._uploads.receiving(call.account_id)
+            form = await receive_form(
+                call.request, self._parts.memory, REFERENCE, lambda: closing.enter_context(receiving)
+            )
             content = _form_content(form)
             body = _validated(content, strict=False)
-            if not form.has_file:
+            if form.file is None:
                 return await self._order(call, body, hash_request("POST", PATH, content), None, 0)
-            digest = await asyncio.to_thread(hash_file, file)
+            digest = await asyncio.to_thread(hash_file, form.file)
             request_hash = hash_request("POST", PATH, {**content, REFERENCE: digest})
-            return await self._order(call, body, request_hash, file, form.file_bytes)
+            return await self._order(call, body, request_hash, form.file, form.file_bytes)
 
     async def _order(
         self, call: Call, body: VideoRequest, request_hash: str, file: IO[bytes] | None, size: int
@@ -203,7 +207,7 @@ class VideoRoutes:
 
     async def content(self, call: Call) -> Response:
         job = await self._find(call)
-        if not results_of(job):
+        if not results_of(job) and not job.erased:
             raise not_found(f"the video is not there; its status is {status_of(job)}")
         index = next((n for n, part in enumerate(results_of(job)) if part.kind is not PartKind.TEXT), 0)
         return await self._results.content(call.request, job, str(index))

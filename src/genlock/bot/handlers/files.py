@@ -175,22 +175,20 @@ class Files:
     # texts that name an earlier order
 
     async def resolve_task(self, ctx: UpdateContext, model: Model, text: str) -> str:
-        """Replace the number of one of the user's orders by the provider's task id; empty for any other number."""
+        """Return the provider's task of an order whose result the user has got, by its number; else nothing."""
         one = model.field(ctx.draft.field)
         if one is None or one.type is not FieldType.TASK:
             return text
         job_id = ctx.translator.numbers.order_id(text)
-        if job_id is None:
-            return text
-        job = await self._store.job(job_id)
-        return job.task_id or "" if job is not None and job.account_id == ctx.account_id else ""
+        job = None if job_id is None else await self._store.job(job_id)
+        return job.task_id or "" if job is not None and job.account_id == ctx.account_id and job.given else ""
 
     # files of past orders
 
     async def renew(self, ctx: UpdateContext, address: str) -> str | Problem:
         """Return an address that still works, uploading an old file again; or why that is not possible."""
         upload = await self._store.upload(address)
-        if upload is None or upload.age_seconds < RENEW_SECONDS:
+        if upload is None or upload.account_id != ctx.account_id or upload.age_seconds < RENEW_SECONDS:
             return address
         if (wait := await self._quotas.upload(ctx)) is not None:
             return wait

@@ -363,6 +363,7 @@ def _accepted(ctx: UpdateContext, model: Model, count: int) -> OutgoingMessage:
 
 
 def _user_values(model: Model, values: Any) -> dict[str, Any]:
-    """Return the values of a past job without those that equal the defaults."""
+    """Return the values of a past job without those that equal the defaults, or that users may not set."""
     known = values if isinstance(values, dict) else {}
-    return {one.name: known[one.name] for one in model.fields if one.name in known and known[one.name] != one.default}
+    fields = [one for one in model.fields if one.name in known and not one.internal]
+    return {one.name: known[one.name] for one in fields if known[one.name] != one.default}

@@ -16,6 +16,8 @@ ORDERS_EACH_MAX = 4
 WATCH_SECONDS = 0.05
 #: while orders end, users wait on: how long a run takes depends on the machine, on kills and on chains
 STALL_SECONDS = 180.0
+#: Telegram drops a press that no instance answers for minutes; whoever still sees the button presses it again
+PRESS_AGAIN_SECONDS = 20.0
 SUBJECTS = ("cat", "fox", "owl", "lighthouse", "tram", "samovar", "comet", "dragon", "violin", "teapot")
 
 
@@ -69,7 +71,7 @@ class ChaosUsers:
                 order = Order(user=user, prompt=prompt, message=message.id, asked_at=time())
                 self.orders.append(order)
             previous = order
-            if not await self._until(user, lambda order=order: self._records.has_ended(order)):  # type: ignore[misc]
+            if not await self._until_ended(order):
                 return  # whoever orders on without an answer would overtake the own button presses
             order.ended_at = time()
             self._deadline = max(self._deadline, order.ended_at + STALL_SECONDS)
@@ -86,14 +88,32 @@ class ChaosUsers:
             return [message for message in new if not is_notice(message)]  # that of the previous order may come late
 
         await self._until(user, lambda: bool(answers()))
-        confirm = next(((one, data) for one in reversed(answers()) if (data := _generate_button(one))), None)
-        if confirm is None:
+        if not any(_generate_button(message) for message in answers()):
             return None
         order = Order(user=user, prompt=prompt, message=reply.id, asked_at=time(), previous=previous)
         self.orders.append(order)
         for _ in range(2):
-            await user.press(*confirm)
+            await self._confirm(order)
         return order
+
+    async def _confirm(self, order: Order) -> None:
+        """Press the button that confirms the order, if the chat still shows it."""
+        newer = [message for message in self._records.bot_messages(order.user) if message.id > order.message]
+        for message in reversed(newer):
+            if data := _generate_button(message):
+                await order.user.press(message, data)
+                return
+
+    async def _until_ended(self, order: Order) -> bool:
+        """Wait until the chat shows how the order ended; False at the deadline."""
+        while not self._records.has_ended(order):
+            give_up = time() + PRESS_AGAIN_SECONDS
+            if await self._until(order.user, lambda: self._records.has_ended(order), give_up):
+                return True
+            if time() >= self._deadline:
+                return False
+            await self._confirm(order)
+        return True
 
     @property
     def placed(self) -> int:
@@ -103,11 +123,12 @@ class ChaosUsers:
     def ended(self) -> int:
         return sum(order.ended_at is not None for order in self.orders)
 
-    async def _until(self, user: SimulatedUser, holds: Callable[[], bool]) -> bool:
-        """Wait until `holds()`, checked after every change in the user's chat; False at the deadline."""
+    async def _until(self, user: SimulatedUser, holds: Callable[[], bool], give_up: float | None = None) -> bool:
+        """Wait until `holds()`, checked after every change in the user's chat; False at the deadline or `give_up`."""
         changed = self._changed[user.id] = asyncio.Event()
         while not holds():
-            left = self._deadline - time()  # other users' orders that end move it
+            until = self._deadline if give_up is None else min(give_up, self._deadline)
+            left = until - time()  # other users' orders that end move the deadline
             if left <= 0:
                 return False
             try:

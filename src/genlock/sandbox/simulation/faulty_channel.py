@@ -87,6 +87,7 @@ class FaultyChannel(Channel):
         slow = overtaken or kind == "progress: slow"
         seconds = self._rng.uniform(0.0, left + LATE_EDIT_SECONDS) if slow else 0.1 * left
         if kind == "progress: outlives its caller":
+            self._truth.late_progress.append(job.id)
             seconds = left + self._rng.uniform(0.0, LATE_EDIT_SECONDS_MAX)
         self._world.spawn(self._land(job, seconds))
         await asyncio.sleep(min(seconds, left))

@@ -51,6 +51,21 @@ class Operator:
             except (NoAnswer, GenlockError):
                 continue
 
+    async def resend_after_progress(self) -> None:
+        """Resend jobs that have ended while a progress edit of theirs may still take effect, each once."""
+        rng, resent = self._world.stream("resends"), set[int]()
+        while not self._world.faults_over:
+            await asyncio.sleep(rng.uniform(0.2, 1.0))
+            for job_id in sorted(set(self._truth.late_progress) - resent):
+                instance = self._fleet.random_instance()
+                if instance is None:
+                    break
+                try:
+                    await instance.lifecycle.serve(operate.resend(instance.engine.ctx, job_id, "operator"))
+                except (NoAnswer, GenlockError):
+                    continue
+                resent.add(job_id)
+
     async def _read(self, instance: Instance, read: Callable[[Store], Awaitable[Any]]) -> None:
         found = await read(instance.store)
         if found and isinstance(found, list) and isinstance(found[0], Violation):

@@ -147,6 +147,8 @@ class Scenario:
         self.world.spawn(self._fleet.inject_faults())
         for _ in range(2):
             self.world.spawn(self._operator.work())
+        if self.world.resends_after_progress:
+            self.world.spawn(self._operator.resend_after_progress())
         await asyncio.sleep(FAULT_SECONDS)
         await self._stop_faults()
         if not await self._settle():

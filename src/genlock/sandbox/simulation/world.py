@@ -112,6 +112,9 @@ THEMES: tuple[tuple[str, ...], ...] = (
     ("part: invalid result", "chat: address changed", "message: deleted", "instance: killed"),
 )
 THEME_RATE = 0.35
+#: In these seeds progress edits outlive their callers, and the operator resends what they may still overwrite.
+RESENDS_EVERY, RESENDS_FIRST = 20, 0
+RESENDS_THEME = ("task: long", "progress: outlives its caller")
 #: Every n-th seed of a theme has no other faults: those would hide what the theme's own can cause.
 ALONE_EVERY = 5
 
@@ -171,6 +174,8 @@ class Truth:
     granted: Counter[int] = field(default_factory=Counter)
     cancelled: set[int] = field(default_factory=set)
     resends: Counter[int] = field(default_factory=Counter)
+    #: jobs with a progress edit that may take effect after its caller stopped waiting
+    late_progress: list[int] = field(default_factory=list)
     #: jobs of whose result the engine has recorded a part as shown
     shown: set[int] = field(default_factory=set)
     #: ends of a job that bring a notice of their own: late results, and deliveries whose outcome is unknown
@@ -224,6 +229,9 @@ class World:
         if theme and offers.random() < 0.5:
             self.rates = dict.fromkeys(FAULT_RATES, 0.0)
         self.rates.update({kind: max(THEME_RATE, self.rates[kind]) for kind in theme})
+        self.resends_after_progress = seed % RESENDS_EVERY == RESENDS_FIRST
+        if self.resends_after_progress:
+            self.rates.update(dict.fromkeys(RESENDS_THEME, FAULT_RATE_MAX))
         self._tasks: set[asyncio.Task[Any]] = set()
         self._errors: list[BaseException] = []
 

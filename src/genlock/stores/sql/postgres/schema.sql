@@ -723,6 +723,13 @@ $$ BEGIN INSERT INTO figure_changes (job_id) VALUES (substr(NEW.key, 8)::bigint)
 CREATE TRIGGER ledger_job_refunded AFTER INSERT ON ledger FOR EACH ROW
 WHEN (NEW.kind = 'refund' AND NEW.key ~ '^refund:[0-9]{1,18}$') EXECUTE FUNCTION record_job_refund();
 
+-- What a given-up attempt cost is the operator's loss, and changes the figures of the job.
+CREATE OR REPLACE FUNCTION record_attempt_cost() RETURNS trigger LANGUAGE plpgsql AS
+$$ BEGIN INSERT INTO figure_changes (job_id) VALUES (NEW.job_id); RETURN NULL; END $$;
+
+CREATE TRIGGER attempts_cost_later AFTER UPDATE OF cost ON attempts FOR EACH ROW
+WHEN (NEW.late_report IS NOT NULL AND OLD.cost IS DISTINCT FROM NEW.cost) EXECUTE FUNCTION record_attempt_cost();
+
 -- Edits of models by operators. The newest change of a model decides; the others are its history.
 CREATE TABLE catalog_changes (
     id           bigint PRIMARY KEY,

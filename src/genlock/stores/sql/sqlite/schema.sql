@@ -703,6 +703,13 @@ BEGIN
     INSERT INTO figure_changes (job_id) VALUES (CAST(substr(NEW.key, 8) AS INTEGER));
 END;
 
+-- What a given-up attempt cost is the operator's loss, and changes the figures of the job.
+CREATE TRIGGER attempts_cost_later AFTER UPDATE OF cost ON attempts FOR EACH ROW
+WHEN NEW.late_report IS NOT NULL AND OLD.cost IS NOT NEW.cost
+BEGIN
+    INSERT INTO figure_changes (job_id) VALUES (NEW.job_id);
+END;
+
 -- Edits of models by operators. The newest change of a model decides; the others are its history.
 CREATE TABLE catalog_changes (
     id           INTEGER PRIMARY KEY,

@@ -18,7 +18,8 @@ UNION
 
 -- name: fold_jobs
 -- use: periodic
--- Count the jobs of a block again and add the difference to the figures of the hours and days. The marks of the changes
+-- Count the jobs of a block again and add the difference to the figures of the hours and days; what attempts that were
+-- given up cost is a loss. The marks of the changes
 -- that this statement sees are deleted; a later change leaves a new one.
 WITH role AS MATERIALIZED (
     SELECT epoch FROM roles WHERE name = 'active' AND holder = :holder AND epoch = :epoch FOR SHARE
@@ -31,7 +32,7 @@ WITH role AS MATERIALIZED (
 ), job AS MATERIALIZED (
     SELECT j.id, j.created_at, floor(date_part('epoch', j.created_at) / 3600)::bigint AS hour, j.bot, j.provider, j.model, j.state,
         j.state = 'succeeded' AND j.delivery = 'delivered' AS delivered, j.hold_state, j.price, coalesce(r.amount, 0) AS refund,
-        coalesce(j.cost, 0) AS cost,
+        coalesce(j.cost, 0) AS cost, j.cost IS NULL AS cost_unknown, j.attempt,
         j.due_at IS NOT NULL OR j.ended_at IS NULL AS open,
         date_part('epoch', j.ended_at - j.created_at) AS result_seconds,
         date_part('epoch', j.delivered_at - j.ended_at) AS delivery_seconds
@@ -50,6 +51,11 @@ WITH role AS MATERIALIZED (
             coalesce(sum(cost) FILTER (WHERE hold_state <> 'captured' OR refund > 0), 0) AS loss,
             coalesce(max(id) FILTER (WHERE state IN ('failed', 'expired')), 0) AS last_failed_job
         FROM job GROUP BY hour, bot, provider, model
+        UNION ALL
+        SELECT j.hour, j.bot, a.provider, j.model, 0, 0, 0, 0, 0, 0, a.cost,
+            CASE WHEN a.number <> j.attempt OR j.hold_state <> 'captured' OR j.refund > 0 THEN a.cost ELSE 0 END, 0
+        FROM job j JOIN attempts a ON a.job_id = j.id
+        WHERE a.cost > 0 AND (a.number <> j.attempt OR j.cost_unknown)
         UNION ALL
         SELECT hour, bot, provider, model, -orders, -delivered, -failed, -cancelled, -refunded, -revenue, -cost, -loss, 0
         FROM role CROSS JOIN block_figures WHERE block = :block

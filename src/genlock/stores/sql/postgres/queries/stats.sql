@@ -55,6 +55,10 @@ FROM kv WHERE starts_with(key, 'cost_above_price:') AND at > :now - interval '1 
 UNION ALL
 SELECT 'breakers_open', count(*)::float8 FROM breakers WHERE open_until IS NOT NULL
 UNION ALL
+SELECT 'providers_silent', count(*)::float8 FROM kv
+WHERE key >= 'provider_silent:' AND key < 'provider_silent;'
+    AND at < :now - make_interval(secs => :window::float8 / 2)
+UNION ALL
 SELECT 'external_refunds', count(*) FROM payments WHERE external_refund_at > :now - interval '1 hour'
 UNION ALL
 SELECT 'updates_dead', count(*)::float8 FROM updates WHERE state = 'dead'
@@ -84,7 +88,11 @@ SELECT j.*, p.*, m.* FROM (
     SELECT count(*) AS orders, count(*) FILTER (WHERE delivery = 'delivered' AND state = 'succeeded') AS delivered,
         count(*) FILTER (WHERE state IN ('failed', 'expired')) AS failed, count(DISTINCT account_id) AS users,
         coalesce(sum(price - coalesce(r.amount, 0)) FILTER (WHERE hold_state = 'captured'), 0)::bigint AS revenue,
-        coalesce(sum(cost) FILTER (WHERE hold_state <> 'captured' OR r.amount > 0), 0)::bigint AS loss
+        (coalesce(sum(cost) FILTER (WHERE hold_state <> 'captured' OR r.amount > 0), 0) + coalesce(sum((
+            SELECT sum(a.cost) FROM attempts a
+            WHERE a.job_id = jobs.id AND (a.number <> jobs.attempt
+                OR jobs.cost IS NULL AND (jobs.hold_state <> 'captured' OR r.amount > 0))
+        )), 0))::bigint AS loss
     FROM start JOIN jobs ON jobs.id > start.id AND jobs.bot = :bot LEFT JOIN refund r ON r.job_id = jobs.id) j, (
     SELECT count(*) AS newcomers FROM profiles f JOIN accounts a ON a.id = f.account_id AND a.bot = :bot
     WHERE f.created_at >= :now - make_interval(secs => :seconds::float8)) p, (
@@ -94,11 +102,18 @@ SELECT j.*, p.*, m.* FROM (
 
 -- name: figure_costs
 -- use: operator
--- Return what each provider billed for the orders of a bot in the last `seconds`.
-SELECT provider, coalesce(sum(cost), 0)::bigint AS cost
-FROM jobs WHERE bot = :bot AND id > coalesce((
-    SELECT id FROM jobs WHERE created_at < :now - make_interval(secs => :seconds::float8) ORDER BY id DESC LIMIT 1), 0)
-GROUP BY provider;
+-- Return what each provider billed for the orders of a bot in the last `seconds`, also for attempts that were given up.
+WITH recent AS MATERIALIZED (
+    SELECT id, provider, cost, attempt FROM jobs WHERE bot = :bot AND id > coalesce((
+        SELECT id FROM jobs WHERE created_at < :now - make_interval(secs => :seconds::float8)
+        ORDER BY id DESC LIMIT 1), 0)
+)
+SELECT provider, sum(cost)::bigint AS cost FROM (
+    SELECT provider, coalesce(cost, 0) AS cost FROM recent
+    UNION ALL
+    SELECT a.provider, a.cost FROM recent j JOIN attempts a ON a.job_id = j.id
+    WHERE a.cost > 0 AND (a.number <> j.attempt OR j.cost IS NULL)
+) billed GROUP BY provider;
 
 -- name: last_callback_id
 -- use: operator

@@ -15,7 +15,8 @@ SELECT (job_id - 1) / :size FROM (
 
 -- name: fold_jobs
 -- use: periodic
--- Count the jobs of a block again and add the difference to the figures of the hours and days. The marks of the changes
+-- Count the jobs of a block again and add the difference to the figures of the hours and days; what attempts that were
+-- given up cost is a loss. The marks of the changes
 -- are deleted; a later change leaves a new one.
 INSERT INTO figure_job
 SELECT id, created_at, created_at / 3600000000, bot, provider, model, state, state = 'succeeded' AND delivery = 'delivered',
@@ -35,6 +36,11 @@ FROM (
         coalesce(sum(cost) FILTER (WHERE hold_state <> 'captured' OR refund > 0), 0) AS loss,
         coalesce(max(id) FILTER (WHERE state IN ('failed', 'expired')), 0) AS last_failed_job
     FROM figure_job GROUP BY hour, bot, provider, model
+    UNION ALL
+    SELECT f.hour, f.bot, a.provider, f.model, 0, 0, 0, 0, 0, 0, a.cost,
+        CASE WHEN a.number <> j.attempt OR f.hold_state <> 'captured' OR f.refund > 0 THEN a.cost ELSE 0 END, 0
+    FROM figure_job f JOIN jobs j ON j.id = f.id JOIN attempts a ON a.job_id = f.id
+    WHERE a.cost > 0 AND (a.number <> j.attempt OR j.cost IS NULL)
     UNION ALL
     SELECT hour, bot, provider, model, -orders, -delivered, -failed, -cancelled, -refunded, -revenue, -cost, -loss, 0
     FROM block_figures WHERE block = :block AND EXISTS (SELECT 1 FROM roles WHERE name = 'active' AND holder = :holder AND epoch = :epoch)

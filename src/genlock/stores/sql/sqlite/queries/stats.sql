@@ -60,6 +60,9 @@ WHERE key >= 'cost_above_price:' AND key < 'cost_above_price;' AND at > :now - 3
 UNION ALL
 SELECT 'breakers_open', count(*) FROM breakers WHERE open_until IS NOT NULL
 UNION ALL
+SELECT 'providers_silent', count(*) FROM kv
+WHERE key >= 'provider_silent:' AND key < 'provider_silent;' AND at < :now - CAST(:window * 500000 AS INTEGER)
+UNION ALL
 SELECT 'external_refunds', count(*) FROM payments WHERE external_refund_at > :now - 3600000000
 UNION ALL
 SELECT 'updates_dead', count(*) FROM updates WHERE state = 'dead'
@@ -83,13 +86,16 @@ SELECT j.*, p.*, m.* FROM (
     SELECT count(*) AS orders, count(*) FILTER (WHERE delivery = 'delivered' AND state = 'succeeded') AS delivered,
         count(*) FILTER (WHERE state IN ('failed', 'expired')) AS failed, count(DISTINCT account_id) AS users,
         coalesce(sum(price - coalesce(refund, 0)) FILTER (WHERE hold_state = 'captured'), 0) AS revenue,
-        coalesce(sum(cost) FILTER (WHERE hold_state <> 'captured' OR refund > 0), 0) AS loss
+        coalesce(sum(cost) FILTER (WHERE hold_state <> 'captured' OR refund > 0), 0) + coalesce(sum((
+            SELECT sum(a.cost) FROM attempts a
+            WHERE a.job_id = j.id AND (a.number <> j.attempt OR j.cost IS NULL AND (j.hold_state <> 'captured' OR refund > 0))
+        )), 0) AS loss
     FROM (
         SELECT jobs.*, (SELECT l.amount FROM ledger l WHERE l.kind = 'refund'
             AND CASE WHEN l.key GLOB 'refund:[0-9]*' THEN CAST(substr(l.key, 8) AS INTEGER) END = jobs.id) AS refund
         FROM jobs WHERE bot = :bot AND id > coalesce((
             SELECT id FROM jobs WHERE created_at < :now - CAST(:seconds * 1000000 AS INTEGER)
-            ORDER BY id DESC LIMIT 1), 0))) j, (
+            ORDER BY id DESC LIMIT 1), 0)) j) j, (
     SELECT count(*) AS newcomers FROM profiles f JOIN accounts a ON a.id = f.account_id AND a.bot = :bot
     WHERE f.created_at >= :now - CAST(:seconds * 1000000 AS INTEGER)) p, (
     SELECT coalesce(sum(amount), 0) AS topups, coalesce(sum(stars), 0) AS stars
@@ -98,11 +104,17 @@ SELECT j.*, p.*, m.* FROM (
 
 -- name: figure_costs
 -- use: operator
--- Return what each provider billed for the orders of a bot in the last `seconds`.
-SELECT provider, coalesce(sum(cost), 0) AS cost
-FROM jobs WHERE bot = :bot AND id > coalesce((
-    SELECT id FROM jobs WHERE created_at < :now - CAST(:seconds * 1000000 AS INTEGER) ORDER BY id DESC LIMIT 1), 0)
-GROUP BY provider;
+-- Return what each provider billed for the orders of a bot in the last `seconds`, also for attempts that were given up.
+WITH recent AS MATERIALIZED (
+    SELECT id, provider, cost, attempt FROM jobs WHERE bot = :bot AND id > coalesce((
+        SELECT id FROM jobs WHERE created_at < :now - CAST(:seconds * 1000000 AS INTEGER) ORDER BY id DESC LIMIT 1), 0)
+)
+SELECT provider, sum(cost) AS cost FROM (
+    SELECT provider, coalesce(cost, 0) AS cost FROM recent
+    UNION ALL
+    SELECT a.provider, a.cost FROM recent j JOIN attempts a ON a.job_id = j.id
+    WHERE a.cost > 0 AND (a.number <> j.attempt OR j.cost IS NULL)
+) GROUP BY provider;
 
 -- name: last_callback_id
 -- use: operator

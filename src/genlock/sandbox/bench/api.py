@@ -3,10 +3,12 @@
 The times depend on what else the machine does; the ratios and the processor time per request hardly do.
 """
 
+import asyncio
 import os
 import statistics
 from collections.abc import Callable
 from dataclasses import dataclass
+from time import perf_counter
 from typing import Any, NamedTuple
 
 import aiohttp
@@ -62,6 +64,7 @@ async def measure_api(url: str, load: ApiLoad, print_line: PrintLine) -> dict[st
     ):
         jobs = await _make_jobs(instance.url, keys, load.jobs)
         bench = _ApiBench(load, keys, jobs, _Server(instance.url, instance.pid), _Server(bare["url"], bare["pid"]))
+        await bench.measure_idle()
         await bench.round()  # caches and statements of the database warm up
         rounds = []
         for number in range(load.rounds):
@@ -114,10 +117,19 @@ class _ApiBench:
         self._load = load
         self._keys = keys
         self._api, self._bare = api, bare
+        #: seconds of processor time per second without requests
+        self._idle: dict[_Server, float] = {}
         self._reads = [
             prepare_request("GET", f"{api.url}/v1/jobs/{job}", {"Authorization": f"Bearer {keys[n % len(keys)]}"})
             for n, job in enumerate(jobs)
         ]
+
+    async def measure_idle(self) -> None:
+        """Measure the processor time that the servers use without requests: a busy machine stretches the others."""
+        servers = (self._api, self._bare)
+        before = {server: cpu_seconds(server.pid) for server in servers}
+        await asyncio.sleep(self._load.seconds)
+        self._idle = {one: (cpu_seconds(one.pid) - before[one]) / self._load.seconds for one in servers}
 
     async def round(self) -> dict[str, float]:
         """Measure each kind of request once, one after the other."""
@@ -138,12 +150,13 @@ class _ApiBench:
         return {name: round(figure, 2) for name, figure in figures.items()}
 
     async def _measure(self, name: str, server: _Server, requests: list[bytes], per_second: int) -> dict[str, float]:
-        before = cpu_seconds(server.pid)
+        before, started = cpu_seconds(server.pid), perf_counter()
         timings = await run_load(server.url, self._load.connections, requests, per_second)
         if set(timings.statuses) - {200, 202}:
             raise ProgramFailed(f"{name} was answered with {dict(timings.statuses)}")
         took = {f"{name}_{share}_ms": figure for share, figure in timings.percentiles().items()}
-        return took | {f"{name}_cpu_ms": (cpu_seconds(server.pid) - before) * 1000 / len(requests)}
+        idle = self._idle[server] * (perf_counter() - started)
+        return took | {f"{name}_cpu_ms": (cpu_seconds(server.pid) - before - idle) * 1000 / len(requests)}
 
     def _order(self, number: int) -> bytes:
         headers = {

@@ -9,6 +9,7 @@ from collections import Counter, deque
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from time import perf_counter
 from typing import cast
 from urllib.parse import urlsplit
 
@@ -82,7 +83,7 @@ class HttpLoad:
     """Connections to one server."""
 
     def __init__(self) -> None:
-        self.clock: Callable[[], float] = asyncio.get_running_loop().time
+        self.clock: Callable[[], float] = perf_counter  # the loop's own clock is exact to a millisecond only
         self._free: deque[_Connection] = deque()
         self._waiting: deque[tuple[bytes, float, Timings]] = deque()
         self._open = 0

@@ -120,7 +120,7 @@ async def test_the_web_application_of_a_channel_is_served_and_the_doctor_asks_fo
     [mount] = channel_routes(plugins, bundles, dict.fromkeys(bundles))  # type: ignore[arg-type]
 
     assert mount.path == "/channels/pigeon"
-    checks = NetworkChecks(Settings(), {}, {}, Silent(), time)
+    checks = NetworkChecks(Settings(), {}, Silent(), time)
     problem = await checks.channel_problem("pigeon", bundles["pigeon"])
     assert problem == "the channel pigeon: the pigeon is ill: feed it"
 

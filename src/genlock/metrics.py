@@ -53,7 +53,7 @@ GAUGES: dict[str, str] = {
     "external_refunds": "Refunds of Stars in the last hour that Telegram made without us.",
     "bot_refused": "1 if Telegram refused the token or the whole bot in the last ten minutes.",
     "providers_silent": "Providers that have not told the credit left for more than five minutes.",
-    "breakers_open": "Providers, and models of providers, that are left alone for failing.",
+    "breakers_open": "Providers, and models of providers, that are paused after failures.",
     "instances": "Running instances.",
     "ledger_check_age": "Seconds since the leader's money check last completed a round.",
     "ledger_violations": "Ledger violations found by the leader's last check.",

@@ -120,7 +120,7 @@ def test_an_empty_list_is_reported_as_empty(shell: Shell) -> None:
     assert shell.run("jobs", "attention").stdout == "No job needs attention.\n"
     assert shell.run("orphans", "ls").stdout == "No orphaned callbacks.\n"
     assert shell.run("providers", "ls").stdout == "No provider has failed lately.\n"
-    assert "is not left alone" in shell.run("providers", "reset", "painter").stderr
+    assert "is not paused" in shell.run("providers", "reset", "painter").stderr
     assert shell.run("orphans", "ls", "--state", "done").stdout == "No callbacks in state done.\n"
     assert shell.run("updates", "ls").stdout == "No dead-lettered updates.\n"
     assert shell.run("jobs", "check").stdout == "Every invariant holds.\n"

@@ -37,6 +37,17 @@ async def test_a_new_key_is_shown_once_and_works(dashboard: DashboardWorld) -> N
     assert len(await dashboard.store.api_keys(None, before=None, limit=10)) == 1
 
 
+async def test_the_page_of_an_api_client_has_its_name_and_speaks_of_no_chat(dashboard: DashboardWorld) -> None:
+    owner = await dashboard.log_in()
+    account_id = await dashboard.store.ensure_account("api", "", "shop")
+    page = (await owner.get(f"/users/{account_id}")).text
+    assert "<h1><bdi>shop</bdi></h1>" in page
+    assert "API client" in page
+    for wrong in ("No name", "Telegram ID", "never wrote"):
+        assert wrong not in page, wrong
+    assert ">shop</bdi></a>" in (await owner.get("/users")).text
+
+
 async def test_a_key_is_revoked_once(dashboard: DashboardWorld) -> None:
     owner = await dashboard.log_in()
     [secret] = secrets_in((await owner.post(PATH, FORM)).text)
@@ -44,7 +55,7 @@ async def test_a_key_is_revoked_once(dashboard: DashboardWorld) -> None:
 
     assert "is revoked" in (await owner.follow(f"{PATH}/{key.id}/revoke")).text
     assert await dashboard.store.api_key_by_secret(hash_api_secret(secret)) is None
-    assert "was revoked before" in (await owner.follow(f"{PATH}/{key.id}/revoke")).text
+    assert "has already been revoked" in (await owner.follow(f"{PATH}/{key.id}/revoke")).text
 
 
 async def test_wrong_forms_are_explained_and_make_no_key(dashboard: DashboardWorld) -> None:

@@ -159,7 +159,7 @@ async def test_a_provider_that_is_left_alone_is_shown_with_its_reason_and_can_be
     owner = await dashboard.log_in()
 
     text = (await owner.get("/system")).text
-    for part in ("painter", "no_provider_credits", "left alone until", "&lt;b&gt;one&lt;/b&gt;", "in use"):
+    for part in ("painter", "no_provider_credits", "paused until", "&lt;b&gt;one&lt;/b&gt;", "in use"):
         assert part in text, part
     await owner.post("/system/providers/reset", {"provider": "painter", "model": ""})
     await owner.post("/system/providers/reset", {"provider": "painter", "model": ""})

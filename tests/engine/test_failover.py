@@ -237,7 +237,7 @@ async def test_a_provider_that_fails_often_is_left_alone_and_tried_again_by_one_
     assert len(world.recorder.of(Event.BREAKER_OPEN, provider="fake")) == 1
     asked = len(two.first.created)
     assert (await two.order()).provider == "other"
-    assert len(two.first.created) == asked, "not asked while it is left alone"
+    assert len(two.first.created) == asked, "not asked while it is paused"
 
     world.clock.turn(31)
     await two.engine.ctx.breakers.read()

@@ -108,7 +108,7 @@ class EventRoutes:
         try:
             self._parts.watch.check_room(call.account_id)
         except TooManyWatchers:
-            raise unavailable("too many requests wait here; try again") from None
+            raise unavailable("too many requests are waiting on this instance; try again") from None
         self._streams[key] += 1
         opened = []
 

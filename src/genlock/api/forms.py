@@ -99,9 +99,11 @@ async def _feed(request: Request, write: Callable[[bytes], int], body: "_Body", 
                     await body.flush()
     except TimeoutError:
         close = {"Connection": "close"}
-        raise Problem(status=408, code="body_timeout", detail="the file took too long", headers=close) from None
+        raise Problem(
+            status=408, code="body_timeout", detail="the file took too long to arrive; send it again", headers=close
+        ) from None
     except ClientDisconnect:
-        raise bad_request("incomplete_body", "the body is incomplete") from None
+        raise bad_request("incomplete_body", "the connection ended before the body did; send it again") from None
     await body.flush()
 
 

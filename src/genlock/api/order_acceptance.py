@@ -117,18 +117,26 @@ def not_sold(refused: NotSold) -> Problem:  # noqa: PLR0911 - one answer per rea
             fault = Fault(pointer=f"/input/{refused.error.field}"[:200], detail=refused.error.message)
             return invalid([fault], "invalid_input")
         case NotSoldReason.DEARER:
-            return conflict("dearer", f"the order costs {price:g} credits, more than max_price", price=price)
+            return conflict(
+                "dearer", f"the order costs {price:g} credits, above max_price; nothing was held", price=price
+            )
         case NotSoldReason.INSUFFICIENT_BALANCE:
-            detail = f"the order costs {price:g} credits, {available:g} are available; nothing was held"
+            detail = f"the order costs {price:g} credits, {available:g} are available; nothing was held, top up first"
             return _payment_required("no_credits", detail, price, available)
         case NotSoldReason.SPEND_LIMIT:
-            detail = f"the order costs {price:g} credits, and this key may spend {available:g} more today (UTC)"
+            detail = (
+                f"the order costs {price:g} credits, the key has {available:g} left for today (UTC); nothing was held"
+            )
             return _payment_required("spend_limit", detail, price, available)
         case NotSoldReason.TOO_MANY_RUNNING:
-            detail = f"{refused.count} orders of this account are running; wait until one has ended"
+            detail = f"{refused.count} orders of this account are running; nothing was held, wait until one has ended"
             return too_many("too_many_running", detail, RUNNING_SECONDS)
         case _:
-            return too_many("too_many_orders", "this account orders too often", refused.wait_seconds or RUNNING_SECONDS)
+            return too_many(
+                "too_many_orders",
+                "this account orders too often; nothing was held",
+                refused.wait_seconds or RUNNING_SECONDS,
+            )
 
 
 def _payment_required(code: str, detail: str, price: float, available: float) -> Problem:

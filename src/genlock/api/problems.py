@@ -11,12 +11,12 @@ from starlette.responses import JSONResponse, Response
 MEDIA_TYPE = "application/problem+json"
 #: every code, and what a client does about it
 CODES: Mapping[str, str] = {
-    "already_ended": "The job has ended, so it cannot be cancelled.",
+    "already_ended": "The job has already ended. Read it: `charged` says what became of the money.",
     "body_timeout": "The body took too long to arrive. Send it again.",
     "canceled": "The order was cancelled while the request waited for it. Nothing was charged.",
     "dearer": "The price is above `max_price`. Ask for a quote, and order again with the new price.",
     "forbidden": "The key lacks the scope, or the account is blocked. Ask the operator.",
-    "gone": "The result was deleted, after the operator's time or at the user's wish; `detail` says which.",
+    "gone": "The result was deleted, at the end of its storage time or at the user's request; `detail` says which.",
     "idempotency_key_invalid": "The key is not 1 to 255 visible ASCII characters.",
     "idempotency_key_missing": "Send `Idempotency-Key` with every order.",
     "idempotency_key_reused": "The key was used for another request. Use a new one for a new order.",
@@ -34,7 +34,7 @@ CODES: Mapping[str, str] = {
     "spend_limit": "The key has reached its limit of the day. Wait for the next day (UTC), or use another key.",
     "still_running": "The order goes on. Send the same request again to go on waiting; it orders nothing new.",
     "too_large": "The body is larger than allowed.",
-    "too_many_cancels": "Too many orders were cancelled after the provider had begun. This one goes on.",
+    "too_many_cancels": "Too many orders were cancelled after the provider had begun. This one is not cancelled.",
     "too_many_deliveries": "Wait as long as `Retry-After` says.",
     "too_many_downloads": "Wait until some of the account's downloads have ended.",
     "too_many_files": "Wait as long as `Retry-After` says.",

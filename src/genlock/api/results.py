@@ -75,7 +75,7 @@ class ResultRoutes:
         """Serve one result of a job. Raises Problem."""
         results = results_of(job)
         if job.erased and not results:
-            raise Problem(status=410, code="gone", detail="the results of this job were erased at its user's wish")
+            raise Problem(status=410, code="gone", detail="the results of this job were erased at the user's request")
         if _INDEX.fullmatch(index) is None or int(index) >= len(results):
             raise not_found(f"the job has {len(results)} results; they are numbered from 0")
         part = results[int(index)]
@@ -92,7 +92,7 @@ class ResultRoutes:
         try:
             first = await anext(chunks, b"")  # also for HEAD: it tells whether the copy is there
         except MediaNotFound:
-            raise Problem(status=410, code="gone", detail="the copy of this result was deleted") from None
+            raise Problem(status=410, code="gone", detail="our copy of this result was deleted") from None
         headers = _headers(stored.content_type, stored.sha256) | {"Content-Length": str(length)}
         if status == 206:  # noqa: PLR2004 - partial content
             headers["Content-Range"] = f"bytes {start}-{start + length - 1}/{stored.size}"

@@ -43,9 +43,13 @@ class Uploads:
     def receiving(self, account_id: int) -> Iterator[IO[bytes]]:
         """Yield a file on disk while it is received. One slow account leaves room for others. Raises Problem."""
         if self._receiving[account_id] >= FILES_PER_ACCOUNT:
-            raise too_many("too_many_files", f"send {FILES_PER_ACCOUNT} files at a time", 1.0)
+            raise too_many(
+                "too_many_files",
+                f"{FILES_PER_ACCOUNT} files of this account are being sent; wait until one has arrived",
+                1.0,
+            )
         if self._receiving.total() >= FILES_AT_ONCE:
-            raise unavailable("this instance receives many files at the moment")
+            raise unavailable("too many files are being sent at the moment; send this one again")
         self._receiving[account_id] += 1
         try:
             with TemporaryFile() as file:
@@ -132,7 +136,7 @@ async def to_provider(parts: ApiParts, content: AsyncIterator[bytes], name: str)
     try:
         return await parts.upload(content, name, FOLDER)
     except ProviderError:
-        raise unavailable("the provider does not take files at the moment") from None
+        raise unavailable("the file could not be passed on to the provider; send it again") from None
 
 
 def _recognise(file: IO[bytes]) -> tuple[Format, MediaType]:

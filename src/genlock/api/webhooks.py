@@ -159,7 +159,7 @@ class WebhookRoutes:
     async def redeliver_range(self, call: Call) -> Response:
         body, webhook = call.body, await self._find(call)
         assert isinstance(body, RedeliverRequest)
-        await self._check_quota(call, "webhook-redeliver", "the events of a time again")
+        await self._check_quota(call, "webhook-redeliver", "the events of a time range")
         count = await self._parts.store.redeliver_between(
             webhook.id, body.since, body.until, failed_only=body.failed_only, limit=REDELIVER_MAX
         )
@@ -172,7 +172,11 @@ class WebhookRoutes:
             [f"{what}:{call.account_id}"], pause, 1, -(SENT_PER_MINUTE - 1) * pause
         )
         if wait > 0:
-            raise too_many("too_many_deliveries", f"send {name} at most {SENT_PER_MINUTE} times a minute", wait)
+            raise too_many(
+                "too_many_deliveries",
+                f"{name} may be sent {SENT_PER_MINUTE} times a minute; nothing was sent",
+                wait,
+            )
 
     async def _find(self, call: Call) -> Webhook:
         public_id = call.path("webhook_id")

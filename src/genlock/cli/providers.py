@@ -1,4 +1,4 @@
-"""`genlock providers`: which providers are left alone because they failed again and again."""
+"""`genlock providers`: which providers are paused because they failed again and again."""
 
 from typing import Annotated
 
@@ -8,7 +8,7 @@ from genlock.cli.options import Json
 from genlock.cli.output import echo, show
 from genlock.cli.store import with_store
 
-app = typer.Typer(no_args_is_help=True, help="Providers that are left alone for failing.")
+app = typer.Typer(no_args_is_help=True, help="Providers that are paused after failures.")
 
 
 @app.command()
@@ -38,5 +38,5 @@ def reset(
     from genlock.domain.errors import ActionNotAllowed
 
     if not with_store(lambda store, _: store.reset_breakers(provider, model)):
-        raise ActionNotAllowed(f"{provider!r} is not left alone. `genlock providers ls` lists what has failed lately.")
+        raise ActionNotAllowed(f"{provider!r} is not paused. `genlock providers ls` lists what has failed lately.")
     echo(f"Orders go to {provider} again; running instances notice it within seconds.")

@@ -1,13 +1,13 @@
-"""Circuit breakers: a provider, or one model there, that fails again and again is left alone for a while."""
+"""Circuit breakers: a provider, or one model there, that fails again and again is paused for a while."""
 
 from datetime import datetime
 from enum import StrEnum
 
 from genlock.domain.value import value
 
-#: failures in a row before a provider is left alone
+#: failures in a row before a provider is paused
 FAILURES_MAX = 5
-#: after these it is left alone at once: every order would fail
+#: after these it is paused at once: every order would fail
 CERTAIN = frozenset({"no_provider_credits", "provider_key"})
 #: what one model of a provider fails by, and not the whole provider
 OF_MODEL = frozenset({"model_unavailable", "provider_failed", "provider_timeout"})

@@ -72,7 +72,7 @@ class Event(StrEnum):
     BREAKER_OPEN = "BREAKER_OPEN"  #: a provider failed too often; orders go elsewhere for a while
     PROVIDER_SILENT = "PROVIDER_SILENT"  #: a provider does not tell the credit left; it is asked again quietly
     PROVIDER_ANSWERS = "PROVIDER_ANSWERS"  #: a provider that did not tell the credit left tells it again
-    BREAKER_CLOSED = "BREAKER_CLOSED"  #: a provider that was left alone works again
+    BREAKER_CLOSED = "BREAKER_CLOSED"  #: a provider that was paused works again
     ALARM = "ALARM"  #: an alarm condition began
     RECOVERED = "RECOVERED"  #: an alarm condition ended
     CATALOG_CHANGED = "CATALOG_CHANGED"  #: operators edited models; this instance sells by the new catalog

@@ -1,4 +1,4 @@
-"""Which providers are left alone because they failed again and again: shared in the store, cached by each instance."""
+"""Which providers are paused because they failed again and again: shared in the store, cached by each instance."""
 
 from datetime import UTC, datetime
 

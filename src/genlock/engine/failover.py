@@ -48,7 +48,7 @@ async def choose_offer(ctx: EngineContext, job: Job) -> Offer | None:
 
 
 async def _is_free(ctx: EngineContext, job: Job, offer: Offer) -> bool:
-    """Return whether the provider is not left alone for failing, and does not work on as much as it may."""
+    """Return whether the provider is not paused after failures, and does not work on as much as it may."""
     if await is_full(ctx, offer.provider):
         return False
     return await ctx.breakers.allows(offer.provider, job.model, job.read_at)

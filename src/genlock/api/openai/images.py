@@ -91,7 +91,7 @@ class ImageRoutes:
         if status_of(job) is not Status.SUCCEEDED:
             raise not_delivered(answer)
         if not answer.results:
-            raise Problem(status=410, code="gone", detail="the results of this job were erased at its user's wish")
+            raise Problem(status=410, code="gone", detail="the results of this job were erased at the user's request")
         return await self._images(job, answer, body.response_format, accepted)
 
     async def _images(
@@ -173,7 +173,7 @@ async def _first(content: AsyncGenerator[bytes, None] | None) -> bytes:
     try:
         return await anext(content, b"")
     except MediaNotFound:
-        raise Problem(status=410, code="gone", detail="the copy of this result was deleted") from None
+        raise Problem(status=410, code="gone", detail="our copy of this result was deleted") from None
 
 
 async def _stream(

@@ -77,7 +77,7 @@ class FacadeOrders:
             accepted = await self._acceptance.accept(call, order, f"{prefix}{next_number:0{_DIGITS}}")
             if not accepted.replayed or _is_meant(call, accepted.job, is_first=is_first):
                 return accepted
-        raise unavailable("many requests order the same at the moment")
+        raise unavailable("many requests order the same at the moment; nothing was ordered, send this one again")
 
 
 def _is_meant(call: Call, job: Job, *, is_first: bool) -> bool:

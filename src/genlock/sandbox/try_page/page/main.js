@@ -4,7 +4,7 @@ import { Api, newKey, Outbox, Problem, wait } from "./api.js";
 import { button, find, node } from "./dom.js";
 import { InputForm } from "./form.js";
 import { FINAL, jobCard, pendingCard } from "./orders.js";
-import { category, credits, explain, language, setLanguage, text } from "./texts.js";
+import { category, credits, explain, fromCredits, language, sentence, setLanguage, text } from "./texts.js";
 
 const MODELS_SHOWN = 30;
 const QUOTE_AFTER_SECONDS = 0.35;
@@ -33,7 +33,7 @@ function showModels() {
 }
 
 function modelButton(one) {
-    const facts = [category(one.category), text("from", { n: credits(one.price_from) }), text("seconds", { n: Math.round(one.expected_seconds) })];
+    const facts = [category(one.category), fromCredits(one.price_from), text("seconds", { n: Math.round(one.expected_seconds) })];
     return button("model", () => choose(one), node("strong", {}, one.title), node("span", { class: "quiet" }, facts.join(" · ")));
 }
 
@@ -75,13 +75,13 @@ async function askPrice() {
         showPrice(quote.sufficient ? text("price", { n: amounts.price }) : text("short", amounts), !quote.sufficient);
     } catch (error) {
         if (asked.signal.aborted) return;
-        if (!(error instanceof Problem)) {
-            showPrice(text("offline"), true);
-            await wait(RECONNECT_SECONDS);
+        const isRefusal = error instanceof Problem;
+        showPrice(isRefusal ? sentence(explain(error)) : text("offline"), true);
+        if (!isRefusal || error.isTemporary) {
+            await wait(Math.max(RECONNECT_SECONDS, error.retryAfter || 0));
             if (!asked.signal.aborted) askPrice();
             return;
         }
-        showPrice(explain(error), true);
         state.form.showErrors(error);
     }
 }

@@ -29,8 +29,8 @@ const TEXTS = {
     up_to: ["up to {n}", "не больше {n}"],
     uploading: ["Uploading…", "Загружаю…"],
     upload_failed: [
-        "The file wasn't uploaded: {why} Choose it again.",
-        "Файл не загружен: {why} Выберите его ещё раз.",
+        "The file wasn't uploaded: {why} Choose it again, or another one.",
+        "Файл не загружен: {why} Выберите его ещё раз или возьмите другой.",
     ],
     remove: ["Remove {name}", "Убрать {name}"],
     price: ["Price: {n}", "Цена: {n}"],
@@ -64,7 +64,7 @@ const TEXTS = {
     money_held: ["{n} reserved; charged only when the result is here.", "Зарезервировано {n}; спишется, только когда придёт результат."],
     money_charged: ["{n} charged.", "Списано {n}."],
     money_free: ["Nothing was charged.", "Ничего не списано."],
-    money_released: ["Nothing was charged: {n} are back on your balance.", "Ничего не списано: {n} вернулись на баланс."],
+    money_released: ["Nothing was charged. Back on your balance: {n}.", "Ничего не списано. Вернулось на баланс: {n}."],
     late: ["It came late, so it's free of charge.", "Результат пришёл позже срока, поэтому бесплатно."],
     gone: ["The result was deleted.", "Результат удалён."],
     open: ["Open", "Открыть"],
@@ -94,12 +94,18 @@ const CATEGORIES = {
 // What the codes of problems mean for the one who orders; other codes are shown with the service's own words.
 const PROBLEMS = {
     no_credits: ["not enough credits. It costs {price}, you have {available}.", "не хватает кредитов. Нужно {price}, на балансе {available}."],
-    spend_limit: ["today's limit of the key is used up. It costs {price}, {available} are left today.", "дневной лимит ключа исчерпан. Нужно {price}, сегодня осталось {available}."],
-    dearer: ["the price has changed. It's {price} now.", "цена изменилась. Теперь {price}."],
-    model_unavailable: ["this model isn't on offer any more. Choose another one.", "эта модель больше не доступна. Выберите другую."],
+    spend_limit: ["the key has reached its limit for today. It costs {price}; left today: {available}.", "дневного лимита ключа не хватает. Нужно {price}, сегодня осталось {available}."],
+    dearer: ["the price has changed: it's {price} now. Order again if that's fine.", "цена изменилась: теперь {price}. Если подходит, закажите ещё раз."],
+    model_unavailable: ["this model is no longer available. Choose another one.", "эта модель больше недоступна. Выберите другую."],
     already_ended: ["the order has already ended.", "заказ уже завершён."],
-    too_many_running: ["too many orders are in progress. Wait until one is done.", "слишком много заказов в работе. Дождитесь одного из них."],
+    too_many_running: ["too many orders are in progress. Wait until one is done.", "слишком много заказов в работе. Дождитесь, пока выполнится хотя бы один."],
     too_many_cancels: ["too many orders were cancelled today, so this one goes on.", "сегодня отменено слишком много заказов, поэтому этот продолжится."],
+    too_many_orders: ["too many orders in a short time. Wait a moment and order again.", "слишком много заказов подряд. Подождите немного и закажите ещё раз."],
+    too_many_requests: ["too many requests in a short time. Wait a moment.", "слишком много запросов подряд. Подождите немного."],
+    too_many_files: ["too many files in a short time. Wait a moment.", "слишком много файлов подряд. Подождите немного."],
+    too_large: ["it's larger than 20 MB.", "он больше 20 МБ."],
+    not_media: ["it isn't a picture, a video or a sound that we know.", "это не картинка, не видео и не звук известного формата."],
+    unavailable: ["the service can't answer right now. Try again in a moment.", "сервис сейчас не отвечает. Попробуйте чуть позже."],
     unauthorized: ["the API key is unknown or was revoked.", "ключ API неизвестен или отозван."],
     forbidden: ["the API key may not do this.", "ключу API это не разрешено."],
 };
@@ -122,20 +128,32 @@ const fill = (text, values) => text.replace(/\{(\w+)\}/g, (whole, name) => value
 export const text = (name, values = {}) => fill(pick(TEXTS[name]), values);
 export const category = (name) => (CATEGORIES[name] ? pick(CATEGORIES[name]) : name);
 
+const CREDITS = {
+    en: { one: "credit", other: "credits" },
+    ru: { one: "кредит", few: "кредита", many: "кредитов", other: "кредита" },
+};
+const CREDITS_AFTER_FROM = {
+    en: CREDITS.en,
+    ru: { one: "кредита", few: "кредитов", many: "кредитов", other: "кредита" },
+};
+
+/** A lowest price: Russian has the genitive after "от". */
+export const fromCredits = (amount) => text("from", { n: credits(amount, CREDITS_AFTER_FROM) });
+
 /** An amount with its unit in the right form. */
-export function credits(amount) {
+export function credits(amount, words = CREDITS) {
     const number = new Intl.NumberFormat(language, { maximumFractionDigits: 3 }).format(amount);
-    const forms = {
-        en: { one: "credit", other: "credits" },
-        ru: { one: "кредит", few: "кредита", many: "кредитов", other: "кредита" },
-    }[language];
+    const forms = words[language];
     return `${number} ${forms[new Intl.PluralRules(language).select(amount)]}`;
 }
+
+export const sentence = (words) => words.charAt(0).toUpperCase() + words.slice(1);
 
 /** Why something was refused, in words for the one who ordered. */
 export function explain(problem) {
     const known = PROBLEMS[problem.code];
     const body = problem.body || {};
     const amounts = Object.fromEntries(["price", "available"].map((name) => [name, credits(body[name] ?? 0)]));
-    return known ? fill(pick(known), amounts) : problem.message;
+    if (known) return fill(pick(known), amounts);
+    return /[.!?]$/.test(problem.message) ? problem.message : `${problem.message}.`;
 }

@@ -272,11 +272,13 @@ STAGE_MUTANTS: dict[str, tuple[Any, str, Any]] = {
 
 #: the seed to try first, for mutants that not every seed finds: it only saves time, because all other seeds follow
 LIKELY_SEEDS = {
+    "a result is used before its user has got it": 13,
+    "an unknown submit is repeated": 3,
     "a callback that ends its job is not stored": 3,
     "an order goes elsewhere after an unknown submit": 25,
     "two attempts of an order are billed": 15,
     "a late result of an abandoned attempt is accepted": 106,
-    "an invalid result is shown": 10,
+    "an invalid result is shown": 8,
     "begin_submit ignores the token": 16,
     "a lease never expires": 16,
     "finish_delivery ignores the token": 18,
@@ -285,11 +287,11 @@ LIKELY_SEEDS = {
     "a resend drops a progress edit": 20,
     "a callback is applied without its secret": 11,
     "a late result is lost while the user is informed": 24,
-    "a callback about another task ends the job": 11,
+    "a callback about another task ends the job": 57,
     "a late result overwrites the message about the failure": 46,
-    "parts of an older row are resent": 189,
-    "the orphan of a submit is not matched": 147,
-    "a progress edit with an unknown outcome is dropped": 41,
+    "parts of an older row are resent": 104,
+    "the orphan of a submit is not matched": 21,
+    "a progress edit with an unknown outcome is dropped": 20,
     "an older lease replaces the work of a newer one": 21,
     "save_parts ignores the token": 10,
     "reschedule ignores the token": 4,
@@ -301,13 +303,13 @@ LIKELY_SEEDS = {
     "a progress edit is not journaled": 5,
     "a dead instance's leases are not released": 1,
     "an orphan is dropped": 3,
-    "a send is not journaled": 2,
+    "a send is not journaled": 10,
     "a send is repeated until it is answered": 2,
-    "a callback is settled before its effect": 4,
-    "the lease of an end is not renewed": 4,
+    "a callback is settled before its effect": 8,
+    "the lease of an end is not renewed": 13,
     "progress is shown without a lease": 5,
     "an end is not put again after late progress": 5,
-    "a result shown in part is not paid for": 7,
+    "a result shown in part is not paid for": 79,
 }
 
 

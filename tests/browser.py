@@ -6,11 +6,11 @@ import signal
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from playwright.async_api import Browser, async_playwright
+from playwright.async_api import Browser, async_playwright, expect
 from playwright.sync_api import Error, sync_playwright
 
 from genlock.sandbox.processes import AS_ROOT
@@ -18,9 +18,12 @@ from tests.debian import install_packages, unpack_packages, unpacked_program
 from tests.programs import Program, ProgramMissing, recorded
 
 VARIABLE = "GENLOCK_TEST_CHROMIUM"
-NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+#: the first has no window to draw, and needs two thirds of the CPU time
+NAMES = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 #: the chat page is full of emoji, and the fonts that Chromium's package brings have none
-PACKAGES = ("chromium", "fonts-noto-color-emoji")
+FONTS = "fonts-noto-color-emoji"
+#: how long a page may take to show what a test expects; the machine may be busy
+EXPECT_SECONDS = 30
 DOWNLOAD_SECONDS = 300
 CONNECT_SECONDS = 10
 #: the browser sends nothing to its vendor
@@ -38,6 +41,7 @@ PLAIN = ("--disable-gpu", "--disable-gpu-rasterization", "--disable-gpu-composit
 @asynccontextmanager
 async def chromium() -> AsyncIterator[Browser]:
     program = recorded("chromium")
+    expect.set_options(timeout=EXPECT_SECONDS * 1000)
     async with async_playwright() as playwright:
         browser = await playwright.chromium.launch(**_launch_options(program))
         try:
@@ -116,10 +120,13 @@ def _take_package(_own: Program) -> Iterator[Program]:
         raise ProgramMissing("there is no apt-get to take a package with")
     sys.stderr.write(f"{'Installing' if AS_ROOT else 'Unpacking'} Debian's Chromium ...\n")
     if AS_ROOT:
-        install_packages(*PACKAGES)
+        with suppress(ProgramMissing):  # not every distribution has it
+            install_packages(NAMES[0], FONTS)
+            yield from _on_path()
+        install_packages("chromium", FONTS)
         yield from _on_path()
     else:
-        yield unpacked_program(unpack_packages(*PACKAGES), "usr/lib/chromium/chromium")
+        yield unpacked_program(unpack_packages("chromium", FONTS), "usr/lib/chromium/chromium")
 
 
 def problem_of(program: Program) -> str:

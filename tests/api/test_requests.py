@@ -256,3 +256,19 @@ async def test_a_wait_that_ends_first_returns_the_job_as_it_is(world: ApiWorld) 
         world.kie.service.speed = before
     assert job.json["status"] in ("queued", "running")
     assert (job.json["charged"], job.headers["Preference-Applied"]) == (False, "wait=1")
+
+
+async def test_requests_that_take_long_to_read_are_refused_before(world: ApiWorld) -> None:
+    """One request must not stop the event loop: with thousands of names or values it took seconds."""
+    client = await world.client()
+    names = "&".join(f"p{number}=1" for number in range(5000))
+    for path in ("/v1/jobs", "/v1/ledger"):
+        refused = await client.get(f"{path}?{names}")
+        assert (refused.status, refused.json["detail"]) == (422, "?: has more than 50 parameters")
+    many = b",".join([b"{}"] * 30_000)
+    extra = b",".join(b'"%d":1' % number for number in range(25_000))
+    for body in (b'{"model": "z-image", "input": {"prompt": [' + many + b"]}}", b"{" + extra + b"}"):
+        answer = await client.request("POST", "/v1/quote", data=body, headers={"Content-Type": "application/json"})
+        assert (answer.status, answer.json["code"]) in {(400, "invalid_json"), (413, "too_large")}, answer.json
+    text = {"model": MODEL, "input": {**PROMPT, "prompt": "a, [b] {c} " * 50}}
+    assert (await client.post("/v1/quote", text)).status == 200

@@ -24,6 +24,7 @@ from genlock.sandbox.kie.simulator import KieSimulator, running_kie
 from genlock.sandbox.postgres import PostgresServer
 from genlock.sandbox.processes import find_free_port
 from genlock.sandbox.telegram.simulator import TelegramSimulator, running_telegram
+from tests.databases import new_sqlite
 from tests.packaged import CATALOG
 
 TOKEN = "7123456789:AAF0dQ-x5R9fJ3k1Lm_pQ7rS2tU4vW6xY8z"
@@ -103,8 +104,15 @@ async def setup(url: str, tmp_path: Path) -> AsyncIterator[ServeSetup]:
 
 
 @pytest.fixture
-async def postgres_setup(postgres_url: str, tmp_path: Path) -> AsyncIterator[ServeSetup]:
-    async for setup in running_setup(postgres_url, tmp_path):
+async def sqlite_setup(tmp_path: Path) -> AsyncIterator[ServeSetup]:
+    """For what does not depend on the database."""
+    async for setup in running_setup(f"sqlite:///{new_sqlite(tmp_path)}", tmp_path):
+        yield setup
+
+
+@pytest.fixture
+async def postgres_setup(migrated_postgres_url: str, tmp_path: Path) -> AsyncIterator[ServeSetup]:
+    async for setup in running_setup(migrated_postgres_url, tmp_path):
         yield setup
 
 
@@ -149,8 +157,8 @@ async def test_the_service_starts_logs_its_address_handles_updates_and_stops_gra
     assert await setup.done_updates() == setup.handled_updates()
 
 
-async def test_a_second_signal_stops_the_service_at_once(setup: ServeSetup) -> None:
-    instance = await setup.start()
+async def test_a_second_signal_stops_the_service_at_once(sqlite_setup: ServeSetup) -> None:
+    instance = await sqlite_setup.start()
     reader, writer = await asyncio.open_connection("127.0.0.1", instance.port)
     writer.write(b"POST /callbacks/kie HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n{")
     await writer.drain()
@@ -158,51 +166,51 @@ async def test_a_second_signal_stops_the_service_at_once(setup: ServeSetup) -> N
     instance.signal(SIGTERM)
     await instance.wait_for_event("STOPPING")
     instance.signal(SIGTERM)
-    started = monotonic()
     assert await instance.wait_until_ended() == 1
-    assert monotonic() - started < 2
     assert not instance.events("STOPPED")
     writer.close()
     await reader.read()
 
 
-async def test_updates_arrive_by_webhook_if_there_is_a_public_url(setup: ServeSetup) -> None:
+async def test_updates_arrive_by_webhook_if_there_is_a_public_url(sqlite_setup: ServeSetup) -> None:
     port = str(find_free_port())
     public = {"GENLOCK_PORT": port, "GENLOCK_PUBLIC_URL": f"http://127.0.0.1:{port}"}
-    first = await setup.start(**public)
+    first = await sqlite_setup.start(**public)
     await first.wait_for_event("WEBHOOK_SET")
-    ann = setup.telegram.add_user("Ann")
+    ann = sqlite_setup.telegram.add_user("Ann")
     await ann.say("one")
-    await until(lambda: len(setup.handled_updates()) == 1)
-    assert setup.telegram.calls("getUpdates") == []
+    await until(lambda: len(sqlite_setup.handled_updates()) == 1)
+    assert sqlite_setup.telegram.calls("getUpdates") == []
     first.signal(SIGTERM)
     assert await first.wait_until_ended() == 0
     await ann.say("two")
-    second = await setup.start(**public)
-    await until(lambda: len(setup.handled_updates()) == 2)
+    second = await sqlite_setup.start(**public)
+    await until(lambda: len(sqlite_setup.handled_updates()) == 2)
     await second.wait_for_event("LOCK_ACTIVE")
-    assert len(setup.telegram.calls("setWebhook")) == 1, "the webhook is already set"
-    third = await second_port(setup, second)
+    assert len(sqlite_setup.telegram.calls("setWebhook")) == 1, "the webhook is already set"
+    third = await second_port(sqlite_setup, second)
     await third.wait_for_event("WEBHOOK_SET")
-    assert len(setup.telegram.calls("setWebhook")) == 2, "the public URL has changed"
+    assert len(sqlite_setup.telegram.calls("setWebhook")) == 2, "the public URL has changed"
 
 
-async def test_the_stored_webhook_secret_of_an_earlier_version_is_replaced_and_deleted(setup: ServeSetup) -> None:
+async def test_the_stored_webhook_secret_of_an_earlier_version_is_replaced_and_deleted(
+    sqlite_setup: ServeSetup,
+) -> None:
     port, key = str(find_free_port()), f"webhook_secret:{TOKEN.partition(':')[0]}"
     public = {"GENLOCK_PORT": port, "GENLOCK_PUBLIC_URL": f"http://127.0.0.1:{port}"}
-    store = await open_store(setup.url, observer=Silent())
+    store = await open_store(sqlite_setup.url, observer=Silent())
     await store.kv_put(key, "secret-of-an-earlier-version")
     await store.close()
-    first = await setup.start(**public)
+    first = await sqlite_setup.start(**public)
     await first.wait_for_event("WEBHOOK_SET")
-    ann = setup.telegram.add_user("Ann")
+    ann = sqlite_setup.telegram.add_user("Ann")
     await ann.say("one")
-    await until(lambda: len(setup.handled_updates()) == 1)
+    await until(lambda: len(sqlite_setup.handled_updates()) == 1)
     first.signal(SIGTERM)
     assert await first.wait_until_ended() == 0
-    second = await setup.start(**public)
+    second = await sqlite_setup.start(**public)
     await second.wait_for_event("LOCK_ACTIVE")
-    store = await open_store(setup.url, observer=Silent(), in_use_ok=True)
+    store = await open_store(sqlite_setup.url, observer=Silent(), in_use_ok=True)
     async with asyncio.timeout(20):
         while await store.kv_get(key) is not None:  # noqa: ASYNC110 - another process deletes it
             await asyncio.sleep(0.05)
@@ -217,16 +225,16 @@ async def second_port(setup: ServeSetup, before: Instance) -> Instance:
     return await setup.start(GENLOCK_PORT=port, GENLOCK_PUBLIC_URL=f"http://127.0.0.1:{port}")
 
 
-async def test_a_forged_update_is_refused(setup: ServeSetup) -> None:
+async def test_a_forged_update_is_refused(sqlite_setup: ServeSetup) -> None:
     port = str(find_free_port())
-    instance = await setup.start(GENLOCK_PORT=port, GENLOCK_PUBLIC_URL=f"http://127.0.0.1:{port}")
+    instance = await sqlite_setup.start(GENLOCK_PORT=port, GENLOCK_PUBLIC_URL=f"http://127.0.0.1:{port}")
     async with aiohttp.ClientSession() as session:
         for headers in ({}, {"X-Telegram-Bot-Api-Secret-Token": "guessed"}):
             body = {"update_id": 1, "message": {"from": {"id": 1}}}
             async with session.post(f"{instance.url}/telegram/webhook", json=body, headers=headers) as response:
                 assert response.status == 401
     await instance.wait_for_event("UPDATE_REFUSED")
-    assert setup.handled_updates() == []
+    assert sqlite_setup.handled_updates() == []
 
 
 # two instances
@@ -274,32 +282,34 @@ async def refused(setup: ServeSetup, **more: str) -> str:
     return instance.text
 
 
-async def test_all_missing_or_invalid_settings_are_reported_together(setup: ServeSetup) -> None:
-    output = await refused(setup, GENLOCK_TELEGRAM_TOKEN="", GENLOCK_KIE_API_KEY="", GENLOCK_LEASE_SECONDS="soon")
+async def test_all_missing_or_invalid_settings_are_reported_together(sqlite_setup: ServeSetup) -> None:
+    output = await refused(
+        sqlite_setup, GENLOCK_TELEGRAM_TOKEN="", GENLOCK_KIE_API_KEY="", GENLOCK_LEASE_SECONDS="soon"
+    )
     for name in ("GENLOCK_TELEGRAM_TOKEN", "GENLOCK_KIE_API_KEY", "GENLOCK_LEASE_SECONDS"):
         assert name in output
     assert "Traceback" not in output
 
 
-async def test_an_unknown_setting_is_logged_at_the_start_without_its_value(setup: ServeSetup) -> None:
-    (setup.folder / ".env").write_text(f"GENLOCK_ADMIN_ID={WEBHOOK_KEY}\n")
+async def test_an_unknown_setting_is_logged_at_the_start_without_its_value(sqlite_setup: ServeSetup) -> None:
+    (sqlite_setup.folder / ".env").write_text(f"GENLOCK_ADMIN_ID={WEBHOOK_KEY}\n")
 
-    instance = await setup.start(GENLOCK_KIE_API_KEYS=WEBHOOK_KEY)
+    instance = await sqlite_setup.start(GENLOCK_KIE_API_KEYS=WEBHOOK_KEY)
 
     line = {line["name"]: line["nearest"] for line in instance.events("SETTING_UNKNOWN")}
     assert line == {"GENLOCK_ADMIN_ID": "GENLOCK_ADMIN_IDS", "GENLOCK_KIE_API_KEYS": "GENLOCK_KIE_API_KEY"}
 
 
-async def test_a_token_that_telegram_rejects_stops_the_start(setup: ServeSetup) -> None:
+async def test_a_token_that_telegram_rejects_stops_the_start(sqlite_setup: ServeSetup) -> None:
     wrong = f"1{TOKEN}"
-    output = await refused(setup, GENLOCK_TELEGRAM_TOKEN=wrong)
+    output = await refused(sqlite_setup, GENLOCK_TELEGRAM_TOKEN=wrong)
     assert "Telegram does not know the token in GENLOCK_TELEGRAM_TOKEN" in output
     assert wrong not in output
 
 
-async def test_a_port_in_use_stops_the_start(setup: ServeSetup) -> None:
+async def test_a_port_in_use_stops_the_start(sqlite_setup: ServeSetup) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
-        output = await refused(setup, GENLOCK_PORT=str(taken.getsockname()[1]))
+        output = await refused(sqlite_setup, GENLOCK_PORT=str(taken.getsockname()[1]))
     assert "cannot listen on 127.0.0.1:" in output
     assert "GENLOCK_PORT" in output
 

@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
 
 import pytest
@@ -15,14 +16,16 @@ from genlock.sandbox.simulation import simulate as command
 from genlock.sandbox.simulation.databases import Database, Postgres
 from genlock.sandbox.simulation.instances import CALLS
 from genlock.sandbox.simulation.scenario import Run
-from genlock.sandbox.simulation.simulate import Failure, Summary, report, run, run_seed, simulate
+from genlock.sandbox.simulation.simulate import Failure, Summary, report, run, run_seed
 from genlock.sandbox.simulation.users import CHAINS_EVERY, CHAINS_FIRST
 from genlock.sandbox.simulation.world import FAULT_RATES
 
 pytestmark = pytest.mark.process
-SEEDS = 200
-#: seeds with the rarest faults: at expire_callback, at the provider's cancel, in a send, and at take_probe
-RARE_SEEDS = (204, 363, 554, 868)
+SEEDS_MIN, SEEDS_MAX = 80, 1000
+#: Seeds with the rarest faults: a chat blocked between parts, an error in progress, and faults at reserve_permits, at
+#: expire_callback, at the provider's cancel, in a send, and at take_probe. They only save time: other seeds follow
+#: until every fault has happened.
+RARE_SEEDS = (97, 120, 164, 204, 363, 554, 868)
 
 DIGEST = """
 import hashlib, sys
@@ -44,17 +47,20 @@ def postgres(postgres_server: Server) -> Iterator[Database]:
 @pytest.mark.timeout(400)
 def test_every_rule_holds_on_sqlite_under_every_kind_of_fault() -> None:
     """Every kind of fault happens, and an instance is killed or paused at every call; `make soak` runs more seeds."""
-    total = simulate(SEEDS)
-    faults = total.faults.copy()
-    for seed in RARE_SEEDS:
+    faults: Counter[str] = Counter()
+    for number, seed in enumerate((*RARE_SEEDS, *range(1, SEEDS_MAX + 1)), 1):
         run = run_seed(seed)
-        assert run.violations == []
+        assert not run.violations, report(run, "sqlite")
         faults.update(run.faults)
+        if number >= SEEDS_MIN and not _missing(faults):
+            break
+    assert _missing(faults) == []
 
-    assert [failure.report for failure in total.failures] == []
-    assert total.violations == 0
-    assert [kind for kind in FAULT_RATES if not faults[kind]] == []
-    assert [call for call in CALLS if not any(faults[kind] for kind in _faults_at(call))] == []
+
+def _missing(faults: Counter[str]) -> list[str]:
+    """Return the kinds of faults that have not happened, and the calls at which no instance was killed or paused."""
+    kinds = [kind for kind in FAULT_RATES if not faults[kind]]
+    return kinds + [call for call in CALLS if not any(faults[kind] for kind in _faults_at(call))]
 
 
 def test_some_seeds_have_orders_that_begin_with_the_result_of_another() -> None:

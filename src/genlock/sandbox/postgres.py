@@ -9,11 +9,19 @@ from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from signal import SIGINT, SIGQUIT, Signals
-from stat import S_IXOTH
 from typing import Self
 from urllib.parse import urlsplit
 
-from genlock.sandbox.processes import AS_ROOT, ProgramFailed, Server, find_free_port, guarded_folder, run, unprivileged
+from genlock.sandbox.processes import (
+    AS_ROOT,
+    ProgramFailed,
+    Server,
+    find_free_port,
+    guarded_folder,
+    open_to_all,
+    run,
+    unprivileged,
+)
 
 SETTINGS = {
     "listen_addresses": "127.0.0.1",
@@ -82,7 +90,7 @@ class PostgresServer(Postgres):
         self._server: Server | None = None
         self._binaries = _reachable_binaries(folder)
         super().__init__(f"postgresql://postgres@127.0.0.1:{self._port}/postgres")
-        if AS_ROOT and not _open_to_all(folder):
+        if AS_ROOT and not open_to_all(folder):
             raise ProgramFailed(
                 f"PostgreSQL cannot run as root, and its own user may not enter {folder}. "
                 "Use a folder that every user may enter, for example one below /var/lib."
@@ -152,7 +160,7 @@ class PostgresServer(Postgres):
 def _reachable_binaries(folder: Path) -> Path:
     """Return the folder of the binaries; a copy if the unprivileged user may not read the installed ones."""
     postgres = _installation() / "bin" / "postgres"
-    if not AS_ROOT or _open_to_all(postgres):
+    if not AS_ROOT or open_to_all(postgres):
         return postgres.parent
     package = _installation().parent
     libraries = package.with_name(f"{package.name}.libs")
@@ -161,12 +169,6 @@ def _reachable_binaries(folder: Path) -> Path:
         shutil.copytree(libraries, folder / libraries.name, dirs_exist_ok=True)
         shutil.copytree(_installation(), installation)
     return installation / "bin"
-
-
-def _open_to_all(path: Path) -> bool:
-    """Whether every user may enter all folders on the way to `path`, and run it if it is a program."""
-    way = (path, *path.parents) if path.is_file() else path.parents
-    return all(part.stat().st_mode & S_IXOTH for part in way)
 
 
 def _database_of(url: str) -> str:

@@ -11,14 +11,15 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from signal import SIGKILL, Signals
+from stat import S_IXOTH
 from typing import Any
 
 from genlock.domain.errors import GenlockError
 
 AS_ROOT = os.geteuid() == 0
 SECONDS_MAX = 30
-#: root's TMPDIR may not be readable for the unprivileged user
-TEMPORARY = "/tmp" if AS_ROOT else None  # noqa: S108 (mkdtemp makes a unique name)
+#: where root's temporary folders are made if other users may not enter the usual place
+OPEN_PLACE = "/tmp"  # noqa: S108 (mkdtemp makes a unique name)
 
 # Waits for end of file on stdin (this process closed it or is gone), ends the programs that still run, and removes
 # the folder unless it is kept.
@@ -64,7 +65,7 @@ def guarded_folder(kept: Path | None = None) -> Iterator[Path]:
     A watchdog process kills the programs whose pids are in the files `pid` and `NAME.pid` of the folder, and then
     removes the folder unless it is `kept`. The folder belongs to the user of `unprivileged`.
     """
-    folder = _prepare(kept) if kept else Path(tempfile.mkdtemp(prefix="genlock-", dir=TEMPORARY))
+    folder = _prepare(kept) if kept else Path(tempfile.mkdtemp(prefix="genlock-", dir=_temporary_place()))
     watchdog = subprocess.Popen(
         ["sh", "-c", WATCHDOG, "watchdog", folder, "kept" if kept else ""],
         stdin=subprocess.PIPE,
@@ -78,6 +79,18 @@ def guarded_folder(kept: Path | None = None) -> Iterator[Path]:
         yield folder
     finally:
         watchdog.communicate()
+
+
+def _temporary_place() -> str:
+    """Return where temporary folders are made: a place that the user of `unprivileged` may enter."""
+    usual = tempfile.gettempdir()
+    return usual if not AS_ROOT or open_to_all(Path(usual, "folder")) else OPEN_PLACE
+
+
+def open_to_all(path: Path) -> bool:
+    """Whether every user may enter all folders on the way to `path`, and run it if it is a program."""
+    way = (path, *path.parents) if path.is_file() else path.parents
+    return all(part.stat().st_mode & S_IXOTH for part in way)
 
 
 def _prepare(folder: Path) -> Path:

@@ -9,6 +9,7 @@ import sqlite3
 import threading
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from pathlib import Path
 from typing import IO, Any, Generic, TypeVar
 
@@ -72,7 +73,7 @@ class SqliteSession(Session):
     ) -> None:
         super().__init__(observer)
         self.queries = load("sqlite")
-        self.statements = {name: list(statements(query.text)) for name, query in self.queries.items()}
+        self.statements = {name: list(texts) for name, texts in _all_statements().items()}
         self.connection = connection
         self._clock = clock
         self._lock = lock
@@ -250,6 +251,12 @@ def apply_migrations(connection: sqlite3.Connection, todo: Sequence[Migration], 
 def _answer(requests: Sequence[Request[Any]]) -> None:
     for request in requests:
         request.answer()
+
+
+@cache
+def _all_statements() -> dict[str, tuple[str, ...]]:
+    """Return the statements of every query."""
+    return {name: tuple(statements(query.text)) for name, query in load("sqlite").items()}
 
 
 def connect(path: str) -> sqlite3.Connection:

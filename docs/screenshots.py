@@ -76,7 +76,7 @@ async def photograph_try_page(page: Page, url: str, images: Path) -> None:
             await page.locator("#order").click()
             await expect(page.locator(".badge.succeeded")).to_have_count(1)
             await page.locator("#change").click()
-    await page.wait_for_function("document.querySelector('.order img').naturalWidth > 0")
+    await expect(page.locator(".order img")).to_have_js_property("complete", value=True)
     await page.screenshot(path=images / "try.png")
 
 

@@ -16,7 +16,8 @@ from typing import NoReturn
 import uvloop
 from prometheus_client import CollectorRegistry
 
-from genlock.app.compose import App, Process, compose
+from genlock.app.compose import App, compose
+from genlock.app.instance_parts import Process
 from genlock.channels.telegram.caller import Caller, Priority
 from genlock.channels.telegram.errors import TokenRefused
 from genlock.doctor.phase import Phase

@@ -76,7 +76,7 @@ async def test_slow_uploads_of_one_account_leave_room_for_others(world: ApiWorld
     assert statuses == [201] * FILES_PER_ACCOUNT + [429] * (FILES_AT_ONCE - FILES_PER_ACCOUNT)
 
 
-async def test_an_account_sends_only_so_many_megabytes_a_day(
+async def test_the_megabytes_that_an_account_sends_a_day_are_limited(
     world: ApiWorld, png: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("genlock.api.uploads.MEGABYTE", len(png) / 900)  # a picture counts as 900 of 2,000 megabytes

@@ -1,6 +1,7 @@
 """The examples of the README and of the guide, run as they are printed against the running API."""
 
 import asyncio
+import inspect
 import json
 import re
 import sys
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+import genlock.client as client_package
 from tests.api.world import ApiWorld, Client
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.process]
@@ -19,6 +21,19 @@ GUIDE = ROOT.joinpath("docs/how-to/api.md").read_text()
 
 def blocks(page: str, language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
+
+
+async def test_the_reference_of_the_client_names_everything_and_both_clients_have_the_same_methods() -> None:
+    page = ROOT.joinpath("docs/reference/client.md").read_text()
+    methods = {name for name in vars(client_package.Client) if not name.startswith("_")}
+
+    assert methods == {name for name in vars(client_package.AsyncClient) if not name.startswith("_")}
+    for method in methods:
+        taken = list(inspect.signature(getattr(client_package.Client, method)).parameters)[1:]
+        other = list(inspect.signature(getattr(client_package.AsyncClient, method)).parameters)[1:]
+        assert taken == other, method
+        assert f"`{method}({', '.join(taken)})`" in page.replace("*, ", ""), method
+    assert [name for name in client_package.__all__ if name not in page] == []
 
 
 async def run(client: Client, folder: Path, *command: str) -> str:

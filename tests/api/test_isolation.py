@@ -71,16 +71,16 @@ async def test_an_order_goes_on_only_with_an_own_job_that_has_succeeded(world: A
     assert row is not None
     assert (job["status"], failed["status"]) == ("succeeded", "failed")
 
-    body = {"model": "grok-imagine/image-to-video", "input": {"prompt": "it jumps"}}
+    model, prompt = "grok-imagine/image-to-video", {"prompt": "it jumps"}
     for client, given in (
         (owner, row.task_id), (owner, failed["id"]), (owner, "job_ZZZZZZ"), (owner, [job["id"]]), (other, job["id"]),
     ):  # fmt: skip
-        refused = await client.post("/v1/quote", {**body, "input": {**body["input"], "task_id": given}})
+        refused = await client.post("/v1/quote", {"model": model, "input": {**prompt, "task_id": given}})
         assert (refused.status, refused.json["errors"][0]["pointer"]) == (422, "/input/task_id"), given
-    order = {**body["input"], "task_id": job["id"]}
-    accepted = await owner.order("next", model=body["model"], input=order)
+    order = {**prompt, "task_id": job["id"]}
+    accepted = await owner.order("next", model=model, input=order)
     assert (accepted.status, accepted.json["input"]["task_id"]) == (202, row.task_id), accepted.json
-    assert (await owner.order("next", model=body["model"], input=order)).json["id"] == accepted.json["id"]
+    assert (await owner.order("next", model=model, input=order)).json["id"] == accepted.json["id"]
 
 
 async def test_a_client_cannot_set_what_users_are_never_shown(world: ApiWorld) -> None:

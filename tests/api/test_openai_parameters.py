@@ -1,6 +1,7 @@
 """OpenAI's parameters as fields of the models on sale, and requests without a key that overtake each other."""
 
 import asyncio
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -84,6 +85,12 @@ def test_lengths_and_counts_go_to_the_fields_that_the_catalog_marks() -> None:
     assert ordered(CATALOG.models[VIDEO_MODEL], seconds="10") == {"duration": "10"}
     assert ordered(CATALOG.models["veo3_fast"], seconds=8) == {"duration": 8}
     assert ordered(CATALOG.models["bytedance/seedream-v4-text-to-image"], n=4) == {"max_images": 4}
+    several = replace(CATALOG.models["z-image"], count=4)
+    assert ordered(several, n=4) == {}
+    for model, wanted in ((several, 1), (CATALOG.models["z-image"], 2)):
+        with pytest.raises(Problem) as refused:
+            ordered(model, n=wanted)
+        assert refused.value.detail.startswith(f"/n: must be {model.count}")
     for model_id, given in (("veo3_fast", {"seconds": "7"}), ("hailuo/02-text-to-video-pro", {"seconds": "5"})):
         with pytest.raises(Problem) as refused:
             ordered(CATALOG.models[model_id], **given)

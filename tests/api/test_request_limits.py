@@ -9,7 +9,7 @@ class AmpleStore(PermitBlockStore):
         return TakenPermits(granted=count, remaining=burst - count, wait=0.0)
 
 
-async def test_permits_that_expire_while_a_request_is_handled_refuse_nobody() -> None:
+async def test_permits_that_expire_while_a_request_is_handled_refuse_no_request() -> None:
     times = iter(range(10_000))
     limits = RequestLimits(AmpleStore(), 100, lambda: next(times) * 0.34)
 

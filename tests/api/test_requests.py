@@ -197,6 +197,25 @@ async def test_a_flooding_key_gets_429_with_the_time_to_wait_and_others_go_on(
     assert 1 <= int(answers[4].headers["Retry-After"]) <= 30
     assert answers[4].headers["RateLimit-Policy"] == '"requests";q=4;w=120'
     assert (await other.get("/v1/balance")).status == 200
+    assert "Connection" not in answers[5].headers
+    monkeypatch.setattr("genlock.api.app.DELAYED_MAX", 3)  # answers that wait at the same time
+    refused = await asyncio.gather(*(client.get("/v1/balance") for _ in range(8)))
+    assert sorted(answer.headers.get("Connection", "") for answer in refused) == [""] * 3 + ["close"] * 5
+
+
+async def test_a_large_body_takes_permits_by_its_size_before_it_is_parsed(
+    world: ApiWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limits = world.api._parts.limits
+    for name, value in (("_interval", 30.0), ("_burst", 20), ("_block_size", 1)):
+        monkeypatch.setattr(limits, name, value)
+    client = await world.client()
+    large = {**ORDER, "metadata": {"a": "x" * 300_000}}
+    headers = {"Idempotency-Key": "large"}
+    answers = [await client.request("POST", "/v1/jobs", headers=headers, json=large) for _ in range(2)]
+
+    assert [answer.status for answer in answers] == [422, 429]
+    assert [(await client.order()).status for _ in range(3)] == [202] * 3, "small ones go on"
 
 
 async def test_events_of_a_job_end_with_its_end_and_those_of_all_go_on(world: ApiWorld) -> None:
@@ -237,3 +256,19 @@ async def test_a_wait_that_ends_first_returns_the_job_as_it_is(world: ApiWorld) 
         world.kie.service.speed = before
     assert job.json["status"] in ("queued", "running")
     assert (job.json["charged"], job.headers["Preference-Applied"]) == (False, "wait=1")
+
+
+async def test_requests_that_take_long_to_read_are_refused_before(world: ApiWorld) -> None:
+    """One request must not stop the event loop: with thousands of names or values it took seconds."""
+    client = await world.client()
+    names = "&".join(f"p{number}=1" for number in range(5000))
+    for path in ("/v1/jobs", "/v1/ledger"):
+        refused = await client.get(f"{path}?{names}")
+        assert (refused.status, refused.json["detail"]) == (422, "?: has more than 50 parameters")
+    many = b",".join([b"{}"] * 30_000)
+    extra = b",".join(b'"%d":1' % number for number in range(25_000))
+    for body in (b'{"model": "z-image", "input": {"prompt": [' + many + b"]}}", b"{" + extra + b"}"):
+        answer = await client.request("POST", "/v1/quote", data=body, headers={"Content-Type": "application/json"})
+        assert (answer.status, answer.json["code"]) in {(400, "invalid_json"), (413, "too_large")}, answer.json
+    text = {"model": MODEL, "input": {**PROMPT, "prompt": "a, [b] {c} " * 50}}
+    assert (await client.post("/v1/quote", text)).status == 200

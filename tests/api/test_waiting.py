@@ -40,7 +40,7 @@ def count_timers() -> int:
     return len(asyncio.get_running_loop()._scheduled)  # type: ignore[attr-defined]
 
 
-async def test_requests_that_wait_have_no_task_and_no_timer_of_their_own_and_an_account_may_have_so_many(
+async def test_requests_that_wait_have_no_task_and_no_timer_of_their_own_and_an_account_has_a_limit(
     world: ApiWorld,
 ) -> None:
     client, other = await world.client(), await world.client()
@@ -70,7 +70,7 @@ async def test_streams_that_are_opened_at_the_same_time_are_counted_before_anyth
     for answer in answers:
         answer.close()
     async with asyncio.timeout(20):
-        while (await client.get("/v1/jobs/job_none/events")).status == 429:  # until the server has noticed
+        while (await client.get("/v1/jobs/job_none/events")).status == 429:  # noqa: ASYNC110 - the server notices by itself
             await asyncio.sleep(0.02)
     for _ in range(12):  # a stream that was refused leaves no trace
         assert (await client.get("/v1/jobs/job_none/events")).status == 404

@@ -1,8 +1,11 @@
 """`/api` in the chat: a key for the user's own programs, shown once, listed and revoked."""
 
+import os
 import re
 
-from genlock.domain.api_key import SHOWN_LENGTH, hash_api_secret, is_well_formed
+from genlock.domain.api_key import ALL_SCOPES, SHOWN_LENGTH, hash_api_secret, is_well_formed
+from genlock.engine.api_keys import create_api_key
+from genlock.stores.sqlite import SqliteStore
 from tests.bot.pages import label, page
 from tests.bot.world import BotWorld, ChatUser, die_once
 
@@ -82,7 +85,32 @@ async def test_the_database_never_holds_a_key(world: BotWorld) -> None:
     await ann.tap(label("api.all"))
     await ann.write(f"a cat with a sign that says {secret}")
 
+    assert isinstance(world.store, SqliteStore)
     stored = "".join(world.store.session.connection.iterdump())
     assert "Your new key" in stored
     assert secret not in stored
     assert secret[:SHOWN_LENGTH] in stored
+
+
+async def test_a_key_is_listed_and_counted_however_many_were_made_since(world: BotWorld) -> None:
+    ann = await world.add_user()
+    for _ in range(5):
+        await new_secret(ann)
+    oldest = (await world.store.api_keys(ann.number, before=None, limit=10))[-1]
+    for number in range(101):
+        key, _ = await create_api_key(
+            world.store,
+            ann.number,
+            name="made and revoked",
+            scopes=ALL_SCOPES,
+            spend_limit=None,
+            request_key=f"request-{number}",
+            author="test",
+            random_bytes=os.urandom,
+        )
+        await world.store.revoke_api_key(key.id)
+    await ann.write("/api")
+
+    await ann.sees(f"{oldest.shown}…")
+    await ann.press(ann.screen, "apinew")
+    await ann.sees(page("api.too_many"))

@@ -56,6 +56,7 @@ async def test_a_new_user_sees_a_picture_and_three_examples_ready_to_order(world
 async def test_the_first_screen_has_no_more_rows_than_a_phone_shows(world: BotWorld) -> None:
     ann = await world.add_user()
     await ann.write("/start")
+    assert ann.screen.markup
     rows = ann.screen.markup["inline_keyboard"]
     assert len(rows) == FIRST_ROWS
     assert [row[0]["callback_data"].partition(":")[0] for row in rows] == ["try"] * 3 + ["wish"] * 4 + ["help"]

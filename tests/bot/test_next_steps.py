@@ -128,6 +128,7 @@ async def test_a_notice_repeats_no_button_of_its_result(world: BotWorld) -> None
         result = next(one for one in ann.from_bot if one.id < notice.id and one.kind in ("photo", "audio"))
         labels = [one["text"] for one in notice.buttons]
         assert not set(labels) & {one["text"] for one in result.buttons}
+        assert notice.markup
         assert len(notice.markup["inline_keyboard"]) <= 3
 
 

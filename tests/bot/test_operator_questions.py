@@ -113,7 +113,7 @@ async def test_a_yes_to_an_earlier_question_does_nothing(office: Office) -> None
     assert page("admin_ask.old")(earlier)
     assert await ann.available() == 10_000
     await ann.press(ann.screen, later.buttons[0]["callback_data"])
-    assert await ann.available() == 10_000, "nobody else says yes for the operator"
+    assert await ann.available() == 10_000, "no other user says yes for the operator"
     await boss.tap(label("admin.button_back"), on=later)
     assert page("admin.person_balance")(later)
 

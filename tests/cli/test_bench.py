@@ -20,7 +20,7 @@ def test_the_bench_prints_its_fixed_keys(store: str) -> None:
     expected |= {"start_seconds", "rest_megabytes", "help_seconds", "callback_endpoint_ms", "callback_burst"}
     if store == "postgres":
         expected |= {"plain_per_second", "ratio", "plain_dedicated_per_second", "ratio_dedicated"}
-    expected |= {"order"}
+    expected |= {"order", "api"}
     assert expected <= figures.keys()
     assert figures["store"] == store
     assert figures["lives_per_second"] > 0
@@ -29,6 +29,7 @@ def test_the_bench_prints_its_fixed_keys(store: str) -> None:
     assert set(figures["callback_endpoint_ms"]) == {"p50", "p99", "max"}
     burst = figures["callback_burst"]
     assert burst["acknowledged"] == burst["stored"] == burst["sent"] == 50
+    assert figures["api"].keys() >= {"get_p99_ms", "get_cpu_ms", "bare_get_cpu_ms", "post_ratio", "post_cpu_ms"}
     for way in ("by_command", "by_buttons"):
         order = figures["order"][way]
         assert order["telegram_calls"]["editMessageMedia"] >= 1

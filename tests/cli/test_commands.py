@@ -371,3 +371,7 @@ def test_an_operator_lists_debts_and_erases_a_user(shell: Shell) -> None:
     assert "is erased" in shell.run("users", "erase", str(account_id), "--yes").stdout
     assert "Secret" not in shell.run("wallet", "ls").stdout
     assert shell.run("jobs", "check").returncode == 0
+    assert shell.run("api-keys", "create", str(account_id)).returncode == 0
+    said = shell.run("users", "erase", str(account_id), "--yes").stdout
+    assert "The service deletes its files in the media store next" in said
+    assert shell.json("api-keys", "ls")[0]["revoked"]

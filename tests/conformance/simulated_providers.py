@@ -61,8 +61,23 @@ class SimulatedSubject(ProviderSubject):
         self.callback_url = f"{receiver.url}/callback"
         self._faults = faults
         self._kind = kind
+        self._made: list[ProviderBundle] = []
+
+    def _remember(self, bundle: ProviderBundle) -> ProviderBundle:
+        self._made.append(bundle)
+        return bundle
+
+    async def _lose_patience(self) -> None:
+        """Let the adapters wait only as long as a test can, on connections that they make from now on."""
+        for bundle in self._made:
+            adapter: Any = bundle.provider
+            adapter._http._timeout = ClientTimeout(total=ANSWER_SECONDS)
+            await adapter._http.close()
+            adapter._http._creates = adapter._http._queries = None
 
     async def arrange(self, situation: Situation, handle: Handle | None = None) -> None:
+        if situation is Situation.ANSWER_LATE:
+            await self._lose_patience()
         if situation is Situation.TASK_SLOW:
             self.simulator.service.speed = SLOW_SPEED
         elif situation not in self._faults:
@@ -110,7 +125,7 @@ class KieSubject(SimulatedSubject):
         return len(self.simulator.service.tasks)
 
     def make(self, key: str | None = None, url: str | None = None) -> ProviderBundle:
-        return _impatient(
+        return self._remember(
             kie.make_bundle(
                 key=key or self.simulator.key,
                 credit_usd=Decimal("0.005"),
@@ -137,7 +152,7 @@ class FalSubject(SimulatedSubject):
 
     def make(self, key: str | None = None, url: str | None = None) -> ProviderBundle:
         url = url or self.simulator.url
-        return _impatient(fal.make_bundle(key=key or self.simulator.key, credit_usd=Decimal(1), api_url=url))
+        return self._remember(fal.make_bundle(key=key or self.simulator.key, credit_usd=Decimal(1), api_url=url))
 
     def make_with_wrong_key(self) -> ProviderBundle:
         return self.make(key=WRONG)
@@ -156,7 +171,7 @@ class ReplicateSubject(SimulatedSubject):
 
     def make(self, token: str | None = None, url: str | None = None) -> ProviderBundle:
         url = url or self.simulator.url
-        return _impatient(
+        return self._remember(
             replicate.make_bundle(token=token or self.simulator.token, credit_usd=Decimal(1), api_url=url)
         )
 
@@ -165,13 +180,6 @@ class ReplicateSubject(SimulatedSubject):
 
     def make_unreachable(self) -> ProviderBundle:
         return self.make(url=NOTHING_LISTENS)
-
-
-def _impatient(bundle: ProviderBundle) -> ProviderBundle:
-    """Let the adapter wait only as long as a test can."""
-    adapter: Any = bundle.provider
-    adapter._http._timeout = ClientTimeout(total=ANSWER_SECONDS)
-    return bundle
 
 
 def _models(model: str) -> dict[str, SimulatedModel]:

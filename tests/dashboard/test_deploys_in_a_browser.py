@@ -17,12 +17,12 @@ from genlock.sandbox.processes import find_free_port
 from genlock.web.server import serving
 from tests.browser import chromium
 from tests.dashboard.people import add_user
-from tests.dashboard.test_pages_in_a_browser import open_context
+from tests.dashboard.test_pages_in_a_browser import Look, open_context
 from tests.dashboard.world import running_dashboard
 from tests.databases import new_sqlite
 from tests.stores.builders import account_with, running
 
-LOOK = (1200, "light", "en")
+LOOK: Look = (1200, "light", "en")
 WAIT_MS = 30_000
 
 
@@ -30,7 +30,7 @@ WAIT_MS = 30_000
 def deploy(monkeypatch: pytest.MonkeyPatch) -> Iterator["Deploy"]:
     yield Deploy(monkeypatch)
     monkeypatch.undo()
-    _forget()
+    _clear_caches()
 
 
 class Deploy:
@@ -46,10 +46,10 @@ class Deploy:
         for module in (rendering, dashboard_module):
             self._monkeypatch.setattr(module, "static_files", lambda: files)
         self._monkeypatch.setattr(rendering, "__version__", "9.9.9")
-        _forget()
+        _clear_caches()
 
 
-def _forget() -> None:
+def _clear_caches() -> None:
     rendering.release.cache_clear()
     rendering.static_path.cache_clear()
 

@@ -10,11 +10,11 @@ from playwright.async_api import Browser, Page, expect
 
 from genlock.domain.broadcast import BroadcastState
 from genlock.domain.errors import ProviderError
-from tests.dashboard.test_pages_in_a_browser import open_context
+from tests.dashboard.test_pages_in_a_browser import Look, open_context
 from tests.dashboard.world import DashboardWorld, running_dashboard
 from tests.databases import new_sqlite
 
-LOOK = (390, "light", "en")
+LOOK: Look = (390, "light", "en")
 
 
 class SlowProvider:

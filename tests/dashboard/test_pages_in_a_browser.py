@@ -4,6 +4,7 @@ import re
 from collections.abc import AsyncIterator
 from itertools import cycle
 from pathlib import Path
+from typing import Literal
 
 import pytest
 import pytest_asyncio
@@ -17,7 +18,8 @@ from tests.dashboard.world import DashboardWorld, running_dashboard
 from tests.databases import new_sqlite
 
 #: width, colours, language
-LOOKS = ((360, "dark", "ru"), (1280, "light", "en"))
+Look = tuple[int, Literal["dark", "light"], str]
+LOOKS: tuple[Look, ...] = ((360, "dark", "ru"), (1280, "light", "en"))
 SERIOUS = ("serious", "critical")
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 
@@ -47,7 +49,7 @@ def addresses(routes: list[PageRoute], rows: Hostile, *, every_row: bool) -> lis
     return [(path, route) for path, route in found if "{" not in path]
 
 
-async def open_context(browser: Browser, dashboard: DashboardWorld, look: tuple[int, str, str]) -> BrowserContext:
+async def open_context(browser: Browser, dashboard: DashboardWorld, look: Look) -> BrowserContext:
     width, colours, language = look
     context: BrowserContext = await browser.new_context(
         viewport={"width": width, "height": 900}, color_scheme=colours, locale=language, timezone_id="Asia/Tokyo"

@@ -23,7 +23,9 @@ SECRETS: dict[str, Any] = {
     "kie_webhook_key": "whsec-very-secret",
     "metrics_token": "metrics-zq",
     "fal_key": "fal-secret-key",
+    "fal_admin_key": "fal-secret-admin-key",
     "replicate_token": "replicate-secret",
+    "sealing_keys": "a-key-that-seals-webhooks,another-key-that-only-opens",
     "media_url": "s3://access:very-secret@storage.example/bucket",
 }
 
@@ -64,7 +66,7 @@ async def test_no_page_shows_a_character_of_a_secret(tmp_path: Path) -> None:
             for secret in (*SECRETS.values(), TOKEN):
                 assert secret not in text, (path, secret)
         settings = (await client.get("/system/settings")).text
-    assert settings.count("secret, set") == 8
+    assert settings.count("secret, set") == 10
     assert settings.count("secret, not set") == 0
 
 

@@ -10,7 +10,9 @@ from typing import Any
 
 import aiohttp
 import pytest
+from openai import AsyncOpenAI
 
+from genlock.client import AsyncClient
 from genlock.sandbox.fleet import simulator_settings
 from genlock.sandbox.instance import Instance
 from genlock.sandbox.kie.simulator import KieSimulator, running_kie
@@ -99,3 +101,30 @@ async def test_a_waiting_request_does_not_hold_up_a_graceful_stop(shop: Shop) ->
             assert await shop.instance.stop(20.0) == 0
             assert (await waiting).status == 202
             await stream.read()
+
+
+async def test_openais_client_and_ours_outlast_a_kill_and_each_orders_once(shop: Shop) -> None:
+    made = shop.command("api-keys", "create", "shop", "--json")
+    shop.command("wallet", "credit", str(made["account"]), "100", "--reason", "gift")
+    shop.kie.service.speed = 10.0
+    url, secret = shop.instance.url, made["secret"]
+    async with (
+        AsyncOpenAI(base_url=f"{url}/v1", api_key=secret, max_retries=8) as openai,
+        AsyncClient(url, secret, retries=8) as client,
+    ):
+        images = asyncio.create_task(openai.images.generate(model="z-image", prompt="a cat", response_format="url"))
+        job = asyncio.create_task(client.run("z-image", {"prompt": "a dog", "aspect_ratio": "1:1"}))
+        running: list[str] = []
+        while running != ["running"] * 2:  # before, the provider may or may not have the task
+            running = [one.status async for one in client.jobs()]
+        shop.instance.kill()
+        shop.instance.start()
+        await shop.instance.wait_until_ready()
+        answer, own = await asyncio.gather(images, job)
+        jobs = {one.id: one async for one in client.jobs()}
+        balance = await client.balance()
+
+    assert answer.model_extra is not None
+    assert set(jobs) == {answer.model_extra["job"], own.id}
+    assert all(one.is_delivered and one.charged for one in jobs.values())
+    assert (balance.available, balance.held) == (100 - sum(one.price for one in jobs.values()), 0)

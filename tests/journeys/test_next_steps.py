@@ -48,7 +48,7 @@ class Journey:
     async def animate_in_two_taps(self) -> None:
         await say(self.page, "/gen z-image cat astronaut")
         await expect(self.page.locator("article.row img")).to_have_count(2)  # the first screen has a picture, too
-        await expect(bubbles(self.page, "Z-Image").last).to_contain_text(self.words["more"])
+        await expect(bubbles(self.page, "Z-Image").last).to_contain_text(self.words["next"])  # its notice
         self.taps = 0
         picture = self.results().first
         self.taps += 1
@@ -61,7 +61,7 @@ class Journey:
     async def show_all_steps(self) -> None:
         picture = self.results().first
         await picture.locator(".key", has_text=self.words["more"]).click()
-        await expect(bubbles(self.page, self.words["next"])).to_have_count(1)
+        await expect(self.page.locator("article.row b", has_text=self.words["next"])).to_have_count(1)
 
     async def edit_by_reply(self) -> None:
         picture = self.results().first

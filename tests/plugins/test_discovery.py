@@ -8,6 +8,8 @@ import pytest
 from genlock.app.installation import effective_settings
 from genlock.app.plugins import Plugin, PluginState, find_plugins
 from genlock.app.providers import load_catalog, make_bundles
+from genlock.catalog.extensions import CatalogExtension
+from genlock.catalog.loader import _extend
 from genlock.domain.catalog import Status
 from genlock.domain.errors import InvalidCatalog, Refusal
 from genlock.settings import ServiceSettings, Settings, read_settings, unknown_settings, unknown_settings_messages
@@ -48,7 +50,7 @@ def broken(packages: Packages, source: str, **entries: str) -> Plugin:
     """Return what became of a plug-in after everything that the service does with it at its start."""
     packages.add("acme-pack", source, providers=entries or PLUGIN)
     plugins = find_plugins(Settings())
-    catalog = load_catalog(Settings(), plugins) if "catalog=" in source else PACKAGED
+    catalog = load_catalog(Settings(), plugins) if "acme_models" in source else PACKAGED
     assert "acme" not in make_bundles(plugins, catalog)
     [plugin] = plugins.installed
     assert plugin.state is PluginState.LEFT_OUT
@@ -134,6 +136,9 @@ BROKEN = {
     "not a port": (("class Adapter(genlock.Provider)", "class Adapter"), "must define cancel, find"),
     "limits": (("rate_limits={}", "rate_limits={'create': genlock.RateLimit(interval=0)}"), "rate_limits['create']"),
     "concurrency": (("rate_limits={}", "concurrency=0, rate_limits={}"), "concurrency must be 1 or more"),
+    "catalog": (("make=make", "make=make, catalog='here'"), "its catalog is not a Path"),
+    "credit": (("make=make", "make=make, credit_usd=0.5"), "its credit_usd is not a Decimal"),
+    "make": (("make=make", "make=None"), "it cannot be made: TypeError"),
     "no catalog": (("settings=Settings, make=make", CATALOG), "there is no such folder"),
 }  # fmt: skip
 
@@ -239,20 +244,21 @@ def test_a_plug_in_with_a_wrong_catalog_is_left_out_and_everything_else_is_sold(
     assert catalog.get("z-image").preference == ("kie",)
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "wrong"),
-    [
-        ('"acme/one"', '"one"', "must begin with 'acme/'"),
-        ('vendor = "Acme"', 'vendor = "Acme"\nprovider = "kie"', "provider must be one of acme"),
-        ("title", "titel", "unknown key titel"),
-        ("[models", "[models.", "is not TOML"),
-    ],
-)
-def test_what_is_wrong_with_a_plug_ins_models_is_named(packages: Packages, old: str, new: str, wrong: str) -> None:
-    with_models(packages, MODEL.replace(old, new, 1))
-    plugins = find_plugins(Settings())
-    load_catalog(Settings(), plugins)
-    assert wrong in plugins.installed[0].reason
+WRONG_MODELS = {
+    "must begin with 'acme/'": ('"acme/one"', '"one"'),
+    "provider must be one of acme": ('vendor = "Acme"', 'vendor = "Acme"\nprovider = "kie"'),
+    "unknown key titel": ("title", "titel"),
+    "is not TOML": ("[models", "[models."),
+}
+
+
+def test_what_is_wrong_with_a_plug_ins_models_is_named(tmp_path: Path) -> None:
+    extension = CatalogExtension(provider="acme", credit_usd=Decimal(1), folder=tmp_path)
+    for wrong, (old, new) in WRONG_MODELS.items():
+        tmp_path.joinpath("models.toml").write_text(MODEL.replace(old, new, 1))
+        with pytest.raises(InvalidCatalog) as raised:
+            _extend(PACKAGED.models, extension, {})
+        assert wrong in str(raised.value)
 
 
 def test_an_overlay_may_not_name_models_that_were_never_there(

@@ -18,7 +18,7 @@ from genlock.sandbox.kie.simulator import running_kie
 from genlock.sandbox.telegram.simulator import running_telegram
 from genlock.settings import Settings
 from tests.packaged import CATALOG
-from tests.plugins.packages import Packages
+from tests.plugins.packages import Packages, provider_source
 
 pytestmark = pytest.mark.process
 EXAMPLE = Path(__file__).parents[2] / "examples" / "genlock-echo"
@@ -36,6 +36,9 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     subprocess.run(command, check=True, timeout=100, cwd=tmp_path)
     packages = Packages(site, monkeypatch)
     packages.add("broken-pack", "import no_such_module", providers={"broken": "broken_pack:plugin"})
+    raises = "raise RuntimeError(f'refused: {settings.key.get_secret_value()}')"
+    source = provider_source("leaky", "adapter = Adapter()", raises)
+    packages.add("leaky-pack", source, providers={"leaky": "leaky_pack:plugin"})
     monkeypatch.chdir(tmp_path)
     return site
 
@@ -50,6 +53,7 @@ async def service(site: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
             "PYTHONPATH": str(site),
             "GENLOCK_ECHO_KEY": KEY,
             "GENLOCK_ECHO_KEYS": "unknown",
+            "GENLOCK_LEAKY_KEY": KEY,
             "GENLOCK_FOLDER_PATH": str(orders),
             "GENLOCK_FREE_PER_DAY": "2",
             "GENLOCK_DASHBOARD_TOKEN": DASHBOARD,
@@ -99,7 +103,8 @@ async def test_an_installed_plug_in_sells_and_delivers_and_a_broken_one_is_named
     assert "Input should be an object" in await result(tmp_path, "3.txt")
     await service.wait_for_event("MARK_DELIVERED")
 
-    [left_out] = service.events("PLUGIN_LEFT_OUT")
+    left_out, leaky = service.events("PLUGIN_LEFT_OUT")
+    assert leaky["reason"] == "it cannot be made: RuntimeError: refused: ***"
     assert (left_out["name"], left_out["package"]) == ("broken", "broken-pack 1.0")
     assert "No module named 'no_such_module'" in left_out["reason"]
     assert "pip uninstall broken-pack" in left_out["remedy"]
@@ -121,6 +126,7 @@ async def test_an_installed_plug_in_sells_and_delivers_and_a_broken_one_is_named
     assert phases["channel"].ok, phases["channel"]
     assert "echo does not report the credit left" in phases["channel"].detail
     assert not phases["plug-ins"].ok
+    assert KEY not in phases["plug-ins"].detail
     assert "the provider broken: broken_pack:plugin cannot be imported" in phases["plug-ins"].detail
     assert doctor.warnings() == [("GENLOCK_ECHO_KEYS", "GENLOCK_ECHO_KEY")]
 

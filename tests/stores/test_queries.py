@@ -234,7 +234,7 @@ async def use_webhooks(store: SqlDatabase, account_id: int) -> None:
     assert await store.seal_webhook_secrets(rotated, "sealed", "")
     assert await store.webhooks_after(added.id - 1, 1)
     assert await store.add_test_delivery(added.id, "msg_1")
-    assert await store.claim_webhooks("me", limit=5, suspects=5, hold_seconds=60.0)
+    assert await store.claim_webhooks("me", limit=5, degraded=5, hold_seconds=60.0)
     [delivery] = await store.due_webhook_deliveries(added.id, 5)
     assert await store.due_webhook_tests(added.id, 5) == [delivery]
     assert await store.count_waiting_deliveries(added.id, 5) == 1

@@ -70,7 +70,8 @@ class FolderSubject(ChannelSubject):
         self._path = path
 
     def make(self) -> genlock.Channel:
-        return Folder(self._path, Texts())
+        texts: Any = Texts()
+        return Folder(self._path, texts)
 
     async def shown(self) -> Sequence[Shown]:
         return [Shown(message=one.name, text=one.read_text()) for one in sorted(self._path.glob("*.txt"))]

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
 
 from starlette.datastructures import MutableHeaders
 from starlette.requests import Request
@@ -38,6 +39,9 @@ PREFIX = "/v1"
 OPENAI_PREFIXES = (f"{PREFIX}/images", f"{PREFIX}/videos")
 #: what every answer of the API carries
 _HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
+#: how long the answer to a request above the limit of its key waits, and how many such answers wait at the same time
+DELAY_SECONDS = 0.3
+DELAYED_MAX = 200
 METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS", "TRACE"]
 
 
@@ -64,6 +68,8 @@ class Api:
         ]
         self.document = make_document(self.operations)
         self._page: str | None = None
+        #: refused requests whose answer waits
+        self._delayed = 0
 
     def routes(self) -> list[Route]:
         """Return the route of every operation, and one that answers every other request under `/v1`."""
@@ -96,6 +102,8 @@ class Api:
         except Problem as problem:
             response = operation.refuse(problem)
             await discard_body(request, is_known=is_known)
+            if problem.code == "too_many_requests":
+                await self._delay(response)
         except (StoreError, MediaStoreError) as error:
             self._parts.observer.event(Event.STAGE_ERROR, step=f"API {operation.name}", error=repr(error))
             response = operation.refuse(unavailable("the service cannot answer at the moment; try again"))
@@ -104,11 +112,22 @@ class Api:
         )
         return _with_headers(response, limits)
 
+    async def _delay(self, response: Response) -> None:
+        """Answer a flooding client late, so that it sends less; close its connections if it opens ever more."""
+        if self._delayed >= DELAYED_MAX:
+            response.headers["Connection"] = "close"
+            return
+        self._delayed += 1
+        try:
+            await asyncio.sleep(DELAY_SECONDS)
+        finally:
+            self._delayed -= 1
+
     async def _call(self, request: Request, operation: Operation, key: ApiKey, received_at: float) -> Call:
         body, request_hash = None, ""
         query = read_query(operation.query, request.query_params) if operation.query else None
         if operation.body is not None:
-            content = await read_json(request, self._parts.memory)
+            content = await read_json(request, self._parts.memory, partial(self._parts.limits.take, key.id))
             body = validated(operation.body, content)
             request_hash = hash_request(operation.method, operation.path, content)
         return Call(

@@ -65,7 +65,7 @@ class JobView:
         number = text.removeprefix(ID_PREFIX)
         if number == text or len(text) > ID_LENGTH_MAX:
             return None
-        job_id = self.numbers.order_id(number)
+        job_id = _job_id(self.numbers, number)
         return job_id if job_id is not None and _public_number(self.numbers, job_id) == number else None
 
     def answer(self, job: Job, base_url: str) -> JobAnswer:
@@ -133,6 +133,11 @@ class JobView:
 def _public_number(numbers: PublicNumbers, job_id: int) -> str:
     """Clients ask for the same few jobs again and again, and making a number takes a tenth of a request."""
     return numbers.order(job_id)
+
+
+@lru_cache(maxsize=10_000)
+def _job_id(numbers: PublicNumbers, number: str) -> int | None:
+    return numbers.order_id(number)
 
 
 def _input(job: Job) -> dict[str, Any] | None:

@@ -3,7 +3,8 @@
 import asyncio
 import hashlib
 import json
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -14,7 +15,12 @@ from starlette.requests import ClientDisconnect, Request
 from genlock.api.problems import Fault, Problem, bad_request, invalid
 from genlock.web.requests import BodyMemory, IncomingBody, RequestRefused
 
-JSON_BYTES_MAX = 1_000_000
+JSON_BYTES_MAX = 250_000
+#: in a JSON body, as its commas and brackets say; reading a value takes microseconds, during which nothing else runs
+VALUES_MAX = 20_000
+PARAMETERS_MAX = 50
+#: a JSON body takes a permit of its key for each of these, besides that of its request
+BYTES_PER_PERMIT = 20_000
 #: of a body that is refused, by whether its sender has a key
 DISCARDED_BYTES_MAX, UNKNOWN_DISCARDED_BYTES_MAX = 25_000_000, 250_000
 FAULTS_MAX = 20
@@ -35,8 +41,11 @@ async def discard_body(request: Request, *, is_known: bool) -> None:
                     return
 
 
-async def read_json(request: Request, memory: BodyMemory) -> Any:
-    """Return the JSON body of an authenticated request. Raises Problem."""
+async def read_json(request: Request, memory: BodyMemory, take_permits: Callable[[int], Awaitable[object]]) -> Any:
+    """Return the JSON body of an authenticated request. Raises Problem.
+
+    A large body takes further permits of its key before it is parsed, because that holds up all other requests.
+    """
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
         raise Problem(
             status=415,
@@ -51,6 +60,8 @@ async def read_json(request: Request, memory: BodyMemory) -> Any:
             raise refused_body(refused) from None
         if body is None:
             raise too_large(JSON_BYTES_MAX)
+        if (permits := len(body) // BYTES_PER_PERMIT) > 0:
+            await take_permits(permits)
         return parse_json(body)
 
 
@@ -67,6 +78,8 @@ def too_large(bytes_max: int) -> Problem:
 
 def parse_json(body: bytes) -> Any:
     """Parse JSON strictly: no duplicate keys, no NaN, no half surrogate pairs. Raises Problem."""
+    if sum(map(body.count, (b",", b"[", b"{"))) > VALUES_MAX:
+        raise bad_request("invalid_json", f"the body has more than {VALUES_MAX} values")
     try:
         content = json.loads(body, object_pairs_hook=_unique, parse_constant=_no_constant)
         json.dumps(content, ensure_ascii=False).encode()
@@ -99,7 +112,10 @@ def validated(kind: type[BaseModel], content: Any, *, strict: bool | None = None
 
 def read_query(kind: type[BaseModel], query: QueryParams) -> BaseModel:
     """Return the query parameters as their type. Raises Problem."""
-    repeated = sorted({name for name in query if len(query.getlist(name)) > 1})
+    given = Counter(name for name, _ in query.multi_items())
+    if len(given) > PARAMETERS_MAX:
+        raise invalid([Fault(pointer="?", detail=f"has more than {PARAMETERS_MAX} parameters")])
+    repeated = sorted(name for name, times in given.items() if times > 1)
     if repeated:
         raise invalid([Fault(pointer=name[:100], detail="is given more than once") for name in repeated[:FAULTS_MAX]])
     try:

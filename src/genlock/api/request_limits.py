@@ -35,30 +35,30 @@ class RequestLimits:
         self._clock = clock
         self._blocks: OrderedDict[int, _Block] = OrderedDict()
 
-    async def take(self, key_id: int) -> dict[str, str]:
-        """Take a permit and return the RateLimit headers. Raises Problem 429."""
-        block = self._block(key_id)
-        if not self._spend(block):
+    async def take(self, key_id: int, permits: int = 1) -> dict[str, str]:
+        """Take permits, at most a burst of them, and return the RateLimit headers. Raises Problem 429."""
+        block, count = self._block(key_id), min(permits, self._burst)
+        if not self._spend(block, count):
             async with block.lock:
-                if not self._spend(block) and not await self._refill_and_spend(block, key_id):
+                if not self._spend(block, count) and not await self._refill_and_spend(block, key_id, count):
                     raise self._refusal(block)
         return self._headers(block)
 
-    def _spend(self, block: _Block) -> bool:
-        """Take a permit of the block, if it has one that has not expired."""
-        if block.left <= 0 or self._clock() >= block.until:
+    def _spend(self, block: _Block, count: int) -> bool:
+        """Take permits of the block, if it has enough that have not expired."""
+        if block.left < count or self._clock() >= block.until:
             return False
-        block.left -= 1
+        block.left -= count
         return True
 
-    async def _refill_and_spend(self, block: _Block, key_id: int) -> bool:
+    async def _refill_and_spend(self, block: _Block, key_id: int, count: int) -> bool:
         """Take permits from the store and the first of them for this request, even if they expire meanwhile."""
         if self._clock() < block.blocked_until:
             return False
-        await self._refill(block, key_id)
-        if block.left <= 0:
+        await self._refill(block, key_id, count)
+        if block.left < count:
             return False
-        block.left -= 1
+        block.left -= count
         return True
 
     def _refusal(self, block: _Block) -> Problem:
@@ -74,10 +74,12 @@ class RequestLimits:
             self._blocks.popitem(last=False)
         return block
 
-    async def _refill(self, block: _Block, key_id: int) -> None:
-        taken = await self._store.take_block(f"api:{key_id}", self._block_size, self._interval, self._burst)
+    async def _refill(self, block: _Block, key_id: int, count: int) -> None:
+        kept = block.left if self._clock() < block.until else 0
+        wanted = max(self._block_size, count - kept)
+        taken = await self._store.take_block(f"api:{key_id}", wanted, self._interval, self._burst)
         now = self._clock()
-        block.left, block.remaining, block.until = taken.granted, taken.remaining, now + BLOCK_SECONDS
+        block.left, block.remaining, block.until = kept + taken.granted, taken.remaining, now + BLOCK_SECONDS
         if not taken.granted:
             block.blocked_until = now + taken.wait
 

@@ -27,7 +27,7 @@ from genlock.ports import Database, Observer
 PERIOD_SECONDS = 1.0
 #: endpoints that one instance serves at the same time; those that are slow or fail repeatedly have their own few places
 ENDPOINTS_AT_ONCE = 20
-SUSPECTS_AT_ONCE = 5
+DEGRADED_AT_ONCE = 5
 #: events that are read at once for an endpoint, and how many of them are sent at the same time
 BATCH = 20
 SENDS_AT_ONCE = 5
@@ -82,20 +82,20 @@ class WebhookSender:
     now: Callable[[], datetime]
     rng: Random
     tell_owner: TellOwner
-    #: whether the endpoint is a suspect, by the task that serves it
+    #: whether the endpoint is degraded, by the task that serves it
     _running: dict[asyncio.Task[None], bool] = field(default_factory=dict)
 
     async def round(self) -> None:
         """Take endpoints with due events and begin to serve them. A slow one does not delay the next round."""
-        suspects = sum(self._running.values())
-        free, free_suspects = ENDPOINTS_AT_ONCE - (len(self._running) - suspects), SUSPECTS_AT_ONCE - suspects
-        if free <= 0 and free_suspects <= 0:
+        degraded = sum(self._running.values())
+        free, free_degraded = ENDPOINTS_AT_ONCE - (len(self._running) - degraded), DEGRADED_AT_ONCE - degraded
+        if free <= 0 and free_degraded <= 0:
             return
         for webhook in await self.store.claim_webhooks(
-            self.instance, limit=max(0, free), suspects=max(0, free_suspects), hold_seconds=HOLD_SECONDS
+            self.instance, limit=max(0, free), degraded=max(0, free_degraded), hold_seconds=HOLD_SECONDS
         ):
             task = asyncio.get_running_loop().create_task(self._serve(webhook))
-            self._running[task] = webhook.is_suspect
+            self._running[task] = webhook.is_degraded
             task.add_done_callback(self._running.pop)
 
     async def close(self) -> None:
@@ -131,7 +131,7 @@ class WebhookSender:
             self.observer.event(Event.STAGE_ERROR, step="release a webhook", error=repr(error))
 
     async def _send_batch(self, webhook: Webhook, signing: list[bytes], served: _Served, until: float) -> bool:
-        """Send due events until a time; return whether more can be sent at once."""
+        """Send due events until a time; return whether to look for more: the next events of these jobs are due now."""
         slots, clock = asyncio.Semaphore(SENDS_AT_ONCE), asyncio.get_running_loop().time
 
         async def attempt(delivery: WebhookDelivery) -> WebhookAttempt | None:
@@ -152,7 +152,7 @@ class WebhookSender:
         served.sent += len(attempts)
         served.delivered += delivered
         await self._disable_if_needed(webhook, attempts, has_failed=bool(served.failed))
-        return delivered == limit and clock() < until
+        return delivered > 0 and clock() < until
 
     async def _disable_if_needed(self, webhook: Webhook, attempts: list[WebhookAttempt], *, has_failed: bool) -> None:
         reason = ""

@@ -1,22 +1,24 @@
 """Lists the periodic tasks that the service runs beside those of the engine."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from functools import partial
 
 from genlock import __version__
+from genlock.api import webhook_secret_check, webhook_sender
 from genlock.app.bot import CommandRegistration
+from genlock.app.channels import receive_tasks
 from genlock.app.clock import SystemClock
 from genlock.app.engine import retention_periods
-from genlock.app.logins import make_logins
+from genlock.app.instance_parts import InstanceParts
+from genlock.app.webhook_secrets import make_webhook_secret_check
 from genlock.bot.admin import daily_report
-from genlock.bot.router import BotRouter
 from genlock.catalog import editor as catalog_editor
-from genlock.catalog.editor import CatalogEditor
 from genlock.domain.money import THOUSANDTHS
 from genlock.engine import alarms as alarm_rules
 from genlock.engine import (
     bulk,
     hourly_figures,
+    job_events,
     media_erasure,
     media_retention,
     money_check,
@@ -24,19 +26,16 @@ from genlock.engine import (
     provider_credit,
     retention,
 )
-from genlock.engine.alarms import Alarms
 from genlock.engine.bulk import BulkWork
-from genlock.engine.engine import Engine
 from genlock.engine.hourly_figures import HourlyFigureKeeper
+from genlock.engine.job_events import JobEventRecorder
 from genlock.engine.media_erasure import MediaErasure
 from genlock.engine.media_retention import MediaRetention
 from genlock.engine.money_check import MoneyCheck
-from genlock.engine.offer_order import OfferOrder
 from genlock.engine.periodic import PeriodicTask
 from genlock.engine.provider_credit import ProviderCreditReader
 from genlock.engine.retention import Retention
-from genlock.ports import Database, MediaStore, ProviderBundle
-from genlock.settings import ServiceSettings
+from genlock.ports import Database
 
 #: payments that Telegram lists and we missed
 RECONCILE_SECONDS = 180.0
@@ -45,48 +44,40 @@ BOT_TASK_SECONDS = 5.0
 DESCRIBE_SECONDS = 30.0
 
 
-def periodic_tasks(  # noqa: PLR0913, PLR0917 - one argument per part
-    settings: ServiceSettings,
-    engine: Engine,
-    store: Database,
-    alarms: Alarms,
-    router: BotRouter,
-    editor: CatalogEditor,
-    receive_updates: Callable[[], Awaitable[None]],
-    bundles: Mapping[str, ProviderBundle],
-    media: MediaStore,
-    offers: OfferOrder,
-) -> list[PeriodicTask]:
+def periodic_tasks(parts: InstanceParts, receive_updates: Callable[[], Awaitable[None]]) -> list[PeriodicTask]:
     """Return the periodic tasks of the service. Those of the engine are in `Engine.periodic_tasks`."""
+    settings, engine, store, router = parts.settings, parts.engine, parts.store, parts.router
     task = PeriodicTask
     leader_task = partial(PeriodicTask, leader_only=True)
     prune = Retention(engine.ctx, engine.leader, store, retention_periods(settings)).prune
     check_money = MoneyCheck(engine.ctx, engine.leader, store).round
     keep_figures = HourlyFigureKeeper(engine.ctx, engine.leader, store).round
-    read_credit = ProviderCreditReader(engine.ctx, engine.leader, store, bundles).read
-    prune_media = MediaRetention(media, engine.ctx.observer, SystemClock().now, settings.keep_media_days).prune
-    erase_media = MediaErasure(store, media, engine.ctx.observer).round
+    read_credit = ProviderCreditReader(engine.ctx, engine.leader, store, parts.providers).read
+    prune_media = MediaRetention(parts.media, engine.ctx.observer, SystemClock().now, settings.keep_media_days).prune
+    erase_media = MediaErasure(store, parts.media, engine.ctx.observer).round
     describe = partial(store.describe_instance, engine.ctx.instance, __version__)
     act_in_bulk = BulkWork(
         engine.ctx,
         engine.leader,
         store,
         texts=router.texts,
-        role_of=make_logins(settings, store).role_of,
+        role_of=parts.logins.role_of,
         support_credits_max=round(settings.support_credits_max * THOUSANDTHS),
     ).round
+    read_medians = partial(parts.offers.read_medians, store)
+    check_secrets = make_webhook_secret_check(settings, store, engine).round
     registration = CommandRegistration(router, engine.ctx.observer)
     return [
         task(name="describe_instance", period_seconds=DESCRIBE_SECONDS, run=describe),
         task(name="receive_updates", period_seconds=BOT_TASK_SECONDS, run=receive_updates),
-        task(
-            name="register_commands",
-            period_seconds=BOT_TASK_SECONDS,
-            run=registration.run,
+        task(name="register_commands", period_seconds=BOT_TASK_SECONDS, run=registration.run),
+        task(name="read_medians", period_seconds=offer_order.PERIOD_SECONDS, run=read_medians),
+        task(name="refresh_catalog", period_seconds=catalog_editor.PERIOD_SECONDS, run=parts.editor.refresh),
+        task(name="send_webhooks", period_seconds=webhook_sender.PERIOD_SECONDS, run=parts.webhook_sender.round),
+        leader_task(
+            name="check_webhook_secrets", period_seconds=webhook_secret_check.PERIOD_SECONDS, run=check_secrets
         ),
-        task(name="read_medians", period_seconds=offer_order.PERIOD_SECONDS, run=partial(offers.read_medians, store)),
-        task(name="refresh_catalog", period_seconds=catalog_editor.PERIOD_SECONDS, run=editor.refresh),
-        leader_task(name="check_alarms", period_seconds=alarm_rules.PERIOD_SECONDS, run=alarms.check),
+        leader_task(name="check_alarms", period_seconds=alarm_rules.PERIOD_SECONDS, run=parts.alarms.check),
         leader_task(name="check_money", period_seconds=money_check.PERIOD_SECONDS, run=check_money),
         leader_task(name="keep_figures", period_seconds=hourly_figures.PERIOD_SECONDS, run=keep_figures),
         leader_task(name="read_provider_credit", period_seconds=provider_credit.PERIOD_SECONDS, run=read_credit),
@@ -99,4 +90,16 @@ def periodic_tasks(  # noqa: PLR0913, PLR0917 - one argument per part
         leader_task(name="act_in_bulk", period_seconds=bulk.PERIOD_SECONDS, run=act_in_bulk),
         leader_task(name="send_broadcasts", period_seconds=BOT_TASK_SECONDS, run=router.broadcast),
         leader_task(name="send_daily_report", period_seconds=daily_report.PERIOD_SECONDS, run=router.report),
+        *_job_event_tasks(parts.process.job_events, store),
+        *receive_tasks(parts.more_channels, parts.orders),
+    ]
+
+
+def _job_event_tasks(recorder: JobEventRecorder | None, store: Database) -> list[PeriodicTask]:
+    if recorder is None:
+        return []
+    return [
+        PeriodicTask(
+            name="write_job_events", period_seconds=job_events.PERIOD_SECONDS, run=partial(recorder.write, store)
+        )
     ]

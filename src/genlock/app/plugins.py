@@ -6,9 +6,11 @@ The adapters of this package are declared in the same form as those of installed
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from decimal import Decimal
 from difflib import get_close_matches
 from enum import StrEnum
 from importlib.metadata import EntryPoint
+from pathlib import Path
 
 from pydantic import BaseModel, SecretStr, ValidationError
 from pydantic_settings import BaseSettings, DotEnvSettingsSource, EnvSettingsSource, SettingsConfigDict, SettingsError
@@ -159,17 +161,31 @@ def _load(plugin: Plugin, entry: EntryPoint) -> None:
         plugin.leave_out(reason, _tell(plugin))
         return
     port: object = declared.port
-    settings: object = declared.settings
     if port != PORT_VERSION:
         is_newer = isinstance(port, int) and port > PORT_VERSION
         plugin.leave_out(
             f"it was written for version {port!r} of the {plugin.kind} port; this genlock has {PORT_VERSION}",
             f"{'upgrade genlock, or ' if is_newer else ''}{_another_version(plugin)}",
         )
-    elif not (isinstance(settings, type) and issubclass(settings, BaseModel)):
-        plugin.leave_out("its settings are not a pydantic model", _tell(plugin))
+    elif wrong := _wrong_part(declared):
+        plugin.leave_out(wrong, _tell(plugin))
     else:
         plugin.declared = declared
+
+
+def _wrong_part(declared: ProviderPlugin | ChannelPlugin) -> str | None:
+    """Return what a plug-in declares with the wrong type: another package wrote it, maybe without a type checker."""
+    settings: object = declared.settings
+    if not (isinstance(settings, type) and issubclass(settings, BaseModel)):
+        return "its settings are not a pydantic model"
+    if isinstance(declared, ProviderPlugin):
+        catalog: object = declared.catalog
+        credit_usd: object = declared.credit_usd
+        if catalog is not None and not isinstance(catalog, Path):
+            return "its catalog is not a Path"
+        if not isinstance(credit_usd, Decimal) or not credit_usd.is_finite() or credit_usd < 0:
+            return "its credit_usd is not a Decimal of 0 or more"
+    return None
 
 
 def _read_settings(plugin: Plugin, kind: type[BaseModel], settings: Settings) -> None:

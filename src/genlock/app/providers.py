@@ -12,7 +12,7 @@ from genlock.catalog.editor import CatalogEditor
 from genlock.catalog.extensions import CatalogExtension
 from genlock.domain.catalog import Catalog
 from genlock.domain.current_catalog import CurrentCatalog
-from genlock.domain.errors import InvalidCatalog, ProviderError, Refusal
+from genlock.domain.errors import ProviderError, Refusal
 from genlock.entry_points import PluginKind
 from genlock.ports import (
     CatalogChangeStore,
@@ -52,7 +52,7 @@ async def make_catalog(
 def load_catalog(settings: Settings, plugins: Plugins) -> Catalog:
     """Load the models of this package and of the plug-ins. A plug-in whose files are wrong is left out."""
 
-    def leave_out(name: str, error: InvalidCatalog) -> None:
+    def leave_out(name: str, error: Exception) -> None:
         for one in plugins.installed:
             if one.name == name and one.kind is PluginKind.PROVIDER and one.state is not PluginState.LEFT_OUT:
                 one.fail("its catalog is wrong", error)

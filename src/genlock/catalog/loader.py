@@ -50,7 +50,7 @@ class Providers:
 
 
 #: called with the provider of an extension that cannot be used, and what is wrong with its files
-LeaveOut = Callable[[str, InvalidCatalog], None]
+LeaveOut = Callable[[str, Exception], None]
 
 
 def load(
@@ -75,7 +75,7 @@ def load(
         try:
             models = _extend(models, extension, words)
             credit_usd[extension.provider] = extension.credit_usd
-        except InvalidCatalog as error:
+        except Exception as error:
             if leave_out is None:
                 raise
             leave_out(extension.provider, error)

@@ -15,6 +15,7 @@ from genlock.app.webhook_secrets import make_webhook_secrets
 from genlock.bot.order.job_texts import JobTexts
 from genlock.doctor.network_checks import NetworkChecks
 from genlock.doctor.phase import SKEW_SECONDS_MAX, CheckFailed, Phase, require
+from genlock.doctor.provider_checks import ProviderChecks
 from genlock.doctor.store_checks import TrialClock, check_leases, check_replays
 from genlock.domain.current_catalog import CurrentCatalog
 from genlock.domain.errors import GenlockError
@@ -44,7 +45,8 @@ class Doctor:
             ChannelContext(texts=JobTexts(CurrentCatalog(catalog)), now=now, public_url=settings.public_url),
         )
         variables = {one.name: one.setting_names() for one in self._plugins.usable(PluginKind.PROVIDER)}
-        self._network = NetworkChecks(settings, self._bundles, variables, Silent(), now)
+        self._network = NetworkChecks(settings, variables, Silent(), now)
+        self._providers = ProviderChecks(self._bundles, catalog, variables)
         self._database: DatabaseCheck | None = None
         self._missing: list[str] = []
 
@@ -151,6 +153,8 @@ class Doctor:
         database = self._migrated()
         bundles = [bundle for bundle in self._bundles.values() if bundle.sample_callback is not None]
         details = [await self._check_callbacks(database, public_url, bundle) for bundle in bundles]
+        signing = [one for one in self._bundles.values() if one not in bundles and one.verify_callback is not None]
+        details += [await self._network.check_unsigned_callback(public_url, bundle) for bundle in signing]
         await self._network.check_webhook_secret(public_url)
         return "; ".join([f"callbacks to {public_url} reach this database", *details])
 
@@ -182,7 +186,7 @@ class Doctor:
 
     async def channel(self) -> str:
         """Ask Telegram for the bot's name and the providers for the credit left; report the faults of both."""
-        answers = await asyncio.gather(self._network.telegram(), self._network.providers(), return_exceptions=True)
+        answers = await asyncio.gather(self._network.telegram(), self._providers.check(), return_exceptions=True)
         errors = [answer for answer in answers if isinstance(answer, BaseException)]
         unexpected = [error for error in errors if not isinstance(error, CheckFailed | GenlockError)]
         if unexpected:

@@ -1,22 +1,21 @@
-"""The doctor's checks over the network: our own public URL, Telegram, and the providers."""
+"""The doctor's checks over the network: our own public URL, and Telegram."""
 
 import asyncio
 import secrets
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from http import HTTPStatus
 from typing import Any
 
 import aiohttp
 from telegram import WebhookInfo
 
-from genlock.app.providers import KEY_SETTINGS
 from genlock.channels.telegram.caller import Caller, Priority, make_bot
 from genlock.channels.telegram.errors import BotFrozen, TokenRefused
 from genlock.channels.telegram.rate_limiter import TelegramRateLimiter
 from genlock.channels.telegram.update_sources import WEBHOOK_PATH
 from genlock.doctor.phase import CheckFailed, check_clock, require
 from genlock.domain.errors import ChannelError
-from genlock.ports import ChannelBundle, Observer, ProviderBundle, ProviderHealth
+from genlock.ports import ChannelBundle, Observer, ProviderBundle
 from genlock.settings import Settings
 
 ANSWER_SECONDS = 10.0
@@ -46,13 +45,11 @@ class NetworkChecks:
     def __init__(
         self,
         settings: Settings,
-        bundles: Mapping[str, ProviderBundle],
         variables: Mapping[str, Sequence[str]],
         observer: Observer,
         now: Callable[[], float],
     ) -> None:
         self._settings = settings
-        self._bundles = bundles
         self._variables = variables  #: the settings of each provider, by its name
         self._observer = observer
         self._now = now
@@ -82,6 +79,28 @@ class NetworkChecks:
             wanted = HTTPStatus.UNAUTHORIZED if signed else HTTPStatus.OK
             require(status == wanted, f"a forged callback was answered {status} instead of {wanted}: {_PROXY_FAULT}")
         return 1 if signed else 2
+
+    async def check_unsigned_callback(self, public_url: str, bundle: ProviderBundle) -> str:
+        """Post a callback without a signature, which the service must refuse."""
+        async with _session() as session:
+            await self._check_is_genlock(session, public_url)
+            path = f"{public_url}/callbacks/{bundle.name}/1.{secrets.token_hex(16)}"
+            status = await _post(session, path, b"{}", {})
+        require(
+            status != HTTPStatus.NOT_FOUND,
+            f"the service at {public_url} does not know {bundle.name}, so its callbacks are lost and results are late: "
+            f"set {self._key_setting(bundle)} there, too, and restart it",
+        )
+        require(
+            status == HTTPStatus.UNAUTHORIZED,
+            f"a callback of {bundle.name} without a signature was answered {status} instead of "
+            f"{HTTPStatus.UNAUTHORIZED}: {_PROXY_FAULT}",
+        )
+        return f"{bundle.name}: an unsigned callback was refused"
+
+    def _key_setting(self, bundle: ProviderBundle) -> str:
+        """Return the first setting of a provider, which holds its key."""
+        return next(iter(self._variables.get(bundle.name, ())), "the same settings")
 
     async def check_webhook_secret(self, public_url: str) -> None:
         """Post an update without the secret header, which the service must refuse."""
@@ -151,30 +170,7 @@ class NetworkChecks:
         trouble = f", its last error: {hook.last_error_message}" if hook.last_error_message else ""
         return f"{'webhook' if hook.url else 'no webhook'}{waiting}{trouble}"
 
-    # the providers
-
-    async def providers(self) -> str:
-        """Ask every configured provider for the credit left."""
-        if not self._bundles:
-            raise CheckFailed("no provider is configured: set the API key of at least one: " + KEY_SETTINGS)
-        return "; ".join([await self._provider(bundle) for bundle in self._bundles.values()])
-
-    async def _provider(self, bundle: ProviderBundle) -> str:
-        return await (self._credit(bundle) if bundle.health is None else self._health(bundle, bundle.health))
-
-    async def _health(self, bundle: ProviderBundle, ask: Callable[[], Awaitable[ProviderHealth]]) -> str:
-        try:
-            async with asyncio.timeout(ANSWER_SECONDS):
-                health = await ask()
-        except Exception as error:  # noqa: BLE001 - the adapter may be another package's
-            raise self._no_answer(bundle, error) from None
-        require(health.ok, f"{bundle.name}: {health.text}")
-        return f"{bundle.name}: {health.text}"
-
-    def _no_answer(self, bundle: ProviderBundle, error: Exception) -> CheckFailed:
-        what = f"{bundle.name} does not report the credit left ({type(error).__name__}: {error})"
-        variables = self._variables.get(bundle.name)
-        return CheckFailed(f"{what}: check {', '.join(variables)}" if variables else what)
+    # channels of plug-ins
 
     async def channel_problem(self, name: str, bundle: ChannelBundle) -> str | None:
         """Return what is wrong with the channel of a plug-in; None if it works, or there is nothing to ask."""
@@ -186,17 +182,6 @@ class NetworkChecks:
         except Exception as error:  # noqa: BLE001 - the adapter is another package's
             return f"the channel {name} does not answer ({type(error).__name__}: {error})"
         return None if health.ok else f"the channel {name}: {health.text}"
-
-    async def _credit(self, bundle: ProviderBundle) -> str:
-        if bundle.credit is None:
-            return f"{bundle.name} does not report the credit left"
-        try:
-            async with asyncio.timeout(ANSWER_SECONDS):
-                left = await bundle.credit()
-        except Exception as error:  # noqa: BLE001 - the adapter may be another package's
-            raise self._no_answer(bundle, error) from None
-        require(left > 0, f"{bundle.name} accepts the key, but no credit is left there: top up the account")
-        return f"{left / 1000:g} credits are left at {bundle.name}"
 
 
 async def _post(session: aiohttp.ClientSession, url: str, body: bytes, headers: Mapping[str, str]) -> int:

@@ -81,7 +81,7 @@ class Webhook:
     slow: bool = False
 
     @property
-    def is_suspect(self) -> bool:
+    def is_degraded(self) -> bool:
         """Whether it is slow or fails repeatedly, so that it shares a few places with others of its kind."""
         return self.slow or self.failures > 1
 

@@ -54,7 +54,7 @@ class ProviderCreditReader:
                 await self._end_silence(name, silent)
 
     async def _silent(self) -> set[str]:
-        """Return the providers that do not answer. Those that are not asked any more are forgotten."""
+        """Return the providers that do not answer. The entries of those that are not asked any more are deleted."""
         names = {entry.key.removeprefix(PROVIDER_SILENT_KEY) for entry in await self.store.kv_list(PROVIDER_SILENT_KEY)}
         asked = {name for name, bundle in self.bundles.items() if bundle.credit is not None}
         if self.leader.role is not None:

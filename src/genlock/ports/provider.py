@@ -109,6 +109,8 @@ class ProviderBundle:
     upload: UploadFile | None = None
     #: returns the credit left on the account, in thousandths; None: the provider does not report it
     credit: Callable[[], Awaitable[int]] | None = None
+    #: for operators: what the provider does not tell about money, and where to see it
+    credit_note: str = ""
     #: asks whether the provider answers and accepts the key; None: `credit` is asked instead
     health: Callable[[], Awaitable[ProviderHealth]] | None = None
     #: for operators: what `create` sends for an order; None: the provider does not tell

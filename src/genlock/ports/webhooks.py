@@ -46,10 +46,10 @@ class WebhookStore(Protocol):
 
     # the outbox
 
-    async def claim_webhooks(self, owner: str, *, limit: int, suspects: int, hold_seconds: float) -> Sequence[Webhook]:
+    async def claim_webhooks(self, owner: str, *, limit: int, degraded: int, hold_seconds: float) -> Sequence[Webhook]:
         """Return enabled endpoints with due deliveries, and hide them from other instances for a while.
 
-        `suspects` is the limit for those that were slow or failed repeatedly, `limit` for all others.
+        `degraded` is the limit for those that were slow or failed repeatedly, `limit` for all others.
         """
 
     async def due_webhook_deliveries(self, webhook_id: int, limit: int) -> Sequence[WebhookDelivery]:

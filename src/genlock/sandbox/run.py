@@ -34,7 +34,7 @@ from genlock.sandbox.providers import running_more_providers
 from genlock.sandbox.samples import write_samples
 from genlock.sandbox.telegram.simulator import DashboardLogin, TelegramSimulator, running_telegram
 from genlock.sandbox.telegram.state import User
-from genlock.sandbox.try_page.access import make_try_key
+from genlock.sandbox.try_page.access import TryKey
 from genlock.sandbox.try_page.routes import TryAccess
 
 STATE = Path(".sandbox")
@@ -147,7 +147,7 @@ async def _start_fleet(options: Options, folder: Path, database: str, stack: Asy
     fleet = await stack.enter_async_context(instances)
     telegram.dashboard = DashboardLogin(url=f"{fleet.url}/dashboard", token=token)
     await fleet.start(options.instances)
-    telegram.try_access = TryAccess(url=fleet.url, key=await make_try_key(database, folder))
+    telegram.try_access = TryAccess(url=fleet.url, key=TryKey(database, folder).read)
     return fleet
 
 

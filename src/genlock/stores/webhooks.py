@@ -83,9 +83,9 @@ class Webhooks(Subject):
 
     # the outbox
 
-    async def claim_webhooks(self, owner: str, *, limit: int, suspects: int, hold_seconds: float) -> Sequence[Webhook]:
+    async def claim_webhooks(self, owner: str, *, limit: int, degraded: int, hold_seconds: float) -> Sequence[Webhook]:
         rows = await self.session.one(
-            "claim_webhooks", owner=owner, limit=limit, suspects=suspects, hold_seconds=hold_seconds
+            "claim_webhooks", owner=owner, limit=limit, degraded=degraded, hold_seconds=hold_seconds
         )
         return [self._read_webhook(row) for row in rows]
 

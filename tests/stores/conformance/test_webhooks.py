@@ -45,7 +45,7 @@ async def settle(store: SqlDatabase, webhook: Webhook, state: DeliveryState = DO
 
 
 async def claim(store: SqlDatabase, limit: int, hold_seconds: float, owner: str = "me") -> list[Webhook]:
-    return list(await store.claim_webhooks(owner, limit=limit, suspects=limit, hold_seconds=hold_seconds))
+    return list(await store.claim_webhooks(owner, limit=limit, degraded=limit, hold_seconds=hold_seconds))
 
 
 async def test_each_public_state_of_a_job_is_one_event(store: SqlDatabase) -> None:
@@ -235,15 +235,15 @@ async def test_old_deliveries_and_those_of_removed_endpoints_are_pruned_a_few_at
     assert await events(store, young) == ["webhook.test"]
 
 
-async def test_the_endpoints_of_a_dead_instance_are_free_at_once_and_it_releases_none_of_its_heirs(
+async def test_the_endpoints_of_a_dead_instance_are_free_at_once_and_it_releases_none_that_another_took_over(
     store: SqlDatabase,
 ) -> None:
     webhook = await endpoint(store, await account_with(store))
     await store.add_test_delivery(webhook.id, "msg_1")
     assert await claim(store, 1, HOUR, "dead")
-    assert await claim(store, 1, HOUR, "heir") == []
+    assert await claim(store, 1, HOUR, "another") == []
     await store.release_leases("dead", died=True)
-    assert [one.id for one in await claim(store, 1, HOUR, "heir")] == [webhook.id]
+    assert [one.id for one in await claim(store, 1, HOUR, "another")] == [webhook.id]
 
     await store.release_webhook(webhook.id, "dead", 0.0, failed=True)  # it was only paused
     assert await claim(store, 1, HOUR, "third") == []
@@ -257,7 +257,7 @@ async def test_endpoints_that_are_slow_or_fail_repeatedly_share_a_few_places(sto
         await store.add_test_delivery(one.id, f"msg_{one.id}")
 
     async def serve(webhook: Webhook, **outcome: bool) -> None:
-        await store.claim_webhooks("me", limit=9, suspects=9, hold_seconds=HOUR)
+        await store.claim_webhooks("me", limit=9, degraded=9, hold_seconds=HOUR)
         await store.release_webhook(webhook.id, "me", 0.0, **{"failed": False, "slow": False, **outcome})
 
     await serve(slow, slow=True)
@@ -267,10 +267,10 @@ async def test_endpoints_that_are_slow_or_fail_repeatedly_share_a_few_places(sto
     await serve(recovered)
     await store.release_leases("me")
 
-    claimed = await store.claim_webhooks("me", limit=9, suspects=1, hold_seconds=HOUR)
+    claimed = await store.claim_webhooks("me", limit=9, degraded=1, hold_seconds=HOUR)
     assert {one.id for one in claimed} >= {good.id, recovered.id}
-    assert [one.is_suspect for one in claimed].count(True) == 1
-    [other] = await store.claim_webhooks("me", limit=0, suspects=9, hold_seconds=HOUR)
+    assert [one.is_degraded for one in claimed].count(True) == 1
+    [other] = await store.claim_webhooks("me", limit=0, degraded=9, hold_seconds=HOUR)
     assert {one.id: one.failures for one in (*claimed, other)}[failing.id] == 2
     changed = await store.change_webhook(failing.id, enabled=True)
     assert changed is not None

@@ -25,7 +25,7 @@ def openai_response(problem: Problem) -> Response:
     status = {_PAYMENT_REQUIRED: _TOO_MANY, _UNPROCESSABLE: _BAD_REQUEST}.get(problem.status, problem.status)
     is_repeatable = problem.status in _REPEATABLE or problem.status == _TOO_MANY
     content = {
-        "message": problem.detail,
+        "message": _message(problem),
         "type": _type(problem.status),
         "param": _parameter(problem),
         "code": _CODES.get(problem.code, problem.code),
@@ -40,15 +40,17 @@ def rename_fields(problem: Problem, parameters: dict[str, str]) -> Problem:
     """Return a problem that names the parameters of the request in place of the model's fields that they set."""
     errors: list[dict[str, Any]] = problem.members.get("errors", [])
     renamed = [{**one, "pointer": _renamed(str(one["pointer"]), parameters)} for one in errors]
-    if not renamed:
-        return problem
-    detail = "; ".join(f"{one['pointer'].lstrip('/')}: {one['detail']}" for one in renamed)[:1000]
-    return replace(problem, detail=detail, members={**problem.members, "errors": renamed})
+    return replace(problem, members={**problem.members, "errors": renamed}) if renamed else problem
 
 
 def _renamed(pointer: str, parameters: dict[str, str]) -> str:
     name = pointer.removeprefix("/input/")
     return pointer if name == pointer else f"/{parameters.get(name, name)}"
+
+
+def _message(problem: Problem) -> str:
+    errors = problem.members.get("errors", [])
+    return "; ".join(f"{one['pointer'].lstrip('/?')}: {one['detail']}" for one in errors)[:1000] or problem.detail
 
 
 def _type(status: int) -> str:

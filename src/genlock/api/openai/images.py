@@ -32,7 +32,7 @@ from genlock.domain.stored_file import StoredFile
 WAIT_SECONDS_MAX = 300.0
 #: how long a client waits for an answer, as OpenAI's clients say
 TIMEOUT_HEADER = "X-Stainless-Read-Timeout"
-#: the answer leaves so many seconds before the client gives up
+#: how long before the client gives up the answer leaves
 ANSWER_SECONDS = 5.0
 _SAME_NAMED = ("quality", "background", "output_format", "style")
 _NOTED = ("user", "safety_identifier")

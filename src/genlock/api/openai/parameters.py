@@ -50,12 +50,14 @@ class ModelInput:
             self.set(PROMPT, one, prompt)
 
     def set_count(self, count: int | None) -> None:
-        name = self.model.count
-        one = self.model.field(name) if isinstance(name, str) else None
-        if one is not None and count is not None:
+        made = self.model.count
+        one = self.model.field(made) if isinstance(made, str) else None
+        if count is None or count == made:
+            return
+        if one is not None:
             self.set("n", one, count)
-        elif count is not None and count > 1:
-            self.refuse("n", f"must be 1: {self.model.title} makes one image per order")
+        else:
+            self.refuse("n", f"must be {made}: {self.model.title} does not let you choose")
 
     def set_size(self, size: str | None) -> None:
         if size in (None, AUTO):

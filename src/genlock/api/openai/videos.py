@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 from typing import IO, Any
 
 from starlette.responses import Response
@@ -127,7 +128,8 @@ class VideoRoutes:
 
     async def create(self, call: Call) -> Response:
         if not is_form(call.request):
-            content = await read_json(call.request, self._parts.memory)
+            take_permits = partial(self._parts.limits.take, call.key.id)
+            content = await read_json(call.request, self._parts.memory, take_permits)
             return await self._order(call, _validated(content), hash_request("POST", PATH, content), None, 0)
         with ExitStack() as closing:
             receiving = self._uploads.receiving(call.account_id)

@@ -89,8 +89,13 @@ class ApiKeyPages:
         await self.show(ctx, ctx.translator.html("api.revoked"))
 
     async def _keys(self, ctx: UpdateContext) -> list[ApiKey]:
-        found = await self._store.api_keys(ctx.account_id, before=None, limit=_READ)
-        return [key for key in found if key.revoked_at is None]
+        """Return the keys that are not revoked, however many were revoked since the oldest of them was made."""
+        found: list[ApiKey] = []
+        before = None
+        while page := await self._store.api_keys(ctx.account_id, before=before, limit=_READ):
+            found += [key for key in page if key.revoked_at is None]
+            before = page[-1].id
+        return found
 
 
 def _short(key: ApiKey) -> str:

@@ -44,8 +44,8 @@ class CommandWords:
             return begun.pop()
         if near := closest(typed, self._commands):
             return self._commands[near]
-        heard = sound(typed)
-        near = heard if heard in self._sounds else closest(heard, self._sounds)
+        spoken = sound(typed)
+        near = spoken if spoken in self._sounds else closest(spoken, self._sounds)
         return self._sounds[near] if near else None
 
     def read(self, incoming: IncomingText) -> IncomingText:

@@ -92,9 +92,8 @@ def all_steps(screen: ScreenContext, job: Job, index: int) -> OutgoingMessage:
     model = catalog.models.get(job.model)
     title = model_label(model, t) if model else job.model
     text = t.html("next.choose", title=title, code=public_code(job.id, t))
-    rows = grid([_step(job, index, step, t) for step in steps_of(catalog, job, part)], 2)
-    if has_original(catalog, job, part):
-        rows.append((original(job, index, t),))
+    buttons = [_step(job, index, step, t) for step in steps_of(catalog, job, part)]
+    rows = grid([*buttons, *([original(job, index, t)] if has_original(catalog, job, part) else [])], 2)
     if len(job.parts) > 1:
         text = t.html("next.choose_of", title=title, code=public_code(job.id, t), index=index + 1, count=len(job.parts))
         rows = [*_parts(job, index, t), *rows]

@@ -5,6 +5,9 @@ from decimal import Decimal
 from genlock.ports.provider import ProviderBundle, RateLimit
 from genlock.providers.fal.client import API_URL, REST_URL, Fal
 
+ADMIN_KEY_NOTE = "fal shows the credit left to an admin key only: set GENLOCK_FAL_ADMIN_KEY to see it here"
+CREDIT_NOTE = "fal does not tell what an order cost: see fal.ai/dashboard/billing"
+
 
 def make_bundle(
     *,
@@ -32,5 +35,6 @@ def make_bundle(
         health=fal.health,
         create_request=fal.create_request,
         credit=fal.credit if admin_key else None,
+        credit_note=CREDIT_NOTE if admin_key else f"{ADMIN_KEY_NOTE}; {CREDIT_NOTE}",
         fetch_schemas=fal.fetch_schemas,
     )

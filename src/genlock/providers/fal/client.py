@@ -188,7 +188,14 @@ class Fal(Provider):
         if answer.status in (401, 403):
             text = "fal does not accept the key. Set GENLOCK_FAL_KEY to a key of fal.ai/dashboard/keys."
             return ProviderHealth(ok=False, text=text)
-        return ProviderHealth(ok=answer.status < SERVER_ERROR, text=f"fal answered with status {answer.status}")
+        if answer.status >= SERVER_ERROR:
+            return ProviderHealth(ok=False, text=f"fal answered with status {answer.status}: try again later")
+        try:
+            await self._fetch_keys()
+        except ProviderError as error:
+            text = f"{error}, so callbacks cannot be verified and results are polled for: check GENLOCK_FAL_REST_URL"
+            return ProviderHealth(ok=False, text=text)
+        return ProviderHealth(ok=True, text="fal accepts the key")
 
     async def credit(self) -> int:
         """Return the credit left, in thousandths of a US dollar. fal shows it to an admin key only."""

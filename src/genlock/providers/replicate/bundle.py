@@ -5,6 +5,8 @@ from decimal import Decimal
 from genlock.ports.provider import ProviderBundle, RateLimit
 from genlock.providers.replicate.client import API_URL, Replicate
 
+CREDIT_NOTE = "Replicate tells neither the credit left nor what an order cost: see replicate.com/account/billing"
+
 
 def make_bundle(*, token: str, credit_usd: Decimal, api_url: str = API_URL) -> ProviderBundle:
     replicate = Replicate(token=token, api_url=api_url)
@@ -20,4 +22,5 @@ def make_bundle(*, token: str, credit_usd: Decimal, api_url: str = API_URL) -> P
         health=replicate.health,
         create_request=replicate.create_request,
         fetch_schemas=replicate.fetch_schemas,
+        credit_note=CREDIT_NOTE,
     )

@@ -161,7 +161,13 @@ class Replicate(Provider):
         if answer.status in (401, 403):
             text = "Replicate does not accept the token. Set GENLOCK_REPLICATE_TOKEN to one of replicate.com/account."
             return ProviderHealth(ok=False, text=text)
-        return ProviderHealth(ok=answer.status in _OK, text=f"Replicate answered with status {answer.status}")
+        if answer.status not in _OK:
+            return ProviderHealth(ok=False, text=f"Replicate answered with status {answer.status}: try again later")
+        try:
+            await self._fetch_secret()
+        except ProviderError as error:
+            return ProviderHealth(ok=False, text=f"{error}, so callbacks cannot be verified and results are polled for")
+        return ProviderHealth(ok=True, text="Replicate accepts the token")
 
     async def fetch_schemas(self, ids: Collection[str]) -> dict[str, ModelSchema | None]:
         """Return what Replicate publishes about each model. Raises ProviderError."""

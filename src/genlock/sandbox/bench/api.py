@@ -3,12 +3,13 @@
 The times depend on what else the machine does; the ratios and the processor time per request hardly do.
 """
 
+import asyncio
 import os
 import statistics
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
-from typing import Any
+from time import perf_counter
+from typing import Any, NamedTuple
 
 import aiohttp
 
@@ -17,10 +18,11 @@ from genlock.domain.api_key import ALL_SCOPES
 from genlock.domain.money import EntryKind
 from genlock.engine.api_keys import create_api_key, ensure_api_account
 from genlock.log import Silent
-from genlock.sandbox.bench.http_load import Timings, prepare_request, run_load
+from genlock.sandbox.bench.http_load import prepare_request, run_load
 from genlock.sandbox.bench.simulators import running_simulator, running_simulators
 from genlock.sandbox.bench.usage import cpu_seconds
-from genlock.sandbox.instance import Instance, running_instance
+from genlock.sandbox.instance import running_instance
+from genlock.sandbox.processes import ProgramFailed
 
 PrintLine = Callable[[str], None]
 ORDER = b'{"model":"z-image","input":{"prompt":"cat astronaut","aspect_ratio":"1:1"}}'
@@ -61,7 +63,8 @@ async def measure_api(url: str, load: ApiLoad, print_line: PrintLine) -> dict[st
         ) as instance,
     ):
         jobs = await _make_jobs(instance.url, keys, load.jobs)
-        bench = _ApiBench(load, instance, keys, jobs, str(bare["url"]))
+        bench = _ApiBench(load, keys, jobs, _Server(instance.url, instance.pid), _Server(bare["url"], bare["pid"]))
+        await bench.measure_idle()
         await bench.round()  # caches and statements of the database warm up
         rounds = []
         for number in range(load.rounds):
@@ -104,41 +107,56 @@ async def _make_jobs(url: str, keys: list[str], count: int) -> list[str]:
     return found
 
 
+class _Server(NamedTuple):
+    url: str
+    pid: int
+
+
 class _ApiBench:
-    def __init__(self, load: ApiLoad, instance: Instance, keys: list[str], jobs: list[str], bare_url: str) -> None:
+    def __init__(self, load: ApiLoad, keys: list[str], jobs: list[str], api: _Server, bare: _Server) -> None:
         self._load = load
-        self._instance = instance
         self._keys = keys
+        self._api, self._bare = api, bare
+        #: seconds of processor time per second without requests
+        self._idle: dict[_Server, float] = {}
         self._reads = [
-            prepare_request("GET", f"{instance.url}/v1/jobs/{job}", {"Authorization": f"Bearer {keys[n % len(keys)]}"})
+            prepare_request("GET", f"{api.url}/v1/jobs/{job}", {"Authorization": f"Bearer {keys[n % len(keys)]}"})
             for n, job in enumerate(jobs)
         ]
-        self._bare_url = bare_url
-        self._bare_read = prepare_request("GET", f"{bare_url}/bare", {})
-        self._bare_order = prepare_request("POST", f"{bare_url}/bare", JSON, ORDER)
+
+    async def measure_idle(self) -> None:
+        """Measure the processor time that the servers use without requests: a busy machine stretches the others."""
+        servers = (self._api, self._bare)
+        before = {server: cpu_seconds(server.pid) for server in servers}
+        await asyncio.sleep(self._load.seconds)
+        self._idle = {one: (cpu_seconds(one.pid) - before[one]) / self._load.seconds for one in servers}
 
     async def round(self) -> dict[str, float]:
         """Measure each kind of request once, one after the other."""
         load = self._load
-        api = partial(run_load, self._instance.url, load.connections)
-        plain = partial(run_load, self._bare_url, load.connections)
         reads, orders = round(load.reads_per_second * load.seconds), round(load.orders_per_second * load.seconds)
-        figures: dict[str, float] = {}
-        bare = await plain([self._bare_order] * orders, load.orders_per_second)
-        figures |= _named("bare_post", bare, 202)
-        before = cpu_seconds(self._instance.pid)
-        made = await api([self._order(n) for n in range(orders)], load.orders_per_second)
-        figures |= _named("post", made, 202)
-        figures["post_cpu_ms"] = (cpu_seconds(self._instance.pid) - before) * 1000 / orders
-        bare = await plain([self._bare_read] * reads, load.reads_per_second)
-        figures |= _named("bare_get", bare, 200)
-        before = cpu_seconds(self._instance.pid)
-        read = await api([self._reads[n % len(self._reads)] for n in range(reads)], load.reads_per_second)
-        figures |= _named("get", read, 200)
-        figures["get_cpu_ms"] = (cpu_seconds(self._instance.pid) - before) * 1000 / reads
-        figures["post_ratio"] = figures["post_p99_ms"] / figures["bare_post_p99_ms"]
-        figures["get_ratio"] = figures["get_p99_ms"] / figures["bare_get_p99_ms"]
+        bare_order = prepare_request("POST", f"{self._bare.url}/bare", JSON, ORDER)
+        bare_read = prepare_request("GET", f"{self._bare.url}/bare", {})
+        figures = {
+            **await self._measure("bare_post", self._bare, [bare_order] * orders, load.orders_per_second),
+            **await self._measure("post", self._api, [self._order(n) for n in range(orders)], load.orders_per_second),
+            **await self._measure("bare_get", self._bare, [bare_read] * reads, load.reads_per_second),
+            **await self._measure(
+                "get", self._api, [self._reads[n % len(self._reads)] for n in range(reads)], load.reads_per_second
+            ),
+        }
+        for name in ("post", "get"):
+            figures[f"{name}_ratio"] = figures[f"{name}_p99_ms"] / figures[f"bare_{name}_p99_ms"]
         return {name: round(figure, 2) for name, figure in figures.items()}
+
+    async def _measure(self, name: str, server: _Server, requests: list[bytes], per_second: int) -> dict[str, float]:
+        before, started = cpu_seconds(server.pid), perf_counter()
+        timings = await run_load(server.url, self._load.connections, requests, per_second)
+        if set(timings.statuses) - {200, 202}:
+            raise ProgramFailed(f"{name} was answered with {dict(timings.statuses)}")
+        took = {f"{name}_{share}_ms": figure for share, figure in timings.percentiles().items()}
+        idle = self._idle[server] * (perf_counter() - started)
+        return took | {f"{name}_cpu_ms": (cpu_seconds(server.pid) - before - idle) * 1000 / len(requests)}
 
     def _order(self, number: int) -> bytes:
         headers = {
@@ -146,12 +164,7 @@ class _ApiBench:
             "Authorization": f"Bearer {self._keys[number % len(self._keys)]}",
             "Idempotency-Key": os.urandom(12).hex(),
         }
-        return prepare_request("POST", f"{self._instance.url}/v1/jobs", headers, ORDER)
-
-
-def _named(name: str, timings: Timings, expected: int) -> dict[str, float]:
-    assert set(timings.statuses) == {expected}, (name, timings.statuses)
-    return {f"{name}_{share}_ms": took for share, took in timings.percentiles().items()}
+        return prepare_request("POST", f"{self._api.url}/v1/jobs", headers, ORDER)
 
 
 def _summary(rounds: list[dict[str, float]]) -> dict[str, float]:

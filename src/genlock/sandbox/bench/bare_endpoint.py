@@ -6,6 +6,7 @@ address as JSON and serves until it is killed.
 
 import asyncio
 import json
+import os
 import sqlite3
 import sys
 from collections.abc import Awaitable, Callable
@@ -77,7 +78,7 @@ async def serve(database_url: str) -> None:
     task = asyncio.get_running_loop().create_task(server.serve())
     while not server.started:  # noqa: ASYNC110 - uvicorn has no event for it
         await asyncio.sleep(0.01)
-    sys.stdout.write(json.dumps({"url": f"http://127.0.0.1:{port}"}) + "\n")
+    sys.stdout.write(json.dumps({"url": f"http://127.0.0.1:{port}", "pid": os.getpid()}) + "\n")
     sys.stdout.flush()
     await task
 

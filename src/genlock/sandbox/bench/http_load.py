@@ -9,6 +9,7 @@ from collections import Counter, deque
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from time import perf_counter
 from typing import cast
 from urllib.parse import urlsplit
 
@@ -82,7 +83,7 @@ class HttpLoad:
     """Connections to one server."""
 
     def __init__(self) -> None:
-        self.clock: Callable[[], float] = asyncio.get_running_loop().time
+        self.clock: Callable[[], float] = perf_counter  # the loop's own clock is exact to a millisecond only
         self._free: deque[_Connection] = deque()
         self._waiting: deque[tuple[bytes, float, Timings]] = deque()
         self._open = 0
@@ -93,6 +94,8 @@ class HttpLoad:
     @asynccontextmanager
     async def connected(cls, url: str, connections: int) -> AsyncIterator["HttpLoad"]:
         load, parts = cls(), urlsplit(url)
+        assert parts.hostname is not None
+        assert parts.port is not None
         made = []
         for _ in range(connections):
             _, connection = await asyncio.get_running_loop().create_connection(

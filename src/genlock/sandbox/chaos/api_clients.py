@@ -132,13 +132,13 @@ class ApiClients:
         order.ended_at = time()
 
     async def _place(self, session: aiohttp.ClientSession, order: ApiOrder) -> None:
-        chances = {share: self._rng.random() < share for share in (AT_ONCE_SHARE, REPEAT_SHARE, OTHER_BODY_SHARE)}
-        times = 2 if chances[AT_ONCE_SHARE] else 1
+        happens = {share: self._rng.random() < share for share in (AT_ONCE_SHARE, REPEAT_SHARE, OTHER_BODY_SHARE)}
+        times = 2 if happens[AT_ONCE_SHARE] else 1
         await asyncio.gather(*(self._until_answered(lambda: self._send(session, order)) for _ in range(times)))
-        if chances[REPEAT_SHARE]:
+        if happens[REPEAT_SHARE]:
             self.counts["repeats_after_success"] += 1
             await self._until_answered(lambda: self._send(session, order))
-        if chances[OTHER_BODY_SHARE]:
+        if happens[OTHER_BODY_SHARE]:
             self.counts["other_bodies"] += 1
             await self._until_answered(lambda: self._send_other(session, order))
 

@@ -16,7 +16,7 @@ ORDERS_EACH_MAX = 4
 WATCH_SECONDS = 0.05
 #: while orders end, users wait on: how long a run takes depends on the machine, on kills and on chains
 STALL_SECONDS = 180.0
-#: Telegram drops a press that no instance answers for minutes; whoever still sees the button presses it again
+#: Telegram drops a press that no instance answers for minutes; a user who still sees the button presses it again
 PRESS_AGAIN_SECONDS = 20.0
 SUBJECTS = ("cat", "fox", "owl", "lighthouse", "tram", "samovar", "comet", "dragon", "violin", "teapot")
 
@@ -72,7 +72,7 @@ class ChaosUsers:
                 self.orders.append(order)
             previous = order
             if not await self._until_ended(order):
-                return  # whoever orders on without an answer would overtake the own button presses
+                return  # a further order would overtake the presses of this one
             order.ended_at = time()
             self._deadline = max(self._deadline, order.ended_at + STALL_SECONDS)
 

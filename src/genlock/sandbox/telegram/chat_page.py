@@ -16,7 +16,7 @@ from genlock.sandbox.telegram.faults import Fault
 from genlock.sandbox.telegram.state import Chat, Message
 
 if TYPE_CHECKING:
-    from genlock.sandbox.telegram.simulator import TelegramSimulator
+    from genlock.sandbox.telegram.simulator import DashboardLogin, TelegramSimulator
 
 FOLDER = Path(__file__).parent / "page"
 #: no external resources and no inline scripts
@@ -95,13 +95,8 @@ class Page:
         login = self._telegram.dashboard
         if login is None:
             raise web.HTTPNotFound(text="this sandbox has no dashboard")
-        timeout = aiohttp.ClientTimeout(total=DASHBOARD_SECONDS)
         try:
-            async with (
-                aiohttp.ClientSession(timeout=timeout) as session,
-                session.post(f"{login.url}/login", data={"token": login.token}, allow_redirects=False) as response,
-            ):
-                cookies = response.headers.getall("Set-Cookie", [])
+            cookies = await _log_in(login)
         except (aiohttp.ClientError, TimeoutError) as error:
             return web.Response(text=f"the service does not answer, reload the page: {error!r}", status=502)
         answer = web.Response(status=302, headers={"Location": login.url})
@@ -123,6 +118,26 @@ class Page:
         except (aiohttp.ClientError, TimeoutError) as error:
             return web.json_response({"error": f"the Kie.ai simulator does not answer: {error!r}"}, status=502)
         return web.json_response(body | {"kinds_of_faults": list(KieFault)}, status=response.status)
+
+
+async def _log_in(login: "DashboardLogin") -> list[str]:
+    """Return the cookies of a new session. Raises ClientError and TimeoutError.
+
+    The service loads the dashboard now. On a busy machine the load balancer may take that for a crash and end the
+    connection: then the request is repeated.
+    """
+    timeout = aiohttp.ClientTimeout(total=DASHBOARD_SECONDS)
+    async with aiohttp.ClientSession(timeout=timeout) as session:
+        for is_last in (False, False, True):
+            try:
+                async with session.post(
+                    f"{login.url}/login", data={"token": login.token}, allow_redirects=False
+                ) as response:
+                    return response.headers.getall("Set-Cookie", [])
+            except aiohttp.ServerDisconnectedError:
+                if is_last:
+                    raise
+    raise AssertionError("the last attempt returns or raises")
 
 
 def _serve_file(name: str) -> web.StreamResponse:

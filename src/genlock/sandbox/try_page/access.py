@@ -1,5 +1,6 @@
 """The API key of the page at `/try`: made once per sandbox, with credits to spend."""
 
+import asyncio
 import secrets
 from pathlib import Path
 
@@ -13,6 +14,21 @@ ACCOUNT = "try"
 CREDITS = 5_000
 #: the sandbox keeps the key beside its database, which holds only the key's hash
 FILE = "try-api-key"
+
+
+class TryKey:
+    """Makes the key for the first visitor: before, there is no account for it."""
+
+    def __init__(self, database_url: str, folder: Path) -> None:
+        self._database_url = database_url
+        self._folder = folder
+        self._lock = asyncio.Lock()
+        self._key = ""
+
+    async def read(self) -> str:
+        async with self._lock:
+            self._key = self._key or await make_try_key(self._database_url, self._folder)
+            return self._key
 
 
 async def make_try_key(database_url: str, folder: Path) -> str:

@@ -1,6 +1,6 @@
 """Serves the page at `/try`, its API key, and the API of the service at the same origin."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -27,10 +27,10 @@ _NOT_FORWARDED = {"connection", "keep-alive", "transfer-encoding", "upgrade", "h
 
 @dataclass(frozen=True, kw_only=True)
 class TryAccess:
-    """Where the service is, and the page's own API key."""
+    """Where the service is, and how the page gets its own API key."""
 
     url: str
-    key: str = field(repr=False)
+    key: Callable[[], Awaitable[str]] = field(repr=False)
 
 
 def add_try_page(app: web.Application, access: Callable[[], TryAccess | None]) -> None:
@@ -59,7 +59,7 @@ class TryPage:
 
     async def key(self, _: web.Request) -> web.Response:
         """Return the page's key. Pages of other origins cannot read the answer."""
-        return web.json_response({"key": self._required().key}, headers={"Cache-Control": "no-store"})
+        return web.json_response({"key": await self._required().key()}, headers={"Cache-Control": "no-store"})
 
     def _required(self) -> TryAccess:
         access = self._access()

@@ -68,7 +68,7 @@ WITH RECURSIVE waiting AS (
             WHERE d.due_at IS NOT NULL AND d.webhook_id > w.webhook_id ORDER BY d.webhook_id LIMIT 1)
     FROM waiting w WHERE w.webhook_id IS NOT NULL
 ), due AS MATERIALIZED (
-    SELECT w.id, w.held_until, w.slow OR w.failures > 1 AS is_suspect
+    SELECT w.id, w.held_until, w.slow OR w.failures > 1 AS is_degraded
     FROM webhooks w JOIN waiting ON waiting.webhook_id = w.id
     WHERE w.held_until <= :now AND (
         w.enabled AND EXISTS (
@@ -77,9 +77,9 @@ WITH RECURSIVE waiting AS (
             SELECT FROM webhook_deliveries d
             WHERE d.webhook_id = w.id AND d.due_at IS NOT NULL AND d.due_at <= :now AND d.event = 'webhook.test'))
 ), chosen AS (
-    (SELECT id FROM due WHERE NOT is_suspect ORDER BY held_until LIMIT :limit)
+    (SELECT id FROM due WHERE NOT is_degraded ORDER BY held_until LIMIT :limit)
     UNION ALL
-    (SELECT id FROM due WHERE is_suspect ORDER BY held_until LIMIT :suspects)
+    (SELECT id FROM due WHERE is_degraded ORDER BY held_until LIMIT :degraded)
 ), locked AS MATERIALIZED (
     SELECT w.id FROM webhooks w JOIN chosen ON chosen.id = w.id
     WHERE w.held_until <= :now FOR NO KEY UPDATE OF w SKIP LOCKED

@@ -68,7 +68,7 @@ WITH RECURSIVE waiting AS (
             WHERE d.due_at IS NOT NULL AND d.webhook_id > w.webhook_id)
     FROM waiting w WHERE w.webhook_id IS NOT NULL
 ), due AS MATERIALIZED (
-    SELECT w.id, w.held_until, w.slow OR w.failures > 1 AS is_suspect
+    SELECT w.id, w.held_until, w.slow OR w.failures > 1 AS is_degraded
     FROM waiting CROSS JOIN webhooks w ON w.id = waiting.webhook_id
     WHERE w.held_until <= :now AND (
         w.enabled AND EXISTS (
@@ -78,8 +78,8 @@ WITH RECURSIVE waiting AS (
             WHERE d.webhook_id = w.id AND d.due_at IS NOT NULL AND d.due_at <= :now AND d.event = 'webhook.test'))
 )
 UPDATE webhooks SET held_by = :owner, held_until = :now + CAST(:hold_seconds * 1000000 AS INTEGER)
-WHERE id IN (SELECT id FROM (SELECT id FROM due WHERE NOT is_suspect ORDER BY held_until LIMIT :limit))
-    OR id IN (SELECT id FROM (SELECT id FROM due WHERE is_suspect ORDER BY held_until LIMIT :suspects))
+WHERE id IN (SELECT id FROM (SELECT id FROM due WHERE NOT is_degraded ORDER BY held_until LIMIT :limit))
+    OR id IN (SELECT id FROM (SELECT id FROM due WHERE is_degraded ORDER BY held_until LIMIT :degraded))
 RETURNING *;
 
 -- name: due_webhook_deliveries

@@ -51,8 +51,11 @@ def addresses(routes: list[PageRoute], rows: Hostile, *, every_row: bool) -> lis
 
 async def open_context(browser: Browser, dashboard: DashboardWorld, look: Look) -> BrowserContext:
     width, colours, language = look
-    context: BrowserContext = await browser.new_context(
-        viewport={"width": width, "height": 900}, color_scheme=colours, locale=language, timezone_id="Asia/Tokyo"
+    context = await browser.new_context(
+        viewport={"width": width, "height": 900},
+        color_scheme="dark" if colours == "dark" else "light",
+        locale=language,
+        timezone_id="Asia/Tokyo",
     )
     client = await dashboard.log_in()
     await context.add_cookies([{"name": COOKIE, "value": client.cookies[COOKIE], "url": f"{dashboard.url}/dashboard"}])

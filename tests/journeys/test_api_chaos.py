@@ -8,9 +8,9 @@ import pytest
 
 from genlock.sandbox.chaos.api_chaos import ApiChaosRun, report, run_orders, running_api_chaos
 from genlock.sandbox.chaos.api_clients import ApiOrder
-from genlock.sandbox.chaos.api_evaluation import STARTED
+from genlock.sandbox.chaos.api_evaluation import STARTED, ApiEvaluation, check_job_webhooks
 from genlock.sandbox.chaos.disrupted_run import Plan
-from genlock.sandbox.chaos.webhook_receiver import Arrival
+from genlock.sandbox.chaos.webhook_receiver import Arrival, Endpoint
 from genlock.sandbox.processes import guarded_folder
 
 ORDERS = 30
@@ -178,3 +178,19 @@ async def test_every_order_is_made_once_and_told_and_the_verdict_finds_every_bro
     assert (result["ok"], result["ledger_ok"]) == (False, False)
     undo()
     assert (await report(chaos_run))[0]["ok"]
+
+
+@pytest.mark.parametrize(("told", "found", "untrue"), [(False, True, 0), (True, False, 1), (False, False, 0)])
+def test_a_result_that_comes_after_the_webhook_of_a_failure_does_not_make_it_untrue(
+    *, told: bool, found: bool, untrue: int
+) -> None:
+    endpoint = Endpoint(account="a", path="/a")
+    job = {"id": "job_1", "status": "failed", "charged": False, "price": 1.0, "late": found}
+    data = {**job, "late": told}
+    arrival = Arrival(
+        endpoint=endpoint, number=0, message_id="m", event="job.failed", job="job_1", data=data, is_verified=True
+    )
+    evaluation = ApiEvaluation()
+    check_job_webhooks(evaluation, endpoint, job, [arrival])
+
+    assert evaluation.webhooks_untrue == untrue

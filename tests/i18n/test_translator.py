@@ -30,6 +30,14 @@ def test_money_is_written_as_the_language_writes_it() -> None:
     ]  # fmt: skip
 
 
+def test_a_lowest_price_has_the_noun_in_the_form_that_follows_from() -> None:
+    amounts = (1000, 4000, 5000, 21_000, 800)
+    assert [translator("en").from_credits(amount) for amount in amounts[:2]] == ["from 1 credit", "from 4 credits"]
+    assert [translator("ru").from_credits(amount) for amount in amounts] == [
+        "от 1 кредита", "от 4 кредитов", "от 5 кредитов", "от 21 кредита", "от 0,8 кредита",
+    ]  # fmt: skip
+
+
 def test_a_number_has_up_to_three_decimals_and_no_trailing_zeros() -> None:
     numbers = (Decimal("1234567.8915"), Decimal("2.50"), 0.1, -3, Decimal("0.0004"))
 

@@ -107,6 +107,10 @@ class Translator:
         """Return an amount of credits, with the noun."""
         return self.plain("unit.credits", n=Decimal(thousandths) / THOUSANDTHS)
 
+    def from_credits(self, thousandths: int) -> str:
+        """Return a lowest price, with the noun in the form that follows "from"."""
+        return self.plain("unit.from_credits", n=Decimal(thousandths) / THOUSANDTHS)
+
     def duration(self, seconds: float) -> str:
         """Return a length of time in its largest fitting unit."""
         whole = max(1, round(seconds))

@@ -14,11 +14,14 @@ def card(draft: Draft, model: Model, screen: ScreenContext) -> list[str]:
     """Return what a model does in the category it was chosen from, what must be sent, its price and its duration."""
     t = screen.translator
     usual, least = screen.storefront.usual_price(model), screen.storefront.price_from(model)
-    varies = "card.facts_usual" if usual.exact and least < usual.price else "card.facts"
+    key = "card.facts_usual" if usual.exact and least < usual.price else "card.facts"
     if usual.per:
-        varies = f"card.facts_{usual.per}"
+        key = f"card.facts_{usual.per}"
+    if is_fixed(model):
+        key = "card.facts"
+    varies = key == "card.facts" and not is_fixed(model)
     values_shown = {
-        "price": t.credits(usual.price),
+        "price": t.from_credits(usual.price) if varies else t.credits(usual.price),
         "least": t.amount(least),
         "time": t.duration(screen.storefront.expected_seconds(model)),
     }
@@ -27,7 +30,7 @@ def card(draft: Draft, model: Model, screen: ScreenContext) -> list[str]:
         t.html("card.head_own" if own else "card.head", title=model_label(model, t), vendor=model.vendor),
         t.html(f"about.{category_of(draft, model)}"),
         *_needed(draft, model, t),
-        t.html("card.facts_fixed" if is_fixed(model) else varies, **values_shown),
+        t.html(key, **values_shown),
     ]
     if screen.free_now(model):
         lines += screen.free_runs()

@@ -96,12 +96,13 @@ def short_list(draft: Draft, wish: Wish, screen: ScreenContext) -> OutgoingMessa
 def _about(model: Model, screen: ScreenContext) -> list[Html]:
     t = screen.translator
     usual = screen.storefront.usual_price(model)
-    key = f"wish.facts_{usual.per}" if usual.per else "wish.facts" if usual.exact else "wish.facts_from"
+    key = f"wish.facts_{usual.per}" if usual.per else "wish.facts"
     if screen.free_now(model):
         key = "wish.facts_free"
     time = t.duration(screen.storefront.expected_seconds(model))
     good_at = in_language(model.good_at, t)
-    facts = t.html(key, title=model_label(model, t), price=t.credits(usual.price), time=time)
+    price = t.credits(usual.price) if usual.per or usual.exact else t.from_credits(usual.price)
+    facts = t.html(key, title=model_label(model, t), price=price, time=time)
     return [facts, t.html("wish.good_at", text=good_at)] if good_at else [facts]
 
 

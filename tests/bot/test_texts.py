@@ -15,10 +15,10 @@ from tests.bot.world import running_bot, sqlite_url
 ENGLISH = package_texts().languages["en"].texts
 #: sections whose keys the code composes
 COMPOSED = (
-    "about.", "admin.", "alarm.", "balance.", "category.", "choice.", "command.", "command_words.", "example.", "failed.",
-    "history.", "invite.", "member.", "refused.", "title.", "ask.", "card.facts_", "language.choose", "list.row_",
-    "topup.banned", "topup.maintenance", "button.next_", "unit.short_", "next.prompt_", "wish.", "try.", "profile.",
-    "dashboard.", "gallery.kind_", "voice.sex_", "topup.package", "bonus.package", "worth.",
+    "about.", "admin.", "alarm.", "balance.", "category.", "choice.", "command.", "command_words.", "example.",
+    "failed.", "history.", "invite.", "member.", "refused.", "title.", "ask.", "card.facts_", "language.choose",
+    "list.row_", "topup.banned", "topup.maintenance", "button.next_", "unit.short_", "next.prompt_", "wish.", "try.",
+    "profile.", "dashboard.", "gallery.kind_", "voice.sex_", "topup.package", "bonus.package", "worth.",
 )  # fmt: skip
 
 

@@ -14,8 +14,8 @@ from genlock.api.job_view import results_of, status_of
 from genlock.api.jobs import own_job
 from genlock.api.openai.errors import openai_response, rename_fields
 from genlock.api.openai.images import find_model
+from genlock.api.openai.orders import KEY_DOC, Complete, OpenAIOrders
 from genlock.api.openai.parameters import PROMPT, ModelInput, seconds_field
-from genlock.api.openai.repeats import KEY_DOC, Complete, FacadeOrders
 from genlock.api.openai.sizes import size_of
 from genlock.api.openai.types import (
     FORM_SCHEMA,
@@ -57,7 +57,7 @@ _STATUSES: Mapping[Status, VideoStatus] = {
 
 
 class VideoRoutes:
-    def __init__(self, parts: ApiParts, orders: FacadeOrders, uploads: Uploads, results: ResultRoutes) -> None:
+    def __init__(self, parts: ApiParts, orders: OpenAIOrders, uploads: Uploads, results: ResultRoutes) -> None:
         self._parts = parts
         self._orders = orders
         self._uploads = uploads

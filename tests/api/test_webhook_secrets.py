@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from genlock.api.webhook_secret_check import LOST_SECONDS_MAX, WebhookSecretCheck
+from genlock.api.webhook_secret_check import WebhookSecretCheck
 from genlock.api.webhook_secrets import SecretUnreadable, WebhookSecrets
 from genlock.domain.events import Event
-from genlock.domain.webhook import LOST, NewWebhook, Webhook
+from genlock.domain.webhook import FAILING_SECONDS_MAX, LOST, NewWebhook, Webhook
 from genlock.stores.sqlite import SqliteStore
 from tests.databases import new_sqlite
 from tests.engine.world import Recorder
@@ -151,7 +151,7 @@ async def test_an_endpoint_whose_secret_stays_lost_is_disabled_and_a_rotation_he
     added = await add(store, account_id, of())
     check = Check(store, token=NEW_TOKEN)
     await check.round()
-    clock.advance(LOST_SECONDS_MAX + 1)
+    clock.advance(FAILING_SECONDS_MAX + 1)
     await check.round()
     await check.round()
 

@@ -221,7 +221,9 @@ def test_a_combination_that_does_not_exist_needs_no_price(tmp_path: Path) -> Non
 
 def test_a_field_takes_its_description_from_the_common_list(tmp_path: Path) -> None:
     write(
-        tmp_path, 'prompt = { en = "What?", ru = "Что?" }\ncount = { en = "How many", advanced = true }\n', "words.toml"
+        tmp_path,
+        'prompt = { en = "What?", ru = "Что?" }\ncount = { en = "How many", advanced = true }\n',
+        "shared_fields.toml",
     )
     model = load(data=write(tmp_path, GOOD)).get("maker/one")
     assert [(one.about.get("en"), one.advanced) for one in model.fields] == [

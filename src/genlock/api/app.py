@@ -18,7 +18,7 @@ from genlock.api.jobs import JobRoutes
 from genlock.api.models import ModelRoutes
 from genlock.api.openai.errors import openai_response
 from genlock.api.openai.images import ImageRoutes
-from genlock.api.openai.repeats import FacadeOrders
+from genlock.api.openai.orders import OpenAIOrders
 from genlock.api.openai.videos import VideoRoutes
 from genlock.api.openapi import make_document
 from genlock.api.operation import Call, Operation
@@ -53,7 +53,7 @@ class Api:
         slots = DownloadSlots()
         self._results = ResultRoutes(parts, slots)
         acceptance, uploads = OrderAcceptance(parts), Uploads(parts)
-        facade = FacadeOrders(parts, acceptance)
+        openai_orders = OpenAIOrders(parts, acceptance)
         self.operations: Sequence[Operation] = [
             *OrderRoutes(parts, acceptance).operations(),
             *JobRoutes(parts).operations(),
@@ -63,8 +63,8 @@ class Api:
             *ModelRoutes(parts).operations(),
             *AccountRoutes(parts).operations(),
             *WebhookRoutes(parts).operations(),
-            *ImageRoutes(parts, facade, slots).operations(),
-            *VideoRoutes(parts, facade, uploads, self._results).operations(),
+            *ImageRoutes(parts, openai_orders, slots).operations(),
+            *VideoRoutes(parts, openai_orders, uploads, self._results).operations(),
         ]
         self.document = make_document(self.operations)
         self._page: str | None = None

@@ -13,13 +13,13 @@ from genlock.api.operation import Call
 from genlock.api.parts import ApiParts
 from genlock.api.problems import Fault, Problem, invalid, too_many, unauthorized, unavailable
 from genlock.api.types import FileAnswer
-from genlock.channels.api.channel import hash_file
 from genlock.domain.errors import ProviderError
 from genlock.domain.stored_file import StoredFile, make_key
 from genlock.domain.upload import Upload
 from genlock.media.budget import TooComplex
 from genlock.media.content_types import content_type_of
 from genlock.media.download import HEAD_BYTES
+from genlock.media.hashing import hash_file
 from genlock.media.sniff import Format, MediaType, NotMedia, recognise
 
 ID_PREFIX = "file_"

@@ -10,13 +10,11 @@ from dataclasses import dataclass
 
 from genlock.api.webhook_secrets import SecretUnreadable, WebhookSecrets
 from genlock.domain.events import Event
-from genlock.domain.webhook import LOST, RETRY_SECONDS, Webhook
+from genlock.domain.webhook import FAILING_SECONDS_MAX, LOST, Webhook
 from genlock.ports import Database, Observer
 
 PERIOD_SECONDS = 60.0
 PAGE = 500
-#: as long as any other event is tried
-LOST_SECONDS_MAX = float(sum(RETRY_SECONDS))
 REASON = "its secret cannot be read any more; make a new one with rotate-secret, then enable the endpoint"
 
 #: tells the owner of an endpoint that its secret is lost, or that it was disabled for a reason
@@ -61,7 +59,7 @@ class WebhookSecretCheck:
         if told_seconds_ago is None:
             await self.tell_owner(webhook, "")
             await self.store.kv_put(f"{LOST}{webhook.id}", str(webhook.account_id))
-        elif told_seconds_ago > LOST_SECONDS_MAX and await self.store.disable_webhook(webhook.id, REASON):
+        elif told_seconds_ago > FAILING_SECONDS_MAX and await self.store.disable_webhook(webhook.id, REASON):
             self.observer.event(Event.API_WEBHOOK_DISABLED, account=webhook.account_id, reason=REASON)
             await self.tell_owner(webhook, REASON)
 

@@ -47,8 +47,8 @@ BODY_BYTES_MAX = 20_000
 GONE = 410
 _OK = range(200, 300)
 
-#: tells the owner of an account; returns whether that reached anyone
-TellOwner = Callable[[int, Webhook, str], Awaitable[None]]
+#: tells the owner of an endpoint why it was disabled
+TellOwner = Callable[[Webhook, str], Awaitable[None]]
 
 
 @dataclass(kw_only=True)
@@ -164,7 +164,7 @@ class WebhookSender:
             reason = f"it has not taken an event for days: {attempts[0].error}"
         if reason and await self.store.disable_webhook(webhook.id, reason[:300]):
             self.observer.event(Event.API_WEBHOOK_DISABLED, account=webhook.account_id, reason=reason)
-            await self.tell_owner(webhook.account_id, webhook, reason)
+            await self.tell_owner(webhook, reason)
 
     def _has_failed_for_days(self, webhook: Webhook) -> bool:
         since = webhook.failing_since

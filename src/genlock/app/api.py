@@ -94,13 +94,13 @@ def make_webhook_sender(
     token = settings.telegram_token.get_secret_value()
     texts = bot_texts(token)
 
-    async def tell_owner(account_id: int, webhook: Webhook, reason: str) -> None:
+    async def tell_owner(webhook: Webhook, reason: str) -> None:
         try:
-            language = (await store.profile(account_id)).language
+            language = (await store.profile(webhook.account_id)).language
         except AccountNotFound:  # it has no chat; the operators see the event
             return
         text = texts.translator(language).html("account.webhook_disabled", url=webhook.url[:100], reason=reason)
-        await tell(engine.ctx, account_id, text)
+        await tell(engine.ctx, webhook.account_id, text)
 
     posts = Posts(private=settings.media_private_hosts)
     sender = WebhookSender(

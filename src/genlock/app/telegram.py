@@ -13,8 +13,8 @@ from genlock.channels.telegram.rate_limiter import TelegramRateLimiter
 from genlock.channels.telegram.update_sources import (
     WEBHOOK_PATH,
     Poller,
+    UpdateSecrets,
     WebhookRegistrar,
-    WebhookSecrets,
     allowed_updates,
 )
 from genlock.domain.alarm import AlarmNotice
@@ -69,13 +69,13 @@ async def make_update_source(
             caller, receive=updates.receive, is_active=lambda: engine.active, observer=observer, allowed=allowed
         )
         return poller.run, []
-    webhook_secrets = WebhookSecrets(store, settings.telegram_token.get_secret_value(), mask.add)
-    await webhook_secrets.read()
+    update_secrets = UpdateSecrets(store, settings.telegram_token.get_secret_value(), mask.add)
+    await update_secrets.read()
     registrar = WebhookRegistrar(
         caller,
         store,
         public_url=settings.public_url,
-        secrets=webhook_secrets,
+        secrets=update_secrets,
         is_active=lambda: engine.active,
         observer=observer,
         allowed=allowed,
@@ -85,7 +85,7 @@ async def make_update_source(
         observer=observer,
         path=WEBHOOK_PATH,
         bot_id=settings.bot_id,
-        is_secret=webhook_secrets.accepts,
+        is_secret=update_secrets.accepts,
         memory=memory,
     )
     return registrar.run, [endpoint]

@@ -20,8 +20,8 @@ from genlock.catalog.schema import (
     ModelTable,
     ProvidersFile,
     RuleTable,
-    WordsFile,
-    WordTable,
+    SharedFieldsFile,
+    SharedFieldTable,
     plain,
 )
 from genlock.catalog.scope import Scope, price_row
@@ -33,9 +33,9 @@ from genlock.domain.presets import PromptImprover, SampleFiles
 
 DATA = Path(__file__).parent / "data"
 PROVIDERS = "providers.toml"
-WORDS = "words.toml"
-NOT_MODELS = (PROVIDERS, WORDS, STEPS, WISHES, VOCABULARY, PRESETS)
-_NO_WORDS = WordTable()
+SHARED_FIELDS = "shared_fields.toml"
+NOT_MODELS = (PROVIDERS, SHARED_FIELDS, STEPS, WISHES, VOCABULARY, PRESETS)
+_NOT_SHARED = SharedFieldTable()
 #: keys of a choice beside its labels by language
 TRAITS = ("sex", "language")
 _DEMANDS = ("any_of", "require", "forbid", "apart", "never", "most")
@@ -66,14 +66,14 @@ def load(
     An extension whose files are wrong is passed to `leave_out`. The overlay may name models and offers of providers
     that are `absent`, or left out here: that has no effect. Raises InvalidCatalog.
     """
-    providers, words = load_providers(), _load_words(data / WORDS)
-    models = _load_models(data, words, providers)
+    providers, shared_fields = load_providers(), _load_shared_fields(data / SHARED_FIELDS)
+    models = _load_models(data, shared_fields, providers)
     wishes = load_wishes(data / WISHES, models)
     models = add_offers(models, data / OFFERS, providers.credit_usd)
     credit_usd, missing = dict(providers.credit_usd), set(absent)
     for extension in extensions:
         try:
-            models = _extend(models, extension, words)
+            models = _extend(models, extension, shared_fields)
             credit_usd[extension.provider] = extension.credit_usd
         except Exception as error:
             if leave_out is None:
@@ -100,12 +100,12 @@ def load(
     )
 
 
-def _load_models(data: Path, words: Mapping[str, WordTable], providers: Providers) -> dict[str, Model]:
+def _load_models(data: Path, shared_fields: Mapping[str, SharedFieldTable], providers: Providers) -> dict[str, Model]:
     models: dict[str, Model] = {}
     for path in sorted(data.glob("*.toml")):
         if path.name in NOT_MODELS:
             continue
-        for model in read(parse(path), path.name, words, providers):
+        for model in read(parse(path), path.name, shared_fields, providers):
             if model.id in models:
                 raise InvalidCatalog(f"{path.name}: {model.id}: is already described in another file")
             models[model.id] = model
@@ -113,13 +113,13 @@ def _load_models(data: Path, words: Mapping[str, WordTable], providers: Provider
 
 
 def _extend(
-    models: Mapping[str, Model], extension: CatalogExtension, words: Mapping[str, WordTable]
+    models: Mapping[str, Model], extension: CatalogExtension, shared_fields: Mapping[str, SharedFieldTable]
 ) -> dict[str, Model]:
     """Return the models with those and the offers of a plug-in. Raises InvalidCatalog."""
     known = dict(models)
     own = Providers(default=extension.provider, credit_usd={extension.provider: extension.credit_usd})
     for path in extension.paths():
-        for model in read(parse(path), path.name, words, own):
+        for model in read(parse(path), path.name, shared_fields, own):
             extension.check_id(model, known, path.name)
             known[model.id] = model
     return add_offers(known, extension.folder / OFFERS, own.credit_usd) if extension.folder else known
@@ -130,18 +130,20 @@ def load_providers(path: Path = DATA / PROVIDERS) -> Providers:
     return Providers(default=file.default, credit_usd={name: one.credit_usd for name, one in file.providers.items()})
 
 
-def _load_words(path: Path) -> dict[str, WordTable]:
+def _load_shared_fields(path: Path) -> dict[str, SharedFieldTable]:
     if not path.exists():
         return {}
-    return check(WordsFile, parse(path), path.name).root
+    return check(SharedFieldsFile, parse(path), path.name).root
 
 
-def read(data: dict[str, Any], name: str, words: Mapping[str, WordTable], providers: Providers) -> Iterator[Model]:
+def read(
+    data: dict[str, Any], name: str, shared_fields: Mapping[str, SharedFieldTable], providers: Providers
+) -> Iterator[Model]:
     """Yield the models of one file. Raises InvalidCatalog."""
     file = check(ModelFile, data, name)
     for model_id, table in file.models.items():
         where = f"{name}: {model_id}"
-        model = _Reader(where, file, words, providers).model(model_id, table)
+        model = _Reader(where, file, shared_fields, providers).model(model_id, table)
         check_model(model, where)
         yield model
 
@@ -152,7 +154,7 @@ class _Reader:
 
     where: str
     file: ModelFile
-    words: Mapping[str, WordTable]
+    shared_fields: Mapping[str, SharedFieldTable]
     providers: Providers
 
     def model(self, model_id: str, table: ModelTable) -> Model:
@@ -195,7 +197,7 @@ class _Reader:
 
     def _field(self, table: FieldTable) -> Field:
         scope = Scope(where=f"{self.where}: {table.name}", fields={})
-        word = self.words.get(table.name, _NO_WORDS)
+        shared = self.shared_fields.get(table.name, _NOT_SHARED)
         choices, labels, traits = _choices(table.choices, self.file.choices, scope)
         one = Field(
             name=table.name,
@@ -217,10 +219,10 @@ class _Reader:
             max_seconds=table.max_seconds,
             members=tuple(table.members),
             sample=table.sample,
-            advanced=word.advanced if table.advanced is None else table.advanced,
-            internal=word.internal,
-            unit=word.unit,
-            about={**word.about(), **table.about},
+            advanced=shared.advanced if table.advanced is None else table.advanced,
+            internal=shared.internal,
+            unit=shared.unit,
+            about={**shared.about(), **table.about},
         )
         _check_limits(one, scope)
         _check_values(one, scope)

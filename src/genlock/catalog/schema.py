@@ -117,7 +117,7 @@ class ProvidersFile(Table):
     providers: dict[str, ProviderTable]
 
 
-class WordTable(Table):
+class SharedFieldTable(Table):
     """The description of a field, its unit, and whether the wizard asks for it, unless its model says otherwise."""
 
     en: str | None = None
@@ -130,7 +130,7 @@ class WordTable(Table):
         return {language: text for language, text in (("en", self.en), ("ru", self.ru)) if text is not None}
 
 
-class WordsFile(RootModel[dict[str, WordTable]]):
+class SharedFieldsFile(RootModel[dict[str, SharedFieldTable]]):
     """What is known of fields, by name."""
 
 

@@ -29,8 +29,6 @@ UNAUTHENTICATED_BYTES_MAX = SMALL_BODY_BYTES
 #: callbacks without a signature that are parsed and stored at the same time, and that wait for this
 UNSIGNED_AT_ONCE = 16
 UNSIGNED_WAITING_MAX = 2000
-#: whether a callback comes from the provider, by its headers, its body and the time
-Verify = VerifyCallback
 
 
 class UnsignedQueue:
@@ -60,7 +58,7 @@ class CallbackEndpoint:
     engine: Engine
     provider: str
     #: None: the provider does not sign, and the secret in the URL is the only authentication
-    verify: Verify | None = None
+    verify: VerifyCallback | None = None
     #: whether other customers of the provider have callbacks with a valid signature, which they could send here, and
     #: again for minutes: then only the secret of a job authenticates
     shared_signature: bool = False

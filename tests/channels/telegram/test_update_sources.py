@@ -18,9 +18,9 @@ from genlock.channels.telegram.rate_limiter import TelegramRateLimiter
 from genlock.channels.telegram.update_sources import (
     ALLOWED_UPDATES,
     Poller,
+    UpdateSecrets,
     WebhookRegistrar,
-    WebhookSecrets,
-    webhook_secret,
+    update_secret,
 )
 from genlock.domain.errors import StoreUnavailable
 from genlock.domain.events import Event
@@ -270,7 +270,7 @@ async def test_an_update_that_cannot_be_stored_does_not_block_the_others(
 def registrar(
     harness: Harness, caller: Caller, url: str = "http://127.0.0.1:81", token: str = TOKEN
 ) -> WebhookRegistrar:
-    secrets = WebhookSecrets(harness.store, token, lambda _: None)
+    secrets = UpdateSecrets(harness.store, token, lambda _: None)
     return WebhookRegistrar(
         caller, harness.store, public_url=url, secrets=secrets, is_active=lambda: True, observer=harness.recorder
     )
@@ -283,7 +283,7 @@ async def test_the_webhook_is_registered_once(harness: Harness) -> None:
         assert not await registrar(harness, caller).ensure()
     [call] = harness.telegram.calls("setWebhook")
     assert call.arguments["url"] == "http://127.0.0.1:81/telegram/webhook"
-    assert call.arguments["secret_token"] == webhook_secret(TOKEN)
+    assert call.arguments["secret_token"] == update_secret(TOKEN)
     assert call.arguments.get("drop_pending_updates") in (None, "false", False)
     assert harness.telegram.state.updates.allowed == list(ALLOWED_UPDATES)
 

@@ -13,8 +13,8 @@ from genlock.api.download_slots import DownloadSlots
 from genlock.api.job_view import results_of, status_of
 from genlock.api.models import offered_model
 from genlock.api.openai.errors import openai_response, rename_fields
+from genlock.api.openai.orders import KEY_DOC, OpenAIOrders
 from genlock.api.openai.parameters import ModelInput
-from genlock.api.openai.repeats import KEY_DOC, FacadeOrders
 from genlock.api.openai.types import ErrorAnswer, ImageRequest, ImagesAnswer
 from genlock.api.operation import Answered, Call, Operation
 from genlock.api.order_acceptance import REPLAYED_HEADER, Accepted, ClientOrder
@@ -41,7 +41,7 @@ _INPUT_FAILURES = frozenset({"moderation", "bad_input", "file_unreachable"})
 
 
 class ImageRoutes:
-    def __init__(self, parts: ApiParts, orders: FacadeOrders, slots: DownloadSlots) -> None:
+    def __init__(self, parts: ApiParts, orders: OpenAIOrders, slots: DownloadSlots) -> None:
         self._parts = parts
         self._orders = orders
         self._slots = slots

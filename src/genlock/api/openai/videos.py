@@ -14,8 +14,8 @@ from genlock.api.job_view import results_of, status_of
 from genlock.api.jobs import own_job
 from genlock.api.openai.errors import openai_response, rename_fields
 from genlock.api.openai.images import find_model
+from genlock.api.openai.orders import KEY_DOC, Complete, OpenAIOrders
 from genlock.api.openai.parameters import PROMPT, ModelInput, seconds_field
-from genlock.api.openai.repeats import KEY_DOC, Complete, FacadeOrders
 from genlock.api.openai.sizes import size_of
 from genlock.api.openai.types import (
     FORM_SCHEMA,
@@ -36,12 +36,12 @@ from genlock.api.reading import hash_request, read_json, validated
 from genlock.api.results import ResultRoutes
 from genlock.api.types import JobAnswer, Status
 from genlock.api.uploads import Uploads
-from genlock.channels.api.channel import hash_file
 from genlock.domain.api_key import ApiScope
 from genlock.domain.catalog import Model, Output
 from genlock.domain.field import Field
 from genlock.domain.job import Job
 from genlock.domain.result import PartKind
+from genlock.media.hashing import hash_file
 
 PATH = "/v1/videos"
 REFERENCE = "input_reference"
@@ -57,14 +57,26 @@ _STATUSES: Mapping[Status, VideoStatus] = {
 
 
 class VideoRoutes:
-    def __init__(self, parts: ApiParts, orders: FacadeOrders, uploads: Uploads, results: ResultRoutes) -> None:
+    def __init__(self, parts: ApiParts, orders: OpenAIOrders, uploads: Uploads, results: ResultRoutes) -> None:
         self._parts = parts
         self._orders = orders
         self._uploads = uploads
         self._results = results
 
     def operations(self) -> list[Operation]:
-        create = Operation(
+        return [
+            replace(
+                one,
+                tag="openai",
+                refuse=openai_response,
+                refusal=ErrorAnswer,
+                refusal_media_type="application/json",
+            )
+            for one in (self._create_operation(), *self._read_operations())
+        ]
+
+    def _create_operation(self) -> Operation:
+        return Operation(
             name="create_video",
             method="POST",
             path=PATH,
@@ -77,6 +89,8 @@ class VideoRoutes:
             answers={200: Answered(description="The order was accepted, now or before.", kind=VideoAnswer)},
             problems=(400, 404, 408, 409, 413, 415),
         )
+
+    def _read_operations(self) -> list[Operation]:
         listing = Operation(
             name="list_videos",
             method="GET",
@@ -115,16 +129,7 @@ class VideoRoutes:
             },
             problems=(400, 404, 410, 416),
         )
-        return [
-            replace(
-                one,
-                tag="openai",
-                refuse=openai_response,
-                refusal=ErrorAnswer,
-                refusal_media_type="application/json",
-            )
-            for one in (create, listing, read, content)
-        ]
+        return [listing, read, content]
 
     async def create(self, call: Call) -> Response:
         if not is_form(call.request):

@@ -1,9 +1,7 @@
 """The API channel: `put` copies a result to the media store, so that delivered and charged means that it is there."""
 
 import asyncio
-import hashlib
 from collections.abc import Callable
-from typing import IO
 
 from genlock.domain.delivery import Part
 from genlock.domain.errors import ChannelBusy, InvalidResult, MediaStoreError
@@ -13,11 +11,11 @@ from genlock.domain.retry import backoff
 from genlock.domain.stored_file import StoredFile, make_key
 from genlock.media.content_types import content_type_of
 from genlock.media.download import AddressRefused, Downloads, FetchedFile, FetchFailed, TooLarge
+from genlock.media.hashing import hash_file
 from genlock.media.sniff import NotMedia, recognise
 from genlock.ports import Channel, MediaStore, Placed
 
 NAME = "api"
-CHUNK = 1_000_000
 RESULT_BYTES_MAX = 1_000_000_000
 #: attempts to fetch a result before it counts as invalid
 FETCH_TRIES = 5
@@ -93,11 +91,3 @@ class ApiChannel(Channel):
         )
         await self._media.put(stored, fetched.file)
         return stored
-
-
-def hash_file(file: IO[bytes]) -> str:
-    digest = hashlib.sha256()
-    file.seek(0)
-    while chunk := file.read(CHUNK):
-        digest.update(chunk)
-    return digest.hexdigest()

@@ -145,13 +145,13 @@ async def _get_updates(bot: Bot, offset: int | None, allowed: list[str]) -> list
     return updates if isinstance(updates, list) else []
 
 
-def webhook_secret(token: str) -> str:
+def update_secret(token: str) -> str:
     """Return the secret that Telegram sends with each update. It is derived from the bot's token and stored nowhere."""
     digest = hmac.new(token.encode(), b"genlock: secret of the Telegram webhook", hashlib.sha256).digest()
     return base64.urlsafe_b64encode(digest).decode().rstrip("=")
 
 
-class WebhookSecrets:
+class UpdateSecrets:
     """The secrets that an update may carry: the derived one, and for a while the one of an earlier version.
 
     Earlier versions stored a random secret in the database. While instances of both versions run, Telegram may send
@@ -160,7 +160,7 @@ class WebhookSecrets:
     """
 
     def __init__(self, store: KvStore, token: str, hide: Callable[[str], None]) -> None:
-        self.derived = webhook_secret(token)
+        self.derived = update_secret(token)
         self._store = store
         self._key = f"webhook_secret:{bot_id(token)}"
         self._stored: str | None = None
@@ -194,7 +194,7 @@ class WebhookRegistrar:
         store: KvStore,
         *,
         public_url: str,
-        secrets: WebhookSecrets,
+        secrets: UpdateSecrets,
         is_active: Callable[[], bool],
         observer: Observer,
         allowed: Sequence[str] = ALLOWED_UPDATES,

@@ -9,6 +9,7 @@ import json
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from functools import partial
 from random import Random
 from time import time
 from typing import Any, TypeVar
@@ -107,7 +108,7 @@ class ApiClients:
         """Read what the API tells each account in the end: its balance, all of its jobs, and its ledger."""
         async with self._session() as session:
             for account in self.accounts:
-                account.balance = await self._until_answered(lambda a=account: self._get(session, a, "/v1/balance"))  # type: ignore[misc]
+                account.balance = await self._until_answered(partial(self._get, session, account, "/v1/balance"))
                 jobs = await self._all_pages(session, account, "/v1/jobs")
                 account.jobs = {job["id"]: job for job in jobs}
                 account.ledger = await self._all_pages(session, account, "/v1/ledger")
@@ -256,9 +257,7 @@ class ApiClients:
         found: list[dict[str, Any]] = []
         cursor = ""
         while True:
-            page = await self._until_answered(
-                lambda cursor=cursor: self._get(session, account, f"{path}?limit={PAGE}{cursor}")  # type: ignore[misc]
-            )
+            page = await self._until_answered(partial(self._get, session, account, f"{path}?limit={PAGE}{cursor}"))
             found += page["data"]
             if page["next_cursor"] is None:
                 return found

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from genlock.app.clock import SystemClock
-from genlock.channels.telegram.update_sources import WebhookSecrets, webhook_secret
+from genlock.channels.telegram.update_sources import UpdateSecrets, update_secret
 from genlock.log import Silent
 from genlock.stores.sqlite import SqliteStore
 
@@ -28,10 +28,10 @@ def contents(folder: Path) -> list[bytes]:
 
 async def test_the_secret_depends_on_the_token_alone_and_is_not_stored(store: SqliteStore, tmp_path: Path) -> None:
     hidden: list[str] = []
-    secrets = WebhookSecrets(store, TOKEN, hidden.append)
+    secrets = UpdateSecrets(store, TOKEN, hidden.append)
     await secrets.read()
     await secrets.retire_stored()
-    assert secrets.derived == webhook_secret(TOKEN) != webhook_secret(f"{TOKEN}x")
+    assert secrets.derived == update_secret(TOKEN) != update_secret(f"{TOKEN}x")
     assert hidden == [secrets.derived], "the log masks it"
     assert secrets.accepts(secrets.derived)
     assert not any(secrets.accepts(wrong) for wrong in ("", "x", "é", "№", secrets.derived + "x", TOKEN, STORED))
@@ -42,14 +42,14 @@ async def test_updates_with_the_stored_secret_are_accepted_until_the_webhook_has
     store: SqliteStore,
 ) -> None:
     await store.kv_put(KEY, STORED)
-    leader, other = (WebhookSecrets(store, TOKEN, lambda _: None) for _ in range(2))
+    leader, other = (UpdateSecrets(store, TOKEN, lambda _: None) for _ in range(2))
     await leader.read()
     await other.read()
-    assert all(one.accepts(secret) for one in (leader, other) for secret in (STORED, webhook_secret(TOKEN)))
+    assert all(one.accepts(secret) for one in (leader, other) for secret in (STORED, update_secret(TOKEN)))
 
     await leader.retire_stored()
     await other.read()
 
     assert await store.kv_get(KEY) is None
     assert not any(one.accepts(STORED) for one in (leader, other))
-    assert all(one.accepts(webhook_secret(TOKEN)) for one in (leader, other))
+    assert all(one.accepts(update_secret(TOKEN)) for one in (leader, other))

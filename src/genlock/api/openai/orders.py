@@ -47,7 +47,7 @@ KEY_DOC = Header(
 Complete = Callable[[], Awaitable[Mapping[str, Any]]]
 
 
-class FacadeOrders:
+class OpenAIOrders:
     def __init__(self, parts: ApiParts, acceptance: OrderAcceptance) -> None:
         self._store = parts.store
         self._acceptance = acceptance

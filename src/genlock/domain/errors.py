@@ -13,6 +13,7 @@ GenlockError
 │   ├── InvalidEdit        an operator's edit of a model is wrong; says which values and why
 │   ├── StaleEdit          the model was changed since the state that the edit was made from
 │   └── ActionNotAllowed
+│       └── JobWasSubmitted  ending it now may cost the operator
 ├── InvalidCatalog         a file that describes models is wrong; says where and what
 ├── BackupFailed           the backup was not written; says why
 ├── BackupUnusable         the backup cannot be restored; the database is unchanged

@@ -14,7 +14,7 @@ import aiohttp
 ORDER_SECONDS_MAX = 120.0
 MODEL = "z-image"
 #: callback data of the button that ends a screen of the order
-_CONFIRM, _MENU, _AGAIN = ":go", "menu", "again:"
+_CONFIRM, _MENU, _WISH, _REPEAT = ":go", "menu", "wish:", "repeat:"
 View = dict[str, Any]
 
 
@@ -84,7 +84,7 @@ class ChatUser:
         self.turn = asyncio.Lock()
 
     async def start(self) -> None:
-        self._last = await self._say("/start", lambda view: bool(_button(view, "cat:")))
+        self._last = await self._say("/start", lambda view: bool(_button(view, _WISH)))
 
     async def order_by_command(self, prompt: str) -> float:
         """Order with `/gen`; return the seconds until the final notice."""
@@ -95,7 +95,7 @@ class ChatUser:
     async def order_by_buttons(self, prompt: str) -> float:
         """Open the menu, write the prompt, confirm; return the seconds from the last press to the final notice."""
         if _button(self._last, _MENU):
-            await self._press(self._last, _MENU, lambda view: bool(_button(view, "cat:")))
+            await self._press(self._last, _MENU, lambda view: bool(_button(view, _WISH)))
         confirmation = await self._say(prompt, lambda view: bool(_button(view, _CONFIRM)))
         started = perf_counter()
         self._last = await self._press(confirmation, _CONFIRM, _is_notice)
@@ -132,7 +132,7 @@ def _button(view: View, data: str) -> str:
 
 
 def _is_notice(view: View) -> bool:
-    return view["kind"] == "message" and bool(_button(view, _AGAIN))
+    return view["kind"] == "message" and bool(_button(view, _REPEAT))
 
 
 @asynccontextmanager

@@ -111,7 +111,8 @@ WITH recent AS MATERIALIZED (
 SELECT provider, sum(cost)::bigint AS cost FROM (
     SELECT provider, coalesce(cost, 0) AS cost FROM recent
     UNION ALL
-    SELECT a.provider, a.cost FROM recent j JOIN attempts a ON a.job_id = j.id
+    SELECT a.provider, a.cost FROM recent j
+    CROSS JOIN LATERAL (SELECT * FROM attempts WHERE job_id = j.id OFFSET 0) a
     WHERE a.cost > 0 AND (a.number <> j.attempt OR j.cost IS NULL)
 ) billed GROUP BY provider;
 

@@ -9,9 +9,9 @@ SELECT count(*) AS used FROM task_slots s JOIN jobs j ON j.id = s.job_id AND j.p
 WHERE s.provider = :provider AND j.state IN ('submitting', 'running');
 
 -- name: begin_limited_submit
--- As `begin_submit`, together with one of the provider's slots; without one only the placeholder is stored. `fenced` says whether the lease was valid: if so and
--- nothing began, no slot is free. A slot that changed since this statement began is left alone: whether its new job
--- works cannot be seen here.
+-- As `begin_submit`, together with one of the provider's slots; without one only the placeholder is stored. `fenced`
+-- says whether the lease was valid: if so and nothing began, no slot is free. A slot that changed since this statement
+-- began is left alone: whether its new job works cannot be seen here.
 WITH free AS MATERIALIZED (
     SELECT s.provider, s.number, s.token, s.job_id IS NOT DISTINCT FROM :job_id::bigint AS own FROM task_slots s
     WHERE s.provider = :provider::text AND s.number <= :most::int AND (s.job_id = :job_id::bigint OR NOT EXISTS (

@@ -1,5 +1,4 @@
--- Secrets of webhooks as they are sealed with a key of the settings, what endpoints answered, and lookups that read as much
--- however many events wait for an endpoint.
+-- Secrets of webhooks as they are sealed with a key of the settings, and what endpoints answered.
 
 -- '' in a row of an earlier version: the secret is derived from the bot's token until it is sealed.
 ALTER TABLE webhooks ADD COLUMN secret TEXT NOT NULL DEFAULT '';
@@ -8,11 +7,6 @@ ALTER TABLE webhooks ADD COLUMN previous_secret TEXT NOT NULL DEFAULT '';
 
 -- the start of the last answer's body
 ALTER TABLE webhook_deliveries ADD COLUMN last_answer TEXT NOT NULL DEFAULT '';
-
-CREATE INDEX webhook_deliveries_state ON webhook_deliveries (webhook_id, state, event_at, id);
--- A disabled endpoint gets tests only: they are found without reading the events that wait for it.
-CREATE INDEX webhook_deliveries_test ON webhook_deliveries (webhook_id, due_at, id)
-    WHERE due_at IS NOT NULL AND event = 'webhook.test';
 
 -- A later event of a job is due not before an earlier one, so that those that wait for another are not read in vain.
 DROP TRIGGER jobs_webhook_event;

@@ -81,4 +81,7 @@ async def test_a_stop_of_the_service_ends_streams_at_once(world: ApiWorld) -> No
     headers = {"Authorization": f"Bearer {client.secret}"}
     async with client.session.get(f"{world.url}/v1/events", headers=headers) as stream, stopping(world):
         async with asyncio.timeout(10):  # the next comment would come after 15 s
-            await stream.content.read()
+            received = await stream.content.read()
+        assert stream.status == 200
+        assert stream.content.at_eof()
+        assert b"event:" not in received

@@ -114,3 +114,4 @@ async def test_a_key_is_listed_and_counted_however_many_were_made_since(world: B
     await ann.sees(f"{oldest.shown}…")
     await ann.press(ann.screen, "apinew")
     await ann.sees(page("api.too_many"))
+    assert sum(key.revoked_at is None for key in await world.store.api_keys(ann.number, before=None, limit=200)) == 5

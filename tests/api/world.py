@@ -163,18 +163,7 @@ async def running_api(
                 catalog=CATALOG, speed=speed, create_limit=(10_000, 1.0), status_limit=(10_000, 1.0), same_media=True
             )
         )
-        service = ServiceSettings.model_validate(
-            {
-                "telegram_token": "42:sandbox",
-                "kie_api_key": kie.key,
-                "kie_api_url": kie.url,
-                "kie_upload_url": kie.url,
-                "database_url": database_url,
-                "media_url": f"file://{folder}",
-                "media_private_hosts": (*_hosts(kie.files_url, kie.url), *private_hosts),
-                **settings,
-            }
-        )
+        service = _make_settings(kie, database_url, folder, private_hosts, settings)
         recorder = Recorder()
         store: Any = await open_store(database_url, observer=recorder)
         closing.push_async_callback(store.close)
@@ -230,6 +219,23 @@ async def running_api(
             await engine.stop()
             await watch.close()
             await asyncio.sleep(0)
+
+
+def _make_settings(
+    kie: KieSimulator, database_url: str, folder: Path, private_hosts: tuple[str, ...], more: dict[str, Any]
+) -> ServiceSettings:
+    return ServiceSettings.model_validate(
+        {
+            "telegram_token": "42:sandbox",
+            "kie_api_key": kie.key,
+            "kie_api_url": kie.url,
+            "kie_upload_url": kie.url,
+            "database_url": database_url,
+            "media_url": f"file://{folder}",
+            "media_private_hosts": (*_hosts(kie.files_url, kie.url), *private_hosts),
+            **more,
+        }
+    )
 
 
 def _hosts(*urls: str) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ const TEXTS = {
     more_models: ["{n} more: type to find them", "Ещё {n}: уточните поиск"],
     change: ["Change", "Другая модель"],
     from: ["from {n}", "от {n}"],
-    seconds: ["about {n} s", "около {n} с"],
+    seconds: ["about {n}\u00a0s", "около {n}\u00a0с"],
     input: ["Your order", "Ваш заказ"],
     choose_first: ["Choose a model first.", "Сначала выберите модель."],
     more: ["More options", "Ещё настройки"],

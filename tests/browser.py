@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +18,9 @@ from tests.debian import install_packages, unpack_packages, unpacked_program
 from tests.programs import Program, ProgramMissing, recorded
 
 VARIABLE = "GENLOCK_TEST_CHROMIUM"
-#: the first has no window to draw, and needs two thirds of the CPU time
-NAMES = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 #: the chat page is full of emoji, and the fonts that Chromium's package brings have none
-FONTS = "fonts-noto-color-emoji"
+PACKAGES = ("chromium", "fonts-noto-color-emoji")
 #: how long a page may take to show what a test expects; the machine may be busy
 EXPECT_SECONDS = 30
 DOWNLOAD_SECONDS = 300
@@ -120,13 +119,10 @@ def _take_package(_own: Program) -> Iterator[Program]:
         raise ProgramMissing("there is no apt-get to take a package with")
     sys.stderr.write(f"{'Installing' if AS_ROOT else 'Unpacking'} Debian's Chromium ...\n")
     if AS_ROOT:
-        with suppress(ProgramMissing):  # not every distribution has it
-            install_packages(NAMES[0], FONTS)
-            yield from _on_path()
-        install_packages("chromium", FONTS)
+        install_packages(*PACKAGES)
         yield from _on_path()
     else:
-        yield unpacked_program(unpack_packages("chromium", FONTS), "usr/lib/chromium/chromium")
+        yield unpacked_program(unpack_packages(*PACKAGES), "usr/lib/chromium/chromium")
 
 
 def problem_of(program: Program) -> str:

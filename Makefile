@@ -20,7 +20,7 @@ test: provision lint ## Install, check and run all tests (ARGS="-k name" picks s
 	@$(MAKE) --no-print-directory --jobs=2 types tests
 
 tests: .venv/installed
-	$(BIN)/pytest -n 3 --dist worksteal $(ARGS)
+	$(BIN)/pytest -n 4 --dist worksteal $(ARGS)
 
 quick: .venv/installed ## Run the tests that need no process, no browser and no PostgreSQL: the inner loop
 	$(BIN)/pytest -n 3 --dist worksteal -m "not browser and not postgres and not process and not slow" $(ARGS)

@@ -12,10 +12,12 @@ from pathlib import Path
 
 import click
 import typer.main
+from pydantic.fields import FieldInfo
 
 from genlock import cli
 from genlock.domain import delivery, events, inbox, job, money, update
 from genlock.domain.alarm import ALARMS, NO_ACTIVE
+from genlock.entry_points import PREFIX
 from genlock.i18n.translator import translator
 from genlock.metrics import COUNTS, GAUGES
 from genlock.providers.kie.answers import ANSWERS, Row
@@ -25,6 +27,8 @@ from genlock.sandbox.kie import faults as kie_faults
 from genlock.sandbox.telegram import faults as telegram_faults
 from genlock.sandbox.try_page.routes import FOLDER as TRY_PAGE
 from genlock.settings import ServiceSettings, Settings
+from genlock.settings.declared import built_in_fields
+from genlock.settings.problems import aliases
 
 DOCS = Path(__file__).parent
 EXAMPLE = DOCS.parent / ".env.example"
@@ -58,12 +62,18 @@ def table(kind: type[StrEnum], module: object) -> str:
 
 def settings() -> str:
     lines = ["| setting | default | meaning |\n|---|---|---|\n"]
-    for name, field in Settings.model_fields.items():
-        default = "none" if field.default in (None, (), {}, "") else f"`{field.default}`"
-        alias = [f"`{choice}`" for choice in getattr(field.validation_alias, "choices", [])]
-        names = ", or ".join(alias or [f"`GENLOCK_{name.upper()}`"])
+    for name, field in all_settings():
+        default = "none" if field.is_required() or field.default in (None, (), {}, "") else f"`{field.default}`"
+        names = ", or ".join(f"`{one}`" for one in aliases(field) or [name])
         lines.append(f"| {names} | {default} | {field.description} |\n")
     return "".join(lines)
+
+
+def all_settings() -> list[tuple[str, FieldInfo]]:
+    """Return every setting with its variable: first those of Telegram and of the providers, which must be set."""
+    own = [(f"{PREFIX}{name.upper()}", field) for name, field in Settings.model_fields.items()]
+    telegram = [one for one in own if one[0].startswith(f"{PREFIX}TELEGRAM_")]
+    return [*telegram, *built_in_fields(), *(one for one in own if one not in telegram)]
 
 
 def commands() -> str:
@@ -114,12 +124,15 @@ def example() -> str:
     lines = [
         "# Copy this to `.env` (or /etc/genlock.env) and fill in the first two. All others may stay as they are.\n"
     ]
-    for name, field in Settings.model_fields.items():
-        field_of_service = ServiceSettings.model_fields[name]
-        needed = field_of_service.is_required() or bool(field_of_service.validate_default)
-        default = field.get_default(call_default_factory=True)
+    first_provider = next(name for name, field in built_in_fields() if field.is_required())
+    required = [
+        f"{PREFIX}{name.upper()}" for name, field in ServiceSettings.model_fields.items() if field.is_required()
+    ]
+    for name, field in all_settings():
+        default = None if field.is_required() else field.get_default(call_default_factory=True)
         shown = "" if default in (None, (), {}) else default
-        lines.append(f"\n# {field.description}\n{'' if needed else '#'}GENLOCK_{name.upper()}={shown}\n")
+        mark = "" if name in (*required, first_provider) else "#"
+        lines.append(f"\n# {field.description}\n{mark}{name}={shown}\n")
     lines.append("\n# for compose.yaml alone: the database's password, made up by you\n#POSTGRES_PASSWORD=\n")
     lines.append(
         "\n# for compose.yaml alone: the base images with their digests, as `make images` prints them\n"

@@ -1,34 +1,83 @@
-"""Take the docs' pictures from the running sandbox: `make screenshots` writes them to docs/images."""
+"""Take the docs' pictures from the running sandbox: `make screenshots` writes them to docs/images.
+
+`python -m docs.screenshots --looks FOLDER` also takes every page of the dashboard, whole and in all eight looks: phone
+and desktop, light and dark, English and Russian; and sheets of them to look through.
+"""
 
 import asyncio
 import sys
 import tempfile
+from collections.abc import Sequence
+from contextlib import suppress
+from itertools import product
 from pathlib import Path
 
-from playwright.async_api import Page, ViewportSize, expect
+from PIL import Image
+from playwright.async_api import Browser, Error, Page, ViewportSize, expect
 
+from docs.sandbox_history import ORDERS, USERS, write_history
 from tests.browser import chromium
-from tests.journeys.test_sandbox import Sandbox
+from tests.journeys.chat_pages import open_as_new_user
+from tests.journeys.sandbox_process import Sandbox
 from tests.sandbox.page.browser_tabs import bubbles, key, say
 
 IMAGES = Path(__file__).parent / "images"
-PATIENCE_MS = 40_000
 SIZE = ViewportSize(width=1280, height=800)
-#: pages of the dashboard by the name of their picture; the order and its user have the number 1
+#: the order that is made in the chat, and a user with many orders
+ORDER, USER = ORDERS + 1, 12
+#: pages of the dashboard by the name of their picture
 DASHBOARD = {
     "jobs": "/jobs",
-    "job": "/jobs/1",
+    "job": f"/jobs/{ORDER}",
     "attention": "/attention",
     "users": "/users",
-    "user": "/users/1",
+    "user": f"/users/{USER}",
     "money": "/money",
     "models": "/models",
     "campaigns": "/campaigns",
     "system": "/system",
     "audit": "/audit",
-    "overview": "",  # last: its figures are some seconds old
+    "overview": "?period=30d",  # last: its figures are some seconds old
 }
-FIGURES_SECONDS, RELOAD_SECONDS = 60, 3
+#: pages that the docs do not show
+MORE_PAGES = {
+    "overview-today": "",
+    "overview-empty": "?from=2020-01-01&to=2020-01-05",
+    "overview-wrong": "?period=fortnight",
+    "jobs-filtered": "/jobs?state=failed&model=z-image",
+    "jobs-none": "/jobs?text=nothing+like+this&sate=failed",
+    "jobs-bulk": "/jobs/bulk",
+    "job-api": f"/jobs/{ORDER + 1}",
+    "job-undeliverable": "/jobs/171",
+    "job-missing": "/jobs/999999",
+    "users-none": "/users?q=no-such-user",
+    "user-ledger": f"/users/{USER}/ledger",
+    "user-payments": f"/users/{USER}/payments",
+    "user-gifts": f"/users/{USER}/gifts",
+    "user-api": f"/users/{USERS + 2}/webhooks",
+    "money-ledger": "/money/ledger",
+    "money-payments": "/money/payments",
+    "money-reconciliation": "/money/reconciliation",
+    "money-check": "/money/check",
+    "model": "/models/veo3_fast",
+    "models-changes": "/models/changes",
+    "models-provider": "/models/provider",
+    "broadcasts": "/campaigns/broadcasts",
+    "rules": "/campaigns/rules",
+    "settings": "/system/settings",
+    "operators": "/system/operators",
+    "api-keys": "/system/api-keys",
+    "doctor": "/system/doctor",
+    "log": "/system/log",
+    "audit-none": "/audit?actor=no-such-operator",
+}
+#: with the charts
+OVERVIEW_SIZE = ViewportSize(width=1280, height=1500)
+PHONE = ViewportSize(width=390, height=844)
+LOOKS = tuple(product((PHONE, SIZE), ("light", "dark"), ("en-GB", "ru-RU")))
+#: pictures on one sheet
+SHEET = 4
+FIGURES_SECONDS, RELOAD_SECONDS = 90, 3
 
 
 async def order(page: Page) -> None:
@@ -45,22 +94,32 @@ async def order(page: Page) -> None:
 
 
 async def wait_for_figures(page: Page) -> None:
-    """Reload the overview until it counts the order as delivered."""
+    """Reload the overview until it counts every order."""
     for _ in range(0, FIGURES_SECONDS, RELOAD_SECONDS):
-        if await page.get_by_text("100%").or_(page.get_by_text("100 %")).count():
+        if not await page.get_by_text("still missing").or_(page.get_by_text("No orders yet")).count():
             return
         await asyncio.sleep(RELOAD_SECONDS)
         await page.reload()
 
 
+async def log_in(page: Page, url: str) -> None:
+    """Open the address that the sandbox prints; a busy machine may need another try."""
+    for _ in range(0, FIGURES_SECONDS, RELOAD_SECONDS):
+        with suppress(Error):
+            await page.goto(url)
+            return
+        await asyncio.sleep(RELOAD_SECONDS)
+
+
 async def photograph_dashboard(page: Page, url: str, images: Path) -> None:
     """Log in as the sandbox prints it, and take every page."""
-    await page.goto(url)
+    await log_in(page, url)
     for name, path in DASHBOARD.items():
         await page.goto(page.url.partition("/dashboard")[0] + f"/dashboard{path}")
         await expect(page.locator("h1")).to_be_visible()
         if name == "overview":
             await wait_for_figures(page)
+            await page.set_viewport_size(OVERVIEW_SIZE)
         await page.screenshot(path=images / f"dashboard-{name}.png")
 
 
@@ -80,32 +139,73 @@ async def photograph_try_page(page: Page, url: str, images: Path) -> None:
     await page.screenshot(path=images / "try.png")
 
 
-async def take(folder: Path, images: Path) -> None:
-    sandbox = Sandbox(folder, "--fresh", "--speed", "30")
+async def photograph_looks(browser: Browser, url: str, images: Path) -> None:
+    """Take every page of the dashboard in every look, and put some of them on each sheet."""
+    for size, colours, language in LOOKS:
+        context = await browser.new_context(
+            viewport=size, color_scheme="dark" if colours == "dark" else "light", locale=language,
+            timezone_id="Asia/Kolkata",
+        )  # fmt: skip
+        page = await context.new_page()
+        await log_in(page, url)
+        root = page.url.partition("/dashboard")[0] + "/dashboard"
+        look = f"{'phone' if size == PHONE else 'desktop'}-{colours}-{language[:2]}"
+        taken = []
+        for name, path in (DASHBOARD | MORE_PAGES).items():
+            await page.goto(f"{root}{path}")
+            await page.wait_for_timeout(150)
+            taken.append(images / f"{look}-{name}.png")
+            await page.screenshot(path=taken[-1], full_page=True)
+        await context.close()
+        for number in range(0, len(taken), SHEET):
+            _put_on_sheet(taken[number : number + SHEET], images / f"sheet-{look}-{number // SHEET:02d}.png")
+
+
+def _put_on_sheet(pictures: Sequence[Path], sheet: Path) -> None:
+    """Put pictures beside each other; of a long page, its beginning."""
+    opened = [Image.open(one) for one in pictures]
+    height = min(1500, max(one.height for one in opened))
+    whole = Image.new("RGB", (sum(one.width + 12 for one in opened), height), "magenta")
+    left = 0
+    for one in opened:
+        whole.paste(one.crop((0, 0, one.width, min(one.height, height))), (left, 0))
+        left += one.width + 12
+    whole.save(sheet)
+
+
+async def take(sandbox: Sandbox, browser: Browser, images: Path, *, looks: bool = False) -> None:
+    """Take every picture, as a new user and as the operator of this sandbox, which has the history."""
+    page = await open_as_new_user(browser, sandbox, "en", SIZE, name="Mia")
+    await order(page)
+    await page.screenshot(path=images / "chat.png")
+    await page.get_by_role("button", name="Show faults and calls").click()
+    await page.screenshot(path=images / "panel.png")
+    await photograph_try_page(page, f"{sandbox.url}try", images)
+    await photograph_dashboard(page, f"{sandbox.url}dashboard", images)
+    await page.context.close()
+    if looks:
+        await photograph_looks(browser, f"{sandbox.url}dashboard", images)
+
+
+async def take_from_new_sandbox(folder: Path, images: Path, *, looks: bool = False) -> None:
+    state = folder / "state"
+    await asyncio.to_thread(write_history, state / "genlock.db")
+    sandbox = Sandbox(folder, "--state", str(state), "--speed", "30")
     try:
         await asyncio.to_thread(sandbox.ready)
-        user = sandbox.post("/sim/people", {"name": "Mia", "language": "en", "started": False})["id"]
-        expect.set_options(timeout=PATIENCE_MS)
         async with chromium() as browser:
-            page = await browser.new_page(locale="en-GB", viewport=SIZE)
-            page.set_default_timeout(PATIENCE_MS)
-            await page.goto(f"http://127.0.0.1:{sandbox.port}/#{user}/{user}")
-            await order(page)
-            await page.screenshot(path=images / "chat.png")
-            await page.get_by_role("button", name="Show faults and calls").click()
-            await page.screenshot(path=images / "panel.png")
-            await photograph_try_page(page, f"http://127.0.0.1:{sandbox.port}/try", images)
-            await photograph_dashboard(page, f"http://127.0.0.1:{sandbox.port}/dashboard", images)
+            await take(sandbox, browser, images, looks=looks)
     finally:
         sandbox.process.terminate()
         sandbox.process.wait()
 
 
 def main() -> None:
-    images = Path(sys.argv[1]) if len(sys.argv) > 1 else IMAGES
+    looks = "--looks" in sys.argv
+    images = next((Path(one) for one in sys.argv[1:] if one != "--looks"), IMAGES)
     images.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
-        asyncio.run(take(Path(folder), images))
+        asyncio.run(take_from_new_sandbox(Path(folder), images, looks=looks))
 
 
 if __name__ == "__main__":

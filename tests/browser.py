@@ -6,11 +6,12 @@ import signal
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from playwright.async_api import Browser, async_playwright, expect
+from playwright.async_api import Error as PageError
 from playwright.sync_api import Error, sync_playwright
 
 from genlock.sandbox.processes import AS_ROOT
@@ -18,7 +19,9 @@ from tests.debian import install_packages, unpack_packages, unpacked_program
 from tests.programs import Program, ProgramMissing, recorded
 
 VARIABLE = "GENLOCK_TEST_CHROMIUM"
-NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+#: the browser without its windows: a page costs a third less CPU
+SHELLS = ("chromium-headless-shell", "chrome-headless-shell")
+NAMES = (*SHELLS, "chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 #: the chat page is full of emoji, and the fonts that Chromium's package brings have none
 PACKAGES = ("chromium", "fonts-noto-color-emoji")
 #: how long a page may take to show what a test expects; the machine may be busy
@@ -28,10 +31,13 @@ CONNECT_SECONDS = 10
 #: the browser sends nothing to its vendor
 QUIET = ("--disable-background-networking", "--disable-component-update", "--disable-sync", "--no-first-run")
 #: Chromium loads pages of its own for the address bar of every window, which costs three times what an empty page does.
-#: This replaces Playwright's list, of which the later names are.
+#: It also reads the language of every page, and what a page is about. This replaces Playwright's list, of which the
+#: names of the last two lines are.
 UNUSED = (
     "WebUIOmniboxPopup", "WebUIOmniboxAimPopup", "WebUIOmniboxFullPopup",
+    "HistoryEmbeddings", "PageContentAnnotations", "SegmentationPlatform", "SpareRendererForSitePerProcess",
     "HttpsUpgrades", "LensOverlay", "MediaRouter", "OptimizationHints", "PaintHolding",
+    "DialMediaRouteProvider", "GlobalMediaControls", "RenderDocument", "Translate",
 )  # fmt: skip
 #: without a graphics card, in as few processes as possible
 PLAIN = ("--disable-gpu", "--disable-gpu-rasterization", "--disable-gpu-compositing", "--in-process-gpu")
@@ -46,7 +52,8 @@ async def chromium() -> AsyncIterator[Browser]:
         try:
             yield browser
         finally:
-            await browser.close()
+            with suppress(PageError):  # it is gone already: the tests that needed it have failed
+                await browser.close()
 
 
 def _launch_options(program: Program) -> dict[str, Any]:
@@ -77,16 +84,23 @@ def find_browser() -> Program:
 
 def _candidates(problems: list[str]) -> Iterator[Program]:
     """Yield each browser there is, then each that can be had; note why one cannot."""
-    yield from _on_path()
-    with sync_playwright() as playwright:
-        own = Program(Path(playwright.chromium.executable_path))
-    if own.path.exists():
-        yield own
-    for bring in (_download, _take_package):
+    own = _of_playwright()
+    for bring in (_found, _download, _take_package):
         try:
             yield from bring(own)
         except ProgramMissing as error:
             problems.append(str(error))
+
+
+def _of_playwright() -> Program:
+    with sync_playwright() as playwright:
+        return Program(Path(playwright.chromium.executable_path))
+
+
+def _found(own: Program) -> Iterator[Program]:
+    yield from _on_path()
+    if own.path.exists():
+        yield own
 
 
 def _on_path() -> Iterator[Program]:

@@ -14,6 +14,7 @@ import pytest_asyncio
 
 from genlock.sandbox.instance import Instance
 from genlock.sandbox.postgres import Postgres, PostgresServer
+from tests.certificates import ONE_AUTHORITY
 from tests.databases import migrate
 from tests.fork_server import ForkServer
 from tests.pgbouncer import pgbouncer
@@ -21,7 +22,7 @@ from tests.pgbouncer import pgbouncer
 if TYPE_CHECKING:
     from playwright.async_api import Browser
 
-pytest_plugins = ["tests.tiers"]
+pytest_plugins = ["tests.shared_postgres", "tests.tiers"]
 
 TEST_POSTGRES_URL = "GENLOCK_TEST_POSTGRES_URL"
 MEMORY, MEMORY_BYTES_MIN = Path("/dev/shm"), 3 * 2**30  # noqa: S108 (each makes its own folder there)
@@ -36,6 +37,10 @@ for name in list(os.environ):
 # Our own server speaks no TLS: connections need not ask for it.
 if TEST_POSTGRES_URL not in os.environ:
     os.environ["PGSSLMODE"] = "disable"
+
+# All our connections are plain, and reading the certificates of all authorities takes a tenth of a second of CPU in
+# each process that starts, and again for each client of the providers' libraries.
+os.environ.setdefault("SSL_CERT_FILE", str(ONE_AUTHORITY))
 
 # The stores sync every commit to the disk: on a file system in memory the tests do not wait for that, and making a
 # database of PostgreSQL costs a tenth.

@@ -19,6 +19,9 @@ from threading import Lock
 from time import monotonic, sleep
 from typing import Any, BinaryIO
 
+from genlock.catalog.loader import load
+from genlock.i18n.translator import package_texts
+
 ROOT = Path(__file__).parents[1]
 PRELOADED = (
     "genlock.app.dashboard_pages",
@@ -134,9 +137,16 @@ def _become(arguments: list[str], folder: str, environment: dict[str, str], outp
     runpy.run_module(arguments[0], run_name="__main__")
 
 
+def _warm_caches() -> None:
+    """Read the files of the package that every service reads at its start: about half of the CPU of a start."""
+    load()
+    package_texts()
+
+
 def main() -> None:
     for name in PRELOADED:
         import_module(name)
+    _warm_caches()
     gc.collect()
     gc.freeze()  # the pages of the imported modules stay shared
     if request := _serve_requests(int(sys.argv[1])):

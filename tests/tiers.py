@@ -8,7 +8,7 @@ import multiprocessing.util
 import sys
 from collections.abc import Iterator
 from functools import cache
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import Any
 
 import pytest
@@ -20,7 +20,14 @@ MARKERS = {
     "slow": "takes seconds, or runs the whole product",
 }
 #: folders whose tests are all of one tier
-FOLDERS = {"doctor": "slow", "journeys": "process", "page": "browser", "simulation": "slow"}
+FOLDERS = {
+    "api": "slow",  # each test runs the web application on a store and a media folder
+    "dashboard": "slow",
+    "doctor": "slow",
+    "journeys": "process",
+    "page": "browser",
+    "simulation": "slow",
+}
 FIXTURES = {"browser": "browser", "fork_server": "process", "fuzz_cases": "slow"}
 #: aiogram takes seconds to import
 PARAMETERS = {"postgres": "postgres", "aiogram": "slow"}
@@ -29,6 +36,10 @@ MAY_START = ("browser", "postgres", "process")
 SPAWN = "multiprocessing.spawn"
 #: audit events of Python that mean a new process
 STARTS = {SPAWN, "os.exec", "os.fork", "os.forkpty", "os.posix_spawn", "os.spawn", "os.system", "subprocess.Popen"}
+
+
+#: what a test process makes or imports once, for seconds of CPU, most expensive first
+SHARED = ("shared_sandbox", "browser", "aiogram")
 
 
 class ProcessStarted(Exception):
@@ -66,10 +77,40 @@ def pytest_configure(config: pytest.Config) -> None:
     multiprocessing.util.spawnv_passfds = watched_spawn  # type: ignore[assignment]
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out folders whose tests would all be deselected: importing them is half of the inner loop's collection."""
+    wanted: str = config.option.markexpr
+    if " or " in wanted or not collection_path.is_relative_to(config.rootpath):
+        return None
+    left_out = (FOLDERS.get(part) for part in collection_path.relative_to(config.rootpath).parts)
+    return True if any(marker and f"not {marker}" in wanted for marker in left_out) else None
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         for marker in tiers_of(item):
             item.add_marker(marker)
+    _group_by_shared(items)
+
+
+def _group_by_shared(items: list[pytest.Item]) -> None:
+    """Run files that share something expensive first and together, so that only one test process makes it.
+
+    The other processes then take the cheap tests after them.
+    """
+    ranks: dict[str, int] = {}
+    for item in items:
+        used = {*getattr(item, "fixturenames", ()), *_parameters(item)}
+        rank = next((rank for rank, name in enumerate(SHARED) if name in used), len(SHARED))
+        file = item.nodeid.partition("::")[0]
+        ranks[file] = min(rank, ranks.get(file, rank))
+    items.sort(key=lambda item: ranks[item.nodeid.partition("::")[0]])
+
+
+def _parameters(item: pytest.Item) -> list[str]:
+    """Return the parameters of a test that are words."""
+    given = item.callspec.params.values() if hasattr(item, "callspec") else ()
+    return [one for one in given if isinstance(one, str)]
 
 
 def tiers_of(item: pytest.Item) -> Iterator[str]:
@@ -80,7 +121,7 @@ def tiers_of(item: pytest.Item) -> Iterator[str]:
     yield from (marker for fixture, marker in FIXTURES.items() if fixture in fixtures)
     if any("postgres" in fixture or "pgbouncer" in fixture for fixture in fixtures):
         yield "postgres"
-    parameters = item.callspec.params.values() if hasattr(item, "callspec") else ()
+    parameters = _parameters(item)
     yield from (marker for parameter, marker in PARAMETERS.items() if parameter in parameters)
     if item.get_closest_marker("timeout"):
         yield "slow"  # it asks for more time than other tests have

@@ -6,6 +6,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from importlib.metadata import Distribution, EntryPoint, distributions
 
+#: what the names of all our variables begin with
+PREFIX = "GENLOCK_"
+
 
 class PluginKind(StrEnum):
     PROVIDER = "provider"
@@ -43,7 +46,7 @@ def setting_prefixes() -> tuple[str, ...]:
 
 
 def setting_prefix(name: str) -> str:
-    return f"GENLOCK_{name.upper()}_"
+    return f"{PREFIX}{name.upper()}_"
 
 
 def _declared(distribution: Distribution) -> Iterator[Declared]:

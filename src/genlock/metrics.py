@@ -126,15 +126,16 @@ class MetricsObserver:
 
 
 class Observers:
-    """Several observers as one."""
+    """Several observers as one. Those that ignore counts are not asked to count."""
 
     def __init__(self, *observers: Any) -> None:
         self._observers = observers
+        self._counting = tuple(one for one in observers if not getattr(one, "ignores_counts", False))
 
     def event(self, event: Event, correlation_id: str = "", /, **fields: Any) -> None:
         for observer in self._observers:
             observer.event(event, correlation_id, **fields)
 
     def count(self, name: str, amount: float = 1, /, **labels: str) -> None:
-        for observer in self._observers:
+        for observer in self._counting:
             observer.count(name, amount, **labels)

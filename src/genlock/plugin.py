@@ -37,13 +37,17 @@ from genlock.ports import (
     ProviderContext,
     ProviderHealth,
     ProviderPlugin,
+    PublicLists,
     RateLimit,
 )
+from genlock.ports.base_url import BaseUrl
+from genlock.ports.plugin import PublicSource
 
 __all__ = [
     "ELSEWHERE",
     "PORT_VERSION",
     "AddressChanged",
+    "BaseUrl",
     "CancelOutcome",
     "Channel",
     "ChannelBundle",
@@ -73,6 +77,8 @@ __all__ = [
     "ProviderError",
     "ProviderHealth",
     "ProviderPlugin",
+    "PublicLists",
+    "PublicSource",
     "RateLimit",
     "RecipientUnreachable",
     "Report",

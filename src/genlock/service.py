@@ -26,12 +26,15 @@ from genlock.domain.events import Event
 from genlock.domain.printable import escape_unprintable
 from genlock.engine.job_events import JobEventRecorder
 from genlock.log import LogObserver, Mask, set_up_logging
+from genlock.media.transfers import Transfers
 from genlock.metrics import MetricsObserver, Observers
 from genlock.settings import LogFormat, ServiceSettings, unknown_settings
 from genlock.web.server import allow_open_files, serving
 
 #: how long a start waits for Telegram to check the token; without an answer the service starts anyway
 TOKEN_CHECK_SECONDS = 5.0
+#: a stop interrupts transfers of files that take longer: other instances begin them again
+TRANSFER_SECONDS = 2.0
 #: a stop that takes longer is aborted: platforms kill the process soon after
 STOP_SECONDS_MAX = 19.0
 _STAT = Path("/proc/self/stat")
@@ -55,6 +58,7 @@ class Service:
             self.observer = Observers(log, self._metrics, self._job_events)
         self._open = False
         self._closing = AsyncExitStack()
+        self._transfers = Transfers()
 
     async def start(self) -> str:
         """Start the instance and return the URL it listens on. Raises Refusal for wrong settings."""
@@ -75,6 +79,7 @@ class Service:
         """Accept no more work, pass on leadership at once, then finish or hand over the running work."""
         self._open = False
         self.observer.event(Event.STOPPING, instance=self.instance)
+        asyncio.get_running_loop().call_later(TRANSFER_SECONDS, self._transfers.interrupt)
         await self._closing.aclose()
         self.observer.event(Event.STOPPED, instance=self.instance)
 
@@ -87,6 +92,7 @@ class Service:
             mask=self._mask,
             is_open=lambda: self._open,
             closing=self._closing,
+            transfers=self._transfers,
             examine=self._examine,
         )
         return await compose(self._settings, process)

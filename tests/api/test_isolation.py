@@ -3,10 +3,13 @@
 import asyncio
 import io
 from functools import reduce
+from typing import Any
 
 import pytest
 
+from genlock.api import app, order_acceptance
 from genlock.api.input_schema import input_schema
+from genlock.api.reading import read_json
 from genlock.domain.api_key import ApiScope
 from genlock.domain.errors import InvalidInput
 from genlock.engine.sell import make_quote
@@ -130,6 +133,32 @@ async def test_wrong_and_revoked_keys_are_refused_before_the_body_is_read(world:
             data=io.BytesIO(b"x" * 200_000),
         )
         assert answer.status == 401, value[:40]
+
+
+@pytest.mark.parametrize("end", ["revoked", "banned"])
+async def test_an_order_whose_key_ends_while_its_body_arrives_is_refused(
+    world: ApiWorld, monkeypatch: pytest.MonkeyPatch, end: str
+) -> None:
+    """The key is read before the body: an erasure may have passed when the order would be written."""
+    account = await world.store.ensure_account("telegram", "42", f"end-{end}")
+    await world.store.ensure_profile(account, language="en", name="Ann", username="", referred_by=None)
+    client = await world.client(account_id=account)
+
+    async def read_and_end(*arguments: Any) -> Any:
+        content = await read_json(*arguments)
+        if end == "revoked":
+            await world.store.revoke_api_key(client.key.id)
+        else:
+            await world.store.set_ban(account, banned=True, reason="spam")
+        return content
+
+    monkeypatch.setattr(app, "read_json", read_and_end)
+    monkeypatch.setattr(order_acceptance, "STATE_SECONDS", 0.0)
+    answer = await client.order()
+
+    expected = (401, "unauthorized") if end == "revoked" else (403, "forbidden")
+    assert (answer.status, answer.code) == expected
+    assert await world.store.jobs(account_id=account) == []
 
 
 async def test_a_banned_user_cannot_order_through_the_api(world: ApiWorld) -> None:

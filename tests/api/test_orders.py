@@ -109,6 +109,22 @@ async def test_a_failure_costs_nothing_and_names_its_reason(world: ApiWorld) -> 
     assert await world.available(client) == 1_000_000
 
 
+async def test_cancelling_an_ended_order_says_what_became_of_the_money(world: ApiWorld) -> None:
+    client = await world.client()
+    paid = (await client.order(wait=15)).json
+    world.kie.faults.order(Fault.TASK_MODERATED)
+    failed = (await client.order(wait=15)).json
+    details = []
+    for job in (paid, failed):
+        answer = await client.post(job["urls"]["cancel"])
+        assert (answer.status, answer.code) == (409, "already_ended")
+        details.append(answer.json["detail"])
+    assert details == [
+        "the job has already ended: succeeded; its price was charged",
+        "the job has already ended: failed; it was not charged",
+    ]
+
+
 async def test_a_cancelled_order_is_not_charged_and_cancelling_twice_changes_nothing(world: ApiWorld) -> None:
     client = await world.client()
     job = (await client.order()).json

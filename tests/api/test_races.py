@@ -1,6 +1,7 @@
-"""One idempotency key and one key's limit, used at once through two instances on PostgreSQL."""
+"""One idempotency key, one key's limit and one account's number of jobs, used at once through two instances."""
 
 import asyncio
+from functools import partial
 from pathlib import Path
 
 from genlock.sandbox.postgres import Postgres
@@ -11,7 +12,8 @@ async def test_two_instances_accept_one_job_per_idempotency_key_and_keep_the_lim
     postgres_server: Postgres, tmp_path: Path
 ) -> None:
     url = postgres_server.create_database()
-    async with running_api(url, tmp_path / "media") as one, running_api(url, tmp_path / "media") as two:
+    start = partial(running_api, url, tmp_path / "media", api_running_max=20, speed=0.05)
+    async with start() as one, start() as two:
         client = await one.client()
         other = Client(url=two.url, session=two.session, secret=client.secret, key=client.key)
         answers = await asyncio.gather(*((client, other)[n % 2].order(f"key-{n // 6}") for n in range(48)))
@@ -33,4 +35,16 @@ async def test_two_instances_accept_one_job_per_idempotency_key_and_keep_the_lim
         assert sorted(answer.status for answer in spent) == [202] * 5 + [402] * 11
         wallet = await one.store.wallet(limited.key.account_id)
         assert 1_000_000 - wallet.available == price * 5
+
+        flooding = await one.client()
+        far = Client(url=two.url, session=two.session, secret=flooding.secret, key=flooding.key)
+        flood = await asyncio.gather(*((flooding, far)[n % 2].order() for n in range(60)))
+        refused = [answer for answer in flood if answer.status != 202]
+        assert len(refused) == 40, "as many as may run, neither more nor fewer"
+        assert {(answer.status, answer.code) for answer in refused} == {(429, "too_many_running")}
+        assert all(int(answer.headers["Retry-After"]) > 0 for answer in refused)
+        assert 1_000_000 - (await one.store.wallet(flooding.key.account_id)).available == price * 20
+        ended = next(answer for answer in flood if answer.status == 202).json["id"]
+        assert (await far.post(f"/v1/jobs/{ended}/cancel")).status in (200, 202)
+        assert (await flooding.order()).status == 202, "an end makes room at once, on every instance"
     postgres_server.drop_database(url)

@@ -1,5 +1,10 @@
 """Requests per key: a request is refused only if the store has no permit."""
 
+import asyncio
+
+import pytest
+
+from genlock.api.problems import Problem
 from genlock.api.request_limits import RequestLimits
 from genlock.ports import PermitBlockStore, TakenPermits
 
@@ -16,3 +21,28 @@ async def test_permits_that_expire_while_a_request_is_handled_refuse_no_request(
     answered = [await limits.take(1) for _ in range(100)]
 
     assert all(headers["RateLimit"].startswith('"requests";r=') for headers in answered)
+
+
+class SlowStore(PermitBlockStore):
+    """Gives no permit before it is told to."""
+
+    def __init__(self) -> None:
+        self.answering = asyncio.Event()
+
+    async def take_block(self, key: str, count: int, interval: float, burst: int) -> TakenPermits:
+        await self.answering.wait()
+        return TakenPermits(granted=0, remaining=0, wait=1.0)
+
+
+async def test_requests_that_would_wait_for_seconds_are_refused_at_once() -> None:
+    store = SlowStore()
+    limits = RequestLimits(store, 10, asyncio.get_running_loop().time)
+    waiting = [asyncio.create_task(limits.take(1)) for _ in range(20)]
+    await asyncio.sleep(0)
+
+    with pytest.raises(Problem) as refused:
+        await limits.take(1)
+    assert refused.value.code == "too_many_requests"
+
+    store.answering.set()
+    assert {type(one) for one in await asyncio.gather(*waiting, return_exceptions=True)} == {Problem}

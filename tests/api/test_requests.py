@@ -2,10 +2,11 @@
 
 import asyncio
 import json
-from typing import Any
+from typing import IO, Any
 
 import pytest
 
+from genlock.domain.stored_file import StoredFile
 from tests.api.world import MODEL, PROMPT, ApiWorld, Client
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -102,9 +103,21 @@ async def test_wrong_queries_cursors_ids_and_addresses_are_named(world: ApiWorld
 
 async def test_methods_that_an_address_does_not_take_are_405_with_those_it_takes(world: ApiWorld) -> None:
     client = await world.client()
-    for path, allowed in (("/v1/jobs", "GET, POST"), ("/v1/balance", "GET"), ("/v1/quote", "POST")):
+    for path, allowed in (("/v1/jobs", "GET, HEAD, POST"), ("/v1/balance", "GET, HEAD"), ("/v1/quote", "POST")):
         answer = await client.request("DELETE", path)
         assert (answer.status, answer.headers["Allow"], answer.json["code"]) == (405, allowed, "method_not_allowed")
+
+
+async def test_an_address_with_a_slash_at_its_end_is_404_that_says_so(world: ApiWorld) -> None:
+    client = await world.client()
+    for path, is_slash in (
+        ("/v1/jobs/", True),
+        ("/v1/balance//", True),
+        ("/v1/nothing/", False),
+        ("/v1/nothing", False),
+    ):
+        answer = await client.get(path)
+        assert (answer.status, "slash" in answer.json["detail"]) == (404, is_slash), path
 
 
 async def test_pages_of_jobs_and_ledger_show_everything_once(world: ApiWorld) -> None:
@@ -235,6 +248,32 @@ async def test_events_of_a_job_end_with_its_end_and_those_of_all_go_on(world: Ap
                     break
 
 
+async def test_a_stream_that_begins_during_the_delivery_tells_of_the_end(
+    world: ApiWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = await world.client()
+    delivering, go_on, put = asyncio.Event(), asyncio.Event(), world.media.put
+
+    async def held_put(file: StoredFile, content: IO[bytes]) -> None:
+        if f"/{client.key.account_id}/" in file.key:
+            delivering.set()
+            await go_on.wait()
+        await put(file, content)
+
+    monkeypatch.setattr(world.media, "put", held_put)
+    job = (await client.order()).json
+    async with asyncio.timeout(15):
+        await delivering.wait()
+        headers = {"Authorization": f"Bearer {client.secret}"}
+        async with client.session.get(f"{world.url}/v1/events", headers=headers) as stream:
+            lines = (json.loads(line[6:]) async for line in stream.content if line.startswith(b"data: "))
+            first = await anext(lines)
+            go_on.set()
+            last = await anext(lines)
+
+    assert [(one["id"], one["status"]) for one in (first, last)] == [(job["id"], "running"), (job["id"], "succeeded")]
+
+
 async def test_too_many_streams_of_a_key_are_refused(world: ApiWorld) -> None:
     client = await world.client()
     headers = {"Authorization": f"Bearer {client.secret}"}
@@ -272,3 +311,12 @@ async def test_requests_that_take_long_to_read_are_refused_before(world: ApiWorl
         assert (answer.status, answer.json["code"]) in {(400, "invalid_json"), (413, "too_large")}, answer.json
     text = {"model": MODEL, "input": {**PROMPT, "prompt": "a, [b] {c} " * 50}}
     assert (await client.post("/v1/quote", text)).status == 200
+
+
+async def test_a_request_that_accepts_no_json_is_answered_in_the_only_form_there_is(world: ApiWorld) -> None:
+    client = await world.client()
+    for accept in ("application/xml", "text/html;q=0.9", "application/json;q=0", "image/*", ";;,,", "x" * 5000):
+        found = await client.get("/v1/balance", Accept=accept)
+        assert (found.status, found.headers["Content-Type"]) == (200, "application/json"), accept
+        missing = await client.get("/v1/jobs/job_0", Accept=accept)
+        assert (missing.status, missing.headers["Content-Type"]) == (404, "application/problem+json"), accept

@@ -1,11 +1,17 @@
 """Results: ranges, links for browsers, and what a deleted copy says."""
 
 import asyncio
+import os
 import shutil
+from dataclasses import replace
 
 import pytest
 
+from genlock.api.stored_copies import read_whole
+from genlock.domain.errors import MediaStoreError
+from genlock.domain.events import Event
 from genlock.domain.job import Delivery
+from genlock.domain.stored_file import StoredFile
 from genlock.sandbox.kie.faults import Fault
 from tests.api.world import ApiWorld, Client
 
@@ -40,10 +46,50 @@ async def test_a_range_is_answered_with_exactly_its_bytes(world: ApiWorld) -> No
     for outside in (f"bytes={size}-", "bytes=-0"):
         refused = await client.get(url, Range=outside)
         assert (refused.status, refused.headers["Content-Range"]) == (416, f"bytes */{size}"), outside
-    assert (await client.get(url, If_None_Match=etag)).status == 304
+    for known in (etag, f"W/{etag}", f'"other", {etag}', "*"):
+        unchanged = await client.get(url, If_None_Match=known)
+        assert (unchanged.status, unchanged.content) == (304, b""), known
+        assert unchanged.headers["ETag"] == etag
+        assert "max-age" in unchanged.headers["Cache-Control"], "else a cache would drop the file"
+    assert (await client.get(url, If_None_Match='"other"')).status == 200
     assert (await client.get(url, Range="bytes=0-9", If_Range='"another"')).status == 200
     head = await client.request("HEAD", url)
     assert (head.status, head.content, head.headers["Content-Length"]) == (200, b"", str(size))
+
+
+async def test_a_damaged_copy_is_not_served_as_the_result(world: ApiWorld) -> None:
+    client = await world.client()
+    result = await delivered(client)
+    [copy] = world.media_folder.glob(f"*/{client.key.account_id}/*")
+    content = copy.read_bytes()
+    copy.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
+
+    refused = await client.get(result["url"])
+
+    assert (refused.status, refused.code) == (503, "unavailable")
+    assert world.recorder.of(Event.MEDIA_DAMAGED)
+    assert (await client.get(result["url"], Range="bytes=0-3")).content == content[:4], "the hash is of the whole"
+
+
+async def test_a_damaged_copy_of_many_pieces_is_cut_off_before_its_end(world: ApiWorld) -> None:
+    client = await world.client()
+    result = await delivered(client)
+    [copy] = world.media_folder.glob(f"*/{client.key.account_id}/*")
+    job_id = world.job_id(result["url"].split("/")[-3])
+    long = os.urandom(700_000)
+    copy.write_bytes(long)
+    job = await world.store.api_job(job_id)
+    assert job is not None
+    stored = StoredFile.parse(job.parts[0].file or "")
+    received = list[bytes]()
+
+    async def read_until_cut() -> None:
+        async for chunk in read_whole(world.api._parts, replace(stored, size=len(long))):
+            received.append(chunk)
+
+    with pytest.raises(MediaStoreError):
+        await read_until_cut()
+    assert 0 < sum(map(len, received)) < len(long)
 
 
 async def test_a_signed_link_works_without_a_key_and_a_changed_one_does_not(world: ApiWorld) -> None:

@@ -6,11 +6,14 @@ from contextlib import asynccontextmanager
 from functools import partial
 
 import pytest
+from starlette.requests import Request
 
 from genlock.api.job_watch import WATCHERS_PER_ACCOUNT
+from genlock.api.types import FINAL
 from genlock.api.waiting import wait_until_final
 from genlock.domain.job import Job
 from tests.api.world import ApiWorld, Client
+from tests.changes import poll_until
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -44,7 +47,7 @@ async def test_requests_that_wait_have_no_task_and_no_timer_of_their_own_and_an_
     world: ApiWorld,
 ) -> None:
     client, other = await world.client(), await world.client()
-    wait = partial(wait_until_final, world.watch, seconds=30.0)
+    wait = partial(wait_until_final, Request({"type": "http"}), world.watch, seconds=30.0)
     async with running_job(world, client) as job, running_job(world, other) as others:
         start = asyncio.get_running_loop().create_task
         waiting = [start(wait(job)) for _ in range(100)]
@@ -69,9 +72,11 @@ async def test_streams_that_are_opened_at_the_same_time_are_counted_before_anyth
     assert sorted(answer.status for answer in answers) == [200] * 10 + [429] * 5
     for answer in answers:
         answer.close()
-    async with asyncio.timeout(20):
-        while (await client.get("/v1/jobs/job_none/events")).status == 429:  # noqa: ASYNC110 - the server notices by itself
-            await asyncio.sleep(0.02)
+
+    async def is_noticed() -> bool:
+        return (await client.get("/v1/jobs/job_none/events")).status != 429
+
+    await poll_until(is_noticed, seconds=20)
     for _ in range(12):  # a stream that was refused leaves no trace
         assert (await client.get("/v1/jobs/job_none/events")).status == 404
 
@@ -85,3 +90,18 @@ async def test_a_stop_of_the_service_ends_streams_at_once(world: ApiWorld) -> No
         assert stream.status == 200
         assert stream.content.at_eof()
         assert b"event:" not in received
+
+
+async def test_a_client_that_leaves_while_it_waits_for_a_job_gives_up_its_place(world: ApiWorld) -> None:
+    client = await world.client()
+    async with running_job(world, client) as job:
+        path = f"/v1/jobs/{world.view.id_of(job.id)}"
+        host, _, port = world.url.removeprefix("http://").partition(":")
+        _, writer = await asyncio.open_connection(host, int(port))
+        request = f"GET {path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {client.secret}\r\nPrefer: wait=60\r\n\r\n"
+        writer.write(request.encode())
+        await poll_until(lambda: len(world.watch._watchers) == 1)
+        writer.close()
+        await poll_until(lambda: not world.watch._watchers)
+        found = await client.get(path)
+        assert found.json["status"] not in FINAL, "the order goes on"

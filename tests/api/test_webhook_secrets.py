@@ -15,7 +15,7 @@ from genlock.domain.events import Event
 from genlock.domain.webhook import FAILING_SECONDS_MAX, LOST, NewWebhook, Webhook
 from genlock.stores.sqlite import SqliteStore
 from tests.databases import new_sqlite
-from tests.engine.world import Recorder
+from tests.engine.recorder import Recorder
 from tests.stores.builders import ManualClock, account_with
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)

@@ -3,7 +3,7 @@
 import asyncio
 import os
 from collections.abc import AsyncIterator, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from itertools import count
 from pathlib import Path
@@ -11,7 +11,7 @@ from typing import Any
 
 import aiohttp
 
-from genlock.api.app import Api
+from genlock.api.app import PREFIX, Api
 from genlock.api.job_view import JobView
 from genlock.api.job_watch import JobWatch
 from genlock.api.problems import CODES
@@ -20,21 +20,25 @@ from genlock.app.api import make_api, make_api_channel, make_webhook_sender
 from genlock.app.databases import open_store
 from genlock.app.engine import expected_seconds, make_engine
 from genlock.app.media import make_media_store
-from genlock.app.providers import make_providers
+from genlock.app.plugins import find_plugins
+from genlock.app.providers import file_storage, make_bundles
 from genlock.domain.api_key import ALL_SCOPES, ApiKey, ApiScope
 from genlock.domain.current_catalog import CurrentCatalog
 from genlock.domain.money import EntryKind
 from genlock.engine.api_keys import create_api_key, ensure_api_account
 from genlock.engine.context import EngineRules
 from genlock.engine.engine import Engine
-from genlock.ports import Channel, Database, MediaStore
-from genlock.sandbox.kie.simulator import KieSimulator, running_kie
+from genlock.media.transfers import Transfers
+from genlock.ports import Channel, Database, MediaStore, ProviderBundle
+from genlock.sandbox.kie.simulator import KieSimulator
 from genlock.settings import ServiceSettings
 from genlock.web.requests import BodyMemory
-from genlock.web.routes import make_web
+from genlock.web.routes import make_web, with_applications
 from genlock.web.server import serving
-from tests.engine.world import Recorder
+from tests.engine.recorder import Recorder
 from tests.packaged import CATALOG
+from tests.settings import service_settings
+from tests.unlimited_kie import unlimited_kie
 
 QUICK = EngineRules(claim_seconds=0.05, sweep_seconds=0.1, poll_seconds=0.05, grace_seconds=1.0)
 MODEL = "z-image"
@@ -158,62 +162,35 @@ async def running_api(
     **settings: Any,
 ) -> AsyncIterator[ApiWorld]:
     async with AsyncExitStack() as closing:
-        kie = await closing.enter_async_context(
-            running_kie(
-                catalog=CATALOG, speed=speed, create_limit=(10_000, 1.0), status_limit=(10_000, 1.0), same_media=True
-            )
-        )
-        service = _make_settings(kie, database_url, folder, private_hosts, settings)
+        kie = await closing.enter_async_context(unlimited_kie(speed))
+        service = closing.enter_context(_make_settings(kie, database_url, folder, private_hosts, settings))
         recorder = Recorder()
         store: Any = await open_store(database_url, observer=recorder)
         closing.push_async_callback(store.close)
-        bundles = make_providers(service, CATALOG)
+        plugins = find_plugins()
+        bundles = make_bundles(plugins, CATALOG)
         for bundle in bundles.values():
             closing.push_async_callback(bundle.close)
         is_open = [True]
         watch = JobWatch(store, recorder, lambda: is_open[0])
         media = make_media_store(service, closing)
-        api_channel = channel or make_api_channel(service, media, watch, closing)
+        api_channel = channel or make_api_channel(service, media, watch, Transfers(), closing)
         current = CurrentCatalog(CATALOG.sold_through(bundles))
-        engine = make_engine(
-            store,
-            recorder,
-            providers={name: bundle.provider for name, bundle in bundles.items()},
-            channels={api_channel.name: api_channel},
-            rules=replace(QUICK, limits={}),
-            expected=expected_seconds(current),
-        )
+        engine = _make_engine(store, recorder, bundles, api_channel, current)
         api = make_api(
-            settings=service,
-            store=store,
-            engine=engine,
-            catalog=current,
-            bundles=bundles,
-            media=media,
-            watch=watch,
-            memory=BodyMemory(),
-            closing=closing,
-        )
+            settings=service, store=store, engine=engine, catalog=current, storage=file_storage(bundles, plugins),
+            media=media, watch=watch, memory=BodyMemory(), closing=closing,
+        )  # fmt: skip
         webhooks = make_webhook_sender(service, store, engine, current, closing)
-        url = await closing.enter_async_context(serving(make_web([], *api.routes()), "127.0.0.1", 0))
+        url = await closing.enter_async_context(serving(with_applications(make_web([]), {PREFIX: api}), "127.0.0.1", 0))
         session = await closing.enter_async_context(aiohttp.ClientSession())
         await engine.start()
         try:
             yield ApiWorld(
-                url=url,
-                api=api,
-                store=store,
-                engine=engine,
-                media=media,
-                media_folder=folder,
-                kie=kie,
-                recorder=recorder,
-                session=session,
-                webhooks=webhooks,
-                watch=watch,
-                is_open=is_open,
+                url=url, api=api, store=store, engine=engine, media=media, media_folder=folder, kie=kie,
+                recorder=recorder, session=session, webhooks=webhooks, watch=watch, is_open=is_open,
                 view=webhooks.view,
-            )
+            )  # fmt: skip
         finally:
             is_open[0] = False
             await engine.stop()
@@ -221,11 +198,24 @@ async def running_api(
             await asyncio.sleep(0)
 
 
+def _make_engine(
+    store: Any, recorder: Recorder, bundles: Mapping[str, ProviderBundle], channel: Channel, current: CurrentCatalog
+) -> Engine:
+    return make_engine(
+        store,
+        recorder,
+        providers={name: bundle.provider for name, bundle in bundles.items()},
+        channels={channel.name: channel},
+        rules=replace(QUICK, limits={}),
+        expected=expected_seconds(current),
+    )
+
+
 def _make_settings(
     kie: KieSimulator, database_url: str, folder: Path, private_hosts: tuple[str, ...], more: dict[str, Any]
-) -> ServiceSettings:
-    return ServiceSettings.model_validate(
-        {
+) -> AbstractContextManager[ServiceSettings]:
+    return service_settings(
+        **{
             "telegram_token": "42:sandbox",
             "kie_api_key": kie.key,
             "kie_api_url": kie.url,

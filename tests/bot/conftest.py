@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.bot.test_money import OPEN
+from tests.bot.rules import OPEN
 from tests.bot.world import BotWorld, ChatUser, running_bot, sqlite_url
 
 BOSS = 1000001  # the first user of the simulator

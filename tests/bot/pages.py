@@ -6,7 +6,9 @@ from functools import cache
 from html import unescape
 from typing import Protocol
 
-from genlock.i18n.translator import package_texts
+from genlock.i18n.translator import package_texts, translator
+
+EN = translator("en")
 
 
 class HasText(Protocol):

@@ -2,12 +2,14 @@
 
 import os
 import re
+from dataclasses import replace
+from pathlib import Path
 
 from genlock.domain.api_key import ALL_SCOPES, SHOWN_LENGTH, hash_api_secret, is_well_formed
 from genlock.engine.api_keys import create_api_key
 from genlock.stores.sqlite import SqliteStore
 from tests.bot.pages import label, page
-from tests.bot.world import BotWorld, ChatUser, die_once
+from tests.bot.world import USUAL_RULES, BotWorld, ChatUser, die_once, running_bot, sqlite_url
 
 
 def shown_secrets(ann: ChatUser) -> set[str]:
@@ -40,6 +42,19 @@ async def test_a_user_makes_a_key_sees_it_listed_and_revokes_it(world: BotWorld)
     await ann.tap(label("api.revoke_yes"))
     await ann.sees(page("api.revoked"))
     assert await world.store.api_key_by_secret(hash_api_secret(secret)) is None
+
+
+async def test_the_message_with_a_key_stays_until_the_user_deletes_it(world: BotWorld) -> None:
+    """It is the only copy: the next screen must not remove it."""
+    ann = await world.add_user()
+    secret = await new_secret(ann)
+    shown = ann.screen
+    for command in ("/start", "/api", "/gen z-image a fox"):
+        await ann.write(command)
+    await ann.tap(label("api.all"), on=shown)
+    await ann.tap(label("button.menu"), on=shown)
+    assert shown in ann.client.messages
+    assert secret in shown.text
 
 
 async def test_a_key_of_another_user_cannot_be_revoked(world: BotWorld) -> None:
@@ -115,3 +130,47 @@ async def test_a_key_is_listed_and_counted_however_many_were_made_since(world: B
     await ann.press(ann.screen, "apinew")
     await ann.sees(page("api.too_many"))
     assert sum(key.revoked_at is None for key in await world.store.api_keys(ann.number, before=None, limit=200)) == 5
+
+
+async def test_the_api_is_offered_only_where_programs_can_reach_it(world: BotWorld, tmp_path: Path) -> None:
+    async def offers(shown: BotWorld) -> tuple[bool, bool]:
+        """Return whether Telegram's list of commands and the help name /api."""
+        await shown.bot.start()
+        ann = await shown.add_user()
+        await ann.write("/help")
+        [first, *_] = shown.telegram.calls("setMyCommands")
+        return any(one["command"] == "api" for one in first.arguments["commands"]), "/api" in ann.from_bot[-1].text
+
+    assert await offers(world) == (True, True)
+    (folder := tmp_path / "closed").mkdir()
+    async with running_bot(sqlite_url(folder), rules=replace(USUAL_RULES, api_url="")) as closed:
+        assert await offers(closed) == (False, False)
+        olya = await closed.add_user("Olya", language="ru")
+        await olya.write("/api")
+        assert page("api.off", language="ru")(olya.from_bot[-1])
+
+
+async def test_a_key_can_be_revoked_after_the_api_was_closed(tmp_path: Path) -> None:
+    async with running_bot(sqlite_url(tmp_path), rules=replace(USUAL_RULES, api_url="")) as closed:
+        ann = await closed.add_user()
+        await ann.write("/start")
+        key, _ = await create_api_key(
+            closed.store,
+            ann.number,
+            name="chat",
+            scopes=ALL_SCOPES,
+            spend_limit=None,
+            request_key="made before",
+            author="test",
+            random_bytes=os.urandom,
+        )
+        await ann.write("/api")
+        await ann.sees(page("api.off"))
+        await ann.sees(f"{key.shown}…")
+        await ann.press(ann.screen, "apinew")
+        await ann.tap(re.compile(f"Revoke {key.shown}…"))
+        await ann.tap(label("api.revoke_yes"))
+        await ann.sees(page("api.revoked"))
+
+        [revoked] = await closed.store.api_keys(ann.number, before=None, limit=10)
+        assert revoked.revoked_at is not None

@@ -9,13 +9,11 @@ from genlock.domain.broadcast import BroadcastState
 from genlock.domain.money import EntryKind
 from genlock.domain.promo import Promo
 from genlock.domain.update import UpdateState
-from genlock.i18n.translator import translator
 from tests.bot.conftest import Office
-from tests.bot.pages import label, page
-from tests.bot.test_money import OPEN, bought
+from tests.bot.pages import EN, label, page
+from tests.bot.rules import OPEN
+from tests.bot.steps import bought
 from tests.bot.world import BotWorld, running_bot, sqlite_url
-
-EN = translator("en")
 
 OTHER = "999"
 

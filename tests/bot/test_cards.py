@@ -15,7 +15,7 @@ from genlock.domain.catalog import Category
 from genlock.domain.field import FILES, FieldType
 from genlock.i18n.translator import package_texts
 from tests.bot.pages import label, page
-from tests.bot.test_wizard import screen_context
+from tests.bot.screens import screen_context
 from tests.bot.world import BotWorld
 from tests.packaged import CATALOG
 
@@ -38,7 +38,7 @@ async def test_an_avatar_asks_for_the_photo_and_then_for_the_speech(world: BotWo
 
 
 def test_every_card_of_a_model_with_files_says_what_to_send_and_asks_for_files_first() -> None:
-    screen = screen_context("en")
+    screen, with_files = screen_context("en"), 0
     for model in CATALOG.offered():
         for category in (model.category, *model.also):
             asked = questions.asked_fields(model, category.value)
@@ -47,6 +47,8 @@ def test_every_card_of_a_model_with_files_says_what_to_send_and_asks_for_files_f
             if any(one.type in FILES and one.required for one in asked):
                 text = "\n".join(card(Draft(category=category.value), model, screen))
                 assert page("card.needed")(_Shown(text)), (model.id, text)
+                with_files += 1
+    assert with_files > 50
 
 
 class _Shown:
@@ -60,7 +62,8 @@ async def test_a_card_speaks_of_the_category_it_was_opened_from(world: BotWorld,
     await ann.write("/start")
     await ann.press(ann.screen, f"model:{code_of('veo3_fast')}:{category}")
 
-    await ann.sees(page(f"about.{category}"))
+    others = [one for one in Category if one is not category and page(f"about.{one}")(ann.screen)]
+    assert (page(f"about.{category}")(ann.screen), others) == (True, [])
 
 
 def photo(width: int, height: int) -> bytes:

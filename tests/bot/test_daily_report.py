@@ -9,23 +9,30 @@ from typing import Any
 
 import pytest
 
-from genlock.bot.admin.daily_report import SENT, _due
+from genlock.bot.admin.daily_report import SENT, _credit, _due, _failures, _models
 from genlock.bot.rules import ReportRules
 from genlock.domain.errors import ChannelBusy, ChannelOutcomeUnknown
+from genlock.domain.figures import JobFigures, ModelFigures
+from genlock.domain.margin import Rates
+from genlock.engine.provider_credit import ProviderCredit
+from genlock.i18n.translator import package_texts
 from genlock.sandbox.kie.faults import Fault
 from tests.bot.conftest import BOSS
 from tests.bot.pages import page
-from tests.bot.test_money import OPEN
-from tests.bot.world import BotWorld, running_bot, sqlite_url
-
-#: a whole hour after everything that happens in these tests
-DUE = datetime.now(UTC).replace(minute=0, second=0, microsecond=0) + timedelta(hours=1)
-RULES = ReportRules(hour=DUE.hour)
+from tests.bot.rules import OPEN
+from tests.bot.world import BotWorld, running_bot, sqlite_url, titled
+from tests.packaged import CATALOG
 
 
 @pytest.fixture
-async def world(tmp_path: Path) -> AsyncIterator[BotWorld]:
-    rules = replace(OPEN, admin_ids=frozenset({BOSS}), report=RULES)
+def due() -> datetime:
+    """A whole hour at least an hour ahead: everything that happens in a test is before it."""
+    return datetime.now(UTC).replace(minute=0, second=0, microsecond=0) + timedelta(hours=2)
+
+
+@pytest.fixture
+async def world(tmp_path: Path, due: datetime) -> AsyncIterator[BotWorld]:
+    rules = replace(OPEN, admin_ids=frozenset({BOSS}), report=ReportRules(hour=due.hour))
     async with running_bot(sqlite_url(tmp_path), rules=rules) as found:
         yield found
 
@@ -43,7 +50,9 @@ async def fold(world: BotWorld) -> None:
         assert await world.store.fold_jobs(block, role)
 
 
-async def test_operators_get_the_figures_of_the_day_once(world: BotWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_operators_get_the_figures_of_the_day_once(
+    world: BotWorld, due: datetime, monkeypatch: pytest.MonkeyPatch
+) -> None:
     boss, ann = await world.add_user("Boss"), await world.add_user("Ann", having=10)
     await boss.write("/start")
     for _ in range(2):
@@ -55,9 +64,9 @@ async def test_operators_get_the_figures_of_the_day_once(world: BotWorld, monkey
     await world.quiet()
     await fold(world)
     await world.store.kv_put("provider_credit:kie", '{"credit": 16000}')
-    at(world, monkeypatch, DUE + timedelta(minutes=1))
+    at(world, monkeypatch, due + timedelta(minutes=1))
     assert await world.bot.report() == 0
-    at(world, monkeypatch, DUE + timedelta(minutes=3))
+    at(world, monkeypatch, due + timedelta(minutes=3))
 
     assert sum(await asyncio.gather(*(world.bot.report() for _ in range(4)))) == 1
     async with world.another_bot() as bot:
@@ -69,21 +78,44 @@ async def test_operators_get_the_figures_of_the_day_once(world: BotWorld, monkey
         "margin:",
         "• Z-Image: 3 · $0.02",
         "• Z-Image: 1 of 3, the latest is #3",
-        "kie: 16 credits left, enough for",
+        "Kie.ai: 16 credits left, enough for",
     ):
         assert line in shown.text, line
-    at(world, monkeypatch, DUE + timedelta(days=1, minutes=3))
+    at(world, monkeypatch, due + timedelta(days=1, minutes=3))
     assert await world.bot.report() == 1
-    at(world, monkeypatch, DUE + timedelta(days=1, hours=7))
+    at(world, monkeypatch, due + timedelta(days=1, hours=7))
     assert await world.bot.report() == 0
 
 
+def test_a_model_that_two_providers_made_is_one_line_of_the_report() -> None:
+    models = [
+        ModelFigures(
+            provider=provider, model="z-image", figures=JobFigures(orders=orders, failed=1, last_failed_job=orders)
+        )
+        for provider, orders in (("kie", 5), ("fal", 2))
+    ]
+    t = package_texts().translator("en")
+
+    assert _models(t, models, {"z-image": "Z-Image"}, Rates(0.01, {}))[2:] == ["• Z-Image: 7 · $0.00"]
+    assert _failures(t, models, {"z-image": "Z-Image"})[2:] == ["• Z-Image: 2 of 7, the latest is #5"]
+
+
+def test_the_credit_left_has_its_unit_in_the_right_form_and_days_only_if_some_was_spent() -> None:
+    left = [ProviderCredit(provider="kie", credit=1000, age=0.0)]
+    spent = [ModelFigures(provider="kie", model="z-image", figures=JobFigures(cost=400))]
+    ru, en = (package_texts().translator(language) for language in ("ru", "en"))
+
+    assert _credit(ru, left, spent, titled(CATALOG)) == ["", "🏦 Kie.ai: на счету 1 кредит, хватит на 2 дня"]
+    assert _credit(ru, left, [], titled(CATALOG)) == ["", "🏦 Kie.ai: на счету 1 кредит"]
+    assert _credit(en, left, [], titled(CATALOG)) == ["", "🏦 Kie.ai: 1 credit left"]
+
+
 async def test_a_report_is_tried_again_only_if_it_was_certainly_not_sent(
-    world: BotWorld, monkeypatch: pytest.MonkeyPatch
+    world: BotWorld, due: datetime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     boss = await world.add_user("Boss")
     await boss.write("/start")
-    at(world, monkeypatch, DUE + timedelta(minutes=3))
+    at(world, monkeypatch, due + timedelta(minutes=3))
     call, failures = world.caller.call, [ChannelBusy(1.0), ChannelOutcomeUnknown("lost")]
 
     async def fail(*_: Any, **__: Any) -> Any:
@@ -99,12 +131,13 @@ async def test_a_report_is_tried_again_only_if_it_was_certainly_not_sent(
 
 
 async def test_a_topic_gets_the_report_instead_of_the_operators(
-    world: BotWorld, monkeypatch: pytest.MonkeyPatch
+    world: BotWorld, due: datetime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     boss = await world.add_user("Boss", language="ru")
     await boss.write("/start")
-    at(world, monkeypatch, DUE + timedelta(minutes=3))
-    monkeypatch.setattr(world.bot._bundle, "rules", replace(world.rules, report=replace(RULES, chat=-100123, thread=7)))
+    at(world, monkeypatch, due + timedelta(minutes=3))
+    topic = ReportRules(hour=due.hour, chat=-100123, thread=7)
+    monkeypatch.setattr(world.bot._bundle, "rules", replace(world.rules, report=topic))
     sent: list[dict[str, Any]] = []
 
     async def call(_: object, **arguments: Any) -> None:

@@ -8,7 +8,7 @@ from genlock.domain.operator import Operator, OperatorRole
 from genlock.engine.logins import Logins
 from tests.bot.conftest import BOSS
 from tests.bot.pages import label, page
-from tests.bot.test_money import OPEN
+from tests.bot.rules import OPEN
 from tests.bot.world import BotWorld, running_bot, sqlite_url
 
 RULES = replace(OPEN, admin_ids=frozenset({BOSS}))

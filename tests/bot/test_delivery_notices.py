@@ -13,7 +13,6 @@ from genlock.sandbox.telegram.faults import Fault
 from genlock.stores.sqlite import SqliteStore
 from tests.bot.pages import label, page
 from tests.bot.world import BotWorld, ChatUser
-from tests.channels.telegram.harness import until
 from tests.packaged import CATALOG
 
 LANGUAGES = ("en", "ru")
@@ -44,7 +43,7 @@ async def test_the_notice_says_what_happened_and_what_became_of_the_money(world:
     returned = replace(job, hold_state=HoldState.RELEASED)
     unknown = replace(returned, delivery=Delivery.UNKNOWN, attention_code=lost)
     unshown = (part, replace(part, step=Step.PUT))
-    wanted: dict[str, tuple[Job, str | None]] = {
+    wanted: dict[str, tuple[Job, str]] = {
         "order.unsure": (unknown, "order.returned"),
         "order.unsure_part": (replace(paid, attention_code=lost), "order.paid"),
         "order.unsure_listed": (replace(unknown, attention_code=poison), "order.returned"),
@@ -53,7 +52,7 @@ async def test_the_notice_says_what_happened_and_what_became_of_the_money(world:
             replace(paid, parts=(part, *MESSAGE_SHOWN), attention_code=partly),
             "order.paid",
         ),
-        "order.done_late": (replace(returned, state=State.FAILED, late=True), None),
+        "order.done_late": (replace(returned, state=State.FAILED, late=True), "order.done_late"),
         "failed.head": (replace(unknown, state=State.FAILED), "failed.money_back"),
     }
     for key, (case, money) in wanted.items():
@@ -61,7 +60,7 @@ async def test_the_notice_says_what_happened_and_what_became_of_the_money(world:
             notice = texts.notice(case, language)
             notice = replace(notice, text=unescape(TAG.sub("", notice.text)))
             assert page(key, language=language)(notice), (key, language, notice.text)
-            assert money is None or page(money, language=language)(notice), (key, language, notice.text)
+            assert page(money, language=language)(notice), (key, language, notice.text)
             again = [one for row in notice.buttons for one in row if (one.data or "").startswith("again")]
             assert bool(again) == (key not in ("order.unsure_listed", "order.done_late", "failed.head")), key
 
@@ -72,7 +71,7 @@ async def test_a_user_told_of_a_lost_answer_gets_the_result_again_free(world: Bo
     world.telegram.faults.once(Fault.DELAY, method="editMessageMedia", seconds=0.5)
     world.telegram.faults.once(Fault.DROP_BEFORE, method="sendPhoto")
     await confirmed(ann)
-    await until(lambda: bool(world.telegram.calls("editMessageMedia")))
+    await world.telegram.until(lambda: bool(world.telegram.calls("editMessageMedia")))
     await ann.client.delete(ann.screen)
 
     notice = await ann.sees(page("order.unsure"))

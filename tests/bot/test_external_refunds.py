@@ -6,7 +6,8 @@ from genlock.domain.alarm import ALARMS
 from genlock.domain.money import EntryKind
 from genlock.domain.payment import PaymentState
 from tests.bot.pages import label, page
-from tests.bot.test_money import OPEN, bought
+from tests.bot.rules import OPEN
+from tests.bot.steps import bought
 from tests.bot.world import BotWorld, ChatUser, running_bot
 
 

@@ -7,16 +7,12 @@ from pathlib import Path
 import pytest
 
 from genlock.bot.buttons import base36
-from genlock.domain.catalog import Catalog
 from genlock.domain.promo import Promo
-from genlock.i18n.translator import translator
 from genlock.sandbox.kie.faults import Fault
-from tests.bot.pages import label, page
-from tests.bot.test_money import OPEN, bought
+from tests.bot.pages import EN, label, page
+from tests.bot.rules import OPEN, with_free
+from tests.bot.steps import bought
 from tests.bot.world import BotWorld, die_once, running_bot, sqlite_url
-from tests.packaged import CATALOG
-
-EN = translator("en")
 
 
 @pytest.mark.parametrize(
@@ -81,10 +77,6 @@ async def test_a_newcomers_credit_is_not_lost_in_a_crash(tmp_path: Path) -> None
         assert await ann.available() == 5000
 
 
-def with_free(*ids: str) -> Catalog:
-    return Catalog(models={name: replace(model, free=name in ids) for name, model in CATALOG.models.items()})
-
-
 async def test_models_marked_free_are_free_so_often_a_day(database_url: str) -> None:
     async with running_bot(database_url, rules=replace(OPEN, free_per_day=2), catalog=with_free("z-image")) as world:
         ann = await world.add_user(having=1)
@@ -111,6 +103,7 @@ async def test_a_free_run_that_failed_is_not_lost(tmp_path: Path) -> None:
         await ann.write("a fox")
         await ann.tap(label("button.generate_free"))
         await ann.sees(page("order.done"))
+        assert [job.has_result for job in await world.jobs(ann)] == [True, False]
 
 
 async def test_an_invitation_is_rewarded_after_the_first_result_and_money_of_the_guests_own(database_url: str) -> None:

@@ -1,23 +1,14 @@
 """Groups: the bot answers when addressed, a menu belongs to its user, the user who orders pays."""
 
+import pytest
 from telegram import Update
 
+from genlock.domain.errors import InsufficientBalance, TooManyOpenJobs
 from genlock.domain.money import EntryKind
-from genlock.sandbox.telegram.groups import Group
-from genlock.sandbox.telegram.state import Message
+from genlock.ports import Accepted
+from tests.bot.groups import NAME, friends, seen
 from tests.bot.pages import page
-from tests.bot.world import BotWorld, ChatUser, holds
-
-NAME = "@sandbox_bot"
-
-
-def seen(world: BotWorld, group: Group) -> list[Message]:
-    return [message for message in group.messages if message.sender == world.caller.bot.id]
-
-
-async def friends(world: BotWorld) -> tuple[ChatUser, ChatUser, Group]:
-    ann, bob = await world.add_user("Ann"), await world.add_user("Bob")
-    return ann, bob, world.telegram.group("Friends", [ann.client, bob.client])
+from tests.bot.world import BotWorld, holds
 
 
 async def test_an_order_in_a_group_is_paid_by_the_user_who_ordered(world: BotWorld) -> None:
@@ -55,6 +46,37 @@ async def test_the_menu_of_another_user_cannot_be_used(world: BotWorld) -> None:
     await ann.press(offer, offer.buttons[0]["callback_data"])
     await ann.sees(page("order.done"), chat=group.id)
     assert len(await world.jobs(ann)) == 1
+
+
+async def test_a_sale_that_is_refused_after_it_was_begun_shows_the_refusal_on_the_pressed_message(
+    world: BotWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ann, _, group = await friends(world)
+    await ann.write(f"{NAME} a fox", chat=group.id)
+    offer = await ann.sees(page("confirm.suggestion"), chat=group.id)
+    accept_job, shown = world.store.accept_job, []
+    for refusal, told in (
+        (InsufficientBalance(price=800, available=0), page("confirm.price")),
+        (TooManyOpenJobs(open_jobs=9), page("limit.running", n=9)),
+    ):
+
+        async def refuse(*_: object, refusal: Exception = refusal) -> Accepted:
+            shown.append(offer.text)
+            raise refusal  # other orders were accepted since the checks
+
+        monkeypatch.setattr(world.store, "accept_job", refuse)
+        await ann.press(offer, offer.buttons[0]["callback_data"])
+        await world.quiet()
+        assert "Got it!" in shown[-1]
+        assert seen(world, group) == [offer], "no second message"
+        assert told(offer)
+    assert await world.jobs(ann) == []
+
+    monkeypatch.setattr(world.store, "accept_job", accept_job)
+    await ann.press(offer, offer.buttons[0]["callback_data"])
+    await ann.sees(page("order.done"), chat=group.id)
+    assert len(await world.jobs(ann)) == 1
+    assert [message.kind for message in seen(world, group)] == ["photo", "text"]
 
 
 async def test_the_result_of_another_user_cannot_be_repeated(world: BotWorld) -> None:

@@ -8,8 +8,8 @@ from genlock.bot.handlers.inline import PAYLOAD_BYTES, read_payload, text_payloa
 from genlock.bot.rules import BotRules
 from genlock.channels.telegram.update_sources import ALLOWED_UPDATES, allowed_updates
 from genlock.sandbox.telegram.simulated_user import NotInChat
+from tests.bot.groups import friends, seen
 from tests.bot.pages import label, page
-from tests.bot.test_groups import friends, seen
 from tests.bot.world import BotWorld, running_bot, sqlite_url
 
 

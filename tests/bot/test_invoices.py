@@ -12,7 +12,7 @@ from genlock.i18n.translator import translator
 from genlock.sandbox.telegram.payments import _charge
 from genlock.sandbox.telegram.state import Message
 from tests.bot.pages import label, page
-from tests.bot.test_money import OPEN
+from tests.bot.rules import OPEN
 from tests.bot.world import BotWorld, ChatUser, running_bot, sqlite_url
 
 

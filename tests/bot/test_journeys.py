@@ -72,7 +72,7 @@ async def test_the_model_used_last_is_suggested(world: BotWorld) -> None:
     await ann.sees(page("order.done"))
     await ann.write("a bear")
 
-    await ann.sees(page("confirm.suggestion", title="Qwen Image"))
+    assert page("confirm.suggestion", title="Qwen Image")(ann.screen)
 
 
 async def test_choosing_another_model_keeps_the_text(world: BotWorld) -> None:
@@ -114,7 +114,7 @@ async def test_models_are_listed_cheapest_first_in_pages_and_can_be_searched(wor
     await ann.write("/start")
     await ann.sees(page("menu.hello"))
     await ann.press(ann.screen, "cat:text-to-video:0:every")
-    first = await ann.sees("Text to video")
+    first = await ann.sees("Make a video")
     prices = [float(one["text"].rpartition(" ")[2]) for one in first.buttons[:8]]
     assert prices == sorted(prices)
     assert any(one["text"] == "1 / 4" for one in first.buttons)
@@ -271,7 +271,8 @@ async def test_the_user_can_change_the_language(world: BotWorld) -> None:
     await ann.write("/language")
     await ann.sees(page("language.choose"))
     await ann.tap("Русский")
-    await ann.sees(page("language.chosen", language="ru"))
+    assert page("language.chosen", language="ru")(ann.screen)
+    assert (await world.store.profile(ann.number)).language == "ru"
 
 
 async def test_the_chat_has_one_screen_message_that_is_edited(world: BotWorld, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,6 @@ import pytest
 from telegram import LabeledPrice
 
 from genlock.bot.buttons import button
-from genlock.bot.rules import BotRules
 from genlock.domain.catalog import Catalog
 from genlock.domain.errors import ChannelBusy
 from genlock.domain.events import Event
@@ -20,20 +19,9 @@ from genlock.domain.tariff import PriceRow
 from genlock.engine.reconciliation import DifferenceKind, ReconciliationRecord
 from genlock.i18n.translator import translator
 from tests.bot.pages import label, page
-from tests.bot.world import PACKAGES, BotWorld, ChatUser, running_bot, sqlite_url
-
-OPEN = BotRules(packages=PACKAGES, per_minute=1000, per_hour=10_000, running_max=1000)
-
-
-async def bought(ann: ChatUser, stars: int = 100) -> str:
-    """Buy a package; gives the receipt."""
-    await ann.write("/topup")
-    await ann.tap(f"⭐ {stars} →")
-    bill = await ann.sees(lambda message: message.kind == "invoice")
-    async with ann.world.done(2):  # the question before, and the payment
-        payment = await ann.client.pay(bill)
-    assert payment.ok, payment
-    return str(payment.charge_id)
+from tests.bot.rules import OPEN
+from tests.bot.steps import bought
+from tests.bot.world import BotWorld, ChatUser, running_bot, sqlite_url
 
 
 async def test_too_little_money_is_told_exactly_and_a_top_up_leads_back_to_the_order(
@@ -85,7 +73,7 @@ async def test_the_balance_tells_what_moved_in_plain_words(world: BotWorld) -> N
         "+2.5 · added by support",
         "+0.8 · refund for order #1",
         "\N{MINUS SIGN}0.8 · order #1",
-        "+120 · top-up with stars",
+        "+120 · top-up with Stars",
         "+50 · gift",
     ]
 

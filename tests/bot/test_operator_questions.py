@@ -1,13 +1,10 @@
 """Operators are asked before a ban and a refund, see what an order was about, and choose whom a broadcast goes to."""
 
-from genlock.i18n.translator import translator
 from genlock.sandbox.kie.faults import Fault
 from tests.bot.conftest import Office
 from tests.bot.pages import label, page
-from tests.bot.test_money import bought
+from tests.bot.steps import bought
 from tests.bot.world import BotWorld
-
-EN = translator("en")
 
 
 async def test_a_refund_is_asked_for_once_and_subtracted_from_the_revenue(office: Office) -> None:

@@ -7,20 +7,19 @@ from pathlib import Path
 from genlock.bot.order import remembered, wizard
 from genlock.bot.order.draft import Draft, SentFile, Step
 from genlock.bot.order.styles import sheet, styles_for
+from genlock.bot.storefront.storefront import Storefront
+from genlock.domain.catalog import Category
 from genlock.domain.field import FieldType
 from genlock.domain.job import Job
 from genlock.domain.money import HoldState
 from genlock.domain.presets import PromptImprover
+from genlock.sandbox.kie.faults import Fault
 from tests.bot.pages import label, page
+from tests.bot.steps import inputs, opened
 from tests.bot.world import BotWorld, ChatUser, die_once, running_bot, sqlite_url
 from tests.packaged import CATALOG
 
 SONG = "a calm song about the sea"
-
-
-def inputs(job: Job) -> dict[str, object]:
-    found: dict[str, object] = json.loads(job.input)
-    return found
 
 
 def buttons(ann: ChatUser) -> list[str]:
@@ -31,13 +30,6 @@ async def ordered(ann: ChatUser) -> Job:
     await ann.tap(label("button.generate"))
     await ann.world.quiet()
     return (await ann.world.jobs(ann))[0]
-
-
-async def opened(ann: ChatUser, model: str) -> None:
-    """Open the card of a model."""
-    await ann.write("/models")
-    await ann.write(model)
-    await ann.tap(f"{model} ·")
 
 
 # styles
@@ -191,7 +183,7 @@ async def test_an_improved_prompt_for_a_draft_that_is_gone_waits_for_any_model(w
 
 
 async def test_a_text_model_with_an_instruction_improves_the_prompt_of_a_picture(tmp_path: Path) -> None:
-    """No model of the package does it; an operator's own catalog may have one."""
+    """Here Kie.ai is the only provider; of the package's models, one of fal.ai does it."""
     booster = CATALOG.get("ai-music-api/boost-music-style")
     writer = replace(booster, improves=PromptImprover(field="content", instruction="Rewrite: {prompt}. Only the text."))
     catalog = replace(CATALOG, models={**CATALOG.models, booster.id: writer})
@@ -208,10 +200,82 @@ async def test_a_text_model_with_an_instruction_improves_the_prompt_of_a_picture
         assert page("confirm.price")(ann.screen)
 
 
+async def test_a_failed_improvement_costs_nothing_and_leads_back_to_the_order(world: BotWorld) -> None:
+    ann = await world.add_user(language="ru")
+    await opened(ann, "Suno")
+    await ann.write(SONG)
+    await ann.tap(label("button.rest", language="ru"))
+    await ann.tap(label("improve.button", language="ru"))
+    assert page("improve.by", language="ru")(ann.screen)
+    world.kie.faults.order(Fault.TASK_FAIL)
+    await ann.tap(label("improve.go", language="ru"))
+    failed = await ann.sees(page("failed.head", language="ru"))
+    assert await ann.available() == 1_000_000
+    assert not any(one["callback_data"].startswith(("repeat", "change")) for one in failed.buttons), "of the improver"
+    await ann.tap(label("improve.keep", language="ru"), on=failed)
+    assert page("confirm.price", language="ru")(ann.screen)
+    assert SONG in ann.screen.text
+    await ann.tap(label("button.generate", language="ru"))
+    await world.quiet()
+    assert inputs((await world.jobs(ann))[0])["prompt"] == SONG
+
+
+async def test_an_improver_that_is_no_longer_on_sale_is_declined_with_the_prompt_kept(world: BotWorld) -> None:
+    ann = await world.add_user()
+    await asked_for_a_song(ann)
+    await ann.tap(label("improve.button"))
+    models = {one: model for one, model in world.catalog.models.items() if model.improves is None}
+    world.current.replace(replace(world.catalog, models=models))
+    answer = await ann.tap(label("improve.go"))
+    assert page("order.model_gone")(answer)
+    assert (page("confirm.price")(ann.screen), SONG in ann.screen.text) == (True, True)
+    assert not any(label("improve.button").search(text) for text in buttons(ann))
+    assert await world.jobs(ann) == []
+
+
+async def test_an_improved_prompt_can_be_edited_before_it_is_ordered(world: BotWorld) -> None:
+    ann = await world.add_user()
+    await asked_for_a_song(ann)
+    await ann.tap(label("improve.button"))
+    await ann.tap(label("improve.go"))
+    await world.quiet()
+    await ann.tap(label("improve.take"), on=await ann.sees(page("improve.done")))
+    await ann.write("my own words after all")
+    song = await ordered(ann)
+    assert inputs(song)["prompt"] == "my own words after all"
+
+
+async def test_a_prompt_that_is_too_long_for_the_improver_is_not_offered_to_it(tmp_path: Path) -> None:
+    booster = CATALOG.get("ai-music-api/boost-music-style")
+    field = booster.field("content")
+    assert field is not None
+    fields = tuple(replace(one, max_length=10) if one is field else one for one in booster.fields)
+    catalog = replace(CATALOG, models={**CATALOG.models, booster.id: replace(booster, fields=fields)})
+    async with running_bot(sqlite_url(tmp_path), catalog=catalog) as world:
+        ann = await world.add_user()
+        await asked_for_a_song(ann)
+        assert not any(label("improve.button").search(text) for text in buttons(ann))
+
+
 async def test_no_improvement_is_offered_where_no_model_on_sale_can(world: BotWorld) -> None:
     ann = await world.add_user()
     await ann.write("a red fox")
     assert not any(label("improve.button").search(text) for text in buttons(ann))
+
+
+def test_the_packaged_text_model_improves_prompts_and_is_in_no_menu() -> None:
+    front = Storefront(CATALOG, markup=2.0, credit_usd=0.01)
+    writer = CATALOG.get("google/gemini-2.5-flash")
+
+    improved = {category: front.improver(models[0]) for category in Category if (models := front.models(category))}
+    assert {category.value for category, found in improved.items() if found is writer} == {
+        "text-to-image", "text-to-video", "image-to-video", "sound-effects",
+    }  # fmt: skip
+    assert writer.category not in front.categories()
+    lists = (front.models(), front.search("gemini 2.5 flash"), front.similar(writer.id)[0])
+    assert all(writer not in found for found in lists)
+    assert front.match_name("Gemini 2.5 Flash a red fox") is None
+    assert front.by_id(writer.id) is writer, "orders and their results name it"
 
 
 # favourites
@@ -263,13 +327,12 @@ async def test_the_last_settings_of_a_model_are_remembered_until_they_are_reset(
 
 
 def test_settings_are_neither_texts_nor_files_nor_seeds() -> None:
+    types: set[FieldType] = set()
     for model in CATALOG.offered():
         settings = remembered.settings_of(model, {one.name: 1 for one in model.fields})
-        for name in settings:
-            one = model.field(name)
-            assert one is not None
-            assert one.type in (FieldType.CHOICE, FieldType.BOOLEAN, FieldType.NUMBER, FieldType.INTEGER)
-            assert name != "seed"
+        types |= {one.type for one in model.fields if one.name in settings}
+        assert settings.keys() <= {one.name for one in model.fields} - {"seed"}, model.id
+    assert types == {FieldType.CHOICE, FieldType.BOOLEAN, FieldType.NUMBER, FieldType.INTEGER}
 
 
 def test_settings_that_the_model_no_longer_has_are_left_out() -> None:

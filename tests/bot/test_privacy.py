@@ -14,7 +14,7 @@ from genlock.engine.erasure import Erasure
 from genlock.i18n.translator import translator
 from tests.bot.conftest import Office
 from tests.bot.pages import label, page
-from tests.bot.test_money import OPEN
+from tests.bot.rules import OPEN
 from tests.bot.world import BotWorld, ChatUser, running_bot, sqlite_url
 
 

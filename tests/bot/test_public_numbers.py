@@ -13,7 +13,7 @@ from genlock.domain.public_number import PublicNumbers
 from genlock.i18n.translator import package_texts
 from tests.bot.conftest import BOSS
 from tests.bot.pages import label, page
-from tests.bot.test_money import OPEN
+from tests.bot.rules import OPEN
 from tests.bot.world import BotWorld, ChatUser, running_bot, sqlite_url
 
 NUMBERS = PublicNumbers.of_bot("42:sandbox")
@@ -80,7 +80,8 @@ async def test_a_button_names_the_order_by_its_id(numbered: BotWorld) -> None:
     [job] = await numbered.jobs(ann)
     await ann.press(done, f"repeat:{job.id}")
 
-    await ann.sees(page("confirm.price"))
+    assert page("confirm.price")(ann.screen)
+    assert "a fox" in ann.screen.text
 
 
 @pytest.mark.parametrize("old", [True, False])

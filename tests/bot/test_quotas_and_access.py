@@ -9,7 +9,7 @@ import pytest
 from genlock.bot.rules import BotRules
 from tests.bot.conftest import Office
 from tests.bot.pages import label, page
-from tests.bot.test_money import OPEN
+from tests.bot.rules import OPEN
 from tests.bot.world import running_bot, sqlite_url
 
 # limits
@@ -78,10 +78,10 @@ async def test_maintenance_refuses_users_with_the_reason_but_not_operators(offic
     await boss.tap(label("admin_ask.maintenance_yes"))
     world.bot._access._maintenance = (0.0, None)
     await ann.write("a fox")
-    await ann.sees("🛠 Back at <noon>")
+    assert ann.from_bot[-1].text == "🛠 Back at <noon>"
     await boss.write("a fox")
-    await boss.sees(page("confirm.suggestion"))
+    assert page("confirm.suggestion")(boss.screen)
     await boss.write("/admin maintenance off")
     world.bot._access._maintenance = (0.0, None)
     await ann.write("a fox")
-    await ann.sees(page("confirm.suggestion"))
+    assert page("confirm.suggestion")(ann.screen)

@@ -6,7 +6,7 @@ from genlock.domain.errors import AccountNotFound, ActionNotAllowed, ChannelOutc
 from genlock.domain.money import EntryKind
 from genlock.domain.payment import Payment, PaymentState
 from genlock.sandbox.telegram.faults import Fault as Trouble
-from tests.bot.test_money import bought
+from tests.bot.steps import bought
 from tests.bot.world import BotWorld
 
 

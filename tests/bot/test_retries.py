@@ -4,8 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from tests.bot.pages import label, page
-from tests.bot.test_gifts import with_free
-from tests.bot.test_money import OPEN
+from tests.bot.rules import OPEN, with_free
 from tests.bot.world import die_once, running_bot, sqlite_url
 
 ONE_FREE = replace(OPEN, free_per_day=1)

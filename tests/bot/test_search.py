@@ -95,7 +95,7 @@ def test_a_search_for_video_finds_models_of_every_kind_of_video_with_text_to_vid
 def test_the_whole_title_of_a_model_finds_it_first() -> None:
     missed = {
         model.title: [found.title for found in SHOP.search(model.title)][:3]
-        for model in CATALOG.offered()
+        for model in SHOP.models()
         if model.title not in {found.title for found in SHOP.search(model.title)[:1]}
         or model.title not in {found.title for found in SHOP.index.named(model.title)}
     }

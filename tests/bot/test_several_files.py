@@ -104,9 +104,10 @@ async def test_what_the_quota_refuses_waits_as_a_draft(tmp_path: Path) -> None:
         assert len(await world.jobs(ann)) == 2
         assert page("confirm.each", n=2)(shown)
         ordered = images(await world.jobs(ann))
-        for job in await world.jobs(ann):
-            await ann.press(ann.from_bot[-1], f"cancel:{job.id}")
-        await ann.tap(label("button.generate_all"))
+        async with world.done(4):  # two cancellations, the end of both orders, and the tap
+            for job in await world.jobs(ann):
+                await ann.press(shown, f"cancel:{job.id}")
+            await ann.tap(label("button.generate_all"), on=shown)
         assert len(images(await world.jobs(ann)) - ordered) == 2
 
 
@@ -129,4 +130,4 @@ async def test_pictures_beyond_the_fields_of_a_model_are_named(world: BotWorld) 
     await send_album(ann, 3)
     await ann.press(ann.screen, f"model:{code_of('pixverse-v6/transition')}:image-to-video")
 
-    await ann.sees(page("refused.full", n=2))
+    assert page("refused.full", n=2)(ann.screen)

@@ -14,9 +14,9 @@ from genlock.domain.job import Job
 from genlock.domain.money import HoldState
 from genlock.sandbox.kie.faults import Fault
 from genlock.sandbox.telegram.state import Message
+from tests.bot.groups import NAME, friends, seen
 from tests.bot.order_by_chat import sample
 from tests.bot.pages import label, page
-from tests.bot.test_groups import NAME, friends, seen
 from tests.bot.world import BotWorld, ChatUser, die_once, running_bot, sqlite_url
 from tests.packaged import CATALOG
 
@@ -219,7 +219,7 @@ async def test_without_a_model_for_speech_a_voice_message_is_a_file(tmp_path: Pa
     async with running_bot(sqlite_url(tmp_path), catalog=replace(CATALOG, models=models, next_steps=steps)) as world:
         ann = await world.add_user()
         await speak(ann)
-        await ann.sees(page("misc.what_with_file"))
+        assert page("misc.what_with_file")(ann.screen)
 
 
 def test_the_request_keys_of_a_chat_are_read_back() -> None:

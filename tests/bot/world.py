@@ -6,7 +6,7 @@ import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +32,7 @@ from genlock.domain.money import EntryKind
 from genlock.domain.update import NewUpdate, Received, Update
 from genlock.engine.context import EngineRules
 from genlock.engine.engine import Engine
+from genlock.engine.file_storage import FileStorage, ProviderStorage
 from genlock.engine.offer_order import OfferOrder
 from genlock.engine.updates import UpdateWorker
 from genlock.i18n.translator import Texts, package_texts
@@ -39,21 +40,24 @@ from genlock.media.download import Downloads
 from genlock.media.process import MediaReader
 from genlock.ports import Channel, Database, Provider
 from genlock.providers.kie.client import Kie
-from genlock.sandbox.kie.simulator import KieSimulator, running_kie
+from genlock.sandbox.kie.simulator import KieSimulator
 from genlock.sandbox.telegram.simulated_user import SimulatedUser
 from genlock.sandbox.telegram.simulator import TelegramSimulator, running_telegram
 from genlock.sandbox.telegram.state import CallbackQuery, Message
 from genlock.stores.sqlite import SqliteStore
 from tests.databases import new_sqlite
-from tests.engine.world import Recorder
+from tests.engine.recorder import Recorder
 from tests.media.thread_reader import ThreadReader
 from tests.packaged import CATALOG
+from tests.unlimited_kie import unlimited_kie
 
 CREDITS = 1000
 PATIENCE_SECONDS = 20.0
-QUICK = EngineRules(claim_seconds=0.05, sweep_seconds=0.1, poll_seconds=0.05, grace_seconds=1.0)
+QUICK = EngineRules(claim_seconds=0.2, sweep_seconds=0.4, poll_seconds=0.05, grace_seconds=1.0)
 PACKAGES = (Package(stars=100, credits=120), Package(stars=500, credits=650))
-USUAL_RULES = BotRules(packages=PACKAGES, per_minute=1000, per_hour=10_000, running_max=1000)
+USUAL_RULES = BotRules(
+    packages=PACKAGES, per_minute=1000, per_hour=10_000, running_max=1000, api_url="https://genlock.example"
+)
 
 
 class NoLimits(TelegramRateLimiter):
@@ -74,23 +78,18 @@ class UpdateRecorder(Recorder):
         super().__init__()
         self.settled = 0
         self.deliveries_ended = 0
-        self._moved = asyncio.Event()
 
     def event(self, event: Event, correlation_id: str = "", /, **facts: Any) -> None:
         super().event(event, correlation_id, **facts)
         repeated = event is Event.UPDATE_RECEIVED and facts["arrival"] is Received.REPEATED
         if repeated or event in (Event.UPDATE_DONE, Event.UPDATE_DEAD):
             self.settled += 1
-            self._moved.set()
         elif event in (Event.MARK_DELIVERED, Event.ATTENTION):
             self.deliveries_ended += 1
-            self._moved.set()
 
     async def more(self, count: Callable[[], int], than: int) -> None:
         """Wait until a count is larger than it was."""
-        while count() <= than:
-            self._moved.clear()
-            await self._moved.wait()
+        await self.changes.until(lambda: count() > than, seconds=60.0)
 
 
 class Intake:
@@ -198,12 +197,12 @@ class BotWorld:
 
     async def quiet(self) -> None:
         """Wait until all results and notices have been delivered."""
-        async with asyncio.timeout(PATIENCE_SECONDS):
-            while True:
-                jobs = await self.store.jobs()
-                if all(job.delivery is Delivery.DELIVERED and job.notice is not Notice.DUE for job in jobs):
-                    return
-                await asyncio.sleep(0.02)
+
+        async def delivered() -> bool:
+            jobs = await self.store.jobs()
+            return all(job.delivery is Delivery.DELIVERED and job.notice is not Notice.DUE for job in jobs)
+
+        await self.recorder.changes.until(delivered, PATIENCE_SECONDS)
 
     async def jobs(self, user: "ChatUser") -> list[Job]:
         return await self.store.jobs(account_id=user.number)
@@ -292,6 +291,16 @@ def _make_engine(
     return engine
 
 
+def titled(catalog: Catalog) -> Catalog:
+    return replace(catalog, provider_titles={"kie": "Kie.ai"})
+
+
+@cache
+def _sold() -> Catalog:
+    """The package's catalog as most tests sell it."""
+    return titled(CATALOG.sold_through({Kie.name}))
+
+
 @asynccontextmanager
 async def running_bot(
     database_url: str,
@@ -303,17 +312,14 @@ async def running_bot(
     media: MediaReader | None = None,
 ) -> AsyncIterator[BotWorld]:
     """Run the bot, which has not registered its commands and descriptions: `world.bot.start()` does it."""
+    catalog = _sold() if catalog is CATALOG else titled(catalog.sold_through({Kie.name}))  # as the service does
     recorder, current, intake = UpdateRecorder(), CurrentCatalog(catalog), Intake()
     rules, media = rules or USUAL_RULES, media or ThreadReader()
     async with AsyncExitStack() as closing:
         store: Any = await open_store(database_url, observer=recorder)
         closing.push_async_callback(store.close)
         telegram = await closing.enter_async_context(running_telegram())
-        kie = await closing.enter_async_context(
-            running_kie(
-                catalog=CATALOG, speed=speed, create_limit=(10_000, 1.0), status_limit=(10_000, 1.0), same_media=True
-            )
-        )
+        kie = await closing.enter_async_context(unlimited_kie(speed))
         caller = Caller(make_bot(telegram.token, telegram.url), NoLimits(), recorder)
         provider = Kie(key=kie.key, api_url=kie.url, upload_url=kie.url)
         downloads = Downloads(private=[kie.files_url.removeprefix("http://")])
@@ -326,8 +332,8 @@ async def running_bot(
         def make() -> BotRouter:
             return make_router(
                 BotParts(
-                    bundle=bundle, store=store, engine=engine, catalog=current, upload=provider.upload, media=media,
-                    downloads=downloads,
+                    bundle=bundle, store=store, engine=engine, catalog=current, media=media,
+                    storage=FileStorage([ProviderStorage(provider="kie", upload=provider.upload)]), downloads=downloads,
                 )
             )  # fmt: skip
 

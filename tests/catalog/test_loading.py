@@ -13,22 +13,7 @@ from hypothesis import strategies as st
 from genlock.catalog import load
 from genlock.catalog.loader import load_providers, read
 from genlock.domain.errors import InvalidCatalog
-
-GOOD = """
-vendor = "Maker"
-[models."maker/one"]
-title = "One"
-category = "text-to-image"
-outputs = ["image"]
-expected_seconds = 10
-deadline_seconds = 60
-prices = [{ when = { size = "1K" }, credits = 1.5 }, { when = { size = "2K" }, credits = 3 }]
-fields = [
-    { name = "prompt", type = "text", required = true, max_length = 10 },
-    { name = "size", type = "choice", choices = ["1K", "2K"], default = "1K" },
-    { name = "count", type = "integer", min = 1, max = 4, default = 1 },
-]
-"""
+from tests.catalog.model_files import GOOD, write
 
 BROKEN = [
     # (what is replaced, by what, the message)
@@ -184,11 +169,6 @@ BROKEN = [
 ]
 
 
-def write(folder: Path, text: str, name: str = "maker.toml") -> Path:
-    (folder / name).write_text(text, encoding="utf-8")
-    return folder
-
-
 def test_a_good_file_loads(tmp_path: Path) -> None:
     model = load(data=write(tmp_path, GOOD)).get("maker/one")
     assert (model.vendor, model.title, [one.name for one in model.fields]) == (
@@ -263,10 +243,11 @@ def leaves(data: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     return [path, *(leaf for key, value in items for leaf in leaves(value, (*path, key)))]
 
 
-@pytest.mark.slow
-@settings(max_examples=500, deadline=None)
-@given(st.data())
-def test_any_value_in_a_file_gives_a_model_or_an_error_that_names_the_file(data: st.DataObject) -> None:
+def test_any_value_in_a_file_gives_a_model_or_an_error_that_names_the_file(fuzz_cases: int) -> None:
+    settings(max_examples=fuzz_cases // 100, deadline=None)(given(st.data())(gives_a_model_or_an_error))()
+
+
+def gives_a_model_or_an_error(data: st.DataObject) -> None:
     file = tomllib.loads(RULED, parse_float=Decimal)
     *path, last = data.draw(st.sampled_from(leaves(file)[1:]))
     broken: Any = copy.deepcopy(file)

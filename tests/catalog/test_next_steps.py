@@ -14,7 +14,7 @@ from genlock.domain.errors import InvalidCatalog
 from genlock.domain.field import SAMPLES, FieldType
 from genlock.domain.next_step import PromptSource
 from genlock.i18n.translator import package_texts
-from tests.catalog.test_loading import GOOD, write
+from tests.catalog.model_files import GOOD, write
 from tests.packaged import CATALOG
 
 STEP = """
@@ -96,7 +96,7 @@ def test_an_edited_portrait_stays_a_portrait() -> None:
 def test_a_song_and_speech_have_steps_of_their_own() -> None:
     song = [step.name for step in CATALOG.steps_for(FieldType.AUDIO, Category.MUSIC)]
     speech = [step.name for step in CATALOG.steps_for(FieldType.AUDIO, Category.TEXT_TO_SPEECH)]
-    assert song[:3] == ["cover", "video", "vocals"]
+    assert song[:4] == ["extend", "cover", "video", "vocals"]
     assert "avatar" in speech
     assert "cover" not in speech
 

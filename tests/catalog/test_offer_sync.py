@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 
 from genlock.app.providers import fetch_public_lists
 from genlock.catalog import load, overlay, sync
+from genlock.catalog.offer_prices import WhyNotCompared
 from genlock.catalog.offer_sync import OfferChange, OfferChangeKind
 from genlock.catalog.takeover import StoredLists
 from genlock.cli import app
@@ -23,12 +24,13 @@ from genlock.ports import PublicLists
 from genlock.ports.provider import ListsIncomplete
 from genlock.sandbox.kie.simulator import running_kie
 from genlock.sandbox.providers import MoreProviders, running_more_providers
-from genlock.settings import Settings, read_settings
 
 KLING = "kling/v2-1-pro"
 KLING_AT_FAL = "fal-ai/kling-video/v2.1/pro/image-to-video"
 ONLY_FAL = "recraft/v4.1-text-to-image"
 ONLY_FAL_AT_FAL = "fal-ai/recraft/v4.1/text-to-image"
+BY_LENGTH = "hailuo-2.3/text-to-video-standard"
+BY_LENGTH_AT_FAL = "fal-ai/minimax/hailuo-2.3/standard/text-to-video"
 FLUX = "flux-kontext-pro"
 FLUX_AT_REPLICATE = "black-forest-labs/flux-kontext-pro"
 KIND = OfferChangeKind
@@ -43,7 +45,7 @@ async def sims(monkeypatch: pytest.MonkeyPatch, catalog: Catalog) -> AsyncIterat
 
 
 async def lists(catalog: Catalog) -> dict[str, PublicLists]:
-    return await fetch_public_lists(read_settings(Settings), catalog)
+    return await fetch_public_lists(catalog)
 
 
 async def publish(url: str, **schemas: Any) -> None:
@@ -135,6 +137,51 @@ async def test_a_changed_price_of_a_model_is_reported_and_taken_over_by_apply(
     overlay.write(path, overlay.written(path, sync.overlay(catalog, found, "2026-11-16")))
     assert load(path).get(ONLY_FAL).credits_from() == 50
     assert not sync.diff(load(path), found)
+
+
+async def test_a_published_price_is_compared_with_the_row_of_the_providers_defaults(
+    sims: MoreProviders, catalog: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One price for a unit is published, without conditions: 6 seconds are the default, 10 cost twice as much."""
+    found = {}
+    for unit_usd in (0.28, 0.30, 0.56):
+        await publish(sims.fal.url, schemas={BY_LENGTH_AT_FAL: {"unit_usd": unit_usd}})
+        one = sync.diff(catalog, await lists(catalog))
+        [rest] = [rows.rows for rows in one.not_compared if (rows.model, rows.provider) == (BY_LENGTH, "fal")]
+        found[unit_usd] = [(each.label, each.old, each.new) for each in one.changed], rest
+    assert found == {
+        0.28: ([], ("duration = 10",)),
+        0.30: ([("duration = 6", Decimal("0.28"), Decimal("0.3"))], ("duration = 10",)),
+        0.56: ([], ("duration = 6",)),
+    }
+    monkeypatch.setenv("COLUMNS", "300")
+    shown = await asyncio.to_thread(CliRunner().invoke, app, ["models", "sync"])
+    assert "These prices were not compared" in shown.output
+    assert "duration = 6" in shown.output
+    assert "it publishes only one price of this model" in shown.output
+
+
+@pytest.mark.usefixtures("sims")
+async def test_prices_that_no_provider_publishes_are_named(catalog: Catalog) -> None:
+    found = sync.diff(catalog, await lists(catalog))
+    replicate = {offer.model for model in catalog.offered() for offer in model.offers if offer.provider == "replicate"}
+    named = {
+        offer.model
+        for one in found.not_compared
+        for offer in catalog.get(one.model).offers
+        if offer.provider == one.provider == "replicate"
+    }
+    assert named == replicate, "Replicate publishes none"
+    assert {one.why for one in found.not_compared if one.provider == "replicate"} == {WhyNotCompared.NO_PRICE}
+    whole = [one for one in found.not_compared if one.provider == "fal"]
+    compared = [
+        (model.id, offer.model)
+        for model in catalog.offered()
+        for offer in model.offers
+        if offer.provider == "fal"
+        and not any(one.model == model.id and len(one.rows) == len({row.key for row in offer.prices}) for one in whole)
+    ]
+    assert len(compared) > 60
 
 
 async def test_a_changed_price_of_a_second_offer_is_reported_beside_its_provider(

@@ -7,9 +7,10 @@ import pytest
 
 from genlock.catalog import load
 from genlock.catalog.check import check
-from genlock.domain.catalog import Catalog
+from genlock.domain.catalog import Catalog, Status
 from genlock.domain.errors import InvalidCatalog
 from genlock.domain.offer import Preference
+from tests.packaged import CATALOG
 
 MODELS = """
 vendor = "Maker"
@@ -89,6 +90,17 @@ def test_the_overlay_chooses_the_order_of_the_offers_or_a_rule(tmp_path: Path) -
     assert only.sold_through({"kie"}).offered() == []
     assert len(only.sold_through({"fal"}).offered()) == 1
     assert len(catalog_of(data).sold_through({"fal"}).offered()) == 1, "its own provider is not needed"
+
+
+def test_a_model_that_needs_a_file_is_hidden_where_only_providers_make_it_that_can_read_none() -> None:
+    edit, text = "bytedance/seedream-v4-edit", "bytedance/seedream-v4-text-to-image"
+    sold = CATALOG.sold_through({"kie"}, without_files={"kie"}).models
+    assert (sold[edit].status, sold[text].status) == (Status.HIDDEN, Status.OFFERED)
+    assert "no configured provider stores files that the one that makes it can read" in sold[edit].reason
+    others = {"kie", *(offer.provider for offer in CATALOG.get(edit).used_offers())}
+    assert CATALOG.sold_through(others, without_files={"kie"}).models[edit].status is (
+        Status.OFFERED if len(others) > 1 else Status.HIDDEN
+    )
 
 
 def test_an_order_larger_than_the_provider_takes_is_not_made_there(tmp_path: Path) -> None:

@@ -138,10 +138,11 @@ ANYTHING = st.recursive(
 )
 
 
-@pytest.mark.slow
-@settings(max_examples=400, deadline=None)
-@given(data=st.data())
-def test_any_input_is_either_accepted_repeatedly_or_refused(data: st.DataObject) -> None:
+def test_any_input_is_either_accepted_repeatedly_or_refused(fuzz_cases: int) -> None:
+    settings(max_examples=fuzz_cases // 160, deadline=None)(given(st.data())(accepted_repeatedly_or_refused))()
+
+
+def accepted_repeatedly_or_refused(data: st.DataObject) -> None:
     model = data.draw(st.sampled_from(sorted(CATALOG.models.values(), key=lambda model: model.id)))
     names = [one.name for one in model.fields] or ["prompt"]
     noise: dict[str, Any] = data.draw(st.dictionaries(st.sampled_from(names), ANYTHING, max_size=5))

@@ -9,7 +9,7 @@ from genlock.catalog.wishes import VOCABULARY, WISHES
 from genlock.domain.catalog import Status
 from genlock.domain.errors import InvalidCatalog
 from genlock.i18n.translator import package_texts
-from tests.catalog.test_loading import GOOD, write
+from tests.catalog.model_files import GOOD, write
 from tests.packaged import CATALOG
 
 MENU = """

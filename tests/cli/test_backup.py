@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.test_commands import Shell, order_a_job
+from tests.cli.shell import Shell, order_a_job
 
 pytestmark = pytest.mark.process
 

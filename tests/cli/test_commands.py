@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import os
 import re
 import subprocess
 import sys
@@ -10,7 +9,6 @@ from datetime import UTC, datetime
 from io import StringIO
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 from rich.console import Console
@@ -18,30 +16,13 @@ from rich.table import Table
 
 from genlock import __version__
 from genlock.app.databases import open_store
-from genlock.app.engine import make_engine
 from genlock.cli.jobs import job_rows
-from genlock.domain.job import Delivery, NewJob, State
+from genlock.domain.job import Delivery, State
 from genlock.domain.money import EntryKind, HoldState
 from genlock.log import Silent
-from genlock.sandbox.bench.instant import InstantChannel, InstantProvider
-from tests.commands import run_command
+from tests.cli.shell import Shell, order_a_job
 
 pytestmark = pytest.mark.process
-
-
-class Shell:
-    """Runs `genlock` against one database."""
-
-    def __init__(self, url: str, folder: Path) -> None:
-        self.url = url
-        self._folder = folder
-
-    def run(self, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-        settings = {**os.environ, "GENLOCK_DATABASE_URL": self.url, **environment}
-        return run_command(*arguments, environment=settings, folder=self._folder)
-
-    def json(self, *arguments: str) -> Any:
-        return json.loads(self.run(*arguments, "--json").stdout)
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
@@ -58,36 +39,6 @@ def empty_shell(request: pytest.FixtureRequest, tmp_path: Path) -> Shell:
     if request.param == "sqlite":
         return Shell(f"sqlite:///{tmp_path}/genlock.db", tmp_path)
     return Shell(request.getfixturevalue("postgres_url"), tmp_path)
-
-
-def order_a_job(url: str, model: str = "z-image") -> int:
-    """Add an account with money and one job that no worker processes."""
-
-    async def order() -> int:
-        store = await open_store(url, observer=Silent())
-        account_id = await store.ensure_account("instant", "bot", "1")
-        await store.transfer(account_id, EntryKind.TOPUP, 5_000, "payment-1")
-        engine = make_engine(
-            store, Silent(), providers={"instant": InstantProvider("t")}, channels={"instant": InstantChannel()}
-        )
-        engine.worker._stopping = True  # accepts jobs but processes none
-        job = await engine.order(
-            NewJob(
-                account_id=account_id,
-                request_key="1",
-                provider="instant",
-                channel="instant",
-                address="1",
-                model=model,
-                input="{}",
-                price=800,
-                deadline_seconds=600,
-            )
-        )
-        await store.close()
-        return job.id
-
-    return asyncio.run(order())
 
 
 def test_migrate_reports_what_it_applied_and_then_that_nothing_is_left(empty_shell: Shell) -> None:
@@ -124,6 +75,22 @@ def test_an_empty_list_is_reported_as_empty(shell: Shell) -> None:
     assert shell.run("orphans", "ls", "--state", "done").stdout == "No callbacks in state done.\n"
     assert shell.run("updates", "ls").stdout == "No dead-lettered updates.\n"
     assert shell.run("jobs", "check").stdout == "Every invariant holds.\n"
+
+
+def test_providers_are_listed_in_the_words_of_an_operator(shell: Shell) -> None:
+    shell.run("migrate")
+
+    async def fail() -> None:
+        store = await open_store(shell.url, observer=Silent())
+        for provider, times in (("painter", 1), ("singer", 2)):
+            for _ in range(times):
+                await store.count_failure(provider, "", 2, "provider_failed")
+        await store.close()
+
+    asyncio.run(fail())
+    listed = {line.split()[0]: line for line in shell.run("providers", "ls").stdout.splitlines()}
+    assert (" in use " in listed["painter"], " paused " in listed["singer"]) == (True, True)
+    assert {one["state"] for one in shell.json("providers", "ls")} == {"closed", "open"}
 
 
 @pytest.mark.parametrize(
@@ -223,8 +190,24 @@ def test_a_cancelled_job_releases_its_hold(shell: Shell) -> None:
 def test_an_action_that_is_not_possible_is_refused_without_a_traceback(shell: Shell) -> None:
     job = order_a_job(shell.url)
     unknown, early = shell.run("jobs", "retry", "404"), shell.run("jobs", "resend", str(job))
-    assert (unknown.returncode, unknown.stderr) == (1, "there is no job 404\n")
+    assert (unknown.returncode, unknown.stderr) == (1, "There is no job 404. `genlock jobs ls` lists them.\n")
     assert (early.returncode, early.stderr) == (1, f"job {job} has nothing to resend yet (queued, none)\n")
+
+
+def test_what_does_not_exist_is_named_with_the_command_that_lists_it(shell: Shell) -> None:
+    shell.run("migrate")
+    answers = {
+        ("jobs", "show", "404"): "There is no job 404. `genlock jobs ls` lists them.",
+        ("wallet", "show", "404"): "There is no account with this number. `genlock wallet ls` lists them.",
+        ("wallet", "credit", "404", "5", "--reason", "x"): "There is no account with this number. `genlock wallet ls`",
+        ("api-keys", "revoke", "404"): "There is no key 404. `genlock api-keys ls` lists them.",
+    }
+    for command, told in answers.items():
+        answer = shell.run(*command)
+        assert (answer.returncode, answer.stderr.startswith(told)) == (1, True), (command, answer.stderr)
+    assert (
+        "Invalid value for '--state': 'x' is not one of new, done" in shell.run("orphans", "ls", "--state", "x").stderr
+    )
 
 
 def test_an_account_is_found_and_given_credits(shell: Shell) -> None:
@@ -242,7 +225,8 @@ def test_an_account_is_found_and_given_credits(shell: Shell) -> None:
         assert (found["account_id"], found["name"], found["available"], found["held"]) == (1, "Ann Lee", 4_200, 800)
     head, row = shell.run("wallet", "ls").stdout.splitlines()
     assert head.split("  ")[0] == "account"
-    assert re.fullmatch(r"1 +Ann Lee +@ann +instant +1 +4.2 +0.8 +\d\d [A-Z][a-z][a-z] \d\d:\d\d *", row)
+    assert re.fullmatch(r"1 +Ann Lee @ann +instant 1 +4\.2, 0\.8 held +\d\d [A-Z][a-z][a-z] \d\d:\d\d *", row)
+    assert len(row) < 80
     assert shell.run("wallet", "ls", "Bob").stdout == "No accounts match 'Bob'.\n"
     assert shell.json("wallet", "ls", "Bob") == []
     assert shell.run("wallet", "credit", row.split()[0], "2.5", "--reason", "sorry").returncode == 0
@@ -375,3 +359,5 @@ def test_an_operator_lists_debts_and_erases_a_user(shell: Shell) -> None:
     said = shell.run("users", "erase", str(account_id), "--yes").stdout
     assert "The service deletes its files in the media store next" in said
     assert shell.json("api-keys", "ls")[0]["revoked"]
+    head, row = shell.run("api-keys", "ls").stdout.splitlines()
+    assert (row.split()[-3:], len(head.rstrip()) <= 80) == (["all", "0", "revoked"], True)

@@ -1,8 +1,10 @@
 """Settings: the fixed names, and the messages for wrong ones."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
+from pydantic import SecretStr
 
 from genlock.domain.errors import Refusal
 from genlock.settings import (
@@ -13,6 +15,8 @@ from genlock.settings import (
     unknown_settings,
     unknown_settings_messages,
 )
+from genlock.settings.declared import built_in_fields, read_built_in
+from genlock.settings.problems import aliases
 
 TOKEN = "7123456789:AAF0dQ-x5R9fJ3k1Lm_pQ7rS2tU4vW6xY8z"
 
@@ -24,6 +28,14 @@ TABLE = {
     "kie_api_url": ("GENLOCK_KIE_API_URL", None, "https://api.kie.ai"),
     "kie_upload_url": ("GENLOCK_KIE_UPLOAD_URL", None, "https://kieai.redpandaai.co"),
     "kie_webhook_key": ("GENLOCK_KIE_WEBHOOK_KEY", None, None),
+    "kie_creates_per_10_seconds": ("GENLOCK_KIE_CREATES_PER_10_SECONDS", None, 20),
+    "fal_key": ("GENLOCK_FAL_KEY", "FAL_KEY", None),
+    "fal_admin_key": ("GENLOCK_FAL_ADMIN_KEY", None, None),
+    "fal_concurrency": ("GENLOCK_FAL_CONCURRENCY", None, None),
+    "fal_api_url": ("GENLOCK_FAL_API_URL", None, "https://queue.fal.run"),
+    "fal_rest_url": ("GENLOCK_FAL_REST_URL", None, "https://rest.fal.ai"),
+    "replicate_token": ("GENLOCK_REPLICATE_TOKEN", "REPLICATE_API_TOKEN", None),
+    "replicate_api_url": ("GENLOCK_REPLICATE_API_URL", None, "https://api.replicate.com"),
     "sealing_keys": ("GENLOCK_SEALING_KEYS", None, None),
     "database_url": ("GENLOCK_DATABASE_URL", "DATABASE_URL", "sqlite:///genlock.db"),
     "public_url": ("GENLOCK_PUBLIC_URL", "RENDER_EXTERNAL_URL", None),
@@ -61,16 +73,28 @@ def value(name: str) -> str:
     return VALUES.get(name) or ("http://127.0.0.1:9" if name.endswith("_url") else "7")
 
 
+KEYS = {"kie": "GENLOCK_KIE_API_KEY", "fal": "GENLOCK_FAL_KEY", "replicate": "GENLOCK_REPLICATE_TOKEN"}
+
+
+def read(name: str) -> Any:
+    """Return a setting of the service, or one that a provider declares. Without the provider's key it is None."""
+    provider, _, field = name.partition("_")
+    settings = Settings() if name in Settings.model_fields else read_built_in()[provider].values
+    one = getattr(settings, name if name in Settings.model_fields else field, None)
+    return one.get_secret_value() if isinstance(one, SecretStr) else one
+
+
 @pytest.mark.parametrize("name", TABLE)
 def test_a_setting_has_its_fixed_name_alias_and_default(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     variable, alias, default = TABLE[name]
-    assert getattr(Settings(), name) == default
+    if (key := KEYS.get(name.partition("_")[0], variable)) != variable:
+        monkeypatch.setenv(key, "the-key")
+    assert read(name) == default
     for spelled in filter(None, (variable, alias)):
         monkeypatch.setenv(spelled, value(name))
-        read = getattr(Settings(), name)
-        plain = read.get_secret_value() if hasattr(read, "get_secret_value") else read
-        assert plain == READ.get(name, plain)
-        assert str(plain) != str(default)
+        found = read(name)
+        assert found == READ.get(name, found)
+        assert str(found) != str(default)
         monkeypatch.delenv(spelled)
 
 
@@ -117,14 +141,62 @@ def test_all_missing_and_wrong_settings_are_reported_together_without_secrets(mo
     assert "hunter2" not in message
 
 
+def test_wrong_settings_of_all_providers_are_reported_together_with_those_of_the_service(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    wrong = {
+        "PORT": "99999",
+        "FAL_KEY": "hunter2-key",
+        "GENLOCK_FAL_CONCURRENCY": "hunter2",
+        "GENLOCK_FAL_API_URL": "ftp://hunter2",
+        "GENLOCK_KIE_CREATES_PER_10_SECONDS": "0",
+        "GENLOCK_REPLICATE_API_URL": "https://me:hunter2@replicate.example",
+    }
+    for name, text in wrong.items():
+        monkeypatch.setenv(name, text)
+    described = {name: field.description for name, field in built_in_fields()}
+    creates, concurrency = described["GENLOCK_KIE_CREATES_PER_10_SECONDS"], described["GENLOCK_FAL_CONCURRENCY"]
+    no_number = ", unable to parse string as an integer"
+    for kind in (Settings, ServiceSettings):
+        with pytest.raises(Refusal) as refused:
+            read_settings(kind)
+        lines = [line.strip() for line in str(refused.value).splitlines()[1:]]
+        assert [line for line in lines if line.startswith(("GENLOCK_KIE", "GENLOCK_FAL", "GENLOCK_REPLICATE"))] == [
+            f"GENLOCK_KIE_CREATES_PER_10_SECONDS should be greater than or equal to 1; it is {creates} (default: 20)",
+            f"GENLOCK_FAL_CONCURRENCY should be a valid integer{no_number}; it is {concurrency} (default: None)",
+            "GENLOCK_FAL_API_URL must begin with https:// or http:// and name a host",
+            "GENLOCK_REPLICATE_API_URL must be a plain address, without a password, ? or #",
+        ]
+        assert any(line.startswith("GENLOCK_PORT should be less than") for line in lines)
+        assert "hunter2" not in str(refused.value)
+
+
+def test_a_service_without_any_provider_is_told_the_key_of_the_first_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GENLOCK_TELEGRAM_TOKEN", TOKEN)
+    monkeypatch.setenv("GENLOCK_KIE_API_URL", "http://127.0.0.1:9")
+    with pytest.raises(Refusal) as refused:
+        read_settings(ServiceSettings)
+    assert str(refused.value).splitlines()[1:] == [
+        "  GENLOCK_KIE_API_KEY is not set: it is the API key of the Kie.ai account, from its API key page"
+    ]
+    for name in ("KIE_API_KEY", "FAL_KEY", "REPLICATE_API_TOKEN"):
+        with monkeypatch.context() as patch:
+            patch.setenv(name, "a-key")
+            assert read_settings(ServiceSettings).bot_id == "7123456789"
+    assert read_settings(Settings).telegram_token is not None, "other commands need no provider"
+
+
 def test_every_secret_is_listed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GENLOCK_TELEGRAM_TOKEN", TOKEN)
     monkeypatch.setenv("GENLOCK_KIE_API_KEY", "kie-key")
     monkeypatch.setenv("GENLOCK_KIE_WEBHOOK_KEY", "hmac-key")
+    monkeypatch.setenv("GENLOCK_FAL_ADMIN_KEY", "fal-admin-key")  # although fal is not configured
+    monkeypatch.setenv("REPLICATE_API_TOKEN", "replicate-token")
     monkeypatch.setenv("GENLOCK_DASHBOARD_TOKEN", "dash-word")
     monkeypatch.setenv("GENLOCK_DATABASE_URL", "postgresql://me:p%40ss@db/x")
     settings = Settings()
-    assert set(settings.secrets()) == {TOKEN, "kie-key", "hmac-key", "dash-word", "p%40ss", "p@ss"}
+    of_providers = {"kie-key", "hmac-key", "fal-admin-key", "replicate-token"}
+    assert set(settings.secrets()) == {TOKEN, "dash-word", "p%40ss", "p@ss", *of_providers}
     assert not any(secret in repr(settings) for secret in (TOKEN, "kie-key", "hmac-key", "dash-word"))
 
 
@@ -174,8 +246,9 @@ def test_an_unknown_variable_is_reported_with_the_closest_setting(
 
 
 def test_every_setting_is_known_by_each_of_its_names(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, field in Settings.model_fields.items():
-        for spelled in (f"GENLOCK_{name.upper()}", *getattr(field.validation_alias, "choices", ())):
+    own = [(f"GENLOCK_{name.upper()}", field) for name, field in Settings.model_fields.items()]
+    for name, field in (*own, *built_in_fields()):
+        for spelled in (name, *aliases(field)):
             monkeypatch.setenv(spelled, "x")
 
     assert list(unknown_settings()) == []

@@ -16,7 +16,7 @@ from genlock.sandbox.telegram.simulator import TelegramSimulator, running_telegr
 from genlock.testing import ChannelSituation, ChannelSubject, Shown
 from tests.channels.telegram.harness import NoLimits
 from tests.channels.telegram.plain_texts import PlainTexts
-from tests.engine.world import Recorder
+from tests.engine.recorder import Recorder
 from tests.media.file_server import FileServer, running_file_server
 from tests.media.samples import image
 from tests.media.thread_reader import ThreadReader

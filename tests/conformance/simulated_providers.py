@@ -43,11 +43,16 @@ FAULTS = {
     Situation.STATUS_SERVER_ERROR: "status_500",
     Situation.STATUS_GARBLED: "status_garbled",
     Situation.STATUS_WORD: "status_word",
+    Situation.CANCEL_UNHEARD: "cancel_500",
     Situation.TASK_FAILS: "task_fail",
     Situation.TASK_MODERATED: "task_moderated",
     Situation.TASK_EMPTY: "result_empty",
 }
-KIE_FAULTS = {**FAULTS, Situation.UNKNOWN_MODEL: "create_paused"}
+KIE_FAULTS: dict[Situation, str] = {
+    situation: fault
+    for situation, fault in (FAULTS | {Situation.UNKNOWN_MODEL: "create_paused"}).items()
+    if situation is not Situation.CANCEL_UNHEARD  # Kie.ai cannot cancel
+}
 
 
 class SimulatedSubject(ProviderSubject):

@@ -104,6 +104,33 @@ class CancelsAnything(Mutant):
         return CancelOutcome.CANCELLED
 
 
+class PretendsToCancel(Mutant):
+    """Says that a running task is cancelled, without asking the provider."""
+
+    outcome = CancelOutcome.CANCELLED
+
+    async def cancel(self, handle: Handle, order: TaskOrder) -> CancelOutcome:
+        report: Report = await self.inner.status(handle, order)
+        return CancelOutcome.TOO_LATE if report.outcome is Outcome.SUCCESS else self.outcome
+
+
+class SaysTooLate(PretendsToCancel):
+    outcome = CancelOutcome.TOO_LATE
+
+
+class NeverKnows(PretendsToCancel):
+    outcome = CancelOutcome.UNKNOWN
+
+
+class CancelsUnheard(Mutant):
+    async def cancel(self, handle: Handle, order: TaskOrder) -> CancelOutcome:
+        try:
+            outcome: CancelOutcome = await self.inner.cancel(handle, order)
+        except ProviderError:
+            return CancelOutcome.CANCELLED
+        return CancelOutcome.CANCELLED if outcome is CancelOutcome.UNKNOWN else outcome
+
+
 class FindsAnything(Mutant):
     async def find(self, order: TaskOrder, since: datetime) -> Sequence[Handle]:
         return [Handle(task_id=one) for one in ("a", "b")]
@@ -132,7 +159,11 @@ PROVIDERS: dict[type[Mutant], str] = {
     InventsAFailure: "test_a_status_query_never_invents_an_end",
     RaisesAnything: "test_a_status_query_never_invents_an_end",
     FailsOverModeration: "test_a_failure_says_whether_another_provider_may_try",
-    CancelsAnything: "test_only_a_task_that_has_not_ended_is_reported_as_cancelled",
+    CancelsAnything: "test_the_outcome_of_a_cancellation_agrees_with_what_becomes_of_the_task",
+    PretendsToCancel: "test_the_outcome_of_a_cancellation_agrees_with_what_becomes_of_the_task",
+    SaysTooLate: "test_the_outcome_of_a_cancellation_agrees_with_what_becomes_of_the_task",
+    NeverKnows: "test_the_outcome_of_a_cancellation_agrees_with_what_becomes_of_the_task",
+    CancelsUnheard: "test_the_outcome_of_a_cancellation_agrees_with_what_becomes_of_the_task",
     ReadsNothing: "test_whatever_is_sent_in_place_of_a_callback_is_refused_or_read_without_harm",
     TrustsEverybody: "test_only_callbacks_that_the_provider_signed_are_authentic",
 }
@@ -151,6 +182,8 @@ def mutated(bundle: ProviderBundle, mutant: type[Mutant]) -> ProviderBundle:
 @pytest.mark.parametrize("mutant", PROVIDERS)
 def test_the_provider_suite_finds(mutant: type[Mutant]) -> None:
     class Subject(ReplicateSubject):
+        patience_seconds = 0.3
+
         def make(self, *given: Any, **named: Any) -> ProviderBundle:
             return mutated(super().make(*given, **named), mutant)
 

@@ -13,8 +13,10 @@ from tests.dashboard.world import DashboardWorld
 MARKUP = "<script>alert('x')</script><img src=x onerror=alert(1)>\"'><b>&lt;{{7*7}}"
 CONTROLS = "\u202eevil\u202c \x1b[31mred\x07 \u2066x\u2069 end"
 LONG = "Ж" * 100_000
-TEXTS = (MARKUP, CONTROLS, LONG, "نص من اليمين إلى اليسار", "👩‍🚀🇷🇺", "a" * 3_000)
-STATES = ("succeeded", "failed", "running", "cancelled", "expired", "queued")
+#: of everything a little at its beginning, since many fields take no more
+MIXED = f"👩‍🚀🇷🇺 نص \u202eevil\u202c\x1b[31m {MARKUP} {CONTROLS} نص من اليمين إلى اليسار"
+TEXTS = (MIXED, LONG, "a" * 3_000)
+STATES = ("succeeded", "failed", "running", "expired", "cancelled", "queued")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,7 +38,8 @@ async def add_hostile_rows(dashboard: DashboardWorld) -> Hostile:
         await store.add_payment(f"charge-{number}-{text[:40]}", account_id, 100, 130_000)
         await store.add_audit(key=f"{number}", actor=text[:60], action="credit", subject=text, detail=text)
         await store.begin_broadcast(text, bot="42", author="7", request_key=f"{number}")
-    rows = [_job(number, account_id, now.timestamp()) for number, account_id in enumerate(accounts)]
+    owners = [accounts[number % len(accounts)] for number in range(len(STATES))]
+    rows = [_job(number, account_id, now.timestamp()) for number, account_id in enumerate(owners)]
     ids = await store.session.call(lambda connection: [_insert(connection, "jobs", row) for row in rows])
     callbacks = [_callback(number, job_id, now.timestamp()) for number, job_id in enumerate(ids)]
     await store.session.call(lambda connection: [_insert(connection, "inbox", row) for row in callbacks])
@@ -45,8 +48,12 @@ async def add_hostile_rows(dashboard: DashboardWorld) -> Hostile:
     return Hostile(jobs=tuple(ids), accounts=tuple(accounts))
 
 
+def _text(number: int) -> str:
+    return TEXTS[number % len(TEXTS)]
+
+
 def _job(number: int, account_id: int, now: float) -> dict[str, Any]:
-    text, state = TEXTS[number], STATES[number]
+    text, state = _text(number), STATES[number]
     at = int((now - 3600 - number) * 1_000_000)
     is_open, succeeded = state in ("queued", "running"), state == "succeeded"
     attention = state in ("failed", "expired")
@@ -66,11 +73,11 @@ def _job(number: int, account_id: int, now: float) -> dict[str, Any]:
 
 
 def _callback(number: int, job_id: int, now: float) -> dict[str, Any]:
-    body = json.dumps({"state": "success", "text": TEXTS[number]}).encode()
+    body = json.dumps({"state": "success", "text": _text(number)}).encode()
     state = ("done", "unreadable", "orphan", "expired", "matched", "done")[number]
     return {
         "provider": "fake", "job_id": None if state in ("orphan", "expired") else job_id, "task_id": f"task{number}",
-        "body": body, "state": state, "note": TEXTS[number], "received_at": int((now - 60) * 1_000_000),
+        "body": body, "state": state, "note": _text(number), "received_at": int((now - 60) * 1_000_000),
     }  # fmt: skip
 
 

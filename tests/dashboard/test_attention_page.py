@@ -109,7 +109,7 @@ async def test_a_job_is_sent_again_from_the_list_and_the_second_operator_is_told
 
     assert "is being sent again" in first.text
     assert "Nothing needs your attention" in first.text
-    assert "the order has changed in the meantime" in second.text
+    assert "the order has changed since you opened the page" in second.text
     assert "This group is empty" in second.text
 
 

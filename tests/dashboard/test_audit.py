@@ -82,7 +82,7 @@ async def test_a_filter_without_a_meaning_is_named_and_the_others_apply(dashboar
     await add(dashboard, 2, actor="9")
     client = await dashboard.log_in()
     text = (await client.get("/audit?actor=8&colour=red&since=yesterday&before=x")).text
-    for problem in ("There is no filter “colour”", "“yesterday” doesn&#39;t fit “since”", "“x” doesn&#39;t fit"):
+    for problem in ("There&#39;s no filter “colour”", "“yesterday” doesn&#39;t fit “since”", "“x” doesn&#39;t fit"):
         assert problem in text
     assert "line 1." in text
     assert "line 2." not in text

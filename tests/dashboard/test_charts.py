@@ -47,3 +47,12 @@ def test_a_chart_without_values_says_so() -> None:
     assert stacked_bars("t", ["a", "b"], [series(0, 0)]).is_empty
     assert not stacked_bars("t", ["a", "b"], [series(0, 1)]).is_empty
     assert stacked_bars("t", [], [series()]).is_empty
+
+
+@pytest.mark.parametrize("most", [0, 1, 2, 3, 4, 7, 8, 22, 76, 1001])
+def test_an_axis_of_counts_has_whole_numbers(most: int) -> None:
+    chart = stacked_bars("t", ["a"], [series(most)])
+
+    ticks = [float(one.text or "") for one in elements(chart, "text") if one.get("text-anchor") == "end"]
+    assert all(tick.is_integer() for tick in ticks), ticks
+    assert ticks[-1] >= most

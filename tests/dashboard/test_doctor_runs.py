@@ -8,6 +8,7 @@ import pytest
 
 from genlock.dashboard.doctor_runs import LAST_RUN, ROLE, DoctorRuns, Phase
 from genlock.domain.operator import OperatorRole
+from tests.changes import poll_until
 from tests.dashboard.world import DashboardWorld, running_dashboard
 from tests.databases import new_sqlite
 
@@ -43,10 +44,12 @@ async def dashboard(tmp_path: Path, doctor: FakeDoctor) -> AsyncIterator[Dashboa
 async def until(dashboard: DashboardWorld, text: str) -> str:
     """Wait until the changing part of the page has a text."""
     client = await dashboard.log_in()
-    async with asyncio.timeout(10):
-        while text not in (shown := (await client.get(f"{PATH}/phases")).text):  # noqa: ASYNC110 - as the page does
-            await asyncio.sleep(0.01)
-    return shown
+
+    async def is_shown() -> bool:
+        return text in (await client.get(f"{PATH}/phases")).text
+
+    await poll_until(is_shown)  # as the page does
+    return (await client.get(f"{PATH}/phases")).text
 
 
 async def test_phases_appear_one_by_one(dashboard: DashboardWorld, doctor: FakeDoctor) -> None:

@@ -8,7 +8,7 @@ from genlock.domain.job import AttentionCode, Delivery, State
 from genlock.domain.job_event import EventRow
 from genlock.domain.operator import OperatorRole
 from genlock.domain.result import PartKind
-from tests.dashboard.test_job_page import with_result
+from tests.dashboard.job_pages import with_result
 from tests.dashboard.world import DashboardWorld, running_dashboard
 from tests.databases import new_sqlite
 from tests.stores.builders import end, finish, running

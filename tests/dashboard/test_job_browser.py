@@ -5,12 +5,12 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
-from axe_playwright_python.async_playwright import Axe
 from playwright.async_api import Browser, Page, expect
 
 from genlock.dashboard.login import COOKIE
 from genlock.domain.job import AttentionCode, Delivery, Job, State
 from genlock.domain.job_event import EventRow
+from tests.axe import serious_violations_of
 from tests.dashboard.world import DashboardWorld, running_dashboard
 from tests.databases import new_sqlite
 from tests.stores.builders import end, ended, finish, running
@@ -55,9 +55,7 @@ async def test_hostile_texts_do_nothing_and_fit_on_a_narrow_phone(tmp_path: Path
             await page.goto(f"{world.url}/dashboard{path}")
             assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth"), path
             assert await page.locator("img, main script").count() == 0, path
-            found = await Axe().run(page)
-            serious = [one["id"] for one in found.response["violations"] if one["impact"] in ("serious", "critical")]
-            assert serious == [], path
+            assert [one["id"] for one in await serious_violations_of(page)] == [], path
 
 
 async def test_an_open_page_follows_the_job_and_acts_by_keyboard(tmp_path: Path, browser: Browser) -> None:
@@ -77,3 +75,19 @@ async def test_an_open_page_follows_the_job_and_acts_by_keyboard(tmp_path: Path,
         await page.keyboard.press("Enter")
         await expect(page.get_by_role("status")).to_contain_text("is cancelled")
         await expect(page.locator("#live")).to_contain_text("Order cancelled")
+
+
+async def test_a_confirmation_stays_inside_the_page(tmp_path: Path, browser: Browser) -> None:
+    async with running_dashboard(f"sqlite:///{new_sqlite(tmp_path)}") as world:
+        job = await running(world.store, provider="fake")
+        for width, least in ((360, 4), (900, 220)):  # a wider page has the menu at its left
+            async with opened(browser, world, width=width) as page:
+                await page.goto(f"{world.url}/dashboard/jobs/{job.id}")
+                for label in ("Retry now", "Cancel"):
+                    action = page.locator("details.action", has=page.locator("summary", has_text=label))
+                    await action.locator("summary").click()
+                    box = await action.locator(".panel").bounding_box()
+                    assert box
+                    assert box["x"] >= least, (width, label, box)
+                    assert box["x"] + box["width"] <= width - 4, (width, label, box)
+                    await page.keyboard.press("Escape")

@@ -14,10 +14,11 @@ from genlock.domain.money import EntryKind, HoldState
 from genlock.domain.operator import OperatorRole
 from genlock.domain.result import PartKind
 from genlock.ports import EndJob, NewCallback, Reschedule
+from tests.dashboard.job_pages import form, settled, with_result
 from tests.dashboard.world import Client, DashboardWorld, running_dashboard
 from tests.databases import new_sqlite
 from tests.stores import builders
-from tests.stores.builders import SECRET, delivered, ended, finish, queued, running, see
+from tests.stores.builders import SECRET, ended, finish, queued, running, see
 
 HOSTILE = "<script>alert(1)</script>\u202e\x07" + "я" * 100_000
 
@@ -25,19 +26,6 @@ HOSTILE = "<script>alert(1)</script>\u202e\x07" + "я" * 100_000
 @pytest.fixture
 async def client(dashboard: DashboardWorld) -> Client:
     return await dashboard.log_in()
-
-
-async def settled(dashboard: DashboardWorld, **changes: Any) -> Job:
-    """A delivered job whose notice has been sent."""
-    job = await delivered(dashboard.store, **changes)
-    assert await dashboard.store.begin_notice(job.id, job.lease_token)
-    return await see(dashboard.store, job)
-
-
-def form(page: str, action: str) -> dict[str, str]:
-    """The hidden fields of a button on the page, as a browser would post them."""
-    [found] = re.findall(rf'action="/dashboard/jobs/\d+/{action}".*?</form>', page, re.DOTALL)
-    return dict(re.findall(r'type="hidden" name="(\w+)" value="([^"]*)"', found))
 
 
 async def press(client: Client, job: Job, action: str) -> str:
@@ -63,6 +51,20 @@ async def test_the_page_tells_the_whole_life_of_a_job(dashboard: DashboardWorld,
         "Operator 42: Send again", "a cat", job.correlation_id, f"/dashboard/users/{job.account_id}",
     ):  # fmt: skip
         assert text in page.text, text
+
+
+async def test_the_page_shows_what_the_provider_got_and_not_what_it_would_get_now(
+    dashboard: DashboardWorld, client: Client
+) -> None:
+    job = await queued(dashboard.store, model="z-image", provider="kie", input='{"prompt": "a cat"}')
+    before = await client.get(f"/jobs/{job.id}")
+    sent = '{"prompt": "a cat", "image": "https://files.example/as-it-was-sent.png"}'
+    assert await dashboard.store.begin_submit(job.id, job.lease_token, hash_secret("x"), None, "kie", "old-image", sent)
+    after = await client.get(f"/jobs/{job.id}")
+
+    assert "as-it-was-sent" not in before.text
+    assert "https://files.example/as-it-was-sent.png" in after.text
+    assert "old-image" in after.text
 
 
 async def test_an_unknown_number_is_answered_kindly(client: Client) -> None:
@@ -125,7 +127,7 @@ async def test_a_resend_happens_once_and_is_in_the_audit_log(dashboard: Dashboar
     second = await client.follow(f"/jobs/{job.id}/resend", fields)
 
     assert "is being sent again" in first.text
-    assert "Nothing was done: the order has changed in the meantime" in second.text
+    assert "Nothing was done: the order has changed since you opened the page" in second.text
     now = await see(dashboard.store, job)
     assert (now.delivery, now.lease_token) == (Delivery.PENDING, job.lease_token + 1)
     [line] = await dashboard.store.audit_about([f"#{job.id}"], 10)
@@ -181,7 +183,7 @@ async def test_a_stale_form_says_what_the_order_is_now(dashboard: DashboardWorld
 
     answer = await client.follow(f"/jobs/{job.id}/retry", fields)
 
-    assert "the order has changed in the meantime. It is now: failed; delivery: waiting" in answer.text
+    assert "It was: running, not started, held. It is now: failed, waiting" in answer.text
     assert (await see(dashboard.store, job)).lease_token == before.lease_token
     assert await dashboard.store.audit_about([f"#{job.id}"], 10) == []
 
@@ -254,13 +256,6 @@ async def test_the_live_part_is_sent_only_if_something_is_new(dashboard: Dashboa
 # results
 
 
-async def with_result(dashboard: DashboardWorld, *parts: Part) -> Job:
-    job = await running(dashboard.store, price=0)
-    ending = EndJob(job_id=job.id, state=State.SUCCEEDED, parts=parts)
-    assert (await dashboard.store.end_job(ending, None)).job
-    return await see(dashboard.store, job)
-
-
 async def test_a_text_result_is_shown_and_a_number_that_does_not_exist_is_not_found(
     dashboard: DashboardWorld, client: Client
 ) -> None:
@@ -290,7 +285,7 @@ async def test_money_of_a_job_without_capture_is_no_revenue(dashboard: Dashboard
 
     page = (await client.get(f"/jobs/{job.id}")).text
 
-    assert "unknown until the provider reports its cost" in page
+    assert "unknown: the provider hasn&#39;t reported its cost" in page
     assert "held" in page
 
 

@@ -22,7 +22,7 @@ from genlock.engine.bulk import BulkWork
 from genlock.ports import EndJob, FinishDelivery, Lease
 from tests.dashboard.world import Client, DashboardWorld, running_dashboard
 from tests.databases import new_sqlite
-from tests.engine.world import success
+from tests.engine.fake_provider import success
 
 ME = Lease(owner="me", seconds=30.0)
 PRICE = 12_500
@@ -112,11 +112,13 @@ async def test_the_list_shows_what_the_filters_of_the_address_ask_for(dashboard:
 async def test_filters_are_chips_that_can_be_removed_and_unknown_ones_are_named(dashboard: DashboardWorld) -> None:
     await ended_job(dashboard, await user(dashboard, "Ann"))
     page = unescape((await (await dashboard.log_in()).get("/jobs?state=succeeded&user=ann&colour=red")).text)
-    assert "There is no filter “colour”, so red has no effect." in page
+    assert "There's no filter “colour”, so “red” has no effect." in page
     assert 'href="/dashboard/jobs?user=ann&colour=red"' in page  # without the state
     assert 'href="/dashboard/jobs?state=succeeded&user=ann"' in page  # without the unknown one
     assert '<input type="hidden" name="colour" value="red">' in page
     assert re.search(r'name="scope" value="all" disabled', page)
+    page = unescape((await (await dashboard.log_in()).get("/jobs?sate=failed")).text)
+    assert "There's no filter “sate”, so “failed” has no effect. Did you mean “state”?" in page
 
 
 async def test_a_name_that_several_users_have_asks_which_one_and_finds_nothing(dashboard: DashboardWorld) -> None:

@@ -10,7 +10,7 @@ from playwright.async_api import Browser, Page, expect
 
 from genlock.domain.broadcast import BroadcastState
 from genlock.domain.errors import ProviderError
-from tests.dashboard.test_pages_in_a_browser import Look, open_context
+from tests.dashboard.browser_pages import Look, open_context
 from tests.dashboard.world import DashboardWorld, running_dashboard
 from tests.databases import new_sqlite
 

@@ -29,7 +29,7 @@ async def test_a_link_logs_in_once(dashboard: DashboardWorld) -> None:
     second = dashboard.client()
     answer = await second.post(path)
     assert answer.status == 410
-    assert "has expired or was already used" in answer.text
+    assert "it has expired, was already used" in answer.text
     assert (await second.get("")).status == 303
 
 

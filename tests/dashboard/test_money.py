@@ -3,6 +3,7 @@
 import csv
 import io
 from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
 
 import pytest
 
@@ -34,6 +35,21 @@ async def test_every_page_is_drawn_before_anything_has_happened(dashboard: Dashb
         assert '<form class="panel' not in answer.text, f"{path}: a viewer has no actions"
     for path in ("/money/ledger.csv", "/money/payments.csv"):
         assert rows(await client.get(path)) == []
+
+
+async def test_the_ledger_says_what_the_bot_gave_in_the_language_of_the_page(dashboard: DashboardWorld) -> None:
+    client, store = await dashboard.log_in(), dashboard.store
+    account_id = await store.ensure_account("chat", "42", "of gifts")
+    for key, reason in (("welcome:1", "welcome"), ("referral:1:a", "invitation of 1"), ("promo:1", "promo code MAY")):
+        await store.transfer(account_id, EntryKind.GRANT, 1_000, key, reason)
+    await store.transfer(account_id, EntryKind.REFUND, 1_000, "refund:77", "order 77 refunded")
+
+    page = (await client.get("/money/ledger", **{"Accept-Language": "ru"})).text
+
+    for text in ("Приветственный подарок", "Награда за приглашение", "Промокод", "MAY", "/dashboard/jobs/77"):
+        assert text in page, text
+    for text in (">welcome<", "invitation of", "promo code", "order 77 refunded"):
+        assert text not in page, text
 
 
 async def test_the_ledger_is_filtered_by_kind_user_and_time(
@@ -113,10 +129,18 @@ async def test_figures_by_day_are_those_of_the_rollups(dashboard: DashboardWorld
     assert "111" in page
     days = rows(await client.get("/money/days.csv"))
     assert len(days) == 30
-    assert (days[0]["day_utc"], days[0]["stars"], days[0]["credits_sold"]) == (f"{now:%Y-%m-%d}", "111", "77")
+    assert (days[0]["day"], days[0]["stars"], days[0]["credits_sold"]) == (f"{now:%Y-%m-%d}", "111", "77")
     old = rows(await client.get("/money/days.csv?since=2020-01-01&until=2020-01-03"))
-    assert [one["day_utc"] for one in old] == ["2020-01-03", "2020-01-02", "2020-01-01"]
+    assert [one["day"] for one in old] == ["2020-01-03", "2020-01-02", "2020-01-01"]
     assert len(rows(await client.get("/money/days.csv?since=2001-01-01"))) == 400
+    assert {one["time_zone"] for one in days} == {"UTC"}
+    client.cookies["genlock_zone"] = "Pacific/Kiritimati"  # 14 hours before UTC
+    there = rows(await client.get("/money/days.csv"))
+    day = now.astimezone(ZoneInfo("Pacific/Kiritimati"))
+    assert (there[0]["day"], there[0]["time_zone"], there[0]["stars"]) == (
+        f"{day:%Y-%m-%d}", "Pacific/Kiritimati", "111",
+    )  # fmt: skip
+    assert "Totals by day (Pacific/Kiritimati)" in (await client.get("/money")).text
 
 
 async def test_payments_are_filtered_by_their_state(dashboard: DashboardWorld) -> None:
@@ -182,3 +206,10 @@ async def move_back(dashboard: DashboardWorld, key: str, seconds: float) -> None
     """Make an entry older."""
     microseconds = timedelta(seconds=seconds) // timedelta(microseconds=1)
     await raw(dashboard, f"UPDATE kv SET at = at - {microseconds} WHERE key = '{key}'")  # noqa: S608
+
+
+async def test_successive_days_without_orders_are_one_line(dashboard: DashboardWorld) -> None:
+    page = (await (await dashboard.log_in()).get("/money?since=2026-01-01&until=2026-01-10")).text
+
+    assert page.count("no orders, no payments") == 1
+    assert "1 Jan 2026 \N{EN DASH} 10 Jan 2026" in page

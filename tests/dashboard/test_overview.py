@@ -4,6 +4,8 @@ import asyncio
 import json
 import re
 from collections.abc import AsyncIterator
+from datetime import UTC, datetime, time, timedelta
+from zoneinfo import ZoneInfo
 
 import aiohttp
 import pytest
@@ -14,8 +16,9 @@ from genlock.domain.job import State
 from genlock.domain.money import EntryKind
 from genlock.domain.operator import OperatorRole
 from genlock.engine.hourly_figures import HourlyFigureKeeper
+from genlock.i18n.translator import package_texts
 from genlock.stores import hourly_figures as store_module
-from tests.dashboard.test_pages_in_a_browser import LOOKS, faults_of, open_context, watched_page
+from tests.dashboard.browser_pages import LOOKS, faults_of, open_context, watched_page
 from tests.dashboard.world import Client, DashboardWorld
 from tests.stores.builders import account_with, delivered, end, finish, queued, running
 
@@ -52,15 +55,31 @@ def figure(page: str, label: str) -> str:
     return match[1]
 
 
-async def test_a_viewer_whose_zone_has_half_hours_is_told_when_a_day_begins(dashboard: DashboardWorld) -> None:
-    client = await dashboard.log_in(OperatorRole.VIEWER)
-    client.cookies["genlock_zone"] = "Asia/Kolkata"
-    assert (
-        "In the Asia/Kolkata time zone, a day on this page therefore begins and ends at 23:30."
-        in (await client.get("")).text
-    )
-    client.cookies["genlock_zone"] = "Europe/Moscow"
-    assert "day-begins" not in (await client.get("")).text
+async def test_a_model_that_two_providers_made_is_one_line(dashboard: DashboardWorld) -> None:
+    await delivered(dashboard.store, model="z-image", price=500)
+    await delivered(dashboard.store, model="z-image", price=500, provider="other")
+    await count(dashboard)
+
+    page = (await (await dashboard.log_in()).get("")).text
+
+    table = page.split("By model")[1].split("</table>")[0]
+    assert table.count("Z-Image") == 1
+    assert '<td class="num" data-label="Orders">2</td>' in table
+
+
+async def test_weeks_are_named_by_their_first_day_also_after_the_clocks_changed(dashboard: DashboardWorld) -> None:
+    await some_orders(dashboard)
+    client, t = await dashboard.log_in(OperatorRole.VIEWER), package_texts().translator("en")
+    for zone in ("Europe/Berlin", "Australia/Sydney"):  # one of them had summer time a year ago
+        today = datetime.now(UTC).astimezone(ZoneInfo(zone)).date()
+        first = today - timedelta(days=7 * 52)
+        client.cookies["genlock_zone"] = zone
+
+        page = (await client.get(f"?period=range&from={first}&to={today}")).text
+
+        weeks = (datetime.combine(first + timedelta(days=7 * week), time(), UTC) for week in range(52))
+        wanted = [t.day(week) for week in weeks]
+        assert re.findall(r'<th scope="row">([^<]*)</th><td class="num">', page)[:52] == wanted, zone
 
 
 async def test_the_cards_show_the_figures_of_today(dashboard: DashboardWorld) -> None:
@@ -127,7 +146,7 @@ async def test_the_credit_lasts_as_long_as_at_the_rate_of_the_last_days(dashboar
 
     page = (await (await dashboard.log_in()).get("")).text
 
-    assert figure(page, "Balance at kie") == "10"
+    assert figure(page, "Balance at Kie.ai") == "10"
     assert "lasts 5 days" in page
 
 

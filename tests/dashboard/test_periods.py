@@ -1,13 +1,13 @@
 """The period of a page: from its address, in the viewer's time zone."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from zoneinfo import ZoneInfo
 
 import pytest
 
 from genlock.dashboard.periods import read_period
-from genlock.domain.figures import JobFigures, hour_number
+from genlock.domain.figures import hour_number
 
 MOSCOW = ZoneInfo("Europe/Moscow")
 NOW = datetime(2026, 11, 16, 4, 30, tzinfo=UTC)
@@ -21,15 +21,15 @@ def test_today_begins_at_midnight_of_the_viewer_and_ends_with_this_hour() -> Non
     period = read_period({}, MOSCOW, NOW)
 
     assert (period.since, period.until) == (hour(2026, 11, 15, 21), hour(2026, 11, 16, 5))
-    assert period.previous == (hour(2026, 11, 14, 21), hour(2026, 11, 15, 5))
-    assert (period.unit, len(period.bars())) == ("hour", 8)
+    assert period.previous == (datetime(2026, 11, 14, 21, tzinfo=UTC), datetime(2026, 11, 15, 5, tzinfo=UTC))
+    assert (period.unit, len(period.starts())) == ("hour", 8)
 
 
 def test_seven_days_include_today() -> None:
     period = read_period({"period": "7d"}, UTC, NOW)
 
     assert (period.since, period.until, period.days) == (hour(2026, 11, 10), hour(2026, 11, 16, 5), 7)
-    assert (period.unit, len(period.bars())) == ("day", 7)
+    assert (period.unit, len(period.starts())) == ("day", 7)
 
 
 def test_any_range_ends_with_its_last_day() -> None:
@@ -42,27 +42,26 @@ def test_days_are_those_of_the_zone_also_when_clocks_change() -> None:
     berlin = ZoneInfo("Europe/Berlin")  # 25 hours on 25 October 2026
     period = read_period({"from": "2026-10-23", "to": "2026-10-27"}, berlin, NOW)
 
-    bars = period.bars()
-    assert [after - before for before, after in pairwise(bars)] == [24, 24, 25, 24]
-    one = JobFigures(orders=1)
-    sums = period.sum_by_bar(dict.fromkeys(range(period.since, period.until), one), JobFigures())
-    assert [figures.orders for figures in sums] == [24, 24, 25, 24, 24]
+    hours = [(after - before) // timedelta(hours=1) for before, after in pairwise((*period.starts(), period.end))]
+    assert hours == [24, 24, 25, 24, 24]
 
 
-def test_a_zone_with_half_hours_begins_with_the_hour_that_contains_midnight() -> None:
-    period = read_period({}, ZoneInfo("Asia/Kolkata"), NOW)
-
-    assert period.since == hour(2026, 11, 15, 18)
-    assert period.day_begins == "23:30"
-    assert read_period({}, ZoneInfo("Asia/Kathmandu"), NOW).day_begins == "23:45"
-    assert [read_period({}, zone, NOW).day_begins for zone in (UTC, MOSCOW)] == ["", ""]
+def test_a_day_of_a_zone_with_half_hours_begins_at_its_midnight() -> None:
+    for zone, minute in (("Asia/Kolkata", 30), ("Asia/Kathmandu", 15), ("Australia/Adelaide", 30)):
+        period = read_period({}, ZoneInfo(zone), NOW)
+        local = [start.astimezone(period.zone) for start in period.starts()]
+        assert (local[0].hour, local[0].minute, period.begin.minute) == (0, 0, minute), zone
+        assert period.end == datetime(2026, 11, 16, 5, tzinfo=UTC)
+        assert {start.minute for start in period.starts()[1:]} == {0}, "the other bars are hours of UTC"
+        day = read_period({"from": "2026-11-14", "to": "2026-11-14"}, ZoneInfo(zone), NOW)
+        assert (day.end - day.begin, len(day.starts())) == (timedelta(days=1), 25), zone
 
 
 def test_a_long_period_is_divided_into_weeks() -> None:
     period = read_period({"from": "2026-01-01", "to": "2026-11-15"}, UTC, NOW)
 
-    assert (period.unit, period.step_hours) == ("week", 168)
-    assert len(period.bars()) == 46
+    assert period.unit == "week"
+    assert len(period.starts()) == 46
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from io import BytesIO
 from pathlib import Path
 
 import pytest
@@ -11,14 +12,19 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import Message
 
-from genlock.dashboard import previews
+from genlock.dashboard import fetched_files, previews
 from genlock.domain.delivery import Part
+from genlock.domain.job import Job, State
+from genlock.domain.operator import OperatorRole
 from genlock.domain.result import PartKind
+from genlock.domain.stored_file import StoredFile, make_key
+from genlock.ports import EndJob
 from genlock.sandbox.processes import find_free_port
 from genlock.web.server import serving
-from tests.dashboard.test_job_page import with_result
+from tests.dashboard.job_pages import with_result
 from tests.dashboard.world import Client, DashboardWorld, running_dashboard
 from tests.databases import new_sqlite
+from tests.stores.builders import running
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 100
 SVG = b'<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>'
@@ -35,8 +41,13 @@ FILES = {
 }
 
 
+#: names of files that were downloaded
+downloaded: list[str] = []
+
+
 async def file(request: Request) -> Response:
     content, kind, status = FILES[request.path_params["name"]]
+    downloaded.append(request.path_params["name"])
     return Response(content, status, media_type=kind, headers={"Set-Cookie": "evil=1", "Refresh": "0"})
 
 
@@ -74,6 +85,42 @@ async def test_media_are_sent_as_what_their_bytes_are_and_cannot_run(client: Cli
         assert "Set-Cookie" not in answer.headers
         assert "Refresh" not in answer.headers
         assert int(answer.headers["Content-Length"]) == len(FILES[name][0])
+
+
+async def test_a_browser_seeks_in_a_film_without_downloading_it_again(client: Client) -> None:
+    film, path = FILES["film.mp4"][0], f"/jobs/1/results/{number('film.mp4')}"
+    downloaded.clear()
+    size = len(film)
+    parts = {"bytes=0-": (0, size), "bytes=4-11": (4, 12), "bytes=-8": (size - 8, size), "bytes=100-9999": (100, size)}
+    for wanted, (begin, end) in parts.items():
+        answer = await client.get(path, Range=wanted)
+        assert (answer.status, answer.text) == (206, film[begin:end].decode()), wanted
+        assert answer.headers["Content-Range"] == f"bytes {begin}-{end - 1}/{size}"
+        assert answer.headers["Content-Security-Policy"].startswith("sandbox; default-src 'none'")
+    for wanted in ("bytes=7-3", "bytes=0-1,4-5", "pages=1-2", "bytes=-"):
+        answer = await client.get(path, Range=wanted)
+        assert (answer.status, answer.text) == (200, film.decode()), wanted
+        assert answer.headers["Accept-Ranges"] == "bytes"
+    for wanted in ("bytes=9999-", "bytes=-0"):
+        answer = await client.get(path, Range=wanted)
+        assert (answer.status, answer.headers["Content-Range"]) == (416, f"bytes */{size}"), wanted
+    assert downloaded == ["film.mp4"]
+
+
+async def test_files_that_were_downloaded_are_kept_for_a_while_and_few_of_them(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fetched_files, "KEPT_MAX", 1)
+    film, song = (f"/jobs/1/results/{number(name)}" for name in ("film.mp4", "song.mp3"))
+    downloaded.clear()
+    for path in (film, song, song, film):  # the song takes the place of the film
+        assert (await client.get(path)).status == 200
+    assert downloaded == ["film.mp4", "song.mp3", "film.mp4"]
+    monkeypatch.setattr(fetched_files, "KEPT_SECONDS", 0.0)
+    for _ in range(2):
+        assert (await client.get(film)).status == 200
+    assert downloaded[-1:] == ["film.mp4"]
+    assert len(downloaded) == 4
 
 
 async def test_other_files_can_only_be_saved(client: Client) -> None:
@@ -121,7 +168,7 @@ async def test_browsers_that_read_slowly_cannot_fill_the_disk(
     world: DashboardWorld, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(previews, "FILES_MAX", 1)
-    shown = previews.Previews(world.parts.downloads)
+    shown = previews.Previews(world.parts.downloads, world.parts.media)
     job = await world.store.job(1)
     assert job is not None
     url = job.parts[number("a.png") - 1].value
@@ -142,4 +189,71 @@ async def test_browsers_that_read_slowly_cannot_fill_the_disk(
     assert sent == [200, 200]
     monkeypatch.setattr(previews, "FILES_MAX", 0)
     answer = await client.get(f"/jobs/1/results/{number('a.png')}")
-    assert (answer.status, "Too many files are open" in answer.text) == (502, True)
+    assert (answer.status, "Operators have too many files open" in answer.text) == (502, True)
+
+
+async def api_order(
+    world: DashboardWorld, name: str, content: bytes, content_type: str = "image/png"
+) -> tuple[int, StoredFile]:
+    """An order of an API client whose result is in the media store; the provider's link has this name."""
+    url = (await made(world, 1)).parts[0].value.rpartition("/")[0]
+    job = await running(world.store, price=0, channel="api")
+    copy = StoredFile(
+        key=make_key(job.created_at, job.account_id, f"{job.id}-0.png"),
+        content_type=content_type,
+        size=len(content),
+        sha256="0" * 64,
+    )
+    await world.parts.media.put(copy, BytesIO(content))
+    part = Part(kind=PartKind.FILE, value=f"{url}/{name}", file=str(copy))
+    assert (await world.store.end_job(EndJob(job_id=job.id, state=State.SUCCEEDED, parts=(part,)), None)).job
+    return job.id, copy
+
+
+async def made(world: DashboardWorld, job_id: int) -> Job:
+    job = await world.store.job(job_id)
+    assert job is not None
+    return job
+
+
+async def test_a_result_of_an_api_client_is_our_own_copy_also_when_the_providers_link_is_gone(
+    world: DashboardWorld, client: Client
+) -> None:
+    content = PNG + b"our own copy" * 30_000
+    job_id, _ = await api_order(world, "gone.png", content)
+
+    shown = await client.get(f"/jobs/{job_id}/results/1/preview", **{"HX-Request": "true"})
+    opened = await client.get(f"/jobs/{job_id}/results/1")
+
+    assert "<img" in shown.text
+    assert (opened.status, opened.headers["Content-Type"]) == (200, "image/png")
+    assert int(opened.headers["Content-Length"]) == len(content)
+    middle = await client.get(f"/jobs/{job_id}/results/1", Range="bytes=108-119")
+    assert (middle.status, middle.text) == (206, "our own copy")
+    other = await client.get(f"/jobs/{job_id}/results/1", Range="bytes=108-119", **{"If-Range": '"another"'})
+    assert other.status == 200
+    assert opened.headers["Content-Security-Policy"].startswith("sandbox; default-src 'none'")
+    assert opened.text.endswith("our own copy")
+    assert (await world.client().get(f"/jobs/{job_id}/results/1")).status != 200
+    viewer = await world.log_in(OperatorRole.VIEWER)
+    assert (await viewer.get(f"/jobs/{job_id}/results/1")).status == 200
+
+
+async def test_a_copy_that_can_run_is_only_saved(world: DashboardWorld, client: Client) -> None:
+    job_id, _ = await api_order(world, "gone.png", SVG, "image/svg+xml")
+
+    answer = await client.get(f"/jobs/{job_id}/results/1")
+
+    assert (answer.status, answer.headers["Content-Type"]) == (200, "application/octet-stream")
+    assert answer.headers["Content-Disposition"].startswith("attachment;")
+
+
+async def test_a_copy_that_was_deleted_for_its_age_is_looked_for_at_the_provider(
+    world: DashboardWorld, client: Client
+) -> None:
+    for name, status, word in (("a.png", 200, "<img"), ("gone.png", 502, "Our copy was deleted")):
+        job_id, copy = await api_order(world, name, PNG + b"copy")
+        await world.parts.media.delete_day(copy.key[:8])
+
+        assert word in (await client.get(f"/jobs/{job_id}/results/1/preview")).text
+        assert (await client.get(f"/jobs/{job_id}/results/1")).status == status

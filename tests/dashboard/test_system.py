@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from genlock.app.installation import effective_settings, without_password
+from genlock.app.plugins import find_plugins
 from genlock.dashboard.installation import SettingSource
 from genlock.domain.job_event import EventRow
 from genlock.domain.operator import OperatorRole
@@ -75,11 +76,12 @@ def test_each_setting_is_shown_with_its_source(monkeypatch: pytest.MonkeyPatch, 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("GENLOCK_TELEGRAM_TOKEN", SECRETS["telegram_token"])
     monkeypatch.setenv("KIE_API_KEY", SECRETS["kie_api_key"])
+    monkeypatch.setenv("GENLOCK_FAL_ADMIN_KEY", SECRETS["fal_admin_key"])  # although fal is not configured
     monkeypatch.setenv("GENLOCK_PORT", "9001")
     monkeypatch.setenv("DATABASE_URL", f"postgresql://bot:{PASSWORD.replace('/', '%2F')}@db.example:5432/bot")
 
     settings = ServiceSettings(free_per_day=3)  # type: ignore[call-arg] # the others are in the environment
-    shown = {one.name: one for one in effective_settings(settings)}
+    shown = {one.name: one for one in effective_settings(settings, find_plugins())}
 
     def source(name: str) -> SettingSource:
         return shown[f"GENLOCK_{name}"].source
@@ -89,6 +91,10 @@ def test_each_setting_is_shown_with_its_source(monkeypatch: pytest.MonkeyPatch, 
     assert source("MARKUP") is SettingSource.ENV_FILE
     assert source("HOST") is SettingSource.DEFAULT
     assert source("FREE_PER_DAY") is SettingSource.PROGRAM
+    assert shown["GENLOCK_FAL_ADMIN_KEY"].is_set
+    assert (shown["GENLOCK_FAL_KEY"].is_set, source("FAL_KEY")) == (False, SettingSource.DEFAULT)
+    assert (shown["GENLOCK_FAL_API_URL"].shown, source("FAL_API_URL")) == ("https://queue.fal.run", "default")
+    assert not any(secret in str(shown) for secret in SECRETS.values())
     assert shown["GENLOCK_PORT"].shown == "9001"
     assert shown["GENLOCK_DATABASE_URL"].shown == "postgresql://bot:•••@db.example:5432/bot"
     assert (shown["GENLOCK_TELEGRAM_TOKEN"].shown, shown["GENLOCK_TELEGRAM_TOKEN"].is_set) == ("", True)

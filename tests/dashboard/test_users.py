@@ -231,6 +231,25 @@ async def test_a_message_that_does_not_arrive_is_shown_as_such(dashboard: Dashbo
     assert {one.action for one in await dashboard.store.audit(5)} >= {"message", "message not delivered"}
 
 
+async def test_of_two_operators_who_give_free_runs_the_second_is_told(dashboard: DashboardWorld) -> None:
+    ann = await add_user(dashboard, "Ann")
+    first, second = await dashboard.log_in(), await dashboard.log_in(OperatorRole.SUPPORT)
+    states = [field((await one.get(f"/users/{ann}")).text, "gift_state") for one in (first, second)]
+    form = {"runs": "3", "request_key": "k"}
+    assert (await first.post(f"/users/{ann}/free-runs", {**form, "gift_state": states[0]})).status == 303
+    again = await first.follow(f"/users/{ann}/free-runs", {**form, "gift_state": states[0]})
+    assert "Given only once" in again.text, "the same form sent twice is not another operator's"
+
+    late = await second.post(f"/users/{ann}/free-runs", {**form, "gift_state": states[1]})
+
+    assert late.status == 409
+    assert "another operator gave 3 free runs" in late.text
+    assert (await dashboard.store.free_runs(ann, 0)).gifts == 3
+    shown = field(late.text, "gift_state")
+    assert (await second.post(f"/users/{ann}/free-runs", {**form, "gift_state": shown})).status == 303
+    assert (await dashboard.store.free_runs(ann, 0)).gifts == 6
+
+
 async def test_free_runs_are_given_once(dashboard: DashboardWorld) -> None:
     client, ann = await dashboard.log_in(OperatorRole.SUPPORT), await add_user(dashboard)
 

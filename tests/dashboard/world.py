@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -15,7 +15,9 @@ from genlock.app.dashboard_parts import DashboardParts
 from genlock.app.databases import open_store
 from genlock.app.engine import make_engine
 from genlock.app.logins import make_logins
-from genlock.app.providers import fetch_public_lists, make_providers
+from genlock.app.media import media_folder
+from genlock.app.plugins import find_plugins
+from genlock.app.providers import fetch_public_lists, make_bundles
 from genlock.catalog.editor import CatalogEditor
 from genlock.dashboard.csrf import csrf_token
 from genlock.dashboard.installation import Examine
@@ -36,12 +38,17 @@ from genlock.engine.stats import Stats
 from genlock.engine.tell import tell
 from genlock.i18n.translator import package_texts
 from genlock.media.download import Downloads
+from genlock.media.stores.folder import FolderMediaStore
 from genlock.settings import ServiceSettings
 from genlock.stores.database import SqlDatabase
 from genlock.web.requests import BodyMemory
 from genlock.web.server import serving
-from tests.engine.world import FakeChannel, FakeProvider, Recorder, die
+from tests.engine.fake_channel import FakeChannel
+from tests.engine.fake_provider import FakeProvider
+from tests.engine.recorder import Recorder
+from tests.engine.world import die
 from tests.packaged import CATALOG
+from tests.settings import service_settings
 
 OWNER_ID = 7
 TOKEN = "a long and secret token"
@@ -171,20 +178,28 @@ class DashboardWorld:
 async def running_dashboard(
     database_url: str, *, fetch_lists: Any = None, examine: Examine | None = None, port: int = 0, **settings: Any
 ) -> AsyncIterator[DashboardWorld]:
+    defaults = {
+        "telegram_token": "42:sandbox",
+        "kie_api_key": "key",
+        "database_url": database_url,
+        "kie_api_url": "http://127.0.0.1:9",  # nothing answers there
+        "admin_ids": (OWNER_ID,),
+        "dashboard_token": TOKEN,
+    }
+    with service_settings(**defaults | settings) as service:
+        async with _running(service, fetch_lists or fetch_public_lists, examine, port) as world:
+            yield world
+
+
+@asynccontextmanager
+async def _running(
+    service: ServiceSettings, fetch_lists: Any, examine: Examine | None, port: int
+) -> AsyncIterator[DashboardWorld]:
     recorder, channel, provider = Recorder(), FakeChannel(), FakeProvider()
-    service = ServiceSettings.model_validate(
-        {
-            "telegram_token": "42:sandbox",
-            "kie_api_key": "key",
-            "database_url": database_url,
-            "kie_api_url": "http://127.0.0.1:9",  # nothing answers there
-            "admin_ids": (OWNER_ID,),
-            "dashboard_token": TOKEN,
-            **settings,
-        }
-    )
-    providers, downloads = make_providers(service, CATALOG), Downloads(private=service.media_private_hosts)
-    store: Any = await open_store(database_url, observer=recorder)
+    plugins = find_plugins()
+    catalog = replace(CATALOG, provider_titles=plugins.titles())
+    providers, downloads = make_bundles(plugins, CATALOG), Downloads(private=service.media_private_hosts)
+    store: Any = await open_store(service.database_url, observer=recorder)
     engine = make_engine(store, recorder, providers={provider.name: provider}, channels={channel.name: channel})
     telegram = FakeStars()
     parts = DashboardParts(
@@ -196,15 +211,17 @@ async def running_dashboard(
         stats=Stats(engine.ctx, store),
         attention=AttentionCounts(engine.ctx, store),
         editor=CatalogEditor(
-            base=CATALOG,
-            current=CurrentCatalog(CATALOG.sold_through({"kie"})),
+            base=catalog,
+            current=CurrentCatalog(catalog.sold_through({"kie"})),
             providers={"kie"},
             store=store,
             observer=recorder,
         ),
-        fetch_lists=fetch_lists or partial(fetch_public_lists, service),
+        fetch_lists=fetch_lists,
+        plugins=plugins,
         providers=providers,
         downloads=downloads,
+        media=FolderMediaStore(media_folder(service)),
         tools=telegram.tools(service.bot_id, store, engine),
         texts=package_texts(),
         examine=examine,

@@ -14,12 +14,12 @@ import yaml  # type: ignore[import-untyped]
 
 from genlock import cli
 from genlock.sandbox.processes import find_free_port
-from genlock.settings import Settings
+from genlock.settings.reading import own_variables
 
 PAGES = [*sorted(Path("docs").rglob("*.md")), *sorted(Path().glob("*.md"))]
 FILES = [Path("Dockerfile"), Path("compose.yaml"), Path(".env.example"), *sorted(Path("deploy").iterdir())]
 ALIASES = {"PORT", "DATABASE_URL", "RENDER_EXTERNAL_URL", "TELEGRAM_BOT_TOKEN", "KIE_API_KEY"}
-SETTINGS = {f"GENLOCK_{name.upper()}" for name in Settings.model_fields}
+SETTINGS = set(own_variables())
 #: variables of the tests and of the bench
 OTHERS = {"GENLOCK_TEST_CHROMIUM", "GENLOCK_TEST_POSTGRES_URL", "GENLOCK_BENCH_DATABASE_URL"}
 #: the setting of the plug-in that the guide writes

@@ -10,13 +10,12 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 from genlock.app.plugins import find_plugins
-from genlock.app.providers import make_providers
+from genlock.app.providers import make_bundles
 from genlock.catalog import load
 from genlock.doctor.network_checks import NetworkChecks
 from genlock.doctor.phase import CheckFailed
 from genlock.doctor.provider_checks import ProviderChecks
 from genlock.domain.catalog import Catalog
-from genlock.entry_points import PluginKind
 from genlock.log import Silent
 from genlock.ports import ProviderBundle
 from genlock.sandbox.generations.faults import Fault
@@ -29,11 +28,6 @@ RECRAFT = "fal-ai/recraft/v4.1/text-to-image"
 CATALOG = replace(ALL, models={name: ALL.get(name) for name in ("recraft/v4.1-text-to-image", "kling/v2-1-pro")})
 
 
-def variables() -> dict[str, list[str]]:
-    usable = find_plugins(read_settings(Settings)).usable(PluginKind.PROVIDER)
-    return {one.name: one.setting_names() for one in usable}
-
-
 @pytest.fixture
 async def sims(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[MoreProviders]:
     async with running_more_providers(CATALOG) as sims:
@@ -43,8 +37,8 @@ async def sims(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[MoreProviders]:
 
 
 @asynccontextmanager
-async def bundles(**settings: str) -> AsyncIterator[dict[str, ProviderBundle]]:
-    made = make_providers(read_settings(Settings).model_copy(update=settings), CATALOG)
+async def bundles() -> AsyncIterator[dict[str, ProviderBundle]]:
+    made = make_bundles(find_plugins(), CATALOG)
     try:
         yield made
     finally:
@@ -54,7 +48,7 @@ async def bundles(**settings: str) -> AsyncIterator[dict[str, ProviderBundle]]:
 
 async def check(catalog: Catalog = CATALOG) -> str:
     async with bundles() as made:
-        return await ProviderChecks(made, catalog, variables()).check()
+        return await ProviderChecks(made, catalog, find_plugins()).check()
 
 
 async def fault() -> str:
@@ -71,11 +65,26 @@ async def test_a_sound_installation_is_told_what_is_fine_and_what_the_providers_
     assert "set GENLOCK_FAL_ADMIN_KEY to see it here" in found
     assert "fal does not tell what an order cost" in found
     assert "all 2 models that it makes are there" in found
-    assert "replicate: Replicate accepts the token" in found
+    assert "Replicate: Replicate accepts the token" in found
     assert "Replicate tells neither the credit left nor what an order cost" in found
     monkeypatch.setenv("GENLOCK_FAL_ADMIN_KEY", sims.fal.admin_key)
     sims.fal.service.credit_usd = 12.5
     assert "12.5 credits are left at fal" in await check()
+
+
+@pytest.mark.usefixtures("sims")
+async def test_a_provider_that_can_read_no_file_of_a_user_is_named() -> None:
+    async with bundles() as made:
+        checks = {
+            "private storages only": {"fal": replace(made["fal"], upload=None), "replicate": made["replicate"]},
+            "a public storage": {"fal": made["fal"], "replicate": replace(made["replicate"], upload=None)},
+        }
+        texts = {name: await ProviderChecks(those, CATALOG, find_plugins()).check() for name, those in checks.items()}
+    named = texts["private storages only"]
+    assert "fal: no storage for users' files, and those of the other providers are not public" in named
+    assert "whose stored files are public: GENLOCK_KIE_API_KEY" in named
+    assert "GENLOCK_REPLICATE" not in named, "it is configured, and does not help"
+    assert "no storage for users' files" not in texts["a public storage"]
 
 
 async def test_wrong_keys_of_both_providers_are_named_together(
@@ -137,15 +146,15 @@ async def test_a_service_that_takes_unsigned_callbacks_or_does_not_know_the_prov
     app.router.add_post("/callbacks/{tail:.*}", answer)
     said: list[str] = []
     async with TestServer(app) as server, bundles() as made:
-        checks = NetworkChecks(read_settings(Settings), variables(), Silent(), time)
+        checks = NetworkChecks(read_settings(Settings), find_plugins(), Silent(), time)
         for _ in range(3):
             for bundle in made.values():
                 try:
                     said.append(await checks.check_unsigned_callback(str(server.make_url("")).rstrip("/"), bundle))
                 except CheckFailed as failed:
                     said.append(str(failed))
-    assert said[:2] == ["fal: an unsigned callback was refused", "replicate: an unsigned callback was refused"]
+    assert said[:2] == ["fal: an unsigned callback was refused", "Replicate: an unsigned callback was refused"]
     assert "a callback of fal without a signature was answered 200 instead of 401" in said[2]
-    assert "a callback of replicate without a signature was answered 200" in said[3]
+    assert "a callback of Replicate without a signature was answered 200" in said[3]
     assert "does not know fal, so its callbacks are lost" in said[4]
     assert "set GENLOCK_REPLICATE_TOKEN there, too, and restart it" in said[5]

@@ -1,26 +1,19 @@
 """Fixtures of the engine tests, on both stores."""
 
-from collections.abc import AsyncIterator, Iterator
-from pathlib import Path
+from collections.abc import AsyncIterator
 
-import asyncpg
 import pytest
+import pytest_asyncio
 
 from genlock.domain.money import EntryKind
 from genlock.engine.engine import Engine
-from genlock.sandbox.postgres import Postgres
 from genlock.stores.database import SqlDatabase
-from genlock.stores.postgres import PostgresStore
-from genlock.stores.sqlite import SqliteStore
-from tests.databases import new_sqlite
-from tests.engine.world import FUNDS, HandClock, Recorder, World, die
-
-TABLES = ("attempts", "breakers", "task_slots",
-    "ledger", "jobs", "accounts", "inbox", "instances", "roles", "limits", "updates", "update_queues", "kv", "payments",
-    "figure_changes", "figure_blocks", "block_figures", "job_figures", "block_durations", "job_durations",
-    "topup_figures", "account_sets", "figure_positions",
-    "audit", "profiles", "bulk_actions", "bulk_failures",
-)  # fmt: skip
+from tests.databases import emptied_sqlite
+from tests.engine.hand_clock import HandClock
+from tests.engine.recorder import Recorder
+from tests.engine.update_instance import Instance, make_instance
+from tests.engine.world import FUNDS, World, die
+from tests.shared_postgres import SharedPostgres
 
 
 @pytest.fixture
@@ -28,39 +21,28 @@ def clock() -> HandClock:
     return HandClock()
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(loop_scope="session")
 async def recorder() -> Recorder:
     return Recorder()
 
 
-@pytest.fixture(scope="session")
-def one_postgres_url(postgres_server: Postgres) -> Iterator[str]:
-    """One database for all tests of a process: emptying it is faster than creating one."""
-    url = postgres_server.create_database()
-    yield url
-    postgres_server.drop_database(url)
+@pytest_asyncio.fixture(loop_scope="session")
+async def sqlite(clock: HandClock, recorder: Recorder) -> SqlDatabase:
+    """In memory: its file, its thread and its second connection are tested with the stores."""
+    return await emptied_sqlite(clock, recorder)
 
 
-async def open_postgres(url: str, clock: HandClock, recorder: Recorder) -> PostgresStore:
-    connection = await asyncpg.connect(url)
-    if await connection.fetchval("SELECT to_regclass('accounts')") is not None:
-        await connection.execute("; ".join(f"DELETE FROM {table}" for table in TABLES))  # noqa: S608 - our own names
-    await connection.close()
-    return await PostgresStore.open(url, clock=clock, observer=recorder)
+@pytest_asyncio.fixture(loop_scope="session")
+async def postgres(shared_postgres: SharedPostgres, clock: HandClock, recorder: Recorder) -> SqlDatabase:
+    return await shared_postgres.new_store(clock, recorder)
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
-async def store(
-    request: pytest.FixtureRequest, tmp_path: Path, clock: HandClock, recorder: Recorder
-) -> AsyncIterator[SqlDatabase]:
+def store(request: pytest.FixtureRequest) -> SqlDatabase:
     """Each store in turn."""
-    store: SqlDatabase
-    if request.param == "sqlite":
-        store = await SqliteStore.open(new_sqlite(tmp_path), clock=clock, observer=recorder)
-    else:
-        store = await open_postgres(request.getfixturevalue("one_postgres_url"), clock, recorder)
-    yield store
-    await store.close()
+    found = request.getfixturevalue(request.param)
+    assert isinstance(found, SqlDatabase)
+    return found
 
 
 @pytest.fixture
@@ -70,7 +52,7 @@ def live_store(store: SqlDatabase, clock: HandClock) -> SqlDatabase:
     return store
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(loop_scope="session")
 async def world(store: SqlDatabase, clock: HandClock, recorder: Recorder) -> AsyncIterator[World]:
     """Everything outside the engine, and an account with a balance. The store's invariants hold after every test."""
     account = await store.ensure_account("chat", "bot", "42")
@@ -86,3 +68,12 @@ async def world(store: SqlDatabase, clock: HandClock, recorder: Recorder) -> Asy
 def engine(world: World) -> Engine:
     """An instance that does nothing by itself."""
     return world.engine()
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def instance(live_store: SqlDatabase, recorder: Recorder) -> AsyncIterator[Instance]:
+    """A running instance that handles updates."""
+    instance = make_instance(live_store, recorder)
+    await instance.engine.start()
+    yield instance
+    await instance.engine.stop()

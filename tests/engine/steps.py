@@ -1,12 +1,11 @@
 """Steps that tests of the engine repeat: poll a task, look at a pause, let an instance die at a gate."""
 
 from genlock.domain.job import Job
-from genlock.engine.context import EngineRules
 from genlock.engine.engine import Engine
-from tests.engine.world import Gate, World, die, work
+from tests.engine.faults import Gate
+from tests.engine.world import World, die, work
 
 URLS = [f"https://files.example/{number}.png" for number in range(4)]
-LEASE = EngineRules().lease_seconds
 POLL = 10.0
 
 

@@ -5,6 +5,7 @@ import random
 from functools import partial
 
 import pytest
+import pytest_asyncio
 
 from genlock.domain.errors import (
     AccountNotFound,
@@ -23,7 +24,7 @@ from tests.engine.world import FUNDS, World
 HOSTILE = '<script>alert(1)</script> & "quotes" \u202egnp.exe \x07'
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(loop_scope="session")
 async def actions(world: World, engine: Engine) -> AccountActions:
     store = world.store
     await store.set_account_address(world.account, "42")

@@ -19,7 +19,8 @@ from genlock.engine.stats import Stats
 from genlock.i18n.alarms import alarm_text
 from genlock.i18n.translator import translator
 from genlock.stores.database import SqlDatabase
-from tests.engine.world import HandClock, Recorder
+from tests.engine.hand_clock import HandClock
+from tests.engine.recorder import Recorder
 from tests.stores.builders import ended, finish, update
 
 
@@ -77,7 +78,9 @@ async def test_an_incident_is_reported_when_it_begins_and_when_it_ends(harness: 
     assert len(harness.told) == 1
     assert harness.told[0].startswith("🔴 Results are waiting to be delivered: 1, the oldest for 5 min.\n")
     assert "genlock doctor" in harness.told[0], "and what to do"
-    assert harness.told_in_russian[0].startswith("🔴 Готовые результаты ещё не в чате: 1, самый старый ждёт 5 мин.\n")
+    assert harness.told_in_russian[0].startswith(
+        "🔴 Готовые результаты ещё не в чате: 1, самый старый ждёт 5\u00a0мин.\n"
+    )
     await finish(harness.store, job)
     await harness.round(CHECKS_WITHOUT_FINDING - 1)
     assert len(harness.told) == 1, "not yet: it may come back"

@@ -20,8 +20,10 @@ from genlock.engine import bulk, operate
 from genlock.engine.bulk import BulkWork
 from genlock.engine.engine import Engine
 from genlock.ports import EndJob, FinishDelivery
-from tests.engine.test_crashes import CrashPoint, new_world
-from tests.engine.world import PRICE, FaultProxy, World, success, work
+from tests.engine.crash_points import CrashPoint, new_world
+from tests.engine.fake_provider import success
+from tests.engine.faults import FaultProxy
+from tests.engine.world import PRICE, World, work
 
 NUMBERS = count(1)
 ALL = JobFilter()

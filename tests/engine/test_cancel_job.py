@@ -11,17 +11,9 @@ from genlock.domain.money import HoldState
 from genlock.engine.context import EngineRules
 from genlock.engine.engine import Engine
 from genlock.ports.provider import RateLimit
+from tests.engine.fake_provider import URL, callback_body, failure, success
 from tests.engine.steps import poll
-from tests.engine.world import (
-    PRICE,
-    URL,
-    World,
-    callback_body,
-    failure,
-    idle,
-    success,
-    work,
-)
+from tests.engine.world import PRICE, World, idle, work
 
 
 async def check_cancelled(world: World, job: Job) -> None:

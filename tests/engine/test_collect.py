@@ -12,18 +12,10 @@ from genlock.domain.job import Delivery, State
 from genlock.domain.money import EntryKind, HoldState
 from genlock.engine import operate
 from genlock.engine.engine import Engine
+from tests.engine.fake_provider import URL, callback_body, failure, success
+from tests.engine.faults import FaultProxy
 from tests.engine.steps import POLL, poll
-from tests.engine.world import (
-    PRICE,
-    URL,
-    FaultProxy,
-    World,
-    callback_body,
-    failure,
-    idle,
-    success,
-    work,
-)
+from tests.engine.world import PRICE, World, idle, work
 
 
 async def test_a_callback_delivers_the_result_and_captures_the_hold(world: World, engine: Engine) -> None:

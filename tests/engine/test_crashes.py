@@ -6,49 +6,22 @@ instance that crashes just before or just after that call, and another one that 
 
 import asyncio
 from collections.abc import Callable, Coroutine
-from itertools import count
 from typing import Any
 
 import pytest
 
 from genlock.domain.delivery import Level
 from genlock.domain.job import Job
-from genlock.domain.money import EntryKind, HoldState
+from genlock.domain.money import HoldState
 from genlock.engine.context import EngineRules
 from genlock.engine.engine import Engine
 from genlock.engine.invariants import End, ends
-from tests.engine.world import (
-    FUNDS,
-    PRICE,
-    URL,
-    FakeProvider,
-    FaultProxy,
-    World,
-    callback_body,
-    die,
-    idle,
-    success,
-    work,
-)
+from tests.engine.crash_points import CrashPoint, new_world
+from tests.engine.fake_provider import URL, callback_body, success
+from tests.engine.faults import FaultProxy
+from tests.engine.world import PRICE, World, die, idle, work
 
 SECOND = f"{URL}?second"
-NUMBERS = count(1)
-
-
-class CrashPoint:
-    """Crashes the instance at the chosen call; every later call crashes too."""
-
-    def __init__(self, call: int | None = None) -> None:
-        self._call = call
-        self.calls: list[str] = []
-        self.dead = False
-
-    def __call__(self, when: str, operation: str) -> None:
-        if self._call == len(self.calls):
-            self.dead = True
-        if self.dead:
-            raise asyncio.CancelledError
-        self.calls.append(f"{when} {operation}")
 
 
 def crashing_engine(world: World, crash: CrashPoint) -> Engine:
@@ -144,14 +117,6 @@ async def check(world: World) -> None:
             assert len(world.channel.showing(job.error_code)) == 1
     assert len(world.channel.showing(URL)) <= 1
     assert await world.spent() == PRICE * sum(job.hold_state is HoldState.CAPTURED for job in jobs)
-
-
-async def new_world(world: World) -> World:
-    """A new account and a new chat on the same store."""
-    account = await world.store.ensure_account("chat", "bot", f"after {next(NUMBERS)}")
-    await world.store.transfer(account, EntryKind.TOPUP, FUNDS, f"funds of {account}")
-    provider = FakeProvider(f"task of {account}")
-    return World(store=world.store, clock=world.clock, recorder=world.recorder, account=account, provider=provider)
 
 
 @pytest.mark.parametrize("scenario", [by_callback, by_poll, onto_a_deleted_message, into_failure, into_cancellation])

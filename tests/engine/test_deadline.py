@@ -9,16 +9,9 @@ from genlock.domain.money import HoldState
 from genlock.engine.context import EngineRules
 from genlock.engine.engine import Engine
 from genlock.stores.callbacks import CALLBACK_HOLD_SECONDS
+from tests.engine.fake_provider import URL, callback_body, success
 from tests.engine.steps import poll
-from tests.engine.world import (
-    PRICE,
-    URL,
-    World,
-    callback_body,
-    idle,
-    success,
-    work,
-)
+from tests.engine.world import PRICE, World, idle, work
 
 
 async def test_at_the_deadline_the_status_is_queried_a_last_time(world: World, engine: Engine) -> None:

@@ -11,8 +11,11 @@ from genlock.domain.errors import (
 from genlock.domain.job import Delivery
 from genlock.domain.money import HoldState
 from genlock.engine.engine import Engine
-from tests.engine.steps import LEASE, URLS, die_at
-from tests.engine.world import PRICE, URL, Call, FaultProxy, World, idle, work
+from tests.engine.fake_channel import Call
+from tests.engine.fake_provider import URL
+from tests.engine.faults import FaultProxy
+from tests.engine.steps import URLS, die_at
+from tests.engine.world import LEASE, PRICE, World, idle, work
 
 # the way of a delivery
 

@@ -9,64 +9,18 @@ import pytest
 from genlock.domain.attempt import AttemptOutcome
 from genlock.domain.errors import ProviderBusy, SubmitRefused, SubmitUnknown
 from genlock.domain.events import Event
-from genlock.domain.job import Job, NewJob, State
+from genlock.domain.job import State
 from genlock.domain.money import HoldState
-from genlock.domain.offer import Offer
 from genlock.domain.result import Outcome, Report
 from genlock.domain.task import Handle
-from genlock.engine.context import EngineContext, EngineRules
-from genlock.engine.engine import Engine
-from genlock.engine.limits import RateLimiter
-from tests.engine.world import PRICE, URL, FakeProvider, World, callback_body, idle, success
+from genlock.engine.context import EngineRules
+from genlock.ports import Lease
+from tests.engine.fake_provider import URL, callback_body, success
+from tests.engine.two_providers import FIRST, TwoProviders
+from tests.engine.world import PRICE, World, idle
 
-FIRST = Offer(provider="fake", model="flux")
-SECOND = Offer(provider="other", model="other/flux", inputs={"prompt": "text"})
-
-
-class TwoProviders:
-    """An engine with two providers that can make the same order."""
-
-    def __init__(self, world: World) -> None:
-        self.world = world
-        self.first = world.provider
-        self.second = FakeProvider()
-        self.second.tag = "second"
-        self.second.name = "other"
-        self.offers: list[Offer] = [FIRST, SECOND]
-        self.engine = self._engine()
-
-    def _engine(self) -> Engine:
-        world, rules = self.world, EngineRules()
-        ctx = EngineContext(
-            store=world.store,
-            providers={"fake": self.first, "other": self.second},
-            channels={"chat": world.channel},
-            observer=world.recorder,
-            instance="two",
-            limits=RateLimiter(world.store, rules.limits),
-            rules=rules,
-            public_url="https://bot.example",
-            offers=self._offers,
-        )
-        engine = Engine(ctx)
-        world.engines.append(engine)
-        return engine
-
-    def _offers(self, _: Job | NewJob) -> list[Offer]:
-        return self.offers
-
-    async def order(self, **changes: Any) -> Job:
-        job = await self.engine.order(self.world.order(**changes))
-        await self.work()
-        return await self.world.see(job)
-
-    async def work(self) -> None:
-        await idle(self.engine)
-        await self.engine.worker.claim()
-        await idle(self.engine)
-
-    async def outcomes(self, job: Job) -> list[tuple[str, str | None]]:
-        return [(one.provider, one.outcome) for one in await self.world.store.attempts(job.id)]
+#: the first provider's report of a failed task that is not billed
+FAILURE = callback_body(task="task-1", state="failed", code="provider_failed", cost=0)
 
 
 @pytest.fixture
@@ -122,8 +76,7 @@ async def test_an_unknown_outcome_or_a_refusal_of_the_input_is_never_tried_elsew
 
 async def test_a_failed_task_that_is_not_billed_is_made_by_the_next_provider(two: TwoProviders, world: World) -> None:
     job = await two.order()
-    failure = callback_body(task="task-1", state="failed", code="provider_failed", cost=0)
-    await two.engine.callback("fake", two.first.token(job), failure)
+    await two.engine.callback("fake", two.first.token(job), FAILURE)
     await two.work()
 
     job = await world.see(job)
@@ -170,12 +123,11 @@ async def test_a_late_result_of_an_abandoned_attempt_neither_ends_nor_bills_the_
 ) -> None:
     job = await two.order()
     token = two.first.token(job)
-    failure = callback_body(task="task-1", state="failed", code="provider_failed", cost=0)
-    await two.engine.callback("fake", token, failure)
+    await two.engine.callback("fake", token, FAILURE)
     await idle(two.engine)
     for when in range(2):
         await two.engine.callback("fake", token, callback_body(task="task-1", urls=["https://late"], cost=50))
-        await two.engine.callback("fake", token, failure)
+        await two.engine.callback("fake", token, FAILURE)
         if when == 0:
             await two.work()
 
@@ -268,6 +220,61 @@ async def test_another_instance_leaves_the_provider_alone_too(two: TwoProviders,
     job = await instance.order(world.order())
     await idle(instance)
     assert (await world.see(job)).provider == "fake", "an operator has reset it"
+
+
+async def test_an_instance_that_does_not_know_of_the_pause_yet_orders_once_and_a_success_ends_the_pause(
+    two: TwoProviders, world: World
+) -> None:
+    other = two._engine()
+    await other.ctx.breakers.read()
+    two.first.faults.add("create", SubmitRefused("no_provider_credits"))
+    await two.order()
+    asked = len(two.first.created)
+
+    job = await other.order(world.order())
+    await idle(other)
+
+    assert len(two.first.created) == asked + 1
+    assert await two.outcomes(job) == [("fake", None)]
+    await other.ctx.breakers.read()
+    await other.ctx.breakers.accepted("fake")
+    assert await world.store.breakers() == []
+
+
+async def test_an_order_whose_instance_dies_after_the_fail_over_is_made_once_by_the_next_provider(
+    two: TwoProviders, world: World
+) -> None:
+    job = await two.order()
+    await two.engine.callback("fake", two.first.token(job), FAILURE)
+    await idle(two.engine)
+    assert (await world.see(job)).state is State.QUEUED, "the instance has not claimed it again"
+
+    for instance in (two._engine(), two._engine()):
+        await instance.callback("fake", two.first.token(job), FAILURE)
+        await instance.worker.claim()
+        await idle(instance)
+
+    assert len(two.second.created) == 1
+    assert await two.outcomes(job) == [("fake", AttemptOutcome.FAILED), ("other", None)]
+
+
+async def test_an_attempt_whose_instance_dies_before_its_call_goes_to_no_other_provider(
+    two: TwoProviders, world: World
+) -> None:
+    """The intent of the second attempt is committed, so whether the call was made is unknown."""
+    job = await two.order()
+    await two.engine.callback("fake", two.first.token(job), FAILURE)
+    await idle(two.engine)
+    [claimed] = await world.store.claim_jobs(1, Lease(owner="dead", seconds=1.0))
+    assert await world.store.begin_submit(claimed.id, claimed.lease_token, "hash", None, "other", "other/flux")
+    world.clock.turn(2)
+    for _ in range(3):
+        await two.work()
+        world.clock.turn(two.engine.ctx.rules.grace_seconds + 1)
+
+    assert (len(two.first.created), two.second.created) == (1, [])
+    assert (await world.see(job)).state is State.EXPIRED
+    assert await world.spent() == 0
 
 
 async def test_a_model_with_one_provider_is_ordered_there_even_if_it_fails(two: TwoProviders) -> None:

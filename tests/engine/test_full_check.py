@@ -9,7 +9,8 @@ from genlock.engine import full_check
 from genlock.engine.full_check import FullMoneyCheck, RunState
 from genlock.engine.money_check import read_state
 from genlock.stores.database import SqlDatabase
-from tests.engine.world import HandClock, Recorder
+from tests.engine.hand_clock import HandClock
+from tests.engine.recorder import Recorder
 from tests.stores.builders import account_with, delivered
 
 

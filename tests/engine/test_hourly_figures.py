@@ -1,7 +1,7 @@
 """The figures by hour: kept beside a random history, they equal what a count of all rows finds, and a rebuild."""
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from random import Random
 from typing import Any
 
@@ -9,7 +9,7 @@ import pytest
 
 from genlock.domain.account_set import AccountSet
 from genlock.domain.delivery import again
-from genlock.domain.figures import JobFigures, ModelFigures, TopupFigures, hour_number, percentile
+from genlock.domain.figures import JobFigures, ModelFigures, TopupFigures, hour_number, percentile, sum_by_provider
 from genlock.domain.job import Delivery, Job, State
 from genlock.domain.money import EntryKind
 from genlock.engine import hourly_figures
@@ -19,8 +19,10 @@ from genlock.engine.hourly_figures import HourlyFigureKeeper
 from genlock.engine.limits import RateLimiter
 from genlock.ports import Role
 from genlock.stores.database import SqlDatabase
+from genlock.stores.migrate import shipped
 from genlock.stores.sqlite import SqliteStore
-from tests.engine.world import HandClock, Recorder
+from tests.engine.hand_clock import HandClock
+from tests.engine.recorder import Recorder
 from tests.stores.builders import RESULT, account_with, claimed, delivered, end, ended, finish, queued, running, see
 
 MODELS = (("kie", "cat"), ("kie", "dog"), ("other", "cat"))
@@ -47,6 +49,9 @@ async def a_keeper(store: SqlDatabase, name: str = "me") -> HourlyFigureKeeper:
 class History:
     """Random orders, payments and what operators do later, through the port of the store alone."""
 
+    #: seconds between two steps
+    pauses: Sequence[float] = (0.3, 1.0, 40.0, 900.0, 2 * HOUR, 30 * HOUR, 120 * HOUR)
+
     def __init__(self, store: SqlDatabase, clock: HandClock, rng: Random) -> None:
         self.store, self.clock, self.rng = store, clock, rng
         self.accounts: list[int] = []
@@ -57,7 +62,7 @@ class History:
         if not self.accounts or self.rng.random() < 0.15:
             self.accounts.append(await account_with(self.store, 100_000))
         await self.rng.choice([self.order, self.order, self.order, self.pay, self.refund, self.change_later])()
-        self.clock.turn(self.rng.choice([0.3, 1.0, 40.0, 900.0, 2 * HOUR, 30 * HOUR, 120 * HOUR]))
+        self.clock.turn(self.rng.choice(self.pauses))
 
     async def order(self) -> None:
         provider, model = self.rng.choice(MODELS)
@@ -259,6 +264,8 @@ async def test_the_figures_equal_a_count_of_all_rows_and_a_rebuild(
     assert sum((await store.account_set_sizes("first_order", start, end_)).values()) == len(
         await store.account_set("ordered", 0, 0)
     )
+    providers = [one for hour in (await store.provider_figures(start, end_)).values() for one in hour]
+    assert sum_by_provider(providers) == sum_by_provider(await store.model_figures(start, end_))
     days = await store.period_figures(start, end_, 24)
     assert sum(days.values(), JobFigures()) == sum((await store.period_figures(start, end_)).values(), JobFigures())
     assert {(first - start) % 24 for first in days} == {0}
@@ -268,6 +275,45 @@ async def test_the_figures_equal_a_count_of_all_rows_and_a_rebuild(
     await keeper.leader.elect()
     await keeper.round()
     assert await everything(store, start, end_) == before
+
+
+async def execute(store: SqlDatabase, script: str) -> None:
+    if isinstance(store, SqliteStore):
+
+        def run(connection: Any) -> None:
+            for statement in script.split(";"):
+                connection.execute(statement)
+
+        await store.session.call(run)
+        return
+    async with store.session.pool.acquire() as connection, connection.transaction():  # type: ignore[attr-defined]
+        await connection.execute(script)
+
+
+async def test_an_upgrade_divides_the_totals_of_hours_by_provider(store: SqlDatabase, clock: HandClock) -> None:
+    history, keeper = History(store, clock, Random(5)), await a_keeper(store)
+    for _ in range(25):
+        await history.step()
+    await settle(keeper, clock)
+    totals, providers = await store.period_figures(0, 10**6), await store.provider_figures(0, 10**6)
+    assert {one.provider for hour in providers.values() for one in hour} == {"kie", "other"}
+    await execute(
+        store,
+        """DELETE FROM job_figures WHERE span = 'hour_total';
+        INSERT INTO job_figures
+        SELECT 'hour_total', start, bot, '', '', sum(orders), sum(delivered), sum(failed), sum(cancelled),
+            sum(refunded), sum(revenue), sum(cost), sum(loss), max(last_failed_job)
+        FROM job_figures WHERE span = 'hour' GROUP BY start, bot""",
+    )
+    assert await store.period_figures(0, 10**6) == totals
+    dialect = "sqlite" if isinstance(store, SqliteStore) else "postgres"
+    [upgrade] = [one for one in shipped(dialect) if one.name == "hour_totals_of_providers"]
+
+    await execute(store, upgrade.text)
+
+    assert await store.period_figures(0, 10**6) == totals
+    found = await store.provider_figures(0, 10**6)
+    assert {hour: [one for one in figures if one.provider] for hour, figures in found.items()} == providers
 
 
 async def settle(keeper: HourlyFigureKeeper, clock: HandClock) -> None:

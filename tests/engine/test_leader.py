@@ -8,7 +8,9 @@ from genlock.domain.inbox import InboxState
 from genlock.domain.job import Delivery
 from genlock.engine.context import EngineRules
 from genlock.engine.engine import Engine
-from tests.engine.world import URL, FaultProxy, World, callback_body, die, idle, work
+from tests.engine.fake_provider import URL, callback_body
+from tests.engine.faults import FaultProxy
+from tests.engine.world import World, die, idle, work
 
 ROLE = EngineRules().role_seconds
 

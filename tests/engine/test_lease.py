@@ -14,9 +14,9 @@ from genlock.domain.money import HoldState
 from genlock.engine.context import EngineRules
 from genlock.engine.engine import Engine
 from genlock.ports import EndJob, FinishDelivery, Lease, Reschedule, Store
-from tests.engine.world import PRICE, URL, FaultProxy, World, idle, work
-
-LEASE = EngineRules().lease_seconds
+from tests.engine.fake_provider import URL
+from tests.engine.faults import FaultProxy
+from tests.engine.world import LEASE, PRICE, World, idle, work
 
 
 async def test_one_of_many_instances_delivers_and_the_others_stop_at_once(world: World) -> None:

@@ -1,16 +1,19 @@
 """Rate limits: permits that all instances share, reserved in the store and handed out by the limiter."""
 
 import asyncio
+from collections import Counter
 from itertools import pairwise
 
 import pytest
 
 from genlock.domain.errors import ProviderBusy, StoreUnavailable
 from genlock.domain.job import State
+from genlock.engine import limits as limits_module
 from genlock.engine.context import EngineRules
-from genlock.engine.limits import HORIZON_SECONDS, RateLimiter
+from genlock.engine.limits import HORIZON_SECONDS, RETRY_SECONDS_MAX, RateLimiter
 from genlock.ports.provider import RateLimit
-from tests.engine.world import FaultProxy, World, idle, work
+from tests.engine.faults import FaultProxy
+from tests.engine.world import World, idle, work
 
 
 async def reserve(world: World, limit: RateLimit, count: int) -> list[float]:
@@ -20,6 +23,7 @@ async def reserve(world: World, limit: RateLimit, count: int) -> list[float]:
 async def test_a_key_without_a_limit_is_free(world: World) -> None:
     limits = RateLimiter(world.store, {"other": RateLimit(interval=1000)})
     await asyncio.gather(*(limits.acquire("create:fake") for _ in range(100)))
+    assert await reserve(world, RateLimit(interval=1.0, burst=1), 1) == [0.0], "no permit was reserved"
 
 
 async def test_three_instances_together_keep_one_rate(world: World) -> None:
@@ -80,6 +84,57 @@ async def test_requests_beyond_the_horizon_are_refused_with_spread_waits(world: 
     assert len(busy) == 15
     assert all(later - earlier == pytest.approx(0.5) for earlier, later in pairwise(busy))
     assert busy[0] >= HORIZON_SECONDS / 2
+
+
+async def refused_wait(limits: RateLimiter, *, is_new: bool = False) -> float:
+    with pytest.raises(ProviderBusy) as busy:
+        await limits.acquire("create:fake", is_new=is_new)
+    return busy.value.after
+
+
+async def test_orders_of_a_backlog_ask_again_one_after_the_other_and_new_ones_behind_them(world: World) -> None:
+    """Refused one by one, as orders come: if each came back after the same second, all would ask every second."""
+    proxy = FaultProxy(world.store)
+    limits = RateLimiter(proxy, {"create:fake": RateLimit(interval=0.5, burst=1)})
+    await reserve(world, RateLimit(interval=0.5), 100)  # all permits of the horizon
+    waits = [await refused_wait(limits) for _ in range(10)]
+    assert all(later - earlier == pytest.approx(0.5, abs=0.1) for earlier, later in pairwise(waits))
+
+    asked = proxy.answered["reserve_permits"]
+    assert await refused_wait(limits, is_new=True) > waits[-1]
+    assert proxy.answered["reserve_permits"] == asked, "an order that must wait anyway costs no statement"
+
+
+async def test_no_order_of_a_long_backlog_waits_longer_than_half_a_minute_before_it_asks_again(world: World) -> None:
+    limits = RateLimiter(world.store, {"create:fake": RateLimit(interval=0.5, burst=1)})
+    await reserve(world, RateLimit(interval=0.5), 100)
+    waits = [await refused_wait(limits, is_new=number > 0) for number in range(500)]
+    assert max(waits) <= RETRY_SECONDS_MAX
+    per_second = Counter(int(wait) for wait in waits)
+    assert max(per_second.values()) <= 3 * 500 / RETRY_SECONDS_MAX, "they share the time evenly"
+
+
+async def test_a_new_order_asks_at_once_when_those_before_it_are_gone(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Cancelled orders never ask again: the times reserved for them must not hold up others."""
+    monkeypatch.setattr(limits_module, "QUIET_SECONDS", 0.0)
+    limits = RateLimiter(world.store, {"create:fake": RateLimit(interval=0.001, burst=1)})
+    await reserve(world, RateLimit(interval=0.001), 10_000)
+    for _ in range(100):
+        await refused_wait(limits)
+    world.clock.turn(10)
+    await asyncio.sleep(0.01)  # the limiter measures by the loop's own clock
+    permit = await limits.acquire("create:fake", is_new=True)
+    assert not permit.missed
+
+
+async def test_orders_without_a_slot_ask_again_the_later_the_more_of_them_wait(world: World) -> None:
+    limits = RateLimiter(world.store, {})
+    waits = [limits.slot_wait("fake") for _ in range(1000)]
+    assert max(waits) <= RETRY_SECONDS_MAX
+    assert max(Counter(int(wait) for wait in waits).values()) <= 3 * 1000 / RETRY_SECONDS_MAX
+    assert limits.slot_wait("other") < 1.0
 
 
 async def test_a_database_failure_is_raised_in_every_waiting_request_and_the_next_gets_a_permit(world: World) -> None:

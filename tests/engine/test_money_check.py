@@ -11,7 +11,8 @@ from genlock.engine.engine import Engine
 from genlock.engine.limits import RateLimiter
 from genlock.engine.money_check import COUNT, POSITION, MoneyCheck
 from genlock.stores.database import SqlDatabase
-from tests.engine.world import HandClock, Recorder
+from tests.engine.hand_clock import HandClock
+from tests.engine.recorder import Recorder
 from tests.stores.builders import account_with, delivered, running
 
 

@@ -11,8 +11,9 @@ from genlock.domain.events import Event
 from genlock.domain.job import Delivery, Notice
 from genlock.domain.money import HoldState
 from genlock.engine.engine import Engine
-from tests.engine.steps import LEASE, die_at, pause
-from tests.engine.world import PRICE, FaultProxy, World, idle, work
+from tests.engine.faults import FaultProxy
+from tests.engine.steps import die_at, pause
+from tests.engine.world import LEASE, PRICE, World, idle, work
 
 
 async def test_the_notice_comes_after_the_result_is_recorded(world: World, engine: Engine) -> None:

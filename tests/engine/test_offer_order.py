@@ -16,8 +16,9 @@ from genlock.domain.offer import Preference
 from genlock.engine.offer_order import OfferOrder
 from genlock.stores.database import SqlDatabase
 from genlock.stores.hourly_figures import BLOCK_JOBS
-from tests.engine.test_failover import FIRST, SECOND, TwoProviders
-from tests.engine.world import HandClock, World
+from tests.engine.hand_clock import HandClock
+from tests.engine.two_providers import FIRST, SECOND, TwoProviders
+from tests.engine.world import World
 from tests.stores.builders import end, running
 
 #: models of the package, each with a rule of its own; the other models keep the order of the catalog

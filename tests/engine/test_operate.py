@@ -18,7 +18,8 @@ from genlock.engine.context import EngineRules, UnknownSubmit
 from genlock.engine.engine import Engine
 from genlock.engine.tell import tell_refund
 from genlock.i18n.translator import package_texts
-from tests.engine.world import PRICE, URL, World, die, idle, success, work
+from tests.engine.fake_provider import URL, success
+from tests.engine.world import PRICE, World, die, idle, work
 
 GRACE = EngineRules().grace_seconds
 
@@ -370,4 +371,4 @@ async def test_the_user_of_a_refunded_job_is_told_in_their_language(world: World
 
     [(address, text)] = world.channel.told
     assert address == "42"
-    assert f"#{job.id} вернулось 0,1" in text
+    assert f"Возврат за заказ #{job.id}: 0,1" in text

@@ -10,7 +10,9 @@ from genlock.domain.inbox import InboxState
 from genlock.domain.job import Delivery, State
 from genlock.engine.context import EngineRules
 from genlock.engine.engine import Engine
-from tests.engine.world import URL, FaultProxy, World, callback_body, die, idle, process_stored, success, work
+from tests.engine.fake_provider import URL, callback_body, success
+from tests.engine.faults import FaultProxy
+from tests.engine.world import World, die, idle, process_stored, work
 
 FORGED = "https://evil.example/fox.png"
 

@@ -7,7 +7,8 @@ from genlock.engine.context import EngineRules
 from genlock.engine.engine import Engine
 from genlock.engine.limits import PERMITS_MISSED_MAX
 from genlock.ports.provider import RateLimit
-from tests.engine.world import FaultProxy, Gate, World, idle, work
+from tests.engine.faults import FaultProxy, Gate
+from tests.engine.world import World, idle, work
 
 RULES = EngineRules(limits={"create:fake": RateLimit(interval=0.01, late=0.03)})
 
@@ -20,7 +21,7 @@ def slow_to_commit(world: World) -> tuple[Engine, Gate]:
 
 async def hold_up(engine: Engine, gate: Gate) -> None:
     await gate.holds()
-    await asyncio.sleep(0.05)
+    await asyncio.sleep(0.05)  # longer than the limit's `late`, which is measured by the loop's own clock
     gate.open()
     await idle(engine)
     gate.shut()

@@ -15,7 +15,9 @@ from genlock.engine import operate
 from genlock.engine.context import EngineRules
 from genlock.engine.engine import Engine
 from genlock.ports import FinishDelivery, Placed
-from tests.engine.world import PRICE, URL, FakeChannel, World, callback_body, die, idle, success, tasks_of, work
+from tests.engine.fake_channel import FakeChannel
+from tests.engine.fake_provider import URL, callback_body, success
+from tests.engine.world import PRICE, World, die, idle, tasks_of, work
 
 POISON = "https://files.example/poison.png"
 CRASHES_MAX = EngineRules().crashes_max

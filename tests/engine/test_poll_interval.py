@@ -2,7 +2,8 @@
 
 from genlock.engine.engine import Engine
 from genlock.engine.poll_interval import STREAK, UNCERTAIN, WITH_CALLBACKS, WITHOUT_CALLBACKS, PollInterval
-from tests.engine.world import World, success, work
+from tests.engine.fake_provider import success
+from tests.engine.world import World, work
 
 
 def test_without_callbacks_the_interval_is_short() -> None:

@@ -10,7 +10,8 @@ from genlock.domain.job import Delivery, Job, State
 from genlock.engine import operate
 from genlock.engine.context import EngineRules
 from genlock.engine.engine import Engine
-from tests.engine.world import URL, World, die, idle, work
+from tests.engine.fake_provider import URL
+from tests.engine.world import World, die, idle, work
 
 EXPECTED = 100.0
 

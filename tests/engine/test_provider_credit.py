@@ -13,7 +13,8 @@ from genlock.engine.limits import RateLimiter
 from genlock.engine.provider_credit import ProviderCreditReader, provider_credits
 from genlock.ports import ProviderBundle
 from genlock.stores.database import SqlDatabase
-from tests.engine.world import HandClock, Recorder
+from tests.engine.hand_clock import HandClock
+from tests.engine.recorder import Recorder
 
 
 class Kie:

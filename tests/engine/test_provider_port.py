@@ -7,7 +7,8 @@ from genlock.domain.job import State
 from genlock.domain.result import Outcome, Report
 from genlock.domain.task import CancelOutcome, Handle, TaskOrder
 from genlock.engine.engine import Engine
-from tests.engine.world import World, idle, success
+from tests.engine.fake_provider import success
+from tests.engine.world import World, idle
 
 
 async def test_the_provider_gets_the_handle_back_that_it_returned(world: World, engine: Engine) -> None:

@@ -18,7 +18,8 @@ from genlock.domain.tariff import PriceRow
 from genlock.engine.engine import Engine
 from genlock.engine.sell import NotSold, NotSoldReason, Order, Quote, SaleRules, Seller
 from genlock.ports import EndJob
-from tests.engine.world import FUNDS, FaultProxy, World
+from tests.engine.faults import FaultProxy
+from tests.engine.world import FUNDS, World
 
 FILE = "https://files.example/one.mp4"
 RULES = SaleRules(markup=1.0, credit_usd=0.005, running_max=100, per_minute=100, per_hour=100)

@@ -3,6 +3,7 @@
 import asyncio
 
 import pytest
+import pytest_asyncio
 
 from genlock.domain.update import Update
 from genlock.engine import cancellation
@@ -10,8 +11,10 @@ from genlock.engine.cancellation import cancel_and_wait
 from genlock.engine.context import EngineRules
 from genlock.engine.periodic import PeriodicRunner, PeriodicTask
 from genlock.stores.database import SqlDatabase
-from tests.engine.test_updates import make_instance, message
-from tests.engine.world import PATIENCE_SECONDS, Recorder, World
+from tests.changes import PATIENCE_SECONDS
+from tests.engine.recorder import Recorder
+from tests.engine.update_instance import make_instance, message
+from tests.engine.world import World
 
 
 class SwallowingCall:
@@ -32,7 +35,7 @@ class SwallowingCall:
                     raise
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(loop_scope="session")
 async def call(monkeypatch: pytest.MonkeyPatch) -> SwallowingCall:
     monkeypatch.setattr(cancellation, "CANCEL_SECONDS", 0.01)
     return SwallowingCall()

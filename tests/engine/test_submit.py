@@ -10,7 +10,9 @@ from genlock.domain.job import Delivery, Job, Notice, State
 from genlock.domain.money import HoldState
 from genlock.engine.context import EngineRules, UnknownSubmit
 from genlock.engine.engine import Engine
-from tests.engine.world import PRICE, URL, FaultProxy, World, callback_body, die, idle, work
+from tests.engine.fake_provider import URL, callback_body
+from tests.engine.faults import FaultProxy
+from tests.engine.world import PRICE, World, die, idle, work
 
 GRACE = EngineRules().grace_seconds
 

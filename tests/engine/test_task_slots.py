@@ -5,7 +5,8 @@ import asyncio
 from genlock.domain.job import Job, State
 from genlock.engine.context import EngineRules
 from genlock.engine.engine import Engine
-from tests.engine.world import World, die, idle, success
+from tests.engine.fake_provider import success
+from tests.engine.world import World, die, idle
 
 MOST = 2
 

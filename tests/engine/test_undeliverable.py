@@ -15,8 +15,10 @@ from genlock.domain.money import HoldState
 from genlock.engine import operate
 from genlock.engine.context import EngineRules
 from genlock.engine.engine import Engine
-from tests.engine.steps import LEASE, URLS, die_at, pause
-from tests.engine.world import PRICE, URL, FaultProxy, World, work
+from tests.engine.fake_provider import URL
+from tests.engine.faults import FaultProxy
+from tests.engine.steps import URLS, die_at, pause
+from tests.engine.world import LEASE, PRICE, World, work
 
 # closed chats
 

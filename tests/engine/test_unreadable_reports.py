@@ -10,16 +10,9 @@ from genlock.domain.money import HoldState
 from genlock.domain.result import Outcome, Piece, Report
 from genlock.engine.context import EngineRules
 from genlock.engine.engine import Engine
+from tests.engine.fake_provider import URL, callback_body, success
 from tests.engine.steps import poll
-from tests.engine.world import (
-    URL,
-    World,
-    callback_body,
-    idle,
-    process_stored,
-    success,
-    work,
-)
+from tests.engine.world import World, idle, process_stored, work
 
 # what is said at a job's address about another task
 

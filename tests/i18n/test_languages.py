@@ -115,7 +115,7 @@ def test_alarms_are_told_in_any_language(tmp_path: Path) -> None:
 
     assert [text.splitlines()[0] for text in texts] == [
         "🔴 Results are waiting to be delivered: 1, the oldest for 5 min.",
-        "🔴 Готовые результаты ещё не в чате: 1, самый старый ждёт 5 мин.",
+        "🔴 Готовые результаты ещё не в чате: 1, самый старый ждёт 5\u00a0мин.",
         "🔴 Ergebnisse warten: 1, the oldest for 5 min.",
     ]
 

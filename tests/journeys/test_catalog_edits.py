@@ -11,7 +11,7 @@ from genlock.app.databases import open_store
 from genlock.domain.catalog_change import NewCatalogChange
 from genlock.log import Silent
 from tests.dashboard.world import Client
-from tests.journeys.test_serve import ServeSetup, running_setup
+from tests.journeys.serve_setup import ServeSetup, running_setup
 
 #: the period of an instance is 2 s; a loaded machine may take longer
 SECONDS_MAX = 15.0

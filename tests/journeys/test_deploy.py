@@ -10,6 +10,7 @@ from genlock.sandbox.chaos.chaos import ChaosRun, report, running_chaos
 from genlock.sandbox.chaos.disrupted_run import Plan, until_quiet
 from genlock.sandbox.postgres import PostgresServer
 from genlock.sandbox.processes import guarded_folder
+from tests.changes import poll_until
 
 ORDERS = 48
 #: allowed delay beyond the usual one; the machine may be busy
@@ -17,9 +18,7 @@ LATE_SECONDS = 5.0
 
 
 async def until_ended(chaos_run: ChaosRun, count: int) -> None:
-    async with asyncio.timeout(60):
-        while chaos_run.users.ended < count:  # noqa: ASYNC110 - there is no event to await
-            await asyncio.sleep(0.05)
+    await poll_until(lambda: chaos_run.users.ended >= count, seconds=60)
 
 
 def delays(chaos_run: ChaosRun) -> list[float]:

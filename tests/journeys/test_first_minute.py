@@ -1,17 +1,15 @@
 """A new user's first order as README and docs describe it, on the chat page of the sandbox in a real browser."""
 
-import asyncio
 import re
 from pathlib import Path
 
 import pytest
-from playwright.async_api import Page, expect
+from playwright.async_api import Browser, Page, expect
 
-from tests.browser import chromium
-from tests.journeys.test_sandbox import Sandbox
+from tests.journeys.chat_pages import open_as_new_user
+from tests.journeys.sandbox_process import Sandbox
 from tests.sandbox.page.browser_tabs import bubbles, key, say
 
-TIMEOUT_MS = 40_000
 #: pages that describe the buttons of the first order
 PAGES = (Path("README.md"), Path("docs/get-started.md"))
 
@@ -23,41 +21,27 @@ def documented_buttons(page: Path) -> tuple[str, ...]:
     return tuple(re.findall(r"\*([^*]+)\*", order[0]))
 
 
-@pytest.mark.timeout(180)
-async def test_the_documented_button_order_delivers_one_image_in_both_languages(tmp_path: Path) -> None:
-    sandbox = Sandbox(tmp_path, "--fresh", "--speed", "30")
-    try:
-        await asyncio.to_thread(sandbox.ready)
-        async with chromium() as browser:
-            for name, language, buttons, done in (
-                ("Ann", "en", documented_buttons(PAGES[0]), "Generation complete"),
-                ("Аня", "ru", ("Start", "🖼 Нарисовать", "Z-Image", "✅ Создать"), "Готово"),
-            ):
-                user = sandbox.post("/sim/people", {"name": name, "language": language, "started": False})["id"]
-                page = await browser.new_page(locale="en-GB")
-                page.set_default_timeout(TIMEOUT_MS)
-                expect.set_options(timeout=TIMEOUT_MS)
-                await page.goto(f"http://127.0.0.1:{sandbox.port}/#{user}/{user}")
-                start, *presses = buttons
-                await page.get_by_role("button", name=start, exact=True).click()
-                await choose_by_buttons(page, presses, done)
-                await order_in_one_line(page, done)
-        assert await asyncio.to_thread(sandbox.end) == 0
-    finally:
-        sandbox.process.kill()
-        sandbox.process.wait()
+@pytest.mark.asyncio(loop_scope="session")
+@pytest.mark.timeout(240)
+async def test_the_documented_button_order_delivers_one_image_in_both_languages(
+    shared_sandbox: Sandbox, browser: Browser
+) -> None:
+    for name, language, buttons, done in (
+        ("Ann", "en", documented_buttons(PAGES[0]), "Generation complete"),
+        ("Аня", "ru", ("Start", "🖼 Нарисовать", "Z-Image", "✅ Создать"), "Готово"),
+    ):
+        page = await open_as_new_user(browser, shared_sandbox, language, name=name)
+        start, *presses = buttons
+        await page.get_by_role("button", name=start, exact=True).click()
+        await choose_by_buttons(page, presses, done)
+        await order_in_one_line(page, done)
+        await page.context.close()
 
 
-def test_readme_docs_and_terminal_name_the_same_buttons(tmp_path: Path) -> None:
+def test_readme_docs_and_terminal_name_the_same_buttons(shared_sandbox: Sandbox) -> None:
     assert documented_buttons(PAGES[0]) == documented_buttons(PAGES[1])
-    sandbox = Sandbox(tmp_path, "--fresh")
-    try:
-        output = sandbox.ready().output
-    finally:
-        sandbox.process.kill()
-        sandbox.process.wait()
     wish, model, generate = documented_buttons(PAGES[0])[1:]
-    assert f"Start, {wish}, {model}, “cat astronaut”, {generate}" in output
+    assert f"Start, {wish}, {model}, “cat astronaut”, {generate}" in shared_sandbox.output
 
 
 async def choose_by_buttons(page: Page, presses: list[str], done: str) -> None:

@@ -1,44 +1,29 @@
 """A user looks through the own results, and shares one by inline mode, on the chat page in a real browser."""
 
-import asyncio
-from pathlib import Path
-
 import pytest
-from playwright.async_api import Browser, Page, expect
+from playwright.async_api import Browser, Page, ViewportSize, expect
 
-from tests.browser import chromium
-from tests.journeys.test_sandbox import Sandbox
+from tests.journeys.chat_pages import DESKTOP, PHONE, open_as_new_user
+from tests.journeys.sandbox_process import Sandbox
 from tests.sandbox.page.browser_tabs import bubbles, key, say
 
-TIMEOUT_MS = 40_000
-PHONE, DESKTOP = {"width": 390, "height": 844}, {"width": 1200, "height": 900}
+pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.timeout(240)]
 
 
-@pytest.mark.timeout(180)
-async def test_results_are_looked_through_and_shared_in_a_browser(tmp_path: Path) -> None:
-    sandbox = Sandbox(tmp_path, "--fresh", "--speed", "30")
-    try:
-        await asyncio.to_thread(sandbox.ready)
-        expect.set_options(timeout=TIMEOUT_MS)
-        async with chromium() as browser:
-            page = await _open(browser, sandbox, "ru", PHONE)
-            await _order(page, "лиса", "Готово")
-            await _order(page, "сова", "Готово")
-            await _look_through(page)
-            page = await _open(browser, sandbox, "en", DESKTOP)
-            await _order(page, "a fox", "Generation complete")
-            await _share(page)
-        assert await asyncio.to_thread(sandbox.end) == 0
-    finally:
-        sandbox.process.kill()
-        sandbox.process.wait()
+async def test_results_are_looked_through_and_shared_in_a_browser(shared_sandbox: Sandbox, browser: Browser) -> None:
+    page = await _start(browser, shared_sandbox, "ru", PHONE)
+    await _order(page, "лиса", "Готово")
+    await _order(page, "сова", "Готово")
+    await _look_through(page)
+    await page.context.close()
+    page = await _start(browser, shared_sandbox, "en", DESKTOP)
+    await _order(page, "a fox", "Generation complete")
+    await _share(page)
+    await page.context.close()
 
 
-async def _open(browser: Browser, sandbox: Sandbox, language: str, size: dict[str, int]) -> Page:
-    user = sandbox.post("/sim/people", {"name": "Аня", "language": language, "started": False})["id"]
-    page = await browser.new_page(locale="en-GB", viewport=size)  # type: ignore[arg-type]
-    page.set_default_timeout(TIMEOUT_MS)
-    await page.goto(f"http://127.0.0.1:{sandbox.port}/#{user}/{user}")
+async def _start(browser: Browser, sandbox: Sandbox, language: str, size: ViewportSize) -> Page:
+    page = await open_as_new_user(browser, sandbox, language, size)
     await page.get_by_role("button", name="Start", exact=True).click()
     await expect(page.locator(".key").first).to_be_visible()
     return page

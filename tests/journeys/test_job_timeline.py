@@ -7,15 +7,15 @@ import pytest
 from genlock.domain.events import Event
 from genlock.domain.job import Job
 from genlock.engine.job_timeline import TimelineEntry, read_timeline
-from tests.journeys.test_processes import PRICE, Fleet, fleet  # noqa: F401 - a fixture
+from tests.journeys.engine_fleet import PRICE, Fleet
 
 
-async def timeline(fleet: Fleet, job: Job) -> list[TimelineEntry]:  # noqa: F811
+async def timeline(fleet: Fleet, job: Job) -> list[TimelineEntry]:
     return await read_timeline(fleet.store, job, str)
 
 
 @pytest.mark.parametrize("signal", [SIGKILL, SIGTERM], ids=lambda signal: signal.name)
-async def test_the_time_line_tells_a_takeover(fleet: Fleet, signal: Signals) -> None:  # noqa: F811
+async def test_the_time_line_tells_a_takeover(fleet: Fleet, signal: Signals) -> None:
     first = await fleet.start("first", hold=True, stop_seconds=0.1)
     await fleet.order(1)
     await fleet.wait_for_deliveries(first, 1)

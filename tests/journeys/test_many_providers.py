@@ -19,6 +19,8 @@ from genlock.sandbox.kie.simulator import running_kie
 from genlock.sandbox.providers import MoreProviders, running_more_providers
 from genlock.sandbox.telegram.simulated_user import SimulatedUser
 from genlock.sandbox.telegram.simulator import running_telegram
+from genlock.sandbox.telegram.state import Message
+from tests.bot.steps import picture
 
 SPEED = 30.0
 OVERLAY = """
@@ -26,6 +28,8 @@ OVERLAY = """
 offers = ["kie", "fal"]
 [models."google/nano-banana"]
 offers = ["replicate"]
+[models."google/nano-banana-edit"]
+offers = ["kie", "fal"]
 """
 
 
@@ -92,10 +96,12 @@ def pictures(user: SimulatedUser) -> int:
 async def test_orders_reach_the_user_once_whichever_provider_makes_them(three: ThreeProviders) -> None:
     # first, because the later ones make the engine leave Kie.ai alone for a while
     await _an_unknown_outcome_at_kie_is_never_ordered_at_fal(three)
+    await _a_prompt_is_improved_by_the_text_model_of_fal(three)
     await _an_order_that_kie_refuses_for_lack_of_credit_is_made_by_fal(three)
     await _a_forged_callback_of_fal_changes_nothing(three)
     await _a_signed_callback_of_replicate_ends_the_order(three)
     await _an_order_is_made_while_kie_refuses_connections(three)
+    await _an_order_with_a_photo_is_made_while_kie_refuses_connections(three)
 
 
 async def _finish(user: SimulatedUser, order: str) -> None:
@@ -167,6 +173,66 @@ async def _an_order_is_made_while_kie_refuses_connections(three: ThreeProviders)
 
     await three.kie.listener.open()
     assert len(three.made_by(three.fal, "stranded cat")) == 1
+
+
+async def _an_order_with_a_photo_is_made_while_kie_refuses_connections(three: ThreeProviders) -> None:
+    """One photo is stored at Kie.ai before, the other is sent during the outage. fal gets its own copy of both."""
+    kim = await three.user("Kim")
+    early = await _suggestion(kim, "a photo of before")
+    await three.kie.listener.close()
+    shown = pictures(kim)
+    await _generate(kim, early)
+    await kim.sees(lambda _: pictures(kim) == shown + 1, seconds=40)
+    await _generate(kim, await _suggestion(kim, "a photo of now"))
+    await kim.sees(lambda _: pictures(kim) > shown + 2, seconds=40)
+    await three.kie.listener.open()
+
+    stored = {}
+    for prompt, first in (("a photo of before", three.kie.files_url), ("a photo of now", three.fal.service.files.url)):
+        [made] = three.made_by(three.fal, prompt)
+        [address] = made.values["image_urls"]
+        stored[prompt] = address
+        [(given,)] = three.rows("SELECT input FROM jobs WHERE input LIKE ?", f"%{prompt}%")
+        assert json.loads(given)["image_urls"][0].startswith(first)
+    assert all(address.startswith(three.fal.service.files.url) for address in stored.values())
+    copies = three.rows("SELECT provider, url FROM upload_copies ORDER BY expires_at, provider")
+    assert [provider for provider, _ in copies].count("fal") == 2
+    assert {url for provider, url in copies if provider == "fal"} == set(stored.values())
+
+
+async def _a_prompt_is_improved_by_the_text_model_of_fal(three: ThreeProviders) -> None:
+    joe = await three.user("Joe")
+    await joe.say("a green lighthouse")
+    await _tap(joe, "Improve prompt")
+    await _tap(joe, "✨ Improve ·")
+    await _tap(joe, "Use the new one", seconds=40)
+    await joe.sees(
+        lambda message: (
+            "green lighthouse, in warm" in message.text and any("Generate" in one["text"] for one in message.buttons)
+        ),
+        seconds=20,
+    )
+
+    [made] = [one for one in three.fal.service.generations.values() if "green lighthouse" in one.values["prompt"]]
+    assert made.values["prompt"].startswith("Rewrite the prompt at the end")
+    query = "SELECT state, hold_state, price FROM jobs WHERE input LIKE '%green lighthouse%'"
+    [(state, hold, price)] = three.rows(query)
+    assert (state, hold) == ("succeeded", "captured")
+    assert price > 0
+
+
+async def _tap(user: SimulatedUser, text: str, *, seconds: float = 20.0) -> None:
+    message = await user.sees(lambda one: any(text in key["text"] for key in one.buttons), seconds=seconds)
+    await user.press(message, next(one["text"] for one in message.buttons if text in one["text"]))
+
+
+async def _suggestion(user: SimulatedUser, prompt: str) -> Message:
+    await user.send_photo(picture(), caption=prompt)
+    return await user.sees(lambda message: prompt in message.text and bool(message.buttons), seconds=30)
+
+
+async def _generate(user: SimulatedUser, message: Message) -> None:
+    await user.press(message, next(one["text"] for one in message.buttons if "Generate" in one["text"]))
 
 
 async def _an_unknown_outcome_at_kie_is_never_ordered_at_fal(three: ThreeProviders) -> None:

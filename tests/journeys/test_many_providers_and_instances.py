@@ -18,6 +18,8 @@ from genlock.sandbox.providers import MoreProviders, running_more_providers
 from genlock.sandbox.telegram.simulated_user import SimulatedUser
 from genlock.sandbox.telegram.simulator import running_telegram
 from genlock.settings import Settings
+from tests.changes import poll_until
+from tests.settings import environment
 
 SPEED = 30.0
 OVERLAY = '[models."z-image"]\noffers = ["kie", "fal"]\n'
@@ -86,12 +88,12 @@ class TwoInstances:
 
     async def job_with(self, prompt: str, column: str) -> dict[str, Any]:
         """Wait until a column of the order's row is set."""
-        async with asyncio.timeout(PATIENCE_SECONDS):
-            while True:
-                job = await self.job(prompt)
-                if job.get(column) is not None:
-                    return job
-                await asyncio.sleep(0.1)
+
+        async def is_set() -> bool:
+            return (await self.job(prompt)).get(column) is not None
+
+        await poll_until(is_set, PATIENCE_SECONDS)
+        return await self.job(prompt)
 
     async def attempts(self, prompt: str) -> list[tuple[str, str | None]]:
         query = """
@@ -174,15 +176,12 @@ async def test_an_order_whose_instance_dies_before_its_call_arrives_is_never_mad
     assert (await two.attempts("third cat"))[-1] == ("fal", "succeeded")
     assert two.ordered("third cat") == 1
 
-    phases = await Doctor(Settings.model_validate(_lower(two.fleet.settings))).examine()
+    with environment(two.fleet.settings):
+        phases = await Doctor(Settings()).examine()
     found = {phase.name: phase.detail for phase in phases}
     assert (
-        "fal: an unsigned callback was refused; replicate: an unsigned callback was refused"
+        "fal: an unsigned callback was refused; Replicate: an unsigned callback was refused"
         in (found["callback endpoint"])
     ), found
-    assert "kie accepts the key, but no credit is left there: top up the account" in found["channel"]
+    assert "Kie.ai accepts the key, but no credit is left there: top up the account" in found["channel"]
     assert "fal: fal accepts the key" in found["channel"]
-
-
-def _lower(settings: dict[str, str]) -> dict[str, Any]:
-    return {name.removeprefix("GENLOCK_").lower(): value for name, value in settings.items()}

@@ -7,11 +7,25 @@ from pathlib import Path
 import pytest
 
 from genlock.sandbox.processes import find_free_port
-from tests.journeys.test_serve import running_setup
+from tests.journeys.serve_setup import running_setup
 
 MEGABYTES_MAX = 200
 HOLDERS = 300
 HEADERS = 4
+#: every endpoint that takes a body, each with what an attacker can guess
+PATHS = (
+    b"/callbacks/kie/1." + b"A" * 43,
+    b"/callbacks/kie",
+    b"/telegram/webhook",
+    b"/v1/jobs",
+    b"/v1/files",
+    b"/v1/videos",
+    b"/dashboard/login",
+)
+BODY = (
+    b"POST %s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer glk_" + b"A" * 43 + b"\r\n"
+    b"Content-Type: application/json\r\nContent-Length: 999999\r\n\r\n"
+)
 
 
 async def send(port: int, beginning: bytes, repeated: bytes, times: int) -> asyncio.StreamWriter | None:
@@ -33,13 +47,12 @@ def forked() -> None:
 
 async def test_unauthenticated_senders_cannot_take_the_memory_and_a_user_is_answered(tmp_path: Path) -> None:
     port = find_free_port()
-    body = b"POST /callbacks/kie/%d.%s HTTP/1.1\r\nHost: x\r\nContent-Length: 999999\r\n\r\n"
     async for setup in running_setup(f"sqlite:///{tmp_path}/genlock.db", tmp_path):
         instance = await setup.start(
             GENLOCK_PORT=str(port), GENLOCK_PUBLIC_URL=f"http://127.0.0.1:{port}", GENLOCK_KIE_WEBHOOK_KEY=""
         )
         await instance.wait_for_event("WEBHOOK_SET")
-        attacks = [send(port, body % (number, b"A" * 43), b" " * 65_536, 15) for number in range(HOLDERS)]
+        attacks = [send(port, BODY % path, b" " * 65_536, 15) for path in PATHS for _ in range(HOLDERS // len(PATHS))]
         attacks += [send(port, b"GET / HTTP/1.1\r\nA: ", b"a" * 65_536, 600) for _ in range(HEADERS)]
         open_ones = asyncio.gather(*attacks, return_exceptions=True)
         await setup.telegram.add_user("Ann").say("hello")

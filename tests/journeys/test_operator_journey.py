@@ -2,48 +2,25 @@
 
 import asyncio
 import io
-from collections.abc import AsyncIterator
 from urllib.request import urlopen
 
 import pytest
-import pytest_asyncio
 from PIL import Image, ImageStat
-from playwright.async_api import Browser, Locator, Page, expect
+from playwright.async_api import Browser, Locator, Page, ViewportSize, expect
 
-from tests.browser import chromium
-from tests.journeys.test_sandbox import Sandbox
+from tests.journeys.chat_pages import DESKTOP, PHONE
+from tests.journeys.sandbox_process import Sandbox
 from tests.sandbox.page.browser_tabs import bubbles, key, new_profile, say
 
-pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.timeout(240)]
-TIMEOUT_MS = 40_000
-PHONE = {"width": 390, "height": 844}
-DESKTOP = {"width": 1200, "height": 900}
+pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.timeout(240)]
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def sandbox(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Sandbox]:
-    running = Sandbox(tmp_path_factory.mktemp("sandbox"), "--fresh", "--speed", "30")
-    try:
-        yield await asyncio.to_thread(running.ready)
-    finally:
-        running.process.kill()
-        running.process.wait()
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def browser() -> AsyncIterator[Browser]:
-    async with chromium() as running:
-        yield running
-
-
-async def open_page(browser: Browser, sandbox: Sandbox, locale: str, size: dict[str, int]) -> Page:
+async def open_page(browser: Browser, sandbox: Sandbox, locale: str, size: ViewportSize) -> Page:
     profile = await new_profile(
         browser, locale=locale, viewport=size, permissions=["clipboard-read", "clipboard-write"]
     )
-    profile.set_default_timeout(TIMEOUT_MS)
-    expect.set_options(timeout=TIMEOUT_MS)
     page = await profile.new_page()
-    await page.goto(f"http://127.0.0.1:{sandbox.port}/")
+    await page.goto(sandbox.url)
     return page
 
 
@@ -66,8 +43,8 @@ def likeness(one: Image.Image, other: Image.Image) -> float:
     return float(together / (sum(a * a for a in first) * sum(b * b for b in second)) ** 0.5)
 
 
-async def test_the_operator_opens_the_overview_and_the_dashboard(sandbox: Sandbox, browser: Browser) -> None:
-    page = await open_page(browser, sandbox, "en-GB", DESKTOP)
+async def test_the_operator_opens_the_overview_and_the_dashboard(shared_sandbox: Sandbox, browser: Browser) -> None:
+    page = await open_page(browser, shared_sandbox, "en-GB", DESKTOP)
     await page.locator(".user-entry", has_text="operator").click()
     await page.get_by_role("button", name="Start", exact=True).click()
     await expect(page.locator(".menu-button")).to_be_visible()
@@ -87,8 +64,8 @@ async def test_the_operator_opens_the_overview_and_the_dashboard(sandbox: Sandbo
     await page.context.close()
 
 
-async def test_an_ordinary_user_of_the_sandbox_is_no_operator(sandbox: Sandbox, browser: Browser) -> None:
-    page = await open_page(browser, sandbox, "en-GB", DESKTOP)
+async def test_an_ordinary_user_of_the_sandbox_is_no_operator(shared_sandbox: Sandbox, browser: Browser) -> None:
+    page = await open_page(browser, shared_sandbox, "en-GB", DESKTOP)
     await expect(page.locator(".user-entry[aria-current=true]")).to_have_text("AAnn")
     await page.get_by_role("button", name="Start", exact=True).click()
     await expect(page.locator(".key").first).to_be_visible()
@@ -99,16 +76,16 @@ async def test_an_ordinary_user_of_the_sandbox_is_no_operator(sandbox: Sandbox, 
 
 
 async def test_a_reply_edits_the_picture_and_the_result_shows_it_on_a_russian_phone(
-    sandbox: Sandbox, browser: Browser
+    shared_sandbox: Sandbox, browser: Browser
 ) -> None:
-    page = await open_page(browser, sandbox, "ru-RU", PHONE)
+    page = await open_page(browser, shared_sandbox, "ru-RU", PHONE)
     await expect(page.locator(".user-entry[aria-current=true]")).to_contain_text("Аня")
     await page.locator(".entry").first.click()
     await page.get_by_role("button", name="Начать", exact=True).click()
     await expect(page.locator(".key").first).to_be_visible()
     await say(page, "/gen z-image cat astronaut")
     await expect(results(page)).to_have_count(1)
-    first = await download(results(page).first, sandbox)
+    first = await download(results(page).first, shared_sandbox)
     await results(page).first.locator(".media img").click(button="right")
     await page.get_by_role("menuitem", name="Ответить").click()
     await expect(page.locator(".answering .thumb")).to_be_visible()
@@ -116,7 +93,7 @@ async def test_a_reply_edits_the_picture_and_the_result_shows_it_on_a_russian_ph
     await expect(bubbles(page, "Nano Banana").locator(".key").first).to_be_visible()
     await key(page, "✅").click()
     await expect(results(page)).to_have_count(2)
-    edited = await download(results(page).last, sandbox)
+    edited = await download(results(page).last, shared_sandbox)
     assert edited.size == first.size
     assert edited.tobytes() != first.tobytes()
     assert likeness(first, edited) > 0.6

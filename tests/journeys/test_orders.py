@@ -18,7 +18,8 @@ from genlock.sandbox.telegram.faults import Fault
 from genlock.sandbox.telegram.simulated_user import SimulatedUser
 from genlock.sandbox.telegram.simulator import running_telegram
 from genlock.sandbox.telegram.state import Message
-from tests.journeys.test_serve import TOKEN, WEBHOOK_KEY, ServeSetup, until
+from tests.changes import poll_until
+from tests.journeys.serve_setup import TOKEN, WEBHOOK_KEY, ServeSetup
 from tests.media.samples import encode_audio
 from tests.packaged import CATALOG
 
@@ -129,7 +130,7 @@ async def test_a_stop_does_not_wait_for_a_hanging_delivery(url: str, tmp_path: P
         setup.telegram.faults.switch(Fault.DELAY, method="editMessageMedia", seconds=60.0)
         await ann.say("/gen z-image cat astronaut")
         await first.wait_for_event("DELIVER_START")
-        await until(lambda: bool(setup.telegram.calls("editMessageMedia")))
+        await poll_until(lambda: bool(setup.telegram.calls("editMessageMedia")), seconds=20)
         first.signal(SIGTERM)
         started = monotonic()
         assert await first.wait_until_ended() == 0
@@ -146,12 +147,12 @@ async def test_a_stop_does_not_wait_for_a_file_that_is_read(tmp_path: Path) -> N
         ann = await started_user(setup)
         voice = encode_audio("ogg", "libopus", "s16")
         await ann.send("audio", voice)
-        await until(lambda: bool(children(instance.pid)))
+        await poll_until(lambda: bool(children(instance.pid)), seconds=20)
         await ann.sees("What should I do with it?")
         [reader] = children(instance.pid)
         os.kill(reader, SIGSTOP)
         await ann.send("audio", voice)
-        await until(lambda: len(setup.telegram.calls("getFile")) == 2)
+        await poll_until(lambda: len(setup.telegram.calls("getFile")) == 2, seconds=20)
         instance.signal(SIGTERM)
         started = monotonic()
         assert await instance.wait_until_ended() == 0
@@ -179,4 +180,4 @@ async def test_operators_receive_alarms_in_their_language(url: str, tmp_path: Pa
             await instance.wait_for_event("UPDATE_DEAD")
             await olga.sees("не удалось обработать", seconds=30)
             await silent.sees("couldn't be processed", seconds=30)  # has not written yet: language unknown
-            await until(lambda: len(instance.events("ALARM")) == 1)
+            await poll_until(lambda: len(instance.events("ALARM")) == 1, seconds=20)

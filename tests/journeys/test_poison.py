@@ -4,13 +4,13 @@ import asyncio
 import json
 import os
 import sys
-from asyncio.subprocess import DEVNULL, PIPE, Process
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from signal import SIGKILL
 from typing import Any
+from uuid import uuid4
 
 import pytest
 
@@ -21,6 +21,8 @@ from genlock.domain.job import Delivery, Job, State
 from genlock.domain.money import HoldState
 from genlock.ports import Database
 from genlock.stores.sqlite import SqliteStore
+from tests.changes import poll_until
+from tests.fork_server import POLL_SECONDS, ForkedProcess, ForkServer
 from tests.journeys import crashing_process
 from tests.journeys.crashing_process import POISON, PUT, Config
 from tests.journeys.engine_process import Lines
@@ -57,52 +59,62 @@ class Supervisor:
     """Restarts a process whenever it crashed, as systemd or a container platform does."""
 
     config: Config
+    server: ForkServer
+    log: Path
     crash_count: int = 0
-    lines: list[dict[str, Any]] = field(default_factory=list)
-    process: Process | None = None
+    process: ForkedProcess | None = None
 
     async def run(self) -> None:
         while True:
             status = await self.once()
-            assert status == -SIGKILL, self.lines[-10:]
+            assert status == -SIGKILL, self.log.read_text()[-3000:]
             self.crash_count += 1
 
     async def once(self) -> int:
         """Run the process once; return its exit status."""
-        self.process = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", crashing_process.__name__, json.dumps(asdict(self.config)), stdin=DEVNULL, stdout=PIPE
-        )
+        command = [sys.executable, "-m", crashing_process.__name__, json.dumps(asdict(self.config))]
+        with self.log.open("ab") as output:
+            self.process = self.server.launch(command, stdout=output)
         try:
-            assert self.process.stdout is not None
-            async for line in self.process.stdout:
-                self.lines.append(json.loads(line))
+            while (status := self.process.poll()) is None:  # noqa: ASYNC110 - it is not our child
+                await asyncio.sleep(POLL_SECONDS)
         except asyncio.CancelledError:
             self.process.kill()
-            await self.process.wait()
+            self.process.wait()
             raise
-        return await self.process.wait()
+        return status
 
     def events(self, event: str) -> list[dict[str, Any]]:
-        return [line for line in self.lines if line["event"] == event]
+        lines = [json.loads(line) for line in self.log.read_text().splitlines() if line.endswith("}")]
+        return [line for line in lines if line["event"] == event]
 
 
-@asynccontextmanager
-async def supervised(config: Config, count: int) -> AsyncIterator[list[Supervisor]]:
-    supervisors = [Supervisor(config) for _ in range(count)]
-    tasks = [asyncio.create_task(supervisor.run()) for supervisor in supervisors]
-    try:
-        yield supervisors
-    finally:
-        for task in tasks:
-            task.cancel()
-        for done in await asyncio.gather(*tasks, return_exceptions=True):
-            assert isinstance(done, asyncio.CancelledError), done
+@dataclass
+class Supervision:
+    server: ForkServer
+    folder: Path
+
+    def of(self, config: Config) -> Supervisor:
+        log = self.folder / f"{uuid4().hex}.log"
+        log.touch()
+        return Supervisor(config, self.server, log)
+
+    @asynccontextmanager
+    async def running(self, config: Config, count: int) -> AsyncIterator[list[Supervisor]]:
+        supervisors = [self.of(config) for _ in range(count)]
+        tasks = [asyncio.create_task(supervisor.run()) for supervisor in supervisors]
+        try:
+            yield supervisors
+        finally:
+            for task in tasks:
+                task.cancel()
+            for done in await asyncio.gather(*tasks, return_exceptions=True):
+                assert isinstance(done, asyncio.CancelledError), done
 
 
-async def until(condition: Callable[[], Awaitable[bool]]) -> None:
-    async with asyncio.timeout(PATIENCE_SECONDS):
-        while not await condition():  # noqa: ASYNC110 - another process changes it
-            await asyncio.sleep(0.05)
+@pytest.fixture
+def supervision(fork_server: ForkServer, tmp_path: Path) -> Supervision:
+    return Supervision(fork_server, tmp_path)
 
 
 async def result(store: Database, account_id: int, value: str = RESULT[0].value) -> Job:
@@ -114,7 +126,7 @@ async def result(store: Database, account_id: int, value: str = RESULT[0].value)
 
 
 async def test_a_job_that_crashes_every_process_goes_to_the_attention_list_while_others_are_delivered(
-    url: str,
+    url: str, supervision: Supervision
 ) -> None:
     async with opened_store(url) as store:
         account = await account_with(store, FUNDS)
@@ -122,18 +134,17 @@ async def test_a_job_that_crashes_every_process_goes_to_the_attention_list_while
         poison = await result(store, account, POISON)
         others += [(await result(store, account)).id for _ in range(20)]
 
-    async with supervised(Config(url=url, rules=RULES), 1 if url.startswith("sqlite") else 2) as supervisors:
+    count = 1 if url.startswith("sqlite") else 2
+    async with supervision.running(Config(url=url, rules=RULES), count) as supervisors, opened_store(url) as store:
 
         async def is_given_up() -> bool:
-            async with opened_store(url) as store:
-                one_more = await result(store, account)
+            one_more = await result(store, account)
             others.append(one_more.id)
-            await until(lambda: is_shown(url, one_more.id))
-            async with opened_store(url) as store:
-                return bool(await store.jobs_needing_attention(10))
+            await poll_until(lambda: is_shown(store, one_more.id), PATIENCE_SECONDS)
+            return bool(await store.jobs_needing_attention(10))
 
-        await until(is_given_up)
-        await until(lambda: is_settled(url))
+        await poll_until(is_given_up, PATIENCE_SECONDS)
+        await poll_until(lambda: is_settled(store), PATIENCE_SECONDS)
         crash_count = sum(supervisor.crash_count for supervisor in supervisors)
         suspected = {line["job"] for supervisor in supervisors for line in supervisor.events(Event.POISON_SUSPECTED)}
 
@@ -153,31 +164,31 @@ async def test_a_job_that_crashes_every_process_goes_to_the_attention_list_while
         assert await store.violations(settled=True) == []
 
 
-async def is_shown(url: str, job_id: int) -> bool:
-    async with opened_store(url) as store:
-        job = await store.job(job_id)
-        return job is not None and job.delivery is Delivery.DELIVERED
+async def is_shown(store: Database, job_id: int) -> bool:
+    job = await store.job(job_id)
+    return job is not None and job.delivery is Delivery.DELIVERED
 
 
-async def is_settled(url: str) -> bool:
-    async with opened_store(url) as store:
-        return not any(count for name, count in (await store.counts()).items() if name != "attention")
+async def is_settled(store: Database) -> bool:
+    return not any(count for name, count in (await store.counts()).items() if name != "attention")
 
 
-async def test_on_sqlite_the_next_process_takes_over_the_leases_of_a_killed_one_at_once(tmp_path: Path) -> None:
+async def test_on_sqlite_the_next_process_takes_over_the_leases_of_a_killed_one_at_once(
+    tmp_path: Path, supervision: Supervision
+) -> None:
     """Lease, heartbeat and role of the killed process would all last an hour."""
     url = f"sqlite:///{tmp_path}/genlock.db"
     async with opened_store(url) as store:
         job = await result(store, await account_with(store, FUNDS))
     rules = {"lease_seconds": 3600.0, "silent_seconds": 3600.0, "role_seconds": 3600.0}
-    killed = Supervisor(Config(url=url, hold=True, rules=rules))
+    killed = supervision.of(Config(url=url, hold=True, rules=rules))
     run = asyncio.create_task(killed.once())
 
     async def holds() -> bool:
-        assert not run.done(), killed.lines
+        assert not run.done(), killed.log.read_text()
         return bool(killed.events(PUT) and killed.events(Event.LOCK_ACTIVE))
 
-    await until(holds)
+    await poll_until(holds, PATIENCE_SECONDS)
     assert killed.process is not None
     killed.process.send_signal(SIGKILL)
     assert await run == -SIGKILL
@@ -186,13 +197,13 @@ async def test_on_sqlite_the_next_process_takes_over_the_leases_of_a_killed_one_
         assert row is not None
         assert row.lease_owner is not None, "the killed process still holds its lease"
 
-    async with supervised(Config(url=url, rules=rules), 1) as [successor]:
-        await until(lambda: is_shown(url, job.id))
+    async with supervision.running(Config(url=url, rules=rules), 1) as [successor], opened_store(url) as store:
+        await poll_until(lambda: is_shown(store, job.id), PATIENCE_SECONDS)
 
         async def is_active() -> bool:
             return bool(successor.events(Event.LOCK_ACTIVE))
 
-        await until(is_active)
+        await poll_until(is_active, PATIENCE_SECONDS)
         assert [(line["peer"], line["jobs"]) for line in successor.events(Event.INSTANCE_DEAD)] == [
             (row.lease_owner, 1)
         ]

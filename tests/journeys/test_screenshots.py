@@ -5,12 +5,12 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from docs.screenshots import SIZE, take
+from docs.screenshots import SIZE, take_from_new_sandbox
 
 
 @pytest.mark.timeout(180)
 async def test_the_pictures_of_the_docs_are_taken_from_the_sandbox(tmp_path: Path) -> None:
-    await take(tmp_path, tmp_path)
+    await take_from_new_sandbox(tmp_path, tmp_path)
     for name in ("chat.png", "panel.png", "try.png"):
         with Image.open(tmp_path / name) as picture:
             assert picture.size == (SIZE["width"], SIZE["height"])

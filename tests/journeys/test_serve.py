@@ -5,8 +5,7 @@ import json
 import os
 import socket
 import sys
-from collections.abc import AsyncIterator, Callable
-from dataclasses import dataclass, field
+from collections.abc import AsyncIterator
 from pathlib import Path
 from signal import SIGKILL, SIGTERM
 from time import monotonic
@@ -16,64 +15,13 @@ import aiohttp
 import pytest
 
 from genlock.app.databases import open_store
-from genlock.domain.update import UpdateState
 from genlock.log import Silent
-from genlock.sandbox.fleet import simulator_settings
 from genlock.sandbox.instance import Instance
-from genlock.sandbox.kie.simulator import KieSimulator, running_kie
 from genlock.sandbox.postgres import PostgresServer
 from genlock.sandbox.processes import find_free_port
-from genlock.sandbox.telegram.simulator import TelegramSimulator, running_telegram
+from tests.changes import poll_until
 from tests.databases import new_sqlite
-from tests.packaged import CATALOG
-
-TOKEN = "7123456789:AAF0dQ-x5R9fJ3k1Lm_pQ7rS2tU4vW6xY8z"
-WEBHOOK_KEY = "whsec-5f2b8c1d9e3a4706"
-
-
-@dataclass
-class ServeSetup:
-    """Both simulators, a database, and the instances that run on them."""
-
-    folder: Path
-    url: str
-    telegram: TelegramSimulator
-    kie: KieSimulator
-    instances: list[Instance] = field(default_factory=list)
-    #: settings of all instances
-    more: dict[str, str] = field(default_factory=dict)
-
-    def settings(self, **more: str) -> dict[str, str]:
-        return {
-            **simulator_settings(self.telegram.url, self.telegram.token, self.kie, self.url),
-            "GENLOCK_KIE_WEBHOOK_KEY": WEBHOOK_KEY,
-            **self.more,
-            **more,
-        }
-
-    async def start(self, **more: str) -> Instance:
-        instance = self.begin(**more)
-        await instance.wait_for_event("READY")
-        return instance
-
-    def begin(self, **more: str) -> Instance:
-        """Start an instance without waiting until it is ready."""
-        instance = Instance(f"instance-{len(self.instances) + 1}", self.folder, self.settings(**more))
-        self.instances.append(instance)
-        instance.start()
-        return instance
-
-    async def done_updates(self) -> list[int]:
-        """Ids of handled updates in the store, oldest first."""
-        store = await open_store(self.url, observer=Silent())
-        try:
-            return [update.update_id for update in reversed(await store.updates(UpdateState.DONE, 1000))]
-        finally:
-            await store.close()
-
-    def handled_updates(self) -> list[int]:
-        """Ids of updates that the instances logged as handled."""
-        return [line["update"] for instance in self.instances for line in instance.events("UPDATE_DONE")]
+from tests.journeys.serve_setup import TOKEN, WEBHOOK_KEY, ServeSetup, running_setup
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
@@ -81,20 +29,6 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     if request.param == "sqlite":
         return f"sqlite:///{tmp_path}/genlock.db"
     return str(request.getfixturevalue("postgres_url"))
-
-
-async def running_setup(url: str, folder: Path) -> AsyncIterator[ServeSetup]:
-    async with running_telegram(token=TOKEN) as telegram, running_kie(catalog=CATALOG) as kie:
-        setup = ServeSetup(folder, url, telegram, kie)
-        try:
-            yield setup
-        finally:
-            for instance in setup.instances:
-                instance.kill()
-            for instance in setup.instances:
-                for secret in (TOKEN, TOKEN.partition(":")[2], kie.key, WEBHOOK_KEY):
-                    assert secret not in instance.text
-                assert "Traceback" not in instance.text
 
 
 @pytest.fixture
@@ -126,14 +60,6 @@ async def health(address: str) -> dict[str, Any]:
     return output
 
 
-async def until(condition: Callable[[], bool], seconds: float = 20.0) -> float:
-    started = monotonic()
-    async with asyncio.timeout(seconds):
-        while not condition():  # noqa: ASYNC110 - another process changes it
-            await asyncio.sleep(0.01)
-    return monotonic() - started
-
-
 async def test_the_service_starts_logs_its_address_handles_updates_and_stops_gracefully(setup: ServeSetup) -> None:
     instance = await setup.start(GENLOCK_PORT="0")
     line = await instance.wait_for_event("READY")
@@ -148,7 +74,7 @@ async def test_the_service_starts_logs_its_address_handles_updates_and_stops_gra
     ann = setup.telegram.add_user("Ann")
     for text in ("one", "two"):
         await ann.say(text)
-    await until(lambda: len(setup.handled_updates()) == 2)
+    await poll_until(lambda: len(setup.handled_updates()) == 2, seconds=20)
     instance.signal(SIGTERM)
     started = monotonic()
     assert await instance.wait_until_ended() == 0
@@ -179,13 +105,13 @@ async def test_updates_arrive_by_webhook_if_there_is_a_public_url(sqlite_setup: 
     await first.wait_for_event("WEBHOOK_SET")
     ann = sqlite_setup.telegram.add_user("Ann")
     await ann.say("one")
-    await until(lambda: len(sqlite_setup.handled_updates()) == 1)
+    await poll_until(lambda: len(sqlite_setup.handled_updates()) == 1, seconds=20)
     assert sqlite_setup.telegram.calls("getUpdates") == []
     first.signal(SIGTERM)
     assert await first.wait_until_ended() == 0
     await ann.say("two")
     second = await sqlite_setup.start(**public)
-    await until(lambda: len(sqlite_setup.handled_updates()) == 2)
+    await poll_until(lambda: len(sqlite_setup.handled_updates()) == 2, seconds=20)
     await second.wait_for_event("LOCK_ACTIVE")
     assert len(sqlite_setup.telegram.calls("setWebhook")) == 1, "the webhook is already set"
     third = await second_port(sqlite_setup, second)
@@ -205,15 +131,17 @@ async def test_the_stored_webhook_secret_of_an_earlier_version_is_replaced_and_d
     await first.wait_for_event("WEBHOOK_SET")
     ann = sqlite_setup.telegram.add_user("Ann")
     await ann.say("one")
-    await until(lambda: len(sqlite_setup.handled_updates()) == 1)
+    await poll_until(lambda: len(sqlite_setup.handled_updates()) == 1, seconds=20)
     first.signal(SIGTERM)
     assert await first.wait_until_ended() == 0
     second = await sqlite_setup.start(**public)
     await second.wait_for_event("LOCK_ACTIVE")
     store = await open_store(sqlite_setup.url, observer=Silent(), in_use_ok=True)
-    async with asyncio.timeout(20):
-        while await store.kv_get(key) is not None:  # noqa: ASYNC110 - another process deletes it
-            await asyncio.sleep(0.05)
+
+    async def is_deleted() -> bool:
+        return await store.kv_get(key) is None
+
+    await poll_until(is_deleted, seconds=20)
     await store.close()
     assert "secret-of-an-earlier-version" not in first.text + second.text
 
@@ -252,7 +180,7 @@ async def test_leadership_passes_on_at_once_when_the_leader_stops(postgres_setup
     assert monotonic() - started < 2
     ann = postgres_setup.telegram.add_user("Ann")
     await ann.say("one")
-    await until(lambda: len(second.events("UPDATE_DONE")) == 1)
+    await poll_until(lambda: len(second.events("UPDATE_DONE")) == 1, seconds=20)
     assert await first.wait_until_ended() == 0
 
 
@@ -269,7 +197,7 @@ async def test_a_killed_instance_is_replaced_within_seconds_and_no_update_is_los
     await ann.say("last")
     await second.wait_for_event("POLLING")
     assert monotonic() - killed < 6
-    await until(lambda: len(set(postgres_setup.handled_updates())) == 21)
+    await poll_until(lambda: len(set(postgres_setup.handled_updates())) == 21, seconds=20)
     assert sorted(await postgres_setup.done_updates()) == sorted(set(postgres_setup.handled_updates()))
 
 

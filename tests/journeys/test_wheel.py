@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from genlock.sandbox.smoke import PHASES
+from tests.certificates import with_all_authorities
 
 REPOSITORY = Path(__file__).parents[2]
 #: the first run downloads what the wheel depends on
@@ -48,6 +49,7 @@ def installed(wheel: Path, tmp_path: Path) -> Path:
         # uv checks the hashes that the lock gives, and the versions are the ones that all other tests use.
         *("--constraint", REPOSITORY / "requirements" / "dev.lock", f"genlock[sandbox] @ {wheel.as_uri()}"),
         cwd=tmp_path,
+        env=with_all_authorities(),
     )
     return environment / "bin"
 

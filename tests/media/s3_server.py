@@ -1,10 +1,11 @@
 """A small S3: objects in memory, signatures required, lists in pages as S3 answers them."""
 
 import hashlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from html import escape
 from urllib.parse import unquote
 
 from starlette.applications import Starlette
@@ -25,6 +26,8 @@ class S3Server:
     objects: dict[str, tuple[bytes, str]] = field(default_factory=dict)
     #: the status of the next answers, before anything is done
     failing: list[int] = field(default_factory=list)
+    #: its clock, if it compares it with that of the client
+    now: Callable[[], datetime] | None = None
 
     @property
     def host(self) -> str:
@@ -36,7 +39,9 @@ class S3Server:
             return _error(self.failing.pop(0), "SlowDown")
         if not self._is_signed(request, body):
             return _error(403, "SignatureDoesNotMatch")
-        path = unquote(request.url.path)
+        if self.now is not None and abs(_signed_at(request) - self.now()) > timedelta(minutes=15):
+            return _error(403, "RequestTimeTooSkewed")
+        path = _path(request)
         if "list-type" in request.query_params:
             return self._list(request, path)
         if request.method == "PUT":
@@ -51,13 +56,12 @@ class S3Server:
 
     def _is_signed(self, request: Request, body: bytes) -> bool:
         names = request.headers["authorization"].partition("SignedHeaders=")[2].partition(",")[0].split(";")
-        now = datetime.strptime(request.headers["x-amz-date"], "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC)
         expected = sign(
             CREDENTIALS,
             request.method,
             request.headers["host"],
-            unquote(request.url.path),
-            now=now,
+            _path(request),
+            now=_signed_at(request),
             query=dict(request.query_params),
             headers={name: request.headers[name] for name in names if name not in _OWN},
             sha256=hashlib.sha256(body).hexdigest(),
@@ -70,9 +74,9 @@ class S3Server:
         keys = [key for key in keys if key > request.query_params.get("start-after", "")]
         if "delimiter" in request.query_params:
             folders = sorted({prefix + key.removeprefix(prefix).partition("/")[0] + "/" for key in keys})
-            rows = "".join(f"<CommonPrefixes><Prefix>{one}</Prefix></CommonPrefixes>" for one in folders)
+            rows = "".join(f"<CommonPrefixes><Prefix>{escape(one)}</Prefix></CommonPrefixes>" for one in folders)
         else:
-            rows = "".join(f"<Contents><Key>{key}</Key></Contents>" for key in keys[:1000])
+            rows = "".join(f"<Contents><Key>{escape(key)}</Key></Contents>" for key in keys[:1000])
         return Response(f"<ListBucketResult><Prefix>{prefix}</Prefix>{rows}</ListBucketResult>")
 
     def _read(self, request: Request, path: str) -> Response:
@@ -81,6 +85,14 @@ class S3Server:
             return Response(content, media_type=kind)
         first, last = map(int, request.headers["range"].removeprefix("bytes=").split("-"))
         return Response(content[first : last + 1], 206, media_type=kind)
+
+
+def _path(request: Request) -> str:
+    return unquote(request.scope["raw_path"].decode())
+
+
+def _signed_at(request: Request) -> datetime:
+    return datetime.strptime(request.headers["x-amz-date"], "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC)
 
 
 def _error(status: int, code: str) -> Response:

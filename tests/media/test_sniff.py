@@ -87,6 +87,7 @@ def test_the_content_type_decides_if_the_bytes_match_no_signature(
         (b"{}", "application/problem+json"),
         (b"[" * 60_000, ""),
         (b'{"a":' * 12_000, ""),
+        (b'{"a":' + b"9" * 5_000 + b"}", ""),
     ],
 )
 def test_html_pages_json_answers_and_empty_files_are_not_media(head: bytes, content_type: str) -> None:

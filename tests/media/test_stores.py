@@ -19,7 +19,7 @@ from genlock.media.stores.s3 import Bucket, S3MediaStore
 from genlock.media.stores.s3_signature import Credentials, sign
 from genlock.ports import MediaStore
 from genlock.sandbox.processes import find_free_port
-from tests.engine.world import Recorder
+from tests.engine.recorder import Recorder
 from tests.media.s3_server import CREDENTIALS, S3Server, running_s3
 
 CONTENT = bytes(range(256)) * 4000

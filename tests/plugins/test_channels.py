@@ -21,7 +21,7 @@ from genlock.log import Silent
 from genlock.ports import ChannelContext, OrderRefused, Orders
 from genlock.settings import Settings
 from tests.databases import new_sqlite
-from tests.engine.world import FakeProvider
+from tests.engine.fake_provider import FakeProvider
 from tests.packaged import CATALOG
 from tests.plugins.packages import Packages
 
@@ -64,7 +64,7 @@ VALUES = {"prompt": "a fox", "aspect_ratio": "1:1"}
 @pytest.fixture
 async def orders(packages: Packages, tmp_path: Path) -> AsyncIterator[tuple[Orders, object]]:
     packages.add("pigeon-post", SOURCE, channels={"pigeon": "pigeon_post:plugin"})
-    bundles = make_channels(find_plugins(Settings()), CONTEXT)
+    bundles = make_channels(find_plugins(), CONTEXT)
     store = await open_store(f"sqlite:///{new_sqlite(tmp_path)}", observer=Silent())
     provider = FakeProvider()
     provider.name = "kie"
@@ -114,13 +114,13 @@ async def test_the_web_application_of_a_channel_is_served_and_the_doctor_asks_fo
     packages: Packages,
 ) -> None:
     packages.add("pigeon-post", SOURCE, channels={"pigeon": "pigeon_post:plugin"})
-    plugins = find_plugins(Settings())
+    plugins = find_plugins()
     bundles = make_channels(plugins, CONTEXT)
 
     [mount] = channel_routes(plugins, bundles, dict.fromkeys(bundles))  # type: ignore[arg-type]
 
     assert mount.path == "/channels/pigeon"
-    checks = NetworkChecks(Settings(), {}, Silent(), time)
+    checks = NetworkChecks(Settings(), plugins, Silent(), time)
     problem = await checks.channel_problem("pigeon", bundles["pigeon"])
     assert problem == "the channel pigeon: the pigeon is ill: feed it"
 
@@ -137,7 +137,7 @@ async def test_the_web_application_of_a_channel_is_served_and_the_doctor_asks_fo
 def test_a_broken_channel_is_left_out(packages: Packages, old: str, new: str, reason: str) -> None:
     assert old in SOURCE
     packages.add("pigeon-post", SOURCE.replace(old, new, 1), channels={"pigeon": "pigeon_post:plugin"})
-    plugins = find_plugins(Settings())
+    plugins = find_plugins()
     bundles = make_channels(plugins, CONTEXT)
     assert channel_routes(plugins, bundles, dict.fromkeys(bundles)) == []  # type: ignore[arg-type]
     [plugin] = plugins.installed

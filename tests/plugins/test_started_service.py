@@ -1,6 +1,5 @@
 """The example package, installed, and a broken one beside it, in a service that is really started."""
 
-import asyncio
 import json
 import subprocess
 import sys
@@ -17,6 +16,7 @@ from genlock.sandbox.instance import Instance
 from genlock.sandbox.kie.simulator import running_kie
 from genlock.sandbox.telegram.simulator import running_telegram
 from genlock.settings import Settings
+from tests.changes import poll_until
 from tests.packaged import CATALOG
 from tests.plugins.packages import Packages, provider_source
 
@@ -71,9 +71,7 @@ async def service(site: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 async def result(folder: Path, name: str) -> str:
     path = folder / "orders" / name
-    async with asyncio.timeout(30):
-        while not path.exists() or not path.read_text():  # noqa: ASYNC110 - another process writes it
-            await asyncio.sleep(0.05)
+    await poll_until(lambda: path.exists() and path.read_text(), seconds=30)
     return path.read_text()
 
 

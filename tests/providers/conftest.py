@@ -9,7 +9,7 @@ from genlock.providers.kie.client import Kie
 from genlock.sandbox.kie.simulator import KieSimulator, running_kie
 from tests.providers.models import CATALOG
 
-FAST: dict[str, Any] = {"speed": 100.0, "late_seconds": 0.3, "retry_seconds": 0.02, "slow_seconds": 2.0}
+FAST: dict[str, Any] = {"speed": 300.0, "late_seconds": 0.3, "retry_seconds": 0.02, "slow_seconds": 2.0}
 
 
 @pytest.fixture

@@ -1,6 +1,5 @@
 """An engine with the real Kie client against the simulated Kie.ai, over HTTP, and a chat in this process."""
 
-import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -22,8 +21,11 @@ from genlock.stores.sqlite import SqliteStore
 from genlock.web.callbacks import CallbackEndpoint
 from genlock.web.routes import make_web
 from genlock.web.server import serving
+from tests.changes import poll_until
 from tests.databases import new_sqlite
-from tests.engine.world import FakeChannel, Recorder, idle
+from tests.engine.fake_channel import FakeChannel
+from tests.engine.recorder import Recorder
+from tests.engine.world import idle
 from tests.providers.conftest import FAST
 from tests.providers.models import CATALOG
 
@@ -79,19 +81,23 @@ class KieWorld:
 
     async def done(self, *jobs: Job, seconds: float = 15.0) -> list[Job]:
         """Wait until the jobs need no further work."""
-        async with asyncio.timeout(seconds):
-            while True:
-                seen = [await self.see(job) for job in jobs]
-                if all(job.due_at is None for job in seen):
-                    await idle(self.engine)  # a notice is recorded before it is sent
-                    return seen
-                await asyncio.sleep(0.02)
 
-    async def reached(self, job: Job, state: State, seconds: float = 5.0) -> Job:
-        async with asyncio.timeout(seconds):
-            while (seen := await self.see(job)).state is not state:  # noqa: ASYNC110 - the row is in a database
-                await asyncio.sleep(0.02)
-        return seen
+        async def need_no_work() -> bool:
+            return all([(await self.see(job)).due_at is None for job in jobs])
+
+        await self.recorder.changes.until(need_no_work, seconds)
+        await idle(self.engine)  # a notice is recorded before it is sent
+        return [await self.see(job) for job in jobs]
+
+    async def callbacks_processed(self) -> None:
+        """Wait until no callback is left, of those that the simulator has sent."""
+        await self.simulator.service.settled()
+
+        async def none_left() -> bool:
+            return not (await self.store.counts())["callbacks"]
+
+        await poll_until(none_left, seconds=20)
+        await idle(self.engine)
 
     def tasks(self) -> int:
         return len(self.simulator.service.tasks)

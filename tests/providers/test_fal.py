@@ -131,6 +131,22 @@ async def test_a_failed_request_says_why_and_what_it_costs(fal: Fal, simulator: 
     }
 
 
+async def test_a_gateways_error_in_place_of_a_result_is_not_the_end_of_the_task(
+    fal: Fal, simulator: FalSimulator
+) -> None:
+    """The result is there and billed: another provider must not make it again."""
+    order = order_of("fal", PICTURE)
+    handle = await fal.create(order)
+    await ended(simulator, handle)
+    found = []
+    for fault in (Fault.RESULT_500, Fault.RESULT_502):
+        simulator.service.generations[handle.task_id].faults.add(fault)
+        found.append(await status_word(lambda: fal.status(handle, order)))
+
+    assert found == ["error", "error"]
+    assert await status_word(lambda: fal.status(handle, order)) == "success"
+
+
 async def test_a_request_is_cancelled_unless_it_has_ended(simulator: FalSimulator) -> None:
     simulator.service.speed, simulator.service.runners = 0.001, 1
     fal = Fal(key=simulator.key, api_url=simulator.url)

@@ -1,6 +1,5 @@
 """The client against the simulator, over HTTP: every family from create call to result, by status and by callback."""
 
-import asyncio
 from collections.abc import AsyncIterator
 
 import pytest
@@ -11,6 +10,7 @@ from genlock.domain.task import Handle
 from genlock.providers.kie.client import Kie
 from genlock.sandbox.kie.faults import Fault
 from genlock.sandbox.kie.simulator import KieSimulator
+from tests.changes import poll_until
 from tests.providers.models import CATALOG, WORKING, job, order
 
 
@@ -40,21 +40,22 @@ async def receiver() -> AsyncIterator[CallbackReceiver]:
 
 
 async def asked_until_ended(kie: Kie, handle: Handle, model: str) -> Report:
-    async with asyncio.timeout(5):
-        while True:
-            report = await kie.status(handle, order(job(model)))
-            if report.outcome not in (Outcome.RUNNING, Outcome.UNKNOWN):
-                return report
-            await asyncio.sleep(0.02)
+    async def has_ended() -> bool:
+        return (await kie.status(handle, order(job(model)))).outcome not in (Outcome.RUNNING, Outcome.UNKNOWN)
+
+    await poll_until(has_ended)
+    return await kie.status(handle, order(job(model)))
 
 
 @pytest.mark.parametrize("model", WORKING)
 async def test_status_and_callback_report_the_same_result(
     kie: Kie, simulator: KieSimulator, receiver: CallbackReceiver, model: str
 ) -> None:
+    simulator.service.hold_tasks()
     handle = await kie.create(order(job(model), receiver.url))
     first = await kie.status(handle, order(job(model)))
     assert first.outcome is Outcome.RUNNING
+    simulator.service.release_tasks()
 
     by_status = await asked_until_ended(kie, handle, model)
     await simulator.service.settled()

@@ -148,7 +148,9 @@ async def test_credits_are_deducted_at_once_and_refunded_on_failure(kie: Kie, si
     await made(kie, simulator, "z-image")
     assert await kie.credits() == start - 800
     simulator.faults.order(Fault.TASK_FAIL)
+    simulator.service.hold_tasks()
     await kie.create(order(job()))
     assert await kie.credits() == start - 1600
+    simulator.service.release_tasks()
     await simulator.service.settled()
     assert await kie.credits() == start - 800

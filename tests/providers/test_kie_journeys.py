@@ -1,6 +1,5 @@
 """Jobs from order to delivery, with the real client, the real callback endpoint and a faulty Kie.ai."""
 
-import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -11,6 +10,7 @@ from genlock.domain.events import Event
 from genlock.domain.job import Delivery, State
 from genlock.sandbox.kie.callbacks import STOLEN
 from genlock.sandbox.kie.faults import Fault
+from tests.engine.world import idle
 from tests.providers.kie_world import PRICE, KieWorld, running_world
 from tests.providers.models import CATALOG, WORKING
 
@@ -71,8 +71,7 @@ async def test_a_faulty_callback_or_query_changes_nothing(world: KieWorld, fault
         jobs.append(await world.order(model))
     for job in await world.done(*jobs):
         world.assert_delivered_once(job)
-    await world.simulator.service.settled()
-    await asyncio.sleep(0.1)
+    await world.callbacks_processed()
     for job in await world.done(*jobs):
         world.assert_delivered_once(job)
     assert world.chat.showing(STOLEN) == []
@@ -115,7 +114,9 @@ async def test_a_temporarily_refused_job_is_submitted_again_later(world: KieWorl
     world.simulator.faults.order(fault)
     job = await world.order()
     await world.recorder.until(Event.SUBMIT_BUSY)
-    waiting = await world.reached(job, State.QUEUED)
+    await idle(world.engine)
+    waiting = await world.see(job)
+    assert waiting.state is State.QUEUED
     assert waiting.due_at is not None
     assert (waiting.due_at - waiting.read_at).total_seconds() > 3
     await world.store.retry_job(job.id)  # instead of waiting
@@ -159,9 +160,11 @@ async def test_a_result_after_the_deadline_is_delivered_free(world: KieWorld) ->
     [job] = await world.done(await world.order(deadline_seconds=0.3))
     assert job.state is State.EXPIRED
     await world.simulator.service.settled()
-    async with asyncio.timeout(5):
-        while not (await world.see(job)).late:  # noqa: ASYNC110 - the row is in a database
-            await asyncio.sleep(0.05)
+
+    async def is_late() -> bool:
+        return (await world.see(job)).late
+
+    await world.recorder.changes.until(is_late)
     [late] = await world.done(job)
     assert len(world.chat.showing(late.parts[0].value)) == 1
     assert await world.spent() == 0
@@ -188,10 +191,7 @@ async def test_with_random_faults_every_job_ends_and_the_ledger_balances(tmp_pat
             world.simulator.faults.set_probability(fault, probability)
         jobs = [await world.order(WORKING[number % len(WORKING)]) for number in range(60)]
         await world.done(*jobs, seconds=40)
-        await world.simulator.service.settled()
-        async with asyncio.timeout(20):
-            while (await world.store.counts())["callbacks"]:  # noqa: ASYNC110 - the store gives no signal
-                await asyncio.sleep(0.05)
+        await world.callbacks_processed()
         ended = await world.done(*jobs)
         delivered = [job for job in ended if job.state is State.SUCCEEDED]
         for job in delivered:

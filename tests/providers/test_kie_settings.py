@@ -7,7 +7,8 @@ import pytest
 from pydantic import ValidationError
 
 from genlock.app.engine import make_rules
-from genlock.app.providers import configured_providers, make_providers, rate_limits
+from genlock.app.plugins import find_plugins
+from genlock.app.providers import configured_providers, make_bundles, rate_limits
 from genlock.catalog import load
 from genlock.settings import Settings
 from tests.providers.models import CATALOG
@@ -16,20 +17,20 @@ from tests.providers.models import CATALOG
 @pytest.mark.parametrize("name", ["GENLOCK_KIE_API_KEY", "KIE_API_KEY"])
 async def test_the_key_is_read_under_either_name_and_is_not_shown(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     monkeypatch.setenv(name, "very-secret")
-    settings = Settings()
-    assert "very-secret" not in repr(settings)
-    assert configured_providers(settings) == make_providers(settings, CATALOG).keys() == {"kie"}
+    plugins = find_plugins()
+    assert "very-secret" not in repr(plugins)
+    assert configured_providers() == make_bundles(plugins, CATALOG).keys() == {"kie"}
 
 
 def test_without_a_key_the_provider_is_not_configured() -> None:
-    assert configured_providers(Settings()) == make_providers(Settings(), CATALOG).keys() == set()
+    assert configured_providers() == make_bundles(find_plugins(), CATALOG).keys() == set()
 
 
 def test_an_empty_webhook_key_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
     """Otherwise an attacker could sign with it."""
     monkeypatch.setenv("GENLOCK_KIE_API_KEY", "very-secret")
     monkeypatch.setenv("GENLOCK_KIE_WEBHOOK_KEY", "")
-    assert make_providers(Settings(), CATALOG)["kie"].verify_callback is None
+    assert make_bundles(find_plugins(), CATALOG)["kie"].verify_callback is None
 
 
 async def test_the_bundle_verifies_the_callbacks_that_it_makes_and_refuses_forged_ones(
@@ -37,7 +38,7 @@ async def test_the_bundle_verifies_the_callbacks_that_it_makes_and_refuses_forge
 ) -> None:
     monkeypatch.setenv("GENLOCK_KIE_API_KEY", "very-secret")
     monkeypatch.setenv("GENLOCK_KIE_WEBHOOK_KEY", "hmac-key")
-    bundle = make_providers(Settings(), CATALOG)["kie"]
+    bundle = make_bundles(find_plugins(), CATALOG)["kie"]
     assert bundle.verify_callback is not None
     assert bundle.sample_callback is not None
     for forged in (False, True):
@@ -47,7 +48,7 @@ async def test_the_bundle_verifies_the_callbacks_that_it_makes_and_refuses_forge
 
 def test_the_bundle_has_the_credit_price_of_the_catalog(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GENLOCK_KIE_API_KEY", "very-secret")
-    assert make_providers(Settings(), load())["kie"].credit_usd == Decimal("0.005")
+    assert make_bundles(find_plugins(), load())["kie"].credit_usd == Decimal("0.005")
 
 
 @pytest.mark.parametrize("name", ["GENLOCK_PUBLIC_URL", "RENDER_EXTERNAL_URL"])
@@ -66,7 +67,7 @@ def test_the_rules_follow_the_settings(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GENLOCK_POLL_SECONDS", "4")
     monkeypatch.setenv("GENLOCK_KIE_API_KEY", "very-secret")
     monkeypatch.setenv("GENLOCK_KIE_CREATES_PER_10_SECONDS", "40")
-    limits = rate_limits(make_providers(Settings(), CATALOG))
+    limits = rate_limits(make_bundles(find_plugins(), CATALOG))
     rules = make_rules(Settings(), limits=limits)
     assert (rules.poll_seconds, rules.limits) == (4.0, limits)
     assert limits["create:kie"].interval == 10.8 / 40

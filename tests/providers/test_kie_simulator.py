@@ -1,6 +1,5 @@
 """The simulator behaves like Kie.ai: envelopes, codes, texts, limits and callbacks."""
 
-import asyncio
 import json
 import re
 from collections.abc import AsyncIterator
@@ -85,6 +84,7 @@ async def test_the_older_families_have_their_own_texts(ask: Caller) -> None:
 
 
 async def test_a_record_has_the_same_form_as_the_real_one(ask: Caller) -> None:
+    ask.simulator.service.hold_tasks()
     task_id = (await ask.create(callBackUrl="http://127.0.0.1:1/x"))["data"]["taskId"]
     before = (await ask.record(task_id))["data"]
     assert before["state"] in ("waiting", "queuing", "generating")
@@ -96,6 +96,7 @@ async def test_a_record_has_the_same_form_as_the_real_one(ask: Caller) -> None:
     assert param["callBackUrl"] == "http://127.0.0.1:1/x"
 
     ask.simulator.service.tasks[task_id].faults.add(Fault.CALLBACK_LOST)
+    ask.simulator.service.release_tasks()
     await ask.simulator.service.settled()
     after = (await ask.record(task_id))["data"]
     assert after["state"] == "success"
@@ -146,13 +147,13 @@ async def test_more_than_the_limit_is_refused_and_not_queued() -> None:
 
 async def test_a_record_may_take_a_moment_to_appear() -> None:
     async with (
-        running_kie(catalog=CATALOG, null_seconds=0.2, **FAST) as simulator,
+        running_kie(catalog=CATALOG, null_seconds=60.0, **FAST) as simulator,
         aiohttp.ClientSession() as session,
     ):
         ask = Caller(simulator, session)
         task_id = (await ask.create())["data"]["taskId"]
         assert (await ask.record(task_id))["msg"] == "recordInfo is null"
-        await asyncio.sleep(0.2)
+        simulator.service.tasks[task_id].created -= 60.0
         assert (await ask.record(task_id))["code"] == 200
 
 

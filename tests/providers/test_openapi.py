@@ -1,5 +1,6 @@
 """Reading the inputs of a model from the OpenAPI document that its provider publishes."""
 
+from dataclasses import replace
 from typing import Any
 
 from genlock.domain.model_schema import InputSchema, ModelSchema
@@ -24,7 +25,7 @@ def test_choices_are_found_where_the_generators_of_the_providers_write_them() ->
     assert found == {
         "a": InputSchema(required=True),
         "plain": InputSchema(choices=("x", 1, 2.5, True)),
-        "referred": sizes,
+        "referred": replace(sizes, default="big"),
         "optional": sizes,
         "one value": InputSchema(choices=("only",)),
         "choice or anything": InputSchema(),

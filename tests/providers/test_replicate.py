@@ -195,7 +195,7 @@ async def test_the_secret_is_fetched_again_after_a_rotation(
 def test_states_are_read_from_predictions() -> None:
     adapter = Replicate(token="t")
     found = {}
-    for word in ("starting", "processing", "succeeded", "failed", "canceled", "aborted"):
+    for word in ("starting", "processing", "succeeded", "failed", "canceled", "aborted", "pondering"):
         body = {"id": "p", "status": word, "started_at": None}
         report = adapter.read_callback(json.dumps(body).encode())
         found[word] = (report.outcome, report.cost)
@@ -206,7 +206,8 @@ def test_states_are_read_from_predictions() -> None:
         "succeeded": (Outcome.SUCCESS, None),
         "failed": (Outcome.FAILURE, 0),
         "canceled": (Outcome.FAILURE, 0),
-        "aborted": (Outcome.UNKNOWN, None),
+        "aborted": (Outcome.FAILURE, 0),
+        "pondering": (Outcome.UNKNOWN, None),
     }
 
 
@@ -226,4 +227,5 @@ async def test_a_file_is_uploaded(replicate: Replicate, simulator: ReplicateSimu
     file = simulator.service.files.find(url)
     assert file is not None
     assert file.make() == b"one two"
+    assert file.type == "image/png", "models tell the kind of a file by it"
     assert (await replicate.health()).ok

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import aiohttp
 import pytest
@@ -19,12 +19,15 @@ class Backend:
     name: str
     port: int = 0
     ready: bool = True
-    hanging: bool = False
     served: int = 0
+    #: cleared, the server hangs as a paused process does
+    running: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def __post_init__(self) -> None:
+        self.running.set()
 
     async def answer(self, request: web.Request) -> web.Response:
-        while self.hanging:  # noqa: ASYNC110 - as a paused process does
-            await asyncio.sleep(0.01)
+        await self.running.wait()
         if request.path == "/ready":
             return web.Response(status=200 if self.ready else 503)
         self.served += 1
@@ -58,8 +61,8 @@ async def ask(balancer: LoadBalancer) -> str:
 async def wait_for_answers(balancer: LoadBalancer, *answers: str) -> None:
     """Wait until ten requests in a row get exactly these answers."""
     async with asyncio.timeout(30):
-        while {await ask(balancer) for _ in range(10)} != set(answers):  # noqa: ASYNC110 - there is no event to await
-            await asyncio.sleep(0.05)
+        while {await ask(balancer) for _ in range(10)} != set(answers):
+            await balancer._probed.wait()
 
 
 @pytest.fixture
@@ -101,10 +104,10 @@ async def test_connections_to_a_hanging_instance_are_aborted(
     balancer, one, _ = backends
     balancer.add(one.port)
     await wait_for_answers(balancer, "one")
-    one.hanging = True
+    one.running.clear()
     assert await asyncio.wait_for(ask(balancer), 5) == "ServerDisconnectedError"
     await wait_for_answers(balancer, "503")
-    one.hanging = False
+    one.running.set()
     await wait_for_answers(balancer, "one")
 
 

@@ -127,7 +127,10 @@ async def test_groups_are_created_and_changed(page: Page, telegram: TelegramSimu
 
     assert (moved["type"], moved["members"], moved["bot_status"]) == ("supergroup", [bob.id], "administrator")
     kinds = [update.kind for update in telegram.state.updates.pending.values()]
-    assert kinds == ["message", "my_chat_member", "message", "message", "message"]
+    assert kinds == ["my_chat_member", "message", "my_chat_member", "message", "message", "message"]
+    new = next(iter(telegram.state.updates.pending.values())).payload
+    assert [new[name]["status"] for name in ("old_chat_member", "new_chat_member")] == ["left", "member"]
+    assert new["from"]["id"] == ann.id
 
 
 async def test_faults_are_switched_and_calls_are_listed(page: Page, bot: Client, ann: SimulatedUser) -> None:
@@ -213,13 +216,12 @@ async def test_invalid_requests_are_refused_and_change_nothing(page: Page, ann: 
             assert "error" in await response.json()
 
 
-@pytest.mark.slow
 async def test_the_state_survives_a_restart(tmp_path: Path) -> None:
     async with running_telegram(folder=tmp_path) as telegram:
         ann = telegram.add_user("Ann", language="ru")
         friends = telegram.group("Friends", [ann], kind="supergroup")
         await friends.topic("Art")
-        bot = connect("aiogram", telegram)
+        bot = connect("python-telegram-bot", telegram)
         sent = await bot.call("sendPhoto", chat_id=ann.id, photo=Bytes(picture(), "a.png"), reply_markup=KEYBOARD)
         hidden = await bot.call("sendMessage", chat_id=ann.id, text="hidden")
         await ann.delete(hidden["message_id"], for_both=False)
@@ -230,7 +232,7 @@ async def test_the_state_survives_a_restart(tmp_path: Path) -> None:
 
     async with running_telegram(folder=tmp_path) as telegram:
         again = SimulatedUser(telegram.state, telegram.state.users[ann.id])
-        bot = connect("aiogram", telegram)
+        bot = connect("python-telegram-bot", telegram)
         assert [telegram.state.show(message) for message in again.messages] == before
         assert list(telegram.state.updates.pending.values()) == pending
         assert telegram.state.chats[friends.id] == friends.chat

@@ -11,7 +11,6 @@ from genlock.sandbox.telegram.simulated_user import SimulatedUser
 from genlock.sandbox.telegram.simulator import TelegramSimulator, running_telegram
 from tests.sandbox.client_libraries import LIBRARIES, ApiFailure, Bytes, Client, connect
 from tests.sandbox.sample_media import picture
-from tests.sandbox.waiting import until
 
 #: whether the call was executed
 EFFECTS = {
@@ -156,7 +155,7 @@ async def test_a_late_progress_edit_becomes_the_caption(
     where = {"chat_id": ann.id, "message_id": sent["message_id"]}
     telegram.faults.once(Fault.DELAY_INSIDE, method="editMessageText", seconds=2)
     late = asyncio.create_task(client.call("editMessageText", **where, text="20 %"))
-    await until(lambda: telegram.calls("editMessageText"))
+    await telegram.until(lambda: telegram.calls("editMessageText"))
     result = {"type": "photo", "media": Bytes(picture(), "x.png"), "caption": "done"}
     await client.call("editMessageMedia", **where, media=result)
     assert ann.last.text == "done"

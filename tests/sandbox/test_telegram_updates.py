@@ -12,7 +12,6 @@ from aiohttp import web
 
 from genlock.sandbox.telegram.simulated_user import SimulatedUser
 from genlock.sandbox.telegram.simulator import TelegramSimulator, running_telegram
-from tests.sandbox.waiting import until
 
 KEYBOARD = {"inline_keyboard": [[{"text": "Menu", "callback_data": "menu"}]]}
 
@@ -65,11 +64,11 @@ async def call(telegram: TelegramSimulator, method: str, **arguments: Any) -> di
 
 async def settled(telegram: TelegramSimulator) -> None:
     """Wait until nothing is pending."""
-    await until(lambda: not telegram.state.updates.pending)
+    await telegram.until(lambda: not telegram.state.updates.pending)
 
 
 async def polling_begins(telegram: TelegramSimulator) -> None:
-    await until(lambda: telegram.state.updates._poll)
+    await telegram.until(lambda: telegram.state.updates._poll)
 
 
 async def test_updates_are_posted_with_the_secret_and_removed(
@@ -160,9 +159,8 @@ async def test_a_failing_update_holds_up_its_own_queue_only(
 async def test_an_unreachable_webhook_is_reported(telegram: TelegramSimulator, ann: SimulatedUser) -> None:
     await call(telegram, "setWebhook", url="http://127.0.0.1:9/hook")
     await ann.say("hello")
-    async with asyncio.timeout(30):
-        while "last_error_message" not in (info := (await call(telegram, "getWebhookInfo"))["result"]):  # noqa: ASYNC110
-            await asyncio.sleep(0.05)
+    await telegram.until(lambda: "last_error_message" in telegram.state.updates.webhook_info(), seconds=30)
+    info = (await call(telegram, "getWebhookInfo"))["result"]
 
     assert info["last_error_message"].startswith("Connection failed")
     assert info["pending_update_count"] == 1

@@ -9,7 +9,6 @@ from genlock.sandbox.telegram.simulated_user import NotInChat, SimulatedUser
 from genlock.sandbox.telegram.simulator import TelegramSimulator
 from tests.sandbox.client_libraries import ApiFailure, Bytes, Client
 from tests.sandbox.sample_media import picture
-from tests.sandbox.waiting import until
 
 RESULT = {"type": "photo", "media": Bytes(picture(), "x.png"), "caption": "done"}
 
@@ -136,7 +135,7 @@ async def test_a_newer_edit_cancels_one_that_is_still_uploading(
     where = {"chat_id": ann.id, "message_id": sent["message_id"]}
     telegram.upload_seconds = 1.5
     first = asyncio.create_task(client.call("editMessageMedia", **where, media=RESULT | {"caption": "first"}))
-    await until(lambda: telegram.state.uploading)
+    await telegram.until(lambda: telegram.state.uploading)
     await client.call("editMessageMedia", **where, media=RESULT | {"caption": "second"})
 
     with pytest.raises(ApiFailure) as told:
@@ -153,7 +152,7 @@ async def test_a_deletion_during_the_upload_is_reported(
     where = {"chat_id": ann.id, "message_id": sent["message_id"]}
     telegram.upload_seconds = 1.5
     edit = asyncio.create_task(client.call("editMessageMedia", **where, media=RESULT))
-    await until(lambda: telegram.state.uploading)
+    await telegram.until(lambda: telegram.state.uploading)
     await ann.delete(sent["message_id"])
 
     with pytest.raises(ApiFailure) as told:
@@ -169,7 +168,7 @@ async def test_text_edits_work_during_an_upload(
     where = {"chat_id": ann.id, "message_id": sent["message_id"]}
     telegram.upload_seconds = 1.5
     edit = asyncio.create_task(client.call("editMessageMedia", **where, media=RESULT))
-    await until(lambda: telegram.state.uploading)
+    await telegram.until(lambda: telegram.state.uploading)
     await client.call("editMessageText", **where, text="99 %")
     assert ann.last.text == "99 %"
     await edit
@@ -190,7 +189,7 @@ async def test_a_call_is_executed_although_the_caller_disconnects(
     head = [f"POST {where} HTTP/1.1", f"Host: {host}", "Content-Type: application/json", f"Content-Length: {len(body)}"]
     writer.write("\r\n".join([*head, "", body]).encode())
     await writer.drain()
-    await until(lambda: telegram.state.uploading)
+    await telegram.until(lambda: telegram.state.uploading)
     writer.transport.abort()
 
     await ann.sees(lambda seen: seen.kind == "photo", seconds=5)

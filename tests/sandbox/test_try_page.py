@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 import pytest_asyncio
 from aiohttp import web
-from axe_playwright_python.async_playwright import Axe
 from playwright.async_api import Browser, Page, Route, expect
 
 from genlock.sandbox.kie.faults import Fault
@@ -17,12 +16,26 @@ from genlock.sandbox.serving import serving
 from genlock.sandbox.try_page.access import FILE, TryKey, make_try_key
 from genlock.sandbox.try_page.routes import POLICY, TryAccess, add_try_page
 from tests.api.world import ApiWorld, Client, running_api
-from tests.browser import chromium
+from tests.axe import violations_of
 from tests.databases import new_sqlite
 from tests.sandbox.sample_media import picture
 
-pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.browser]
+pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.browser]
 PATIENCE = 60_000
+#: the codes that the API gives wrong inputs, and the limits that they may break
+CODES = ("missing", "type", "choice", "address", "combination", "price", "task", "range")
+FILE_CODES = ("file_unknown", "file_expired", "file_kind")
+LIMITS: list[dict[str, float]] = [{"min": 2, "max": 5}, {"min": 2}, {"max": 5}, {"min": 0, "max": 5}]
+INPUT_ERRORS = [
+    *({"code": code, "detail": "English"} for code in (*CODES, *FILE_CODES)),
+    *(
+        {"code": code, "detail": "English", "given": 9, **one}
+        for code in ("length", "range", "count")
+        for one in LIMITS
+    ),
+    {"code": "step", "detail": "English", "step": 0.5},
+    {"code": "file_length", "detail": "English", "max": 5, "given": 9.5},
+]
 #: width, colours, language
 LOOKS = ((360, "dark", "ru"), (1280, "light", "en"))
 
@@ -72,10 +85,10 @@ class TryWorld:
         return found
 
 
-@pytest_asyncio.fixture(loop_scope="module", scope="module")
-async def world(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[TryWorld]:
+@pytest_asyncio.fixture(loop_scope="session", scope="module")
+async def world(tmp_path_factory: pytest.TempPathFactory, browser: Browser) -> AsyncIterator[TryWorld]:
     folder = tmp_path_factory.mktemp("try")
-    async with running_api(f"sqlite:///{new_sqlite(folder)}", folder / "media") as api, chromium() as browser:
+    async with running_api(f"sqlite:///{new_sqlite(folder)}", folder / "media") as api:
         running = TryWorld(api, browser)
         app = web.Application()
         add_try_page(app, lambda: running.access)
@@ -154,9 +167,11 @@ async def test_a_reload_before_the_answer_goes_on_with_the_same_order(world: Try
 
     async with world.page(client) as page:
         await page.route("**/v1/jobs", lose)
+        await page.route("**/v1/events", lose)  # else an event may tell of the order before its loss is noticed
+        await page.reload()
         await order(page)
         await expect(page.locator(".order")).to_contain_text("same key", timeout=PATIENCE)
-        await page.unroute("**/v1/jobs")
+        await page.unroute_all()
         await page.reload()
         await expect(page.locator(".order .badge")).to_have_text("Done", timeout=PATIENCE)
         await page.reload()
@@ -164,6 +179,24 @@ async def test_a_reload_before_the_answer_goes_on_with_the_same_order(world: Try
         assert await page.locator(".order").count() == 1
 
     assert len(await world.jobs(client)) == 1
+
+
+async def test_an_answer_that_comes_after_the_end_does_not_put_the_order_back(world: TryWorld) -> None:
+    client = await world.api.client()
+    ended = asyncio.Event()
+
+    async def delay(route: Route) -> None:
+        answer = await route.fetch()
+        await ended.wait()
+        await route.fulfill(response=answer)
+
+    async with world.page(client) as page:
+        await page.route("**/v1/jobs", delay)
+        await order(page)
+        await expect(page.locator(".order .badge")).to_have_text("Done", timeout=PATIENCE)
+        ended.set()
+        await expect(page.locator("#order")).to_be_enabled(timeout=PATIENCE)  # once the answer was taken
+        await expect(page.locator(".order .badge")).to_have_text("Done", timeout=1_000)
 
 
 async def test_a_running_order_is_followed_after_a_reload_and_can_be_cancelled(world: TryWorld) -> None:
@@ -213,6 +246,26 @@ async def test_a_file_is_sent_and_a_wrong_one_is_explained(world: TryWorld, tmp_
     assert job["charged"]
 
 
+async def test_a_wrong_value_is_explained_in_the_language_of_the_page(world: TryWorld) -> None:
+    client = await world.api.client()
+    async with world.page(client, LOOKS[0]) as page:
+        await choose(page, "Seedream 4.0", "кот")
+        await page.locator("#form-slot input[type=number][max='6']").fill("7")
+        for place in ("#form-slot .error:visible", "#price"):
+            await expect(page.locator(place)).to_have_text("Нужно число от 1 до 6.", timeout=PATIENCE)
+        await page.get_by_role("button", name="English").click()
+        await expect(page.locator("#form-slot .error:visible")).to_have_text(
+            "must be a whole number from 1 to 6", timeout=PATIENCE
+        )
+        await page.get_by_role("button", name="Русский").click()
+        untranslated = await page.evaluate(
+            "async (errors) => errors.map((await import('/try/texts.js')).explainInput)"
+            ".filter((words) => /[a-z{}]/.test(words.replace('https', '')))",
+            INPUT_ERRORS,
+        )
+        assert untranslated == []
+
+
 async def test_every_look_can_be_used_by_everybody(world: TryWorld) -> None:
     client = await world.api.client()
     for look in LOOKS:
@@ -221,8 +274,7 @@ async def test_every_look_can_be_used_by_everybody(world: TryWorld) -> None:
             await expect(page.locator(".badge.succeeded").first).to_be_visible(timeout=PATIENCE)
             await choose_again(page)
             assert await page.evaluate("document.documentElement.scrollWidth") <= look[0]
-            results = await Axe().run(page)
-            assert [one["id"] for one in results.response["violations"]] == [], look
+            assert [one["id"] for one in await violations_of(page)] == [], look
             assert await page.locator("html").get_attribute("lang") == look[2]
             page_policy = await page.evaluate("fetch('/try').then((one) => one.headers.get('content-security-policy'))")
             assert page_policy == POLICY

@@ -12,6 +12,7 @@ from genlock.domain.errors import ChannelOutcomeUnknown, InvalidResult
 from genlock.domain.inbox import Callback, InboxState
 from genlock.domain.job import Delivery, Job, Notice, State
 from genlock.domain.result import Outcome, Report
+from genlock.domain.task import TaskOrder
 from genlock.engine import collect, deliver, failover, progress, submit, worker
 from genlock.engine.context import EngineContext
 from genlock.ports import Placed, Store
@@ -19,7 +20,7 @@ from genlock.sandbox.simulation.simulate import run_seed
 
 #: some need hundreds of seeds, which takes minutes on a busy machine
 pytestmark = pytest.mark.timeout(600)
-SEEDS_MAX = 300
+SEEDS_MAX = 400
 
 Mutate = Callable[[Store], None]
 
@@ -115,12 +116,21 @@ STORE_MUTANTS: dict[str, list[Mutate]] = {
     "a dead instance's leases are not released": [
         Sql("release_leases", "due_at IS NOT NULL AND lease_owner = :instance", "1 = 0")
     ],
+    "a slot is not released": [
+        Sql("begin_limited_submit", "j.state IN ('submitting', 'running')", "j.state <> 'queued'"),
+        Sql("slots_used", "j.state IN ('submitting', 'running')", "j.state <> 'queued'"),
+    ],
+    "a slot is taken twice": [Sql("begin_limited_submit", "NOT EXISTS", "EXISTS (SELECT 1) OR NOT EXISTS")],
     # races that the simulation has found in the engine
     "a late result overwrites the message about the failure": [
         Sql("end_job", "placeholder = CASE WHEN i.verdict = 'late' THEN NULL ELSE placeholder END,", ""),
     ],
     "parts of an older row are resent": [Sql("resend_job", "coalesce(:token, lease_token)", "lease_token")],
     "a late result of an abandoned attempt is accepted": [Sql("end_job", ABANDONED, "WHEN 0 THEN 'abandoned'")],
+    "what is sent is not recorded": [
+        Sql("begin_submit", "i.value ->> 'sent_input'", "NULL"),
+        Sql("begin_limited_submit", ":offer, :sent_input", ":offer, NULL"),
+    ],
     "the orphan of a submit is not matched": [Sql("mark_submitted", "SET state = 'matched'", "SET state = 'done'")],
 }
 
@@ -180,6 +190,11 @@ async def fail_over_unknown(ctx: EngineContext, job: Job, reason: str, **fields:
 def fail_over_whatever_it_costs(report: Report) -> bool:
     """A failed task that is billed goes to another provider, which bills it again."""
     return report.outcome is Outcome.FAILURE
+
+
+async def present_order(ctx: EngineContext, job: Job) -> TaskOrder:
+    """A task whose answer was lost is searched for by the present catalog and files."""
+    return ctx.order_of(job)
 
 
 async def settle_before_effect(
@@ -251,6 +266,7 @@ STAGE_MUTANTS: dict[str, tuple[Any, str, Any]] = {
     "an unknown submit is repeated": (worker, "settle_unknown", submit_again),
     "an order goes elsewhere after an unknown submit": (submit, "_wait_for_callback", fail_over_unknown),
     "two attempts of an order are billed": (failover, "may_fail_over", fail_over_whatever_it_costs),
+    "a lost task is searched for by what would be sent now": (EngineContext, "sent_order", present_order),
     "an unknown submit expires at once": (worker, "settle_unknown", expire_at_once),
     "an orphan is dropped": (collect, "_note_untrusted", drop_orphan),
     "the notice is sent before it is journaled": (deliver, "notify", notify_before_journal),
@@ -272,6 +288,8 @@ STAGE_MUTANTS: dict[str, tuple[Any, str, Any]] = {
 
 #: the seed to try first, for mutants that not every seed finds: it only saves time, because all other seeds follow
 LIKELY_SEEDS = {
+    "a slot is not released": 12,
+    "a slot is taken twice": 40,
     "a result is used before its user has got it": 13,
     "an unknown submit is repeated": 3,
     "a callback that ends its job is not stored": 3,
@@ -282,14 +300,14 @@ LIKELY_SEEDS = {
     "begin_submit ignores the token": 16,
     "a lease never expires": 16,
     "finish_delivery ignores the token": 18,
-    "the hold of an invalid result is not released": 22,
-    "a result that was found invalid comes again": 197,
+    "the hold of an invalid result is not released": 52,
+    "a result that was found invalid comes again": 325,
     "a resend drops a progress edit": 20,
     "a callback is applied without its secret": 11,
     "a late result is lost while the user is informed": 24,
     "a callback about another task ends the job": 57,
-    "a late result overwrites the message about the failure": 181,
-    "parts of an older row are resent": 104,
+    "a late result overwrites the message about the failure": 190,
+    "parts of an older row are resent": 134,
     "the orphan of a submit is not matched": 21,
     "a progress edit with an unknown outcome is dropped": 20,
     "an older lease replaces the work of a newer one": 18,
@@ -300,7 +318,7 @@ LIKELY_SEEDS = {
     "a result after a failure is dropped": 24,
     "a late result comes twice": 30,
     "an unknown delivery is silent": 10,
-    "a progress edit is not journaled": 5,
+    "a progress edit is not journaled": 20,
     "a dead instance's leases are not released": 1,
     "an orphan is dropped": 3,
     "a send is not journaled": 10,

@@ -21,16 +21,17 @@ from genlock.sandbox.simulation.users import CHAINS_EVERY, CHAINS_FIRST
 from genlock.sandbox.simulation.world import FAULT_RATES
 
 pytestmark = pytest.mark.process
-SEEDS_MIN, SEEDS_MAX = 80, 1000
-#: Seeds with the rarest faults: a chat blocked between parts, an error in progress, and faults at reserve_permits, at
-#: expire_callback, at the provider's cancel, in a send, and at take_probe. They only save time: other seeds follow
-#: until every fault has happened.
-RARE_SEEDS = (97, 120, 164, 204, 363, 554, 868)
+SEEDS_MAX = 1000
+#: Seeds that together have every kind of fault and a fault of an instance at every call. They only save time: other
+#: seeds follow until everything has happened.
+COVERING_SEEDS = (
+    2, 4, 5, 9, 17, 30, 32, 35, 40, 42, 44, 57, 61, 73, 79, 83, 97, 123, 164, 204, 363, 554, 868
+)  # fmt: skip
 
 DIGEST = """
 import hashlib, sys
 from genlock.sandbox.simulation.simulate import run_seed
-print(hashlib.sha256(repr([run_seed(seed).history for seed in (1, 9, 38)]).encode()).hexdigest())
+print(hashlib.sha256(repr([run_seed(seed).history for seed in (9, 16, 38)]).encode()).hexdigest())
 """
 
 
@@ -48,13 +49,23 @@ def postgres(postgres_server: Server) -> Iterator[Database]:
 def test_every_rule_holds_on_sqlite_under_every_kind_of_fault() -> None:
     """Every kind of fault happens, and an instance is killed or paused at every call; `make soak` runs more seeds."""
     faults: Counter[str] = Counter()
-    for number, seed in enumerate((*RARE_SEEDS, *range(1, SEEDS_MAX + 1)), 1):
+    for seed in dict.fromkeys((*COVERING_SEEDS, *range(1, SEEDS_MAX + 1))):
         run = run_seed(seed)
         assert not run.violations, report(run, "sqlite")
         faults.update(run.faults)
-        if number >= SEEDS_MIN and not _missing(faults):
+        if not _missing(faults):
             break
     assert _missing(faults) == []
+
+
+def test_a_job_may_adopt_a_task_that_was_refused_to_another_job_and_named_to_its_own_url() -> None:
+    """Nothing tells the job that the task is not its own: its submit is unknown, and no other job has the task."""
+    run = run_seed(740_000_692)
+
+    made = [fields for _, _, what, fields in run.history if what == "TASK" and fields["task"] == "t1"]
+    shown = [fields for _, _, what, fields in run.history if what == "SHOWN" and "/t1/" in fields["value"]]
+    assert ([one["job"] for one in made], {one["job"] for one in shown}) == ([1], {4})
+    assert not run.violations, report(run, "sqlite")
 
 
 def _missing(faults: Counter[str]) -> list[str]:
@@ -76,10 +87,10 @@ def _faults_at(call: str) -> list[str]:
     return [f"{kind} {side} {call}" for kind in ("killed", "paused") for side in ("before", "after")]
 
 
-@pytest.mark.parametrize("first", [1, 6, 11])
+@pytest.mark.parametrize("first", [1, 4])
 def test_every_rule_holds_on_postgresql(postgres: Database, first: int) -> None:
     broken = [
-        report(played, "postgres") for seed in range(first, first + 5) if (played := play(seed, postgres)).violations
+        report(played, "postgres") for seed in range(first, first + 3) if (played := play(seed, postgres)).violations
     ]
     assert broken == []
 
@@ -90,14 +101,14 @@ def play(seed: int, database: Database) -> Run:
 
 @pytest.mark.process
 def test_a_seed_gives_the_same_history_in_every_process() -> None:
-    here = [run_seed(seed).history for seed in (1, 9, 38)]  # in 9 and 38 callbacks arrive together
+    # In 9 and 38 callbacks arrive together; in 16 an instance stops while it has much to cancel.
+    here = [run_seed(seed).history for seed in (9, 16, 38)]
     digest = hashlib.sha256(repr(here).encode()).hexdigest()
 
-    for hash_seed in ("1", "2"):
-        environment = os.environ | {"PYTHONHASHSEED": hash_seed}
-        command_line = [sys.executable, "-c", DIGEST]
-        done = subprocess.run(command_line, env=environment, capture_output=True, text=True, check=True)
-        assert done.stdout.strip() == digest
+    # the order of sets in this process follows another seed
+    environment = os.environ | {"PYTHONHASHSEED": "1"}
+    done = subprocess.run([sys.executable, "-c", DIGEST], env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == digest
 
 
 def test_a_seed_gives_the_same_history_on_postgresql(postgres: Database) -> None:

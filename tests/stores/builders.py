@@ -7,16 +7,19 @@ from datetime import UTC, datetime, timedelta
 from itertools import count
 from typing import Any
 
+from genlock.domain.api_key import ALL_SCOPES, NewApiKey
 from genlock.domain.delivery import MESSAGE_ONLY, Part, Step
 from genlock.domain.job import Delivery, Job, NewJob, State, Verdict, hash_secret
 from genlock.domain.money import EntryKind
 from genlock.domain.result import PartKind
 from genlock.domain.update import NewUpdate
-from genlock.ports import EndJob, FinishDelivery, JobEnd, Lease, Store
+from genlock.ports import Database, EndJob, FinishDelivery, JobEnd, Lease, Store
 
 ME = Lease(owner="me", seconds=30.0)
 OTHER = Lease(owner="other", seconds=30.0)
 PRICE = 100
+#: the id of a chat that has a draft
+CHAT = 77
 SECRET = "the secret of the callback address"
 RESULT = (Part(kind=PartKind.FILE, value="https://files.example/1.png"),)
 SHOWN = (replace(RESULT[0], step=Step.DONE, message="message-1", file="file-1"),)
@@ -72,6 +75,14 @@ async def account_with(store: Store, available: int = 1000) -> int:
     if available:
         assert await store.transfer(account_id, EntryKind.TOPUP, available, f"topup:{number}")
     return account_id
+
+
+async def profiled(store: Database, external_id: str, *, name: str = "Ann", referred_by: int | None = None) -> int:
+    account = await store.ensure_account("chat", "bot", external_id)
+    await store.ensure_profile(
+        account, language="ru", name=name, username=name.lower() + external_id, referred_by=referred_by
+    )
+    return account
 
 
 async def see(store: Store, job: Job | int) -> Job:
@@ -153,5 +164,19 @@ def update(number: int, queue: str = "ann", **changes: Any) -> NewUpdate:
         urgent=False,
         dedup_key=None,
         body=f'{{"update_id":{number}}}',
+    )
+    return replace(plain, **changes)
+
+
+def new_key(account_id: int, number: int = 1, **changes: Any) -> NewApiKey:
+    plain = NewApiKey(
+        account_id=account_id,
+        name="shop",
+        scopes=ALL_SCOPES,
+        shown="glk_abcdef",
+        secret_hash=f"hash-{number}",
+        spend_limit=None,
+        request_key=f"request-{number}",
+        author="operator",
     )
     return replace(plain, **changes)

@@ -1,38 +1,21 @@
 """Both databases for the tests of this folder: empty, with a manual clock."""
 
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+import pytest_asyncio
 
 from genlock.domain.events import Event
-from genlock.sandbox.postgres import Postgres
 from genlock.stores.database import SqlDatabase
 from genlock.stores.postgres import PostgresStore
 from genlock.stores.sqlite import SqliteStore
 from tests.databases import new_sqlite
+from tests.shared_postgres import SharedPostgres
 from tests.stores.builders import ManualClock
 
-#: what the leader counts
-FIGURE_TABLES = (
-    "figure_changes", "figure_blocks", "block_figures", "job_figures", "block_durations", "job_durations",
-    "topup_figures", "account_sets", "figure_positions",
-)  # fmt: skip
-TABLES = (
-    "ledger", "ledger_checkpoints", "jobs", "accounts", "inbox", "instances", "roles", "limits", "updates",
-    "update_queues", "kv", "attempts", "breakers", "task_slots",
-    "profiles", "drafts", "uploads", "payments", "free_runs", "promos", "promo_uses", "broadcasts", "audit",
-    "bulk_actions", "bulk_failures",
-    "job_events", "job_anomalies",
-    "operators", "login_links", "dashboard_sessions",
-    *FIGURE_TABLES,
-    "catalog_changes",
-    "api_keys",
-    "webhooks",
-    "webhook_deliveries",
-)  # fmt: skip
 Raw = Callable[[str], Awaitable[list[tuple[Any, ...]]]]
 
 
@@ -56,10 +39,6 @@ class RecordingObserver:
         )
 
 
-async def empty(store: PostgresStore) -> None:
-    await store.session.pool.execute("; ".join(f"DELETE FROM {table}" for table in TABLES))  # noqa: S608
-
-
 @pytest.fixture
 def clock() -> ManualClock:
     return ManualClock()
@@ -70,30 +49,19 @@ def observer() -> RecordingObserver:
     return RecordingObserver()
 
 
-@pytest.fixture(scope="session")
-def shared_postgres_url(postgres_server: Postgres) -> Iterator[str]:
-    """One database for all tests of a process that need an empty one: emptying is faster than creating."""
-    url = postgres_server.create_database()
-    yield url
-    postgres_server.drop_database(url)
-
-
-@pytest.fixture
+@pytest_asyncio.fixture(loop_scope="session")
 async def sqlite(tmp_path: Path, clock: ManualClock, observer: RecordingObserver) -> AsyncIterator[SqliteStore]:
     store = await SqliteStore.open(new_sqlite(tmp_path), clock=clock, observer=observer)
     yield store
     await store.close()
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(loop_scope="session")
 async def postgres(
-    shared_postgres_url: str, clock: ManualClock, observer: RecordingObserver
+    shared_postgres: SharedPostgres, clock: ManualClock, observer: RecordingObserver
 ) -> AsyncIterator[PostgresStore]:
-    store = await PostgresStore.open(shared_postgres_url, clock=clock, observer=observer)
-    await empty(store)
-    yield store
-    assert store.session.pool.get_idle_size() == store.session.pool.get_size(), "a connection was not given back"
-    await store.close()
+    yield await shared_postgres.new_store(clock, observer)
+    shared_postgres.assert_free()
 
 
 @pytest.fixture(params=["sqlite", "postgres"])

@@ -69,6 +69,9 @@ _ROWS = {
     "uploads": (
         1, "(address, account_id, file, kind, at, ordered) SELECT 'old-' || n, {account}, 'f', 'image', {ago}, true",
     ),
+    "upload_copies": (
+        1, "(address, provider, url, expires_at) SELECT 'old-' || n, 'kie', 'https://old/' || n, {ago}",
+    ),
     "payments": (
         1, "(charge, account_id, stars, amount, state, at) SELECT 'old-' || n, {account}, 1, 1, 'refunded', {ago}",
     ),

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import pytest
+import pytest_asyncio
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -38,7 +39,7 @@ class Statement:
         await until(lambda: len(self.batches) == count)
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(loop_scope="session")
 async def statement() -> Statement:
     return Statement()
 

@@ -12,15 +12,15 @@ import pytest
 from genlock.sandbox.postgres import Postgres
 from genlock.stores import invariants
 from genlock.stores.batch import Params
-from genlock.stores.database import SqlDatabase
 from genlock.stores.postgres import PostgresStore
 from genlock.stores.queries import load
 from genlock.stores.rows import Row
 from genlock.stores.sqlite import SqliteStore
+from tests.databases import new_sqlite
 from tests.stores.builders import ManualClock
 from tests.stores.conftest import RecordingObserver
+from tests.stores.every_method.everything import SQLITE_ONLY, use_everything
 from tests.stores.history import fill
-from tests.stores.test_queries import SQLITE_ONLY, use_api, use_figures, use_jobs, use_kv_and_retention, use_updates
 
 SIZE = 300
 STEP = 100
@@ -35,6 +35,7 @@ GROWS = {
     "erase_updates": "it takes a range of ids, which is larger than the history here",
     "clear_figures": "it deletes all figures, at an operator's command",
     "prune_promo_uses": "it looks at every promo code, and operators make them one by one",
+    "recount_open_api_jobs": "a restore reads all accounts once",
     "erase_callbacks": "it takes a range of ids, which is larger than the history here",
 }
 #: rows that may be read more for other reasons; on SQLite, instructions
@@ -62,25 +63,15 @@ def small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("genlock.stores.broadcasts.PROFILES_AT_ONCE", STEP)
     monkeypatch.setattr("genlock.stores.profiles.NAMES_READ", STEP)
     monkeypatch.setattr("genlock.stores.hourly_figures.BLOCK_JOBS", STEP)
-    monkeypatch.setattr("tests.stores.test_queries.BLOCK_JOBS", STEP)
+    monkeypatch.setattr("tests.stores.every_method.upkeep.BLOCK_JOBS", STEP)
     for name, steps in invariants._STEPS.items():
         monkeypatch.setitem(invariants._STEPS, name, replace(steps, size=STEP))
-
-
-async def use_everything(store: SqlDatabase, clock: ManualClock) -> None:
-    await use_jobs(store, clock)
-    await use_updates(store)
-    await use_kv_and_retention(store)
-    await use_figures(store)
-    await use_api(store)
-    await store.clear_figures()
-    await store.violations(settled=False)
 
 
 async def instructions(store: SqliteStore, clock: ManualClock, monkeypatch: pytest.MonkeyPatch) -> Costs:
     """The instructions of SQLite's virtual machine that each statement took, at most."""
     costs: Costs = defaultdict(int)
-    execute, step = store.session._execute, 10
+    execute, step = store.session._execute, 100
     counted = 0
 
     def count() -> int:
@@ -136,7 +127,7 @@ async def test_no_statement_reads_more_rows_in_a_longer_history_on_sqlite(
     costs = []
     for size in (SIZE, SIZE * FACTOR):
         clock = ManualClock()
-        store = await SqliteStore.open(str(tmp_path / f"{size}.db"), clock=clock, observer=observer)
+        store = await SqliteStore.open(new_sqlite(tmp_path, f"{size}.db"), clock=clock, observer=observer)
         await fill(store, size)
         costs.append(await instructions(store, clock, monkeypatch))
         await store.close()
@@ -146,6 +137,7 @@ async def test_no_statement_reads_more_rows_in_a_longer_history_on_sqlite(
     assert not found, "\n".join(found)
 
 
+@pytest.mark.timeout(400)
 async def test_no_statement_reads_more_rows_in_a_longer_history_on_postgresql(
     postgres_server: Postgres, observer: RecordingObserver, monkeypatch: pytest.MonkeyPatch
 ) -> None:

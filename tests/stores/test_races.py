@@ -7,101 +7,38 @@ import asyncio
 import random
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
-from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from dataclasses import replace
+from typing import Any
 
 import pytest
+import pytest_asyncio
 
-from genlock.domain.errors import InsufficientBalance
+from genlock.domain.errors import InsufficientBalance, TooManyOpenJobs
 from genlock.domain.inbox import InboxState
 from genlock.domain.job import Delivery, Job, Notice, State, Verdict, hash_secret
-from genlock.domain.money import EntryKind, HoldState
 from genlock.ports import JobEnd, Lease, Reschedule
 from genlock.stores.postgres import PostgresStore
-from tests.stores.builders import PRICE, SECRET, SHOWN, account_with, delivered, end, ended, finish, order, running
+from tests.stores.builders import (
+    PRICE,
+    SECRET,
+    SHOWN,
+    account_with,
+    delivered,
+    end,
+    ended,
+    finish,
+    new_key,
+    order,
+    running,
+)
 from tests.stores.conftest import RecordingObserver
+from tests.stores.fleet import INSTANCES, MONEY, PEOPLE, Fleet, Instance, deliver_claims, winners
 from tests.stores.other_connections import other_connection, waiting_for_locks
 
 pytestmark = pytest.mark.timeout(60)  # without a limit, a lost job would block the test
 
-T = TypeVar("T")
-INSTANCES = 4
-PEOPLE = 60
-MONEY = 10**9
 
-
-@dataclass(frozen=True)
-class Instance:
-    """One process of a deployment."""
-
-    store: PostgresStore
-    lease: Lease
-
-
-@dataclass(frozen=True)
-class Fleet:
-    """All instances, the accounts they serve, and a source of randomness."""
-
-    instances: list[Instance]
-    accounts: list[int]
-    observer: RecordingObserver
-    rng: random.Random
-
-    def any(self) -> Instance:
-        return self.rng.choice(self.instances)
-
-    async def at_once(self, calls: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
-        """Run all calls concurrently, in random order."""
-        order = list(enumerate(calls))
-        self.rng.shuffle(order)
-        answers = await asyncio.gather(*(call for _, call in order))
-        return [answer for _, answer in sorted(zip((place for place, _ in order), answers, strict=True), key=_place)]
-
-    async def running_jobs(self, count: int) -> list[Job]:
-        """Jobs that wait for their provider, without a lease."""
-
-        async def start(number: int) -> Job:
-            instance = self.any()
-            wanted = order(self.accounts[number % PEOPLE], deadline_seconds=3600.0)
-            job = (await instance.store.accept_job(wanted, instance.lease)).job
-            assert await instance.store.begin_submit(job.id, job.lease_token, hash_secret(SECRET), None)
-            assert await instance.store.mark_submitted(job.id, job.lease_token, f"task-{job.id}", 3600.0)
-            return job
-
-        return await self.at_once(start(number) for number in range(count))
-
-    async def sending_jobs(self, count: int, holder: Instance | None) -> list[Job]:
-        """Jobs whose result is being delivered, leased to the holder if one is given."""
-
-        async def succeed(job: Job) -> Job:
-            instance = holder or self.any()
-            attempt = await end(instance.store, job, State.SUCCEEDED, holder.lease if holder else None)
-            assert attempt.job is not None
-            return attempt.job
-
-        return await self.at_once(succeed(job) for job in await self.running_jobs(count))
-
-    async def all_delivered_and_paid_once(self, jobs: list[Job]) -> None:
-        store = self.instances[0].store
-        rows = await store.jobs(limit=10 * len(jobs))
-        assert {row.id for row in rows} == {job.id for job in jobs}
-        assert {(row.delivery, row.hold_state) for row in rows} == {(Delivery.DELIVERED, HoldState.CAPTURED)}
-        wallets = [await store.wallet(account_id) for account_id in self.accounts]
-        assert sum(wallet.available for wallet in wallets) == PEOPLE * MONEY - PRICE * len(jobs)
-        assert sum(wallet.held for wallet in wallets) == 0
-        lines = await store.session.pool.fetch("SELECT job_id, kind FROM ledger WHERE job_id IS NOT NULL")
-        assert Counter(map(tuple, lines)) == Counter(
-            (job.id, kind) for job in jobs for kind in (EntryKind.HOLD.value, EntryKind.CAPTURE.value)
-        )
-        assert await store.violations(settled=False) == []
-        assert self.observer.total("store_retries") == 0, "no deadlock, no time-out"
-
-
-def _place(pair: tuple[int, object]) -> int:
-    return pair[0]
-
-
-@pytest.fixture
+@pytest_asyncio.fixture(loop_scope="session")
 async def fleet(postgres_url: str, observer: RecordingObserver) -> AsyncIterator[Fleet]:
     instances = [
         Instance(
@@ -115,16 +52,33 @@ async def fleet(postgres_url: str, observer: RecordingObserver) -> AsyncIterator
     await asyncio.gather(*(instance.store.close() for instance in instances))
 
 
-def winners(attempts: Iterable[JobEnd]) -> list[Job]:
-    return [attempt.job for attempt in attempts if attempt.job is not None]
+async def test_all_instances_together_keep_the_number_of_open_api_jobs(fleet: Fleet) -> None:
+    """Orders and ends at once: no commit ever exceeds the limit, and the room that ends make is used."""
+    most, store = 5, fleet.instances[0].store
+    seen: list[int] = []
+    keys = {account: (await store.add_api_key(new_key(account, account)))[0].id for account in fleet.accounts[:3]}
 
+    async def buy_and_end(account_id: int) -> int:
+        done = 0
+        for _ in range(6):
+            instance = fleet.any()
+            try:
+                wanted = order(account_id, api_key_id=keys[account_id], open_max=most)
+                job = (await instance.store.accept_job(wanted, instance.lease)).job
+            except TooManyOpenJobs:
+                continue
+            done += 1
+            seen.append((await fleet.any().store.order_state(account_id, "none")).open_api_jobs)
+            await end(fleet.any().store, job, fleet.rng.choice([State.FAILED, State.SUCCEEDED]))
+        return done
 
-async def deliver_claims(instance: Instance, wanted: int, done: list[int]) -> None:
-    """Claim and deliver until all instances together have delivered `wanted` jobs."""
-    while len(done) < wanted:
-        jobs = await instance.store.claim_jobs(50, instance.lease)
-        sent = await asyncio.gather(*(finish(instance.store, job, lease=instance.lease) for job in jobs))
-        done += [job.id for job, ok in zip(jobs, sent, strict=True) if ok]
+    done = await asyncio.gather(*(buy_and_end(account) for account in keys for _ in range(20)))
+
+    assert sum(done) > 3 * most
+    assert max(seen) == most
+    assert [(await store.order_state(one, "none")).open_api_jobs for one in keys] == [0, 0, 0]
+    assert await store.violations(settled=False) == []
+    assert fleet.observer.total("store_retries") == 0, "no deadlock"
 
 
 async def test_the_same_order_through_all_instances_is_one_job(fleet: Fleet) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 import signal
 import sqlite3
 import sys
@@ -189,13 +190,21 @@ async def count_commits(store: SqliteStore) -> list[int]:
     return commits
 
 
+def fail(connection: sqlite3.Connection) -> None:
+    """Write a row, then fail."""
+    connection.execute("INSERT INTO limits VALUES ('half', 1)")
+    connection.execute("INSERT INTO limits VALUES (NULL, NULL)")
+
+
+async def test_work_that_fails_in_a_transaction_of_its_own_is_undone(sqlite: SqliteStore) -> None:
+    with pytest.raises(sqlite3.IntegrityError):
+        await sqlite.session.call(fail)
+
+    assert await sqlite.session.call(lambda connection: connection.execute("SELECT * FROM limits").fetchall()) == []
+
+
 async def test_work_that_fails_is_undone_alone(sqlite: SqliteStore) -> None:
     """The other work of the same transaction is committed."""
-
-    def fail(connection: sqlite3.Connection) -> None:
-        connection.execute("INSERT INTO limits VALUES ('half', 1)")
-        connection.execute("INSERT INTO limits VALUES (NULL, NULL)")
-
     held = await Held.by(sqlite)
     before = asyncio.create_task(sqlite.ensure_account("chat", "bot", "before"))
     failed = asyncio.create_task(sqlite.session.call(fail))
@@ -281,4 +290,62 @@ async def test_a_store_in_memory_is_not_persistent(clock: ManualClock, observer:
     for _ in range(2):
         store = await SqliteStore.open(":memory:", clock=clock, observer=observer)
         assert (await queued(store)).id == 1
+        await store.close()
+
+
+async def test_a_read_by_key_does_not_wait_for_the_thread_and_sees_every_commit(path: str) -> None:
+    store = await SqliteStore.open(path, clock=ManualClock(), observer=RecordingObserver())
+    try:
+        account_id = await account_with(store, 1000)
+        job = await queued(store, account_id=account_id)
+        held = await Held.by(store)
+        found = await asyncio.wait_for(store.order_state(account_id, job.request_key), 5)
+        assert found.job == job
+        held.go.set()
+        await held.task
+        await store.transfer(account_id, EntryKind.TOPUP, 7, "topup")
+        assert (await store.order_state(account_id, "key")).available == found.available + 7
+    finally:
+        await store.close()
+
+
+async def test_a_read_by_key_that_fails_in_the_event_loop_is_left_to_the_thread(path: str) -> None:
+    store = await SqliteStore.open(path, clock=ManualClock(), observer=RecordingObserver())
+    try:
+        account_id = await account_with(store, 1000)
+        reader, store.session.reader = store.session.reader, sqlite3.connect(":memory:")
+        assert reader is not None
+        reader.close()
+        assert (await store.order_state(account_id, "key")).available == 1000
+    finally:
+        await store.close()
+
+
+async def test_the_connection_for_reads_cannot_write(path: str) -> None:
+    store = await SqliteStore.open(path, clock=ManualClock(), observer=RecordingObserver())
+    try:
+        assert store.session.reader is not None
+        with pytest.raises(sqlite3.OperationalError, match="readonly"):
+            store.session.reader.execute("DELETE FROM jobs")
+    finally:
+        await store.close()
+
+
+async def test_what_runs_in_the_event_loop_only_reads_and_finds_its_rows_by_an_index(path: str) -> None:
+    store = await SqliteStore.open(path, clock=ManualClock(), observer=RecordingObserver())
+    names = [name for name, query in store.session.queries.items() if query.by_key]
+    assert len(names) > 3
+    try:
+        for name in names:
+            [statement] = store.session.statements[name]
+            assert store.session.reader is not None
+            parameters = dict.fromkeys(re.findall(r"(?<![:\\w]):([a-z_]+)", statement), "1") | {
+                "items": "[]",
+                "limit": 1,
+            }
+            plan = store.session.reader.execute(f"EXPLAIN QUERY PLAN {statement}", parameters).fetchall()
+            scans = [step[3] for step in plan if step[3].startswith("SCAN")]
+            # the items of a batch
+            assert set(scans) <= {"SCAN i VIRTUAL TABLE INDEX 1:"}, (name, scans)
+    finally:
         await store.close()

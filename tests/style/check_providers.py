@@ -9,8 +9,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 SOURCE = Path("src/genlock")
-#: the adapters, the simulators, the registry of the composition root, and the settings
-ALLOWED = ("providers/", "sandbox/", "app/providers.py", "settings.py")
+#: code, and what users and operators read; the files of the catalog are data about providers
+CHECKED = ("**/*.py", "i18n/**/*.toml", "dashboard/templates/*.html")
+#: the adapters and the simulators
+ALLOWED = ("providers/", "sandbox/")
 
 
 def provider_names(source: Path = SOURCE) -> list[str]:
@@ -20,7 +22,7 @@ def provider_names(source: Path = SOURCE) -> list[str]:
 def named_providers(source: Path, names: list[str]) -> Iterator[str]:
     """Yield each line outside the allowed modules that names a provider, as a word or as a part of a name."""
     pattern = re.compile(rf"(?<![a-z])(?:{'|'.join(names)})(?![a-z])", re.IGNORECASE)
-    for path in sorted(source.rglob("*.py")):
+    for path in sorted(path for pattern in CHECKED for path in source.glob(pattern)):
         place = path.relative_to(source).as_posix()
         if place.startswith(ALLOWED):
             continue

@@ -45,6 +45,20 @@ def test_a_browser_that_does_not_work_is_passed_over(monkeypatch: pytest.MonkeyP
     assert browser.find_browser() == GOOD
 
 
+def test_the_headless_shell_is_taken_before_chromium_and_nothing_is_installed_beside_a_browser(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    programs = {"apt-get": "/usr/bin/apt-get", "chromium": "/usr/bin/chromium"}
+    monkeypatch.setattr("shutil.which", programs.get)
+    monkeypatch.setattr(browser, "_of_playwright", lambda: BROKEN)
+    for name in ("install_packages", "unpack_packages"):
+        monkeypatch.setattr(browser, name, missing("not asked"))
+    assert next(browser._candidates([])) == Program(Path("/usr/bin/chromium"))
+
+    programs["chromium-headless-shell"] = "/usr/bin/chromium-headless-shell"
+    assert next(browser._candidates([])) == Program(Path("/usr/bin/chromium-headless-shell"))
+
+
 def test_without_a_browser_one_line_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     def candidates(problems: list[str]) -> Iterator[Program]:
         yield BROKEN

@@ -3,8 +3,12 @@
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
+
+from tests.tiers import pytest_ignore_collect
 
 REPOSITORY = Path(__file__).parents[2]
 
@@ -81,3 +85,38 @@ def test_quick_leaves_out_what_has_a_marker(folder: Path) -> None:
         "test_none": "PASSED",
         "test_store[sqlite]": "PASSED",
     }
+
+
+def test_a_folder_is_not_imported_if_all_of_its_tests_are_left_out() -> None:
+    def ignored(folder: str, wanted: str) -> bool:
+        config: Any = SimpleNamespace(option=SimpleNamespace(markexpr=wanted), rootpath=REPOSITORY)
+        return bool(pytest_ignore_collect(REPOSITORY / "tests" / folder, config))
+
+    assert [ignored(folder, "not slow and not browser") for folder in ("api", "sandbox/page", "bot")] == [
+        True,
+        True,
+        False,
+    ]
+    assert not any(ignored("api", wanted) for wanted in ("", "slow", "not browser", "not slow or postgres"))
+
+
+def test_files_that_share_a_browser_or_aiogram_run_first_and_together(tmp_path: Path) -> None:
+    (tmp_path / "conftest.py").write_text(
+        'import pytest\npytest_plugins = ["tests.tiers"]\n@pytest.fixture\ndef browser(): pass\n'
+    )
+    library = 'import pytest\n@pytest.mark.parametrize("library", ["aiogram"])\ndef test(library): pass\n'
+    files = {
+        "a": "def test(): pass\n",
+        "b": library,
+        "c": "def test(browser): pass\n",
+        "d": "def test(): pass\n",
+        "e": "def test(): pass\ndef test_page(browser): pass\n",
+    }
+    for name, text in files.items():
+        (tmp_path / f"test_{name}.py").write_text(text)
+    options = ["-q", "--collect-only", f"--rootdir={tmp_path}", "-c", "/dev/null", str(tmp_path)]
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", *options], cwd=REPOSITORY, capture_output=True, text=True, check=True
+    )
+    order = [line.partition(".py")[0][-1] for line in done.stdout.splitlines() if "::" in line]
+    assert order == ["c", "e", "e", "b", "a", "d"]

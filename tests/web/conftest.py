@@ -17,7 +17,10 @@ from genlock.providers.kie.client import Kie
 from genlock.stores.sqlite import SqliteStore
 from genlock.web.callbacks import CallbackEndpoint
 from genlock.web.routes import make_web
-from tests.engine.world import FakeChannel, Recorder, die, idle
+from tests.databases import sqlite_in_memory
+from tests.engine.fake_channel import FakeChannel
+from tests.engine.recorder import Recorder
+from tests.engine.world import die, idle
 
 TASK = "86007839a9ca205ad3af437f7974310f"
 KEY = "test-hmac-key"
@@ -54,7 +57,7 @@ class Instance:
 
 async def make_instance() -> Instance:
     recorder = Recorder()
-    store = await SqliteStore.open(":memory:", clock=SystemClock(), observer=recorder)
+    store = await sqlite_in_memory(SystemClock(), recorder)
     provider = OfflineKie(key="k")
     chat = FakeChannel()
     engine = make_engine(

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from genlock.domain.events import Event
-from genlock.engine import collect
+from genlock.engine import unauthenticated
 from genlock.providers.kie.signature import SIGNATURE, TIMESTAMP, sign
 from tests.engine.world import idle
 from tests.providers.mutated_answers import mutated_answers
@@ -63,7 +63,7 @@ class Fuzzed:
 
 @pytest.fixture
 def fuzzed(monkeypatch: pytest.MonkeyPatch) -> Iterator[Fuzzed]:
-    monkeypatch.setattr(collect, "UNAUTHENTICATED_MAX", 10**9)
+    monkeypatch.setattr(unauthenticated, "UNAUTHENTICATED_MAX", 10**9)
     fuzzed = Fuzzed()
     yield fuzzed
     seen = fuzzed.instance.recorder

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from io import BytesIO
@@ -14,7 +15,7 @@ import yarl
 from genlock.domain.errors import StoreUnavailable
 from genlock.domain.events import Event
 from genlock.domain.job import Delivery, State
-from genlock.engine import collect
+from genlock.engine import unauthenticated
 from genlock.providers.kie.bundle import verify_callback
 from genlock.providers.kie.signature import SIGNATURE, TIMESTAMP, sign
 from genlock.web.callbacks import BODY_BYTES_MAX, UNAUTHENTICATED_BYTES_MAX, CallbackEndpoint
@@ -103,7 +104,7 @@ async def test_an_unauthenticated_callback_has_a_lower_size_limit(
 async def test_the_number_of_unauthenticated_callbacks_is_limited(
     instance: Instance, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(collect, "UNAUTHENTICATED_MAX", 3)
+    monkeypatch.setattr(unauthenticated, "UNAUTHENTICATED_MAX", 3)
     tokens = ["", "/", "/x.y", "/1.guessed", ""]
     bodies = [json.dumps({"data": {"taskId": f"t{number}"}}).encode() for number in range(4)]
     statuses = [
@@ -117,11 +118,59 @@ async def test_the_number_of_unauthenticated_callbacks_is_limited(
     assert (await request(instance.signed, "/callbacks/kie", DONE, signature()))[0] == 200, "a signature authenticates"
 
 
+async def test_callbacks_at_the_same_time_do_not_exceed_the_limit(
+    instance: Instance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(unauthenticated, "UNAUTHENTICATED_MAX", 20)
+    answers = await asyncio.gather(
+        *(request(instance.web, "/callbacks/kie", b'{"data": {"taskId": "t%d"}}' % number) for number in range(100))
+    )
+    statuses = Counter(status for status, *_ in answers)
+    assert len(instance.inbox()) == statuses[200] == 20
+    assert statuses[429] == 80
+
+
+async def test_a_callback_that_was_stored_while_the_store_counted_is_counted(
+    instance: Instance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(unauthenticated, "UNAUTHENTICATED_MAX", 1)
+    counting, answer = asyncio.Event(), asyncio.Event()
+
+    async def count_slowly_at_first(_seconds: float, _limit: int) -> int:
+        if not counting.is_set():
+            counting.set()
+            await answer.wait()
+        return 0
+
+    monkeypatch.setattr(instance.engine.ctx.store, "count_unauthenticated_callbacks", count_slowly_at_first)
+    slow = asyncio.create_task(request(instance.web, "/callbacks/kie", b"slow"))
+    await counting.wait()
+    assert (await request(instance.web, "/callbacks/kie", b"quick"))[0] == 200
+    answer.set()
+    assert (await slow)[0] == 429
+
+
+async def test_unauthenticated_callbacks_are_refused_without_a_count_for_a_second_once_there_are_too_many(
+    instance: Instance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(unauthenticated, "UNAUTHENTICATED_MAX", 0)
+    counts = Counter[str]()
+
+    async def count_unauthenticated(_: float, limit: int) -> int:
+        counts["read"] += 1
+        return limit
+
+    monkeypatch.setattr(instance.engine.ctx.store, "count_unauthenticated_callbacks", count_unauthenticated)
+    assert [(await request(instance.web, "/callbacks/kie", DONE))[0] for _ in range(5)] == [429] * 5
+    assert counts["read"] == 1
+    assert (await request(instance.web, instance.path, b"x"))[0] == 200, "the secret of a job authenticates"
+
+
 async def test_a_signature_that_all_customers_of_a_provider_share_does_not_authenticate(
     instance: Instance, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With fal, any customer could send its own signed callback here, again and again."""
-    monkeypatch.setattr(collect, "UNAUTHENTICATED_MAX", 3)
+    monkeypatch.setattr(unauthenticated, "UNAUTHENTICATED_MAX", 3)
     endpoint = CallbackEndpoint(
         engine=instance.engine, provider="kie", verify=verify_callback(KEY), shared_signature=True
     )
@@ -137,7 +186,7 @@ async def test_a_signature_that_all_customers_of_a_provider_share_does_not_authe
 async def test_callbacks_that_name_a_known_task_count_as_unauthenticated(
     instance: Instance, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(collect, "UNAUTHENTICATED_MAX", 3)
+    monkeypatch.setattr(unauthenticated, "UNAUTHENTICATED_MAX", 3)
     statuses = []
     for _ in range(6):
         statuses.append((await request(instance.web, "/callbacks/kie", DONE))[0])

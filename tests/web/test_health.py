@@ -19,8 +19,9 @@ from genlock.engine.engine import Engine
 from genlock.engine.stats import Stats
 from genlock.metrics import COUNTS, GAUGES, MetricsObserver
 from genlock.stores.sqlite import SqliteStore
-from genlock.web.health import FigureAccess, HealthEndpoints
+from genlock.web.health import FigureAccess, HealthEndpoints, RenderedMetrics
 from genlock.web.routes import make_web
+from tests.databases import sqlite_in_memory
 from tests.stores.builders import ended, queued, update
 from tests.web.asgi import request
 
@@ -50,7 +51,7 @@ class Instance:
 @pytest.fixture
 async def instance() -> AsyncIterator[Instance]:
     observer = MetricsObserver(CollectorRegistry())
-    store = await SqliteStore.open(":memory:", clock=SystemClock(), observer=observer)
+    store = await sqlite_in_memory(SystemClock(), observer)
     engine = make_engine(store, observer, providers={}, channels={})
     stats = Stats(engine.ctx, store)
     switches = {"open": True}
@@ -180,3 +181,10 @@ async def test_figures_are_shown_only_to_clients_that_may_read_them(
     assert (status, b"genlock_jobs" in metrics) == ((200, True) if allowed else (401, False))
     status, health = await request(web, "/health", headers=headers, method="GET")
     assert (status, set(json.loads(health)) == {"active", "store", "ready"}) == (200, not allowed)
+
+
+def test_metrics_are_rendered_for_at_most_a_tenth_of_the_time() -> None:
+    times = iter([0.0, 1.0, 5.0, 10.9, 11.0, 11.5])
+    rendered = RenderedMetrics(clock=lambda: next(times))
+    texts = iter([b"first", b"second"])
+    assert [rendered.get(lambda: next(texts)) for _ in range(4)] == [b"first", b"first", b"first", b"second"]

@@ -12,6 +12,7 @@ from starlette.routing import Route
 
 from genlock.web import connections, server
 from genlock.web.server import serving
+from tests.changes import Changes
 
 GET = b"GET /slow HTTP/1.1\r\nHost: x\r\n\r\n"
 SECONDS = 0.3
@@ -99,11 +100,21 @@ async def test_the_connection_that_holds_most_is_closed_when_the_shared_memory_i
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(server, "UNAUTHENTICATED_BYTES_MAX", 5_000)
-    web = Starlette(routes=[Route("/slow", body_of, methods=["POST"])])
+    received, arrived = 0, Changes()
+
+    async def count(request: Request) -> PlainTextResponse:
+        nonlocal received
+        before = received
+        async for chunk in request.stream():
+            received += len(chunk)
+            arrived.note()
+        return PlainTextResponse(str(received - before))
+
+    web = Starlette(routes=[Route("/slow", count, methods=["POST"])])
     async with serving(web, "127.0.0.1", 0) as url:
         large, small = [await asyncio.open_connection("127.0.0.1", int(url.rpartition(":")[2])) for _ in range(2)]
         large[1].write(POST % 4000 + b"a" * 3000)
-        await asyncio.sleep(0.05)
+        await arrived.until(lambda: received == 3000)
         small[1].write(POST % 2000 + b"a" * 1900)
         async with asyncio.timeout(20):
             assert await closes(large[0])
@@ -161,7 +172,7 @@ async def test_empty_lines_do_not_keep_a_connection_open(port: int) -> None:
 
 
 def test_the_limit_of_open_files_leaves_room_for_every_connection() -> None:
-    """With 1024 files, 1200 unauthenticated connections would keep all other clients out."""
+    """With 1024 files, the unauthenticated connections would leave few for all other clients."""
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
     try:
         resource.setrlimit(resource.RLIMIT_NOFILE, (min(1024, before[1]), before[1]))

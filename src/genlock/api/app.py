@@ -2,15 +2,15 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from functools import partial
+from functools import cached_property, lru_cache, partial
+from typing import Any
 
-from starlette.datastructures import MutableHeaders
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
-from starlette.routing import Match, Route
+from starlette.types import Receive, Scope, Send
 
 from genlock.api.account import AccountRoutes
-from genlock.api.authentication import authenticate, check_scope
+from genlock.api.authentication import Sender, check_scope, identify, take_permit
 from genlock.api.download_slots import DownloadSlots
 from genlock.api.events import EventRoutes
 from genlock.api.files import FileRoutes
@@ -25,28 +25,30 @@ from genlock.api.operation import Call, Operation
 from genlock.api.order_acceptance import OrderAcceptance
 from genlock.api.orders import OrderRoutes
 from genlock.api.parts import ApiParts
+from genlock.api.paths import Paths
 from genlock.api.problems import Problem, not_found, unavailable
-from genlock.api.reading import discard_body, hash_request, read_json, read_query, validated
+from genlock.api.reading import RefusedBodies, hash_request, read_json, read_query, validated
 from genlock.api.reference_page import render_reference
 from genlock.api.results import ResultRoutes
 from genlock.api.uploads import Uploads
 from genlock.api.webhooks import WebhookRoutes
-from genlock.domain.api_key import ApiKey
 from genlock.domain.errors import MediaStoreError, StoreError
 from genlock.domain.events import Event
 
 PREFIX = "/v1"
 OPENAI_PREFIXES = (f"{PREFIX}/images", f"{PREFIX}/videos")
 #: what every answer of the API carries
-_HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
+_HEADERS = ((b"cache-control", b"no-store"), (b"x-content-type-options", b"nosniff"))
 #: how long the answer to a request above the limit of its key waits, and how many such answers wait at the same time
 DELAY_SECONDS = 0.3
 DELAYED_MAX = 200
-METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS", "TRACE"]
+#: the addresses of longer hosts are not remembered
+HOST_LENGTH_MAX = 255
+Endpoint = Callable[[Request], Awaitable[Response]]
 
 
 class Api:
-    """The operations of the API and how their requests are handled."""
+    """The operations of the API and how their requests are handled: an ASGI application for the paths under `/v1`."""
 
     def __init__(self, parts: ApiParts) -> None:
         self._parts = parts
@@ -66,26 +68,31 @@ class Api:
             *ImageRoutes(parts, openai_orders, slots).operations(),
             *VideoRoutes(parts, openai_orders, uploads, self._results).operations(),
         ]
-        self.document = make_document(self.operations)
-        self._page: str | None = None
+        self._paths = self._make_paths()
+        #: rendered once: any client may ask for them, as often as it likes
+        self._rendered: dict[str, asyncio.Future[bytes]] = {}
+        self._refused_bodies = RefusedBodies()
         #: refused requests whose answer waits
         self._delayed = 0
 
-    def routes(self) -> list[Route]:
-        """Return the route of every operation, and one that answers every other request under `/v1`."""
-        return [
-            Route(f"{PREFIX}/openapi.json", self._openapi, methods=["GET"]),
-            Route(f"{PREFIX}/docs", self._docs, methods=["GET"]),
-            *(Route(_route_path(one), self._endpoint(one), methods=[one.method]) for one in self.operations),
-            Route(PREFIX, self._unknown, methods=METHODS),
-            Route(f"{PREFIX}/{{rest:path}}", self._unknown, methods=METHODS),
-        ]
+    def _make_paths(self) -> Paths[Endpoint]:
+        paths: Paths[Endpoint] = Paths()
+        paths.add("GET", f"{PREFIX}/openapi.json", self._openapi)
+        paths.add("GET", f"{PREFIX}/docs", self._docs)
+        for one in self.operations:
+            path = one.path.replace("{model_id}", "{model_id:path}")  # ids of models may contain slashes
+            paths.add(one.method, path, partial(self._answer, operation=one))
+        return paths
 
-    def _endpoint(self, operation: Operation) -> Callable[[Request], Awaitable[Response]]:
-        async def endpoint(request: Request) -> Response:
-            return await self._answer(request, operation)
-
-        return endpoint
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        request, found = Request(scope, receive), self._paths.find(scope["path"])
+        target = found.target(scope["method"]) if found is not None else None
+        if target is None:
+            response = self._unknown(request, found.methods if found is not None else [])
+        else:
+            endpoint, scope["path_params"] = target
+            response = await endpoint(request)
+        await response(scope, receive, send)
 
     async def _answer(self, request: Request, operation: Operation) -> Response:
         limits: Mapping[str, str] = {}
@@ -94,15 +101,16 @@ class Api:
             if operation.signed and "signature" in request.query_params:
                 response = await self._results.get_by_link(request)
             else:
-                key = await authenticate(request, self._parts.store)
+                sender = await identify(request, operation, self._parts)
                 is_known = True
-                limits = await self._parts.limits.take(key.id)
-                check_scope(key, operation.scope)
-                response = await operation.handle(await self._call(request, operation, key, received_at))
+                limits = await take_permit(request, sender.key, self._parts)
+                check_scope(sender.key, operation.scope)
+                response = await operation.handle(await self._call(request, operation, sender, received_at))
         except Problem as problem:
             response = operation.refuse(problem)
-            await discard_body(request, is_known=is_known)
-            if problem.code == "too_many_requests":
+            is_flooding = problem.code == "too_many_requests"
+            await self._refused_bodies.discard(request, is_known=is_known or is_flooding)
+            if is_flooding:
                 await self._delay(response)
         except (StoreError, MediaStoreError) as error:
             self._parts.observer.event(Event.STAGE_ERROR, step=f"API {operation.name}", error=repr(error))
@@ -123,37 +131,50 @@ class Api:
         finally:
             self._delayed -= 1
 
-    async def _call(self, request: Request, operation: Operation, key: ApiKey, received_at: float) -> Call:
+    async def _call(self, request: Request, operation: Operation, sender: Sender, received_at: float) -> Call:
         body, request_hash = None, ""
         query = read_query(operation.query, request.query_params) if operation.query else None
         if operation.body is not None:
-            content = await read_json(request, self._parts.memory, partial(self._parts.limits.take, key.id))
+            content = await read_json(request, self._parts.memory, partial(self._parts.limits.take, sender.key.id))
             body = validated(operation.body, content)
             request_hash = hash_request(operation.method, operation.path, content)
         return Call(
             request=request,
-            key=key,
+            key=sender.key,
             received_at=received_at,
-            base_url=self._parts.rules.public_url or str(request.base_url).rstrip("/"),
+            base_url=self._parts.rules.public_url or _base_url(request),
             query=query,
             body=body,
             request_hash=request_hash,
+            job=sender.job,
+            order_state=sender.order_state,
         )
 
     async def _openapi(self, request: Request) -> Response:
-        return _with_headers(JSONResponse(self.document), {})
+        content = await self._render_once("openapi.json", lambda document: bytes(JSONResponse(document).body))
+        return _with_headers(Response(content, media_type="application/json"), {})
 
     async def _docs(self, request: Request) -> Response:
-        if self._page is None:
-            self._page = await asyncio.to_thread(render_reference, self.document)
+        content = await self._render_once("docs", lambda document: render_reference(document).encode())
         headers = {"Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'"}
-        return _with_headers(Response(self._page, media_type="text/html; charset=utf-8"), headers)
+        return _with_headers(Response(content, media_type="text/html; charset=utf-8"), headers)
 
-    async def _unknown(self, request: Request) -> Response:
-        allowed = sorted({one.method for one in self.operations if _fits(one, request)})
-        refuse = openai_response if request.url.path.startswith(OPENAI_PREFIXES) else Problem.response
+    @cached_property
+    def document(self) -> dict[str, Any]:
+        """The description of the operations, made when a client first asks: that is a sixth of the CPU of a start."""
+        return make_document(self.operations)
+
+    async def _render_once(self, name: str, render: Callable[[dict[str, Any]], bytes]) -> bytes:
+        """Return a form of the document. Requests that come while it is being rendered wait for the same one."""
+        if name not in self._rendered:
+            self._rendered[name] = asyncio.ensure_future(asyncio.to_thread(lambda: render(self.document)))
+        return await asyncio.shield(self._rendered[name])
+
+    def _unknown(self, request: Request, allowed: Sequence[str]) -> Response:
+        refuse = openai_response if request.scope["path"].startswith(OPENAI_PREFIXES) else Problem.response
         if not allowed:
-            return _with_headers(refuse(not_found("there is no such address; GET /v1/docs lists them")), {})
+            hint = "leave out the slash at its end" if self._ends_with_a_slash(request) else "GET /v1/docs lists them"
+            return _with_headers(refuse(not_found(f"there is no such address; {hint}")), {})
         problem = Problem(
             status=405,
             code="method_not_allowed",
@@ -162,23 +183,33 @@ class Api:
         )
         return _with_headers(refuse(problem), {})
 
-
-def _route_path(operation: Operation) -> str:
-    """Ids of models may contain slashes."""
-    return operation.path.replace("{model_id}", "{model_id:path}")
-
-
-def _fits(operation: Operation, request: Request) -> bool:
-    match, _ = Route(_route_path(operation), _never, methods=METHODS).matches(request.scope)
-    return match is not Match.NONE
+    def _ends_with_a_slash(self, request: Request) -> bool:
+        path = str(request.scope["path"])
+        return path.endswith("/") and self._paths.find(path.rstrip("/")) is not None
 
 
-async def _never(_: Request) -> Response:
-    raise AssertionError("only its path is compared")
+def _base_url(request: Request) -> str:
+    host = request.headers.get("host", "")
+    if len(host) > HOST_LENGTH_MAX:
+        return str(request.base_url).rstrip("/")
+    return _known_base_url(request.scope["scheme"], host, request.scope["server"], request.scope.get("root_path", ""))
+
+
+@lru_cache(maxsize=100)
+def _known_base_url(scheme: str, host: str, server: tuple[str, int | None] | None, root_path: str) -> str:
+    """Return the address that clients use. Cached: parsing it takes a twentieth of a request, and the hosts are few."""
+    headers = [(b"host", host.encode("latin-1"))] if host else []
+    scope = {"type": "http", "scheme": scheme, "server": server, "path": "/", "root_path": root_path,
+             "query_string": b"", "headers": headers}  # fmt: skip
+    return str(Request(scope).base_url).rstrip("/")
 
 
 def _with_headers(response: Response, more: Mapping[str, str]) -> Response:
-    headers = MutableHeaders(raw=response.raw_headers)
-    for name, value in {**_HEADERS, **more}.items():
-        headers.setdefault(name, value)
+    """Add headers that the response does not have."""
+    raw = response.raw_headers
+    names = {name for name, _ in raw}
+    raw += [pair for pair in _HEADERS if pair[0] not in names]
+    for name, value in more.items():
+        if (key := name.lower().encode("latin-1")) not in names:
+            raw.append((key, value.encode("latin-1")))
     return response

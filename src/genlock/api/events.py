@@ -88,9 +88,9 @@ class EventRoutes:
     async def all_jobs(self, call: Call) -> Response:
         store = self._parts.store
         with self._opening(call) as stream:
-            after = await store.newest_job_id()
-            ids = [job.id for job in await store.open_jobs(call.account_id, OPEN_JOBS_MAX)]
-            found = await store.api_jobs_by_id(ids)
+            newest = await store.api_jobs(call.account_id, before=None, limit=1)
+            after = newest[0].id if newest else 0
+            found = await store.api_jobs_without_end(call.account_id, OPEN_JOBS_MAX)
             watcher = Watcher(call.account_id, {job.id: job for job in found}, account_id=call.account_id, after=after)
             return stream(self._events(call, watcher, found, ends=False))
 

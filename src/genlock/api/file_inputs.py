@@ -15,8 +15,6 @@ from genlock.domain.stored_file import StoredFile
 from genlock.domain.upload import Upload
 
 ID_LENGTH_MAX = 60
-#: upload again after this time: the provider keeps files for three days
-RENEW_SECONDS = 2 * 86_400
 
 
 class FileInputs:
@@ -53,29 +51,33 @@ class FileInputs:
     async def _address(self, account_id: int, one: Field, file_id: str) -> tuple[str, float | None]:
         upload = await self._parts.store.upload(file_id) if len(file_id) <= ID_LENGTH_MAX else None
         if upload is None or upload.account_id != account_id:
-            raise _wrong_input(one, f"there is no file {file_id[:ID_LENGTH_MAX]} in this account, or not any more")
+            raise _wrong_input(
+                one, "file_unknown", f"there is no file {file_id[:ID_LENGTH_MAX]} in this account, or not any more"
+            )
         if upload.kind != one.type.value:
-            raise _wrong_input(one, f"must be of type {one.type.value}, and {file_id} is of type {upload.kind}")
+            detail = f"must be of type {one.type.value}, and {file_id} is of type {upload.kind}"
+            raise _wrong_input(one, "file_kind", detail)
         url, _, reference = upload.file.partition(" ")
-        if upload.age_seconds > RENEW_SECONDS:
+        if self._parts.storage.is_old(upload.age_seconds):
             url = await self._renew(upload, StoredFile.parse(reference), one)
         return url, upload.seconds
 
     async def _renew(self, upload: Upload, stored: StoredFile, one: Field) -> str:
         """Upload a file to the provider again, from our copy."""
-        content = self._parts.media.read(stored.key, 0, stored.size)
+        parts = self._parts
         try:
-            url = await to_provider(self._parts, content, stored.key.rpartition("/")[2])
+            copy = await to_provider(
+                parts, lambda: parts.media.read(stored.key, 0, stored.size), stored.key.rpartition("/")[2]
+            )
         except MediaNotFound:
-            raise _wrong_input(one, f"the file {upload.address} has expired; send it again") from None
-        finally:
-            await content.aclose()
-        await self._parts.store.add_upload(replace(upload, file=f"{url} {stored}"))
-        return url
+            raise _wrong_input(one, "file_expired", f"the file {upload.address} has expired; send it again") from None
+        await parts.store.add_upload(replace(upload, file=f"{copy.url} {stored}"))
+        await parts.store.save_upload_copy(replace(copy, address=upload.address))
+        return copy.url
 
 
-def _wrong_input(one: Field, detail: str) -> Problem:
-    return invalid([Fault(pointer=f"/input/{one.name}", detail=detail)], "invalid_input")
+def _wrong_input(one: Field, code: str, detail: str, **limits: float) -> Problem:
+    return invalid([Fault(pointer=f"/input/{one.name}", detail=detail, code=code, limits=limits)], "invalid_input")
 
 
 def _ids(one: Field, values: Mapping[str, Any]) -> list[str]:
@@ -99,4 +101,5 @@ def _check_lengths(model: Model, values: Mapping[str, Any], seconds: Mapping[str
         for url in value if isinstance(value, list) else [value]:
             length = seconds.get(url) if isinstance(url, str) else None
             if length is not None and length > one.max_seconds + 1:
-                raise _wrong_input(one, f"plays {length:g} seconds; at most {one.max_seconds:g} are allowed")
+                detail = f"plays {length:g} seconds; at most {one.max_seconds:g} are allowed"
+                raise _wrong_input(one, "file_length", detail, max=float(one.max_seconds), given=length)

@@ -46,6 +46,13 @@ class Watcher:
         self.wake = asyncio.Event()
         #: the loop's time at which the request goes on although nothing has changed
         self.until = _NEVER
+        #: whether the request must stop waiting: its client is gone
+        self.stopped = False
+
+    def stop(self) -> None:
+        """End the wait of the request now."""
+        self.stopped = True
+        self.wake.set()
 
     def update(self, job: Job) -> None:
         version = _version(job)

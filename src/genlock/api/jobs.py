@@ -5,14 +5,16 @@ from weakref import WeakValueDictionary
 
 from starlette.responses import Response
 
+from genlock.api.job_view import status_of
 from genlock.api.operation import Answered, Call, Header, Operation
 from genlock.api.parts import ApiParts
-from genlock.api.problems import conflict, not_found, too_many
+from genlock.api.problems import Problem, conflict, not_found, too_many
 from genlock.api.types import JobAnswer, JobList, JobPageQuery
 from genlock.api.waiting import read_wait, wait_until_final
 from genlock.domain.api_key import ApiScope
 from genlock.domain.errors import ActionNotAllowed, JobWasSubmitted
 from genlock.domain.job import Actor, Job
+from genlock.domain.money import HoldState
 
 DAY = 86_400.0
 _PREFER_DOC = Header(
@@ -48,6 +50,7 @@ class JobRoutes:
                 summary="Read a job",
                 handle=self.get,
                 scope=ApiScope.READ,
+                job_in_path="job_id",
                 headers=(_PREFER_DOC,),
                 answers={200: Answered(description="The job as it is now.", kind=JobAnswer)},
                 problems=(404,),
@@ -81,7 +84,7 @@ class JobRoutes:
 
     async def get(self, call: Call) -> Response:
         wait = read_wait(call.request)
-        job, waited = await wait_until_final(self._parts.watch, await find_own(self._parts, call), wait)
+        job, waited = await wait_until_final(call.request, self._parts.watch, given_job(call), wait)
         headers = {} if waited is None else {"Preference-Applied": f"wait={waited:g}"}
         return self._answer(call, job, 200, headers)
 
@@ -105,7 +108,8 @@ class JobRoutes:
         except ActionNotAllowed:
             job = await find_own(parts, call)  # it may have been cancelled by the same request, sent twice at once
             if job.cancelled_by is not Actor.USER:
-                raise conflict("already_ended", f"the job has already ended: {job.state}") from None
+                money = "its price was charged" if job.hold_state is HoldState.CAPTURED else "it was not charged"
+                raise conflict("already_ended", f"the job has already ended: {status_of(job)}; {money}") from None
         return self._answer(call, job, 202)
 
     async def _check_quota(self, call: Call) -> None:
@@ -119,15 +123,21 @@ class JobRoutes:
         return Response(answer.model_dump_json(), status, headers=headers, media_type="application/json")
 
 
+def given_job(call: Call) -> Job:
+    """Return the job that was read with the key. Raises Problem 404."""
+    if call.job is None:
+        raise _no_job()
+    return call.job
+
+
 async def find_own(parts: ApiParts, call: Call) -> Job:
-    """Return the job that the path names, if the key's account has ordered it. Raises Problem 404."""
-    return await own_job(parts, call, call.path("job_id"))
-
-
-async def own_job(parts: ApiParts, call: Call, public_id: str) -> Job:
-    """Return a job of the key's account. Raises Problem 404."""
-    job_id = parts.view.job_id(public_id)
+    """Read the job that the path names, if the key's account has ordered it. Raises Problem 404."""
+    job_id = parts.view.job_id(call.path("job_id"))
     job = await parts.store.api_job(job_id) if job_id is not None else None
     if job is None or job.account_id != call.account_id:
-        raise not_found("this account has no job with this id")
+        raise _no_job()
     return job
+
+
+def _no_job() -> Problem:
+    return not_found("this account has no job with this id")

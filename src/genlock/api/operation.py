@@ -11,6 +11,8 @@ from starlette.responses import Response
 from genlock.api.problems import MEDIA_TYPE, Problem
 from genlock.api.types import ProblemDocument
 from genlock.domain.api_key import ApiKey, ApiScope
+from genlock.domain.job import Job
+from genlock.ports import OrderState
 
 Body = TypeVar("Body", bound=BaseModel)
 
@@ -29,6 +31,10 @@ class Call:
     body: Any = None
     #: the hash of method, path and body
     request_hash: str = ""
+    #: the account's job that the path names, if the operation has it read with the key
+    job: Job | None = None
+    #: what the decision about an order needs, if the operation has it read with the key
+    order_state: OrderState | None = None
 
     @property
     def account_id(self) -> int:
@@ -80,6 +86,10 @@ class Operation:
     problems: Sequence[int] = ()
     #: bodies that the handler reads itself: a JSON Schema or a type for each media type
     raw_bodies: Mapping[str, Mapping[str, Any] | type[BaseModel]] = field(default_factory=dict)
+    #: the path parameter with the id of a job that is read in the same statement as the key
+    job_in_path: str | None = None
+    #: whether it orders under an idempotency key, whose state is read in the same statement as the key
+    is_order: bool = False
     #: whether a signed link opens it without a key
     signed: bool = False
     #: makes the answer to a request that is refused

@@ -1,16 +1,20 @@
 """Accepts orders of API clients: each request key gives one job."""
 
+import asyncio
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from starlette.requests import Request
+
 from genlock.api.file_inputs import FileInputs
 from genlock.api.operation import Call
 from genlock.api.parts import ApiParts
-from genlock.api.problems import Fault, Problem, bad_request, conflict, invalid, too_many
+from genlock.api.problems import Fault, Problem, bad_request, conflict, forbidden, invalid, too_many, unauthorized
 from genlock.channels.api.address import ApiAddress
 from genlock.channels.api.channel import NAME as CHANNEL
+from genlock.domain.errors import InvalidInput
 from genlock.domain.job import Job
 from genlock.domain.money import THOUSANDTHS
 from genlock.engine.sell import NotSold, NotSoldReason, Order
@@ -19,6 +23,10 @@ KEY_HEADER = "Idempotency-Key"
 REPLAYED_HEADER = "Idempotent-Replayed"
 #: for the seller: how long a client should wait when all of its running orders are taken
 RUNNING_SECONDS = 5.0
+#: what a refused input says in numbers
+LIMITS = ("min", "max", "step", "given")
+#: what was read before the body is read again if it is older: a body may take long to arrive, a file to be fetched
+STATE_SECONDS = 1.0
 _KEY = re.compile(r"[\x21-\x7e]{1,255}")
 
 
@@ -56,6 +64,9 @@ class OrderAcceptance:
         address = ApiAddress(
             request_hash=order.request_hash, metadata=order.metadata, may_be_repeated=order.may_be_repeated
         )
+        is_recent = asyncio.get_running_loop().time() - call.received_at < STATE_SECONDS
+        if not is_recent:
+            await self._check_key(call)
         correlation_id = parts.new_id()
         job = await parts.seller.sell(
             Order(
@@ -70,12 +81,21 @@ class OrderAcceptance:
                 placeholder="0",
                 correlation_id=correlation_id,
                 api_key_id=call.key.id,
-            )
+            ),
+            state=call.order_state if is_recent else None,
         )
         if isinstance(job, NotSold):
             raise not_sold(job)
         check_same_request(job, order.request_hash)
         return Accepted(job=job, replayed=job.correlation_id != correlation_id)
+
+    async def _check_key(self, call: Call) -> None:
+        """Raise Problem if the key or the account ended while the body arrived: an erasure may have passed already."""
+        key = await self._parts.store.api_key(call.key.id)
+        if key is None or key.revoked_at is not None:
+            raise unauthorized("this API key was revoked while the order arrived; nothing was ordered")
+        if key.banned:
+            raise forbidden("this account was blocked while the order arrived; nothing was ordered")
 
 
 def client_request_key(key: str) -> str:
@@ -83,18 +103,26 @@ def client_request_key(key: str) -> str:
     return f"{CHANNEL}:{key}"
 
 
+def find_key(request: Request) -> str | None:
+    """Return the idempotency key of a request, with or without the quotes of a structured field; None if it has none.
+
+    A key that is invalid, or not the only one, counts as none.
+    """
+    given = request.headers.getlist(KEY_HEADER)
+    key = given[0].strip() if len(given) == 1 else ""
+    if len(key) >= 2 and key[0] == key[-1] == '"':  # noqa: PLR2004 - both quotes
+        key = key[1:-1]
+    return key if _KEY.fullmatch(key) is not None else None
+
+
 def read_key(call: Call) -> str:
-    """Return the idempotency key of a request, with or without the quotes of a structured field. Raises Problem."""
-    given = call.request.headers.getlist(KEY_HEADER)
-    if not given:
+    """Return the idempotency key of a request. Raises Problem."""
+    if KEY_HEADER not in call.request.headers:
         raise bad_request(
             "idempotency_key_missing",
             f"send {KEY_HEADER} with a key of your own, such as a UUID: repeating the request with it is then safe",
         )
-    key = given[0].strip()
-    if len(key) >= 2 and key[0] == key[-1] == '"':  # noqa: PLR2004 - both quotes
-        key = key[1:-1]
-    if len(given) > 1 or _KEY.fullmatch(key) is None:
+    if (key := find_key(call.request)) is None:
         raise bad_request("idempotency_key_invalid", f"{KEY_HEADER} must be 1 to 255 visible ASCII characters, once")
     return key
 
@@ -106,6 +134,11 @@ def check_same_request(job: Job, request_hash: str) -> None:
         raise invalid([fault], "idempotency_key_reused")
 
 
+def input_fault(error: InvalidInput) -> Fault:
+    limits = {name: error.allowed[name] for name in LIMITS if error.allowed.get(name) is not None}
+    return Fault(pointer=f"/input/{error.field}"[:200], detail=error.message, code=error.problem, limits=limits)
+
+
 def not_sold(refused: NotSold) -> Problem:  # noqa: PLR0911 - one answer per reason
     price, available = refused.price / THOUSANDTHS, refused.available / THOUSANDTHS
     match refused.reason:
@@ -114,8 +147,7 @@ def not_sold(refused: NotSold) -> Problem:  # noqa: PLR0911 - one answer per rea
             return Problem(status=404, code="model_unavailable", detail=detail)
         case NotSoldReason.INVALID_INPUT:
             assert refused.error is not None
-            fault = Fault(pointer=f"/input/{refused.error.field}"[:200], detail=refused.error.message)
-            return invalid([fault], "invalid_input")
+            return invalid([input_fault(refused.error)], "invalid_input")
         case NotSoldReason.DEARER:
             return conflict(
                 "dearer", f"the order costs {price:g} credits, above max_price; nothing was held", price=price

@@ -52,6 +52,7 @@ class OrderRoutes:
                 description="The price is held at once and charged when the result is there. A failure costs nothing.",
                 handle=self.create,
                 scope=ApiScope.ORDER,
+                is_order=True,
                 body=NewOrder,
                 headers=(_KEY_DOC, _PREFER_DOC),
                 answers={202: Answered(description="The order was accepted, now or before.", kind=JobAnswer)},
@@ -83,7 +84,7 @@ class OrderRoutes:
             request_hash=call.request_hash,
         )
         accepted = await self._acceptance.accept(call, order, client_request_key(key))
-        job, waited = await wait_until_final(self._parts.watch, accepted.job, wait)
+        job, waited = await wait_until_final(call.request, self._parts.watch, accepted.job, wait)
         return self._accepted(call, job, replayed=accepted.replayed, waited=waited)
 
     def _accepted(self, call: Call, job: Job, *, replayed: bool, waited: float | None) -> Response:

@@ -11,10 +11,10 @@ from genlock.api.result_links import ResultLinks
 from genlock.api.webhook_secrets import WebhookSecrets
 from genlock.domain.current_catalog import CurrentCatalog
 from genlock.engine.engine import Engine
+from genlock.engine.file_storage import FileStorage
 from genlock.engine.sell import Seller
 from genlock.media.process import MediaReader
 from genlock.ports import Database, MediaStore, Observer
-from genlock.ports.provider import UploadFile
 from genlock.web.requests import BodyMemory
 
 
@@ -40,7 +40,7 @@ class ApiParts:
     #: measures files of clients
     reader: MediaReader
     #: stores a client's file where the providers can read it
-    upload: UploadFile
+    storage: FileStorage
     view: JobView
     links: ResultLinks
     watch: JobWatch

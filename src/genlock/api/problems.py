@@ -41,6 +41,7 @@ CODES: Mapping[str, str] = {
     "too_many_orders": "Wait as long as `Retry-After` says.",
     "too_many_requests": "Wait as long as `Retry-After` says.",
     "too_many_running": "Wait until one of the account's jobs has ended.",
+    "too_many_connections": "Wait for the answers to earlier requests before you send more.",
     "too_many_streams": "Close an event stream before you open another.",
     "too_many_webhooks": "Delete an endpoint before you add another.",
     "unauthorized": "The key is missing, unknown or revoked, or the link has expired.",
@@ -82,6 +83,14 @@ class Fault:
 
     pointer: str
     detail: str
+    #: what is wrong with it, for programs that say it in words of their own: `length`, `range`, `missing` …
+    code: str = ""
+    #: the limits that it breaks: `min`, `max`, `step`, and what was `given`
+    limits: Mapping[str, Any] = field(default_factory=dict)
+
+    def as_json(self) -> dict[str, Any]:
+        code = {"code": self.code} if self.code else {}
+        return {"pointer": self.pointer, "detail": self.detail, **code, **self.limits}
 
 
 def unauthorized(detail: str) -> Problem:
@@ -108,8 +117,7 @@ def conflict(code: str, detail: str, **members: Any) -> Problem:
 def invalid(faults: Sequence[Fault], code: str = "invalid_request") -> Problem:
     """Name every wrong value of a request."""
     detail = "; ".join(f"{one.pointer}: {one.detail}" for one in faults)[:1000]
-    errors = [{"pointer": one.pointer, "detail": one.detail} for one in faults]
-    return Problem(status=422, code=code, detail=detail, members={"errors": errors})
+    return Problem(status=422, code=code, detail=detail, members={"errors": [one.as_json() for one in faults]})
 
 
 def too_many(code: str, detail: str, after: float, **members: Any) -> Problem:

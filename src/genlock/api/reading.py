@@ -21,18 +21,34 @@ VALUES_MAX = 20_000
 PARAMETERS_MAX = 50
 #: a JSON body takes a permit of its key for each of these, besides that of its request
 BYTES_PER_PERMIT = 20_000
-#: of a body that is refused, by whether its sender has a key
-DISCARDED_BYTES_MAX, UNKNOWN_DISCARDED_BYTES_MAX = 25_000_000, 250_000
+#: of a refused body: all of it up to the largest file, or only its beginning
+DISCARDED_BYTES_MAX, DISCARDED_BEGINNING_BYTES = 25_000_000, 250_000
+#: refused bodies that are read to the end at the same time: a hostile client with a key sends hundreds
+DISCARDED_AT_ONCE = 16
 FAULTS_MAX = 20
 _POINTER = str.maketrans({"~": "~0", "/": "~1"})
 
 
-async def discard_body(request: Request, *, is_known: bool) -> None:
-    """Read the rest of a refused body and drop it: a client that is still sending would not see the answer."""
-    headers = request.headers
-    if headers.get("content-length", "0") == "0" and "transfer-encoding" not in headers:
-        return
-    bytes_left, seconds = (DISCARDED_BYTES_MAX, 5.0) if is_known else (UNKNOWN_DISCARDED_BYTES_MAX, 2.0)
+class RefusedBodies:
+    """Reads refused bodies to their end and drops them: a client that is still sending would not see the answer."""
+
+    def __init__(self) -> None:
+        self._at_once = 0
+
+    async def discard(self, request: Request, *, is_known: bool) -> None:
+        """Read the rest of a body; only the beginning if its sender is unknown, or many others are being read."""
+        headers = request.headers
+        if headers.get("content-length", "0") == "0" and "transfer-encoding" not in headers:
+            return
+        reads_all = is_known and self._at_once < DISCARDED_AT_ONCE
+        self._at_once += 1
+        try:
+            await _drop(request, *((DISCARDED_BYTES_MAX, 5.0) if reads_all else (DISCARDED_BEGINNING_BYTES, 2.0)))
+        finally:
+            self._at_once -= 1
+
+
+async def _drop(request: Request, bytes_left: int, seconds: float) -> None:
     with suppress(ClientDisconnect, TimeoutError, RuntimeError):  # RuntimeError: all of it was read
         async with asyncio.timeout(seconds):
             async for chunk in request.stream():

@@ -5,6 +5,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from math import ceil
+from typing import NamedTuple
 
 from genlock.api.problems import Problem, too_many
 from genlock.ports import PermitBlockStore
@@ -23,7 +24,16 @@ class _Block:
     remaining: int = 0
     until: float = 0.0
     blocked_until: float = 0.0
+    #: requests that wait for permits of the store
+    waiting: int = 0
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+
+class BlockedSender(NamedTuple):
+    """A sender whose next request would be refused anyway."""
+
+    account_id: int
+    refusal: Problem
 
 
 class RequestLimits:
@@ -34,14 +44,46 @@ class RequestLimits:
         self._block_size = max(1, round(per_second * BLOCK_SHARE))
         self._clock = clock
         self._blocks: OrderedDict[int, _Block] = OrderedDict()
+        #: the keys of which a request was refused, and their accounts, by the hash of the secret
+        self._refused: OrderedDict[str, tuple[int, int]] = OrderedDict()
+
+    def note_refused(self, secret_hash: str, key_id: int, account_id: int) -> None:
+        """Remember whose secret it is, so that further requests are refused without reading the key."""
+        self._refused[secret_hash] = key_id, account_id
+        self._refused.move_to_end(secret_hash)
+        if len(self._refused) > KEYS_MAX:
+            self._refused.popitem(last=False)
+
+    def find_blocked(self, secret_hash: str) -> BlockedSender | None:
+        """Return the sender of a secret if the store had no permit for it and will have none yet."""
+        if (known := self._refused.get(secret_hash)) is None:
+            return None
+        key_id, account_id = known
+        block = self._block(key_id)
+        if self._clock() >= block.blocked_until or self._spendable(block):
+            return None
+        return BlockedSender(account_id, self._refusal(block))
+
+    def _spendable(self, block: _Block) -> int:
+        return block.left if self._clock() < block.until else 0
+
+    @property
+    def _policy(self) -> str:
+        return f'"requests";q={self._burst};w={ceil(self._burst * self._interval)}'
 
     async def take(self, key_id: int, permits: int = 1) -> dict[str, str]:
         """Take permits, at most a burst of them, and return the RateLimit headers. Raises Problem 429."""
         block, count = self._block(key_id), min(permits, self._burst)
         if not self._spend(block, count):
-            async with block.lock:
-                if not self._spend(block, count) and not await self._refill_and_spend(block, key_id, count):
-                    raise self._refusal(block)
+            if block.waiting >= self._burst:  # they would wait for seconds
+                raise self._refusal(block)
+            block.waiting += 1
+            try:
+                async with block.lock:
+                    if not self._spend(block, count) and not await self._refill_and_spend(block, key_id, count):
+                        raise self._refusal(block)
+            finally:
+                block.waiting -= 1
         return self._headers(block)
 
     def _spend(self, block: _Block, count: int) -> bool:
@@ -68,14 +110,16 @@ class RequestLimits:
         return refused
 
     def _block(self, key_id: int) -> _Block:
-        block = self._blocks.setdefault(key_id, _Block())
-        self._blocks.move_to_end(key_id)
+        if (block := self._blocks.get(key_id)) is not None:
+            self._blocks.move_to_end(key_id)
+            return block
+        self._blocks[key_id] = block = _Block()
         if len(self._blocks) > KEYS_MAX:
             self._blocks.popitem(last=False)
         return block
 
     async def _refill(self, block: _Block, key_id: int, count: int) -> None:
-        kept = block.left if self._clock() < block.until else 0
+        kept = self._spendable(block)
         wanted = max(self._block_size, count - kept)
         taken = await self._store.take_block(f"api:{key_id}", wanted, self._interval, self._burst)
         now = self._clock()
@@ -87,8 +131,7 @@ class RequestLimits:
         """Return the headers of draft-ietf-httpapi-ratelimit-headers: permits left, and seconds until all are back."""
         left = max(0, block.left) + block.remaining
         reset = ceil(max(0, self._burst - left) * self._interval)
-        window = ceil(self._burst * self._interval)
         return {
-            "RateLimit-Policy": f'"requests";q={self._burst};w={window}',
+            "RateLimit-Policy": self._policy,
             "RateLimit": f'"requests";r={left};t={reset}',
         }

@@ -9,10 +9,11 @@ from starlette.responses import Response, StreamingResponse
 
 from genlock.api.download_slots import DownloadSlots
 from genlock.api.job_view import TEXT_TYPE, results_of
-from genlock.api.jobs import find_own
+from genlock.api.jobs import given_job
 from genlock.api.operation import Answered, Call, Header, Operation
 from genlock.api.parts import ApiParts
 from genlock.api.problems import Problem, not_found, unauthorized
+from genlock.api.stored_copies import read_whole
 from genlock.domain.api_key import ApiScope
 from genlock.domain.delivery import Part
 from genlock.domain.errors import MediaNotFound
@@ -20,8 +21,8 @@ from genlock.domain.job import Job
 from genlock.domain.result import PartKind
 from genlock.domain.stored_file import StoredFile
 from genlock.media.sniff import media_type_of
+from genlock.web.byte_ranges import ByteRange, RangeNotSatisfiable, read_range
 
-_RANGE = re.compile(r"bytes=(\d{0,18})-(\d{0,18})")
 _INDEX = re.compile(r"\d{1,2}")
 #: a result is content from outside: a browser must not run it as a page of this address
 _SAFE = {"X-Content-Type-Options": "nosniff", "Content-Security-Policy": "default-src 'none'; sandbox"}
@@ -43,6 +44,7 @@ class ResultRoutes:
                 handle=self.get,
                 scope=ApiScope.READ,
                 signed=True,
+                job_in_path="job_id",
                 headers=(Header(name="Range", description="one range of bytes, such as `bytes=0-1023`"),),
                 answers={
                     200: Answered(description="The content.", media_type="*/*"),
@@ -54,7 +56,7 @@ class ResultRoutes:
         ]
 
     async def get(self, call: Call) -> Response:
-        return await self.content(call.request, await find_own(self._parts, call), call.path("index"))
+        return await self.content(call.request, given_job(call), call.path("index"))
 
     async def get_by_link(self, request: Request) -> Response:
         """Serve a result by its signed link, without a key. Raises Problem."""
@@ -84,29 +86,28 @@ class ResultRoutes:
         return await self._file(request, StoredFile.parse(part.file), job.account_id)
 
     async def _file(self, request: Request, stored: StoredFile, account_id: int) -> Response:
-        if (unchanged := _not_modified(request, stored.sha256)) is not None:
+        if (unchanged := _not_modified(request, stored)) is not None:
             return unchanged
-        start, length, status = _range(request, stored.size, stored.sha256)
+        wanted = _range(request, stored.size, stored.sha256)
         self._slots.check(account_id)
-        chunks = self._parts.media.read(stored.key, start, length)
+        if wanted.length == stored.size:
+            chunks = read_whole(self._parts, stored)
+        else:  # cannot be verified: there is one hash for all of the file
+            chunks = self._parts.media.read(stored.key, wanted.start, wanted.length)
         try:
             first = await anext(chunks, b"")  # also for HEAD: it tells whether the copy is there
         except MediaNotFound:
             raise Problem(status=410, code="gone", detail="our copy of this result was deleted") from None
-        headers = _headers(stored.content_type, stored.sha256) | {"Content-Length": str(length)}
-        if status == 206:  # noqa: PLR2004 - partial content
-            headers["Content-Range"] = f"bytes {start}-{start + length - 1}/{stored.size}"
+        headers = _headers(stored.content_type, stored.sha256) | wanted.headers
         content = self._slots.counted(account_id, _chained(first, chunks))
-        return StreamingResponse(content, status, headers, stored.content_type)
+        return StreamingResponse(content, wanted.status, headers, stored.content_type)
 
 
 def _text(request: Request, part: Part) -> Response:
     content = part.value.encode()
-    start, length, status = _range(request, len(content), "")
-    headers = _headers(TEXT_TYPE, "") | (
-        {"Content-Range": f"bytes {start}-{start + length - 1}/{len(content)}"} if status == 206 else {}  # noqa: PLR2004
-    )
-    return Response(content[start : start + length], status, headers, TEXT_TYPE)
+    wanted = _range(request, len(content), "")
+    part_of_it = content[wanted.start : wanted.start + wanted.length]
+    return Response(part_of_it, wanted.status, _headers(TEXT_TYPE, "") | wanted.headers, TEXT_TYPE)
 
 
 def _headers(content_type: str, etag: str) -> dict[str, str]:
@@ -120,29 +121,19 @@ def _headers(content_type: str, etag: str) -> dict[str, str]:
     }
 
 
-def _not_modified(request: Request, etag: str) -> Response | None:
-    if f'"{etag}"' in request.headers.get("if-none-match", "")[:2000]:
-        return Response(status_code=304, headers={"ETag": f'"{etag}"'})
+def _not_modified(request: Request, stored: StoredFile) -> Response | None:
+    """Return the answer to a client that has the file already, with the headers that it would have got."""
+    known = request.headers.get("if-none-match", "")[:2000]
+    if known.strip() == "*" or f'"{stored.sha256}"' in known:
+        return Response(status_code=304, headers=_headers(stored.content_type, stored.sha256))
     return None
 
 
-def _range(request: Request, size: int, etag: str) -> tuple[int, int, int]:
-    """Return start, length and status. A range that cannot be read as one is ignored, as RFC 9110 says."""
-    found = _RANGE.fullmatch(request.headers.get("range", "").strip())
-    only_if = request.headers.get("if-range", f'"{etag}"')
-    if found is None or found.groups() == ("", "") or only_if != f'"{etag}"':
-        return 0, size, 200
-    first, last = found.groups()
-    start = int(first) if first else max(0, size - int(last))
-    end = min(int(last), size - 1) if first and last else size - 1
-    if first and last and int(last) < int(first):
-        return 0, size, 200
-    if start >= size or (not first and int(last) == 0):
-        detail = f"the content has {size} bytes"
-        raise Problem(
-            status=416, code="range_not_satisfiable", detail=detail, headers={"Content-Range": f"bytes */{size}"}
-        )
-    return start, end - start + 1, 206
+def _range(request: Request, size: int, etag: str) -> ByteRange:
+    try:
+        return read_range(request.headers, size, etag)
+    except RangeNotSatisfiable as error:
+        raise Problem(status=416, code="range_not_satisfiable", detail=str(error), headers=error.headers) from None
 
 
 async def _chained(first: bytes, rest: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, None]:

@@ -26,7 +26,7 @@ async def with_tasks(parts: ApiParts, account_id: int, model: Model, values: Map
         job = None if job_id is None else await parts.store.job(job_id)
         if job is None or job.account_id != account_id or not job.given or not job.task_id:
             detail = "must be the id of a job of this account that has succeeded"
-            raise invalid([Fault(pointer=f"/input/{one.name}", detail=detail)], "invalid_input")
+            raise invalid([Fault(pointer=f"/input/{one.name}", detail=detail, code="task")], "invalid_input")
         resolved[one.name] = job.task_id
     return resolved
 

@@ -175,8 +175,15 @@ class FileAnswer(Answer):
 
 
 class FaultAnswer(Answer):
+    """One wrong value. `code` says what is wrong with an input, and the numbers which limit it breaks."""
+
     pointer: str
     detail: str
+    code: str | None = None
+    min: float | None = None
+    max: float | None = None
+    step: float | None = None
+    given: float | None = None
 
 
 class ProblemDocument(BaseModel):

@@ -5,6 +5,7 @@ import secrets
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from math import ceil
 from tempfile import TemporaryFile
 from typing import IO
@@ -15,16 +16,17 @@ from genlock.api.problems import Fault, Problem, invalid, too_many, unauthorized
 from genlock.api.types import FileAnswer
 from genlock.domain.errors import ProviderError
 from genlock.domain.stored_file import StoredFile, make_key
-from genlock.domain.upload import Upload
+from genlock.domain.upload import Upload, UploadCopy
+from genlock.engine.file_storage import ReadContent, SourceFailed
 from genlock.media.budget import TooComplex
 from genlock.media.content_types import content_type_of
 from genlock.media.download import HEAD_BYTES
 from genlock.media.hashing import hash_file
 from genlock.media.sniff import Format, MediaType, NotMedia, recognise
+from genlock.ports import MediaStore
 
 ID_PREFIX = "file_"
 CHUNK = 65_536
-FOLDER = "genlock"
 HOUR = 3600.0
 DAY = 86_400.0
 MEGABYTE = 1_000_000
@@ -92,19 +94,20 @@ class Uploads:
             sha256=await asyncio.to_thread(hash_file, file),
         )
         await parts.media.put(stored, file)
-        url = await to_provider(parts, _read(file), f"{name}{found.suffix}")
+        copy = await to_provider(parts, lambda: _read(file), f"{name}{found.suffix}")
         await self._check_not_revoked(call, stored)
         file_id = f"{ID_PREFIX}{secrets.token_urlsafe(18)}"
         await parts.store.add_upload(
             Upload(
                 address=file_id,
                 account_id=call.account_id,
-                file=f"{url} {stored}",
+                file=f"{copy.url} {stored}",
                 kind=kind.value,
                 seconds=seconds,
                 age_seconds=0.0,
             )
         )
+        await parts.store.save_upload_copy(replace(copy, address=file_id))
         return FileAnswer(
             id=file_id,
             kind=kind.value,
@@ -131,12 +134,21 @@ class Uploads:
             raise _not_usable("cannot be read: it has too many parts") from None
 
 
-async def to_provider(parts: ApiParts, content: AsyncIterator[bytes], name: str) -> str:
-    """Store a file where the providers can read it and return its address. Raises Problem 503."""
+async def to_provider(parts: ApiParts, read: ReadContent, name: str) -> UploadCopy:
+    """Store a file at a provider. Raises Problem 503, and what `read` raises."""
     try:
-        return await parts.upload(content, name, FOLDER)
+        return await parts.storage.store(read, name)
+    except SourceFailed as failed:
+        raise failed.__cause__ or failed from None
     except ProviderError:
         raise unavailable("the file could not be passed on to the provider; send it again") from None
+
+
+async def read_upload(media: MediaStore, upload: Upload) -> AsyncIterator[bytes]:
+    """Yield the content of a file that a client sent, from our copy. Raises MediaStoreError."""
+    stored = StoredFile.parse(upload.file.partition(" ")[2])
+    async for chunk in media.read(stored.key, 0, stored.size):
+        yield chunk
 
 
 def _recognise(file: IO[bytes]) -> tuple[Format, MediaType]:

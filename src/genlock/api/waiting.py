@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+from collections.abc import Callable
 
 from starlette.requests import Request
 
@@ -9,6 +10,7 @@ from genlock.api.job_view import status_of
 from genlock.api.job_watch import JobWatch, TooManyWatchers, Watcher
 from genlock.api.types import FINAL
 from genlock.domain.job import Job
+from genlock.web.connections import WHEN_GONE
 
 WAIT_SECONDS_MAX = 60.0
 _WAIT = re.compile(r"(?:^|[,;\s])wait(?:=\"?(\d{1,6})\"?)?(?=$|[,;\s])", re.IGNORECASE)
@@ -22,10 +24,13 @@ def read_wait(request: Request) -> float | None:
     return min(float(found[1]), WAIT_SECONDS_MAX) if found[1] else WAIT_SECONDS_MAX
 
 
-async def wait_until_final(watch: JobWatch, job: Job, seconds: float | None) -> tuple[Job, float | None]:
+async def wait_until_final(
+    request: Request, watch: JobWatch, job: Job, seconds: float | None
+) -> tuple[Job, float | None]:
     """Return the job as it is at its end or after the wait, and the wait that was applied, if one was.
 
-    If too many requests wait already, the answer comes at once: the client asks again.
+    The wait ends when the client is gone, so that its place is free for others. If too many requests wait already, the
+    answer comes at once: the client asks again.
     """
     if seconds is None or status_of(job) in FINAL:
         return job, seconds
@@ -33,9 +38,19 @@ async def wait_until_final(watch: JobWatch, job: Job, seconds: float | None) -> 
     until = clock() + seconds
     try:
         with watch.watching(Watcher(job.account_id, {job.id: job})) as watcher:
-            while status_of(job) not in FINAL and watch.is_open() and (left := until - clock()) > 0:
+            tell_when_gone(request, watcher.stop)
+            while (
+                not (status_of(job) in FINAL or watcher.stopped) and watch.is_open() and (left := until - clock()) > 0
+            ):
                 for changed in await watcher.next_changes(left):
                     job = changed
     except TooManyWatchers:
         return job, None
     return job, seconds
+
+
+def tell_when_gone(request: Request, call: Callable[[], None]) -> None:
+    """Call a function when the client of a request is gone, where the server can tell."""
+    register = request.scope.get("extensions", {}).get(WHEN_GONE)
+    if register is not None:
+        register(call)

@@ -1,7 +1,6 @@
 """Makes the API and its channel."""
 
 import secrets
-from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from time import time
 
@@ -13,27 +12,30 @@ from genlock.api.request_limits import RequestLimits
 from genlock.api.result_links import ResultLinks
 from genlock.api.webhook_sender import WebhookSender
 from genlock.app.clock import SystemClock
-from genlock.app.providers import KEY_SETTINGS
 from genlock.app.telegram import bot_texts
 from genlock.app.webhook_secrets import make_webhook_secrets
 from genlock.channels.api.channel import ApiChannel
 from genlock.domain.current_catalog import CurrentCatalog
-from genlock.domain.errors import AccountNotFound, Refusal
+from genlock.domain.errors import AccountNotFound
 from genlock.domain.public_number import PublicNumbers
 from genlock.domain.webhook import Webhook
 from genlock.engine.engine import Engine
+from genlock.engine.file_storage import FileStorage
 from genlock.engine.sell import SaleRules, Seller
 from genlock.engine.tell import tell
 from genlock.media.download import Downloads
 from genlock.media.post import Posts
 from genlock.media.process import MediaProcess
-from genlock.ports import Database, MediaStore, ProviderBundle
+from genlock.media.transfers import Transfers
+from genlock.ports import Database, MediaStore
 from genlock.settings import ServiceSettings, Settings
 from genlock.web.requests import BodyMemory
 
 
-def make_api_channel(settings: Settings, media: MediaStore, watch: JobWatch, closing: AsyncExitStack) -> ApiChannel:
-    downloads = Downloads(private=settings.media_private_hosts)
+def make_api_channel(
+    settings: Settings, media: MediaStore, watch: JobWatch, transfers: Transfers, closing: AsyncExitStack
+) -> ApiChannel:
+    downloads = Downloads(private=settings.media_private_hosts, transfers=transfers)
     closing.push_async_callback(downloads.close)
     return ApiChannel(downloads, media, changed=watch.job_changed)
 
@@ -44,15 +46,12 @@ def make_api(  # noqa: PLR0913 - one argument per part
     store: Database,
     engine: Engine,
     catalog: CurrentCatalog,
-    bundles: Mapping[str, ProviderBundle],
+    storage: FileStorage,
     media: MediaStore,
     watch: JobWatch,
     memory: BodyMemory,
     closing: AsyncExitStack,
 ) -> Api:
-    upload = next((bundle.upload for bundle in bundles.values() if bundle.upload), None)
-    if upload is None:
-        raise Refusal(f"No configured provider stores files, so clients could not send any: set {KEY_SETTINGS}")
     reader = MediaProcess()  # of its own: files of clients do not wait for results
     closing.push_async_callback(reader.close)
     links = ResultLinks.of_installation(settings.telegram_token.get_secret_value(), time)
@@ -64,27 +63,31 @@ def make_api(  # noqa: PLR0913 - one argument per part
             catalog=catalog,
             media=media,
             reader=reader,
-            upload=upload,
+            storage=storage,
             view=_make_view(settings, catalog, links),
             links=links,
             watch=watch,
             limits=RequestLimits(store, settings.api_requests_per_second, engine.ctx.loop.time),
             memory=memory,
-            rules=ApiRules(
-                markup=settings.markup,
-                credit_usd=settings.credit_usd,
-                late_cancels_per_day=settings.late_cancels_per_day,
-                uploads_per_hour=settings.uploads_per_hour,
-                upload_megabytes_per_day=settings.api_upload_mb_per_day,
-                keep_media_days=settings.keep_media_days,
-                public_url=settings.public_url,
-            ),
+            rules=_make_rules(settings),
             observer=engine.ctx.observer,
             now=SystemClock().now,
             webhook_secrets=make_webhook_secrets(settings),
             private_hosts=frozenset(settings.media_private_hosts),
             new_id=lambda: secrets.token_hex(8),
         )
+    )
+
+
+def _make_rules(settings: Settings) -> ApiRules:
+    return ApiRules(
+        markup=settings.markup,
+        credit_usd=settings.credit_usd,
+        late_cancels_per_day=settings.late_cancels_per_day,
+        uploads_per_hour=settings.uploads_per_hour,
+        upload_megabytes_per_day=settings.api_upload_mb_per_day,
+        keep_media_days=settings.keep_media_days,
+        public_url=settings.public_url,
     )
 
 

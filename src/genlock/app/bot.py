@@ -6,7 +6,6 @@ from functools import partial
 from pathlib import Path
 
 from genlock.app.logins import public_address
-from genlock.app.providers import KEY_SETTINGS
 from genlock.app.telegram import bot_texts
 from genlock.bot.bundle import BotBundle
 from genlock.bot.handlers.welcome import PACKAGED_PICTURE
@@ -16,12 +15,13 @@ from genlock.bot.rules import BotRules, Package, ReportRules
 from genlock.channels.telegram.caller import Caller
 from genlock.channels.telegram.stars import refund_stars, star_balance
 from genlock.domain.current_catalog import CurrentCatalog
-from genlock.domain.errors import ChannelError, GenlockError, Refusal
+from genlock.domain.errors import ChannelError, GenlockError
 from genlock.domain.events import Event
 from genlock.domain.money import THOUSANDTHS
 from genlock.domain.update import Update
 from genlock.engine.accounts import AccountActions
 from genlock.engine.engine import Engine
+from genlock.engine.file_storage import FileStorage
 from genlock.engine.full_check import FullMoneyCheck
 from genlock.engine.logins import Logins
 from genlock.engine.operator_tools import OperatorTools
@@ -31,7 +31,8 @@ from genlock.engine.tell import tell
 from genlock.log import Mask
 from genlock.media.download import Downloads
 from genlock.media.process import MediaProcess
-from genlock.ports import Database, Observer, ProviderBundle
+from genlock.media.transfers import Transfers
+from genlock.ports import Database, Observer
 from genlock.settings import ServiceSettings, Settings
 
 #: what an operator receives for one Telegram Star, in US dollars, and the default sizes of packages
@@ -39,19 +40,18 @@ STAR_USD = 0.013
 STARS = (50, 100, 250, 500, 1000, 2500)
 
 
-def make_bot_router(
+def make_bot_router(  # noqa: PLR0913 - one argument per part
+    *,
     settings: Settings,
     caller: Caller,
     store: Database,
     engine: Engine,
     catalog: CurrentCatalog,
-    bundles: Mapping[str, ProviderBundle],
+    storage: FileStorage,
     logins: Logins,
+    transfers: Transfers,
     closing: AsyncExitStack,
 ) -> BotRouter:
-    upload = next((bundle.upload for bundle in bundles.values() if bundle.upload), None)
-    if upload is None:
-        raise Refusal(f"No configured provider stores files, so users could not send any: set {KEY_SETTINGS}")
     bundle = BotBundle(
         caller=caller,
         rules=make_bot_rules(settings),
@@ -60,7 +60,7 @@ def make_bot_router(
     )
     media = MediaProcess()
     closing.push_async_callback(media.close)
-    downloads = Downloads(private=settings.media_private_hosts)
+    downloads = Downloads(private=settings.media_private_hosts, transfers=transfers)
     closing.push_async_callback(downloads.close)
     return make_router(
         BotParts(
@@ -68,7 +68,7 @@ def make_bot_router(
             store=store,
             engine=engine,
             catalog=catalog,
-            upload=upload,
+            storage=storage,
             media=media,
             downloads=downloads,
         )
@@ -103,7 +103,7 @@ def make_bot_rules(settings: Settings) -> BotRules:
         credit_usd=settings.credit_usd,
         admin_ids=frozenset(settings.admin_ids),
         support=settings.support,
-        api_url=public_address(settings),
+        api_url=settings.public_url or "",
         packages=tuple(
             _package(stars, credits_, settings.star_bonus) for stars, credits_ in packages.items() if credits_
         ),

@@ -4,8 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from time import monotonic
 
-from starlette.applications import Starlette
+from starlette.types import ASGIApp
 
+from genlock.api.app import PREFIX as API_PREFIX
 from genlock.app.channels import channel_routes
 from genlock.app.dashboard import dashboard_routes
 from genlock.app.databases import open_store
@@ -25,7 +26,7 @@ from genlock.settings import ServiceSettings
 from genlock.web.callbacks import CallbackEndpoint
 from genlock.web.health import FigureAccess, HealthEndpoints
 from genlock.web.requests import BodyMemory
-from genlock.web.routes import make_web
+from genlock.web.routes import make_web, with_applications
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,7 +35,7 @@ class App:
 
     engine: Engine
     caller: Caller
-    web: Starlette
+    web: ASGIApp
     alarms: Alarms
     #: what the instance repeats in addition to `engine.periodic_tasks()`
     periodic_tasks: list[PeriodicTask]
@@ -51,21 +52,26 @@ async def compose(settings: ServiceSettings, process: Process) -> App:
     health = _make_health(settings, process, engine, parts.stats, started)
     web = make_web(
         [*_callback_endpoints(engine, parts.providers, parts.memory), health, *telegram_endpoints],
-        *parts.api.routes(),
         *dashboard_routes(parts.dashboard),
         *channel_routes(parts.plugins, parts.more_channels, parts.orders),
     )
     report_plugins(parts.plugins, process)  # now: a plug-in may have failed while its part was made
     tasks = periodic_tasks(parts, receive_updates)
-    return App(engine=engine, caller=parts.caller, web=web, alarms=parts.alarms, periodic_tasks=tasks)
+    return App(
+        engine=engine,
+        caller=parts.caller,
+        web=with_applications(web, {API_PREFIX: parts.api}),
+        alarms=parts.alarms,
+        periodic_tasks=tasks,
+    )
 
 
 async def _open_parts(settings: ServiceSettings, process: Process) -> InstanceParts:
-    store = await open_store(settings.database_url, observer=process.observer)
+    store = await open_store(settings.database_url, observer=process.observer, keep_open=True)
     process.closing.push_async_callback(store.close)
     if process.job_events:
         process.closing.push_async_callback(process.job_events.write_last, store)
-    plugins = find_plugins(settings)
+    plugins = find_plugins()
     for secret in plugins.secrets():
         process.mask.add(secret)
     editor, providers = await make_catalog(settings, plugins, store, process.observer, process.closing)

@@ -48,6 +48,7 @@ def make_dashboard_app(parts: DashboardParts) -> ASGIApp:
             observer=parts.engine.ctx.observer,
             memory=parts.memory,
             badges=_Badges(parts).read,
+            provider_title=parts.provider_title,
         ),
         settings=DashboardSettings(viewers_see_prompts=parts.settings.viewers_see_prompts),
     )

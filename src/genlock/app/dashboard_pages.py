@@ -1,6 +1,7 @@
 """The pages of the dashboard. A new page is added here."""
 
 from dataclasses import replace
+from decimal import Decimal
 from functools import partial
 
 from genlock import __version__
@@ -10,9 +11,12 @@ from genlock.app.engine import retention_periods
 from genlock.app.installation import effective_settings, shown_plugins
 from genlock.app.webhook_secrets import make_webhook_secrets
 from genlock.catalog.margins import PriceRules
+from genlock.dashboard.day_edges import DayEdges
 from genlock.dashboard.doctor_runs import DoctorRuns
 from genlock.dashboard.installation import Installation
+from genlock.dashboard.job_view import provider_credit
 from genlock.dashboard.live import LiveReader
+from genlock.dashboard.money_days import MoneyDays
 from genlock.dashboard.overview_figures import OverviewReader
 from genlock.dashboard.page import PageRoute
 from genlock.dashboard.pages.api_keys import ApiKeysPage
@@ -50,13 +54,14 @@ CAMPAIGN_SETTINGS = (
 
 def make_pages(parts: DashboardParts) -> list[PageRoute]:
     """Return the routes of every page."""
+    edges = DayEdges(parts.store)
     return [
-        *_overview(parts),
-        *JobsPage(parts.store, parts.model_titles).routes(),
+        *_overview(parts, edges),
+        *JobsPage(parts.store, parts.model_titles, partial(_credit_usd, parts)).routes(),
         *BulkPages(parts.store, parts.model_titles).routes(),
         *_job_pages(parts),
         *_user_pages(parts),
-        *_money_pages(parts),
+        *_money_pages(parts, edges),
         *_catalog_pages(parts),
         *_campaign_pages(parts),
         *_system_pages(parts),
@@ -64,12 +69,20 @@ def make_pages(parts: DashboardParts) -> list[PageRoute]:
     ]
 
 
-def _overview(parts: DashboardParts) -> list[PageRoute]:
-    rates = Rates(parts.settings.credit_usd, parts.catalog.get().provider_credit_usd)
+def _rates(parts: DashboardParts) -> Rates:
+    return Rates(parts.settings.credit_usd, parts.catalog.get().provider_credit_usd)
+
+
+def _credit_usd(parts: DashboardParts, provider: str) -> Decimal | None:
+    """Return the US dollars per credit of a provider, if known."""
+    return provider_credit(parts.providers, parts.catalog.get(), provider)
+
+
+def _overview(parts: DashboardParts, edges: DayEdges) -> list[PageRoute]:
     return OverviewPage(
         store=parts.store,
         catalog=parts.catalog,
-        figures=OverviewReader(parts.store, parts.catalog, rates),
+        figures=OverviewReader(parts.store, parts.catalog, _rates(parts), edges),
         live=LiveReader(parts.store, parts.stats),
         texts=package_texts(),
         observer=parts.engine.ctx.observer,
@@ -84,9 +97,10 @@ def _job_pages(parts: DashboardParts) -> list[PageRoute]:
             store=parts.store,
             catalog=parts.catalog.get,
             providers=parts.providers,
-            previews=Previews(parts.downloads),
+            previews=Previews(parts.downloads, parts.media),
             texts=parts.texts,
             credit_usd=parts.settings.credit_usd,
+            credit_of=partial(_credit_usd, parts),
             support_credits_max=round(parts.settings.support_credits_max * THOUSANDTHS),
             keeps_events=parts.settings.keep_events_days > 0,
         )
@@ -96,6 +110,7 @@ def _job_pages(parts: DashboardParts) -> list[PageRoute]:
         store=parts.store,
         counts=parts.attention,
         catalog=parts.catalog.get,
+        credit_of=partial(_credit_usd, parts),
         resume_refunds=parts.tools.reconcile,
     )
     return [*job.routes(), *attention.routes()]
@@ -131,9 +146,10 @@ def _free_run_value(parts: DashboardParts) -> int:
     return max((price_from(model, settings.markup, settings.credit_usd) for model in free), default=0)
 
 
-def _money_pages(parts: DashboardParts) -> list[PageRoute]:
-    money = MoneyPage(parts.store, parts.tools)
-    return [*money.routes(), *MoneyFiles(parts.store, money).routes()]
+def _money_pages(parts: DashboardParts, edges: DayEdges) -> list[PageRoute]:
+    days = MoneyDays(parts.store, _rates(parts), edges)
+    money = MoneyPage(parts.store, parts.tools, days)
+    return [*money.routes(), *MoneyFiles(parts.store, money, days).routes()]
 
 
 def _catalog_pages(parts: DashboardParts) -> list[PageRoute]:

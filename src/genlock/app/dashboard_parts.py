@@ -14,7 +14,7 @@ from genlock.engine.operator_tools import OperatorTools
 from genlock.engine.stats import Stats
 from genlock.i18n.translator import Texts
 from genlock.media.download import Downloads
-from genlock.ports import Database, ProviderBundle, PublicLists
+from genlock.ports import Database, MediaStore, ProviderBundle, PublicLists
 from genlock.settings import ServiceSettings
 from genlock.web.requests import BodyMemory
 
@@ -39,6 +39,8 @@ class DashboardParts:
     providers: Mapping[str, ProviderBundle]
     #: fetches results for previews
     downloads: Downloads
+    #: has the copies of API clients' results
+    media: MediaStore
     tools: OperatorTools
     #: for messages to users, with the bot's numbers of orders
     texts: Texts
@@ -52,6 +54,9 @@ class DashboardParts:
     @property
     def catalog(self) -> CurrentCatalog:
         return self.editor.current
+
+    def provider_title(self, name: str) -> str:
+        return self.catalog.get().provider_title(name)
 
     def model_titles(self) -> dict[str, str]:
         """Return the titles of models by their ids."""

@@ -13,12 +13,19 @@ SQLITE = "sqlite:///"
 
 
 async def open_store(
-    url: str, *, observer: Observer, clock: Clock | None = None, in_use_ok: bool = False, existing: bool = False
+    url: str,
+    *,
+    observer: Observer,
+    clock: Clock | None = None,
+    in_use_ok: bool = False,
+    existing: bool = False,
+    keep_open: bool = False,
 ) -> SqlDatabase:
     """Open the database at a URL and bring its schema up to date. `clock` is for simulations.
 
     With `in_use_ok`, an SQLite file is opened although a service uses it, for a short command of an operator. With
-    `existing`, a missing SQLite file is not created. Raises StoreUnavailable.
+    `existing`, a missing SQLite file is not created. With `keep_open`, all connections to PostgreSQL are kept open.
+    Raises StoreUnavailable.
     """
     if url.startswith(SQLITE):
         path, clock = url.removeprefix(SQLITE), clock or SystemClock()
@@ -31,7 +38,7 @@ async def open_store(
                 raise
             return await SqliteStore.open(path, clock=clock, observer=observer, without_lock=True)
     if url.startswith(("postgresql://", "postgres://")):
-        return await PostgresStore.open(url, clock=clock, observer=observer)
+        return await PostgresStore.open(url, clock=clock, observer=observer, keep_open=keep_open)
     raise Refusal(f"GENLOCK_DATABASE_URL must begin with sqlite:/// or postgresql://, not {url.partition(':')[0]!r}")
 
 

@@ -9,6 +9,7 @@ from genlock.domain.job import Job
 from genlock.engine import retention
 from genlock.engine.context import EngineContext, EngineRules, Offers, own_offer
 from genlock.engine.engine import Engine
+from genlock.engine.input_files import InputFiles
 from genlock.engine.limits import RateLimiter
 from genlock.engine.updates import UpdateWorker
 from genlock.ports import Channel, Observer, Provider, RateLimit, Store
@@ -31,6 +32,7 @@ def make_engine(  # noqa: PLR0913 - one argument per part
     offers: Offers = own_offer,
     all_offers: Offers | None = None,
     concurrency: Mapping[str, int] | None = None,
+    input_files: InputFiles | None = None,
     bots: frozenset[str] | None = None,
     mask: Callable[[str], str] = str,
 ) -> Engine:
@@ -51,6 +53,7 @@ def make_engine(  # noqa: PLR0913 - one argument per part
         offers=offers,
         all_offers=all_offers,
         concurrency=concurrency or {},
+        input_files=input_files,
         bots=bots,
         mask=mask,
     )
@@ -62,6 +65,7 @@ def make_rules(
 ) -> EngineRules:
     return EngineRules(
         stop_seconds=stop_seconds,
+        is_alone=settings.database_url.startswith("sqlite:"),
         lease_seconds=settings.lease_seconds,
         orphan_expire_seconds=settings.orphan_expire_seconds,
         poll_seconds=settings.poll_seconds,

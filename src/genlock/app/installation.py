@@ -12,18 +12,19 @@ from pydantic_settings import DotEnvSettingsSource
 
 from genlock.app.plugins import Plugin, Plugins
 from genlock.dashboard.installation import EffectiveSetting, SettingSource, ShownPlugin
+from genlock.entry_points import PREFIX
 from genlock.log import Mask
 from genlock.settings import Settings
+from genlock.settings.declared import is_secret
+from genlock.settings.problems import aliases
 
-PREFIX = "GENLOCK_"
 HIDDEN = "•••"
 _PASSWORD_OPTIONS = ("password", "sslpassword")
 
 
-def effective_settings(settings: Settings, plugins: Plugins | None = None) -> list[EffectiveSetting]:
+def effective_settings(settings: Settings, plugins: Plugins) -> list[EffectiveSetting]:
     """Return every setting of the service and the plug-ins as it is in effect. Of a secret only whether it is set."""
-    installed = plugins.installed if plugins else []
-    mask = Mask([*settings.secrets(), *(secret for one in installed for secret in one.secrets())])
+    mask = Mask([*settings.secrets(), *plugins.secrets()])
     sources = _Sources(
         environment={name.upper() for name, text in os.environ.items() if text},
         env_file={name.upper() for name, text in DotEnvSettingsSource(Settings).env_vars.items() if text},
@@ -32,16 +33,23 @@ def effective_settings(settings: Settings, plugins: Plugins | None = None) -> li
         _effective(f"{PREFIX}{name.upper()}", field, getattr(settings, name), mask, sources)
         for name, field in type(settings).model_fields.items()
     ]
-    return [*own, *(shown for one in installed for shown in _of_plugin(one, mask, sources))]
+    return [*own, *(shown for one in plugins.all for shown in _of_plugin(one, mask, sources))]
 
 
 def _of_plugin(plugin: Plugin, mask: Mask, sources: "_Sources") -> list[EffectiveSetting]:
-    """Return the settings of a plug-in. Of one that could not read them, none has a value."""
     fields = plugin.declared.settings.model_fields if plugin.declared else {}
     return [
-        _effective(written, field, getattr(plugin.settings, name, None), mask, sources)
+        _effective(written, field, _setting(plugin, name, field), mask, sources)
         for written, (name, field) in zip(plugin.setting_names(), fields.items(), strict=True)
     ]
+
+
+def _setting(plugin: Plugin, name: str, field: FieldInfo) -> Any:
+    """Return a setting of a plug-in. Of one that is not configured or left out it is as the operator wrote it."""
+    if plugin.settings is not None:
+        return getattr(plugin.settings, name)
+    default = None if field.is_required() else field.get_default(call_default_factory=True)
+    return plugin.read.given.get(name, default) if plugin.read else None
 
 
 def shown_plugins(plugins: Plugins, mask: Callable[[str], str]) -> list[ShownPlugin]:
@@ -68,21 +76,20 @@ class _Sources:
 
 
 def _effective(written: str, field: FieldInfo, setting: Any, mask: Mask, sources: _Sources) -> EffectiveSetting:
-    names = {written, *(str(one) for one in getattr(field.validation_alias, "choices", ()))}
-    is_secret = isinstance(setting, SecretStr) or "SecretStr" in str(field.annotation)
+    names, hidden = {written, *aliases(field)}, isinstance(setting, SecretStr) or is_secret(field)
     if names & sources.environment:
         source = SettingSource.ENVIRONMENT
     elif names & sources.env_file:
         source = SettingSource.ENV_FILE
     else:
-        is_default = not field.is_required() and setting == field.get_default()
+        is_default = setting is None or (not field.is_required() and setting == field.get_default())
         source = SettingSource.DEFAULT if is_default else SettingSource.PROGRAM
-    shown = "" if is_secret or setting is None else mask(_shown(written, setting))
+    shown = "" if hidden or setting is None else mask(_shown(written, setting))
     return EffectiveSetting(
         name=written,
         shown=shown,
         source=source,
-        is_secret=is_secret,
+        is_secret=hidden,
         is_set=setting is not None,
         description=field.description or "",
     )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from genlock.api.app import Api
 from genlock.api.job_watch import JobWatch
+from genlock.api.uploads import read_upload
 from genlock.api.webhook_sender import WebhookSender
 from genlock.app.api import make_api, make_api_channel, make_webhook_sender
 from genlock.app.bot import handle_update, make_bot_router, make_operator_tools
@@ -17,18 +18,21 @@ from genlock.app.engine import costs_paid_for, expected_seconds, make_engine, ma
 from genlock.app.logins import make_logins
 from genlock.app.media import make_media_store
 from genlock.app.plugins import Plugins
-from genlock.app.providers import fetch_public_lists, rate_limits
+from genlock.app.providers import fetch_public_lists, file_storage, rate_limits
 from genlock.app.telegram import bot_texts, make_caller, make_channel, operator_notifier
 from genlock.bot.order.job_texts import JobTexts
 from genlock.bot.router import BotRouter
 from genlock.catalog.editor import CatalogEditor
 from genlock.channels.api.channel import NAME as API_CHANNEL
 from genlock.channels.telegram.caller import Caller
+from genlock.channels.telegram.channel import TelegramChannel
 from genlock.channels.telegram.updates import acknowledge_repeated_press
 from genlock.domain.current_catalog import CurrentCatalog
 from genlock.engine.alarms import Alarms
 from genlock.engine.attention import AttentionCounts
 from genlock.engine.engine import Engine
+from genlock.engine.file_storage import FileStorage
+from genlock.engine.input_files import InputFiles
 from genlock.engine.job_events import JobEventRecorder
 from genlock.engine.logins import Logins
 from genlock.engine.offer_order import OfferOrder
@@ -38,6 +42,7 @@ from genlock.engine.stats import Stats
 from genlock.engine.updates import Handler, UpdateWorker
 from genlock.log import Mask
 from genlock.media.download import Downloads
+from genlock.media.transfers import Transfers
 from genlock.metrics import MetricsObserver
 from genlock.ports import Channel, ChannelBundle, Database, MediaStore, Observer, Orders, ProviderBundle
 from genlock.settings import ServiceSettings
@@ -64,6 +69,8 @@ class Process:
     is_open: Callable[[], bool]
     #: closes the parts, in reverse order
     closing: AsyncExitStack
+    #: transfers of files, which a stop interrupts
+    transfers: Transfers = field(default_factory=Transfers)
     #: runs the doctor and yields its phases
     examine: "Examine | None" = None
 
@@ -107,10 +114,12 @@ class InstanceParts:
 
     @cached_property
     def channels(self) -> dict[str, Channel]:
-        telegram = make_channel(self.settings, self.caller, self.catalog, self.process.closing)
+        telegram = make_channel(self.settings, self.caller, self.catalog, self.process.transfers, self.process.closing)
         return {
             telegram.name: telegram,
-            API_CHANNEL: make_api_channel(self.settings, self.media, self.watch, self.process.closing),
+            API_CHANNEL: make_api_channel(
+                self.settings, self.media, self.watch, self.process.transfers, self.process.closing
+            ),
             **{name: bundle.channel for name, bundle in self.more_channels.items()},
         }
 
@@ -119,6 +128,12 @@ class InstanceParts:
     @cached_property
     def offers(self) -> OfferOrder:
         return OfferOrder(self.catalog)
+
+    @cached_property
+    def input_files(self) -> InputFiles:
+        files = InputFiles(store=self.store, storage=self.storage, catalog=self.catalog)
+        files.sources[API_CHANNEL] = partial(read_upload, self.media)
+        return files
 
     @cached_property
     def engine(self) -> Engine:
@@ -140,6 +155,7 @@ class InstanceParts:
             make_updates=lambda ctx: UpdateWorker(ctx, self.store, self.handlers, acknowledge),
             poll_seconds={name: bundle.poll_seconds for name, bundle in bundles.items() if bundle.poll_seconds},
             bots=frozenset({settings.bot_id}),
+            input_files=self.input_files,
             mask=self.process.mask,
         )
 
@@ -155,6 +171,10 @@ class InstanceParts:
     # what users and operators see
 
     @cached_property
+    def storage(self) -> FileStorage:
+        return file_storage(self.providers, self.plugins)
+
+    @cached_property
     def logins(self) -> Logins:
         return make_logins(self.settings, self.store)
 
@@ -162,9 +182,18 @@ class InstanceParts:
     def router(self) -> BotRouter:
         closing = self.process.closing
         router = make_bot_router(
-            self.settings, self.caller, self.store, self.engine, self.catalog, self.providers, self.logins, closing
+            settings=self.settings,
+            caller=self.caller,
+            store=self.store,
+            engine=self.engine,
+            catalog=self.catalog,
+            storage=self.storage,
+            logins=self.logins,
+            transfers=self.process.transfers,
+            closing=closing,
         )
         closing.push_async_callback(router.close)
+        self.input_files.sources[TelegramChannel.name] = router.read_upload
         self.handlers[self.settings.bot_id] = partial(handle_update, router, self.process.mask)
         return router
 
@@ -185,7 +214,7 @@ class InstanceParts:
             store=self.store,
             engine=self.engine,
             catalog=self.catalog,
-            bundles=self.providers,
+            storage=self.storage,
             media=self.media,
             watch=self.watch,
             memory=self.memory,
@@ -215,9 +244,10 @@ class InstanceParts:
             stats=self.stats,
             attention=AttentionCounts(self.engine.ctx, self.store),
             editor=self.editor,
-            fetch_lists=partial(fetch_public_lists, self.settings),
+            fetch_lists=fetch_public_lists,
             providers=self.providers,
             downloads=downloads,
+            media=self.media,
             tools=self.operator_tools,
             texts=self.router.texts,
             is_open=self.process.is_open,

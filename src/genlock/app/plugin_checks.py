@@ -21,6 +21,8 @@ def check_provider(bundle: Any, name: str) -> None:
             raise ValueError(f"rate_limits[{kind!r}] must be a RateLimit with an interval and a burst above 0")
     if bundle.concurrency is not None and bundle.concurrency < 1:
         raise ValueError("concurrency must be 1 or more")
+    if not bundle.upload_seconds > 0:
+        raise ValueError("upload_seconds must be above 0")
     if not isinstance(bundle.credit_usd, Decimal) or bundle.credit_usd < 0:
         raise ValueError("credit_usd must be a Decimal of 0 or more")
 

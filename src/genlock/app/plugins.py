@@ -4,7 +4,7 @@ The adapters of this package are declared in the same form as those of installed
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 from difflib import get_close_matches
@@ -12,13 +12,16 @@ from enum import StrEnum
 from importlib.metadata import EntryPoint
 from pathlib import Path
 
-from pydantic import BaseModel, SecretStr, ValidationError
-from pydantic_settings import BaseSettings, DotEnvSettingsSource, EnvSettingsSource, SettingsConfigDict, SettingsError
+from pydantic import BaseModel
+from pydantic_settings import SettingsError
 
 from genlock.entry_points import Declared, PluginKind, declared_plugins, setting_prefix
 from genlock.ports import PORT_VERSION, ChannelPlugin, ProviderPlugin
-from genlock.providers import BUILT_IN
-from genlock.settings import Settings, explain, given_variables
+from genlock.ports.plugin import PublicSource
+from genlock.providers import built_in_plugins
+from genlock.settings import given_variables
+from genlock.settings.declared import DeclaredSettings, is_secret, read_declared, read_given, variables
+from genlock.settings.reading import own_variables
 
 #: channels that the service makes itself
 OWN_CHANNELS = ("telegram", "api")
@@ -43,10 +46,9 @@ class Plugin:
     package: str = ""
     version: str = ""
     declared: ProviderPlugin | ChannelPlugin | None = None
-    settings: BaseModel | None = None
+    #: None: the plug-in could not be loaded
+    read: DeclaredSettings | None = None
     state: PluginState = PluginState.IN_USE
-    #: the settings that must be set before it can be used
-    missing: tuple[str, ...] = ()
     #: why it is left out, and what to do
     reason: str = ""
     remedy: str = ""
@@ -55,8 +57,18 @@ class Plugin:
     def is_built_in(self) -> bool:
         return not self.package
 
+    @property
+    def settings(self) -> BaseModel | None:
+        """What it reads from the environment; None: some are missing or wrong."""
+        return self.read.values if self.read else None
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """The settings that must be set before it can be used."""
+        return tuple(self.read.missing) if self.read and self.state is PluginState.NOT_CONFIGURED else ()
+
     def leave_out(self, reason: str, remedy: str) -> None:
-        self.state, self.settings = PluginState.LEFT_OUT, None
+        self.state = PluginState.LEFT_OUT
         self.reason, self.remedy = reason[:_REASON_LENGTH_MAX], remedy
 
     def fail(self, step: str, error: BaseException) -> None:
@@ -64,14 +76,15 @@ class Plugin:
         self.leave_out(f"{step}: {type(error).__name__}: {error}", _another_version(self))
 
     def setting_names(self) -> list[str]:
-        fields = self.declared.settings.model_fields if self.declared else ()
-        return [f"{setting_prefix(self.name)}{name.upper()}" for name in fields]
+        return [name for name, _ in variables(self.name, self.declared.settings)] if self.declared else []
 
-    def secrets(self) -> Iterator[str]:
-        for name in type(self.settings).model_fields if self.settings else ():
-            setting = getattr(self.settings, name)
-            if isinstance(setting, SecretStr):
-                yield setting.get_secret_value()
+    def key_settings(self) -> str:
+        """Return which settings an operator must set to use it, and where to find them; "": none."""
+        if not isinstance(self.declared, ProviderPlugin):
+            return ""
+        required = [name for name, field in variables(self.name, self.declared.settings) if field.is_required()]
+        page = f" ({self.declared.key_page})" if self.declared.key_page else ""
+        return f"{' and '.join(required)}{page}" if required else ""
 
 
 @dataclass
@@ -92,9 +105,34 @@ class Plugins:
     def left_out(self) -> list[Plugin]:
         return [one for one in self.all if one.state is PluginState.LEFT_OUT]
 
+    def key_settings(self, configured: Collection[str] = ()) -> str:
+        """Return for messages which settings configure a provider, except those that are configured already."""
+        usable = [one for one in self.all if one.state is not PluginState.LEFT_OUT and one.name not in configured]
+        ways = [way for one in usable if (way := one.key_settings())]
+        return " or ".join(filter(None, (", ".join(ways[:-1]), *ways[-1:])))
+
+    def titles(self) -> dict[str, str]:
+        """Return the names that operators know providers by."""
+        declared = [(one.name, one.declared) for one in self.all]
+        return {name: one.title or name for name, one in declared if isinstance(one, ProviderPlugin)}
+
+    def title(self, provider: str) -> str:
+        return self.titles().get(provider, provider)
+
+    def setting_names(self, provider: str) -> list[str]:
+        return [name for one in self._of_provider(provider) for name in one.setting_names()]
+
+    def secret_setting_names(self, provider: str) -> list[str]:
+        declared = [one.declared for one in self._of_provider(provider)]
+        fields = [field for one in declared if one for field in variables(provider, one.settings)]
+        return [name for name, field in fields if is_secret(field)]
+
+    def _of_provider(self, name: str) -> list[Plugin]:
+        return [one for one in self.all if one.kind is PluginKind.PROVIDER and one.name == name]
+
     def secrets(self) -> list[str]:
-        """Return every secret in the settings of installed plug-ins, so that the log can mask them."""
-        return [secret for one in self.installed for secret in one.secrets()]
+        """Return every secret in the settings of plug-ins, so that the log can mask them."""
+        return [secret for one in self.all if one.read for secret in one.read.secrets()]
 
     def unknown_settings(self) -> Iterator[tuple[str, str | None]]:
         """Yield variables with the prefix of a plug-in that it does not declare, each with the closest known name."""
@@ -105,11 +143,14 @@ class Plugins:
                 yield variable, next(iter(get_close_matches(variable, known, 1)), None)
 
 
-def find_plugins(settings: Settings) -> Plugins:
+def find_plugins() -> Plugins:
     """Load every plug-in and read its settings."""
     installed = declared_plugins()
     plugins = [
-        *(_own(name, place) for name, place in BUILT_IN.items()),
+        *(
+            Plugin(kind=PluginKind.PROVIDER, name=name, declared=declared)
+            for name, declared in built_in_plugins().items()
+        ),
         *(
             _installed(one, [other for other in installed if (other.kind, other.name) == (one.kind, one.name)])
             for one in installed
@@ -117,13 +158,22 @@ def find_plugins(settings: Settings) -> Plugins:
     ]
     for plugin in plugins:
         if plugin.declared is not None:
-            _read_settings(plugin, plugin.declared.settings, settings)
+            _read_settings(plugin, plugin.declared.settings)
+    _leave_out_shared_settings([one for one in plugins if not one.is_built_in])
     return Plugins(plugins)
 
 
-def _own(name: str, place: str) -> Plugin:
-    declared = EntryPoint(name, place, PluginKind.PROVIDER.group).load()
-    return Plugin(kind=PluginKind.PROVIDER, name=name, declared=declared)
+def _leave_out_shared_settings(installed: list[Plugin]) -> None:
+    """Leave out plug-ins of which one would get the key of another: `pro_key` of `acme` is `key` of `acme_pro`."""
+    owners: dict[str, list[Plugin]] = {}
+    for plugin in installed:
+        for variable in plugin.setting_names():
+            owners.setdefault(variable, []).append(plugin)
+    for variable, plugins in owners.items():
+        names = sorted({one.name for one in plugins})
+        for plugin in plugins if len(names) > 1 else ():
+            reason = f"{variable} is a setting of {' and of '.join(map(repr, names))}, which one is meant is unknown"
+            plugin.leave_out(reason, "uninstall all of them but one")
 
 
 def _installed(one: Declared, of_this_name: list[Declared]) -> Plugin:
@@ -144,8 +194,8 @@ def _installed(one: Declared, of_this_name: list[Declared]) -> Plugin:
 
 def _is_reserved(kind: PluginKind, name: str) -> bool:
     """Whether the name, or the prefix of its settings, is used by the service."""
-    taken = BUILT_IN if kind is PluginKind.PROVIDER else OWN_CHANNELS
-    return name in taken or any(one.startswith(f"{name}_") for one in Settings.model_fields)
+    is_channel = kind is PluginKind.CHANNEL and name in OWN_CHANNELS
+    return is_channel or any(one.startswith(setting_prefix(name)) for one in own_variables())
 
 
 def _load(plugin: Plugin, entry: EntryPoint) -> None:
@@ -181,60 +231,34 @@ def _wrong_part(declared: ProviderPlugin | ChannelPlugin) -> str | None:
     if isinstance(declared, ProviderPlugin):
         catalog: object = declared.catalog
         credit_usd: object = declared.credit_usd
+        source: object = declared.public_lists
+        texts: list[object] = [declared.title, declared.key_page]
         if catalog is not None and not isinstance(catalog, Path):
             return "its catalog is not a Path"
         if not isinstance(credit_usd, Decimal) or not credit_usd.is_finite() or credit_usd < 0:
             return "its credit_usd is not a Decimal of 0 or more"
+        if not all(isinstance(text, str) for text in texts):
+            return "its title or key_page is not a text"
+        if source is not None and not isinstance(source, PublicSource):
+            return "its public_lists are not a PublicSource"
     return None
 
 
-def _read_settings(plugin: Plugin, kind: type[BaseModel], settings: Settings) -> None:
-    """Read the settings of a plug-in: those of this package from the service's own, the others from the environment."""
-    if plugin.is_built_in:
-        given = {name: getattr(settings, f"{plugin.name}_{name}") for name in kind.model_fields}
-        required = [name for name, one in kind.model_fields.items() if one.annotation is SecretStr]
-        plugin.missing = tuple(setting_prefix(plugin.name) + name.upper() for name in required if given[name] is None)
-        if plugin.missing:
-            plugin.state = PluginState.NOT_CONFIGURED
-        else:
-            plugin.settings = kind.model_validate(given)
-        return
+def _read_settings(plugin: Plugin, kind: type[BaseModel]) -> None:
+    """Read what a plug-in declares. Without a required setting it is not used; with a wrong one it is left out."""
+    plugin.read = DeclaredSettings(kind=kind, given=read_given(plugin.name, kind))  # an error may repeat a secret
     try:
-        plugin.settings = _reader(plugin.name, kind)()
-    except ValidationError as error:
-        _settings_wrong(plugin, _reader(plugin.name, kind), error)
+        plugin.read = read = read_declared(plugin.name, kind)
     except SettingsError as error:  # a list or a table that is not JSON
         plugin.leave_out(f"its settings cannot be read: {error}", "correct the settings and restart the service")
     except Exception as error:  # noqa: BLE001 - a plug-in may define its own checks
         plugin.fail("its settings cannot be read", error)
-
-
-def _reader(name: str, kind: type[BaseModel]) -> type[BaseSettings]:
-    """Return the plug-in's settings as a class that reads itself from the environment and the `.env` file."""
-    config = SettingsConfigDict(
-        env_prefix=setting_prefix(name),
-        env_file=Settings.model_config["env_file"],
-        extra="ignore",
-        env_ignore_empty=True,
-        hide_input_in_errors=True,
-    )
-    return type(kind.__name__, (kind, BaseSettings), {"__module__": kind.__module__, "model_config": config})
-
-
-def _settings_wrong(plugin: Plugin, reader: type[BaseSettings], error: ValidationError) -> None:
-    """Leave the plug-in out, unless the operator has set nothing yet."""
-    problems, prefix = error.errors(include_url=False), setting_prefix(plugin.name)
-    names = [f"{prefix}{str(one['loc'][0] if one['loc'] else '').upper()}" for one in problems]
-    given = EnvSettingsSource(reader)() or DotEnvSettingsSource(reader)()
-    if not given and all(one["type"] == "missing" for one in problems):
-        plugin.state, plugin.missing = PluginState.NOT_CONFIGURED, tuple(names)
-        return
-    known = set(plugin.setting_names())
-    lines = [
-        explain(reader, one, prefix) if name in known else f"{name} {one['msg']}"
-        for name, one in zip(names, problems, strict=True)
-    ]
-    plugin.leave_out("; ".join(lines), "correct the settings and restart the service")
+    else:
+        if read.wrong:
+            reason = "; ".join([*read.missing.values(), *read.wrong])
+            plugin.leave_out(reason, "correct the settings and restart the service")
+        elif read.missing:
+            plugin.state = PluginState.NOT_CONFIGURED
 
 
 def _tell(plugin: Plugin) -> str:

@@ -1,8 +1,10 @@
 """Makes the configured providers, and the catalog of the models that they run."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
 from contextlib import AsyncExitStack
+from dataclasses import replace
+from functools import partial
 from time import time
 
 from genlock.app.plugin_checks import check_provider, close_plugin
@@ -13,6 +15,7 @@ from genlock.catalog.extensions import CatalogExtension
 from genlock.domain.catalog import Catalog
 from genlock.domain.current_catalog import CurrentCatalog
 from genlock.domain.errors import ProviderError, Refusal
+from genlock.engine.file_storage import FileStorage, ProviderStorage
 from genlock.entry_points import PluginKind
 from genlock.ports import (
     CatalogChangeStore,
@@ -23,14 +26,11 @@ from genlock.ports import (
     PublicLists,
     RateLimit,
 )
+from genlock.ports.plugin import PublicSource
 from genlock.ports.provider import FetchSchemas, ListsIncomplete
+from genlock.providers import built_in_plugins
 from genlock.settings import Settings
-
-#: for messages: which settings configure a provider
-KEY_SETTINGS = (
-    "GENLOCK_KIE_API_KEY (Kie.ai's API key page shows it), GENLOCK_FAL_KEY (fal.ai/dashboard/keys) or "
-    "GENLOCK_REPLICATE_TOKEN (replicate.com/account/api-tokens)"
-)
+from genlock.settings.declared import read_declared
 
 
 async def make_catalog(
@@ -40,11 +40,14 @@ async def make_catalog(
     base = load_catalog(settings, plugins)
     bundles = make_bundles(plugins, base)
     if not bundles:
-        raise Refusal(f"No provider is configured, so nothing could be made: set {KEY_SETTINGS}")
+        raise Refusal(f"No provider is configured, so nothing could be made: set {plugins.key_settings()}")
     for bundle in bundles.values():
         closing.push_async_callback(close_plugin, bundle.name, bundle.close, observer)
-    current = CurrentCatalog(base.sold_through(bundles))
-    editor = CatalogEditor(base=base, current=current, providers=bundles, store=store, observer=observer)
+    unread = without_files(bundles)
+    current = CurrentCatalog(base.sold_through(bundles, unread))
+    editor = CatalogEditor(
+        base=base, current=current, providers=bundles, store=store, observer=observer, without_files=unread
+    )
     await editor.refresh()
     return editor, bundles
 
@@ -57,7 +60,7 @@ def load_catalog(settings: Settings, plugins: Plugins) -> Catalog:
             if one.name == name and one.kind is PluginKind.PROVIDER and one.state is not PluginState.LEFT_OUT:
                 one.fail("its catalog is wrong", error)
 
-    return load(
+    catalog = load(
         settings.catalog_overlay,
         extensions=[
             CatalogExtension(provider=one.name, credit_usd=one.declared.credit_usd, folder=one.declared.catalog)
@@ -67,13 +70,7 @@ def load_catalog(settings: Settings, plugins: Plugins) -> Catalog:
         leave_out=leave_out,
         absent={one.name for one in plugins.left_out},
     )
-
-
-def make_providers(
-    settings: Settings, catalog: Catalog, *, now: Callable[[], float] = time
-) -> dict[str, ProviderBundle]:
-    """Return the bundles of the configured providers by name. A provider without a key is not configured."""
-    return make_bundles(find_plugins(settings), catalog, now=now)
+    return replace(catalog, provider_titles=plugins.titles())
 
 
 def make_bundles(plugins: Plugins, catalog: Catalog, *, now: Callable[[], float] = time) -> dict[str, ProviderBundle]:
@@ -94,27 +91,24 @@ def make_bundles(plugins: Plugins, catalog: Catalog, *, now: Callable[[], float]
     return bundles
 
 
-def configured_providers(settings: Settings) -> set[str]:
+def configured_providers() -> set[str]:
     """Return the names of the providers that have a key; only their models are on sale."""
-    return {one.name for one in find_plugins(settings).usable(PluginKind.PROVIDER)}
+    return {one.name for one in find_plugins().usable(PluginKind.PROVIDER)}
 
 
-async def fetch_public_lists(settings: Settings, catalog: Catalog | None = None) -> dict[str, PublicLists]:
+async def fetch_public_lists(catalog: Catalog | None = None) -> dict[str, PublicLists]:
     """Fetch what the providers publish about their models. Raises ListsIncomplete if one of them does not answer.
 
-    The list of the default provider needs no account. The others are asked if they have a key: without one their
-    offers are not used.
+    Lists for everybody are read in any case. Schemas of models are asked of providers that have a key: without one
+    their offers are not used.
     """
-    from genlock.providers.kie import public_lists as kie
-    from genlock.providers.kie.client import Kie
-
-    catalog = catalog or load()
-    bundles = make_providers(settings, catalog)
+    catalog, plugins = catalog or load(), find_plugins()
+    bundles = make_bundles(plugins, catalog)
     try:
-        fetches: dict[str, Awaitable[PublicLists]] = {Kie.name: kie.fetch(settings.kie_api_url)}
+        fetches = dict(_public_fetches(plugins))
         for name, bundle in bundles.items():
-            if bundle.fetch_schemas is not None and (ids := catalog.ids_at(name)):
-                fetches[name] = _fetch_schemas(bundle.fetch_schemas, ids)
+            if name not in fetches and bundle.fetch_schemas is not None and (ids := catalog.ids_at(name)):
+                fetches[name] = _read_lists(name, partial(_fetch_schemas, bundle.fetch_schemas, ids))
         answers = dict(zip(fetches, await asyncio.gather(*fetches.values(), return_exceptions=True), strict=True))
     finally:
         for bundle in bundles.values():
@@ -129,8 +123,66 @@ async def fetch_public_lists(settings: Settings, catalog: Catalog | None = None)
     return lists
 
 
+def _public_fetches(plugins: Plugins) -> Iterator[tuple[str, Awaitable[PublicLists | None]]]:
+    """Yield for each provider that publishes lists for everybody how they are fetched."""
+    for one in plugins.all:
+        source = one.declared.public_lists if isinstance(one.declared, ProviderPlugin) else None
+        if source is not None and one.state is not PluginState.LEFT_OUT:
+            yield one.name, _read_lists(one.name, partial(_fetch_public, one.name, source))
+
+
+async def _read_lists(name: str, fetch: Callable[[], Awaitable[PublicLists | None]]) -> PublicLists | None:
+    """Fetch the lists of one provider. Whatever the code of another package raises becomes a ProviderError."""
+    try:
+        return await fetch()
+    except ProviderError:
+        raise
+    except Exception as error:
+        if name in built_in_plugins():
+            raise
+        raise ProviderError(f"{type(error).__name__}: {error}") from error
+
+
+async def _fetch_public(name: str, source: PublicSource) -> PublicLists | None:
+    """Return the lists for everybody; None if a setting that they need is missing. Raises ProviderError."""
+    read = read_declared(name, source.settings)
+    if read.wrong:
+        raise ProviderError("; ".join(read.wrong))
+    if read.values is None:
+        return None
+    lists: object = await source.fetch(read.values)
+    if not isinstance(lists, PublicLists):
+        raise TypeError(f"public_lists.fetch returned {type(lists).__name__} instead of PublicLists")
+    return lists
+
+
 async def _fetch_schemas(fetch: FetchSchemas, ids: Collection[str]) -> PublicLists:
     return PublicLists(schemas=await fetch(ids))
+
+
+def file_storage(bundles: Mapping[str, ProviderBundle], plugins: Plugins) -> FileStorage:
+    """Return where users' files are stored. Raises Refusal if no provider stores any."""
+    storages = [
+        ProviderStorage(
+            provider=name,
+            upload=bundle.upload,
+            keep_seconds=bundle.upload_seconds,
+            is_public=bundle.upload_is_public,
+        )
+        for name, bundle in bundles.items()
+        if bundle.upload is not None
+    ]
+    if not storages:
+        keys = plugins.key_settings()
+        raise Refusal(f"No configured provider stores files, so users could not send any: set {keys}")
+    return FileStorage(storages)
+
+
+def without_files(bundles: Mapping[str, ProviderBundle]) -> list[str]:
+    """Return the providers whose models can read no file of a user, because only private storages are configured."""
+    if any(bundle.upload is not None and bundle.upload_is_public for bundle in bundles.values()):
+        return []
+    return [name for name, bundle in bundles.items() if bundle.upload is None]
 
 
 def rate_limits(bundles: Mapping[str, ProviderBundle]) -> dict[str, RateLimit]:

@@ -26,6 +26,7 @@ from genlock.i18n.translator import Texts, package_texts, translator
 from genlock.log import Mask
 from genlock.media.download import Downloads
 from genlock.media.process import MediaProcess
+from genlock.media.transfers import Transfers
 from genlock.ports import Channel, Database, Observer
 from genlock.settings import ServiceSettings, Settings
 from genlock.web.requests import BodyMemory
@@ -46,8 +47,10 @@ def bot_texts(token: str) -> Texts:
     return package_texts().numbered(PublicNumbers.of_bot(token))
 
 
-def make_channel(settings: Settings, caller: Caller, catalog: CurrentCatalog, closing: AsyncExitStack) -> Channel:
-    downloads = Downloads(private=settings.media_private_hosts)
+def make_channel(
+    settings: Settings, caller: Caller, catalog: CurrentCatalog, transfers: Transfers, closing: AsyncExitStack
+) -> Channel:
+    downloads = Downloads(private=settings.media_private_hosts, transfers=transfers)
     closing.push_async_callback(downloads.close)
     media = MediaProcess()  # of its own: results do not wait for the files of users
     closing.push_async_callback(media.close)

@@ -1,8 +1,8 @@
 """Callback data of buttons: built and parsed here only, at most 64 bytes."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from genlock.ports import Button
+from genlock.ports import Button, OutgoingMessage
 
 DATA_BYTES_MAX = 64
 #: last argument of buttons whose message stays as it is: the screen appears below it
@@ -46,6 +46,15 @@ def button(text: str, verb: str, *args: object) -> Button:
 def draft_button(text: str, version: int, verb: str, *args: object) -> Button:
     """Return a button that is valid for one version of a draft."""
     return Button(text=text, data=_short(":".join((_DRAFT, base36(version), verb, *map(str, args)))))
+
+
+def staying(message: OutgoingMessage) -> OutgoingMessage:
+    """Return the message with buttons that leave it as it is: notices stay readable."""
+    rows = tuple(
+        tuple(replace(one, data=_short(f"{one.data}:{BELOW}")) if one.data else one for one in row)
+        for row in message.buttons
+    )
+    return replace(message, buttons=rows)
 
 
 def grid(buttons: list[Button], columns: int) -> list[Row]:

@@ -5,13 +5,14 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Any
 
-from telegram import InputFile, LinkPreviewOptions, Message, ReplyParameters
+from telegram import InputFile, Message
 from telegram.constants import ParseMode
 
 from genlock.bot.context import UpdateContext
 from genlock.bot.screen_files import ScreenFile
 from genlock.channels.telegram.caller import Caller, Priority, bot_id
 from genlock.channels.telegram.content import Media, file_reference
+from genlock.channels.telegram.direct_calls import HTML, NO_PREVIEW, SentMessage, keyboard_json
 from genlock.channels.telegram.errors import MessageHasMedia, MessageNotModified
 from genlock.channels.telegram.text import fits_caption, fitted, keyboard
 from genlock.domain.errors import ChannelError, LevelRefused, PlaceholderGone, RecipientUnreachable
@@ -19,7 +20,6 @@ from genlock.ports import Database, OutgoingMessage
 
 TOAST_LENGTH = 200
 UPLOAD_SECONDS = 90.0
-NO_PREVIEW = LinkPreviewOptions(is_disabled=True)
 
 
 class ChatView:
@@ -70,9 +70,9 @@ class ChatView:
 
     async def _put_media(
         self, ctx: UpdateContext, target: int | None, message: OutgoingMessage, media: Media
-    ) -> Message | bool | None:
+    ) -> Message | SentMessage | bool | None:
         """Edit the screen message so that it shows the file, or send it; return the message if Telegram states it."""
-        shown: Message | bool | None = None
+        shown: Message | SentMessage | bool | None = None
         if target is not None:
             try:
                 shown = await self._edit_media(ctx.chat, target, message, media)
@@ -87,7 +87,18 @@ class ChatView:
             await self._move(ctx, target)
         return shown
 
-    async def _edit_media(self, chat: int, message_id: int, message: OutgoingMessage, media: Media) -> Message | bool:
+    async def _edit_media(
+        self, chat: int, message_id: int, message: OutgoingMessage, media: Media
+    ) -> Message | SentMessage | bool:
+        if not media.uploads:
+            return await self._caller.call(
+                self._caller.direct.edit_message_media,
+                chat=chat,
+                priority=Priority.SCREEN,
+                message_id=message_id,
+                media=media.to_json(caption=message.text, parse_mode=HTML),
+                reply_markup=keyboard_json(message),
+            )
         return await self._caller.call(
             self._caller.bot.edit_message_media,
             chat=chat,
@@ -125,19 +136,26 @@ class ChatView:
         screen = ctx.draft.message
         return screen if screen is not None and ctx.message is not None and screen > ctx.message else None
 
+    async def take_back(self, ctx: UpdateContext, message_id: int) -> None:
+        """Make a message the screen again: it was to become a result, but the order was refused."""
+        await self._move(ctx, message_id)
+
     async def _move(self, ctx: UpdateContext, message_id: int) -> None:
-        """Record which message is the screen now, and remove the one before."""
-        old = ctx.draft.message
-        await self._store.set_draft_message(ctx.account_id, ctx.chat, message_id)
+        """Record which message is the screen now, and remove the one before.
+
+        If the draft has changed meanwhile, another instance has handled the update: both messages may show more by now.
+        """
+        old, version = ctx.draft.message, ctx.draft.version
         ctx.draft = replace(ctx.draft, message=message_id)
-        if old is not None and old != message_id:
+        recorded = await self._store.set_draft_message(ctx.account_id, ctx.chat, message_id, version=version)
+        if recorded and old is not None and old != message_id:
             await self.remove(ctx.chat, old)
 
     async def edit(self, chat: int, message_id: int, message: OutgoingMessage) -> bool:
         """Return whether the message now shows this; False if it is gone or cannot be edited."""
         try:
             await self._caller.call(
-                self._caller.bot.edit_message_text,
+                self._caller.direct.edit_message_text,
                 chat=chat,
                 priority=Priority.SCREEN,
                 message_id=message_id,
@@ -151,9 +169,9 @@ class ChatView:
 
     async def send(self, ctx: UpdateContext, message: OutgoingMessage, *, reply_to: int | None = None) -> int:
         """Send a new message to the chat of the update, perhaps as a reply, and return its id."""
-        reply = None if reply_to is None else ReplyParameters(message_id=reply_to, allow_sending_without_reply=True)
+        reply = None if reply_to is None else {"message_id": reply_to, "allow_sending_without_reply": True}
         sent = await self._caller.call(
-            self._caller.bot.send_message,
+            self._caller.direct.send_message,
             chat=ctx.chat,
             priority=Priority.SCREEN,
             message_thread_id=ctx.thread,
@@ -199,13 +217,13 @@ class ChatView:
     async def send_to(self, chat: int, message: str | OutgoingMessage) -> None:
         """Send a message to a chat that no update came from."""
         content = _content(message if isinstance(message, OutgoingMessage) else OutgoingMessage(text=message))
-        await self._caller.call(self._caller.bot.send_message, chat=chat, priority=Priority.SCREEN, **content)
+        await self._caller.call(self._caller.direct.send_message, chat=chat, priority=Priority.SCREEN, **content)
 
     async def remove(self, chat: int, message_id: int) -> None:
         """Delete an old screen; if Telegram refuses, its buttons are answered as outdated when pressed."""
         # No permit (`chat=None`): Telegram does not count deletions, and the user waits for the next screen.
         await self._try(
-            self._caller.bot.delete_message, chat=None, priority=Priority.SCREEN, chat_id=chat, message_id=message_id
+            self._caller.direct.delete_message, chat=None, priority=Priority.SCREEN, chat_id=chat, message_id=message_id
         )
 
     async def toast(
@@ -216,7 +234,7 @@ class ChatView:
             return
         query, ctx.query_id = ctx.query_id, None
         await self._try(
-            self._caller.bot.answer_callback_query,
+            self._caller.direct.answer_callback_query,
             chat=None,
             priority=Priority.RESULT,
             callback_query_id=query,
@@ -239,7 +257,7 @@ def _content(message: OutgoingMessage) -> dict[str, Any]:
     message = fitted(message)
     return {
         "text": message.text,
-        "parse_mode": ParseMode.HTML,
-        "reply_markup": keyboard(message),
+        "parse_mode": HTML,
+        "reply_markup": keyboard_json(message),
         "link_preview_options": NO_PREVIEW,
     }

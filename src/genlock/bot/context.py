@@ -34,6 +34,8 @@ class UpdateContext:
     thread: int | None
     group: bool
     draft: Draft
+    #: place of the update in the user's update queue; 0 if it is in none
+    place: int = 0
     texts: Texts = field(default_factory=package_texts)
     #: id of the message that the user sent
     message: int | None = None
@@ -67,6 +69,11 @@ class UpdateContext:
         return -1 if job_id is None else job_id
 
     @property
+    def overtaken(self) -> bool:
+        """Whether a later update of the user has changed the draft: another instance may have handled this one."""
+        return self.draft.place > self.place > 0
+
+    @property
     def repeated(self) -> bool:
         """Whether an attempt that crashed has already saved the draft for this update."""
         return self.draft.update == self.update
@@ -91,3 +98,7 @@ def thread_of(message: Message) -> int | None:
 def button_message_of(query: CallbackQuery) -> Message | None:
     """Return the message with the pressed button; None if it is too old for Telegram to include."""
     return query.message if isinstance(query.message, Message) else None
+
+
+#: what a button does
+Handler = Callable[[UpdateContext, ButtonData], Awaitable[None]]

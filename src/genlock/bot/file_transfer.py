@@ -1,8 +1,8 @@
-"""Copies files from Telegram to a provider."""
+"""Copies files from Telegram to providers."""
 
 import asyncio
 import secrets
-from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterator
 from tempfile import TemporaryFile
 from typing import IO
 
@@ -12,15 +12,15 @@ from genlock.bot.attachment import BYTES_MAX
 from genlock.channels.telegram.caller import Caller, Priority
 from genlock.domain.errors import GenlockError, LevelRefused, ProviderError
 from genlock.domain.field import FieldType
+from genlock.domain.upload import Upload, UploadCopy
+from genlock.engine.file_storage import FileStorage
 from genlock.media.process import MediaReader
 from genlock.media.sniff import MediaType, could_be
+from genlock.media.transfers import Transfers
 
 CHUNK = 65_536
-FOLDER = "genlock"
 SECONDS_MAX = 120.0
 OK = 200
-
-UploadFile = Callable[[AsyncIterable[bytes], str, str], Awaitable[str]]
 
 
 class WrongContent(GenlockError):
@@ -28,9 +28,10 @@ class WrongContent(GenlockError):
 
 
 class FileTransfer:
-    def __init__(self, *, caller: Caller, upload: UploadFile, media: MediaReader) -> None:
+    def __init__(self, *, caller: Caller, storage: FileStorage, media: MediaReader, transfers: Transfers) -> None:
         self._caller = caller
-        self._upload = upload
+        self._transfers = transfers
+        self.storage = storage
         self._media = media
         self._session: aiohttp.ClientSession | None = None
 
@@ -38,11 +39,19 @@ class FileTransfer:
         if self._session is not None:
             await self._session.close()
 
-    async def copy(self, file: str, kind: FieldType, extension: str) -> tuple[str, float | None]:
-        """Copy a file from Telegram to the provider; return its address there and its measured length.
+    async def copy(self, file: str, kind: FieldType, extension: str) -> tuple[UploadCopy, float | None]:
+        """Copy a file from Telegram to a provider; return where it is and its measured length.
 
-        Raises WrongContent, TooComplex, ProviderError, ChannelBusy.
+        Raises WrongContent, TooComplex, ProviderError, and ChannelBusy, also if the instance stops meanwhile.
         """
+        async with self._transfers.interruptible():
+            return await self._copy(file, kind, extension)
+
+    def read(self, upload: Upload) -> AsyncIterator[bytes]:
+        """Return the content of a file that a user sent. Raises ProviderError and ChannelError."""
+        return self._bytes(upload.file)
+
+    async def _copy(self, file: str, kind: FieldType, extension: str) -> tuple[UploadCopy, float | None]:
         stream = self._bytes(file)
         first = await anext(stream, b"")
         if not could_be(first, MediaType(kind.value)):
@@ -50,12 +59,13 @@ class FileTransfer:
             raise WrongContent
         name = f"{secrets.token_hex(12)}.{extension}"
         if kind is FieldType.IMAGE:
-            return await self._upload(_chained(first, stream), name, FOLDER), None
+            begun = [_chained(first, stream)]
+            return await self.storage.store(lambda: begun.pop() if begun else self._bytes(file), name), None
         with TemporaryFile() as copy:
             async for chunk in _chained(first, stream):
                 await asyncio.to_thread(copy.write, chunk)
             seconds = await self._media.measure(copy)  # before the upload: a file that cannot be read is not passed on
-            return await self._upload(_read(copy), name, FOLDER), seconds
+            return await self.storage.store(lambda: _read(copy), name), seconds
 
     async def _bytes(self, file: str) -> AsyncGenerator[bytes, None]:
         """Stream a file from Telegram. No error raised here may contain the URL: it contains the bot's token."""

@@ -10,7 +10,7 @@ from genlock.bot.admin.commands import Admin, make_admin
 from genlock.bot.admin.daily_report import DailyReport
 from genlock.bot.bundle import BotBundle, Tell
 from genlock.bot.chat_view import ChatView
-from genlock.bot.file_transfer import FileTransfer, UploadFile
+from genlock.bot.file_transfer import FileTransfer
 from genlock.bot.gallery.gallery import Gallery
 from genlock.bot.handlers.api_keys import ApiKeyPages
 from genlock.bot.handlers.buttons import ButtonHandler
@@ -46,6 +46,7 @@ from genlock.channels.telegram.update_sources import INLINE_QUERY
 from genlock.domain.current_catalog import CurrentCatalog
 from genlock.engine.accounts import AccountActions
 from genlock.engine.engine import Engine
+from genlock.engine.file_storage import FileStorage
 from genlock.engine.refunds import Refunds
 from genlock.engine.sell import SaleRules, Seller
 from genlock.engine.tell import tell
@@ -62,7 +63,7 @@ class BotParts:
     store: Database
     engine: Engine
     catalog: CurrentCatalog
-    upload: UploadFile
+    storage: FileStorage
     media: MediaReader
     downloads: Downloads
 
@@ -145,7 +146,9 @@ class BotParts:
 
     @cached_property
     def transfer(self) -> FileTransfer:
-        return FileTransfer(caller=self.bundle.caller, upload=self.upload, media=self.media)
+        return FileTransfer(
+            caller=self.bundle.caller, storage=self.storage, media=self.media, transfers=self.downloads.transfers
+        )
 
     @cached_property
     def files(self) -> Files:

@@ -1,7 +1,7 @@
 """Routes each Telegram update to its handler."""
 
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 
 from telegram import CallbackQuery, ChatMemberUpdated, Message, Update, User
 from telegram.constants import ChatMemberStatus, ChatType
@@ -38,9 +38,11 @@ from genlock.bot.order.draft_view import DraftChanged
 from genlock.bot.order.groups import Groups
 from genlock.bot.order.job_ends import JOB_ENDED, JobEnds
 from genlock.bot.order.request_keys import GroupKey
+from genlock.bot.order.sales import group_of, with_known_sale
 from genlock.channels.telegram.caller import Priority
 from genlock.domain.errors import ChannelError, GenlockError
 from genlock.domain.update import Update as StoredUpdate
+from genlock.domain.upload import Upload
 from genlock.i18n.translator import Texts
 from genlock.ports import Database
 
@@ -49,6 +51,10 @@ NAME_LENGTH = 100
 ACCOUNTS_CACHED = 50_000
 #: the text for each reason why a user may not use the bot
 DENIALS = {"banned": "ban.notice", "maintenance": "misc.maintenance"}
+
+
+class HandledElsewhere(Exception):
+    """Another instance has handled the update, and later ones of the user."""
 
 
 class BotRouter:
@@ -128,6 +134,10 @@ class BotRouter:
         await self._transfer.close()
         await self._inline.close()
 
+    def read_upload(self, upload: Upload) -> AsyncIterator[bytes]:
+        """Return the content of a file that a user sent in a chat. Raises ProviderError and ChannelError."""
+        return self._transfer.read(upload)
+
     async def handle_stored(self, stored: StoredUpdate) -> None:
         """Handle an update from the update queue; the handler may look at the user's next one."""
         if stored.kind == JOB_ENDED:
@@ -138,18 +148,24 @@ class BotRouter:
             following = await self._store.following_update(stored.id)
             return self._parse(following.body) if following else None
 
-        await self.handle(self._parse(stored.body), first=stored.attempts == 1, next_update=next_update)
+        update = self._parse(stored.body)
+        await self.handle(update, first=stored.attempts == 1, place=stored.id, next_update=next_update)
 
     def _parse(self, body: str) -> Update:
         return Update.de_json(json.loads(body), self._bundle.caller.bot)
 
-    async def handle(self, update: Update, *, first: bool, next_update: NextUpdate = no_next_update) -> None:
+    async def handle(
+        self, update: Update, *, first: bool, place: int = 0, next_update: NextUpdate = no_next_update
+    ) -> None:
         """Handle one update. Raises transient errors of the store and the channel, so that the worker retries it.
 
-        `next_update` returns the user's next update, so that a handler can treat an album or a split text as one.
+        `place` is that of the update in the user's update queue. `next_update` returns the user's next update, so that
+        a handler can treat an album or a split text as one.
         """
         try:
-            await self._retrying(first, lambda first: self._handle(update, first=first, next_update=next_update))
+            await self._retrying(
+                first, lambda first: self._handle(update, first=first, place=place, next_update=next_update)
+            )
         except (DraftChanged, GenlockError):
             raise
         except Exception:
@@ -163,6 +179,8 @@ class BotRouter:
         for left in reversed(range(ATTEMPTS)):
             try:
                 await handle(first)
+            except HandledElsewhere:
+                return  # the worker learns it when it settles the update
             except DraftChanged:
                 if not left:
                     raise
@@ -175,6 +193,8 @@ class BotRouter:
         if (found := await self._job_ends.read(stored)) is None:
             return
         ctx, job = found
+        await self._refuse_if_settled(ctx)
+        ctx.draft = await with_known_sale(ctx, self._store)
         if (group := GroupKey.read(job.request_key)) is not None:
             await self._groups.notify(ctx, group)
         elif await self._access.denial(int(ctx.profile.external_id), ctx.profile, ctx.translator) is None:
@@ -191,7 +211,7 @@ class BotRouter:
         except ChannelError:
             return  # the original error is raised and reported
 
-    async def _handle(self, update: Update, *, first: bool, next_update: NextUpdate) -> None:
+    async def _handle(self, update: Update, *, first: bool, place: int, next_update: NextUpdate) -> None:
         if update.pre_checkout_query is not None:
             await self._invoices.check(update.pre_checkout_query)
             return
@@ -206,20 +226,20 @@ class BotRouter:
         if user is None:
             return
         if update.callback_query is not None:
-            await self._handle_button(update, update.callback_query, user, first=first)
+            await self._handle_button(update, update.callback_query, user, first=first, place=place)
         elif update.message is not None:
-            await self._handle_message(update, update.message, user, first=first, next_update=next_update)
+            await self._handle_message(update, update.message, user, first=first, place=place, next_update=next_update)
         elif update.edited_message is not None and update.edited_message.chat.type == ChatType.PRIVATE:
-            ctx = await self._make_context(update, update.edited_message, user, first=first)
+            ctx = await self._make_context(update, update.edited_message, user, first=first, place=place)
             await self._view.send_text(ctx, ctx.translator.html("misc.edited"))
 
     async def _handle_message(
-        self, update: Update, message: Message, user: User, *, first: bool, next_update: NextUpdate
+        self, update: Update, message: Message, user: User, *, first: bool, place: int, next_update: NextUpdate
     ) -> None:
         incoming = read_message(message, self._bundle.username)
         if incoming is None:
             return
-        ctx = await self._make_context(update, message, user, first=first)
+        ctx = await self._make_context(update, message, user, first=first, place=place)
         ctx.message, ctx.next_update = message.message_id, next_update
         if message.successful_payment is not None:
             await self._payments.paid(ctx, message.successful_payment)
@@ -227,7 +247,9 @@ class BotRouter:
         if not await self._is_refused(ctx, user):
             await self._messages.handle(ctx, message, incoming)
 
-    async def _handle_button(self, update: Update, query: CallbackQuery, user: User, *, first: bool) -> None:
+    async def _handle_button(
+        self, update: Update, query: CallbackQuery, user: User, *, first: bool, place: int
+    ) -> None:
         message = button_message_of(query)
         if message is None:  # too old: Telegram does not include it
             await self._bundle.caller.call(
@@ -237,7 +259,7 @@ class BotRouter:
                 callback_query_id=query.id,
             )
             return
-        ctx = await self._make_context(update, message, user, first=first)
+        ctx = await self._make_context(update, message, user, first=first, place=place)
         ctx.button_message, ctx.on_notice = message.message_id, message.reply_to_message is not None
         ctx.query_id, ctx.button_reply = query.id, message.reply_to_message
         try:
@@ -246,7 +268,9 @@ class BotRouter:
         finally:
             await self._view.toast(ctx)
 
-    async def _make_context(self, update: Update, message: Message, user: User, *, first: bool) -> UpdateContext:
+    async def _make_context(
+        self, update: Update, message: Message, user: User, *, first: bool, place: int
+    ) -> UpdateContext:
         account_id = await self._account_id(user.id)
         profile, saved = await self._store.ensure_profile_and_draft(
             account_id,
@@ -266,11 +290,24 @@ class BotRouter:
             thread=thread_of(message),
             group=message.chat.type != ChatType.PRIVATE,
             draft=drafts.load(saved.body, version=saved.version, message=saved.message) if saved else Draft(),
+            place=place,
             texts=self._bundle.texts,
         )
+        await self._refuse_if_settled(ctx)
+        if (group := group_of(ctx.draft)) is not None and not ctx.repeated:
+            await self._job_ends.group_ended(account_id, group)  # its press may have failed before all were ordered
+        ctx.draft = await with_known_sale(ctx, self._store)
         if not ctx.group:
             await self._remember_address(ctx.account_id, str(ctx.address))
         return ctx
+
+    async def _refuse_if_settled(self, ctx: UpdateContext) -> None:
+        """Raise HandledElsewhere if another instance has handled the update while this one was paused.
+
+        The draft was read before: what changes it from now on also changes its version, and saving it fails.
+        """
+        if ctx.overtaken and not await self._store.is_update_open(ctx.place):
+            raise HandledElsewhere
 
     async def _remember_address(self, account_id: int, address: str) -> None:
         """Store where the user is reached outside a job, when it has changed."""

@@ -35,7 +35,7 @@ class BotRules:
     admin_ids: frozenset[int] = frozenset()
     #: whom users write to about payments, such as @name
     support: str = ""
-    #: where users' own programs reach the API
+    #: where users' own programs reach the API; empty: nowhere
     api_url: str = ""
     packages: tuple[Package, ...] = ()
     #: how long an invoice can be paid

@@ -9,10 +9,11 @@ from functools import lru_cache
 from genlock.bot.order.draft import Draft
 from genlock.bot.order.questions import main_text
 from genlock.bot.storefront.storefront import Storefront
-from genlock.domain.catalog import NOTHING, Category, Model
+from genlock.domain.catalog import NOTHING, Catalog, Category, Model
 from genlock.domain.field import FILES, Field, FieldType
 from genlock.domain.job import Job
 from genlock.domain.money import Wallet
+from genlock.domain.presets import Style
 from genlock.domain.promo import FreeRuns
 from genlock.engine.sell import Quote
 from genlock.i18n.catalog_texts import field_name, in_language, model_title
@@ -31,8 +32,9 @@ ICONS = {
     Category.TEXT_TO_SPEECH: "🎙",
     Category.SOUND_EFFECTS: "🔊",
     Category.SPEECH_TO_TEXT: "📝",
-    Category.AUDIO_TOOLS: "🎚",
+    Category.AUDIO_TOOLS: "🧹",
     Category.IMAGE_ANALYSIS: "👁",
+    Category.TEXT: "✍️",
 }
 LINE_LENGTH = 60
 #: limits from here on mean "no limit" and are not shown
@@ -151,6 +153,18 @@ def prompt_of(job: Job, model: Model | None) -> str:
     """Return the prompt of an order; empty if it had none."""
     main = main_text(model) if model else None
     return text_of(job, main.name) if main else ""
+
+
+def own_prompt(job: Job, catalog: Catalog) -> str:
+    """Return the prompt of an order in the user's own words: without the text of its style."""
+    prompt, style = prompt_of(job, catalog.models.get(job.model)), style_of_job(job, catalog)
+    return (style.taken_from(prompt) or "") if style else prompt
+
+
+def style_of_job(job: Job, catalog: Catalog) -> Style | None:
+    """Return the style that was added to the prompt of an order."""
+    prompt = prompt_of(job, catalog.models.get(job.model))
+    return next((style for style in catalog.styles if style.taken_from(prompt) is not None), None)
 
 
 def text_of(job: Job, name: str) -> str:

@@ -33,11 +33,14 @@ class CatalogEditor:
         providers: Collection[str],
         store: CatalogChangeStore,
         observer: Observer,
+        without_files: Collection[str] = (),
     ) -> None:
         #: the catalog without the store's edits
         self.base = base
         self.current = current
         self._providers = providers
+        #: the providers that cannot read users' files
+        self._without_files = without_files
         self._store = store
         self._observer = observer
         self._models = dict(base.models)
@@ -75,7 +78,7 @@ class CatalogEditor:
                 self._seen = changes[-1].id
             for model_id, table in tables.items():
                 self._apply(model_id, table)
-            self.current.replace(self.edited_catalog.sold_through(self._providers))
+            self.current.replace(self.edited_catalog.sold_through(self._providers, self._without_files))
             self._observer.event(Event.CATALOG_CHANGED, change=self._seen, models=",".join(sorted(tables)))
 
     def _apply(self, model_id: str, table: Table) -> None:

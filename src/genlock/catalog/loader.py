@@ -3,6 +3,7 @@
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,7 @@ from genlock.domain.catalog import Catalog, Category, Field, Model, Rule
 from genlock.domain.errors import InvalidCatalog, InvalidInput
 from genlock.domain.field import FieldType
 from genlock.domain.presets import PromptImprover, SampleFiles
+from genlock.domain.wish import Wish
 
 DATA = Path(__file__).parent / "data"
 PROVIDERS = "providers.toml"
@@ -49,6 +51,16 @@ class Providers:
     credit_usd: Mapping[str, Decimal]
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Files:
+    """What the files of a folder say, before extensions and the operator's overlay."""
+
+    providers: Providers
+    shared_fields: Mapping[str, SharedFieldTable]
+    models: Mapping[str, Model]
+    wishes: tuple[Wish, ...]
+
+
 #: called with the provider of an extension that cannot be used, and what is wrong with its files
 LeaveOut = Callable[[str, Exception], None]
 
@@ -66,22 +78,12 @@ def load(
     An extension whose files are wrong is passed to `leave_out`. The overlay may name models and offers of providers
     that are `absent`, or left out here: that has no effect. Raises InvalidCatalog.
     """
-    providers, shared_fields = load_providers(), _load_shared_fields(data / SHARED_FIELDS)
-    models = _load_models(data, shared_fields, providers)
-    wishes = load_wishes(data / WISHES, models)
-    models = add_offers(models, data / OFFERS, providers.credit_usd)
-    credit_usd, missing = dict(providers.credit_usd), set(absent)
-    for extension in extensions:
-        try:
-            models = _extend(models, extension, shared_fields)
-            credit_usd[extension.provider] = extension.credit_usd
-        except Exception as error:
-            if leave_out is None:
-                raise
-            leave_out(extension.provider, error)
-            missing.add(extension.provider)
+    files = _packaged() if data == DATA else _read_files(data)
+    wishes = files.wishes
+    models, extended = _extend_by_all(dict(files.models), extensions, files.shared_fields, leave_out)
     samples = SampleFiles()
     if overlay is not None:
+        missing = {*absent, *(one.provider for one in extensions if one not in extended)}
         changes = overlays.without_absent(parse(overlay), missing, models)
         models = overlays.apply(models, changes, overlay.name)
         wishes = overlays.apply_to_wishes(wishes, changes, overlay.name, models)
@@ -90,7 +92,7 @@ def load(
     order = {category: number for number, category in enumerate(Category)}
     return Catalog(
         models=dict(sorted(models.items(), key=lambda item: order[item[1].category])),
-        provider_credit_usd=credit_usd,
+        provider_credit_usd={**files.providers.credit_usd, **{one.provider: one.credit_usd for one in extended}},
         next_steps=load_next_steps(data / STEPS, models),
         styles=styles,
         ideas=ideas,
@@ -98,6 +100,42 @@ def load(
         wishes=wishes,
         vocabulary=load_vocabulary(data / VOCABULARY, models),
     )
+
+
+def _read_files(data: Path) -> _Files:
+    providers, shared_fields = load_providers(), _load_shared_fields(data / SHARED_FIELDS)
+    models = _load_models(data, shared_fields, providers)
+    return _Files(
+        providers=providers,
+        shared_fields=shared_fields,
+        wishes=load_wishes(data / WISHES, models),
+        models=add_offers(models, data / OFFERS, providers.credit_usd),
+    )
+
+
+@cache
+def _packaged() -> _Files:
+    """Read the files of this package once: they do not change while the process runs."""
+    return _read_files(DATA)
+
+
+def _extend_by_all(
+    models: dict[str, Model],
+    extensions: Sequence[CatalogExtension],
+    shared_fields: Mapping[str, SharedFieldTable],
+    leave_out: LeaveOut | None,
+) -> tuple[dict[str, Model], list[CatalogExtension]]:
+    """Return the models with those of the extensions, and the extensions whose files are right."""
+    extended = []
+    for extension in extensions:
+        try:
+            models = _extend(models, extension, shared_fields)
+            extended.append(extension)
+        except Exception as error:
+            if leave_out is None:
+                raise
+            leave_out(extension.provider, error)
+    return models, extended
 
 
 def _load_models(data: Path, shared_fields: Mapping[str, SharedFieldTable], providers: Providers) -> dict[str, Model]:
@@ -192,7 +230,9 @@ class _Reader:
             aliases=tuple(table.aliases),
             exact=table.exact,
             improves=_improver(table.improves, scope),
+            listed=table.listed,
             good_at=table.good_at,
+            styles=table.styles,
         )
 
     def _field(self, table: FieldTable) -> Field:

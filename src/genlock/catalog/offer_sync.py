@@ -8,16 +8,14 @@ from difflib import get_close_matches
 from enum import StrEnum
 from functools import partial
 
+from genlock.catalog.offer_prices import WhyNotCompared, compare_prices
 from genlock.domain.catalog import Model
 from genlock.domain.field import Field
 from genlock.domain.model_schema import InputSchema, ModelSchema
 from genlock.domain.offer import Offer
-from genlock.domain.tariff import PriceRow
 
 #: how alike two names must be for one to be taken for the new name of the other
 ALIKE = 0.5
-_PER_SECOND = frozenset({"second", "video second", "audio second", "output second"})
-_PER_RUN = frozenset({"image", "video", "audio", "request", "generation", "run", "unit", "output"})
 
 
 class OfferChangeKind(StrEnum):
@@ -50,6 +48,16 @@ class OfferChange:
     new: Decimal | None = None
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class UncomparedPrices:
+    """Price rows of an offer for which the provider publishes no price."""
+
+    model: str
+    provider: str
+    rows: tuple[str, ...]
+    why: WhyNotCompared
+
+
 Values = tuple[object, ...]
 """The values that an input may have, as JSON values; empty: any value."""
 Sent = Mapping[str, Values]
@@ -71,10 +79,9 @@ def offer_changes(model: Model, offer: Offer, schema: ModelSchema | None, used: 
         yield change(kind=kind.UNPUBLISHED)
     else:
         yield from _input_changes(model, offer, schema.inputs, used)
-    if priced := _published_price(model, offer, schema):
-        row, new = priced
-        if row.credits != new:
-            yield change(kind=kind.PRICE, row=row.key, old=row.credits, new=new)
+    if changed := compare_prices(model, offer, schema).changed:
+        row, new = changed
+        yield change(kind=kind.PRICE, row=row.key, old=row.credits, new=new)
 
 
 def _input_changes(model: Model, offer: Offer, inputs: Mapping[str, InputSchema], used: Sent) -> Iterator[OfferChange]:
@@ -141,28 +148,3 @@ def _without(values: Values, others: Values) -> tuple[str, ...]:
 def _json(value: object) -> str:
     number = isinstance(value, float) and value.is_integer()
     return json.dumps(int(value) if number else value, ensure_ascii=False)  # type: ignore[call-overload]
-
-
-def _published_price(model: Model, offer: Offer, schema: ModelSchema) -> tuple[PriceRow, Decimal] | None:
-    """Return the offer's only price row and the published price in its credits; None if they are not for the same."""
-    if schema.unit_price is None or len(offer.prices) != 1 or offer.extras or not offer.credit_usd:
-        return None
-    [row] = offer.prices
-    unit = schema.unit.lower().replace("_", " ").strip().removesuffix("s")
-    if row.when or row.given or row.free or row.each != 1 or unit not in _units(model, row):
-        return None
-    return row, schema.unit_price / offer.credit_usd
-
-
-def _units(model: Model, row: PriceRow) -> frozenset[str]:
-    """Return the words for what a price row is for."""
-    match row.measure():
-        case None:
-            return _PER_RUN
-        case "times", name if name == model.count:
-            return _PER_RUN
-        case "seconds", _:
-            return _PER_SECOND
-        case "times", name if "duration" in name:
-            return _PER_SECOND
-    return frozenset()

@@ -211,7 +211,9 @@ class ModelTable(Table):
     free: bool = False
     aliases: list[str] = Key(default_factory=list)
     exact: bool = False
+    styles: bool = True
     improves: ImproverTable | None = None
+    listed: bool = True
     good_at: Texts = Key(default_factory=dict)
 
 

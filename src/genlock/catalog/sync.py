@@ -8,7 +8,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 
-from genlock.catalog.offer_sync import OfferChange, OfferChangeKind, Sent, offer_changes, sent_inputs
+from genlock.catalog.offer_prices import compare_prices
+from genlock.catalog.offer_sync import (
+    OfferChange,
+    OfferChangeKind,
+    Sent,
+    UncomparedPrices,
+    offer_changes,
+    sent_inputs,
+)
 from genlock.domain.catalog import Catalog, Model, Status
 from genlock.domain.offer import Offer
 from genlock.domain.tariff import normalise_label
@@ -34,6 +42,7 @@ class Diff:
     changed: tuple[PriceChange, ...]
     unlisted: tuple[tuple[str, str], ...]  #: labels of offered models that the price list does not have: (model, label)
     offers: tuple[OfferChange, ...] = ()  #: what differs from the published schemas, the worst first
+    not_compared: tuple[UncomparedPrices, ...] = ()  #: prices that may differ: the providers do not publish them
 
     def __bool__(self) -> bool:
         return bool(self.new or self.gone or self.back or self.changed or self.unlisted or self.offers)
@@ -73,6 +82,7 @@ def diff(catalog: Catalog, lists: Mapping[str, PublicLists]) -> Diff:
             )
         ),
         offers=tuple(sorted(offers, key=lambda one: _ORDER.index(one.kind))),
+        not_compared=tuple(one for model in catalog.offered() for one in _not_compared(model, lists)),
     )
 
 
@@ -94,6 +104,18 @@ def _offer_changes(
         schemas = lists[offer.provider].schemas if offer.provider in lists else {}
         if offer.model in schemas and not _left_out(model, offer):
             yield from offer_changes(model, offer, schemas[offer.model], used[offer.provider, offer.model])
+
+
+def _not_compared(model: Model, lists: Mapping[str, PublicLists]) -> Iterator[UncomparedPrices]:
+    for offer in model.offers:
+        schemas = lists[offer.provider].schemas if offer.provider in lists else {}
+        schema = schemas.get(offer.model)
+        if schema is None or _left_out(model, offer):
+            continue
+        compared = compare_prices(model, offer, schema)
+        if compared.not_compared:
+            keys = tuple(dict.fromkeys(row.key for row in compared.not_compared))
+            yield UncomparedPrices(model=model.id, provider=offer.provider, rows=keys, why=compared.why)
 
 
 def _left_out(model: Model, offer: Offer) -> bool:

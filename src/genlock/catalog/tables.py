@@ -4,6 +4,7 @@ from dataclasses import asdict
 from decimal import Decimal
 from typing import Any
 
+from genlock.catalog.offer_prices import WhyNotCompared
 from genlock.catalog.offer_sync import OfferChange, OfferChangeKind
 from genlock.catalog.sync import Diff
 from genlock.domain.catalog import Field, Model, price_from
@@ -22,6 +23,12 @@ _OFFER_CHANGES = {
     OfferChangeKind.CHOICES_ADDED: "{input} can also be {values}",
     OfferChangeKind.ADDED: "it also takes the input {input}, which the catalog does not use",
     OfferChangeKind.PRICE: "credits: {row}",
+}
+_WHY_NOT_COMPARED = {
+    WhyNotCompared.NO_PRICE: "it publishes no price of this model",
+    WhyNotCompared.ONE_PRICE: "it publishes only one price of this model",
+    WhyNotCompared.OTHER_UNIT: "its price is for another unit",
+    WhyNotCompared.UNKNOWN_CONDITIONS: "it does not publish which inputs its price is for",
 }
 
 
@@ -147,6 +154,19 @@ def differences(found: Diff) -> list[dict[str, Any]]:
         *((one.kind.value, one.model, f"{one.provider}: {_offer_change(one)}") for one in found.offers),
     ]
     return [{"what": what, "model": model, "detail": detail} for what, model, detail in rows]
+
+
+def not_compared(found: Diff) -> list[dict[str, Any]]:
+    """Return the prices that could not be compared, each with the reason."""
+    return [
+        {
+            "not compared": one.model,
+            "provider": one.provider,
+            "why": _WHY_NOT_COMPARED[one.why],
+            "prices": "; ".join(one.rows),
+        }
+        for one in found.not_compared
+    ]
 
 
 def _offer_change(one: OfferChange) -> str:

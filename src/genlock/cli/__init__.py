@@ -22,7 +22,7 @@ from genlock.cli import (
     wallet,
 )
 from genlock.cli.output import echo
-from genlock.domain.errors import GenlockError
+from genlock.domain.errors import AccountNotFound, GenlockError
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -64,6 +64,9 @@ def main() -> None:
     """Run a command. An expected error is printed as a sentence, any other one as a traceback without secrets."""
     try:
         app()
+    except AccountNotFound:
+        echo("There is no account with this number. `genlock wallet ls` lists them.", color="red", err=True)
+        sys.exit(1)
     except GenlockError as error:
         echo(str(error), color="red", err=True)
         sys.exit(1)

@@ -21,19 +21,26 @@ _Account = Annotated[
 ]
 _Scopes = Annotated[
     list[str] | None,
-    typer.Option("--scope", help="What the key may do: order, read, webhooks; may be repeated. Default: everything."),
+    typer.Option(
+        "--scope",
+        metavar="SCOPE",
+        help="What the key may do: order, read, webhooks; may be repeated. Default: everything.",
+    ),
 ]
-_SpendLimit = Annotated[float | None, typer.Option(help="Credits that the key may spend per day (UTC).", min=0.0)]
+_SpendLimit = Annotated[
+    float | None, typer.Option(metavar="CREDITS", help="Credits that the key may spend per day (UTC).", min=0.0)
+]
 
 
 @app.command()
 def create(
     account: _Account,
-    name: Annotated[str, typer.Option(help="What the key is for, to tell it from others.")] = "",
+    name: Annotated[str, typer.Option(metavar="TEXT", help="What the key is for, to tell it from others.")] = "",
     scope: _Scopes = None,
     spend_limit: _SpendLimit = None,
     key: Annotated[
-        str | None, typer.Option(help="Idempotency key: repeating the command with it makes no second API key.")
+        str | None,
+        typer.Option(metavar="KEY", help="Idempotency key: repeating the command with it makes no second API key."),
     ] = None,
     as_json: Json = False,
 ) -> None:
@@ -42,7 +49,7 @@ def create(
 
     from genlock.engine.api_keys import create_api_key, ensure_api_account
 
-    scopes = frozenset(choice(ApiScope, word) for word in scope) if scope else ALL_SCOPES
+    scopes = frozenset(choice(ApiScope, word, "--scope") for word in scope) if scope else ALL_SCOPES
 
     async def work(store: Database, _: Observer) -> tuple[ApiKey, str | None]:
         account_id = int(account) if account.isdecimal() else await ensure_api_account(store, account)
@@ -78,8 +85,7 @@ def ls(
 ) -> None:
     """List keys, newest first: never their secrets."""
     found = with_store(lambda store, _: store.api_keys(account, before=None, limit=limit))
-    rows = [_row(key) for key in found] if as_json else [_row(key) | _in_credits(key) for key in found]
-    show(rows, as_json=as_json, empty="No API keys.")
+    show([_row(key) if as_json else _shown(key) for key in found], as_json=as_json, empty="No API keys.")
 
 
 @app.command()
@@ -95,7 +101,8 @@ def revoke(
 
     revoked, found = with_store(work)
     if found is None:
-        raise typer.BadParameter(f"there is no key {key_id}")
+        echo(f"There is no key {key_id}. `genlock api-keys ls` lists them.", color="red", err=True)
+        raise typer.Exit(1)
     if as_json:
         echo_json({**_row(found), "revoked_now": revoked is not None})
         return
@@ -118,6 +125,14 @@ def _row(key: ApiKey) -> dict[str, Any]:
     }
 
 
-def _in_credits(key: ApiKey) -> dict[str, Any]:
-    limit = None if key.spend_limit is None else in_credits(key.spend_limit)
-    return {"spend_limit": limit, "spent_today": in_credits(key.spent_today)}
+def _shown(key: ApiKey) -> dict[str, Any]:
+    """Return a key as a row that fits 80 columns; `--json` has every date."""
+    limit = "" if key.spend_limit is None else f" of {in_credits(key.spend_limit)}"
+    row = _row(key)
+    return {
+        **{name: row[name] for name in ("id", "account", "name", "key")},
+        "scopes": "all" if key.scopes == ALL_SCOPES else row["scopes"],
+        "credits today": f"{in_credits(key.spent_today)}{limit}",
+        "last used": key.last_used_at,
+        "state": "active" if key.revoked_at is None else "revoked",
+    }

@@ -23,10 +23,10 @@ def backup(
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing file.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Write the whole database to one compressed file, while the service runs.
+    """Write the whole database to one file, while the service runs.
 
-    The file is complete or absent, is read back before it gets its name, and can be read by its owner only. It
-    contains what users wrote: store it like the database.
+    The file is compressed, is complete or absent, is read back before it gets its name, and can be read by its owner
+    only. It contains what users wrote: store it like the database.
     """
     from genlock.app.backups import back_up
     from genlock.settings import Settings, read_settings
@@ -53,10 +53,11 @@ def restore(
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Replace the database by a backup, made from SQLite or from PostgreSQL. Stop every instance first.
+    """Replace the database with a backup. Stop every instance first.
 
-    All of it is restored or nothing. Jobs that were open when the backup was made may have ended since, so they wait
-    on the operator's list. Exits 1 if the restored ledger does not add up.
+    A backup of SQLite can be restored to PostgreSQL, and the other way round. All of it is restored or nothing. Jobs
+    that were open when the backup was made may have ended since, so they wait on the operator's list. Exits 1 if the
+    restored ledger does not add up.
     """
     from genlock.app import backups
     from genlock.log import Silent

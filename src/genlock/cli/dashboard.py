@@ -15,11 +15,12 @@ app = typer.Typer(no_args_is_help=True, help="The operator's dashboard in the br
 @app.command()
 def link(
     operator: Annotated[
-        str, typer.Option(help="Telegram id of the operator to log in as. Default: an owner without a chat.")
+        str,
+        typer.Option(metavar="ID", help="Telegram id of the operator to log in as. Default: an owner without a chat."),
     ] = "",
     as_json: Json = False,
 ) -> None:
-    """Print a link that logs in to the dashboard once, within 10 minutes."""
+    """Print a link that logs in to the dashboard once. It works for 10 minutes."""
     from genlock.app.logins import make_logins, public_address
     from genlock.domain.errors import Refusal
     from genlock.domain.operator import LoginMethod
@@ -45,7 +46,7 @@ def link(
 
 @app.command("rebuild-figures")
 def rebuild_figures() -> None:
-    """Count the figures of the overview again, from all orders, accounts and payments."""
+    """Count the figures of the overview again. Reads all orders, accounts and payments."""
 
     async def work(store: Database, _: Observer) -> int:
         await store.clear_figures()

@@ -10,6 +10,7 @@ import typer
 from genlock.cli.options import JobId, Json, Limit, choice
 from genlock.cli.output import echo, in_credits, show, show_progress
 from genlock.cli.store import with_store
+from genlock.domain.errors import JobNotFound
 from genlock.ports import Observer, Store
 
 app = typer.Typer(no_args_is_help=True, help="Inspect jobs, and act on those that are stuck.")
@@ -17,15 +18,15 @@ app = typer.Typer(no_args_is_help=True, help="Inspect jobs, and act on those tha
 
 @app.command()
 def ls(
-    state: Annotated[str | None, typer.Option(help="Only jobs in this state.")] = None,
-    account: Annotated[int | None, typer.Option(help="Only jobs of this account.")] = None,
+    state: Annotated[str | None, typer.Option(metavar="STATE", help="Only jobs in this state.")] = None,
+    account: Annotated[int | None, typer.Option(metavar="ACCOUNT", help="Only jobs of this account.")] = None,
     limit: Limit = 20,
     as_json: Json = False,
 ) -> None:
     """List jobs, newest first."""
     from genlock.domain.job import State
 
-    wanted = choice(State, state)
+    wanted = choice(State, state, "--state")
     found = with_store(lambda store, _: store.jobs(state=wanted, account_id=account, limit=limit))
     show(job_rows(found, as_json=as_json), as_json=as_json, empty="No jobs.")
 
@@ -40,7 +41,7 @@ def attention(limit: Limit = 50, as_json: Json = False) -> None:
 
 @app.command()
 def check(as_json: Json = False) -> None:
-    """Check the invariants of money, leases and job ends, in all rows. Exits 1 if one is broken."""
+    """Check the invariants of money, leases and job ends. Reads all rows; exits 1 if one is broken."""
     found = with_store(lambda store, _: store.violations(settled=False, progress=show_progress))
     show([asdict(violation) for violation in found], as_json=as_json, empty="Every invariant holds.")
     raise typer.Exit(1 if found else 0)
@@ -49,14 +50,13 @@ def check(as_json: Json = False) -> None:
 @app.command("show")
 def show_job(job_id: JobId, as_json: Json = False) -> None:
     """Show what became of one job, its money and its result. With --json, every column."""
-    from genlock.domain.errors import JobNotFound
 
     async def read(store: Store, _: Observer) -> tuple[Any, list[Any]]:
         return await store.job(job_id), await store.attempts(job_id)
 
     job, attempts = with_store(read)
     if job is None:
-        raise JobNotFound(f"There is no job {job_id}. `genlock jobs ls` lists them.")
+        raise _no_job(job_id)
     if as_json:
         details = asdict(job) | {"attempt_list": [asdict(attempt) for attempt in attempts]}
         show([details], as_json=True, empty="")
@@ -83,7 +83,7 @@ def retry(job_id: JobId) -> None:
 
 @app.command()
 def resend(job_id: JobId) -> None:
-    """Send the result of an ended job again, in new messages, free of charge."""
+    """Send the result of an ended job again, free of charge. The result comes in new messages."""
     _operate("resend", job_id)
 
 
@@ -91,6 +91,10 @@ def resend(job_id: JobId) -> None:
 def cancel(job_id: JobId) -> None:
     """Cancel a job and release its hold."""
     _operate("cancel", job_id)
+
+
+def _no_job(job_id: int) -> JobNotFound:
+    return JobNotFound(f"There is no job {job_id}. `genlock jobs ls` lists them.")
 
 
 def _operate(action: str, job_id: int) -> None:
@@ -101,7 +105,10 @@ def _operate(action: str, job_id: int) -> None:
     async def work(store: Store, observer: Observer) -> Job:
         ctx = make_engine(store, observer, providers={}, channels={}).ctx
         act = {"retry": operate.retry, "resend": operate.resend, "cancel": operate.cancel}[action]
-        return await act(ctx, job_id, "operator")
+        try:
+            return await act(ctx, job_id, "operator")
+        except JobNotFound:
+            raise _no_job(job_id) from None
 
     job = with_store(work)
     echo(f"Job {job.id}: {job.state}, delivery {job.delivery}. A running instance continues it.")

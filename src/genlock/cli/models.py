@@ -21,12 +21,12 @@ def _catalog() -> tuple[Any, Any]:
     from genlock.settings import Settings, read_settings
 
     settings = read_settings(Settings)
-    return load_catalog(settings, find_plugins(settings)), settings
+    return load_catalog(settings, find_plugins()), settings
 
 
 @app.command()
 def ls(
-    category: Annotated[str | None, typer.Option(help="Only models of this category.")] = None,
+    category: Annotated[str | None, typer.Option(metavar="CATEGORY", help="Only models of this category.")] = None,
     all_: Annotated[bool, typer.Option("--all", help="Also models that are not offered, with the reason.")] = False,
     as_json: Json = False,
 ) -> None:
@@ -35,7 +35,7 @@ def ls(
     from genlock.domain.catalog import Category, Status
 
     catalog, settings = _catalog()
-    wanted = choice(Category, category)
+    wanted = choice(Category, category, "--category")
     rows = [
         tables.brief(model, settings.markup, settings.credit_usd, with_status=all_)
         for model in catalog.models.values()
@@ -47,14 +47,17 @@ def ls(
 
 
 @app.command("show")
-def show_model(model_id: Annotated[str, typer.Argument(metavar="MODEL")], as_json: Json = False) -> None:
-    """Show one model: inputs, rules, prices, and the providers that make it."""
+def show_model(
+    model_id: Annotated[str, typer.Argument(metavar="MODEL", help="The id, as `genlock models ls` shows it.")],
+    as_json: Json = False,
+) -> None:
+    """Show one model: inputs, rules, prices and providers."""
     from genlock.app.providers import configured_providers
     from genlock.catalog import tables
 
     catalog, settings = _catalog()
     model = catalog.get(model_id)
-    configured = model.made_by(configured_providers(settings))
+    configured = model.made_by(configured_providers())
     if as_json:
         details = tables.details(model, settings.markup, settings.credit_usd) | {"provider_configured": configured}
         echo_json(details, default=tables.plain)
@@ -77,9 +80,10 @@ def show_model(model_id: Annotated[str, typer.Argument(metavar="MODEL")], as_jso
 
 @app.command()
 def check(as_json: Json = False) -> None:
-    """Order the smallest and the largest input of every offer of every model from its simulated provider.
+    """Order every offer of every model from its simulated provider.
 
-    Exits 1 if one is refused. Offers of a provider without a simulator are checked for inputs and prices only.
+    Each is ordered with its smallest and its largest input. Exits 1 if one is refused. Offers of a provider without a
+    simulator are checked for inputs and prices only.
     """
     from genlock.sandbox.order_all import SIMULATORS, order_all
 
@@ -104,7 +108,7 @@ def sync(
     apply: Annotated[bool, typer.Option("--apply", help="Write the differences to the overlay file.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Compare with what the providers publish: models, inputs, choices and prices.
+    """Compare the catalog with what the providers publish.
 
     Providers that publish a schema of each model are asked if their key is set. A provider that does not answer is
     named, the others are compared, nothing is written, and the exit status is 1.
@@ -118,12 +122,15 @@ def sync(
     if apply and path is None:
         raise Refusal("GENLOCK_CATALOG_OVERLAY is not set, so there is no file to write to: set it to a path")
     catalog = load(path if path and path.exists() else None)
-    lists, problems = _fetch_lists(settings, catalog)
+    lists, problems = _fetch_lists(catalog)
     found = sync.diff(catalog, lists)
     if as_json:
         echo_json(asdict(found) | {"problems": problems}, default=tables.plain)
     elif found or not problems:
         show(tables.differences(found), as_json=False, empty="The catalog agrees with the providers' lists.")
+        if rows := tables.not_compared(found):
+            echo("These prices were not compared. Look them up on the providers' sites.")
+            show(rows, as_json=False, empty="")
     for provider, why in problems.items():
         echo(f"{provider} was not compared: {why}", color="red", err=True)
     if problems:
@@ -134,13 +141,13 @@ def sync(
         _apply_lists(lists, path)
 
 
-def _fetch_lists(settings: Any, catalog: Any) -> tuple[Any, dict[str, str]]:
+def _fetch_lists(catalog: Any) -> tuple[Any, dict[str, str]]:
     """Return the lists by provider, and why the lists of the others cannot be read."""
     from genlock.app.providers import fetch_public_lists
     from genlock.ports.provider import ListsIncomplete
 
     try:
-        return asyncio.run(fetch_public_lists(settings, catalog)), {}
+        return asyncio.run(fetch_public_lists(catalog)), {}
     except ListsIncomplete as incomplete:
         return incomplete.lists, dict(incomplete.problems)
 

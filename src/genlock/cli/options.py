@@ -28,19 +28,24 @@ JobId = Annotated[
 AccountId = Annotated[
     int, typer.Argument(metavar="ACCOUNT", help="The account's number, as `genlock wallet ls` shows it.")
 ]
-Limit = Annotated[int, typer.Option(help="The largest number of rows.", min=1, max=1000)]
-StoreName = Annotated[str, typer.Option("--store", help="sqlite or postgres.")]
+Limit = Annotated[int, typer.Option(metavar="N", help="The largest number of rows.", min=1, max=1000)]
+StoreName = Annotated[str, typer.Option("--store", metavar="STORE", help="sqlite or postgres.")]
 DatabaseUrl = Annotated[
     str | None,
-    typer.Option(help="URL of a PostgreSQL to use; by default one is started.", envvar="GENLOCK_BENCH_DATABASE_URL"),
+    typer.Option(
+        metavar="URL",
+        help="URL of a PostgreSQL to use; by default one is started.",
+        envvar="GENLOCK_BENCH_DATABASE_URL",
+    ),
 ]
 
 
-def choice(kind: Any, word: str | None) -> Any:
-    """Return the member of an enum with this value. Raises BadParameter that lists the values."""
+def choice(kind: Any, word: str | None, option: str) -> Any:
+    """Return the member of an enum with the value of an option. Raises BadParameter that lists the values."""
     if word is None:
         return None
     try:
         return kind(word)
     except ValueError:
-        raise typer.BadParameter(f"{word!r} is not one of {', '.join(member.value for member in kind)}") from None
+        values = ", ".join(member.value for member in kind)
+        raise typer.BadParameter(f"{word!r} is not one of {values}", param_hint=f"'{option}'") from None

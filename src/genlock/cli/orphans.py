@@ -13,14 +13,14 @@ app = typer.Typer(no_args_is_help=True, help="Callbacks whose job is not known."
 
 @app.command()
 def ls(
-    state: Annotated[str, typer.Option(help="orphan, matched, expired, unreadable, …")] = "orphan",
+    state: Annotated[str, typer.Option(metavar="STATE", help="orphan, matched, expired, unreadable, …")] = "orphan",
     limit: Limit = 20,
     as_json: Json = False,
 ) -> None:
     """List stored callbacks by their state."""
     from genlock.domain.inbox import InboxState
 
-    wanted = choice(InboxState, state)
+    wanted = choice(InboxState, state, "--state")
     found = with_store(lambda store, _: store.callbacks(wanted, limit))
     rows = [
         {

@@ -7,19 +7,27 @@ import typer
 from genlock.cli.options import Json
 from genlock.cli.output import echo, show
 from genlock.cli.store import with_store
+from genlock.domain.breaker import BreakerState
 
 app = typer.Typer(no_args_is_help=True, help="Providers that are paused after failures.")
+
+#: what operators read instead of the states of a circuit breaker
+STATES = {
+    BreakerState.CLOSED: "in use",
+    BreakerState.OPEN: "paused",
+    BreakerState.HALF_OPEN: "being tried",
+}
 
 
 @app.command()
 def ls(as_json: Json = False) -> None:
-    """List the providers, and models of a provider, that have failed lately."""
+    """List the providers and models that failed lately."""
     found = with_store(lambda store, _: store.breakers())
     rows = [
         {
             "provider": one.provider,
             "model": one.model,
-            "state": one.state(one.read_at).value,
+            "state": one.state(one.read_at).value if as_json else STATES[one.state(one.read_at)],
             "failures": one.failures,
             "until": one.open_until and one.open_until.replace(microsecond=0),
             "reason": one.reason,
@@ -31,10 +39,10 @@ def ls(as_json: Json = False) -> None:
 
 @app.command()
 def reset(
-    provider: Annotated[str, typer.Argument(help="As `genlock providers ls` shows it.")],
-    model: Annotated[str | None, typer.Option(help="Only this model of the provider.")] = None,
+    provider: Annotated[str, typer.Argument(metavar="PROVIDER", help="As `genlock providers ls` shows it.")],
+    model: Annotated[str | None, typer.Option(metavar="MODEL", help="Only this model of the provider.")] = None,
 ) -> None:
-    """Reset the count of a provider's failures: orders go there again at once."""
+    """Use a paused provider again. Its count of failures starts at zero again, and orders go there at once."""
     from genlock.domain.errors import ActionNotAllowed
 
     if not with_store(lambda store, _: store.reset_breakers(provider, model)):

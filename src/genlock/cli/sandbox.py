@@ -28,19 +28,26 @@ def sandbox(
         bool, typer.Option("--postgres", help="Start a PostgreSQL and use it instead of SQLite.")
     ] = False,
     instances: Annotated[
-        int, typer.Option(help="Number of processes; more than one needs --postgres.", min=1, max=9)
+        int, typer.Option(metavar="N", help="Number of processes; more than one needs --postgres.", min=1, max=9)
     ] = 1,
     fresh: Annotated[bool, typer.Option("--fresh", help="Start empty and keep nothing afterwards.")] = False,
-    state: Annotated[Path, typer.Option(help="Folder that keeps the state between runs.")] = Path(".sandbox"),
+    state: Annotated[Path, typer.Option(metavar="FOLDER", help="Folder that keeps the state between runs.")] = Path(
+        ".sandbox"
+    ),
     port: Annotated[
         int | None,
         typer.Option(
-            help="Port of the chat page, the first of four. Default: 8080 if free, else any.", min=1, max=65_532
+            metavar="PORT",
+            help="Port of the chat page, the first of four. Default: 8080 if free, else any.",
+            min=1,
+            max=65_532,
         ),
     ] = None,
-    speed: Annotated[float, typer.Option(help="Run models this many times faster than in reality.", min=0.1)] = 6.0,
+    speed: Annotated[
+        float, typer.Option(metavar="FACTOR", help="Run models this many times faster than in reality.", min=0.1)
+    ] = 6.0,
 ) -> None:
-    """Run everything on this machine, without accounts: simulators, service, and a chat page in the browser."""
+    """Run everything on this machine, without accounts. Starts simulators, the service and a chat page."""
     _require_simulators()
     from genlock.sandbox.run import Options, run
 
@@ -50,7 +57,7 @@ def sandbox(
 
 @app.command()
 def smoke(as_json: Json = False) -> None:
-    """Send one order through the service and both simulators, in nine phases. Exits 1 if one fails."""
+    """Send one order through the service and both simulators. Exits 1 if one of its nine phases fails."""
     _require_simulators()
     from genlock.sandbox.smoke import run
 
@@ -59,14 +66,17 @@ def smoke(as_json: Json = False) -> None:
 
 @app.command()
 def chaos(  # noqa: PLR0913, PLR0917 - one argument per option
-    jobs: Annotated[int, typer.Option(help="Number of orders.", min=1)] = 100,
-    instances: Annotated[int, typer.Option(help="Number of `genlock serve` processes.", min=1, max=9)] = 1,
+    jobs: Annotated[int, typer.Option(metavar="N", help="Number of orders.", min=1)] = 100,
+    instances: Annotated[int, typer.Option(metavar="N", help="Number of `genlock serve` processes.", min=1, max=9)] = 1,
     store: StoreName = "sqlite",
     through: Annotated[
-        str, typer.Option(help="Who orders: users in chats (chat), or clients of the HTTP API with webhooks (api).")
+        str,
+        typer.Option(
+            metavar="WHO", help="Who orders: users in chats (chat), or clients of the HTTP API with webhooks (api)."
+        ),
     ] = "chat",
     kill_every: Annotated[
-        float | None, typer.Option(help="Kill and restart a process every N seconds.", min=0.1)
+        float | None, typer.Option(metavar="SECONDS", help="Kill and restart a process at this interval.", min=0.1)
     ] = None,
     pause: Annotated[bool, typer.Option("--pause", help="Pause processes for longer than their lease.")] = False,
     restart_db: Annotated[
@@ -78,7 +88,7 @@ def chaos(  # noqa: PLR0913, PLR0917 - one argument per option
     polling: Annotated[
         bool, typer.Option("--polling", help="Run without a public URL: Telegram and the provider are polled.")
     ] = False,
-    seed: Annotated[int, typer.Option(help="Seed of the random generator.")] = 1,
+    seed: Annotated[int, typer.Option(metavar="N", help="Seed of the random generator.")] = 1,
     as_json: Json = False,
 ) -> None:
     """Kill, pause and disconnect real processes while users order. Exits 1 if a guarantee was broken."""
@@ -103,13 +113,13 @@ def chaos(  # noqa: PLR0913, PLR0917 - one argument per option
 
 @app.command()
 def simulate(
-    seeds: Annotated[int, typer.Option(help="Number of runs.", min=1)] = 100,
-    first_seed: Annotated[int, typer.Option(help="The first seed; the next runs count up.")] = 1,
+    seeds: Annotated[int, typer.Option(metavar="N", help="Number of runs.", min=1)] = 100,
+    first_seed: Annotated[int, typer.Option(metavar="N", help="The first seed; the next runs count up.")] = 1,
     store: StoreName = "sqlite",
     database_url: DatabaseUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Crash the engine at every point, on a virtual clock, and check every guarantee. Exits 1 if one was broken."""
+    """Crash the engine at every point and check every guarantee. Runs on a virtual clock; exits 1 if one was broken."""
     from genlock.sandbox.simulation.simulate import run
 
     raise typer.Exit(run(seeds, first_seed, store, database_url, as_json))
@@ -120,19 +130,23 @@ def bench(
     store: StoreName = "postgres",
     database_url: DatabaseUrl = None,
     history: Annotated[
-        int, typer.Option(help="Finished jobs in the table for the history ratio; 0 skips it.", min=0)
+        int, typer.Option(metavar="N", help="Finished jobs in the table for the history ratio; 0 skips it.", min=0)
     ] = 1_000_000,
-    rounds: Annotated[int, typer.Option(help="Rounds of each kind, interleaved.", min=1)] = 5,
-    scale: Annotated[float, typer.Option(help="Size of the load; 0.01 takes seconds.", min=0.001)] = 1.0,
+    rounds: Annotated[int, typer.Option(metavar="N", help="Rounds of each kind, interleaved.", min=1)] = 5,
+    scale: Annotated[
+        float, typer.Option(metavar="FACTOR", help="Size of the load; 0.01 takes seconds.", min=0.001)
+    ] = 1.0,
     parts: Annotated[
         list[str] | None,
         typer.Option(
-            "--part", help="Measure only this part: engine, service, order or api; may be repeated. Default: all."
+            "--part",
+            metavar="PART",
+            help="Measure only this part: engine, service, order or api; may be repeated. Default: all.",
         ),
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Measure jobs per second against a minimal implementation, the service, the cost of an order, and the API."""
+    """Measure the engine, the service, an order's cost and the API. The engine is compared with a minimal one."""
     _require_simulators()
     from genlock.sandbox.bench.bench import PARTS, Sizes, run
 
@@ -144,13 +158,13 @@ def bench(
 def soak(
     store: StoreName = "postgres",
     database_url: DatabaseUrl = None,
-    minutes: Annotated[float, typer.Option(help="How long the load lasts.", min=0.1)] = 10.0,
+    minutes: Annotated[float, typer.Option(metavar="MINUTES", help="How long the load lasts.", min=0.1)] = 10.0,
     per_second: Annotated[
-        float, typer.Option(help="Orders per second, by command and by buttons in turn.", min=0.1)
+        float, typer.Option(metavar="N", help="Orders per second, by command and by buttons in turn.", min=0.1)
     ] = 2.0,
     as_json: Json = False,
 ) -> None:
-    """Order at a steady rate and print memory, latency, CPU and bytes per order, minute by minute."""
+    """Order at a steady rate and print what it costs, by minute. Reports memory, latency, CPU and bytes per order."""
     _require_simulators()
     from genlock.sandbox.bench.soak import run
 

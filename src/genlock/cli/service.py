@@ -49,10 +49,11 @@ def doctor(
     keep: Annotated[bool, typer.Option("--keep", help="With --live: do not delete the messages at the end.")] = False,
     yes: Annotated[bool, typer.Option("--yes", help="With --live: do not ask first.")] = False,
     picture_url: Annotated[
-        str | None, typer.Option(help="With --live: a picture that Telegram can fetch; by default its own logo.")
+        str | None,
+        typer.Option(metavar="URL", help="With --live: a picture that Telegram can fetch; by default its own logo."),
     ] = None,
 ) -> None:
-    """Check database, Telegram, providers and callbacks, and leave nothing behind. Exits 1 if a check fails."""
+    """Check database, Telegram, providers and callbacks. Leaves nothing behind; exits 1 if a check fails."""
     if live is not None:
         _examine_live(live, keep=keep, ask=not yes, picture_url=picture_url, as_json=as_json)
         return

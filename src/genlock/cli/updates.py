@@ -8,19 +8,19 @@ from genlock.cli.options import Json, Limit, choice
 from genlock.cli.output import echo, show
 from genlock.cli.store import with_store
 
-app = typer.Typer(no_args_is_help=True, help="Stored updates from Telegram: messages, button presses, payments.")
+app = typer.Typer(no_args_is_help=True, help="What Telegram sent: messages, button presses, payments.")
 
 
 @app.command()
 def ls(
-    state: Annotated[str, typer.Option(help="dead, new, done or repeated.")] = "dead",
+    state: Annotated[str, typer.Option(metavar="STATE", help="dead, new, done or repeated.")] = "dead",
     limit: Limit = 20,
     as_json: Json = False,
 ) -> None:
     """List updates by their state. A dead update failed in every attempt."""
     from genlock.domain.update import UpdateState
 
-    wanted = choice(UpdateState, state)
+    wanted = choice(UpdateState, state, "--state")
     found = with_store(lambda store, _: store.updates(wanted, limit))
     rows = [
         {

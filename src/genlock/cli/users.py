@@ -9,7 +9,7 @@ from genlock.cli.output import echo, in_credits, show
 from genlock.cli.store import with_store
 from genlock.ports import Database, Observer
 
-app = typer.Typer(no_args_is_help=True, help="Users of the bots: what they owe, and the erasure of their data.")
+app = typer.Typer(no_args_is_help=True, help="Users of the bots: what they owe, and erasing their data.")
 
 
 @app.command()
@@ -34,7 +34,7 @@ def debts(limit: Limit = 20, as_json: Json = False) -> None:
 def erase(
     account: AccountId, yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False
 ) -> None:
-    """Erase the personal data of a user for good: name, inputs, files, results, messages. Money and ledger stay."""
+    """Erase the personal data of a user for good. Removes name, inputs, files, results, messages; keeps the ledger."""
     import secrets
 
     from genlock.engine.erasure import FILES_OF, Erasure

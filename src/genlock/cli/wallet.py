@@ -8,6 +8,7 @@ import typer
 from genlock.cli.options import AccountId, Json, Limit
 from genlock.cli.output import echo, echo_json, in_credits, show
 from genlock.cli.store import with_store
+from genlock.domain.profile import AccountSummary
 from genlock.ports import Database, Observer, Store
 
 app = typer.Typer(no_args_is_help=True, help="Balances and ledger.")
@@ -32,18 +33,22 @@ def ls(
     rows = [
         {
             "account": holder.account_id,
-            "name": holder.name,
-            "username": f"@{holder.username}" if holder.username else None,
-            "channel": holder.channel,
-            "id there": holder.external_id,
-            "available": in_credits(holder.available),
-            "held": in_credits(holder.held),
-            "debt": in_credits(holder.debt) if holder.debt else None,
+            "name": " ".join(filter(None, (holder.name, holder.username and f"@{holder.username}"))),
+            "channel and id": f"{holder.channel} {holder.external_id}",
+            "credits": _balance(holder),
             "since": holder.since,
         }
         for holder in found
     ]
     show(rows, as_json=False, empty="No accounts." if text is None else f"No accounts match {text!r}.")
+
+
+def _balance(holder: AccountSummary) -> str:
+    """Return what an account has, and what is held or owed of it."""
+    parts = [in_credits(holder.available)]
+    parts += [f"{in_credits(holder.held)} held"] if holder.held else []
+    parts += [f"owes {in_credits(holder.debt)}"] if holder.debt else []
+    return ", ".join(parts)
 
 
 @app.command("show")
@@ -81,9 +86,9 @@ def credit(
     credits_: Annotated[
         float, typer.Argument(metavar="CREDITS", help="The number of credits; a negative number deducts them.")
     ],
-    reason: Annotated[str, typer.Option(help="The reason, stored in the ledger.", prompt=True)],
+    reason: Annotated[str, typer.Option(metavar="TEXT", help="The reason, stored in the ledger.", prompt=True)],
     key: Annotated[
-        str | None, typer.Option(help="Idempotency key: repeating the command with it changes nothing.")
+        str | None, typer.Option(metavar="KEY", help="Idempotency key: repeating the command with it changes nothing.")
     ] = None,
 ) -> None:
     """Add credits to an account, or deduct them."""

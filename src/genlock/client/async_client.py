@@ -22,6 +22,7 @@ from genlock.client.protocol import (
     Send,
     Steps,
     delivered,
+    id_of,
 )
 from genlock.client.types import Balance, File, Job, Model, Quote, Result
 
@@ -82,7 +83,7 @@ class AsyncClient:
 
     async def job(self, job: Job | str, *, wait: float = 0.0) -> Job:
         """Read a job; wait up to 60 seconds for its end if `wait` says so."""
-        return await self._run(self._protocol.job(_id(job), wait=wait))
+        return await self._run(self._protocol.job(id_of(job), wait=wait))
 
     async def watch(self, job: Job | str, *, every: float = 2.0) -> AsyncIterator[Job]:
         """Yield the job every few seconds, with its progress, and last when it has ended."""
@@ -109,7 +110,7 @@ class AsyncClient:
                 return
 
     async def cancel(self, job: Job | str) -> Job:
-        return await self._run(self._protocol.cancel(_id(job)))
+        return await self._run(self._protocol.cancel(id_of(job)))
 
     async def upload(self, file: bytes | PathLike[str]) -> File:
         """Send a file for the input of an order, up to 20 MB."""
@@ -179,7 +180,3 @@ class AsyncClient:
         except httpx.TransportError as error:
             return Lost(reason=repr(error))
         return Received(status=response.status_code, headers=response.headers, content=response.content)
-
-
-def _id(job: Job | str) -> str:
-    return job.id if isinstance(job, Job) else job

@@ -180,3 +180,7 @@ def _with_json(
         content=content,
         patience=patience,
     )
+
+
+def id_of(job: Job | str) -> str:
+    return job.id if isinstance(job, Job) else job

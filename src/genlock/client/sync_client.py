@@ -22,6 +22,7 @@ from genlock.client.protocol import (
     Send,
     Steps,
     delivered,
+    id_of,
 )
 from genlock.client.types import Balance, File, Job, Model, Quote, Result
 
@@ -82,7 +83,7 @@ class Client:
 
     def job(self, job: Job | str, *, wait: float = 0.0) -> Job:
         """Read a job; wait up to 60 seconds for its end if `wait` says so."""
-        return self._run(self._protocol.job(_id(job), wait=wait))
+        return self._run(self._protocol.job(id_of(job), wait=wait))
 
     def watch(self, job: Job | str, *, every: float = 2.0) -> Iterator[Job]:
         """Yield the job every few seconds, with its progress, and last when it has ended."""
@@ -108,7 +109,7 @@ class Client:
                 return
 
     def cancel(self, job: Job | str) -> Job:
-        return self._run(self._protocol.cancel(_id(job)))
+        return self._run(self._protocol.cancel(id_of(job)))
 
     def upload(self, file: bytes | PathLike[str]) -> File:
         """Send a file for the input of an order, up to 20 MB."""
@@ -177,7 +178,3 @@ class Client:
         except httpx.TransportError as error:
             return Lost(reason=repr(error))
         return Received(status=response.status_code, headers=response.headers, content=response.content)
-
-
-def _id(job: Job | str) -> str:
-    return job.id if isinstance(job, Job) else job

@@ -2,9 +2,10 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from math import ceil, floor, log10
 
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 WIDTH, HEIGHT = 400, 190
 LEFT, RIGHT, TOP, BOTTOM = 48, 6, 8, 22
@@ -25,6 +26,11 @@ class Series:
     #: how it is written at the axis
     tick: Callable[[float], str]
 
+    @cached_property
+    def texts(self) -> Sequence[str]:
+        """The values as they are written, once for the hover text and the table."""
+        return [self.written(value) for value in self.values]
+
 
 @dataclass(frozen=True, kw_only=True)
 class Chart:
@@ -41,12 +47,12 @@ class Chart:
 
 
 def stacked_bars(title: str, labels: Sequence[str], series: Sequence[Series]) -> Chart:
-    """Return bars whose parts stand on each other."""
+    """Return bars whose parts stand on each other; the values are counts."""
     sums = [sum(values) for values in zip(*(one.values for one in series), strict=True)]
-    axis = _Axis(0.0, max(sums, default=0.0), len(labels))
-    parts: list[Markup] = []
+    axis = _Axis(0.0, max(sums, default=0.0), len(labels), whole=True)
+    parts: list[str] = []
     for place, label in enumerate(labels):
-        bottom, bars = 0.0, Markup()
+        bottom, bars = 0.0, ""
         for one in series:
             if value := one.values[place]:
                 bars += _bar(axis, place, bottom, value, one.style)
@@ -62,7 +68,7 @@ def lines(title: str, labels: Sequence[str], series: Sequence[Series]) -> Chart:
     values = [value for one in series for value in one.values]
     axis = _Axis(min(0.0, min(values, default=0.0)), max(values, default=0.0), len(labels))
     parts = [_line(axis, one) for one in series]
-    parts += [_group(axis, place, _hover(label, series, place), Markup()) for place, label in enumerate(labels)]
+    parts += [_group(axis, place, _hover(label, series, place), "") for place, label in enumerate(labels)]
     return Chart(
         title=title, series=series, labels=labels, svg=_svg(title, axis, labels, parts, series[0].tick)
     )  # fmt: skip
@@ -71,8 +77,8 @@ def lines(title: str, labels: Sequence[str], series: Sequence[Series]) -> Chart:
 class _Axis:
     """Where values are in the picture."""
 
-    def __init__(self, low: float, high: float, places: int) -> None:
-        self.step = _nice_step((high - low) / TICKS)
+    def __init__(self, low: float, high: float, places: int, *, whole: bool = False) -> None:
+        self.step = _nice_step((high - low) / TICKS, whole=whole)
         self.low = floor(low / self.step) * self.step
         self.high = max(ceil(high / self.step) * self.step, self.low + self.step)
         self.slot = (WIDTH - LEFT - RIGHT) / max(places, 1)
@@ -89,60 +95,60 @@ class _Axis:
         return [self.low + self.step * tick for tick in range(number + 1)]
 
 
-def _nice_step(wanted: float) -> float:
-    """Return the next number that people count in: 1, 2, 2.5 or 5 times a power of ten."""
-    if wanted <= 0:
+def _nice_step(wanted: float, *, whole: bool) -> float:
+    """Return the next number that people count in: 1, 2, 2.5 or 5 times a power of ten; an integer if `whole`."""
+    if wanted <= 0 or (whole and wanted <= 1):
         return 1.0
     power = 10.0 ** floor(log10(wanted))
-    return next(step * power for step in _STEPS if step * power >= wanted * 0.999)
+    steps = (step * power for step in _STEPS)
+    return next(step for step in steps if step >= wanted * 0.999 and (not whole or step.is_integer()))
 
 
-def _svg(
-    title: str, axis: _Axis, labels: Sequence[str], parts: Sequence[Markup], tick: Callable[[float], str]
-) -> Markup:
-    grid = Markup().join(_tick(axis.y(value), tick(value)) for value in axis.ticks())
+# The functions below return parts of the picture as text: every text in it is escaped where it is put in.
+
+
+def _svg(title: str, axis: _Axis, labels: Sequence[str], parts: Sequence[str], tick: Callable[[float], str]) -> Markup:
+    grid = "".join(_tick(axis.y(value), tick(value)) for value in axis.ticks())
     every = max(1, ceil(len(labels) / LABELS_MAX))
-    below = Markup().join(
-        Markup('<text x="{:.1f}" y="{}" text-anchor="middle">{}</text>').format(
-            min(max(axis.x(place) + axis.slot / 2, LEFT + 12), WIDTH - RIGHT - 16), HEIGHT - 6, label
-        )
-        for place, label in enumerate(labels)
-        if place % every == 0
+    below = "".join(_label(axis, place, label) for place, label in enumerate(labels) if place % every == 0)
+    opening = f'<svg class="chart" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escape(title)}">'
+    return Markup(f"{opening}{grid}{''.join(parts)}{below}</svg>")  # noqa: S704 - escaped
+
+
+def _label(axis: _Axis, place: int, text: str) -> str:
+    x = min(max(axis.x(place) + axis.slot / 2, LEFT + 12), WIDTH - RIGHT - 16)
+    return f'<text x="{x:.1f}" y="{HEIGHT - 6}" text-anchor="middle">{escape(text)}</text>'
+
+
+def _tick(y: float, text: str) -> str:
+    return (
+        f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>'
+        f'<text x="{LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{escape(text)}</text>'
     )
-    return Markup(
-        '<svg class="chart" viewBox="0 0 {w} {h}" role="img" aria-label="{title}">{grid}{parts}{below}</svg>'
-    ).format(w=WIDTH, h=HEIGHT, title=title, grid=grid, parts=Markup().join(parts), below=below)
 
 
-def _tick(y: float, text: str) -> Markup:
-    return Markup(
-        '<line class="grid" x1="{left}" x2="{right}" y1="{y:.1f}" y2="{y:.1f}"/>'
-        '<text x="{at}" y="{below:.1f}" text-anchor="end">{text}</text>'
-    ).format(left=LEFT, right=WIDTH - RIGHT, y=y, at=LEFT - 6, below=y + 4, text=text)
-
-
-def _bar(axis: _Axis, place: int, bottom: float, value: float, style: int) -> Markup:
+def _bar(axis: _Axis, place: int, bottom: float, value: float, style: int) -> str:
     top, base = axis.y(bottom + value), axis.y(bottom)
     gap = min(4.0, axis.slot * 0.2)
-    return Markup('<rect class="series-{}" x="{:.1f}" y="{:.1f}" width="{:.1f}" height="{:.1f}" rx="1"/>').format(
-        style, axis.x(place) + gap / 2, top, axis.slot - gap, max(base - top, 0.8)
-    )
+    x, width, height = axis.x(place) + gap / 2, axis.slot - gap, max(base - top, 0.8)
+    return f'<rect class="series-{style}" x="{x:.1f}" y="{top:.1f}" width="{width:.1f}" height="{height:.1f}" rx="1"/>'
 
 
-def _line(axis: _Axis, series: Series) -> Markup:
+def _line(axis: _Axis, series: Series) -> str:
     points = [(axis.x(place) + axis.slot / 2, axis.y(value)) for place, value in enumerate(series.values)]
     path = " ".join(f"{'L' if place else 'M'}{x:.1f} {y:.1f}" for place, (x, y) in enumerate(points))
     if len(points) == 1:
-        return Markup('<circle class="series-{}" cx="{:.1f}" cy="{:.1f}" r="3"/>').format(series.style, *points[0])
-    return Markup('<path class="line series-{}" d="{}"/>').format(series.style, path)
+        [(x, y)] = points
+        return f'<circle class="series-{series.style}" cx="{x:.1f}" cy="{y:.1f}" r="3"/>'
+    return f'<path class="line series-{series.style}" d="{path}"/>'
 
 
-def _group(axis: _Axis, place: int, hover: str, content: Markup) -> Markup:
+def _group(axis: _Axis, place: int, hover: str, content: str) -> str:
     """Return a whole column: the pointer anywhere in it shows the hover text."""
-    return Markup(
-        '<g class="column"><title>{}</title><rect class="hit" x="{:.1f}" y="{}" width="{:.1f}" height="{}"/>{}</g>'
-    ).format(hover, axis.x(place), TOP, axis.slot, HEIGHT - TOP - BOTTOM, content)
+    x, width, height = axis.x(place), axis.slot, HEIGHT - TOP - BOTTOM
+    hit = f'<rect class="hit" x="{x:.1f}" y="{TOP}" width="{width:.1f}" height="{height}"/>'
+    return f'<g class="column"><title>{escape(hover)}</title>{hit}{content}</g>'
 
 
 def _hover(label: str, series: Sequence[Series], place: int) -> str:
-    return "\n".join([label, *(f"{one.name}: {one.written(one.values[place])}" for one in series)])
+    return "\n".join([label, *(f"{one.name}: {one.texts[place]}" for one in series)])

@@ -56,6 +56,8 @@ class Surroundings:
     memory: BodyMemory
     #: figures beside the navigation
     badges: Callable[[], Awaitable[Mapping[str, int]]]
+    #: returns the name that operators know a provider by
+    provider_title: Callable[[str], str]
 
 
 class Dashboard:
@@ -78,6 +80,7 @@ class Dashboard:
         self._observer = shared.observer
         self._memory = shared.memory
         self._badges = shared.badges
+        self._provider_title = shared.provider_title
         self._settings = settings
         self._errors = ErrorPages()
 
@@ -155,6 +158,7 @@ class Dashboard:
             csrf=csrf_token(secret),
             audit_store=self._audit,
             is_logged_in=is_logged_in,
+            provider_title=self._provider_title,
             badges=await self._badges() if request.method == "GET" else {},
             notice=read_notice(request),
         )

@@ -22,6 +22,11 @@ def read_zone(name: str) -> tzinfo:
         return UTC
 
 
+def zone_name(zone: tzinfo) -> str:
+    """Return the name by which operators know a time zone, such as `Europe/Moscow`."""
+    return zone.key if isinstance(zone, ZoneInfo) else "UTC"
+
+
 def utc(at: datetime) -> str:
     return f"{at.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
 

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 
 from genlock.dashboard.csv_export import Cell, credits_cell
+from genlock.dashboard.job_money import CreditOf
 from genlock.dashboard.job_rows import JobRow, make_rows
 from genlock.domain.job import Job
 from genlock.domain.job_search import JobFilter
@@ -16,7 +17,7 @@ PAUSE_SECONDS = 0.1
 COLUMNS = (
     "order", "created_at", "state", "delivery", "hold", "model", "provider", "task", "account", "user", "price_credits",
     "cost_provider_credits", "submitted_at", "ended_at", "delivered_at", "seconds", "error", "needs_attention",
-    "refunded",
+    "refunded", "cost_usd",
 )  # fmt: skip
 
 
@@ -25,11 +26,16 @@ def header(*, see_prompts: bool) -> Sequence[str]:
 
 
 async def export_jobs(
-    store: JobSearchStore, selection: JobFilter | Sequence[int], titles: Mapping[str, str], *, see_prompts: bool
+    store: JobSearchStore,
+    selection: JobFilter | Sequence[int],
+    titles: Mapping[str, str],
+    credit_of: CreditOf,
+    *,
+    see_prompts: bool,
 ) -> AsyncIterator[list[Sequence[Cell]]]:
     """Yield the jobs that match filters, or that are named, newest first."""
     async for jobs in _pages(store, selection):
-        rows = await make_rows(store, jobs, titles, see_prompts=see_prompts)
+        rows = await make_rows(store, jobs, titles, credit_of, see_prompts=see_prompts)
         yield [_cells(row, see_prompts=see_prompts) for row in rows]
 
 
@@ -69,5 +75,6 @@ def _cells(row: JobRow, *, see_prompts: bool) -> Sequence[Cell]:
         job.error_code,
         job.attention_code,
         "yes" if row.refunded else "",
+        row.cost_usd,
         *([row.prompt] if see_prompts else []),
     ]

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta, tzinfo
+from difflib import get_close_matches
 from typing import Any, TypeVar
 
 from genlock.domain.job import OPEN, Delivery, State
@@ -38,6 +39,8 @@ class Problem:
     key: str
     name: str
     value: str = ""
+    #: the filter that was probably meant
+    near: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,7 +97,8 @@ class _Reader:
         read = self._readers.get(name)
         if read is None:
             self._given[name] = text
-            self._problem("unknown_filter", name, text)
+            near = next(iter(get_close_matches(name, self._readers, n=1)), "")
+            self._problem("mistyped_filter" if near else "unknown_filter", name, text, near)
             return
         if len(text) > FILTER_LENGTH_MAX:
             self._problem("too_long", name, f"{text[:_NAMED_MAX]}…")
@@ -110,9 +114,9 @@ class _Reader:
         filters = JobFilter(**self._values)
         return JobQuery(filters=filters, given=self._given, user=user, problems=tuple(self._problems))
 
-    def _problem(self, key: str, name: str, value: str) -> None:
+    def _problem(self, key: str, name: str, value: str, near: str = "") -> None:
         if len(self._problems) < _VALUES_MAX:
-            self._problems.append(Problem(key=key, name=name, value=value))
+            self._problems.append(Problem(key=key, name=name, value=value, near=near))
 
     def _choices(
         self, name: str, text: str, attribute: str, kind: type[Member], groups: dict[str, tuple[Member, ...]]

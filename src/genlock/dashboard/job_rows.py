@@ -4,8 +4,10 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
+from genlock.dashboard.job_money import CreditOf, costs_usd
 from genlock.domain.job import Delivery, Job, State
 from genlock.domain.money import HoldState
 from genlock.ports import JobSearchStore
@@ -35,6 +37,8 @@ class JobRow:
     #: the first words; empty if the viewer may not read them
     prompt: str
     refunded: bool
+    #: what every provider billed for it, in US dollars; None: not reported, or the value of a credit is not known
+    cost_usd: Decimal | None
 
     @property
     def state_tone(self) -> str:
@@ -62,19 +66,29 @@ class JobRow:
     def digest(self) -> str:
         """Changes when something changes that the row shows; the seconds of an open order do not count."""
         job = self.job
-        shown = (job.state, job.delivery, job.hold_state, job.error_code, job.cost, job.attention_reason, self.refunded)
+        shown = (
+            job.state,
+            job.delivery,
+            job.hold_state,
+            job.error_code,
+            job.cost,
+            job.attention_reason,
+            self.refunded,
+            self.cost_usd,
+        )
         return hashlib.sha256(repr(shown).encode()).hexdigest()[:_DIGEST_LENGTH]
 
 
 async def make_rows(
-    store: JobSearchStore, jobs: Sequence[Job], titles: Mapping[str, str], *, see_prompts: bool
+    store: JobSearchStore, jobs: Sequence[Job], titles: Mapping[str, str], credit_of: CreditOf, *, see_prompts: bool
 ) -> list[JobRow]:
-    """Return jobs with what a list shows besides; two statements, however many jobs."""
+    """Return jobs with what a list shows besides; three statements, however many jobs."""
     if not jobs:
         return []
     names = await store.account_names({job.account_id for job in jobs})
     captured = [job.id for job in jobs if job.hold_state is HoldState.CAPTURED]
     refunded = await store.refunded_jobs(captured) if captured else frozenset()
+    costs = await costs_usd(store, jobs, credit_of)
     return [
         JobRow(
             job=job,
@@ -82,6 +96,7 @@ async def make_rows(
             user=names.get(job.account_id, f"#{job.account_id}"),
             prompt=prompt_of(job) if see_prompts else "",
             refunded=job.id in refunded,
+            cost_usd=costs[job.id],
         )
         for job in jobs
     ]

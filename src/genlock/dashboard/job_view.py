@@ -1,4 +1,4 @@
-"""What the page of a job shows besides its time line: money, input, results, user."""
+"""What the page of a job shows besides its time line and its money: input, results, user."""
 
 import json
 import re
@@ -7,14 +7,15 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
 
+from genlock.dashboard.job_links import API
 from genlock.domain.catalog import Catalog, Model
 from genlock.domain.delivery import Part
 from genlock.domain.errors import AccountNotFound, SubmitRefused
 from genlock.domain.field import FILES
 from genlock.domain.job import Job
-from genlock.domain.money import THOUSANDTHS, HoldState
 from genlock.domain.profile import Profile
 from genlock.domain.result import PartKind
+from genlock.domain.stored_file import StoredFile
 from genlock.domain.task import TaskOrder
 from genlock.i18n.catalog_texts import field_name, model_title
 from genlock.i18n.translator import Translator
@@ -22,43 +23,6 @@ from genlock.ports import Database, ProviderBundle
 
 SECRET_SHOWN = "***"  # noqa: S105 - what is shown in its place
 _USERNAME = re.compile(r"[A-Za-z0-9_]{4,32}")
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class JobMoney:
-    """What a job brought and cost. US dollars are None where something is not known."""
-
-    price: int
-    hold_state: HoldState
-    refunded: bool
-    #: in thousandths of the provider's credit
-    cost: int | None
-    revenue_usd: Decimal
-    cost_usd: Decimal | None
-    margin_usd: Decimal | None
-
-    @property
-    def margin_share(self) -> float | None:
-        if self.margin_usd is None or not self.revenue_usd:
-            return None
-        return float(self.margin_usd / self.revenue_usd * 100)
-
-
-def job_money(job: Job, *, refunded: bool, credit_usd: float, provider_credit_usd: Decimal | None) -> JobMoney:
-    """Return the figures of a job. Only a captured price that was not refunded is revenue."""
-    paid = job.hold_state is HoldState.CAPTURED and not refunded
-    revenue = Decimal(job.price if paid else 0) / THOUSANDTHS * Decimal(str(credit_usd))
-    known = job.cost is not None and provider_credit_usd is not None
-    cost = Decimal(job.cost or 0) / THOUSANDTHS * (provider_credit_usd or 0) if known else None
-    return JobMoney(
-        price=job.price,
-        hold_state=job.hold_state,
-        refunded=refunded,
-        cost=job.cost,
-        revenue_usd=revenue,
-        cost_usd=cost,
-        margin_usd=None if cost is None else revenue - cost,
-    )
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -150,6 +114,11 @@ def result_parts(job: Job) -> list[ResultPart]:
     return [ResultPart(number=number, part=part) for number, part in numbered if part.kind is not PartKind.MESSAGE]
 
 
+def stored_copy(job: Job, part: Part) -> StoredFile | None:
+    """Return our own copy of a result; only those of API clients are copied to the media store."""
+    return StoredFile.parse(part.file) if job.channel == API and part.file else None
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class JobUser:
     account_id: int
@@ -192,7 +161,7 @@ def job_title(job: Job, catalog: Catalog, t: Translator) -> str:
     return model_title(model.title, t) if model else job.model
 
 
-def provider_credit(providers: Mapping[str, ProviderBundle], catalog: Catalog, job: Job) -> Decimal | None:
-    """Return the US dollars per credit of the job's provider, if known."""
-    bundle = providers.get(job.provider)
-    return bundle.credit_usd if bundle else catalog.provider_credit_usd.get(job.provider)
+def provider_credit(providers: Mapping[str, ProviderBundle], catalog: Catalog, name: str) -> Decimal | None:
+    """Return the US dollars per credit of a provider, if known."""
+    bundle = providers.get(name)
+    return bundle.credit_usd if bundle else catalog.provider_credit_usd.get(name)

@@ -9,6 +9,10 @@ from genlock.domain.value import value
 #: kinds of entries that belong to no order
 MOVE_KINDS = (EntryKind.TOPUP, EntryKind.GRANT, EntryKind.REFUND, EntryKind.DEBIT, EntryKind.REPAY)
 
+#: the ledger keys of the gifts that the bot makes by itself begin with these
+GIFTS = ("welcome", "referral", "promo")
+PROMO_REASON = "promo code "
+
 
 @value
 class LedgerLine:
@@ -17,6 +21,26 @@ class LedgerLine:
     change: int
     #: what the user could spend after it; None where it is not known
     balance: int | None = None
+
+    @property
+    def job_id(self) -> int | None:
+        """The order it belongs to; a refund by an operator names it in its key."""
+        beginning, _, rest = self.entry.key.partition(":")
+        of_refund = beginning == "refund" and rest.isascii() and rest.isdecimal()
+        return int(rest) if of_refund else self.entry.job_id
+
+    @property
+    def gift(self) -> str:
+        """Which gift of the bot it is, for a text in the viewer's language; empty if it is none."""
+        beginning = self.entry.key.partition(":")[0]
+        return beginning if beginning in GIFTS and self.entry.kind is EntryKind.GRANT else ""
+
+    @property
+    def reason(self) -> str:
+        """What an operator or a payment says; empty where the page says it in the viewer's language."""
+        if self.gift in ("welcome", "referral") or self.job_id != self.entry.job_id:
+            return ""
+        return self.entry.reason.removeprefix(PROMO_REASON) if self.gift == "promo" else self.entry.reason
 
 
 def change_of(entry: LedgerEntry) -> int:

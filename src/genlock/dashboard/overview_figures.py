@@ -1,15 +1,19 @@
-"""What the overview shows of a period, read from the figures by hour."""
+"""What the overview shows of a period, read from the figures by hour and the parts of hours at its edges."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
+from datetime import datetime
 
-from genlock.dashboard.periods import Period
+from genlock.dashboard.account_sets import AccountSets
+from genlock.dashboard.bars import Bars
+from genlock.dashboard.day_edges import DayEdges
+from genlock.dashboard.periods import Period, is_within_hour
+from genlock.domain.account_set import AccountSet
 from genlock.domain.current_catalog import CurrentCatalog
-from genlock.domain.figures import JobFigures, ModelFigures, TopupFigures
+from genlock.domain.figures import JobFigures, ModelFigures, TopupFigures, hour_number
 from genlock.domain.margin import Money, Rates
-from genlock.ports import HourlyFigureStore
+from genlock.ports import HourlyFigureStore, PartDetails
 
 #: the category of models that the catalog does not contain any more
 NO_CATEGORY = ""
@@ -63,47 +67,75 @@ class Overview:
 
 
 class OverviewReader:
-    def __init__(self, store: HourlyFigureStore, catalog: CurrentCatalog, rates: Rates) -> None:
+    def __init__(self, store: HourlyFigureStore, catalog: CurrentCatalog, rates: Rates, edges: DayEdges) -> None:
         self._store = store
         self._catalog = catalog
         self._rates = rates
+        self._edges = edges
+        self._sets = AccountSets(store)
 
     async def read(self, period: Period) -> Overview:
-        store, since, until, step = self._store, period.since, period.until, period.step_hours
-        models = await store.model_figures(since, until)
-        jobs = period.sum_by_bar(await store.period_figures(since, until, step), JobFigures())
-        topups = period.sum_by_bar(await store.topup_figures(since, until, step), TopupFigures())
-        started = period.sum_by_bar(await store.account_set_sizes("started", since, until, step), 0)
-        first_orders = period.sum_by_bar(await store.account_set_sizes("first_order", since, until, step), 0)
+        bars = Bars(self._store, self._edges, (*period.starts(), period.end), period.now)
+        first, after_begin, last = await self._edges.details(period.begin, period.end, period.now)
+        models = await self._models(period.begin, period.end, first, last)
+        providers, topups = await bars.orders(), await bars.topups()
+        started, first_orders = await bars.started(), await bars.first_orders()
         now = Totals(
             jobs=sum((one.figures for one in models), JobFigures()),
             money=self._rates.money(models),
             topups=sum(topups, TopupFigures()),
             started=sum(started),
-            active=len(await store.account_set("active", since, until)),
+            active=len(await self._active(period.begin, period.end, after_begin, last)),
             first_orders=sum(first_orders),
         )
         return Overview(
-            period=period, now=now, before=await self._totals(*period.previous),
-            funnel=await self._funnel(since, until), models=self._by_model(models),
-            categories=self._by_category(models), jobs=jobs, money=self._money_by_bar(jobs, now), topups=topups,
-            started=started, first_orders=first_orders,
+            period=period, now=now, before=await self._totals(*period.previous, period.now),
+            funnel=await self._funnel(period, after_begin, last), models=self._lines(models, str),
+            categories=self._lines(models, self._category),
+            jobs=[sum((one.figures for one in bar), JobFigures()) for bar in providers],
+            money=[self._rates.money(bar) for bar in providers], topups=topups, started=started,
+            first_orders=first_orders,
         )  # fmt: skip
 
-    async def _totals(self, since: int, until: int) -> Totals:
-        store, hours = self._store, until - since
-        models = await store.model_figures(since, until)
+    async def _totals(self, begin: datetime, end: datetime, now: datetime) -> Totals:
+        bars = Bars(self._store, self._edges, (begin, end), now)
+        _, after_begin, last = await self._edges.details(begin, end, now)
+        [providers] = await bars.orders()
+        [topups], [started], [first_orders] = await bars.topups(), await bars.started(), await bars.first_orders()
         return Totals(
-            jobs=sum((one.figures for one in models), JobFigures()),
-            money=self._rates.money(models),
-            topups=sum((await store.topup_figures(since, until, hours)).values(), TopupFigures()),
-            started=sum((await store.account_set_sizes("started", since, until, hours)).values()),
-            active=len(await store.account_set("active", since, until)),
-            first_orders=sum((await store.account_set_sizes("first_order", since, until, hours)).values()),
+            jobs=sum((one.figures for one in providers), JobFigures()),
+            money=self._rates.money(providers),
+            topups=topups,
+            started=started,
+            active=len(await self._active(begin, end, after_begin, last)),
+            first_orders=first_orders,
         )
 
-    async def _funnel(self, since: int, until: int) -> Funnel:
-        started = await self._store.account_set("started", since, until)
+    async def _models(
+        self, begin: datetime, end: datetime, first: PartDetails, last: PartDetails
+    ) -> list[ModelFigures]:
+        hours = await self._store.model_figures(hour_number(begin), hour_number(end))
+        sums = defaultdict(JobFigures, {(one.provider, one.model): one.figures for one in hours})
+        for one in last.models:
+            sums[one.provider, one.model] += one.figures
+        for one in first.models:
+            sums[one.provider, one.model] -= one.figures
+        return [
+            ModelFigures(provider=provider, model=model, figures=figures)
+            for (provider, model), figures in sums.items()
+            if figures.orders or figures.cost
+        ]
+
+    async def _active(self, begin: datetime, end: datetime, first: PartDetails, last: PartDetails) -> AccountSet:
+        return await self._whole_hours("active", begin, end) | first.active | last.active
+
+    async def _whole_hours(self, kind: str, begin: datetime, end: datetime) -> AccountSet:
+        since = hour_number(begin) + 1 if is_within_hour(begin) else hour_number(begin)
+        return await self._sets.read(kind, since, max(since, hour_number(end)))
+
+    async def _funnel(self, period: Period, first: PartDetails, last: PartDetails) -> Funnel:
+        hours = await self._whole_hours("started", period.begin, period.end)
+        started = hours | first.started | last.started
         ordered = started & await self._store.account_set("ordered", 0, 0)
         topped_up = ordered & await self._store.account_set("topped_up", 0, 0)
         again = topped_up & await self._store.account_set("topped_up_again", 0, 0)
@@ -111,26 +143,24 @@ class OverviewReader:
             started=len(started), ordered=len(ordered), topped_up=len(topped_up), topped_up_again=len(again)
         )  # fmt: skip
 
-    def _money_by_bar(self, jobs: Sequence[JobFigures], now: Totals) -> list[Money]:
-        """Convert the costs of the bars at the average rate of the period: they are not kept by provider and hour."""
-        rate = now.money.cost / now.jobs.cost if now.jobs.cost else Decimal(0)
-        return [Money(revenue=self._rates.revenue(one.revenue), cost=one.cost * rate) for one in jobs]
+    def _category(self, model: str) -> str:
+        known = self._catalog.get().models.get(model)
+        return known.category if known else NO_CATEGORY
 
-    def _by_model(self, models: Iterable[ModelFigures]) -> list[Line]:
-        return _sorted(Line(name=one.model, figures=one.figures, money=self._rates.of(one)) for one in models)
+    def _lines(self, models: Iterable[ModelFigures], name_of: Callable[[str], str]) -> list[Line]:
+        """Put the figures of all providers together by the name that each model has in a table.
 
-    def _by_category(self, models: Iterable[ModelFigures]) -> list[Line]:
-        found: dict[str, Line] = {}
+        The lines with the highest revenue come first, then those with the most orders.
+        """
         groups: dict[str, list[ModelFigures]] = defaultdict(list)
         for one in models:
-            model = self._catalog.get().models.get(one.model)
-            groups[model.category if model else NO_CATEGORY].append(one)
-        for name, members in groups.items():
-            figures = sum((one.figures for one in members), JobFigures())
-            found[name] = Line(name=name, figures=figures, money=self._rates.money(members))
-        return _sorted(found.values())
-
-
-def _sorted(lines: Iterable[Line]) -> list[Line]:
-    """The lines with the highest revenue first, then those with the most orders."""
-    return sorted(lines, key=lambda line: (-line.money.revenue, -line.figures.orders, line.name))
+            groups[name_of(one.model)].append(one)
+        lines = [
+            Line(
+                name=name,
+                figures=sum((one.figures for one in members), JobFigures()),
+                money=self._rates.money(members),
+            )
+            for name, members in groups.items()
+        ]
+        return sorted(lines, key=lambda line: (-line.money.revenue, -line.figures.orders, line.name))

@@ -59,6 +59,8 @@ class PageContext:
     audit_store: AuditStore
     #: whether the session is still open, for an answer that takes long
     is_logged_in: Callable[[], Awaitable[bool]]
+    #: returns the name that operators know a provider by
+    provider_title: Callable[[str], str]
     #: figures that every page shows, such as the number of jobs that need attention
     badges: Mapping[str, int] = field(default_factory=dict)
     form: Form = field(default_factory=lambda: Form({}))

@@ -1,12 +1,10 @@
 """The period that a page shows: named or with its first and last day, in the viewer's time zone."""
 
-from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
-from typing import TypeVar
 
-from genlock.domain.figures import JobFigures, TopupFigures, hour_number, hour_start
+from genlock.domain.figures import hour_number, hour_start
 
 #: the periods that have a name, and how many days they take, today included
 NAMED = {"today": 1, "7d": 7, "30d": 30}
@@ -14,12 +12,9 @@ DAYS_MAX = 400
 #: up to this many days a chart shows hours, or days; a longer period is shown by weeks
 HOURLY_DAYS_MAX = 2
 DAILY_DAYS_MAX = 92
-HOURS_PER_DAY = 24
 DAYS_PER_WEEK = 7
 #: no installation has older figures
 EARLIEST = date(2000, 1, 1)
-
-Sum = TypeVar("Sum", int, JobFigures, TopupFigures)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,40 +27,40 @@ class Problem:
 
 @dataclass(frozen=True, kw_only=True)
 class Period:
-    """Whole hours from `since` until `until`, as numbers of hours since 1970; the last day is included."""
+    """From the first midnight until the last one, or until the end of this hour; the last day is included.
+
+    In a zone with half hours, a day begins within an hour of UTC.
+    """
 
     name: str
     first_day: date
     last_day: date
-    since: int
-    until: int
+    begin: datetime
+    end: datetime
     zone: tzinfo
+    #: the store's clock when the page was read
+    now: datetime
     problem: Problem | None = None
+
+    @property
+    def since(self) -> int:
+        """The hour of UTC that contains the beginning, as a number of hours since 1970."""
+        return hour_number(self.begin)
+
+    @property
+    def until(self) -> int:
+        """The hour of UTC that contains the end."""
+        return hour_number(self.end)
 
     @property
     def days(self) -> int:
         return (self.last_day - self.first_day).days + 1
 
     @property
-    def day_begins(self) -> str:
-        """When the first day begins here, such as 23:30; "" for midnight.
-
-        Figures are kept by the hour of UTC, so in a zone with a half-hour offset a day takes some minutes of the day
-        before, and leaves as many to the day after.
-        """
-        begin = hour_start(self.since).astimezone(self.zone).time()
-        return "" if begin == time() else f"{begin:%H:%M}"
-
-    @property
-    def previous(self) -> tuple[int, int]:
-        """The hours of the same length before, up to the same time of the day."""
-        shift = self.days * HOURS_PER_DAY
-        return self.since - shift, self.until - shift
-
-    @property
-    def step_hours(self) -> int:
-        """How many hours the store puts together: one, unless a bar of the chart is a week."""
-        return 1 if self.days <= DAILY_DAYS_MAX else DAYS_PER_WEEK * HOURS_PER_DAY
+    def previous(self) -> tuple[datetime, datetime]:
+        """The time of the same length before, up to the same time of the day."""
+        shift = timedelta(days=self.days)
+        return self.begin - shift, self.end - shift
 
     @property
     def unit(self) -> str:
@@ -74,21 +69,15 @@ class Period:
             return "hour"
         return "day" if self.days <= DAILY_DAYS_MAX else "week"
 
-    def bars(self) -> list[int]:
-        """Return the first hour of every bar of a chart."""
+    def starts(self) -> list[datetime]:
+        """Return the beginning of every bar of a chart."""
         if self.unit == "day":
-            return [_hour_of(self.first_day + timedelta(days=day), self.zone) for day in range(self.days)]
-        return list(range(self.since, self.until, self.step_hours))
-
-    def sum_by_bar(self, figures: Mapping[int, Sum], nothing: Sum) -> list[Sum]:
-        """Put the figures of hours together, by bar."""
-        bars = self.bars()
-        sums = [nothing] * len(bars)
-        for hour, one in figures.items():
-            place = bisect_right(bars, hour) - 1
-            if place >= 0:
-                sums[place] = sums[place] + one
-        return sums
+            return [midnight(self.first_day + timedelta(days=day), self.zone) for day in range(self.days)]
+        if self.unit == "week":
+            weeks = -((self.begin - self.end) // timedelta(days=DAYS_PER_WEEK))
+            return [self.begin + timedelta(days=DAYS_PER_WEEK * week) for week in range(weeks)]
+        last = self.until + 1 if is_within_hour(self.end) else self.until
+        return [self.begin, *(hour_start(hour) for hour in range(self.since + 1, last))]
 
 
 def read_period(query: Mapping[str, str], zone: tzinfo, now: datetime) -> Period:
@@ -126,16 +115,21 @@ def _today(zone: tzinfo, now: datetime, problem: Problem | None) -> Period:
 def _period(
     name: str, first_day: date, last_day: date, zone: tzinfo, now: datetime, problem: Problem | None = None
 ) -> Period:
-    end = min(_hour_of(last_day + timedelta(days=1), zone), hour_number(now) + 1)
+    end = min(midnight(last_day + timedelta(days=1), zone), hour_start(hour_number(now) + 1))
     return Period(
-        name=name, first_day=first_day, last_day=last_day, since=_hour_of(first_day, zone), until=end, zone=zone,
-        problem=problem,
+        name=name, first_day=first_day, last_day=last_day, begin=midnight(first_day, zone), end=end, zone=zone,
+        now=now, problem=problem,
     )  # fmt: skip
 
 
-def _hour_of(day: date, zone: tzinfo) -> int:
-    """Return the hour in which a day begins; in a zone with half hours, the hour that contains midnight."""
-    return hour_number(datetime.combine(day, time(), zone).astimezone(UTC))
+def is_within_hour(at: datetime) -> bool:
+    """Whether no hour of UTC begins at this time."""
+    return at != hour_start(hour_number(at))
+
+
+def midnight(day: date, zone: tzinfo) -> datetime:
+    """Return when a day begins in a zone; where the clocks skip midnight, when they do."""
+    return datetime.combine(day, time(), zone).astimezone(UTC)
 
 
 def _is_day(text: str) -> bool:

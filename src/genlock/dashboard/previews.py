@@ -1,20 +1,29 @@
 """Results through our own server: the browser of an operator asks no other host, and gets nothing that can run."""
 
 import asyncio
+import os
 from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import AsyncExitStack, contextmanager
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager, contextmanager
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import IO
 
 from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
+from genlock.dashboard.fetched_files import FetchedFiles
+from genlock.domain.errors import MediaStoreError
+from genlock.domain.stored_file import StoredFile
 from genlock.media import sniff
-from genlock.media.download import AddressRefused, Downloads, FetchFailed, TooLarge
+from genlock.media.download import AddressRefused, Downloads, FetchedFile, FetchFailed, TooLarge
 from genlock.media.sniff import Format, MediaType, NotMedia, recognise
+from genlock.ports import MediaStore
+from genlock.web.byte_ranges import ByteRange, read_range
 
 FILE_BYTES_MAX = 100_000_000
 CHUNK_BYTES = 256 * 1024
+#: enough to recognise a format
+HEAD_BYTES = 4096
 #: downloads at the same time: previews must not take the bandwidth of deliveries
 DOWNLOADS_MAX = 3
 #: files on disk at the same time, of browsers that are still reading; each may take 100 MB
@@ -30,6 +39,8 @@ _SHOWN = {
     sniff.WAV: "audio/wav", sniff.FLAC: "audio/flac",
 }  # fmt: skip
 _POLICY = "sandbox; default-src 'none'; media-src 'self'; img-src 'self'; style-src 'unsafe-inline'"
+
+_NO_HEADERS: Mapping[str, str] = MappingProxyType({})
 
 
 class PreviewRefused(Exception):
@@ -51,18 +62,23 @@ class Preview:
 
 
 class Previews:
-    """Fetches results from the provider's links, with the same rules as a delivery."""
+    """Opens results: our own copy where there is one, else the provider's link, with the same rules as a delivery.
 
-    def __init__(self, downloads: Downloads) -> None:
+    The copies are those of the orders of API clients. One that was deleted for its age, or that the media store cannot
+    give right now, may still be at the provider's link.
+    """
+
+    def __init__(self, downloads: Downloads, media: MediaStore) -> None:
         self._downloads = downloads
+        self._media = media
         self._free = asyncio.Semaphore(DOWNLOADS_MAX)
         self._files = 0
+        self._fetched = FetchedFiles(self._fetch)
 
-    async def close(self) -> None:
-        await self._downloads.close()
-
-    async def look(self, url: str) -> Preview:
+    async def look(self, url: str, copy: StoredFile | None = None) -> Preview:
         """Look at the beginning of a file. Raises PreviewRefused."""
+        if (found := await self._copy(copy)) is not None and copy is not None:
+            return Preview(kind=_kind(found), suffix=found.suffix, size=copy.size)
         try:
             async with self._free:
                 peeked = await self._downloads.peek(url)
@@ -73,20 +89,50 @@ class Previews:
             raise PreviewRefused("too_large")
         return Preview(kind=_kind(found), suffix=found.suffix, size=peeked.size)
 
-    async def open(self, url: str, name: str) -> Response:
-        """Answer with the file, shown or saved as what its bytes are. Raises PreviewRefused."""
+    async def open(
+        self, url: str, name: str, copy: StoredFile | None = None, headers: Mapping[str, str] = _NO_HEADERS
+    ) -> Response:
+        """Answer with the file or a range of it, shown or saved as what its bytes are.
+
+        Raises PreviewRefused and RangeNotSatisfiable.
+        """
         if self._files >= FILES_MAX:
             raise PreviewRefused("busy")
         async with AsyncExitStack() as stack:
             stack.enter_context(self._counted())
+            if (found := await self._copy(copy)) is not None and copy is not None:
+                wanted = read_range(headers, copy.size, copy.sha256)
+                read = self._media.read(copy.key, wanted.start, wanted.length)
+                chunks = await stack.enter_async_context(aclosing(read))
+                return _FileResponse(chunks, wanted, _headers(found, name, copy.sha256), stack.pop_all())
+            fetched = await stack.enter_async_context(self._fetched.opened(url))
+            try:
+                found = recognise(fetched.head, fetched.content_type)
+            except NotMedia as error:
+                raise PreviewRefused(_reason(error)) from error
+            wanted = read_range(headers, fetched.size)
+            return _FileResponse(_chunks(fetched.file, wanted), wanted, _headers(found, name), stack.pop_all())
+
+    @asynccontextmanager
+    async def _fetch(self, url: str) -> AsyncIterator[FetchedFile]:
+        async with AsyncExitStack() as stack:
             try:
                 async with self._free:
                     fetched = await stack.enter_async_context(self._downloads.fetch(url, FILE_BYTES_MAX))
-                found = recognise(fetched.head, fetched.content_type)
-            except (AddressRefused, FetchFailed, TooLarge, NotMedia) as error:
+            except (AddressRefused, FetchFailed, TooLarge) as error:
                 raise PreviewRefused(_reason(error)) from error
-            headers = _headers(found, name, fetched.size)
-            return _FileResponse(fetched.file, headers, stack.pop_all())
+            yield fetched
+
+    async def _copy(self, copy: StoredFile | None) -> Format | None:
+        """Return the format of our copy; None if there is none that can be read."""
+        if copy is None:
+            return None
+        try:
+            async with aclosing(self._media.read(copy.key, 0, min(copy.size, HEAD_BYTES))) as chunks:
+                head = b"".join([chunk async for chunk in chunks])
+            return recognise(head, copy.content_type)
+        except (MediaStoreError, NotMedia):
+            return None
 
     @contextmanager
     def _counted(self) -> Iterator[None]:
@@ -100,8 +146,10 @@ class Previews:
 class _FileResponse(StreamingResponse):
     """Sends a file and closes it afterwards, also if the browser went away before the first byte."""
 
-    def __init__(self, file: IO[bytes], headers: Mapping[str, str], opened: AsyncExitStack) -> None:
-        super().__init__(_chunks(file), headers=headers)
+    def __init__(
+        self, chunks: AsyncIterator[bytes], wanted: ByteRange, headers: Mapping[str, str], opened: AsyncExitStack
+    ) -> None:
+        super().__init__(chunks, wanted.status, headers={**headers, **wanted.headers})
         self._opened = opened
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -128,18 +176,24 @@ def _kind(found: Format) -> str:
     return media if media in {one.value for one in MediaType} else ""
 
 
-def _headers(found: Format, name: str, size: int) -> dict[str, str]:
+def _headers(found: Format, name: str, etag: str = "") -> dict[str, str]:
     shown = _SHOWN.get(found)
     disposition = "inline" if shown else "attachment"
     return {
         "Content-Type": shown or "application/octet-stream",
-        "Content-Length": str(size),
         "Content-Disposition": f'{disposition}; filename="{name}{found.suffix}"',
         "Content-Security-Policy": _POLICY,
         "Cache-Control": f"private, max-age={SECONDS_CACHED}",
+        **({"ETag": f'"{etag}"'} if etag else {}),
     }
 
 
-async def _chunks(file: IO[bytes]) -> AsyncIterator[bytes]:
-    while chunk := await asyncio.to_thread(file.read, CHUNK_BYTES):
+async def _chunks(file: IO[bytes], wanted: ByteRange) -> AsyncIterator[bytes]:
+    """Yield a range of a file, by position: several browsers may read it at the same time."""
+    position, end = wanted.start, wanted.start + wanted.length
+    while position < end:
+        chunk = await asyncio.to_thread(os.pread, file.fileno(), min(CHUNK_BYTES, end - position), position)
+        if not chunk:
+            return
         yield chunk
+        position += len(chunk)

@@ -1,7 +1,8 @@
 """The parameters of a page's address. What cannot be read is named on the page, and the rest still applies."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
+from difflib import get_close_matches
 from enum import StrEnum
 from typing import TypeVar
 
@@ -22,11 +23,8 @@ class Query:
     def __init__(self, context: PageContext, known: Iterable[str]) -> None:
         self._context = context
         self._given = context.request.query_params
-        self.problems = [
-            context.t.plain("dashboard.query.unknown", name=shown(name, 60))
-            for name in dict.fromkeys(self._given)
-            if name not in set(known)
-        ]
+        names = list(known)
+        self.problems = [self._unknown(name, names) for name in dict.fromkeys(self._given) if name not in names]
 
     def text(self, name: str) -> str:
         """Return a text without outer spaces; "" if it was not given."""
@@ -85,6 +83,12 @@ class Query:
         except Refusal:
             self._refuse("wrong", name, found)
             return begin
+
+    def _unknown(self, name: str, known: Sequence[str]) -> str:
+        near = next(iter(get_close_matches(name, known, n=1)), "")
+        return self._context.t.plain(
+            f"dashboard.query.{'mistyped' if near else 'unknown'}", name=shown(name, 60), near=near
+        )
 
     def _refuse(self, problem: str, name: str, given: str) -> None:
         text = self._context.t.plain(f"dashboard.query.{problem}", name=name, value=shown(given, 60))

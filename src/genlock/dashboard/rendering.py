@@ -47,6 +47,7 @@ def environment() -> Environment:
         "duration": _duration,
         "fine_dollars": _fine_dollars,
         "shown": formats.shown,
+        "provider_title": _provider_title,
     }
     return found
 
@@ -82,15 +83,21 @@ def _duration(context: Context, seconds: float) -> str:
 
 
 @pass_context
-def _time(context: Context, at: datetime | None, *, seconds: bool = False) -> str:
-    """Return a time in the viewer's zone; the hover text is UTC."""
+def _provider_title(context: Context, name: str) -> str:
+    return str(context["context"].provider_title(name))
+
+
+@pass_context
+def _time(context: Context, at: datetime | None, *, seconds: bool = False, after: datetime | None = None) -> str:
+    """Return a time in the viewer's zone; the hover text is UTC. The day is left out if it is the day of `after`."""
     if at is None:
         return "—"
     page = context["context"]
     local = at.astimezone(page.zone)
-    day = page.t.day(local.replace(tzinfo=None).replace(tzinfo=UTC))
-    clock = f"{local:%H:%M:%S}" if seconds else f"{local:%H:%M}"
-    return Markup('<time datetime="{}" title="{}">{}, {}</time>').format(formats.iso(at), formats.utc(at), day, clock)
+    shown = f"{local:%H:%M:%S}" if seconds else f"{local:%H:%M}"
+    if after is None or after.astimezone(page.zone).date() != local.date():
+        shown = f"{page.t.day(local.replace(tzinfo=None).replace(tzinfo=UTC))}, {shown}"
+    return Markup('<time datetime="{}" title="{}">{}</time>').format(formats.iso(at), formats.utc(at), shown)
 
 
 # static files

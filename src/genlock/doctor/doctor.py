@@ -19,7 +19,6 @@ from genlock.doctor.provider_checks import ProviderChecks
 from genlock.doctor.store_checks import TrialClock, check_leases, check_replays
 from genlock.domain.current_catalog import CurrentCatalog
 from genlock.domain.errors import GenlockError
-from genlock.entry_points import PluginKind
 from genlock.log import Mask, Silent
 from genlock.ports import ChannelContext, DatabaseCheck, ProviderBundle
 from genlock.settings import Settings
@@ -36,7 +35,7 @@ class Doctor:
     def __init__(self, settings: Settings, *, now: Callable[[], float] = time) -> None:
         self._settings = settings
         self._now = now
-        self._plugins = find_plugins(settings)
+        self._plugins = find_plugins()
         self._mask = Mask([*settings.secrets(), *self._plugins.secrets()])
         catalog = load_catalog(settings, self._plugins)
         self._bundles = make_bundles(self._plugins, catalog, now=now)
@@ -44,9 +43,8 @@ class Doctor:
             self._plugins,
             ChannelContext(texts=JobTexts(CurrentCatalog(catalog)), now=now, public_url=settings.public_url),
         )
-        variables = {one.name: one.setting_names() for one in self._plugins.usable(PluginKind.PROVIDER)}
-        self._network = NetworkChecks(settings, variables, Silent(), now)
-        self._providers = ProviderChecks(self._bundles, catalog, variables)
+        self._network = NetworkChecks(settings, self._plugins, Silent(), now)
+        self._providers = ProviderChecks(self._bundles, catalog, self._plugins)
         self._database: DatabaseCheck | None = None
         self._missing: list[str] = []
 
@@ -167,9 +165,10 @@ class Doctor:
         finally:
             await store.delete_callbacks(after, mark.encode())
         require(all(job is None for job, _ in stored), "a forged callback was matched to a job")
+        title = self._plugins.title(bundle.name)
         if bundle.verify_callback is None:
-            return f"{bundle.name}: a callback was stored, a forged one was not trusted"
-        return f"{bundle.name}: a signed callback was stored, a forged one was refused"
+            return f"{title}: a callback was stored, a forged one was not trusted"
+        return f"{title}: a signed callback was stored, a forged one was refused"
 
     async def _wait_for_callbacks(
         self, database: DatabaseCheck, after: int, mark: str, count: int

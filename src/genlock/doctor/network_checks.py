@@ -2,13 +2,14 @@
 
 import asyncio
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from http import HTTPStatus
 from typing import Any
 
 import aiohttp
 from telegram import WebhookInfo
 
+from genlock.app.plugins import Plugins
 from genlock.channels.telegram.caller import Caller, Priority, make_bot
 from genlock.channels.telegram.errors import BotFrozen, TokenRefused
 from genlock.channels.telegram.rate_limiter import TelegramRateLimiter
@@ -45,12 +46,12 @@ class NetworkChecks:
     def __init__(
         self,
         settings: Settings,
-        variables: Mapping[str, Sequence[str]],
+        plugins: Plugins,
         observer: Observer,
         now: Callable[[], float],
     ) -> None:
         self._settings = settings
-        self._variables = variables  #: the settings of each provider, by its name
+        self._plugins = plugins
         self._observer = observer
         self._now = now
 
@@ -62,8 +63,8 @@ class NetworkChecks:
         signed = bundle.verify_callback is not None
         path = f"{public_url}/callbacks/{bundle.name}"
         other_key = (
-            f"has another webhook key for {bundle.name} than this machine: set the same key in both places "
-            f"(GENLOCK_{bundle.name.upper()}_WEBHOOK_KEY), and restart the service"
+            f"has another webhook key for {self._title(bundle)} than this machine: set the same key in both places "
+            f"({', '.join(self._plugins.secret_setting_names(bundle.name))}), and restart the service"
         )
         async with _session() as session:
             await self._check_is_genlock(session, public_url)
@@ -88,19 +89,22 @@ class NetworkChecks:
             status = await _post(session, path, b"{}", {})
         require(
             status != HTTPStatus.NOT_FOUND,
-            f"the service at {public_url} does not know {bundle.name}, so its callbacks are lost and results are late: "
-            f"set {self._key_setting(bundle)} there, too, and restart it",
+            f"the service at {public_url} does not know {self._title(bundle)}, so its callbacks are lost and results "
+            f"are late: set {self._key_setting(bundle)} there, too, and restart it",
         )
         require(
             status == HTTPStatus.UNAUTHORIZED,
-            f"a callback of {bundle.name} without a signature was answered {status} instead of "
+            f"a callback of {self._title(bundle)} without a signature was answered {status} instead of "
             f"{HTTPStatus.UNAUTHORIZED}: {_PROXY_FAULT}",
         )
-        return f"{bundle.name}: an unsigned callback was refused"
+        return f"{self._title(bundle)}: an unsigned callback was refused"
+
+    def _title(self, bundle: ProviderBundle) -> str:
+        return self._plugins.title(bundle.name)
 
     def _key_setting(self, bundle: ProviderBundle) -> str:
         """Return the first setting of a provider, which holds its key."""
-        return next(iter(self._variables.get(bundle.name, ())), "the same settings")
+        return next(iter(self._plugins.setting_names(bundle.name)), "the same settings")
 
     async def check_webhook_secret(self, public_url: str) -> None:
         """Post an update without the secret header, which the service must refuse."""

@@ -2,7 +2,7 @@
 
 import base64
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 #: successive account ids in one piece of a set: a piece takes at most 4 kB
 PIECE_ACCOUNTS = 32_768
@@ -22,6 +22,17 @@ class AccountSet:
             pieces[number] = pieces.get(number, 0) | 1 << bit
         return cls(pieces)
 
+    @classmethod
+    def union(cls, sets: Iterable["AccountSet"]) -> "AccountSet":
+        pieces: dict[int, int] = {}
+        for one in sets:
+            for number, bits in one.pieces.items():
+                pieces[number] = pieces.get(number, 0) | bits
+        return cls(pieces)
+
+    def ids(self) -> list[int]:
+        return [number * PIECE_ACCOUNTS + bit for number, bits in self.pieces.items() for bit in _bits(bits)]
+
     def __len__(self) -> int:
         return sum(bits.bit_count() for bits in self.pieces.values())
 
@@ -40,6 +51,15 @@ class AccountSet:
     def __or__(self, other: "AccountSet") -> "AccountSet":
         numbers = self.pieces.keys() | other.pieces.keys()
         return AccountSet({number: self.pieces.get(number, 0) | other.pieces.get(number, 0) for number in numbers})
+
+
+def _bits(piece: int) -> Iterator[int]:
+    """Yield the places of the bits that are set, from the text of the number: shifting it would copy it each time."""
+    text = f"{piece:b}"[::-1]
+    place = text.find("1")
+    while place >= 0:
+        yield place
+        place = text.find("1", place + 1)
 
 
 def dump_piece(bits: int) -> str:

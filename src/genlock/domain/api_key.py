@@ -15,6 +15,8 @@ SECRET_BYTES = 30
 SHOWN_LENGTH = 10
 NAME_LENGTH = 60
 _DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+#: two digits at a time: every request has a secret whose checksum is made
+_PAIRS = [first + second for first in _DIGITS for second in _DIGITS]
 _RANDOM_LENGTH = 41
 _CHECK_LENGTH = 6
 _FORM = re.compile(rf"{PREFIX}[0-9A-Za-z]{{{_RANDOM_LENGTH + _CHECK_LENGTH}}}")
@@ -92,7 +94,7 @@ def _with_checksum(text: str) -> str:
 
 def _in_base_62(number: int, length: int) -> str:
     text = ""
-    for _ in range(length):
-        number, digit = divmod(number, len(_DIGITS))
-        text = _DIGITS[digit] + text
-    return text
+    while len(text) < length:
+        number, pair = divmod(number, len(_PAIRS))
+        text = _PAIRS[pair] + text
+    return text[-length:]

@@ -38,6 +38,8 @@ class Attempt:
     provider: str
     #: the provider's own id of the model
     offer: str
+    #: the input as it was sent to the provider; None: the job's own input was sent, or it was erased
+    sent_input: str | None
     task_id: str | None
     handle: str
     #: None while the provider may still work on it
@@ -49,3 +51,12 @@ class Attempt:
     late_report: str | None
     started_at: datetime
     ended_at: datetime | None
+
+
+@value
+class AttemptCost:
+    """What a provider billed for an attempt, beyond the cost in the job's row, in thousandths of its credit."""
+
+    job_id: int
+    provider: str
+    cost: int

@@ -6,7 +6,7 @@ from decimal import Decimal
 from enum import StrEnum
 
 from genlock.domain.errors import InvalidInput, ModelNotFound
-from genlock.domain.field import Field, FieldType, Number
+from genlock.domain.field import FILES, Field, FieldType, Number
 from genlock.domain.next_step import NextStep
 from genlock.domain.offer import NOTHING, Offer, Preference
 from genlock.domain.presets import Idea, PromptImprover, SampleFiles, Style
@@ -35,6 +35,7 @@ class Category(StrEnum):
     SPEECH_TO_TEXT = "speech-to-text"
     AUDIO_TOOLS = "audio-tools"
     IMAGE_ANALYSIS = "image-analysis"
+    TEXT = "text"
 
 
 class Status(StrEnum):
@@ -152,7 +153,9 @@ class Model:
     order: int | None = None  #: position in menus, before the models without one
     featured: bool = False  #: first in menus, with a mark
     improves: PromptImprover | None = None  #: whether it rewrites prompts for other models
+    listed: bool = True  #: False: menus and searches leave it out; abilities such as `improves` and the API use it
     good_at: Mapping[str, str] = field(default_factory=dict)  #: one sentence for users, by language
+    styles: bool = True  #: whether its prompt says how the result looks, so that a style may be added to it
     more_offers: tuple[Offer, ...] = ()  #: the ways to have it made besides `provider`
     #: which offer is tried first: the providers in the operator's order, or a rule; empty: as the catalog lists them
     preference: tuple[str, ...] | Preference = ()
@@ -181,6 +184,12 @@ class Model:
     def made_by(self, providers: Collection[str]) -> bool:
         """Return whether one of these providers can make it."""
         return any(one.provider in providers for one in self.used_offers())
+
+    @property
+    def needs_file(self) -> bool:
+        """Whether every order has a file of the user."""
+        given = self.minimal_input()
+        return any(one.type in FILES and given.get(one.name) not in NOTHING for one in self.fields)
 
     def field(self, name: str) -> Field | None:
         return next((one for one in self.fields if one.name == name), None)
@@ -306,6 +315,8 @@ class Catalog:
     models: Mapping[str, Model]
     #: US dollars per credit, for every provider that the data knows
     provider_credit_usd: Mapping[str, Decimal] = field(default_factory=dict)
+    #: the names that operators know providers by
+    provider_titles: Mapping[str, str] = field(default_factory=dict)
     #: in the order of their buttons
     next_steps: tuple[NextStep, ...] = ()
     styles: tuple[Style, ...] = ()
@@ -339,6 +350,9 @@ class Catalog:
         with_it = [wish for wish in self.wishes if category in wish.categories]
         return min(with_it, key=lambda wish: wish.categories.index(category), default=None)
 
+    def provider_title(self, name: str) -> str:
+        return self.provider_titles.get(name, name)
+
     def get(self, model_id: str) -> Model:
         try:
             return self.models[model_id]
@@ -365,12 +379,21 @@ class Catalog:
         offers = (offer for model in self.models.values() for offer in model.offers if offer.provider == provider)
         return list(dict.fromkeys(offer.model for offer in offers))
 
-    def sold_through(self, providers: Collection[str]) -> "Catalog":
-        """Return the catalog with the models of all other providers hidden: no adapter could run their jobs."""
-        models = {
-            model_id: model
-            if model.status is not Status.OFFERED or model.made_by(providers)
-            else replace(model, status=Status.HIDDEN, reason=f"the provider {model.provider} is not configured")
-            for model_id, model in self.models.items()
-        }
-        return replace(self, models=models)
+    def sold_through(self, providers: Collection[str], without_files: Collection[str] = ()) -> "Catalog":
+        """Return the catalog with the models hidden that none of these providers makes: no adapter could run them.
+
+        A model that needs a file is also hidden if only providers in `without_files` make it: they cannot read it.
+        """
+        with_files = [name for name in providers if name not in without_files]
+
+        def sold(model: Model) -> Model:
+            if model.status is not Status.OFFERED:
+                return model
+            if not model.made_by(providers):
+                return replace(model, status=Status.HIDDEN, reason=f"the provider {model.provider} is not configured")
+            if model.made_by(with_files) or not model.needs_file:
+                return model
+            reason = "it needs a file, and no configured provider stores files that the one that makes it can read"
+            return replace(model, status=Status.HIDDEN, reason=reason)
+
+        return replace(self, models={model_id: sold(model) for model_id, model in self.models.items()})

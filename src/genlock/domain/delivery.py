@@ -110,15 +110,20 @@ def _dump(part: Part) -> str:
     return row + (',"gone":true}' if part.gone else "}")
 
 
+_KINDS = {word.value: word for word in PartKind}
+_LEVELS = {word.value: word for word in Level}
+_STEPS = {word.value: word for word in Step}
+
+
 def load_parts(text: str) -> tuple[Part, ...]:
     if text == "[]":
         return ()
     return tuple(
         Part(
-            kind=PartKind(row["kind"]),
+            kind=_KINDS[row["kind"]],
             value=row["value"],
-            level=Level(row["level"]),
-            step=Step(row["step"]),
+            level=_LEVELS[row["level"]],
+            step=_STEPS[row["step"]],
             message=row.get("message"),
             file=row.get("file"),
             gone=row.get("gone", False),

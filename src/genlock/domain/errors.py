@@ -4,6 +4,7 @@ GenlockError
 ├── Refusal                the caller's request cannot be done; nothing has changed
 │   ├── InsufficientBalance
 │   ├── SpendLimitReached  the API key may not spend this much more today
+│   ├── TooManyOpenJobs    the account may not have more jobs open through the API
 │   ├── AllowanceExceeded  an operator may not move this much; says how much is left today
 │   ├── IdempotencyKeyReused
 │   ├── AccountNotFound
@@ -79,6 +80,14 @@ class SpendLimitReached(Refusal):
         self.price = price
         self.spent = spent
         self.limit = limit
+
+
+class TooManyOpenJobs(Refusal):
+    """The account has as many open jobs as it may have; nothing was held."""
+
+    def __init__(self, *, open_jobs: int) -> None:
+        super().__init__()
+        self.open_jobs = open_jobs
 
 
 class AllowanceExceeded(Refusal):

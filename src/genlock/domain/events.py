@@ -64,6 +64,7 @@ class Event(StrEnum):
     LOCK_PASSIVE = "LOCK_PASSIVE"  #: this instance is no longer the leader
     POLLING = "POLLING"  #: this instance begins to fetch updates by long polling
     POLL_CONFLICT = "POLL_CONFLICT"  #: another process fetches updates with the same token
+    MEDIA_DAMAGED = "MEDIA_DAMAGED"  #: a stored copy of a result differs from what was delivered; it is not served
     API_WEBHOOK_DISABLED = "API_WEBHOOK_DISABLED"  #: an API client's endpoint gets no more events: it refuses or fails
     WEBHOOK_SECRETS_LOST = "WEBHOOK_SECRETS_LOST"  #: alarm: no key in the settings opens the secrets of some endpoints
     WEBHOOK_SET = "WEBHOOK_SET"  #: our webhook URL was registered at Telegram

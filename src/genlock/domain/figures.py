@@ -1,6 +1,7 @@
 """Sales figures of a period."""
 
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -59,11 +60,31 @@ class JobFigures:
     last_failed_job: int = 0
 
     def __add__(self, other: "JobFigures") -> "JobFigures":
-        sums = {name: getattr(self, name) + getattr(other, name) for name in _ADDED}
-        return JobFigures(**sums, last_failed_job=max(self.last_failed_job, other.last_failed_job))
+        return JobFigures(
+            orders=self.orders + other.orders,
+            delivered=self.delivered + other.delivered,
+            failed=self.failed + other.failed,
+            cancelled=self.cancelled + other.cancelled,
+            refunded=self.refunded + other.refunded,
+            revenue=self.revenue + other.revenue,
+            cost=self.cost + other.cost,
+            loss=self.loss + other.loss,
+            last_failed_job=max(self.last_failed_job, other.last_failed_job),
+        )
 
-
-_ADDED = ("orders", "delivered", "failed", "cancelled", "refunded", "revenue", "cost", "loss")
+    def __sub__(self, other: "JobFigures") -> "JobFigures":
+        """Subtract a part. What it contains already may be missing here for some seconds: nothing is below 0."""
+        return JobFigures(
+            orders=max(0, self.orders - other.orders),
+            delivered=max(0, self.delivered - other.delivered),
+            failed=max(0, self.failed - other.failed),
+            cancelled=max(0, self.cancelled - other.cancelled),
+            refunded=max(0, self.refunded - other.refunded),
+            revenue=max(0, self.revenue - other.revenue),
+            cost=max(0, self.cost - other.cost),
+            loss=max(0, self.loss - other.loss),
+            last_failed_job=self.last_failed_job,
+        )
 
 
 @value
@@ -73,6 +94,22 @@ class ModelFigures:
     provider: str
     model: str
     figures: JobFigures
+
+
+def sum_by_model(models: Iterable[ModelFigures]) -> dict[str, JobFigures]:
+    """Put the figures of all providers of a model together."""
+    sums: dict[str, JobFigures] = defaultdict(JobFigures)
+    for one in models:
+        sums[one.model] += one.figures
+    return dict(sums)
+
+
+def sum_by_provider(models: Iterable[ModelFigures]) -> dict[str, JobFigures]:
+    """Put the figures of all models of a provider together."""
+    sums: dict[str, JobFigures] = defaultdict(JobFigures)
+    for one in models:
+        sums[one.provider] += one.figures
+    return sums
 
 
 @value
@@ -95,6 +132,17 @@ class TopupFigures:
             repeated=self.repeated + other.repeated,
             refunds=self.refunds + other.refunds,
             refunded_stars=self.refunded_stars + other.refunded_stars,
+        )
+
+    def __sub__(self, other: "TopupFigures") -> "TopupFigures":
+        """Subtract a part, as `JobFigures` does."""
+        return TopupFigures(
+            topups=max(0, self.topups - other.topups),
+            stars=max(0, self.stars - other.stars),
+            credits=max(0, self.credits - other.credits),
+            repeated=max(0, self.repeated - other.repeated),
+            refunds=max(0, self.refunds - other.refunds),
+            refunded_stars=max(0, self.refunded_stars - other.refunded_stars),
         )
 
 

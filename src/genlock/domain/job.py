@@ -117,6 +117,8 @@ class NewJob:
     bot: str = ""
     #: the API key that the order is made with; its limit of the day is checked in the commit
     api_key_id: int | None = None
+    #: how many jobs of API keys the account may have open with this one, checked in the commit; None: any number
+    open_max: int | None = None
 
     def fingerprint(self) -> str:
         """Return a hash of what makes two orders under one key the same order."""

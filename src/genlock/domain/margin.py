@@ -1,5 +1,6 @@
 """Revenue, cost and margin in US dollars."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
@@ -42,10 +43,12 @@ class Rates:
         return thousandths * self._providers.get(provider, Decimal(0))
 
     def money(self, models: Iterable[ModelFigures]) -> Money:
-        found = Money()
+        revenue, costs = 0, Counter[str]()
         for one in models:
-            found += self.of(one)
-        return found
+            revenue += one.figures.revenue
+            costs[one.provider] += one.figures.cost
+        cost = sum((self.cost(provider, amount) for provider, amount in costs.items()), Decimal(0))
+        return Money(revenue=self.revenue(revenue), cost=cost)
 
     def of(self, one: ModelFigures) -> Money:
         return Money(revenue=self.revenue(one.figures.revenue), cost=self.cost(one.provider, one.figures.cost))

@@ -10,6 +10,8 @@ class InputSchema:
     required: bool = False
     #: the values that it takes, as JSON values; empty: any value of its type
     choices: tuple[object, ...] = ()
+    #: the value of an order that does not have the input, as a JSON value; None: not published
+    default: object = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

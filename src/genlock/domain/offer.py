@@ -73,6 +73,11 @@ class Offer:
             return False
         return name not in self.values or (not isinstance(value, list | dict) and value in self.values[name])
 
+    @property
+    def keeps_input(self) -> bool:
+        """Whether the provider takes our values as they are."""
+        return self.inputs is None and not self.fixed
+
     def input(self, values: Mapping[str, object]) -> dict[str, object]:
         """Return the input under the provider's names. The offer must accept the values."""
         if self.inputs is None:

@@ -8,6 +8,7 @@ a number of an earlier version, which was the id itself, is never mistaken for o
 import hashlib
 import hmac
 from dataclasses import dataclass
+from functools import lru_cache
 
 LETTERS = "ABCDEFGHJKMNPQRSTVWXYZ"
 SIGNS = "0123456789" + LETTERS
@@ -15,6 +16,8 @@ _TYPED_AS = str.maketrans("OIL", "011")
 ROUNDS = 8
 #: lengths in characters; ids that do not fit the shorter numbers get longer ones
 LENGTHS = (6, 8, 10)
+#: numbers that are remembered: an order's messages and buttons name the same few again and again
+REMEMBERED = 2048
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,27 +32,17 @@ class PublicNumbers:
         return cls(hmac.digest(token.encode(), b"genlock: numbers of orders and accounts", "sha256"))
 
     def order(self, job_id: int) -> str:
-        return self._write("order", job_id)
+        return _write(self, "order", job_id)
 
     def order_id(self, number: str) -> int | None:
         """Return the id of an order from its number; None if it is none. An id of an earlier version stays valid."""
         return self._read("order", number)
 
     def account(self, account_id: int) -> str:
-        return self._write("account", account_id)
+        return _write(self, "account", account_id)
 
     def account_id(self, number: str) -> int | None:
         return self._read("account", number)
-
-    def _write(self, kind: str, number: int) -> str:
-        if self.key is None:
-            return str(number)
-        rest = number
-        for length in LENGTHS:
-            if rest < _size(length):
-                return _written(self._permuted(kind, rest, length, backwards=False), length)
-            rest -= _size(length)
-        return str(number)
 
     def _read(self, kind: str, text: str) -> int | None:
         text = text.strip().removeprefix("#").upper()
@@ -59,9 +52,10 @@ class PublicNumbers:
         if self.key is None or value is None:
             return None
         before = sum(_size(length) for length in LENGTHS if length < len(text))
-        return before + self._permuted(kind, value, len(text), backwards=True)
+        return before + self.permuted(kind, value, len(text), backwards=True)
 
-    def _permuted(self, kind: str, value: int, length: int, *, backwards: bool) -> int:
+    def permuted(self, kind: str, value: int, length: int, *, backwards: bool) -> int:
+        """Map a number to another one of the same length, or back."""
         while True:
             value = self._feistel(f"{kind}/{length}", value, length, backwards=backwards)
             if value < _size(length):
@@ -82,6 +76,18 @@ class PublicNumbers:
     def _round(self, label: str, number: int, half: int, bits: int) -> int:
         digest = hashlib.blake2b(f"{label}/{number}/{half}".encode(), key=self.key or b"", digest_size=8).digest()
         return int.from_bytes(digest) & ((1 << bits) - 1)
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _write(numbers: PublicNumbers, kind: str, number: int) -> str:
+    if numbers.key is None:
+        return str(number)
+    rest = number
+    for length in LENGTHS:
+        if rest < _size(length):
+            return _written(numbers.permuted(kind, rest, length, backwards=False), length)
+        rest -= _size(length)
+    return str(number)
 
 
 def _size(length: int) -> int:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 
 #: keys begin with the day on which the file was stored, so that old files are found without a list of them
-_KEY = re.compile(r"(\d{8})/[\w.-]{1,40}/[\w.-]{1,80}")
+_KEY = re.compile(r"(\d{8})/[\w.-]{1,40}/[\w.-]{1,80}", re.ASCII)
 _DAY = "%Y%m%d"
 
 

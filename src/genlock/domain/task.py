@@ -1,6 +1,7 @@
 """A provider's task: how it is found again, what is asked of the provider, and what cancelling it led to."""
 
 import json
+from collections.abc import Mapping
 from enum import StrEnum
 
 from genlock.domain.errors import SubmitRefused
@@ -43,6 +44,10 @@ class TaskOrder:
     offer: Offer
     #: where the provider reports the end; None: it is only queried
     callback_url: str | None = None
+    #: addresses of files in the job's input, each with the URL of the provider's own copy
+    files: tuple[tuple[str, str], ...] = ()
+    #: the input as it was sent, of an order that was recorded; None: it is made from the job's values
+    sent_input: str | None = None
 
     @property
     def model(self) -> str:
@@ -51,6 +56,9 @@ class TaskOrder:
 
     def input(self) -> dict[str, object]:
         """Return the input under the provider's names. Raises SubmitRefused if the provider cannot be asked for it."""
+        if self.sent_input is not None:
+            sent: dict[str, object] = json.loads(self.sent_input)
+            return sent
         try:
             values = json.loads(self.job.input)
         except ValueError:
@@ -59,7 +67,25 @@ class TaskOrder:
             raise SubmitRefused("bad_input", "the input is not a JSON object")
         if not self.offer.accepts(values):
             raise SubmitRefused("model_unavailable", f"{self.offer.provider} does not take these values")
-        return self.offer.input(values)
+        return self.offer.input(_with_files(values, dict(self.files)) if self.files else values)
+
+    def input_to_record(self) -> str | None:
+        """Return the input for the record of the attempt; None if it is the job's own, or will be refused."""
+        if self.offer.keeps_input and not self.files:
+            return None
+        try:
+            return json.dumps(self.input())
+        except SubmitRefused:
+            return None
+
+
+def _with_files(values: Mapping[str, object], urls: Mapping[str, str]) -> dict[str, object]:
+    def replaced(given: object) -> object:
+        if isinstance(given, list):
+            return [replaced(item) for item in given]
+        return urls.get(given, given) if isinstance(given, str) else given
+
+    return {name: replaced(given) for name, given in values.items()}
 
 
 class CancelOutcome(StrEnum):

@@ -1,11 +1,16 @@
-"""Files that users have sent."""
+"""Files that users have sent, and the copies that providers keep of them."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
+
+from genlock.domain.catalog import NOTHING, Model
+from genlock.domain.field import FILES, Field
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Upload:
-    """A user's file. The provider keeps a copy at the URL `address` for a few days."""
+    """A user's file. Orders name it by its address: the URL of the first copy that a provider kept of it."""
 
     address: str
     account_id: int
@@ -14,3 +19,28 @@ class Upload:
     kind: str
     seconds: float | None
     age_seconds: float
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class UploadCopy:
+    """A copy of a user's file that a provider keeps for its models to read."""
+
+    #: of the upload
+    address: str
+    provider: str
+    url: str
+    #: until the provider deletes it
+    left_seconds: float
+
+
+def file_urls(model: Model, values: Mapping[str, Any]) -> list[str]:
+    """Return the URLs of all files of an order."""
+    return [url for one in model.fields for url in field_urls(one, values)]
+
+
+def field_urls(one: Field, values: Mapping[str, Any]) -> list[str]:
+    """Return the URLs of the files in one field of an order."""
+    value = values.get(one.name)
+    if one.type not in FILES or value in NOTHING:
+        return []
+    return [str(url) for url in value] if isinstance(value, list) else [str(value)]

@@ -21,8 +21,6 @@ from genlock.ports import EndJob, JobEnd, NewCallback
 _DIGITS_MAX = 18
 #: our secrets are never shorter; a shorter one in a URL is not ours, and its body is stored unchanged
 _SECRET_LENGTH_MIN = 16
-#: unauthenticated callbacks that are stored within the time an orphan waits
-UNAUTHENTICATED_MAX = 1000
 #: entries of jobs that cost more than was charged for, by model; the statistics count them
 COST_ABOVE_PRICE = "cost_above_price"
 _TERMINAL = (Outcome.SUCCESS, Outcome.FAILURE)
@@ -37,20 +35,6 @@ _VERDICT_EVENTS = {
 
 
 # receiving callbacks
-
-
-class TooManyUnauthenticated(Exception):
-    """Too many stored callbacks carry neither a job's secret nor a valid signature."""
-
-
-async def check_unauthenticated(ctx: EngineContext, provider: str, token: str | None) -> None:
-    """Limit how many callbacks are stored whose sender proved nothing. Raises TooManyUnauthenticated."""
-    job_id, secret = read_token(token)
-    if job_id is not None and await ctx.store.is_callback_secret(job_id, provider, hash_secret(secret)):
-        return
-    stored = await ctx.store.count_unauthenticated_callbacks(ctx.rules.orphan_expire_seconds, UNAUTHENTICATED_MAX)
-    if stored >= UNAUTHENTICATED_MAX:
-        raise TooManyUnauthenticated
 
 
 async def store_callback(ctx: EngineContext, provider: str, token: str | None, body: bytes) -> Callback:

@@ -1,6 +1,7 @@
 """The engine context: what every stage works with, and the fenced writes that every stage makes."""
 
 import asyncio
+import math
 import random
 import secrets
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -16,7 +17,9 @@ from genlock.domain.offer import Offer
 from genlock.domain.retry import POLL_SECONDS
 from genlock.domain.task import TaskOrder
 from genlock.engine.breakers import ProviderBreakers
+from genlock.engine.input_files import InputFiles
 from genlock.engine.limits import RateLimiter
+from genlock.engine.liveness import Liveness
 from genlock.engine.poll_interval import PollInterval
 from genlock.ports import (
     Channel,
@@ -48,6 +51,8 @@ class EngineRules:
     heartbeat_seconds: float = 1.0
     #: an instance without a heartbeat for this long is dead; the others take over its jobs at their next heartbeat
     silent_seconds: float = 3.0
+    #: whether this process has the database for itself, so that nothing is taken over while it is silent
+    is_alone: bool = False
     #: how long the leader's lease lasts without renewal
     role_seconds: float = 3.0
     claim_seconds: float = 0.5
@@ -125,6 +130,8 @@ class EngineContext:
     all_offers: Offers | None = None
     #: how many tasks may run at the same time, by provider
     concurrency: Mapping[str, int] = field(default_factory=dict)
+    #: gives a provider its own copies of an order's files; None: it gets the URLs of the order
+    input_files: InputFiles | None = None
     _poll_intervals: dict[str, PollInterval] = field(default_factory=dict, init=False)
 
     def is_configured(self, job: Job) -> bool:
@@ -145,6 +152,19 @@ class EngineContext:
         return Lease(owner=self.instance, seconds=self.rules.lease_seconds)
 
     @cached_property
+    def liveness(self) -> Liveness:
+        rules = self.rules
+        silent = math.inf if rules.is_alone else min(rules.silent_seconds, rules.lease_seconds)
+        return Liveness(silent, self.loop.time)
+
+    async def heartbeat(self) -> list[str]:
+        """Record that this instance is alive. Returns the instances that are not."""
+        asked = self.loop.time()
+        dead = await self.store.heartbeat(self.instance, self.rules.silent_seconds)
+        self.liveness.note_heartbeat(asked)
+        return dead
+
+    @cached_property
     def breakers(self) -> ProviderBreakers:
         return ProviderBreakers(self.store, self.observer)
 
@@ -152,11 +172,19 @@ class EngineContext:
         """Return whether a provider is configured here that makes the order."""
         return any(offer.provider in self.providers for offer in self.offers(order))
 
-    def order_of(self, job: Job, callback_url: str | None = None) -> TaskOrder:
-        """Return what the job's provider is asked to make."""
+    def order_of(self, job: Job) -> TaskOrder:
+        """Return what the job's provider is asked to make, by the present catalog."""
         known = (self.all_offers or self.offers)(job)
         offer = next((one for one in known if one.provider == job.provider), None)
-        return TaskOrder(job=job, offer=offer or own_offer(job)[0], callback_url=callback_url)
+        return TaskOrder(job=job, offer=offer or own_offer(job)[0])
+
+    async def sent_order(self, job: Job) -> TaskOrder:
+        """Return what the job's provider was asked to make, as it was recorded before the call."""
+        order = self.order_of(job)
+        attempt = next((one for one in await self.store.attempts(job.id) if one.number == job.attempt), None)
+        if attempt is None:
+            return order  # of a version that recorded no attempts
+        return replace(order, offer=replace(order.offer, model=attempt.offer), sent_input=attempt.sent_input)
 
     def poll_interval(self, provider: str) -> PollInterval:
         """Return the adaptive poll interval of a provider."""
@@ -234,14 +262,17 @@ class EngineContext:
         self.event(Event.JOB_ENDED, job, state=state, code=code)
         return ended
 
-    async def begin_submit(self, job: Job, offer: Offer, secret_hash: str, placeholder: str | None) -> bool:
+    async def begin_submit(self, order: TaskOrder, secret_hash: str, placeholder: str | None) -> bool:
         """Commit the intent to call the provider, before the call. False: it works on as many tasks as it may."""
+        job, offer, sent = order.job, order.offer, order.input_to_record()
         row, most = (job.id, job.lease_token, secret_hash, placeholder), self.concurrency.get(offer.provider)
         begun: bool | None
         if most is None:
-            begun = await self.store.begin_submit(*row, offer.provider, offer.model)
+            begun = await self.store.begin_submit(*row, offer.provider, offer.model, sent)
         else:
-            begun = await self.store.begin_limited_submit(*row, provider=offer.provider, offer=offer.model, most=most)
+            begun = await self.store.begin_limited_submit(
+                *row, provider=offer.provider, offer=offer.model, most=most, sent_input=sent
+            )
         self.fenced(begun is not False, job)
         return begun is True
 

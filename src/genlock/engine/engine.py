@@ -7,11 +7,12 @@ from genlock.domain.inbox import Callback
 from genlock.domain.job import Actor, Job, NewJob
 from genlock.engine import breakers, operate
 from genlock.engine.accept import accept
-from genlock.engine.collect import check_unauthenticated, end_by_callback, store_callback
+from genlock.engine.collect import end_by_callback, store_callback
 from genlock.engine.context import EngineContext
 from genlock.engine.leader import Leader
 from genlock.engine.periodic import PeriodicRunner, PeriodicTask
 from genlock.engine.sweeper import Sweeper
+from genlock.engine.unauthenticated import UnauthenticatedCallbacks
 from genlock.engine.updates import UpdateWorker
 from genlock.engine.worker import Worker
 
@@ -25,6 +26,7 @@ class Engine:
         self.leader = Leader(ctx)
         self.updates = updates
         self.sweeper = Sweeper(ctx, self.leader, self.worker.start_callback, lambda: self.worker.free_capacity)
+        self._unauthenticated = UnauthenticatedCallbacks(ctx)
         self._runner = PeriodicRunner(ctx.observer, is_leader=lambda: self.active)
 
     @property
@@ -89,36 +91,39 @@ class Engine:
 
     async def order(self, order: NewJob) -> Job:
         """Accept an order and start on it. The same idempotency key again returns the same job."""
+        is_held = self.ctx.liveness.watch()
         accepted = await accept(self.ctx, order, lease=self.worker.free_capacity > 0)
         if accepted.fresh and accepted.job.lease_owner:
-            self.worker.start(accepted.job)
+            self.worker.start(accepted.job, is_held)
         return accepted.job
 
     async def callback(self, provider: str, token: str | None, body: bytes, *, authenticated: bool = True) -> Callback:
         """Store a callback. When this returns, it may be acknowledged. Raises TooManyUnauthenticated."""
+        is_held = self.ctx.liveness.watch()
         if self.worker.free_capacity and (ended := await end_by_callback(self.ctx, provider, token, body)):
             if ended.job:
-                self.worker.start(ended.job)
+                self.worker.start(ended.job, is_held)
             assert ended.callback
             return ended.callback
-        if not authenticated:
-            await check_unauthenticated(self.ctx, provider, token)
-        callback = await store_callback(self.ctx, provider, token, body)
+        if authenticated:
+            callback = await store_callback(self.ctx, provider, token, body)
+        else:
+            callback = await self._unauthenticated.store(provider, token, body)
         self.worker.start_callback(callback)
         return callback
 
     async def cancel(self, job_id: int, by: str, actor: Actor = Actor.OPERATOR, *, attempt: int | None = None) -> Job:
         """Cancel a job and inform its user. Raises ActionNotAllowed."""
-        lease = self.worker.free_capacity > 0
+        lease, is_held = self.worker.free_capacity > 0, self.ctx.liveness.watch()
         job = await operate.cancel(self.ctx, job_id, by, actor=actor, lease=lease, attempt=attempt)
         if job.lease_owner:
-            self.worker.start(job)
+            self.worker.start(job, is_held)
         return job
 
     async def start(self, extra: Sequence[PeriodicTask] = ()) -> None:
         """Start the periodic tasks, and `extra` ones. The first heartbeat is written before the first claim."""
         ctx = self.ctx
-        await ctx.store.heartbeat(ctx.instance, ctx.rules.silent_seconds)
+        await ctx.heartbeat()
         if self.updates:
             self.updates.open()
         dead = await ctx.store.orphaned_instances()

@@ -5,7 +5,7 @@ outcome it never does: the first provider may still be working on it.
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from genlock.domain.attempt import ELSEWHERE, Attempt, AttemptOutcome, may_fail_over
 from genlock.domain.errors import ProviderBusy
@@ -34,11 +34,12 @@ def candidates(ctx: EngineContext, job: Job) -> list[Offer]:
     return [one for one in offers if isinstance(values, dict) and one.accepts(values)] or offers[:1]
 
 
-async def choose_offer(ctx: EngineContext, job: Job) -> Offer | None:
-    """Return the offer for the job's next attempt; None if no provider is left."""
+async def choose_offer(ctx: EngineContext, job: Job, without: Collection[str] = ()) -> Offer | None:
+    """Return the offer for the job's next attempt, of a provider not in `without`; None if no provider is left."""
     offers = candidates(ctx, job)
     if job.attempt and len(offers) > 1:
         offers = _untried(offers, await ctx.store.attempts(job.id))
+    offers = [one for one in offers if one.provider not in without]
     if len(offers) < 2:  # noqa: PLR2004 - one offer needs no choice
         return offers[0] if offers else None
     for offer in offers:

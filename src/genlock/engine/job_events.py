@@ -37,6 +37,8 @@ _Waiting = tuple[float, Event, str, dict[str, Any]]
 class JobEventRecorder:
     """An observer that keeps every event with a correlation id until it is written."""
 
+    ignores_counts = True
+
     def __init__(
         self, instance: str, observer: Observer, mask: Callable[[str], str], *, clock: Callable[[], float] = monotonic
     ) -> None:

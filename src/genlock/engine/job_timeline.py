@@ -62,6 +62,7 @@ _BAD = frozenset(
 )  # fmt: skip
 _WARNING = frozenset(
     {
+        Event.FAILED_OVER, Event.ATTEMPT_REPORT_LATE,
         Event.SUBMIT_BUSY, Event.SUBMIT_UNKNOWN, Event.UNKNOWN_STATE, Event.RESULT_LATE, Event.DELIVER_FAIL,
         Event.DELIVERY_RETRY, Event.LEVEL_LOWERED, Event.NOTICE_FAIL, Event.LEASE_LOST, Event.POISON_SUSPECTED,
         Event.CHANNEL_UNREACHABLE, Event.CHANNEL_REFUSAL_UNKNOWN, Event.UPDATE_FAIL,
@@ -119,8 +120,16 @@ def merge(
     for line in audit:
         _take_action(rest, line)
         merged.append(TimelineEntry(at=line.at, kind="audit", actor=line.actor, fields=_audit_fields(line)))
-    merged += [_event(event) for event in rest]
+    merged += [_before_delivery(_event(event), job) for event in rest]
     return _with_runs(sorted(merged, key=_order))
+
+
+def _before_delivery(entry: TimelineEntry, job: Job) -> TimelineEntry:
+    """Show the channel's confirmation before the commit that followed it, although its event may be written later."""
+    if entry.kind != Event.DELIVER_OK.lower() or job.delivered_at is None:
+        return entry
+    is_same = job.delivered_at < entry.at <= job.delivered_at + _SAME_MOMENT
+    return replace(entry, at=job.delivered_at) if is_same else entry
 
 
 def _is_about(event: JobEvent, job: Job) -> bool:

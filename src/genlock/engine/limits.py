@@ -14,6 +14,12 @@ from genlock.ports.provider import RateLimit
 HORIZON_SECONDS = 2.0
 #: After missing this many permits a call uses a late one: on a slow machine every permit may be late.
 PERMITS_MISSED_MAX = 3
+#: the longest time that a refused request waits before it asks again
+RETRY_SECONDS_MAX = 30.0
+#: if no waiting request has asked for this long, none is left: they were cancelled, or another instance has them
+QUIET_SECONDS = 1.0
+#: how far apart orders ask again whether a provider has a free task slot
+SLOT_SPACING_SECONDS = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +37,38 @@ class Permit:
 _UNLIMITED = Permit()
 
 
+class RetryTimes:
+    """When refused requests of one kind ask again: one after the other, however many wait, instead of all at once.
+
+    If more wait than fit into `RETRY_SECONDS_MAX`, several share a time.
+    """
+
+    def __init__(self, *, first: float, spacing: float) -> None:
+        self._first = first
+        self._spacing = spacing
+        self._last = 0.0
+        #: when the last of them asks again
+        self._until = 0.0
+        self._asked_at = -inf
+
+    def asked(self, now: float) -> None:
+        """Record that a request asks, which may be one of those that waited."""
+        self._asked_at = now
+
+    def is_queued(self, now: float) -> bool:
+        """Whether requests wait, so that a new one should not ask before them."""
+        return now < self._until and now - self._asked_at < max(QUIET_SECONDS, 3 * self._spacing)
+
+    def next_wait(self, now: float) -> float:
+        """Reserve the next time and return the seconds until then."""
+        at = max(self._last + self._spacing, now + self._first)
+        if at > now + RETRY_SECONDS_MAX:
+            at = now + self._first
+        self._last = at
+        self._until = max(self._until, at)
+        return at - now
+
+
 class RateLimiter:
     """Hands out permits by key, in the order of the requests."""
 
@@ -39,12 +77,29 @@ class RateLimiter:
         self._limits = limits
         self._waiting: dict[str, deque[asyncio.Future[Permit]]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
+        self._retries = {
+            key: RetryTimes(first=HORIZON_SECONDS / 2, spacing=limit.interval) for key, limit in limits.items()
+        }
+        #: by provider, for orders that wait for a free task slot
+        self._slot_retries: dict[str, RetryTimes] = {}
 
-    async def acquire(self, key: str) -> Permit:
-        """Wait for a permit. Raises ProviderBusy, with the seconds to wait, if none is free within the horizon."""
+    def slot_wait(self, provider: str) -> float:
+        """Return the seconds after which an order that found no free task slot may ask again."""
+        retries = self._slot_retries.setdefault(provider, RetryTimes(first=0.0, spacing=SLOT_SPACING_SECONDS))
+        return retries.next_wait(asyncio.get_running_loop().time())
+
+    async def acquire(self, key: str, *, is_new: bool = False) -> Permit:
+        """Wait for a permit. Raises ProviderBusy, with the seconds to wait, if none is free within the horizon.
+
+        A request that `is_new` waits behind those that were refused before, without asking the store.
+        """
         limit = self._limits.get(key)
         if limit is None:
             return _UNLIMITED
+        retries, now = self._retries[key], asyncio.get_running_loop().time()
+        if is_new and retries.is_queued(now):
+            raise ProviderBusy(retries.next_wait(now), "rate limit")
+        retries.asked(now)
         permit = _UNLIMITED
         for _ in range(PERMITS_MISSED_MAX):
             permit = await self._enqueue(key, limit)
@@ -74,9 +129,8 @@ class RateLimiter:
                 now = loop.time()
                 for wait in waits:
                     loop.call_at(now + wait, _grant, queue.popleft(), Permit(now + wait + limit.late))
-                for position in range(count - len(waits)):
-                    wait = HORIZON_SECONDS / 2 + position * limit.interval
-                    _refuse(queue.popleft(), ProviderBusy(wait, "rate limit"))
+                for _ in range(count - len(waits)):
+                    _refuse(queue.popleft(), ProviderBusy(self._retries[key].next_wait(now), "rate limit"))
         except Exception as error:  # noqa: BLE001 - raised in every waiting request
             while queue:
                 _refuse(queue.popleft(), error)

@@ -13,14 +13,15 @@ from genlock.ports import RetentionStore
 
 DAY = 86_400.0
 #: How long rows are kept. Telegram repeats updates for a day, a provider its callbacks for an hour. An operator may
-#: look at callbacks two weeks later, but anyone can send any number of unauthenticated ones. The provider keeps an
-#: upload for three days; one that an order uses can be uploaded again from Telegram while its row is there.
+#: look at callbacks two weeks later, but anyone can send any number of unauthenticated ones. A provider keeps an
+#: upload for a few days; one that an order uses can be uploaded again from Telegram while its row is there.
 KEEP_SECONDS: Mapping[str, float] = {
     "updates": 7 * DAY,
     "unauthenticated_callbacks": DAY,
     "callbacks": 14 * DAY,
     "uploads": 14 * DAY,
     "ordered_uploads": 365 * DAY,
+    "upload_copies": DAY,
     "audit": 730 * DAY,
     "bulk_failures": 90 * DAY,
     "job_events": 14 * DAY,

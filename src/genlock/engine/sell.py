@@ -9,11 +9,17 @@ from typing import Any
 from genlock.domain.catalog import ASSUMED_SECONDS, NOTHING, Model, Status
 from genlock.domain.catalog import price as list_price
 from genlock.domain.current_catalog import CurrentCatalog
-from genlock.domain.errors import IdempotencyKeyReused, InsufficientBalance, InvalidInput, SpendLimitReached
-from genlock.domain.field import FILES, Field
+from genlock.domain.errors import (
+    IdempotencyKeyReused,
+    InsufficientBalance,
+    InvalidInput,
+    SpendLimitReached,
+    TooManyOpenJobs,
+)
 from genlock.domain.job import Job, NewJob
+from genlock.domain.upload import field_urls, file_urls
 from genlock.engine.engine import Engine
-from genlock.ports import Database
+from genlock.ports import Database, OrderState
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -126,14 +132,21 @@ class Seller:
         except InvalidInput as error:
             return NotSold(reason=NotSoldReason.INVALID_INPUT, error=error)
 
-    async def sell(self, order: Order, *, before_accept: Callable[[], Awaitable[None]] | None = None) -> Job | NotSold:
+    async def sell(
+        self,
+        order: Order,
+        *,
+        state: OrderState | None = None,
+        before_accept: Callable[[], Awaitable[None]] | None = None,
+    ) -> Job | NotSold:
         """Accept the order as a job with its hold, or say why not. The same key always gives the same job.
 
-        `before_accept` is awaited after all checks have passed and before anything is written.
+        `state` was read for this order a moment ago; without it, it is read now. `before_accept` is awaited after all
+        checks have passed and before anything is written.
         """
-        job, available = await self._store.order_state(order.account_id, order.key)
-        if job is not None:
-            return job
+        state = state or await self._store.order_state(order.account_id, order.key)
+        if state.job is not None:
+            return state.job
         model = self._find(order.model)  # once: an operator's edit in between does not change this order
         if isinstance(model, NotSold):
             return model
@@ -142,7 +155,7 @@ class Seller:
             return quote
         if order.sponsored:
             quote = Quote(price=0)
-        if (refused := await self._refusal(order, quote, available)) is not None:
+        if (refused := await self._refusal(order, quote, state)) is not None:
             return refused
         if before_accept is not None:
             await before_accept()
@@ -156,19 +169,18 @@ class Seller:
             return NotSold(reason=NotSoldReason.PROVIDER_NOT_CONFIGURED)
         return found
 
-    async def _refusal(self, order: Order, quote: Quote, available: int) -> NotSold | None:
+    async def _refusal(self, order: Order, quote: Quote, state: OrderState) -> NotSold | None:
         if order.agreed_price is not None and quote.price > order.agreed_price:
             return NotSold(reason=NotSoldReason.DEARER, price=quote.price)
-        if quote.price > available:
-            return NotSold(reason=NotSoldReason.INSUFFICIENT_BALANCE, price=quote.price, available=available)
-        return await self._over_limit(order.account_id)
+        if quote.price > state.available:
+            return NotSold(reason=NotSoldReason.INSUFFICIENT_BALANCE, price=quote.price, available=state.available)
+        return await self._over_limit(order.account_id, state.open_api_jobs)
 
-    async def _over_limit(self, account_id: int) -> NotSold | None:
+    async def _over_limit(self, account_id: int, open_jobs: int) -> NotSold | None:
         rules = self._rules
-        if rules.per_minute is None or rules.per_hour is None:
-            running = await self._store.count_open_jobs(account_id, rules.running_max)
-            is_full = running >= rules.running_max
-            return NotSold(reason=NotSoldReason.TOO_MANY_RUNNING, count=running) if is_full else None
+        if rules.per_minute is None or rules.per_hour is None:  # the commit checks it again, exactly
+            is_full = open_jobs >= rules.running_max
+            return NotSold(reason=NotSoldReason.TOO_MANY_RUNNING, count=open_jobs) if is_full else None
         recent = await self._store.activity(account_id)
         if recent.running >= rules.running_max:
             return NotSold(reason=NotSoldReason.TOO_MANY_RUNNING, count=recent.running)
@@ -184,18 +196,23 @@ class Seller:
         for url in file_urls(model, model.validate(order.values)):
             await self._store.mark_upload_used(url)
         try:
-            return await self._engine.order(_new_job(order, model, quote))
+            return await self._engine.order(_new_job(order, model, quote, self._open_max(order)))
         except InsufficientBalance as short:  # another order spent the credits since the check above
             return NotSold(reason=NotSoldReason.INSUFFICIENT_BALANCE, price=short.price, available=short.available)
         except SpendLimitReached as over:
             left = max(0, over.limit - over.spent)
             return NotSold(reason=NotSoldReason.SPEND_LIMIT, price=over.price, available=left)
+        except TooManyOpenJobs as full:  # others were accepted since the check above
+            return NotSold(reason=NotSoldReason.TOO_MANY_RUNNING, count=full.open_jobs)
         except IdempotencyKeyReused:
             # The same key was accepted since the check above, with another price or input.
             job = await self._store.job_by_request_key(order.account_id, order.key)
             if job is None:
                 raise
             return job
+
+    def _open_max(self, order: Order) -> int | None:
+        return self._rules.running_max if order.api_key_id is not None else None
 
 
 def make_quote(
@@ -233,7 +250,7 @@ def _assumed(model: Model, values: Mapping[str, Any], seconds: Mapping[str, floa
     guessed = [
         lengths[one.name]
         for one in model.fields
-        if one.name in by_length and not all(url in seconds for url in _files(one, values))
+        if one.name in by_length and not all(url in seconds for url in field_urls(one, values))
     ]
     return max(guessed, default=None)
 
@@ -246,23 +263,11 @@ def file_seconds(model: Model, values: Mapping[str, Any], seconds: Mapping[str, 
     return {
         one.name: sum(seconds.get(url, one.max_seconds or ASSUMED_SECONDS) for url in urls)
         for one in model.fields
-        if (urls := _files(one, values))
+        if (urls := field_urls(one, values))
     }
 
 
-def file_urls(model: Model, values: Mapping[str, Any]) -> list[str]:
-    """Return the URLs of all files of an order."""
-    return [url for one in model.fields for url in _files(one, values)]
-
-
-def _files(one: Field, values: Mapping[str, Any]) -> list[str]:
-    value = values.get(one.name)
-    if one.type not in FILES or value in NOTHING:
-        return []
-    return [str(url) for url in value] if isinstance(value, list) else [str(value)]
-
-
-def _new_job(order: Order, model: Model, quote: Quote) -> NewJob:
+def _new_job(order: Order, model: Model, quote: Quote, open_max: int | None) -> NewJob:
     return NewJob(
         account_id=order.account_id,
         request_key=order.key,
@@ -277,4 +282,5 @@ def _new_job(order: Order, model: Model, quote: Quote) -> NewJob:
         placeholder=order.placeholder,
         correlation_id=order.correlation_id,
         api_key_id=order.api_key_id,
+        open_max=open_max,
     )

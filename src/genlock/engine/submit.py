@@ -2,6 +2,7 @@
 
 import asyncio
 from dataclasses import replace
+from datetime import timedelta
 
 from genlock.domain.errors import (
     AddressChanged,
@@ -14,32 +15,55 @@ from genlock.domain.errors import (
 )
 from genlock.domain.events import Event
 from genlock.domain.job import AttentionCode, Job, State, hash_secret
-from genlock.domain.task import Handle
+from genlock.domain.offer import Offer
+from genlock.domain.retry import backoff
+from genlock.domain.task import Handle, TaskOrder
 from genlock.engine.context import EngineContext, UnknownSubmit
 from genlock.engine.failover import choose_offer, is_full, leave_busy, leave_refused
+from genlock.engine.file_storage import NoReadableStorage
+from genlock.engine.input_files import FileUrls
 from genlock.engine.limits import PERMITS_MISSED_MAX, Permit
 from genlock.engine.progress import next_progress_point
 
 #: how long an order waits, on average, before it asks again whether the provider may work on one more
 SLOT_SECONDS = 3.0
+#: the longest pause before an order's files are passed on to a provider again
+FILES_SECONDS_MAX = 60.0
 
 
 async def submit(ctx: EngineContext, job: Job) -> Job | None:
     """Take a job from queued to running. Returns it if it ended here and its message must be delivered."""
     if job.deadline_at <= job.read_at:
-        return await expire(ctx, job, "deadline", "the order waited too long to be started")
-    offer = await choose_offer(ctx, job)
-    if offer is None:
-        return await ctx.end_job(job, State.FAILED, code="model_unavailable", text="no provider is left to ask")
+        return await _expire_queued(ctx, job)
+    started = ctx.loop.time()
     try:
-        permit = await _acquire(ctx, offer.provider)
+        offer, files = await _choose(ctx, job)
+    except _NoProvider as none:
+        return await ctx.end_job(job, State.FAILED, code=none.code, text=none.text)
+    except ProviderError:
+        await ctx.reschedule(job, after=backoff(job.attempts, ctx.rng.random(), most=FILES_SECONDS_MAX), failed=True)
+        return None
+    if job.deadline_at <= job.read_at + timedelta(seconds=ctx.loop.time() - started):
+        return await _expire_queued(ctx, job)  # passing on the files took too long
+    return await _submit_order(ctx, TaskOrder(job=job, offer=offer, files=files))
+
+
+async def _expire_queued(ctx: EngineContext, job: Job) -> Job | None:
+    return await expire(ctx, job, "deadline", "the order waited too long to be started")
+
+
+async def _submit_order(ctx: EngineContext, order: TaskOrder) -> Job | None:
+    """Call the offer's provider once, after the intent is committed; or reschedule the job if it may not be now."""
+    job, offer = order.job, order.offer
+    try:
+        permit = await _acquire(ctx, offer.provider, is_new=job.read_at == job.created_at)
     except ProviderBusy as busy:
         await ctx.reschedule(job, after=busy.after, failed=None)
         return None
     secret = ctx.make_secret()
     placeholder = None if job.placeholder else await _create_placeholder(ctx, job)
-    if not await ctx.begin_submit(job, offer, hash_secret(secret), placeholder):
-        await ctx.reschedule(job, after=_slot_wait(ctx), failed=None)
+    if not await ctx.begin_submit(order, hash_secret(secret), placeholder):
+        await ctx.reschedule(job, after=_slot_wait(ctx, offer.provider), failed=None)
         return None
     job = replace(job, provider=offer.provider)
     if permit.missed and job.placeholder and job.attempts < PERMITS_MISSED_MAX:
@@ -47,18 +71,51 @@ async def submit(ctx: EngineContext, job: Job) -> Job | None:
         await ctx.reschedule(job, after=0.0, state=State.QUEUED, failed=True)
         return None
     ctx.event(Event.SUBMIT_START, job, provider=job.provider)
-    return await _create_task(ctx, job, secret)
+    return await _create_task(ctx, replace(order, job=job, callback_url=_callback_url(ctx, job, secret)), secret)
 
 
-async def _acquire(ctx: EngineContext, provider: str) -> Permit:
+class _NoProvider(Exception):
+    """No provider is left that could make the order."""
+
+    def __init__(self, code: str, text: str) -> None:
+        self.code, self.text = code, text
+
+
+async def _choose(ctx: EngineContext, job: Job) -> tuple[Offer, FileUrls]:
+    """Return the offer for the next attempt, and the URLs at which its provider reads the order's files.
+
+    A provider that cannot get the files is passed over. Raises ProviderError if none can get them for now, and
+    _NoProvider if none is left, or if none could get them for long, or ever.
+    """
+    without: set[str] = set()
+    error: ProviderError | None = None
+    while (offer := await choose_offer(ctx, job, without)) is not None:
+        if ctx.input_files is None:
+            return offer, ()
+        try:
+            return offer, await ctx.input_files.prepare(job, offer.provider)
+        except ProviderError as failure:
+            ctx.event(Event.STAGE_ERROR, job, step="files", provider=offer.provider, error=str(failure))
+            _count_error(ctx, offer.provider, "upload", type(failure).__name__)
+            without.add(offer.provider)
+            error = failure if error is None or isinstance(error, NoReadableStorage) else error
+    if error is None:
+        raise _NoProvider("model_unavailable", "no provider is left to ask")
+    if job.attempts + 1 >= ctx.rules.stage_attempts or isinstance(error, NoReadableStorage):
+        raise _NoProvider("file_unreachable", ctx.mask(f"no provider got the files: {error}")[:500])
+    raise error
+
+
+async def _acquire(ctx: EngineContext, provider: str, *, is_new: bool) -> Permit:
     """Wait for a permit of the create call. Raises ProviderBusy if none is near, or the provider has no free slot."""
     if await is_full(ctx, provider):
-        raise ProviderBusy(_slot_wait(ctx), "it works on as many tasks as it may")
-    return await ctx.limits.acquire(f"create:{provider}")
+        raise ProviderBusy(_slot_wait(ctx, provider), "it works on as many tasks as it may")
+    return await ctx.limits.acquire(f"create:{provider}", is_new=is_new)
 
 
-def _slot_wait(ctx: EngineContext) -> float:
-    return SLOT_SECONDS * (0.5 + ctx.rng.random())
+def _slot_wait(ctx: EngineContext, provider: str) -> float:
+    """Return how long an order waits for a slot: a random time, and longer if many orders wait."""
+    return max(SLOT_SECONDS * (0.5 + ctx.rng.random()), ctx.limits.slot_wait(provider))
 
 
 async def _create_placeholder(ctx: EngineContext, job: Job) -> str | None:
@@ -78,20 +135,19 @@ def _callback_url(ctx: EngineContext, job: Job, secret: str) -> str | None:
     return f"{ctx.public_url}/callbacks/{job.provider}/{job.id}.{secret}" if ctx.public_url else None
 
 
-async def _create_task(ctx: EngineContext, job: Job, secret: str) -> Job | None:
-    started = ctx.loop.time()
+async def _create_task(ctx: EngineContext, order: TaskOrder, secret: str) -> Job | None:
+    job, started = order.job, ctx.loop.time()
     try:
-        order = ctx.order_of(job, _callback_url(ctx, job, secret))
         handle = await ctx.providers[job.provider].create(order)
     except SubmitRefused as refused:
         ctx.event(Event.SUBMIT_REFUSED, job, code=refused.code)
-        _count_error(ctx, job, refused.code)
+        _count_error(ctx, job.provider, "create", refused.code)
         if await leave_refused(ctx, job, refused.code):
             return None
         return await ctx.end_job(job, State.FAILED, code=refused.code, text=refused.text.replace(secret, "***"))
     except ProviderBusy as busy:
         ctx.event(Event.SUBMIT_BUSY, job, after=busy.after)
-        _count_error(ctx, job, "ProviderBusy")
+        _count_error(ctx, job.provider, "create", "ProviderBusy")
         if await leave_busy(ctx, job, busy):
             return None
         await ctx.reschedule(job, after=busy.after, state=State.QUEUED, failed=None)
@@ -106,15 +162,15 @@ async def _create_task(ctx: EngineContext, job: Job, secret: str) -> Job | None:
     return None
 
 
-def _count_error(ctx: EngineContext, job: Job, reason: str) -> None:
-    ctx.observer.count("provider_errors", 1, provider=job.provider, call="create", reason=reason)
+def _count_error(ctx: EngineContext, provider: str, call: str, reason: str) -> None:
+    ctx.observer.count("provider_errors", 1, provider=provider, call=call, reason=reason)
 
 
 async def _wait_for_callback(ctx: EngineContext, job: Job, reason: str, **fields: str) -> None:
     """Start the grace period of a submit whose outcome is unknown."""
     ctx.event(Event.SUBMIT_UNKNOWN, job, reason=reason, **fields)
     ctx.observer.count("submits_unknown", 1, provider=job.provider)
-    _count_error(ctx, job, reason)
+    _count_error(ctx, job.provider, "create", reason)
     await ctx.reschedule(job, after=ctx.rules.grace_seconds, grace=True)
 
 
@@ -167,8 +223,9 @@ async def settle_unknown(ctx: EngineContext, job: Job) -> Job | None:
 
 async def _adopt_found(ctx: EngineContext, job: Job) -> bool:
     """Ask the provider for the task of a lost answer. It is adopted only if no other task could be meant."""
+    order = await ctx.sent_order(job)
     try:
-        found = await ctx.providers[job.provider].find(ctx.order_of(job), job.submitted_at or job.created_at)
+        found = await ctx.providers[job.provider].find(order, job.submitted_at or job.created_at)
     except ProviderError as error:
         ctx.event(Event.STAGE_ERROR, job, step="find", error=type(error).__name__)
         return False

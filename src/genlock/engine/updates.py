@@ -12,6 +12,7 @@ from genlock.domain.update import NewUpdate, Received, Update, UpdateQueue, Upda
 from genlock.engine.cancellation import cancel_and_wait
 from genlock.engine.context import EngineContext, current_correlation_id
 from genlock.ports import UpdateStore
+from genlock.ports.call_fence import may_call
 
 #: queues that one instance handles at the same time, and those reserved for urgent ones
 CAPACITY = 200
@@ -76,6 +77,7 @@ class UpdateWorker:
             take(update)
             return Received.FRESH
         lease = ctx.lease if self._free_capacity(urgent=update.urgent) > 0 else None
+        is_held = ctx.liveness.watch()
         received, queue = await self._store.receive_update(update, lease)
         ctx.observer.count("updates", 1, kind=update.kind, arrival=received)
         if received is not Received.KNOWN:
@@ -87,7 +89,7 @@ class UpdateWorker:
                 arrival=received,
             )
         if queue is not None:
-            await self._begin(queue, urgent=update.urgent)
+            await self._begin(queue, is_held, urgent=update.urgent)
         elif received is Received.FRESH and lease is None:
             self._claim_next = True
         elif received is Received.REPEATED:
@@ -115,22 +117,25 @@ class UpdateWorker:
         running = sum(one.urgent == urgent for one in self._queues.values())
         return 0 if self._stopping or not self._started else (URGENT_CAPACITY if urgent else CAPACITY) - running
 
-    async def _begin(self, queue: UpdateQueue, *, urgent: bool) -> None:
+    async def _begin(self, queue: UpdateQueue, is_held: Callable[[], bool], *, urgent: bool) -> None:
         """Handle a queue that was leased when its update was stored; give it back if the worker stops."""
         if self._stopping:
             await self._store.release_update_queues(self._ctx.instance, list(self._queues) or [0])
         else:
-            self.start(queue, urgent=urgent)
+            self.start(queue, is_held, urgent=urgent)
 
-    def start(self, queue: UpdateQueue, *, urgent: bool) -> None:
-        """Handle the updates of a queue that is leased to this instance."""
+    def start(self, queue: UpdateQueue, is_held: Callable[[], bool], *, urgent: bool) -> None:
+        """Handle the updates of a queue that is leased to this instance.
+
+        `is_held` is what `Liveness.watch` returned before the queue was leased.
+        """
         if (running := self._queues.get(queue.id)) is not None:
             if running.queue.token > queue.token:
                 return
             # An older lease of ours, which has expired: its writes change nothing.
             self._queues.pop(queue.id).task.cancel()
         loop = self._ctx.loop
-        task = loop.create_task(self._process(queue))
+        task = loop.create_task(self._process(queue, is_held))
         self._queues[queue.id] = RunningQueue(queue, urgent, loop.time(), task)
         task.add_done_callback(lambda done: self._finished(queue.id, done))
 
@@ -142,12 +147,14 @@ class UpdateWorker:
             self._claim_next = False
             self.wake.set()
 
-    async def _process(self, queue: UpdateQueue) -> None:
+    async def _process(self, queue: UpdateQueue, is_held: Callable[[], bool]) -> None:
         """Handle one update after the other while the queue is ours and not empty."""
         held: UpdateQueue | None = queue
+        may_call.set(is_held)
         try:
             while held is not None:
                 if held.update is None:
+                    may_call.set(self._ctx.liveness.watch())
                     held = await self._store.next_update(held)
                     continue
                 held = await self._handle(held, held.update)
@@ -180,6 +187,7 @@ class UpdateWorker:
                 return None
             state = UpdateState.DEAD
         took = ctx.loop.time() - started
+        may_call.set(ctx.liveness.watch())
         settled = await self._store.settle_update(queue, state, note, ctx.lease)
         if settled is None:
             ctx.observer.event(Event.LEASE_LOST, update.correlation_id, queue=queue.id, token=queue.token)
@@ -219,14 +227,14 @@ class UpdateWorker:
         """Claim due queues of our bots: those stored here at once, those of other instances at the next period."""
         await self._release_unknown()
         for urgent in (True, False):
-            limit = self._free_capacity(urgent=urgent)
+            limit, is_held = self._free_capacity(urgent=urgent), self._ctx.liveness.watch()
             queues = (
                 await self._store.claim_update_queues(limit, self._ctx.lease, bots=list(self._handlers), urgent=urgent)
                 if limit > 0
                 else []
             )
             for queue in queues:
-                self.start(queue, urgent=urgent)
+                self.start(queue, is_held, urgent=urgent)
             self._claim_next = self._claim_next or len(queues) >= limit
 
     async def claim_poison_queues(self) -> None:
@@ -235,11 +243,12 @@ class UpdateWorker:
             isolated = any(running.queue.crash_count >= ISOLATED_FROM for running in self._queues.values())
             if self._stopping or isolated:
                 return
+            is_held = self._ctx.liveness.watch()
             for queue in await self._store.claim_update_queues(
                 1, self._ctx.lease, bots=list(self._handlers), urgent=urgent, poison=True
             ):
                 self._ctx.observer.event(Event.POISON_SUSPECTED, queue=queue.id, crash_count=queue.crash_count)
-                self.start(queue, urgent=urgent)
+                self.start(queue, is_held, urgent=urgent)
 
     async def renew_leases(self) -> None:
         """Renew the leases of queues whose handler takes long, and cancel the work on those that were lost."""

@@ -18,6 +18,7 @@ from genlock.engine.late_cost import query_late_cost
 from genlock.engine.poison import is_poison, park_poison_job
 from genlock.engine.put_again import put_again
 from genlock.engine.submit import settle_unknown, submit
+from genlock.ports.call_fence import may_call
 
 #: the longest time for which an instance leaves a job to others because it lacks the job's provider, channel or bot
 UNCONFIGURED_SECONDS = 5.0
@@ -86,7 +87,8 @@ class Worker:
     def __init__(self, ctx: EngineContext) -> None:
         self._ctx = ctx
         self._jobs: dict[int, RunningJob] = {}
-        self._callbacks: set[asyncio.Task[None]] = set()
+        #: in the order in which they came
+        self._callbacks: dict[asyncio.Task[None], None] = {}
         self._capacity_freed = asyncio.Event()
         self._stopping = False
         self._uncertain_commits = 0
@@ -102,11 +104,14 @@ class Worker:
 
     # jobs
 
-    def start(self, job: Job) -> None:
-        """Process a job that is leased to this instance."""
+    def start(self, job: Job, is_held: Callable[[], bool] | None = None) -> None:
+        """Process a job that is leased to this instance.
+
+        `is_held` is what `Liveness.watch` returned before the job was leased.
+        """
         if not self._replace_older(job):
             return
-        task = self._ctx.loop.create_task(self._process(job))
+        task = self._ctx.loop.create_task(self._process(job, is_held or self._ctx.liveness.watch()))
         self._jobs[job.id] = RunningJob(job, self._ctx.loop.time(), task)
         task.add_done_callback(lambda done: self._finished(job.id, done))
 
@@ -126,9 +131,10 @@ class Worker:
             del self._jobs[job_id]
         self._capacity_freed.set()
 
-    async def _process(self, job: Job) -> None:
+    async def _process(self, job: Job, is_held: Callable[[], bool]) -> None:
         ctx = self._ctx
         held = job
+        may_call.set(is_held)
 
         def on_new_lease(newer: Job) -> None:
             nonlocal held
@@ -171,14 +177,15 @@ class Worker:
         """Process a stored callback. Without free capacity it stays in the inbox, where the sweeper finds it."""
         if self.free_capacity:
             task = self._ctx.loop.create_task(self._process_callback(callback))
-            self._callbacks.add(task)
+            self._callbacks[task] = None
             task.add_done_callback(self._callback_finished)
 
     def _callback_finished(self, task: asyncio.Task[None]) -> None:
-        self._callbacks.discard(task)
+        self._callbacks.pop(task, None)
         self._capacity_freed.set()
 
     async def _process_callback(self, callback: Callback) -> None:
+        is_held = self._ctx.liveness.watch()
         try:
             job = await process_callback(self._ctx, callback)
         except StoreError as error:
@@ -189,7 +196,7 @@ class Worker:
             await self._settle_unreadable(callback, error)
             return
         if job is not None:
-            await self._continue_with(job)
+            await self._continue_with(job, is_held)
 
     async def _settle_unreadable(self, callback: Callback, error: Exception) -> None:
         """Keep a callback that fails in an unexpected way for the operator."""
@@ -201,16 +208,16 @@ class Worker:
         except Exception as failure:  # noqa: BLE001 - then the store is at fault, not the callback
             ctx.observer.event(Event.STAGE_ERROR, callback.correlation_id, callback=callback.id, error=repr(failure))
 
-    async def _continue_with(self, job: Job) -> None:
+    async def _continue_with(self, job: Job, is_held: Callable[[], bool]) -> None:
         """Deliver a job in the task of the callback that ended it."""
         task = asyncio.current_task(self._ctx.loop)
         assert task is not None
         if not self._replace_older(job):
             return
-        self._callbacks.discard(task)
+        self._callbacks.pop(task, None)
         self._jobs[job.id] = RunningJob(job, self._ctx.loop.time(), task)
         try:
-            await self._process(job)
+            await self._process(job, is_held)
         finally:
             self._finished(job.id, task)
 
@@ -221,10 +228,10 @@ class Worker:
         ctx = self._ctx
         while True:
             self._capacity_freed.clear()
-            wanted = self.free_capacity
+            wanted, is_held = self.free_capacity, ctx.liveness.watch()
             jobs = await ctx.store.claim_jobs(wanted, ctx.lease) if wanted else []
             for job in jobs:
-                self.start(job)
+                self.start(job, is_held)
             if len(jobs) < wanted:
                 return
             await self._capacity_freed.wait()
@@ -236,6 +243,7 @@ class Worker:
         """
         ctx = self._ctx
         slots = free_slots(running.job.crash_count for running in self._jobs.values())
+        is_held = ctx.liveness.watch()
         if self._stopping or not any(slots):
             return
         for job in await ctx.store.claim_poison_jobs(slots, ctx.lease):
@@ -243,12 +251,12 @@ class Worker:
                 ctx.event(
                     Event.POISON_SUSPECTED, job, crash_count=job.crash_count, state=job.state, delivery=job.delivery
                 )
-            self.start(job)
+            self.start(job, is_held)
 
     async def heartbeat(self) -> None:
         """Record that this instance is alive, and take over the jobs of instances that are not."""
         ctx = self._ctx
-        await self.take_over(await ctx.store.heartbeat(ctx.instance, ctx.rules.silent_seconds))
+        await self.take_over(await ctx.heartbeat())
         if ctx.store.uncertain_commits != self._uncertain_commits:
             # A statement was retried after a lost connection, so we may own leases we never saw. Release every lease
             # that no local task uses.

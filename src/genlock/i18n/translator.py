@@ -5,7 +5,7 @@ it returns the key, because a wrong caption is better than a finished result tha
 """
 
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from functools import cache, cached_property, lru_cache
 from html import escape
@@ -83,14 +83,13 @@ class Translator:
 
     def cents(self, value: Decimal) -> str:
         """Return an amount of money with two decimals."""
-        written: str = _CENTS.apply(value, self._locale)
-        return written
+        return _written_money(value, self._locale, fine=False)
 
     def dollars(self, value: Decimal, *, fine: bool = False) -> str:
         """Return an amount of US dollars as the language writes it; a `fine` one below ten cents has four decimals."""
         sign = "\N{MINUS SIGN}" if value < 0 else ""
         short = fine and abs(value) < Decimal("0.1")
-        amount = _FINE.apply(abs(value), self._locale) if short else self.cents(abs(value))
+        amount = _written_money(abs(value), self._locale, fine=short)
         return sign + self.plain("unit.dollars", amount=amount)
 
     def percent(self, share: Decimal) -> str:
@@ -137,10 +136,7 @@ class Translator:
         return f"{self.day(at)}, {at.astimezone(UTC):%H:%M:%S}"
 
     def _formatted(self, at: datetime, pattern: str, skeleton: str) -> str:
-        at = at.astimezone(UTC)
-        if pattern:
-            return format_datetime(at, pattern, locale=self._locale)
-        return format_skeleton(skeleton, at, locale=self._locale)
+        return _written_day(at.astimezone(UTC).date(), self._locale, pattern, skeleton)
 
     def list(self, items: Sequence[str], *, style: Literal["standard", "or"] = "standard") -> str:
         """Several things in a sentence: `a, b and c`, or with the style `or`, `a, b or c`."""
@@ -171,6 +167,18 @@ def plural_form(language: Language, number: Number) -> str:
 @lru_cache(CACHE_MAX)
 def _plural_form(number: Decimal, locale: Locale) -> str:
     return locale.plural_form(int(number) if number == int(number) else number)
+
+
+@lru_cache(CACHE_MAX)
+def _written_money(amount: Decimal, locale: Locale, *, fine: bool) -> str:
+    written: str = (_FINE if fine else _CENTS).apply(amount, locale)
+    return written
+
+
+@lru_cache(CACHE_MAX)
+def _written_day(day: date, locale: Locale, pattern: str, skeleton: str) -> str:
+    at = datetime.combine(day, time(), UTC)
+    return format_datetime(at, pattern, locale=locale) if pattern else format_skeleton(skeleton, at, locale=locale)
 
 
 @lru_cache(CACHE_MAX)

@@ -15,6 +15,8 @@ from aiohttp.connector import Connection
 from aiohttp.tracing import Trace
 from yarl import URL
 
+from genlock.media.transfers import Transfers
+
 #: some hosts refuse the User-Agent values of HTTP libraries
 AGENT = "Mozilla/5.0 (compatible; genlock)"
 REDIRECTS_MAX = 5
@@ -153,8 +155,9 @@ def _check_public(address: str, host: str) -> None:
 class Downloads:
     """Downloads results. `private` lists the `host:port` pairs that may be fetched although they are not public."""
 
-    def __init__(self, *, private: Collection[str] = ()) -> None:
+    def __init__(self, *, private: Collection[str] = (), transfers: Transfers | None = None) -> None:
         self._private = frozenset(pair.strip().lower() for pair in private if pair.strip())
+        self.transfers = transfers or Transfers()
         self._opened: aiohttp.ClientSession | None = None
 
     async def close(self) -> None:
@@ -163,17 +166,20 @@ class Downloads:
             self._opened = None
 
     async def peek(self, url: str) -> PeekedFile:
-        """Read the first bytes and the headers of a file."""
-        async with _within(PEEK_SECONDS), self._get(url) as (response, final):
+        """Read the first bytes and the headers of a file. Raises ChannelBusy if the instance stops meanwhile."""
+        async with self.transfers.interruptible(), _within(PEEK_SECONDS), self._get(url) as (response, final):
             head = await _read_head(response)
             public = final.scheme == "https" and _host_and_port(final) not in self._private
             return PeekedFile(head=head, content_type=response.content_type, size=_size(response), public=public)
 
     @asynccontextmanager
     async def fetch(self, url: str, limit: int) -> AsyncIterator[FetchedFile]:
-        """Download the whole file to disk for as long as the block lasts. Raises TooLarge as early as possible."""
+        """Download the whole file to disk for as long as the block lasts. Raises TooLarge as early as possible.
+
+        Raises ChannelBusy if the instance stops before the file is there.
+        """
         with TemporaryFile() as file:
-            async with _within(FETCH_SECONDS), self._get(url) as (response, _):
+            async with self.transfers.interruptible(), _within(FETCH_SECONDS), self._get(url) as (response, _):
                 announced = _size(response)
                 if announced is not None and announced > limit:
                     raise TooLarge(f"{announced} bytes")

@@ -183,15 +183,17 @@ def _is_json(head: bytes) -> bool:
         json.JSONDecoder().raw_decode(head.decode("utf-8", "ignore").lstrip("\ufeff \t\r\n"))
     except json.JSONDecodeError as error:
         return error.pos > len(head) // 2 or error.msg.startswith("Unterminated string")
-    except RecursionError:  # only JSON is nested this deeply
+    except (RecursionError, ValueError):  # only JSON is nested this deeply, or has a number with thousands of digits
         return True
     return True
 
 
+_FAMILIES = {media.value: media for media in MediaType}
+
+
 def media_type_of(mime_type: str | None) -> MediaType | None:
     """Return the media type that a MIME type names; None for any other file."""
-    family = (mime_type or "").partition("/")[0]
-    return next((media for media in MediaType if media.value == family), None)
+    return _FAMILIES.get((mime_type or "").partition("/")[0])
 
 
 def choose_suffix(name: str | None, mime_type: str | None, media: MediaType | None) -> str:

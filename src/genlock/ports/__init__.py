@@ -21,11 +21,15 @@ from genlock.ports.hourly_figures import (
     NewAccount,
     NewOrder,
     NewPayment,
+    PartAccounts,
+    PartDetails,
+    PartOrders,
     SetKey,
+    TimeSpan,
 )
 from genlock.ports.instances import InstanceStore, Role
 from genlock.ports.job_events import JobEventStore, JobEventWriter
-from genlock.ports.job_queries import JobQueries
+from genlock.ports.job_queries import JobQueries, OrderState
 from genlock.ports.job_search import JobSearchStore
 from genlock.ports.jobs import (
     Accepted,
@@ -121,8 +125,12 @@ __all__ = [
     "Observer",
     "OperatorStore",
     "OrderRefused",
+    "OrderState",
     "Orders",
     "OutgoingMessage",
+    "PartAccounts",
+    "PartDetails",
+    "PartOrders",
     "PaymentStore",
     "PermitBlockStore",
     "Placed",
@@ -146,6 +154,7 @@ __all__ = [
     "Store",
     "SystemStore",
     "TakenPermits",
+    "TimeSpan",
     "UpdateStore",
     "Violation",
     "WebhookStore",

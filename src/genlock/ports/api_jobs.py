@@ -37,8 +37,5 @@ class ApiJobStore(Protocol):
         The database's collation decides the order, so the keys should differ only in digits.
         """
 
-    async def newest_job_id(self) -> int:
-        """Return the highest job id; 0 if there is no job."""
-
-    async def count_open_jobs(self, account_id: int, limit: int) -> int:
-        """Return how many jobs of an account have not ended, at most `limit`."""
+    async def api_jobs_without_end(self, account_id: int, limit: int) -> list[Job]:
+        """Return the account's jobs of API keys that have not ended or are not delivered yet, newest first."""

@@ -3,7 +3,7 @@
 Hours and days are numbers of full hours and days since 1970, UTC.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from datetime import datetime
 from typing import Protocol
 
@@ -72,6 +72,37 @@ class InstanceInfo:
     active: bool
 
 
+#: from a time until another, within one hour of UTC
+TimeSpan = tuple[datetime, datetime]
+
+
+@value
+class PartOrders:
+    """The orders and payments of a part of an hour, of all bots."""
+
+    #: all models of a provider together
+    providers: tuple[ModelFigures, ...]
+    topups: TopupFigures
+
+
+@value
+class PartAccounts:
+    """How many accounts started, and ordered for the first time, in a part of an hour."""
+
+    started: int
+    first_orders: int
+
+
+@value
+class PartDetails:
+    """The orders of a part of an hour by model, and its accounts."""
+
+    models: tuple[ModelFigures, ...]
+    #: accounts that started, and accounts that ordered
+    started: AccountSet
+    active: AccountSet
+
+
 class HourlyFigureStore(Protocol):
     """Every write is one commit and names the role: in the hands of an old leader it changes nothing."""
 
@@ -123,8 +154,23 @@ class HourlyFigureStore(Protocol):
         They are divided into periods of `hours` each, by the first hour of the period; one without orders is left out.
         """
 
+    async def provider_figures(self, since: int, until: int, hours: int = 1) -> dict[int, list[ModelFigures]]:
+        """Return the figures of each provider, of all models together, in successive periods, as `period_figures`."""
+
+    async def hour_versions(self, hours: Sequence[int]) -> dict[int, Hashable]:
+        """Return for each hour a value that changes with its figures; an hour without figures is left out."""
+
     async def model_figures(self, since: int, until: int, bot: str | None = None) -> list[ModelFigures]:
         """Return the figures of each model from one hour until another."""
+
+    async def part_orders(self, parts: Sequence[TimeSpan]) -> list[PartOrders]:
+        """Count the orders and payments of parts of hours, from the rows themselves."""
+
+    async def part_accounts(self, parts: Sequence[TimeSpan]) -> list[PartAccounts]:
+        """Count the accounts of parts of hours: those of the sets of the hours, by the time of each account."""
+
+    async def part_details(self, parts: Sequence[TimeSpan]) -> list[PartDetails]:
+        """Return the orders by model, and the accounts, of parts of hours."""
 
     async def model_durations(
         self, since: int, until: int, bot: str | None = None
@@ -143,6 +189,12 @@ class HourlyFigureStore(Protocol):
         self, kind: str, since: int, until: int, hours: int = 1, bot: str | None = None
     ) -> dict[int, int]:
         """Return how many accounts `started`, or made their `first_order`, in successive periods."""
+
+    async def account_set_days(self, kind: str, first_day: int, last_day: int) -> dict[int, int]:
+        """Return how many accounts `started` or were `active` on each day, from one until another."""
+
+    async def account_sets_of_days(self, kind: str, days: Sequence[int]) -> dict[int, AccountSet]:
+        """Return the accounts that `started` or were `active` on each of these days; an empty set is left out."""
 
     async def account_set(self, kind: str, since: int, until: int, bot: str | None = None) -> AccountSet:
         """Return the accounts that `started` or were `active` in these hours.

@@ -1,11 +1,22 @@
 """Reading jobs."""
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from genlock.domain.activity import Activity
 from genlock.domain.attempt import Attempt
 from genlock.domain.job import Job, State
+
+
+class OrderState(NamedTuple):
+    """What the decision about an order needs of its account."""
+
+    #: the job that the idempotency key was used for
+    job: Job | None
+    #: thousandths of a credit
+    available: int
+    #: jobs of API keys that have not ended
+    open_api_jobs: int
 
 
 class JobQueries(Protocol):
@@ -20,8 +31,8 @@ class JobQueries(Protocol):
     async def job_by_request_key(self, account_id: int, request_key: str) -> Job | None:
         """Return the job that an idempotency key of this account was used for."""
 
-    async def order_state(self, account_id: int, request_key: str) -> tuple[Job | None, int]:
-        """Return the job of an idempotency key, if there is one, and the balance. Raises AccountNotFound."""
+    async def order_state(self, account_id: int, request_key: str) -> OrderState:
+        """Return what the decision about an order needs. Raises AccountNotFound."""
 
     async def jobs(
         self, *, state: State | None = None, account_id: int | None = None, before: int | None = None, limit: int = 50

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol
 
+from genlock.domain.attempt import AttemptCost
 from genlock.domain.job import Job
 from genlock.domain.job_search import JobCount, JobFilter, JobPage
 
@@ -25,6 +26,9 @@ class JobSearchStore(Protocol):
 
     async def refunded_jobs(self, job_ids: Collection[int]) -> frozenset[int]:
         """Return those of the jobs whose price an operator has refunded."""
+
+    async def attempt_costs(self, job_ids: Collection[int]) -> list[AttemptCost]:
+        """Return what providers billed for attempts of the jobs, without the cost that is in the row of the job."""
 
     async def account_names(self, account_ids: Collection[int]) -> Mapping[int, str]:
         """Return the names of the users of accounts; a user without a name has the id of the channel."""

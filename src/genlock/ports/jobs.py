@@ -145,10 +145,12 @@ class JobStore(Protocol):
         placeholder: str | None,
         provider: str | None = None,
         offer: str | None = None,
+        sent_input: str | None = None,
     ) -> bool:
         """Record that the create call may be sent from now on, as an attempt. Returns False if the lease was lost.
 
-        Without a provider it is the job's own one; `offer` is the provider's id of the model.
+        Without a provider it is the job's own one; `offer` is the provider's id of the model, `sent_input` what it is
+        asked for where that is not the job's own input.
         """
 
     async def mark_submitted(self, job_id: int, token: int, task_id: str, poll_after: float, handle: str = "") -> bool:

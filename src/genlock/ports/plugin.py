@@ -17,7 +17,7 @@ from genlock.domain.errors import Refusal
 from genlock.domain.job import Job
 from genlock.ports.channel import Channel
 from genlock.ports.message_texts import MessageTexts
-from genlock.ports.provider import ProviderBundle, ProviderHealth
+from genlock.ports.provider import ProviderBundle, ProviderHealth, PublicLists
 
 #: the version of the ports; a plug-in states the one that it was written for
 PORT_VERSION = 1
@@ -38,6 +38,16 @@ class ProviderContext:
 
 
 @dataclass(frozen=True, kw_only=True)
+class PublicSource:
+    """Where a provider publishes its models and prices for everybody, so that no account is needed to read them."""
+
+    #: returns the lists; it is given the settings below. Raises ProviderError
+    fetch: Callable[[Any], Awaitable[PublicLists]]
+    #: those of the plug-in's settings that do not belong to an account, such as the base URL
+    settings: type[BaseModel] = NoSettings
+
+
+@dataclass(frozen=True, kw_only=True)
 class ProviderPlugin:
     """What an entry point in the group `genlock.providers` refers to."""
 
@@ -46,6 +56,12 @@ class ProviderPlugin:
     #: returns the bundle. Called once for every start and check, so it must not call the provider
     make: Callable[[Any, ProviderContext], ProviderBundle]
     settings: type[BaseModel] = NoSettings
+    #: the name that operators know the provider by; empty: the name of the entry point
+    title: str = ""
+    #: for operators: where the key of an account is found, such as `acme.example/keys`
+    key_page: str = ""
+    #: None: what the provider publishes is read with its key, by `ProviderBundle.fetch_schemas`, or not at all
+    public_lists: PublicSource | None = None
     #: US dollars per credit of the provider; costs are in thousandths of that credit
     credit_usd: Decimal = Decimal(1)
     #: a folder: `*.toml` describe models of the provider, whose ids begin with its name and a slash, and

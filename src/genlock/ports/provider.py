@@ -21,6 +21,8 @@ SampleCallback = Callable[[str, bool], tuple[bytes, Mapping[str, str]]]
 CreateRequest = Callable[[TaskOrder], tuple[str, Mapping[str, Any]]]
 #: stores content under a name in a folder, for the models to read, and returns its URL; raises ProviderError
 UploadFile = Callable[[AsyncIterable[bytes], str, str], Awaitable[str]]
+#: seconds for which providers are assumed to keep a stored file
+UPLOAD_SECONDS = 3 * 86_400.0
 #: returns what the provider publishes about each of its models, by its own id; None: it does not have the model.
 #: Raises ProviderError
 FetchSchemas = Callable[[Collection[str]], Awaitable[Mapping[str, ModelSchema | None]]]
@@ -97,8 +99,6 @@ class ProviderBundle:
     #: US dollars per credit of the provider; costs and the credit left are in thousandths of that credit
     credit_usd: Decimal
     close: Callable[[], Awaitable[None]]
-    #: the name that operators know the provider by; empty: `name`
-    title: str = ""
     #: None: callbacks are not signed, so only the secret in their URL authenticates them
     verify_callback: VerifyCallback | None = None
     #: whether the provider signs the callbacks of all its customers with the same keys
@@ -107,6 +107,10 @@ class ProviderBundle:
     sample_callback: SampleCallback | None = None
     #: None: the provider does not store files for its models
     upload: UploadFile | None = None
+    #: seconds for which a stored file can be read
+    upload_seconds: float = UPLOAD_SECONDS
+    #: whether models of other providers can read a stored file, too; False: others are preferred for a new file
+    upload_is_public: bool = True
     #: returns the credit left on the account, in thousandths; None: the provider does not report it
     credit: Callable[[], Awaitable[int]] | None = None
     #: for operators: what the provider does not tell about money, and where to see it

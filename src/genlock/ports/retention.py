@@ -18,7 +18,8 @@ class RetentionStore(Protocol):
         """Delete up to `limit` old rows. Returns how many there were.
 
         `what`: updates, callbacks, unauthenticated_callbacks, uploads (those that no order or draft uses),
-        ordered_uploads, audit, job_events, anomalies or promo_uses (of codes for credits that have ended).
+        ordered_uploads, upload_copies (since their provider deleted them), audit, job_events, anomalies or promo_uses
+        (of codes for credits that have ended).
         """
 
     async def prune_next(self, what: str, older_than: float, limit: int, role: Role) -> int:

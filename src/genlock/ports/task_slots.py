@@ -17,6 +17,7 @@ class TaskSlotStore(Protocol):
         provider: str,
         offer: str,
         most: int,
+        sent_input: str | None = None,
     ) -> bool | None:
         """As `begin_submit`, if one of `most` slots of the provider is free. None if not; only `placeholder` is stored.
 

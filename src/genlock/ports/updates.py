@@ -40,6 +40,9 @@ class UpdateStore(Protocol):
     async def following_update(self, update: int) -> Update | None:
         """Return the next update in the queue of this one, if it has arrived."""
 
+    async def is_update_open(self, update: int) -> bool:
+        """Whether an update is not settled yet."""
+
     async def settle_update(self, queue: UpdateQueue, state: UpdateState, note: str, lease: Lease) -> Settled | None:
         """Set the final state of the queue's first update. None if the lease was lost.
 

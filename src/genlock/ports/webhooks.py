@@ -76,6 +76,9 @@ class WebhookStore(Protocol):
 
     async def webhook_delivery(self, webhook_id: int, public_id: str) -> WebhookDelivery | None: ...
 
+    async def job_webhook_deliveries(self, job_id: int, limit: int) -> Sequence[WebhookDelivery]:
+        """Return what was sent, or is to be sent, about a job to any endpoint, oldest first."""
+
     async def count_waiting_deliveries(self, webhook_id: int, limit: int) -> int:
         """Count what waits for an endpoint, up to `limit`."""
 

@@ -51,7 +51,9 @@ def _inputs(schema: Mapping[str, Any], schemas: Mapping[str, Any]) -> dict[str, 
     required = {name for name in listed if isinstance(name, str)} if isinstance(listed, list) else set()
     return {
         clean(name)[:NAME_CHARS_MAX]: InputSchema(
-            required=name in required, choices=tuple(_choices(one, schemas, 0) or ())[:CHOICES_MAX]
+            required=name in required,
+            choices=tuple(_choices(one, schemas, 0) or ())[:CHOICES_MAX],
+            default=next(iter(_values([_resolved(one, schemas).get("default")])), None),
         )
         for name, one in list(_mapping(schema.get("properties")).items())[:INPUTS_MAX]
     }

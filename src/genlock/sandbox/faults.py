@@ -39,9 +39,16 @@ class Faults(Generic[FaultT]):
 
     def draw_status(self, of_task: set[FaultT]) -> set[FaultT]:
         """Return the faults of one status query. Those set for the task itself happen once and are removed from it."""
-        mine = {fault for fault in of_task if fault.startswith("status_")}
+        return self._draw_once(of_task, "status_")
+
+    def draw_result(self, of_task: set[FaultT]) -> set[FaultT]:
+        """Return the faults of one call that fetches a result; as `draw_status`, but for errors of the server only."""
+        return self._draw_once(of_task, "result_5")
+
+    def _draw_once(self, of_task: set[FaultT], prefix: str) -> set[FaultT]:
+        mine = {fault for fault in of_task if fault.startswith(prefix)}
         of_task -= mine
-        return mine | self.draw_common("status_")
+        return mine | self.draw_common(prefix)
 
     def draw_common(self, prefix: str) -> set[FaultT]:
         """Return the faults of a call whose names begin with `prefix`, apart from those queued for an order."""

@@ -17,7 +17,7 @@ from genlock.sandbox.telegram.state import MEDIA, Message
 #: first character of the bot's message about a failed order, in every language
 FAILURE_MARK = "😔"
 DONE_MARK = "✅"
-_JOB = re.compile(r"(?:again|repeat|change|cancel):([0-9]+)")
+_JOB = re.compile(r"(?:again|repeat|change|cancel):([0-9]+)(?::below)?")
 _LINK = re.compile(r"https?://\S+")
 
 
@@ -83,16 +83,22 @@ class Records:
         """Whether the file that the message shows has the bytes that the task made."""
         if message.file_id is None:
             return True  # a link: there is no file to compare
-        shown = self._telegram.files.read(message.file_id)
-        made = [file.content for url in task.results if (file := self._kie.service.files.find(url)) and file.content]
-        return any(shown in {content, make_sizes(content)[-1][2]} for content in made)
+        return self._telegram.files.read(message.file_id) in self._copies([task])
 
     def is_result_of(self, order: Order, urls: list[str]) -> bool:
         """Whether each file is a result of the order, by its address or by its bytes."""
-        made = [url for task in self.tasks()[order.prompt] for url in task.results]
-        shown = [self._telegram.files.read(one.file_id) for one in self.results(order) if one.file_id]
-        files = {url: self._kie.service.files.find(url) for url in urls}
-        return bool(urls) and all(url in made or ((file := files[url]) and file.content in shown) for url in urls)
+        tasks = self.tasks()[order.prompt]
+        made = [url for task in tasks for url in task.results]
+        others = [self._kie.service.files.find(url) for url in urls if url not in made]
+        copies = self._copies(tasks) if others else set()
+        # An order whose submit was lost never had its file downloaded: the content is made now.
+        return bool(urls) and all(file is not None and file.read() in copies for file in others)
+
+    def _copies(self, tasks: list[Task]) -> set[bytes]:
+        """Return the bytes of what the tasks made, and of the photos that Telegram makes of them."""
+        urls = [url for task in tasks for url in task.results]
+        made = [file.content for url in urls if (file := self._kie.service.files.find(url)) and file.content]
+        return {*made, *(make_sizes(content)[-1][2] for content in made)}
 
     def results(self, order: Order) -> list[Message]:
         """Return messages in the user's chat that show the result of this order."""

@@ -14,7 +14,7 @@ from genlock.stores.session import Session, Subject
 class ApiJobs(Subject):
     def __init__(self, session: Session) -> None:
         super().__init__(session)
-        self._job = session.batch("api_jobs_by_id", self._run_jobs, joins=True)
+        self._job = session.reads("api_jobs_by_id", self._run_jobs)
 
     async def api_job(self, job_id: int) -> Job | None:
         return await self._job(Item(job_id, {}, {"job_id": job_id}, None))
@@ -58,10 +58,6 @@ class ApiJobs(Subject):
         rows = await self.session.one("newest_api_job_between", account_id=account_id, first=first, last=last)
         return read_job(rows[0], self.session.time) if rows else None
 
-    async def newest_job_id(self) -> int:
-        [row] = await self.session.one("job_id_range")
-        return int(row["last"] or 0)
-
-    async def count_open_jobs(self, account_id: int, limit: int) -> int:
-        [row] = await self.session.one("count_open_jobs", account_id=account_id, limit=limit)
-        return int(row["jobs"])
+    async def api_jobs_without_end(self, account_id: int, limit: int) -> list[Job]:
+        rows = await self.session.one("account_api_jobs_without_end", account_id=account_id, limit=limit)
+        return [read_job(row, self.session.time) for row in rows]

@@ -1,7 +1,7 @@
 """The audit log of what operators did."""
 
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from genlock.domain.audit import AuditFilter, AuditLine, AuditPage
 from genlock.domain.place import microseconds
@@ -15,7 +15,7 @@ STEPS_MAX = 4
 #: lines about one subject that one search reads
 SUBJECT_LINES = 500
 #: ids follow the order of time, but for transactions that ran at the same time
-TIME_SLACK = timedelta(minutes=1)
+TIME_SLACK_US = 60_000_000
 #: the year 2255
 _FAR_FUTURE = 9_000_000_000_000_000
 
@@ -37,9 +37,9 @@ class Audit(Subject):
         [ids] = await self.session.one("audit_id_range")
         low, high = ids["first"] or 0, (ids["last"] or -1) + 1
         if filters.since is not None:
-            low = max(low, await self._first_audit_since(filters.since - TIME_SLACK))
+            low = max(low, await self._first_audit_since(_microseconds(filters.since) - TIME_SLACK_US))
         if filters.until is not None:
-            high = min(high, await self._first_audit_since(filters.until + TIME_SLACK))
+            high = min(high, await self._first_audit_since(_microseconds(filters.until) + TIME_SLACK_US))
         upper = high if before is None else min(before, high)
         search = self._search_subject if filters.subject else self._search_steps
         return await search(filters, low, upper, limit)
@@ -77,8 +77,8 @@ class Audit(Subject):
         is_all = len(rows) < SUBJECT_LINES
         return AuditPage(lines=found, before=None if is_all else lines[-1].id, stopped=not is_all)
 
-    async def _first_audit_since(self, at: datetime) -> int:
-        [row] = await self.session.one("first_audit_since", at_us=_microseconds(at))
+    async def _first_audit_since(self, at_us: int) -> int:
+        [row] = await self.session.one("first_audit_since", at_us=at_us)
         return int(row["id"])
 
 

@@ -13,7 +13,7 @@ from genlock.stores.catalog_changes import CatalogChanges
 from genlock.stores.drafts import Drafts
 from genlock.stores.erasure import Erasures
 from genlock.stores.gallery import Gallery
-from genlock.stores.hourly_figures import HourlyFigures
+from genlock.stores.hour_parts import HourParts
 from genlock.stores.instances import Instances
 from genlock.stores.invariants import Invariants
 from genlock.stores.job_events import JobEvents
@@ -67,7 +67,7 @@ class SqlDatabase(
     Erasures,
     Users,
     MoneyTables,
-    HourlyFigures,
+    HourParts,
     JobEvents,
     Attention,
     System,

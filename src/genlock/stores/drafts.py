@@ -1,8 +1,8 @@
 """Drafts of orders and uploaded files."""
 
 from genlock.domain.draft import SavedDraft
-from genlock.domain.upload import Upload
-from genlock.stores.rows import read_draft, read_upload
+from genlock.domain.upload import Upload, UploadCopy
+from genlock.stores.rows import read_draft, read_upload, read_upload_copy
 from genlock.stores.session import Subject
 
 
@@ -23,8 +23,11 @@ class Drafts(Subject):
         )
         return int(rows[0]["version"]) if rows else None
 
-    async def set_draft_message(self, account_id: int, chat: int, message: int | None) -> None:
-        await self.session.one("set_draft_message", account_id=account_id, chat=chat, message=message)
+    async def set_draft_message(self, account_id: int, chat: int, message: int, *, version: int) -> bool:
+        rows = await self.session.one(
+            "set_draft_message", account_id=account_id, chat=chat, message=message, version=version
+        )
+        return bool(rows)
 
     async def draft_owner(self, chat: int, message: int) -> int | None:
         rows = await self.session.one("draft_owner", chat=chat, message=message)
@@ -46,3 +49,21 @@ class Drafts(Subject):
     async def upload(self, address: str) -> Upload | None:
         rows = await self.session.one("upload", address=address)
         return read_upload(rows[0]) if rows else None
+
+    async def input_file(self, url: str) -> Upload | None:
+        rows = await self.session.one("input_file", url=url)
+        return read_upload(rows[0]) if rows else None
+
+    async def upload_copies(self, address: str) -> list[UploadCopy]:
+        return [read_upload_copy(row) for row in await self.session.one("upload_copies", address=address)]
+
+    async def save_upload_copy(self, copy: UploadCopy, *, needed_seconds: float | None = None) -> str:
+        rows = await self.session.one(
+            "save_upload_copy",
+            address=copy.address,
+            provider=copy.provider,
+            url=copy.url,
+            seconds=copy.left_seconds,
+            needed=needed_seconds,
+        )
+        return str(rows[0]["url"])

@@ -34,8 +34,10 @@ class Erasures(Subject):
             after = until
 
     async def erase_account(self, account_id: int, limit: int) -> None:
-        while await self.session.one("erase_uploads", account_id=account_id, limit=limit):
-            pass
+        page = {"account_id": account_id, "limit": limit}
+        await self.session.one("erase_upload_copies", **page)
+        while await self.session.one("erase_uploads", **page):
+            await self.session.one("erase_upload_copies", **page)
         await self.session.one("erase_account", account_id=account_id)
 
     async def erase_inputs(self, after: int, older_than: float, limit: int) -> int | None:

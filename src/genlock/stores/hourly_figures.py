@@ -1,7 +1,7 @@
 """The figures by hour: written by the leader in small steps, read by the dashboard."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from itertools import takewhile
 
 from genlock.domain.account_set import AccountSet, dump_piece, load_piece
@@ -14,8 +14,9 @@ from genlock.stores.session import Subject
 BLOCK_JOBS = 2000
 #: A block with open jobs is counted again after this time, or after an eighth of the time since its last change.
 RECHECK_SECONDS = 8.0
-#: a block without open jobs is final when its newest job is as old as this
-SETTLED_SECONDS = 600.0
+#: A block without open jobs is final when its newest job is as old as this: a job with a lower id may be committed
+#: later, but not as late as that. What changes in a job that has ended is recorded.
+SETTLED_SECONDS = 60.0
 #: A statement is cut after 10 s. After twice this time, none can still commit a row with a lower id or an earlier time.
 COMMIT_SECONDS = 20.0
 HOURS_PER_DAY = 24
@@ -24,6 +25,8 @@ DAYS_PER_MONTH = 30
 _JOB_FIGURES = (
     "orders", "delivered", "failed", "cancelled", "refunded", "revenue", "cost", "loss", "last_failed_job",
 )  # fmt: skip
+#: the columns of `hour_versions`
+_VERSION = ("kind", *"abcdefgh")
 _TOPUP_FIGURES = ("topups", "stars", "credits", "repeated", "refunds", "refunded_stars")
 
 
@@ -115,9 +118,21 @@ class HourlyFigures(Subject):
         rows = await self.session.one("period_figures", since=since, until=until, hours=hours, bot=bot)
         return {row["start"]: _job_figures(row) for row in rows}
 
+    async def provider_figures(self, since: int, until: int, hours: int = 1) -> dict[int, list[ModelFigures]]:
+        periods: dict[int, list[ModelFigures]] = defaultdict(list)
+        for row in await self.session.one("provider_figures", since=since, until=until, hours=hours):
+            periods[row["start"]].append(read_model_figures(row))
+        return dict(periods)
+
+    async def hour_versions(self, hours: Sequence[int]) -> dict[int, Hashable]:
+        found: dict[int, set[tuple[object, ...]]] = defaultdict(set)
+        for row in await self.session.one("hour_versions", hours=self.session.array(hours)):
+            found[row["hour"]].add(tuple(row[name] for name in _VERSION))
+        return {hour: frozenset(rows) for hour, rows in found.items()}
+
     async def model_figures(self, since: int, until: int, bot: str | None = None) -> list[ModelFigures]:
         rows = await self.session.one("model_figures", **_months_days_and_hours(since, until), bot=bot)
-        return [ModelFigures(provider=row["provider"], model=row["model"], figures=_job_figures(row)) for row in rows]
+        return [read_model_figures(row) for row in rows]
 
     async def model_durations(
         self, since: int, until: int, bot: str | None = None
@@ -136,13 +151,24 @@ class HourlyFigures(Subject):
         self, since: int, until: int, hours: int = 1, bot: str | None = None
     ) -> dict[int, TopupFigures]:
         rows = await self.session.one("topup_figures", since=since, until=until, hours=hours, bot=bot)
-        return {row["start"]: TopupFigures(**{name: row[name] for name in _TOPUP_FIGURES}) for row in rows}
+        return {row["start"]: read_topup_figures(row) for row in rows}
 
     async def account_set_sizes(
         self, kind: str, since: int, until: int, hours: int = 1, bot: str | None = None
     ) -> dict[int, int]:
         rows = await self.session.one("account_set_sizes", kind=kind, since=since, until=until, hours=hours, bot=bot)
         return {row["start"]: row["size"] for row in rows}
+
+    async def account_set_days(self, kind: str, first_day: int, last_day: int) -> dict[int, int]:
+        rows = await self.session.one("account_set_days", kind=kind, first_day=first_day, last_day=last_day)
+        return {row["day"]: row["size"] for row in rows}
+
+    async def account_sets_of_days(self, kind: str, days: Sequence[int]) -> dict[int, AccountSet]:
+        pieces: dict[int, dict[int, int]] = defaultdict(dict)
+        for row in await self.session.one("account_sets_of_days", kind=kind, days=self.session.array(days)):
+            found = pieces[row["day"]]
+            found[row["piece"]] = found.get(row["piece"], 0) | load_piece(row["members"])
+        return {day: AccountSet(found) for day, found in pieces.items()}
 
     async def account_set(self, kind: str, since: int, until: int, bot: str | None = None) -> AccountSet:
         rows = await self.session.one("account_set_pieces", kind=kind, **_days_and_hours(since, until), bot=bot)
@@ -176,8 +202,16 @@ def _key_params(key: SetKey) -> dict[str, str | int]:
     return {"kind": key.kind, "span": key.span, "start": key.start, "bot": key.bot, "piece": key.piece}
 
 
+def read_model_figures(row: Row) -> ModelFigures:
+    return ModelFigures(provider=row["provider"], model=row["model"], figures=_job_figures(row))
+
+
 def _job_figures(row: Row) -> JobFigures:
     return JobFigures(**{name: row[name] for name in _JOB_FIGURES})
+
+
+def read_topup_figures(row: Row) -> TopupFigures:
+    return TopupFigures(**{name: row[name] for name in _TOPUP_FIGURES})
 
 
 def _days_and_hours(since: int, until: int) -> dict[str, int]:

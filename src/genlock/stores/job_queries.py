@@ -6,7 +6,8 @@ from genlock.domain.activity import Activity
 from genlock.domain.attempt import Attempt
 from genlock.domain.errors import AccountNotFound
 from genlock.domain.job import OPEN, Job, State
-from genlock.stores.rows import read_activity, read_attempt, read_job
+from genlock.ports import OrderState
+from genlock.stores.rows import Row, read_activity, read_attempt, read_job, read_order_state
 from genlock.stores.scan import NEWEST, newest_between
 from genlock.stores.session import Subject
 
@@ -29,15 +30,17 @@ class JobLookups(Subject):
         return {row["task_id"] for row in rows}
 
     async def job_by_request_key(self, account_id: int, request_key: str) -> Job | None:
-        rows = await self.session.one("accept_lookup", account_id=account_id, request_key=request_key)
-        return read_job(rows[0], self.session.time) if rows and rows[0]["id"] is not None else None
+        rows = await self._accept_lookup(account_id, request_key)
+        return read_order_state(rows[0], self.session.time).job if rows else None
 
-    async def order_state(self, account_id: int, request_key: str) -> tuple[Job | None, int]:
-        rows = await self.session.one("accept_lookup", account_id=account_id, request_key=request_key)
+    async def order_state(self, account_id: int, request_key: str) -> OrderState:
+        rows = await self._accept_lookup(account_id, request_key)
         if not rows:
             raise AccountNotFound
-        job = read_job(rows[0], self.session.time) if rows[0]["id"] is not None else None
-        return job, rows[0]["available"]
+        return read_order_state(rows[0], self.session.time)
+
+    async def _accept_lookup(self, account_id: int, request_key: str) -> list[Row]:
+        return await self.session.one("accept_lookup", account_id=account_id, request_key=request_key)
 
     async def jobs(
         self, *, state: State | None = None, account_id: int | None = None, before: int | None = None, limit: int = 50

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from genlock.domain.attempt import AttemptCost
 from genlock.domain.job import Job
 from genlock.domain.job_search import CountKind, JobCount, JobFilter, JobPage
 from genlock.stores.rows import read_job
@@ -30,7 +31,7 @@ SAMPLE_BLOCK_IDS = 50
 #: if none of n sampled rows matches, fewer than 3/n of all do, in 19 of 20 cases
 RULE_OF_THREE = 3
 #: ids follow the order of time, but for transactions that ran at the same time
-TIME_SLACK = timedelta(minutes=1)
+TIME_SLACK_US = 60_000_000
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
@@ -112,6 +113,10 @@ class JobSearch(Subject):
         rows = await self.session.one("refunded_jobs", job_ids=self.session.array(list(job_ids)))
         return frozenset(row["id"] for row in rows)
 
+    async def attempt_costs(self, job_ids: Collection[int]) -> list[AttemptCost]:
+        rows = await self.session.one("attempt_costs", job_ids=self.session.array(list(job_ids)))
+        return [AttemptCost(job_id=row["job_id"], provider=row["provider"], cost=row["cost"]) for row in rows]
+
     async def account_names(self, account_ids: Collection[int]) -> Mapping[int, str]:
         rows = await self.session.one("account_names", account_ids=self.session.array(list(account_ids)))
         return {row["id"]: row["name"] for row in rows}
@@ -125,14 +130,14 @@ class JobSearch(Subject):
         [ids] = await self.session.one("job_id_range")
         low, high = ids["first"] or 0, (ids["last"] or -1) + 1
         if filters.since is not None:
-            low = max(low, await self._first_job_since(filters.since - TIME_SLACK))
+            low = max(low, await self._first_job_since(_microseconds(filters.since) - TIME_SLACK_US))
         if filters.until is not None:
-            high = min(high, await self._first_job_since(filters.until + TIME_SLACK))
+            high = min(high, await self._first_job_since(_microseconds(filters.until) + TIME_SLACK_US))
         statement, params = _candidate_statement(filters)
         return Candidates(low, high, statement, params)
 
-    async def _first_job_since(self, at: datetime) -> int:
-        [row] = await self.session.one("first_job_since", at_us=_microseconds(at))
+    async def _first_job_since(self, at_us: int) -> int:
+        [row] = await self.session.one("first_job_since", at_us=at_us)
         return int(row["id"])
 
     async def _job_ordered_at(self, job_id: int) -> datetime | None:

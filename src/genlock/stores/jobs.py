@@ -1,5 +1,6 @@
 """The life of a job: acceptance, submission, its end, delivery, and leases."""
 
+from collections import Counter
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
@@ -11,6 +12,7 @@ from genlock.domain.errors import (
     InsufficientBalance,
     SpendLimitReached,
     TaskIdConflict,
+    TooManyOpenJobs,
 )
 from genlock.domain.job import AttentionCode, Delivery, Job, NewJob, Notice, State, Verdict
 from genlock.ports import Accepted, DeliveryEnd, EndJob, FailedAttempt, FinishDelivery, JobEnd, Lease, Reschedule
@@ -36,6 +38,8 @@ class Jobs(Subject):
     def __init__(self, session: Session) -> None:
         super().__init__(session)
         self._accept = session.batch("accept_job", self._run_accept)
+        #: with one order of each account
+        self._accept_alone = session.batch("accept_job", self._run_accept_alone)
         self._end = session.batch("end_job", self._run_end)
         self._finish = session.batch("finish_delivery", self._run_finish)
         self._fenced = {name: session.batch(name, partial(self._run_fenced, name)) for name in _FENCED}
@@ -59,28 +63,50 @@ class Jobs(Subject):
             "deadline_seconds": order.deadline_seconds,
             "notice": (Notice.WANTED if order.notice else Notice.NONE).value,
             "api_key_id": order.api_key_id,
+            "open_max": order.open_max,
         }
-        return await self._accept(Item(order.account_id, _lease(lease), item, order))
+        shared = _lease(lease)
+        accepted = await self._accept(Item((order.account_id, order.request_key), shared, item, order))
+        return accepted or await self._accept_alone(Item(order.account_id, shared, item, order))
 
-    async def _run_accept(self, items: list[Item[NewJob]]) -> list[Accepted | Exception]:
-        added = {row["account_id"]: row for row in await self.session.rows("accept_job", items)}
-        owner = items[0].shared["owner"]
-        answers: list[Accepted | Exception] = []
-        for item in items:
-            row = added.get(item.key)
-            if row is None:
-                answers.append(await self._why_not_accepted(item.params))
-            else:
-                answers.append(Accepted(job=read_new_job(row, self.session.time, item.value, owner), fresh=True))
-        return answers
+    async def _run_accept(self, items: list[Item[NewJob]]) -> list[Accepted | Exception | None]:
+        """Accept orders; None for one that was not accepted among several of its account: alone it may be covered."""
+        added = await self._add(items)
+        orders = Counter(item.value.account_id for item in items)
+        return [
+            added.get(item.key)
+            or (await self._why_not_accepted(item.params) if orders[item.value.account_id] == 1 else None)
+            for item in items
+        ]
+
+    async def _run_accept_alone(self, items: list[Item[NewJob]]) -> list[Accepted | Exception]:
+        added = await self._add(items)
+        return [
+            added.get((item.value.account_id, item.value.request_key)) or await self._why_not_accepted(item.params)
+            for item in items
+        ]
+
+    async def _add(self, items: list[Item[NewJob]]) -> dict[tuple[int, str], Accepted]:
+        """Write the orders that are new and covered."""
+        rows = await self.session.rows("accept_job", items)
+        orders = {(item.value.account_id, item.value.request_key): item.value for item in items}
+        owner, time = items[0].shared["owner"], self.session.time
+        return {
+            key: Accepted(job=read_new_job(row, time, orders[key], owner), fresh=True)
+            for row in rows
+            for key in [(row["account_id"], row["request_key"])]
+        }
 
     async def _why_not_accepted(self, item: Params) -> Accepted | Exception:
-        rows = await self.session.one("accept_lookup", account_id=item["account_id"], request_key=item["request_key"])
+        account_id, request_key = item["account_id"], item["request_key"]
+        rows = await self.session.one("accept_lookup", account_id=account_id, request_key=request_key)
         if not rows:
             return AccountNotFound()
         row = rows[0]
         if row["id"] is None and (over := await self._over_spend_limit(item)) is not None:
             return over
+        if row["id"] is None and row["available"] >= item["price"] and item["open_max"] is not None:
+            return TooManyOpenJobs(open_jobs=item["open_max"])
         if row["id"] is None:
             return InsufficientBalance(price=item["price"], available=row["available"])
         if row["request_hash"] != item["request_hash"]:
@@ -104,6 +130,7 @@ class Jobs(Subject):
         placeholder: str | None,
         provider: str | None = None,
         offer: str | None = None,
+        sent_input: str | None = None,
     ) -> bool:
         return await self._fence(
             "begin_submit",
@@ -113,6 +140,7 @@ class Jobs(Subject):
             placeholder=placeholder,
             provider=provider,
             offer=offer,
+            sent_input=sent_input,
         )
 
     async def mark_submitted(self, job_id: int, token: int, task_id: str, poll_after: float, handle: str = "") -> bool:

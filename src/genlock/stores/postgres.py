@@ -3,7 +3,7 @@
 import asyncio
 import random
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from datetime import datetime
 from typing import Any
 from urllib.parse import urlsplit
@@ -16,8 +16,10 @@ from genlock.domain.retry import backoff
 from genlock.ports import Clock, Observer
 from genlock.stores.batch import Params
 from genlock.stores.database import SqlDatabase
+from genlock.stores.held_connections import HeldConnections
 from genlock.stores.migrate import shipped
-from genlock.stores.postgres_migrate import migrate
+from genlock.stores.postgres_connection import set_up, set_up_warm
+from genlock.stores.postgres_migrate import migrate as apply_migrations
 from genlock.stores.queries import Use, array, load, positional
 from genlock.stores.rows import Row
 from genlock.stores.session import Session
@@ -38,6 +40,14 @@ _POOL_SHARES: Mapping[frozenset[Use], float] = {
     frozenset({Use.SCREEN}): 0.5,
     frozenset({Use.OPERATOR, Use.PERIODIC, Use.CHECK}): 0.2,
 }
+#: how often connections that were lost are opened again
+REOPEN_SECONDS = 10.0
+#: how long opening one connection in the background may take, also when the store is closed meanwhile
+CLOSE_SECONDS = 2.0
+#: the number of statements after which asyncpg closes a connection: by default 50,000, which is a minute of work
+STATEMENTS_MAX = 1_000_000_000
+#: prepared statements that a connection keeps
+STATEMENT_CACHE = 200
 #: how long we wait for a server that is starting up
 STARTING_SECONDS = 30.0
 STARTING_PAUSE_SECONDS = 0.2
@@ -67,9 +77,9 @@ class PostgresSession(Session):
 
     unique_violation = asyncpg.UniqueViolationError
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - each is an option of its own
         self, pool: "asyncpg.Pool[asyncpg.Record]", *, url: str = "", pooled: bool, clock: Clock | None,
-        observer: Observer, retry_seconds: float, statement_seconds: float, rng: random.Random,
+        observer: Observer, retry_seconds: float, statement_seconds: float, rng: random.Random, held: int = 0,
     ) -> None:  # fmt: skip
         super().__init__(observer)
         self.queries = load("postgres")
@@ -83,12 +93,50 @@ class PostgresSession(Session):
         self.statement_seconds = statement_seconds
         self.rng = rng
         self._shares = _shares(pool.get_max_size())
+        self._connections = HeldConnections(pool, timeout=statement_seconds, most=held)
+        self._opening: asyncio.Task[None] | None = None
+        self._closing = asyncio.Event()
+
+    def keep_open(self) -> None:
+        """Open all connections in the background, and those that were lost again: a request does not wait for it."""
+        self._opening = asyncio.get_running_loop().create_task(self._keep_open())
+
+    async def _keep_open(self) -> None:
+        while not self._closing.is_set():
+            try:
+                while self.pool.get_size() < self.pool.get_max_size() and not self._closing.is_set():
+                    await self._open_one()
+            except TEMPORARY:
+                pass  # the server does not answer: what needs a connection says so
+            except Exception as error:  # noqa: BLE001 - whatever it is, it is tried again
+                self.observer.event(Event.STAGE_ERROR, step="open connections", error=repr(error))
+            with suppress(TimeoutError):
+                async with asyncio.timeout(REOPEN_SECONDS):
+                    await self._closing.wait()
+
+    async def _open_one(self) -> None:
+        """Open one more connection. The idle ones are taken for a moment only, so that the next one is a new one."""
+        async with AsyncExitStack() as idle:
+            for _ in range(self.pool.get_idle_size()):
+                await idle.enter_async_context(self.pool.acquire(timeout=CLOSE_SECONDS))
+            opening = asyncio.get_running_loop().create_task(self._use_one())
+            await asyncio.sleep(0)  # it takes its place in the pool
+        await opening
+
+    async def _use_one(self) -> None:
+        """Take a connection from the pool, which opens it if necessary, and return it."""
+        async with self.pool.acquire(timeout=CLOSE_SECONDS):
+            pass
 
     async def close(self) -> None:
+        self._closing.set()
+        if self._opening is not None:  # not cancelled: a connection that it has just opened would never be returned
+            await asyncio.wait([self._opening], timeout=CLOSE_SECONDS)
+        await self._connections.stop()
         await self.pool.close()
 
     async def migrate(self) -> list[str]:
-        return await migrate(self._url, shipped("postgres"))
+        return await apply_migrations(self._url, shipped("postgres"))
 
     @staticmethod
     def time(value: datetime | None) -> datetime | None:
@@ -114,7 +162,10 @@ class PostgresSession(Session):
         attempt = 0
         while True:
             try:
-                async with self._share(name):
+                share = self._shares.get(self.queries[name].use)
+                if share is None:  # work does not wait for a place
+                    return await self._try(text, values)
+                async with self._place(share, name):
                     return await self._try(text, values)
             except StatementTooSlow as error:
                 self.uncertain_commits += 1
@@ -129,6 +180,7 @@ class PostgresSession(Session):
                     raise StoreUnavailable(f"the database did not answer: {error}") from error
                 if isinstance(error, asyncpg.ReadOnlySQLTransactionError):
                     await self.pool.expire_connections()  # new connections may lead to the new primary
+                    await self._connections.give_back_all()
             except (asyncpg.DataError, asyncpg.IntegrityConstraintViolationError):
                 raise  # the parameters are to blame
             except asyncpg.PostgresError as error:
@@ -137,12 +189,8 @@ class PostgresSession(Session):
             attempt += 1
 
     @asynccontextmanager
-    async def _share(self, name: str) -> AsyncIterator[None]:
-        """Wait for a place in the share of the pool that statements of this use have; work does not wait."""
-        share = self._shares.get(self.queries[name].use)
-        if share is None:
-            yield
-            return
+    async def _place(self, share: asyncio.Semaphore, name: str) -> AsyncIterator[None]:
+        """Wait for a place in the share of the pool that statements of one use have."""
         try:
             # Not wait_for: that of Python 3.11 swallows a cancellation that comes in the moment of the acquisition.
             async with asyncio.timeout(self.statement_seconds):
@@ -155,15 +203,22 @@ class PostgresSession(Session):
             share.release()
 
     async def _try(self, text: str, values: list[Any]) -> list[Row]:
-        async with self.pool.acquire(timeout=self.statement_seconds) as connection:
-            if not self.pooled:
-                return await self._run(connection, text, values)
-            async with connection.transaction():  # keeps parse and execute on one server connection
-                return await self._run(connection, text, values)
+        connection = await self._connections.take()
+        try:
+            rows = await self._run(connection, text, values)
+        except BaseException:
+            await self._connections.give_back(connection)
+            raise
+        if not self._connections.keep(connection):
+            await self._connections.give_back(connection)
+        return rows
 
     async def _run(self, connection: Any, text: str, values: list[Any]) -> list[Row]:
         try:
-            return _rows(await connection.fetch(text, *values, timeout=self.statement_seconds))
+            if not self.pooled:
+                return _rows(await connection.fetch(text, *values, timeout=self.statement_seconds))
+            async with connection.transaction():  # keeps parse and execute on one server connection
+                return _rows(await connection.fetch(text, *values, timeout=self.statement_seconds))
         except TimeoutError as error:
             raise StatementTooSlow from error
 
@@ -174,7 +229,7 @@ class PostgresStore(SqlDatabase):
     session: PostgresSession
 
     @classmethod
-    async def open(
+    async def open(  # noqa: PLR0913 - each is an option of its own
         cls,
         url: str,
         *,
@@ -185,20 +240,16 @@ class PostgresStore(SqlDatabase):
         statement_seconds: float = 10.0,
         rng: random.Random | None = None,
         migrate: bool = True,
+        keep_open: bool = False,
     ) -> "PostgresStore":
-        """Connect and apply pending migrations. `clock` replaces the server's clock, for simulations."""
+        """Connect and apply pending migrations. `clock` replaces the server's clock, for simulations.
+
+        With `keep_open`, all connections are opened in the background and kept open and warm, for a service.
+        """
         pooled = await _behind_pooler(url)
-        pool = await asyncpg.create_pool(
-            url,
-            min_size=1,
-            max_size=connections,
-            statement_cache_size=0 if pooled else 200,
-            max_inactive_connection_lifetime=60.0,
-            reset=_nothing,
-            server_settings=None if pooled else _SETTINGS,
-        )
+        applied = await apply_migrations(url, shipped("postgres")) if migrate else []
         session = PostgresSession(
-            pool,
+            await _make_pool(url, connections, pooled=pooled, keep_open=keep_open),
             url=url,
             pooled=pooled,
             clock=clock,
@@ -206,14 +257,28 @@ class PostgresStore(SqlDatabase):
             retry_seconds=retry_seconds,
             statement_seconds=statement_seconds,
             rng=rng or random.Random(),  # noqa: S311 - it only spreads retries
+            held=connections // 2 if keep_open else 0,
         )
+        if keep_open:
+            session.keep_open()
         store = cls(session)
-        try:
-            store.applied = await session.migrate() if migrate else []
-        except BaseException:
-            await store.close()
-            raise
+        store.applied = applied
         return store
+
+
+async def _make_pool(url: str, connections: int, *, pooled: bool, keep_open: bool) -> "asyncpg.Pool[asyncpg.Record]":
+    return await asyncpg.create_pool(
+        url,
+        min_size=1,
+        max_size=connections,
+        max_queries=STATEMENTS_MAX,
+        statement_cache_size=0 if pooled else STATEMENT_CACHE,
+        max_cached_statement_lifetime=0,  # without end: else each is planned again every five minutes
+        max_inactive_connection_lifetime=0.0 if keep_open else 60.0,
+        init=set_up_warm if keep_open and not pooled else set_up,
+        reset=_nothing,
+        server_settings=None if pooled else _SETTINGS,
+    )
 
 
 def _shares(connections: int) -> dict[Use, asyncio.Semaphore]:

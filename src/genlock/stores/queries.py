@@ -12,6 +12,7 @@ from typing import Any
 
 _NAME = re.compile(r"^-- name: (\w+)\n", re.MULTILINE)
 _USE = re.compile(r"^-- use: (\w+)\n", re.MULTILINE)
+_BY_KEY = "-- reads by key\n"
 _PARAMETER = re.compile(r"(?<![:\w]):([a-z_]+)")
 _COLUMN = re.compile(r"(?<![:\w]):([a-z_]+)::(\w+\[\])")
 
@@ -32,6 +33,8 @@ class Query:
     text: str
     description: str
     use: Use = Use.WORK
+    #: whether it only reads, and only a few rows, by unique keys: the line `-- reads by key` above it says so
+    by_key: bool = False
 
 
 @cache
@@ -41,10 +44,10 @@ def load(dialect: str) -> Mapping[str, Query]:
     queries = {}
     for name, body in zip(pieces[::2], pieces[1::2], strict=True):
         use = Use(match[1]) if (match := _USE.match(body)) else Use.WORK
-        lines = _USE.sub("", body).strip().splitlines()
+        lines = _USE.sub("", body.replace(_BY_KEY, "")).strip().splitlines()
         comment = [line for line in lines if line.startswith("-- ")]
         description = " ".join(line.removeprefix("-- ") for line in comment)
-        queries[name] = Query(name, "\n".join(lines[len(comment) :]).strip(), description, use)
+        queries[name] = Query(name, "\n".join(lines[len(comment) :]).strip(), description, use, _BY_KEY in body)
     return MappingProxyType(queries)
 
 

@@ -19,8 +19,8 @@ from genlock.domain.money import EntryKind, HoldState, LedgerAccount, LedgerEntr
 from genlock.domain.payment import Payment, PaymentState
 from genlock.domain.profile import AccountSummary, Profile
 from genlock.domain.update import Update, UpdateQueue, UpdateState
-from genlock.domain.upload import Upload
-from genlock.ports import KvEntry, NewCallback
+from genlock.domain.upload import Upload, UploadCopy
+from genlock.ports import KvEntry, NewCallback, OrderState
 
 Row = Mapping[str, Any]
 #: converts a time column of the database to an aware datetime
@@ -81,6 +81,11 @@ def read_job(row: Row, time: Time, parts: tuple[Part, ...] | None = None) -> Job
         attempt=row["attempt"],
         read_at=not_null(time(row["read_at"])),
     )
+
+
+def read_order_state(row: Row, time: Time) -> OrderState:
+    job = read_job(row, time) if row["id"] is not None else None
+    return OrderState(job=job, available=row["available"], open_api_jobs=row["open_api_jobs"])
 
 
 def read_new_job(row: Row, time: Time, order: NewJob, owner: str | None) -> Job:
@@ -148,6 +153,7 @@ def read_attempt(row: Row, time: Time) -> Attempt:
         number=row["number"],
         provider=row["provider"],
         offer=row["offer"],
+        sent_input=row["sent_input"],
         task_id=row["task_id"] or (row["current_task"] if row["current"] else None),
         handle=row["handle"] or (row["current_handle"] if row["current"] else ""),
         outcome=AttemptOutcome(row["outcome"]) if row["outcome"] else None,
@@ -285,6 +291,12 @@ def read_upload(row: Row) -> Upload:
         kind=row["kind"],
         seconds=row["seconds"],
         age_seconds=row["age_seconds"],
+    )
+
+
+def read_upload_copy(row: Row) -> UploadCopy:
+    return UploadCopy(
+        address=row["address"], provider=row["provider"], url=row["url"], left_seconds=row["left_seconds"]
     )
 
 

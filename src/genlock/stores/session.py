@@ -12,6 +12,7 @@ from genlock.stores.queries import Query
 from genlock.stores.rows import Row
 
 Runner = Callable[[list[Item[Value]]], Awaitable[Sequence[Answer | Exception]]]
+Read = Callable[[Item[Value]], Awaitable[Answer]]
 
 _KEY, _SHARED = itemgetter(0), itemgetter(1)
 
@@ -53,10 +54,7 @@ class Session(ABC):
     async def close(self) -> None: ...
 
     def batch(self, name: str, run: "Runner[Value, Answer]", *, joins: bool = False) -> Batch[Item[Value], Answer]:
-        """Return a batch of a statement's calls, whose size is counted under the statement's name.
-
-        `joins` is for reads: those of the same row become one.
-        """
+        """Return a batch of a statement's calls, whose size is counted under the statement's name."""
 
         async def counted(items: list[Item[Value]]) -> Sequence[Answer | Exception]:
             self.observer.count("store_batches", 1, operation=name)
@@ -64,6 +62,10 @@ class Session(ABC):
             return await run(items)
 
         return Batch(counted, key=_KEY, group=_SHARED, joins=joins)
+
+    def reads(self, name: str, run: "Runner[Value, Answer]") -> "Read[Value, Answer]":
+        """Return a function that reads by key. Reads at the same time share a statement, of one key also a row."""
+        return self.batch(name, run, joins=True)
 
     async def rows(self, name: str, items: list[Item[Value]]) -> list[Row]:
         """Run a statement over the items of a batch: all of them take effect, or none.

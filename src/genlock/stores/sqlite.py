@@ -1,4 +1,4 @@
-"""SQLite: one file, one process, one thread that owns the connection."""
+"""SQLite: one file, one process, one thread that owns the connection, and a second connection that only reads."""
 
 import asyncio
 import fcntl
@@ -15,12 +15,12 @@ from typing import IO, Any, Generic, TypeVar
 
 from genlock.domain.errors import StoreError, StoreInUse, StoreUnavailable
 from genlock.ports import Clock, Observer
-from genlock.stores.batch import Params
+from genlock.stores.batch import Answer, Item, Params, Value
 from genlock.stores.database import SqlDatabase
 from genlock.stores.migrate import REGISTER, Migration, pending, shipped
 from genlock.stores.queries import load, statements
 from genlock.stores.rows import Row
-from genlock.stores.session import Session
+from genlock.stores.session import Read, Runner, Session
 
 T = TypeVar("T")
 Work = Callable[[sqlite3.Connection], T]
@@ -29,6 +29,8 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 GROUP_COMMIT_MAX = 64
 _ANY_AGE_SECONDS = 1e9
+#: more than we have, so that none is compiled twice
+_CACHED_STATEMENTS = 1000
 #: the file holds messages and money of users: no other account of the machine may read it
 _OWNER_ONLY = 0o600
 #: ensure_ascii would write half a surrogate pair as an escape that cannot be read back; like this, binding refuses it
@@ -49,6 +51,14 @@ class Request(Generic[T]):
             self._result = (in_savepoint(connection, self._work),)
         except Exception as error:  # noqa: BLE001 - the caller of this piece of work gets it
             self._error = error
+
+    def run_alone(self, connection: sqlite3.Connection) -> bool:
+        """Run in a transaction without other work. False if the transaction is to be undone."""
+        try:
+            self._result = (self._work(connection),)
+        except Exception as error:  # noqa: BLE001 - the caller of this piece of work gets it
+            self._error = _named(error)
+        return self._error is None
 
     def fail(self, error: Exception) -> None:
         self._error = error
@@ -77,6 +87,8 @@ class SqliteSession(Session):
         self.connection = connection
         self._clock = clock
         self._lock = lock
+        #: reads by key run on it, in the event loop: the way to the thread and back takes longer than they do
+        self.reader: sqlite3.Connection | None = None
         self._requests: queue.SimpleQueue[Request[Any] | None] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
 
@@ -89,6 +101,8 @@ class SqliteSession(Session):
         if self._thread:
             self._requests.put(None)
             await asyncio.to_thread(self._thread.join)
+        if self.reader:
+            self.reader.close()
         self.connection.close()
         if self._lock:
             self._lock.close()
@@ -113,9 +127,23 @@ class SqliteSession(Session):
     def array(self, values: Sequence[Any]) -> Any:
         return json.dumps(list(values))
 
+    def reads(self, name: str, run: Runner[Value, Answer]) -> Read[Value, Answer]:
+        """Read at once: there is no statement on its way that a read could share."""
+        share = super().reads(name, run)
+
+        async def read(item: Item[Value]) -> Answer:
+            if self.reader is None:
+                return await share(item)
+            [answer] = await run([item])
+            if isinstance(answer, Exception):
+                raise answer
+            return answer
+
+        return read
+
     async def one(self, name: str, /, **params: Any) -> list[Row]:
         self.observer.count("store_statements", 1, operation=name)
-        return await self.call(lambda connection: self._execute(connection, name, params))
+        return await self._run(name, [params])
 
     async def many(self, name: str, shared: Params, items: Sequence[Params]) -> list[Row]:
         self.observer.count("store_statements", 1, operation=name)
@@ -123,17 +151,22 @@ class SqliteSession(Session):
             text = _encode(items)
             if "\\u0000" in text and any("\0" in str(value) for item in items for value in item.values()):
                 raise ValueError("a text with a NUL character cannot be stored")  # SQLite's JSON would cut it there
-            return await self.call(lambda connection: self._execute(connection, name, {**shared, "items": text}))
+            return await self._run(name, [{**shared, "items": text}])
+        # Items that JSON cannot carry, or reads in the event loop, where there is one at a time.
+        return await self._run(name, [{**shared, **item} for item in items])
 
-        def one_by_one(connection: sqlite3.Connection) -> list[Row]:
-            """For items that JSON cannot carry."""
-            return [
-                {**row, "ord": item["ord"]}
-                for item in items
-                for row in self._execute(connection, name, {**shared, **item})
-            ]
+    async def _run(self, name: str, items: Sequence[Params]) -> list[Row]:
+        if self.reader is not None and self.queries[name].by_key:
+            try:
+                return self._execute_each(self.reader, name, items)
+            except sqlite3.OperationalError:
+                pass  # another process holds the file: the thread waits for it, and names what is wrong otherwise
+        return await self.call(lambda connection: self._execute_each(connection, name, items))
 
-        return await self.call(one_by_one)
+    def _execute_each(self, connection: sqlite3.Connection, name: str, items: Sequence[Params]) -> list[Row]:
+        if len(items) == 1 and "ord" not in items[0]:
+            return self._execute(connection, name, items[0])
+        return [{**row, "ord": item.get("ord")} for item in items for row in self._execute(connection, name, item)]
 
     def _execute(self, connection: sqlite3.Connection, name: str, params: Params) -> list[Row]:
         params["now"] = (self._clock.now() - _EPOCH) // _MICROSECOND
@@ -197,6 +230,7 @@ class SqliteStore(SqlDatabase):
         session = SqliteSession(connect(path), clock=clock, observer=observer, lock=lock)
         if path != ":memory:":
             session.start_thread()
+            session.reader = connect_reader(path)
         store = cls(session)
         try:
             store.applied = [] if without_lock else await session.migrate()
@@ -212,6 +246,12 @@ def _commit(connection: sqlite3.Connection, requests: Sequence[Request[Any]]) ->
     """Run several requests in one durable transaction; one that fails is undone alone."""
     try:
         connection.execute("BEGIN IMMEDIATE")
+        if len(requests) == 1:
+            if requests[0].run_alone(connection):
+                connection.execute("COMMIT")
+            elif connection.in_transaction:
+                connection.execute("ROLLBACK")
+            return
         for request in requests:
             request.run(connection)
         connection.execute("COMMIT")
@@ -227,14 +267,22 @@ def in_savepoint(connection: sqlite3.Connection, work: Work[T]) -> T:
     connection.execute("SAVEPOINT work")
     try:
         return work(connection)
-    except sqlite3.OperationalError as error:  # the disk is full or broken: the request is not to blame
+    except Exception as error:
         connection.execute("ROLLBACK TO work")
-        raise StoreError(f"SQLite could not run the statement: {error}") from error
-    except Exception:
-        connection.execute("ROLLBACK TO work")
-        raise
+        if (named := _named(error)) is error:
+            raise
+        raise named from error
     finally:
         connection.execute("RELEASE work")
+
+
+def _named(error: Exception) -> Exception:
+    """Return what the caller gets: if the disk is full or broken, the request is not to blame."""
+    if isinstance(error, sqlite3.OperationalError):
+        named = StoreError(f"SQLite could not run the statement: {error}")
+        named.__cause__ = error
+        return named
+    return error
 
 
 def apply_migrations(connection: sqlite3.Connection, todo: Sequence[Migration], clock: Clock) -> None:
@@ -263,7 +311,9 @@ def connect(path: str) -> sqlite3.Connection:
     """Open a connection with our settings and the temporary tables of the batches."""
     if path != ":memory:" and not Path(path).exists():
         Path(path).touch(_OWNER_ONLY)  # SQLite gives the files beside it the same mode
-    connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    connection = sqlite3.connect(
+        path, isolation_level=None, check_same_thread=False, cached_statements=_CACHED_STATEMENTS
+    )
     for pragma in (
         "journal_mode = WAL",
         "synchronous = FULL",  # money: a commit that was answered survives a power cut
@@ -274,6 +324,13 @@ def connect(path: str) -> sqlite3.Connection:
         connection.execute(f"PRAGMA {pragma}")
     for statement in statements(load("sqlite")["temporary"].text):
         connection.execute(statement)
+    return connection
+
+
+def connect_reader(path: str) -> sqlite3.Connection:
+    """Open a connection that cannot write, and that does not wait for another process."""
+    connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=0)
+    connection.execute("PRAGMA query_only = ON")
     return connection
 
 

@@ -22,6 +22,7 @@ class TaskSlots(Subject):
         provider: str,
         offer: str,
         most: int,
+        sent_input: str | None = None,
     ) -> bool | None:
         if self._opened_slots.get(provider, 0) < most:
             await self.session.one("open_slots", provider=provider, most=most)
@@ -35,6 +36,7 @@ class TaskSlots(Subject):
             provider=provider,
             offer=offer,
             most=most,
+            sent_input=sent_input,
         )
         if row["fenced"] and not row["begun"]:
             self._opened_slots.pop(provider, None)  # the rows may be missing, as in a database that was emptied

@@ -105,6 +105,9 @@ class Updates(Subject):
         rows = await self.session.one("next_update", queue_id=queue.id, token=queue.token)
         return read_update_queue(rows[0], self.session.time) if rows else None
 
+    async def is_update_open(self, update: int) -> bool:
+        return bool(await self.session.one("is_update_open", id=update))
+
     async def following_update(self, update: int) -> Update | None:
         rows = await self.session.one("following_update", id=update)
         return read_update(rows[0], self.session.time) if rows else None

@@ -141,6 +141,10 @@ class Webhooks(Subject):
         rows = await self.session.one("webhook_delivery", webhook_id=webhook_id, public_id=public_id)
         return self._read_webhook_delivery(rows[0]) if rows else None
 
+    async def job_webhook_deliveries(self, job_id: int, limit: int) -> Sequence[WebhookDelivery]:
+        rows = await self.session.one("job_webhook_deliveries", job_id=job_id, limit=limit)
+        return [self._read_webhook_delivery(row) for row in rows]
+
     async def count_waiting_deliveries(self, webhook_id: int, limit: int) -> int:
         return int((await self.session.one("count_waiting_deliveries", webhook_id=webhook_id, limit=limit))[0]["count"])
 

@@ -168,23 +168,29 @@ class ProviderConformance(ProviderCallbackConformance):
         report(calls.problems)
 
     @on_subject
-    async def test_only_a_task_that_has_not_ended_is_reported_as_cancelled(self, subject: ProviderSubject) -> None:
+    async def test_the_outcome_of_a_cancellation_agrees_with_what_becomes_of_the_task(
+        self, subject: ProviderSubject
+    ) -> None:
+        """Cancelled: the task ends without a result. Too late: it has ended. Unknown: the answer was lost.
+
+        A provider that cannot cancel always answers `unknown`.
+        """
         calls = Calls(subject.secrets)
         async with opened(subject.make()) as bundle:
-            done = subject.order(1)
-            handle = await bundle.provider.create(done)
-            await subject.ended(bundle, handle, done)
-            for _ in range(2):
-                outcome = await bundle.provider.cancel(handle, done)
+            order = subject.order(1)
+            handle = await bundle.provider.create(order)
+            await subject.ended(bundle, handle, order)
+            outcomes = [await bundle.provider.cancel(handle, order) for _ in range(2)]
+            for outcome in outcomes:
                 calls.expect("cancelling a task that has ended", outcome, CancelOutcome.TOO_LATE, CancelOutcome.UNKNOWN)
             if await _arranged(subject, Situation.TASK_SLOW):
-                slow = subject.order(2)
-                running = await bundle.provider.create(slow)
-                found = await calls.status("a running task", bundle.provider.status(running, slow))
-                calls.expect("a running task", found, "running")
-                for what in ("cancelling a running task", "cancelling it again"):
-                    outcome = await bundle.provider.cancel(running, slow)
-                    calls.require(isinstance(outcome, CancelOutcome), f"{what}: {outcome!r}")
+                outcomes += await _check_cancel(subject, bundle, calls)
+                calls.require(
+                    CancelOutcome.UNKNOWN not in outcomes or set(outcomes) == {CancelOutcome.UNKNOWN},
+                    f"cancelling: unknown though the provider answered: {[str(one) for one in outcomes]}",
+                )
+                if await _arranged(subject, Situation.CANCEL_UNHEARD):
+                    await _check_unheard_cancel(subject, bundle, calls)
         report(calls.problems)
 
     @on_subject
@@ -283,3 +289,33 @@ async def _check_failure(
     else:
         calls.require(not may_fail_over(found), f"{situation}: {found.error_code} lets another provider try")
         calls.require(found.error_code not in ELSEWHERE, f"{situation}: {found.error_code} is the provider's fault")
+
+
+async def _check_cancel(subject: ProviderSubject, bundle: ProviderBundle, calls: Calls) -> list[CancelOutcome]:
+    """Cancel a running task, twice, and watch what becomes of it."""
+    order = subject.order(2)
+    handle = await bundle.provider.create(order)
+    found = await calls.status("a running task", bundle.provider.status(handle, order))
+    calls.expect("a running task", found, "running")
+    first = await bundle.provider.cancel(handle, order)
+    calls.require(isinstance(first, CancelOutcome), f"cancelling a running task: {first!r}")
+    if first is not CancelOutcome.UNKNOWN:
+        try:
+            async with asyncio.timeout(subject.patience_seconds):
+                end = await subject.ended(bundle, handle, order)
+        except TimeoutError:
+            calls.problems.append(f"cancelling a running task: {first}, but the task goes on")
+        else:
+            calls.expect(f"the end of a task after {first}", end.outcome, Outcome.FAILURE)
+            calls.require(not end.pieces, f"a task has a result after {first}")
+    return [first, await bundle.provider.cancel(handle, order)]
+
+
+async def _check_unheard_cancel(subject: ProviderSubject, bundle: ProviderBundle, calls: Calls) -> None:
+    order = subject.order(3)
+    handle = await bundle.provider.create(order)
+    try:
+        outcome = await bundle.provider.cancel(handle, order)
+    except ProviderError:
+        return  # the port allows it: the engine asks again
+    calls.expect("cancelling without an answer", outcome, CancelOutcome.UNKNOWN)

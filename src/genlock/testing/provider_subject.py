@@ -31,6 +31,8 @@ class Situation(StrEnum):
     STATUS_SERVER_ERROR = "status_server_error"  #: an error of the server
     STATUS_GARBLED = "status_garbled"  #: the answer cannot be read
     STATUS_WORD = "status_word"  #: a state that no document names
+    # the next cancellation
+    CANCEL_UNHEARD = "cancel_unheard"  #: nothing is cancelled, or the answer is lost
     # the next task
     TASK_SLOW = "task_slow"  #: does not end during the test
     TASK_FAILS = "task_fails"  #: fails by the provider's fault
@@ -57,6 +59,8 @@ class ProviderSubject(ABC):
     secrets: Sequence[str] = ()
     #: where callbacks are sent to; None: the provider is only queried
     callback_url: str | None = None
+    #: how long a task that was cancelled may take to end
+    patience_seconds: float = 10.0
 
     @abstractmethod
     def make(self) -> ProviderBundle:

@@ -1,6 +1,5 @@
 """The endpoint for providers' callbacks: check the size and the signature, store the raw body, answer 200."""
 
-import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from time import time
@@ -10,8 +9,9 @@ from starlette.responses import Response
 
 from genlock.domain.events import Event
 from genlock.domain.job import hash_secret
-from genlock.engine.collect import TooManyUnauthenticated, read_token
+from genlock.engine.collect import read_token
 from genlock.engine.engine import Engine
+from genlock.engine.unauthenticated import TooManyUnauthenticated
 from genlock.ports.provider import VerifyCallback
 from genlock.web.requests import (
     SMALL_BODY_BYTES,
@@ -26,29 +26,6 @@ from genlock.web.requests import (
 BODY_BYTES_MAX = 1_000_000
 #: limit for a callback without a valid signature and without a job's secret
 UNAUTHENTICATED_BYTES_MAX = SMALL_BODY_BYTES
-#: callbacks without a signature that are parsed and stored at the same time, and that wait for this
-UNSIGNED_AT_ONCE = 16
-UNSIGNED_WAITING_MAX = 2000
-
-
-class UnsignedQueue:
-    """Lets a few unsigned callbacks pass at a time, so that many of them delay other requests only a little."""
-
-    def __init__(self) -> None:
-        self._slots = asyncio.Semaphore(UNSIGNED_AT_ONCE)
-        self._waiting = 0
-
-    async def enter(self) -> None:
-        if self._waiting >= UNSIGNED_WAITING_MAX:
-            raise RequestRefused(503, "too many callbacks at the same time; try again later")
-        self._waiting += 1
-        try:
-            await self._slots.acquire()
-        finally:
-            self._waiting -= 1
-
-    def leave(self) -> None:
-        self._slots.release()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,7 +42,6 @@ class CallbackEndpoint:
     #: seconds since 1970
     now: Callable[[], float] = time
     memory: BodyMemory = field(default_factory=BodyMemory)
-    unsigned: UnsignedQueue = field(default_factory=UnsignedQueue)
 
     async def receive(self, request: Request) -> Response:
         observer = self.engine.ctx.observer
@@ -101,18 +77,11 @@ class CallbackEndpoint:
         return body
 
     async def _store(self, request: Request, token: str | None, body: bytes) -> None:
+        authenticated = False
         if self.verify is not None:
             if not await self.verify(request.headers, body, self.now()):
                 raise RequestRefused(401, "the signature is missing, wrong or too old")
-            await self._to_engine(token, body, authenticated=not self.shared_signature)
-            return
-        await self.unsigned.enter()
-        try:
-            await self._to_engine(token, body, authenticated=False)
-        finally:
-            self.unsigned.leave()
-
-    async def _to_engine(self, token: str | None, body: bytes, *, authenticated: bool) -> None:
+            authenticated = not self.shared_signature
         try:
             await self.engine.callback(self.provider, token, body, authenticated=authenticated)
         except TooManyUnauthenticated:

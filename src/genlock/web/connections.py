@@ -1,16 +1,26 @@
 """Limits of one HTTP connection, and of the memory that all connections of the process hold together.
 
 Until an endpoint has checked a secret, the sender of a request is unauthenticated. All unauthenticated senders share a
-number of connections and a number of bytes. When the connections run out, the oldest one is closed; when the bytes run
-out, the one that holds most. So slow, idle and large senders give way, and a sender with a secret always finds room.
+number of connections and a number of bytes. When the connections run out, the oldest one is closed that has sent no
+whole request; when the bytes run out, the one that holds most. So slow, idle and large senders give way, and a sender
+with a secret always finds room. Whole requests wait for their answer, in a number of connections of their own.
+One client with a key, who may be hostile all the same, has a number of connections of its own.
+Requests of unauthenticated senders begin a few at a time; those with a secret that was accepted lately begin at once.
 """
 
 import asyncio
-from typing import Any
+from collections import Counter
+from collections.abc import Callable
+from functools import partial
+from http import HTTPStatus
+from typing import Any, cast
 
 from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 from uvicorn.server import ServerState
+
+from genlock.web.admission import Handling, KnownSecrets, UnknownSenders
+from genlock.web.joined_writes import JoinedWrites
 
 #: bytes of a request that are not its body: request line, headers, chunk sizes, trailers
 HEAD_BYTES_MAX = 64_000
@@ -26,8 +36,17 @@ PIPELINED_MAX = 8
 READ_BYTES = 8192
 #: what a piece of a body counts as head, beside its own framing: a body of one-byte chunks takes the parser long
 PIECE_BYTES = 40
-#: the ASGI extension through which an endpoint tells that the sender of a request is authenticated
+#: connections with an unanswered request that one client with a key may have; more than it may have waiting requests
+SENDER_CONNECTIONS_MAX = 700
+#: The ASGI extension through which an endpoint tells that the sender of a request is authenticated, and who it is if
+#: there are many of its kind. Returns whether that sender may have one more connection.
 AUTHENTICATED = "genlock.authenticated"
+
+#: The ASGI extension through which an endpoint that waits asks to be called once when its client is gone. A task that
+#: receives the disconnection would cost more than the wait.
+WHEN_GONE = "genlock.when_gone"
+
+HEALTH_PATH = "/health"
 
 # Every read fills this buffer, and is copied from it before the next read of any connection.
 _buffer = bytearray(READ_BYTES)
@@ -36,17 +55,36 @@ _buffer = bytearray(READ_BYTES)
 class ConnectionPool:
     """The connections of unauthenticated senders, oldest first, with the bytes that each of them holds."""
 
+    #: how many connections may wait for an answer to a whole request, for each that may wait for its sender
+    ANSWERING_SHARE = 3
+
     def __init__(self, connections_max: int, bytes_max: int) -> None:
         self._connections_max = connections_max
         self._bytes_max = bytes_max
         self._held: dict[HttpProtocol, int] = {}
+        #: those without a whole request
+        self._idle: dict[HttpProtocol, None] = {}
         self._held_total = 0
+        #: who sends the request that a connection answers, and how many connections each sender has
+        self._senders: dict[HttpProtocol, str] = {}
+        self._connections: Counter[str] = Counter()
+        self.unknown = UnknownSenders()
+        #: those that ask whether the process lives: they need nothing that an outage could keep from them
+        self.probes = UnknownSenders()
+        self.secrets = KnownSecrets()
 
     def update(self, connection: "HttpProtocol", held: int) -> None:
         """Record the bytes that a connection holds, and close others if all of them are too many."""
+        self._leave_sender(connection)
         self._held_total += held - self._held.get(connection, 0)
         self._held[connection] = held
-        if len(self._held) > self._connections_max:
+        if connection.is_answering:
+            self._idle.pop(connection, None)
+        else:
+            self._idle[connection] = None
+        if len(self._idle) > self._connections_max:
+            self._close(next(iter(self._idle)))
+        if len(self._held) > self._connections_max * (1 + self.ANSWERING_SHARE):
             self._close(next(iter(self._held)))
         if self._held_total > self._bytes_max:
             self._close(max(self._held, key=self._held.__getitem__))
@@ -55,9 +93,32 @@ class ConnectionPool:
         self.remove(connection)
         connection.discard()
 
+    def authenticate(self, connection: "HttpProtocol", sender: str | None) -> bool:
+        """Count a connection as its sender's until its request is answered; False if the sender has too many."""
+        if sender is not None and self._senders.get(connection) != sender:
+            if self._connections[sender] >= SENDER_CONNECTIONS_MAX:
+                return False
+            self._leave_sender(connection)
+            self._senders[connection] = sender
+            self._connections[sender] += 1
+        self._stop_holding(connection)
+        return True
+
     def remove(self, connection: "HttpProtocol") -> None:
-        """Stop counting a connection: it ended, or its sender is authenticated."""
+        """Stop counting a connection: it ended."""
+        self._stop_holding(connection)
+        self._leave_sender(connection)
+
+    def _stop_holding(self, connection: "HttpProtocol") -> None:
         self._held_total -= self._held.pop(connection, 0)
+        self._idle.pop(connection, None)
+
+    def _leave_sender(self, connection: "HttpProtocol") -> None:
+        sender = self._senders.pop(connection, None)
+        if sender is not None:
+            self._connections[sender] -= 1
+            if not self._connections[sender]:
+                del self._connections[sender]
 
 
 class HttpProtocol(HttpToolsProtocol):
@@ -74,13 +135,21 @@ class HttpProtocol(HttpToolsProtocol):
         self._held_bytes = 0
         self._head_bytes = 0
         self._header_count = 0
-        #: the request that an endpoint is answering; `cycle` may already be a pipelined one after it
+        #: of the secret that the request carries which is being answered
+        self._fingerprint: int | None = None
+        #: of the last answer
+        self._status = 0
+        #: how that request is handled if its sender is unknown
+        self._handling: Handling | None = None
+        #: called when the client of that request is gone
+        self._when_gone: Callable[[], None] | None = None
+        #: the request that an endpoint is answering or that waits; `cycle` may already be a pipelined one after it
         self._running: RequestResponseCycle | None = None
 
     # the transport's events
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # uvicorn's signature
-        super().connection_made(transport)
+        super().connection_made(cast(asyncio.Transport, JoinedWrites(transport, self.loop)))
         self._hold(0)
         self._expect(HEAD_SECONDS)
 
@@ -100,6 +169,7 @@ class HttpProtocol(HttpToolsProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self._expect(None)
         self._pool.remove(self)
+        self._abandon()  # uvicorn tells only the last of several pipelined requests that its client is gone
         super().connection_lost(exc)
         self._free()
 
@@ -109,7 +179,8 @@ class HttpProtocol(HttpToolsProtocol):
         if len(self.pipeline) >= PIPELINED_MAX:
             raise ValueError("too many pipelined requests")
         super().on_message_begin()
-        self.scope["extensions"] = {AUTHENTICATED: self._authenticate}  # type: ignore[dict-item]  # not JSON, but ours
+        own: Any = {AUTHENTICATED: self._authenticate, WHEN_GONE: self._call_when_gone}  # ASGI types them as JSON
+        self.scope["extensions"] = own
         self._receiving = True
         self._head_bytes = self._header_count = 0
         if self._timer is None:  # a further request on the same connection
@@ -134,23 +205,76 @@ class HttpProtocol(HttpToolsProtocol):
         self._receiving = False
         self._expect(None)
         super().on_message_complete()
+        self._hold(self._held_bytes)  # it does not count as idle any more
 
     # the endpoint's events
 
     def on_response_complete(self) -> None:
+        refused = self._status < HTTPStatus.INTERNAL_SERVER_ERROR  # an error of ours says nothing about the secret
+        if self._fingerprint is not None and not self._authenticated and refused:  # such as a key that was revoked
+            self._pool.secrets.discard(self._fingerprint)
         self._authenticated = False  # the next request on the connection may be another sender's, behind a proxy
         self._hold(self._head_bytes if self._receiving else 0)
         super().on_response_complete()
 
-    def _authenticate(self) -> None:
+    def _authenticate(self, sender: str | None = None) -> bool:
+        if self.transport.is_closing():  # nothing would end its count: the client left while its secret was checked
+            return True
+        if not self._pool.authenticate(self, sender):
+            return False
         self._authenticated = True
-        self._pool.remove(self)
+        if self._fingerprint is not None:
+            self._pool.secrets.add(self._fingerprint, sender or "")
+        if self._handling is not None:
+            self._handling.exempt()
         if self._receiving:
             self._expect(AUTHENTICATED_BODY_SECONDS)
+        return True
+
+    def _call_when_gone(self, call: Callable[[], None]) -> None:
+        if self.transport.is_closing():
+            call()
+            return
+        self._when_gone = call
+        self._notice_end()
+
+    def _notice_end(self) -> None:
+        """Go on reading once the whole request has arrived: only a read shows that the client closed the connection."""
+        if not self._receiving:
+            self.flow.resume_reading()
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
         self._running = cycle
-        super()._start_asgi_task(cycle, app)
+        self._handling = self._when_gone = None
+        self._fingerprint = self._pool.secrets.find(cycle.scope["headers"])
+        handle = app if self._fingerprint in self._pool.secrets else partial(self._handle_unknown, app, cycle)
+
+        async def noting_status(send: Any, message: Any) -> None:
+            self._status = message.get("status", self._status)
+            await send(message)
+
+        async def serve(scope: Any, receive: Any, send: Any) -> None:
+            try:
+                await handle(scope, receive, partial(noting_status, send))
+            except asyncio.CancelledError:  # only a stop does this, when its time for open requests is over
+                self.discard()
+
+        super()._start_asgi_task(cycle, serve)
+
+    async def _handle_unknown(self, app: Any, cycle: RequestResponseCycle, scope: Any, receive: Any, send: Any) -> None:
+        senders = self._pool.probes if scope["path"] == HEALTH_PATH else self._pool.unknown
+        self._handling = handling = Handling(senders)
+        if cycle.disconnected:
+            handling.abandon()
+        self._notice_end()
+
+        async def receive_outside() -> Any:
+            return await (receive() if cycle.message_event.is_set() else handling.outside(receive()))
+
+        async def send_outside(message: Any) -> None:
+            await (handling.outside(send(message)) if self.flow.write_paused else send(message))
+
+        await handling.run(partial(app, scope, receive_outside, send_outside))
 
     def discard(self) -> None:
         """Close the connection at once and free what it holds."""
@@ -160,14 +284,25 @@ class HttpProtocol(HttpToolsProtocol):
 
     def _abandon(self) -> None:
         """Keep endpoints from writing to a connection that is closed, and drop the body that they have not read."""
+        self.pipeline.clear()
         for cycle in filter(None, (self._running, self.cycle)):
             cycle.disconnected = True
             cycle.body = bytearray()
             cycle.message_event.set()
+        if self._handling is not None:
+            self._handling.abandon()
+        leaving, self._when_gone = self._when_gone, None
+        if leaving is not None:
+            leaving()
 
     def _free(self) -> None:
         """Drop the parsed head now: it refers to this object, so that only the garbage collector would free it."""
         self.scope = self.headers = None  # type: ignore[assignment]
+
+    @property
+    def is_answering(self) -> bool:
+        """Whether a whole request waits for its answer."""
+        return not self._receiving and self._running is not None and not self._running.response_complete
 
     @property
     def _is_idle(self) -> bool:

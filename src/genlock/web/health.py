@@ -1,7 +1,7 @@
 """The endpoints for monitoring: liveness, readiness, metrics."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hmac import compare_digest
 from time import monotonic
 from typing import Any
@@ -28,6 +28,23 @@ class FigureAccess:
         return scheme.lower() == "bearer" and compare_digest(token.strip().encode(), self.token.encode())
 
 
+class RenderedMetrics:
+    """The text of the metrics, used again for ten times as long as it took to render it."""
+
+    def __init__(self, clock: Callable[[], float] = monotonic) -> None:
+        self._clock = clock
+        self._text = b""
+        self._until = float("-inf")
+
+    def get(self, render: Callable[[], bytes]) -> bytes:
+        started = self._clock()
+        if started >= self._until:
+            self._text = render()
+            now = self._clock()
+            self._until = now + (now - started) * 10
+        return self._text
+
+
 @dataclass(frozen=True, kw_only=True)
 class HealthEndpoints:
     engine: Engine
@@ -37,6 +54,7 @@ class HealthEndpoints:
     render: Callable[[Mapping[str, float], bool], bytes]
     started: float
     access: FigureAccess
+    rendered: RenderedMetrics = field(default_factory=RenderedMetrics)
 
     async def health(self, request: Request) -> Response:
         """Answer 200 even if the database does not answer: a restart of this process would not help.
@@ -74,7 +92,7 @@ class HealthEndpoints:
             reason = "Metrics are private: set GENLOCK_METRICS_TOKEN and send it as `Authorization: Bearer TOKEN`.\n"
             return PlainTextResponse(reason, 401, {"WWW-Authenticate": "Bearer"})
         stats = await self.stats.read()
-        text = self.render(self.stats.last if stats is None else stats, self.engine.active)
+        text = self.rendered.get(lambda: self.render(self.stats.last if stats is None else stats, self.engine.active))
         return Response(text, media_type="text/plain; version=0.0.4; charset=utf-8")
 
 

@@ -13,12 +13,15 @@ from starlette.types import ASGIApp
 from genlock.web.connections import BoundedReader, ConnectionPool, HttpProtocol
 
 #: connections whose sender is not authenticated, and the bytes that these hold together
-CONNECTIONS_MAX = 1200
+CONNECTIONS_MAX = 800
 UNAUTHENTICATED_BYTES_MAX = 8_000_000
 #: more than the connections of all senders, the files they read and the databases need
 OPEN_FILES = 65_536
 #: The kernel's buffer for one connection. Its memory counts as the service's where a container limits it.
 RECEIVE_BUFFER_BYTES = 65_536
+#: The event loop accepts one connection per listening socket and turn, so that a flood of connections would make others
+#: wait for seconds.
+ACCEPTED_PER_TURN = 16
 #: how long a stop waits for open requests
 STOP_SECONDS = 5
 
@@ -60,7 +63,8 @@ async def serving(web: ASGIApp, host: str, port: int) -> AsyncIterator[str]:
             timeout_graceful_shutdown=STOP_SECONDS,
         )
     )
-    task = asyncio.get_running_loop().create_task(server.serve([listener]))
+    listeners = [listener, *(listener.dup() for _ in range(ACCEPTED_PER_TURN - 1))]
+    task = asyncio.get_running_loop().create_task(server.serve(listeners))
     try:
         yield f"http://{host}:{listener.getsockname()[1]}"
     finally:

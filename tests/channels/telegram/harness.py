@@ -1,7 +1,6 @@
 """An engine with the Telegram channel, the simulated Telegram, a file server and a user Ann."""
 
-import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -28,7 +27,9 @@ from genlock.stores.database import SqlDatabase
 from genlock.stores.sqlite import SqliteStore
 from tests.channels.telegram.plain_texts import PlainTexts
 from tests.databases import new_sqlite
-from tests.engine.world import FakeProvider, Recorder, die, idle
+from tests.engine.fake_provider import FakeProvider
+from tests.engine.recorder import Recorder
+from tests.engine.world import die, idle
 from tests.media.file_server import FileServer, running_file_server
 from tests.media.thread_reader import ThreadReader
 
@@ -191,9 +192,3 @@ async def running_harness(
         await caller.close()
         assert await store.violations(settled=False) == []
         await store.close()
-
-
-async def until(condition: Callable[[], bool], seconds: float = 10.0) -> None:
-    async with asyncio.timeout(seconds):
-        while not condition():  # noqa: ASYNC110 - the simulator sets no event
-            await asyncio.sleep(0.005)

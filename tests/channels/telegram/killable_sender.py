@@ -1,11 +1,12 @@
 """A process that delivers results and kills itself at a given step.
 
-It forks one child for every case that it reads from standard input. A line is a case: the store's file, the simulator's
-URL, what to deliver, and the step to die at. Each step is written to a log file, so that the test knows how far the
-child came.
+It forks one child for every case that it reads from standard input but the first, in which nothing dies. A line is a
+case: the store's file, the simulator's URL, what to deliver, and the step to die at. Each step is written to a log
+file, so that the test knows how far the child came.
 """
 
 import asyncio
+import gc
 import json
 import os
 import signal
@@ -14,6 +15,7 @@ import urllib.request
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from datetime import timedelta
+from itertools import chain, repeat
 from pathlib import Path
 from random import Random
 from typing import Any, TypeVar
@@ -33,7 +35,9 @@ from genlock.ports import EndJob
 from genlock.stores.sqlite import SqliteStore
 from tests.channels.telegram.harness import AdjustableClock, NoLimits
 from tests.channels.telegram.plain_texts import PlainTexts
-from tests.engine.world import FakeProvider, Recorder, idle
+from tests.engine.fake_provider import FakeProvider
+from tests.engine.recorder import Recorder
+from tests.engine.world import idle
 from tests.media.thread_reader import ThreadReader
 
 T = TypeVar("T")
@@ -202,19 +206,31 @@ async def _process_all(store: SqliteStore, engine: Engine, clock: AdjustableCloc
     raise AssertionError("some jobs never end")
 
 
+def deliver(case: Case) -> int:
+    """Process a case; return the exit status."""
+    try:
+        asyncio.run(run(case))
+    except BaseException as error:  # noqa: BLE001 - reported to the parent process
+        sys.stderr.write(f"{error!r}\n")
+        return 1
+    return 0
+
+
+def deliver_in_child(case: Case) -> int:
+    child = os.fork()
+    if child == 0:
+        os._exit(deliver(case))
+    _, status = os.waitpid(child, 0)
+    return os.waitstatus_to_exitcode(status)
+
+
 def main() -> None:
-    for line in sys.stdin:
-        child = os.fork()
-        if child == 0:
-            try:
-                asyncio.run(run(Case(**json.loads(line))))
-            except BaseException as error:  # noqa: BLE001 - reported to the parent process
-                sys.stderr.write(f"{error!r}\n")
-                os._exit(1)
-            os._exit(0)
-        _, status = os.waitpid(child, 0)
-        sys.stdout.write(f"{os.waitstatus_to_exitcode(status)}\n")
+    # A delivery in this process loads and caches all that the children would load and cache, each anew.
+    ways = chain([deliver], repeat(deliver_in_child))
+    for line, way in zip(sys.stdin, ways, strict=False):
+        sys.stdout.write(f"{way(Case(**json.loads(line)))}\n")
         sys.stdout.flush()
+        gc.freeze()
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ from genlock.domain.events import Event
 from genlock.sandbox.processes import find_free_port
 from genlock.sandbox.telegram.faults import Fault
 from genlock.sandbox.telegram.simulator import TelegramSimulator
-from tests.engine.world import Recorder
+from tests.engine.recorder import Recorder
 
 
 class Free(TelegramRateLimiter):

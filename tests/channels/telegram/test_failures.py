@@ -8,6 +8,7 @@ import pytest
 from telegram import Bot
 from telegram.error import BadRequest
 
+from genlock.channels.telegram.direct_calls import DirectCalls
 from genlock.domain.delivery import Level
 from genlock.domain.errors import ChannelBusy, RecipientUnreachable
 from genlock.domain.events import Event
@@ -15,7 +16,7 @@ from genlock.domain.job import Delivery, Job, State
 from genlock.domain.money import HoldState
 from genlock.sandbox.telegram.faults import Fault
 from genlock.sandbox.telegram.groups import Group
-from tests.channels.telegram.harness import Harness, until
+from tests.channels.telegram.harness import Harness
 from tests.media.samples import image
 
 PNG = "image/png"
@@ -94,7 +95,7 @@ async def test_a_user_who_blocks_the_bot_between_two_pictures_pays_for_what_was_
     job = await harness.running()
     harness.telegram.faults.switch(Fault.DELAY, method="editMessageMedia", seconds=0.2)
     delivery = asyncio.create_task(harness.end(job, *urls))
-    await until(lambda: harness.methods().count("editMessageMedia") >= 3)
+    await harness.telegram.until(lambda: harness.methods().count("editMessageMedia") >= 3)
     await harness.ann.block()
     job = await delivery
 
@@ -264,7 +265,7 @@ async def test_a_429_stops_the_chat_for_its_whole_time_and_does_not_count_as_an_
     assert harness.limiter.stopped == [(harness.ann.id, 37)]
     assert job.due_at is not None
     assert 36 <= (job.due_at - harness.clock.now()).total_seconds() <= 37
-    harness.telegram.limiter._blocked.clear()
+    harness.telegram.limiter.unblock()
     job = await harness.next_try(job)
     assert job.delivery is Delivery.DELIVERED
 
@@ -274,7 +275,7 @@ async def test_a_notice_refused_by_a_429_is_sent_once_later(harness: Harness, ur
     harness.telegram.faults.once(Fault.TOO_MANY, method="sendMessage", seconds=2)
     job = await harness.end(job, url)
     assert harness.ann.notifications == []
-    harness.telegram.limiter._blocked.clear()
+    harness.telegram.limiter.unblock()
     await harness.next_try(job)
     assert len(harness.ann.notifications) == 1
 
@@ -314,10 +315,11 @@ async def test_a_placeholder_whose_answer_was_lost_does_not_stop_the_job(harness
 async def test_an_unknown_refusal_lowers_the_level_and_is_reported(
     harness: Harness, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def refuse(_: Bot, **__: object) -> None:
+    async def refuse(_: Bot | DirectCalls, **__: object) -> None:
         raise BadRequest("SOME_UNKNOWN_ERROR")
 
-    monkeypatch.setattr(Bot, "edit_message_media", refuse)
+    for calls in (Bot, DirectCalls):
+        monkeypatch.setattr(calls, "edit_message_media", refuse)
     job = await harness.deliver(url)
     assert (job.delivery, job.parts[0].level) == (Delivery.DELIVERED, Level.TEXT)
     assert harness.recorder.of(Event.CHANNEL_REFUSAL_UNKNOWN, text="SOME_UNKNOWN_ERROR")

@@ -3,6 +3,7 @@
 import asyncio
 import io
 from collections.abc import AsyncIterator
+from functools import partial
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from genlock.channels.telegram.caller import make_bot
 from genlock.channels.telegram.errors import classify_error
 from genlock.channels.telegram.http import HttpRequest
 from genlock.domain.errors import ChannelBusy, ChannelOutcomeUnknown
+from genlock.ports.call_fence import CallFenced, calls_while
 
 CONTENT = b"x" * 200_000
 
@@ -24,6 +26,8 @@ class BotApi:
 
     def __init__(self) -> None:
         self.lengths: list[int | None] = []
+        #: calls whose body arrived whole
+        self.done = 0
         self.files: list[tuple[str, bytes]] = []
         self.called = asyncio.Event()
         self.answer = asyncio.Event()
@@ -36,6 +40,7 @@ class BotApi:
             if isinstance(value, web.FileField):
                 self.files.append((value.filename, value.file.read()))
         await self.answer.wait()
+        self.done += 1
         chat = {"id": 1, "type": "private"}
         return web.json_response({"ok": True, "result": {"message_id": 7, "date": 0, "chat": chat}})
 
@@ -104,6 +109,34 @@ async def test_after_a_read_time_out_the_outcome_is_unknown(api: tuple[BotApi, s
 
     assert type(classify_error(error.value)) is ChannelOutcomeUnknown
     assert len(server.lengths) == 1
+
+
+async def test_a_call_of_an_instance_that_was_silent_is_not_sent(api: tuple[BotApi, str]) -> None:
+    server, url = api
+    bot = make_bot("1:t", url)
+    with calls_while(lambda: False), pytest.raises(NetworkError) as error:
+        await bot.send_message(1, "x")
+    await _close(bot)
+    assert isinstance(classify_error(error.value), CallFenced)
+    assert server.lengths == []
+
+
+@pytest.mark.filterwarnings("ignore:Unclosed file:ResourceWarning")  # aiohttp's server drops the half of the file
+async def test_a_call_of_an_instance_that_was_silent_while_it_waited_for_a_connection_is_not_sent(
+    api: tuple[BotApi, str],
+) -> None:
+    """Neither a text nor the rest of a file is written, so that Telegram cannot do the call."""
+    server, url = api
+    upload = InputFile(io.BytesIO(CONTENT), filename="clip.mp4", attach=True, read_file_handle=False)
+    for answers, content in (((True, False), "x"), ((True, True, False), upload)):
+        bot, asked = make_bot("1:t", url), iter(answers)
+        with calls_while(partial(next, asked)), pytest.raises(NetworkError) as error:
+            await (bot.send_message(1, content) if isinstance(content, str) else bot.send_document(1, content))
+        assert isinstance(classify_error(error.value), CallFenced)
+        assert list(asked) == []
+        await _close(bot)
+    assert server.files == []
+    assert server.done == 0
 
 
 async def _close(bot: Any) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 
 import aiohttp
 import pytest
+import pytest_asyncio
 
 from genlock.app.clock import SystemClock
 from genlock.domain.job import Delivery
@@ -20,13 +21,13 @@ from genlock.sandbox.kie.media import make_image
 from genlock.stores.sqlite import SqliteStore
 from tests.channels.telegram.killable_sender import Case
 from tests.databases import new_sqlite
-from tests.engine.world import Recorder
+from tests.engine.recorder import Recorder
 from tests.media.file_server import FileServer, running_file_server
 from tests.media.samples import short_video
 
 ROOT = Path(__file__).parents[3]
 KILLED = -9
-pytestmark = pytest.mark.process
+pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.process]
 
 
 @asynccontextmanager
@@ -125,14 +126,14 @@ class Processes:
         await store.close()
 
 
-@pytest.fixture
-async def processes(tmp_path: Path) -> AsyncIterator[Processes]:
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def processes(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Processes]:
     async with (
         process("genlock.sandbox.telegram") as telegram,
         process("tests.channels.telegram.killable_sender") as sender,
         aiohttp.ClientSession() as web,
     ):
-        yield Processes(json.loads(await line(telegram))["url"], web, sender, tmp_path)
+        yield Processes(json.loads(await line(telegram))["url"], web, sender, tmp_path_factory.mktemp("kills"))
 
 
 def pieces_of(what: str, files: FileServer) -> list[list[str]]:

@@ -11,7 +11,7 @@ from genlock.domain.job import Delivery, Job
 from genlock.domain.result import PartKind, Piece
 from genlock.engine.engine import Engine
 from genlock.sandbox.telegram.faults import Fault
-from tests.channels.telegram.harness import EXPECTED_SECONDS, Harness, until
+from tests.channels.telegram.harness import EXPECTED_SECONDS, Harness
 from tests.engine.world import idle
 from tests.media.samples import image, short_video
 
@@ -40,7 +40,7 @@ async def test_a_progress_edit_that_takes_effect_after_the_result_is_overwritten
     job = await harness.running(notice=False)
     harness.telegram.faults.once(Fault.DELAY_INSIDE, method="editMessageText", seconds=2.7)
     await poll(harness, other)
-    await until(lambda: len(harness.telegram.calls("editMessageText")) == 1)
+    await harness.telegram.until(lambda: len(harness.telegram.calls("editMessageText")) == 1)
 
     if kind == "an image":
         job = await harness.end(job, harness.files.put("a.png", image(), "image/png"))
@@ -51,7 +51,7 @@ async def test_a_progress_edit_that_takes_effect_after_the_result_is_overwritten
     assert job.delivery is Delivery.DELIVERED
     await idle(other)
     [message] = harness.shown(job)
-    await until(lambda: message.text == "Order 1: 25%")
+    await harness.telegram.until(lambda: message.text == "Order 1: 25%")
     job = await harness.next_try(job)
 
     calls = harness.telegram.journal
@@ -81,7 +81,7 @@ async def test_two_instances_that_upload_the_same_result_show_it_once_at_the_sam
     job = await harness.running()
     url = harness.files.put("a.mp4", short_video(), "video/mp4")
     first = asyncio.create_task(harness.end(job, url))
-    await until(lambda: len(harness.telegram.calls("editMessageMedia")) == 1)
+    await harness.telegram.until(lambda: len(harness.telegram.calls("editMessageMedia")) == 1)
     harness.clock.ahead += timedelta(seconds=60)
     other = harness.another("other")
     [taken] = await harness.store.claim_jobs(1, other.ctx.lease)
@@ -102,7 +102,7 @@ async def test_a_message_deleted_during_the_upload_is_replaced_once(remote_harne
     harness.telegram.upload_seconds = 0.3
     job = await harness.running()
     delivery = asyncio.create_task(harness.end(job, harness.files.put("a.mp4", short_video(), "video/mp4")))
-    await until(lambda: len(harness.telegram.calls("editMessageMedia")) == 1)
+    await harness.telegram.until(lambda: len(harness.telegram.calls("editMessageMedia")) == 1)
     await harness.ann.delete(int(job.placeholder or 0))
     job = await delivery
     assert job.delivery is Delivery.DELIVERED

@@ -25,9 +25,10 @@ from genlock.ports import EndJob, Store
 from genlock.sandbox.simulation.virtual_time import VirtualClock
 from genlock.sandbox.telegram.faults import Fault
 from genlock.sandbox.telegram.simulator import TelegramSimulator, running_telegram
-from genlock.stores.sqlite import SqliteStore
 from tests.channels.telegram.plain_texts import PlainTexts
-from tests.engine.world import FakeProvider, Recorder
+from tests.databases import sqlite_in_memory
+from tests.engine.fake_provider import FakeProvider
+from tests.engine.recorder import Recorder
 from tests.media.thread_reader import ThreadReader
 from tests.providers.accelerated_time import on_accelerated_time, run_accelerated
 
@@ -106,9 +107,7 @@ def test_five_hundred_results_to_three_hundred_chats_on_three_instances(
             started = loop.time()
             for engine in engines:
                 await engine.start()
-            async with asyncio.timeout(600):
-                while len(telegram.journal) < 2 * RESULTS:  # noqa: ASYNC110 - a result and its notice, in a server
-                    await asyncio.sleep(0.1)
+            await telegram.until(lambda: len(telegram.journal) >= 2 * RESULTS, seconds=600)  # a result and its notice
             calls = len(telegram.journal)
             seconds = loop.time() - started
             for engine in engines:
@@ -133,7 +132,7 @@ def test_five_hundred_results_to_three_hundred_chats_on_three_instances(
 @asynccontextmanager
 async def some_limiters(count: int = 1) -> AsyncIterator[list[TelegramRateLimiter]]:
     clock = VirtualClock(asyncio.get_running_loop())
-    store = on_accelerated_time(await SqliteStore.open(":memory:", clock=clock, observer=Recorder()))
+    store = on_accelerated_time(await sqlite_in_memory(clock, Recorder()))
     yield [TelegramRateLimiter(store, "42") for _ in range(count)]
     await store.close()
 
@@ -228,11 +227,11 @@ def test_progress_gets_a_permit_only_if_no_other_call_wants_it() -> None:
             await limiter.acquire(5, Priority.RESULT)
             assert loop.time() - before < 0.1
             waiting = [asyncio.ensure_future(limiter.acquire(6, Priority.RESULT)) for _ in range(5)]
-            await asyncio.sleep(0.2)
+            await asyncio.sleep(0.2)  # on the accelerated clock
             with pytest.raises(ChannelBusy):  # other calls wait
                 await limiter.acquire(7, Priority.PROGRESS)
             await asyncio.gather(*waiting)
-            await asyncio.sleep(10.0)
+            await asyncio.sleep(10.0)  # on the accelerated clock
             await limiter.acquire(5, Priority.PROGRESS)
 
     quickly(scenario())
@@ -296,7 +295,7 @@ def test_a_cancelled_call_uses_no_permit() -> None:
     async def scenario() -> None:
         async with some_limiters() as [limiter]:
             waiting = [asyncio.ensure_future(limiter.acquire(5, Priority.RESULT)) for _ in range(6)]
-            await asyncio.sleep(0.1)
+            await asyncio.sleep(0.1)  # on the accelerated clock
             for task in waiting[2:5]:
                 task.cancel()
             await asyncio.gather(*waiting, return_exceptions=True)
@@ -345,7 +344,7 @@ async def test_a_429_raises_busy_even_if_the_store_fails(telegram: TelegramSimul
 async def test_a_429_stops_the_calls_of_all_instances(telegram: TelegramSimulator) -> None:
     """The limited chat waits, the others do not."""
     recorder = Recorder()
-    store = await SqliteStore.open(":memory:", clock=VirtualClock(asyncio.get_running_loop()), observer=recorder)
+    store = await sqlite_in_memory(VirtualClock(asyncio.get_running_loop()), recorder)
     callers = [
         Caller(make_bot(telegram.token, telegram.url), TelegramRateLimiter(store, "42"), recorder) for _ in range(2)
     ]

@@ -9,6 +9,7 @@ from genlock.app.clock import SystemClock
 from genlock.channels.telegram.update_sources import UpdateSecrets, update_secret
 from genlock.log import Silent
 from genlock.stores.sqlite import SqliteStore
+from tests.databases import new_sqlite
 
 TOKEN = "7123456789:AAF0dQ-x5R9fJ3k1Lm_pQ7rS2tU4vW6xY8z"
 STORED = "random-secret-of-an-earlier-version"
@@ -17,7 +18,7 @@ KEY = "webhook_secret:7123456789"
 
 @pytest.fixture
 async def store(tmp_path: Path) -> AsyncIterator[SqliteStore]:
-    store = await SqliteStore.open(f"{tmp_path}/genlock.db", clock=SystemClock(), observer=Silent())
+    store = await SqliteStore.open(new_sqlite(tmp_path), clock=SystemClock(), observer=Silent())
     yield store
     await store.close()
 

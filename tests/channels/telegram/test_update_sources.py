@@ -1,7 +1,7 @@
 """Updates from the simulated Telegram: none is confirmed before it is stored, none is dropped."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -28,8 +28,9 @@ from genlock.domain.update import NewUpdate, UpdateState
 from genlock.sandbox.telegram.faults import Fault
 from genlock.sandbox.telegram.simulator import TelegramSimulator, running_telegram
 from genlock.stores.sqlite import SqliteStore
+from tests.changes import Condition
 from tests.databases import new_sqlite
-from tests.engine.world import Recorder
+from tests.engine.recorder import Recorder
 
 TOKEN = "42:token-of-the-bot"
 PATIENCE_SECONDS = 60
@@ -47,16 +48,20 @@ class Harness:
         self.active = "first"
         self.leader_checks = 0
         self.fails = 0
+        self.received = 0
 
     def is_active(self, name: str) -> bool:
         self.leader_checks += 1
+        self.recorder.changes.note()
         return self.active == name
 
     async def receive(self, update: NewUpdate) -> None:
+        self.received += 1
         if self.fails:
             self.fails -= 1
             raise StoreUnavailable
         self.stored.append(update.body)
+        self.recorder.changes.note()
 
     def texts(self) -> list[str]:
         return [text for body in self.stored for text in ("one", "two", "three") if text in body]
@@ -86,10 +91,16 @@ class Harness:
                 task.cancel()
                 await asyncio.gather(task, return_exceptions=True)
 
-    async def until(self, condition: Callable[[], bool]) -> None:
-        async with asyncio.timeout(PATIENCE_SECONDS):
-            while not condition():  # noqa: ASYNC110 - the simulator sets no event
-                await asyncio.sleep(0.01)
+    async def until(self, condition: Condition) -> None:
+        """Wait for an update, an event or a check of the leader."""
+        await self.recorder.changes.until(condition, PATIENCE_SECONDS)
+
+    async def until_polled(self) -> None:
+        await self.telegram.until(lambda: self.polls() > 0, PATIENCE_SECONDS)
+
+    async def pass_leader_checks(self, count: int) -> None:
+        wanted = self.leader_checks + count
+        await self.until(lambda: self.leader_checks >= wanted)
 
     def polls(self) -> int:
         return len(self.telegram.calls("getUpdates"))
@@ -109,6 +120,11 @@ async def harness(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncItera
 # polling
 
 
+async def nothing_new() -> Any:
+    """A long poll that no update ends."""
+    await asyncio.Event().wait()
+
+
 async def test_the_leader_fetches_updates_in_order(harness: Harness) -> None:
     async with harness.polling("first"), harness.polling("second"):
         for text in ("one", "two"):
@@ -118,20 +134,24 @@ async def test_the_leader_fetches_updates_in_order(harness: Harness) -> None:
         await harness.until(lambda: len(harness.recorder.of(Event.POLLING)) == 2)
         await harness.ann.say("three")
         await harness.until(lambda: "three" in harness.texts())
+    assert harness.texts() == ["one", "two", "three"]
 
 
 async def test_a_poll_that_telegram_refuses_the_whole_bot_is_recorded_for_the_alarm(harness: Harness) -> None:
     harness.telegram.faults.switch(Fault.REFUSED, method="getUpdates", text="Bad Request: logged out")
     async with harness.polling():
-        async with asyncio.timeout(PATIENCE_SECONDS):
-            while not (await harness.store.stats())["bot_refused"]:  # noqa: ASYNC110 - the store sends no signal
-                await asyncio.sleep(0.01)
+
+        async def is_recorded() -> bool:
+            return bool((await harness.store.stats())["bot_refused"])
+
+        await harness.until(is_recorded)
+    assert (await harness.store.stats())["bot_refused"] == 1
 
 
 async def test_an_instance_that_is_not_the_leader_does_not_poll(harness: Harness) -> None:
     harness.active = "none"
     async with harness.polling():
-        await harness.until(lambda: harness.leader_checks >= 5)
+        await harness.pass_leader_checks(5)
         assert harness.polls() == 0
 
 
@@ -140,14 +160,16 @@ async def test_an_update_that_was_not_stored_is_not_confirmed_and_comes_again(ha
     async with harness.polling():
         await harness.ann.say("one")
         await harness.until(lambda: harness.texts() == ["one"])
-    assert harness.telegram.state.updates.pending or harness.polls() >= 2
+    assert harness.received == 2
     assert harness.recorder.of(Event.STAGE_ERROR, step="poll updates")
 
 
 async def test_a_stored_update_is_confirmed_by_the_next_request(harness: Harness) -> None:
     async with harness.polling():
         await harness.ann.say("one")
-        await harness.until(lambda: harness.texts() == ["one"] and not harness.telegram.state.updates.pending)
+        await harness.until(lambda: harness.texts() == ["one"])
+        await harness.telegram.until(lambda: not harness.telegram.state.updates.pending, PATIENCE_SECONDS)
+    assert harness.received == 1
 
 
 @pytest.mark.slow
@@ -159,6 +181,8 @@ async def test_a_failed_request_is_repeated(harness: Harness, fault: Fault) -> N
     await harness.ann.say("one")
     async with harness.polling():
         await harness.until(lambda: "one" in harness.texts())
+    assert [call.faults for call in harness.telegram.calls("getUpdates")][:3] == [[fault], [fault], []]
+    assert harness.received == 1
 
 
 async def test_an_existing_webhook_is_removed_and_its_pending_updates_are_fetched(harness: Harness) -> None:
@@ -174,39 +198,42 @@ async def test_an_existing_webhook_is_removed_and_its_pending_updates_are_fetche
 
 async def test_a_webhook_that_appears_while_polling_is_removed(harness: Harness) -> None:
     async with harness.polling():
-        await harness.until(lambda: harness.polls() > 0)
+        await harness.until_polled()
         async with harness.caller() as caller:
             await caller.bot.set_webhook("http://127.0.0.1:9/unreachable")
         await harness.ann.say("two")
         await harness.until(lambda: harness.texts() == ["two"])
+    assert (harness.received, len(harness.recorder.of(Event.WEBHOOK_REMOVED))) == (1, 1)
 
 
 async def test_polling_continues_after_a_conflict_with_another_program(harness: Harness) -> None:
     async with harness.polling():
-        await harness.until(lambda: harness.polls() > 0)
+        await harness.until_polled()
         async with harness.caller() as caller:
             with suppress(Conflict):  # Telegram may refuse either of the two requests
                 await caller.bot.get_updates(timeout=0)
         await harness.until(lambda: bool(harness.recorder.of(Event.POLL_CONFLICT)))
         await harness.ann.say("one")
         await harness.until(lambda: "one" in harness.texts())
+    assert harness.received == 1
 
 
 async def test_an_instance_that_loses_the_leadership_stops_polling(harness: Harness) -> None:
     async with harness.polling():
-        await harness.until(lambda: harness.polls() > 0)
+        await harness.until_polled()
         harness.active = "none"
-        await asyncio.sleep(0.1)
+        await harness.pass_leader_checks(3)
         before = harness.polls()
         await harness.ann.say("one")
-        await asyncio.sleep(0.2)
+        await harness.pass_leader_checks(5)
         assert (harness.polls(), harness.texts()) == (before, [])
 
 
 async def test_an_invalid_update_does_not_block_the_others(harness: Harness, monkeypatch: pytest.MonkeyPatch) -> None:
+    answers: list[list[object]] = [[None, {"update_id": "x"}, {"update_id": 5, "message": {"text": "one"}}]]
+
     async def invalid_updates(*_: object) -> list[object]:
-        await asyncio.sleep(0.01)
-        return [None, {"update_id": "x"}, {"update_id": 5, "message": {"text": "one"}}]
+        return answers.pop() if answers else await nothing_new()
 
     monkeypatch.setattr(update_sources, "_get_updates", invalid_updates)
     async with harness.polling():
@@ -222,10 +249,9 @@ async def test_a_button_press_with_any_data_is_stored(
     offsets: list[int | None] = []
 
     async def get_updates(_: object, offset: int | None, *_allowed: object) -> list[Any]:
-        await asyncio.sleep(0.01)
         offsets.append(offset)
         updates: list[Any] = [{"update_id": 5, "callback_query": press}, {"update_id": 6, "message": {"text": data}}]
-        return [update for update in updates if offset is None or update["update_id"] >= offset]
+        return [update for update in updates if offset is None or update["update_id"] >= offset] or await nothing_new()
 
     monkeypatch.setattr(update_sources, "_get_updates", get_updates)
     monkeypatch.setattr(harness, "receive", harness.store.store_update)
@@ -243,13 +269,12 @@ async def test_an_update_that_cannot_be_stored_does_not_block_the_others(
     offsets: list[int | None] = []
 
     async def get_updates(_: object, offset: int | None, *_allowed: object) -> list[Any]:
-        await asyncio.sleep(0.01)
         offsets.append(offset)
         updates: list[Any] = [
             {"update_id": 5, "message": {"text": "one"}},
             {"update_id": bad, "message": {"text": "two"}},
         ]
-        return [update for update in updates if offset is None or update["update_id"] >= offset]
+        return [update for update in updates if offset is None or update["update_id"] >= offset] or await nothing_new()
 
     async def receive(update: NewUpdate) -> None:
         if update.update_id == bad:

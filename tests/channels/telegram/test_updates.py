@@ -1,5 +1,6 @@
 """Which fields of Telegram's updates the update queue uses."""
 
+import json
 from typing import Any
 
 import pytest
@@ -37,3 +38,10 @@ def test_an_update_is_queued_under_its_sender(
 def test_a_value_without_an_id_is_not_an_update(update: Any) -> None:
     with pytest.raises(ValueError, match="no update_id"):
         read_update("bot", update, "")
+
+
+def test_the_null_character_which_postgresql_does_not_store_becomes_a_space() -> None:
+    for text in ("a\0b", "\0", "\\u0000", "\\\0", "\\\\u0000\0\0", "plain"):
+        update = {"update_id": 1, "message": {"text": text}}
+        stored = json.loads(read_update("bot", update, json.dumps(update)).body)
+        assert stored["message"]["text"] == text.replace("\0", " ")

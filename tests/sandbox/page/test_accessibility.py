@@ -1,25 +1,22 @@
 """The chat page with the keyboard and with screen readers: names, roles, contrast, focus."""
 
 import pytest
-from axe_playwright_python.async_playwright import Axe
 from playwright.async_api import Page, expect
 
 from genlock.sandbox.telegram.simulated_user import SimulatedUser
 from genlock.sandbox.telegram.simulator import TelegramSimulator
+from tests.axe import serious_violations_of
 from tests.sandbox.page.browser_tabs import Tabs, bubbles
 from tests.sandbox.sample_media import picture
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
-SERIOUS = {"serious", "critical"}
 PHONE = {"width": 390, "height": 844}
 
 
 async def faults_of(page: Page, where: str) -> list[str]:
-    results = await Axe().run(page)
     return [
         f"{where}: {violation['id']}: {node['html'][:160]}"
-        for violation in results.response["violations"]
-        if violation["impact"] in SERIOUS
+        for violation in await serious_violations_of(page)
         for node in violation["nodes"][:3]
     ]
 

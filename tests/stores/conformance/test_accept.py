@@ -224,3 +224,35 @@ async def test_orders_merged_into_one_batch_each_get_their_own_job(store: Store)
         assert await see(store, answer.job) == answer.job
     assert answers[len(rich)] == Accepted(job=known.job, fresh=False)
     assert all(isinstance(answer, InsufficientBalance) for answer in answers[len(wanted) :])
+
+
+async def test_orders_of_one_account_at_the_same_time_are_covered_together_or_refused(store: Store) -> None:
+    """A large order that the balance does not cover beside others keeps none of them back."""
+    account_id = await account_with(store, 1000)
+    prices = [300, 900, 300, 300, 300, 100, 0]
+    wanted = [order(account_id, price=price) for price in prices]
+
+    answers = await asyncio.gather(*(store.accept_job(one, ME) for one in wanted), return_exceptions=True)
+
+    accepted = [one.job for one in answers if isinstance(one, Accepted)]
+    refused = [one for one in answers if not isinstance(one, Accepted)]
+    assert all(isinstance(one, InsufficientBalance) and one.price > one.available for one in refused), refused
+    spent = sum(job.price for job in accepted)
+    assert await store.wallet(account_id) == Wallet(account_id=account_id, available=1000 - spent, held=spent)
+    assert min((one.price for one in refused if isinstance(one, InsufficientBalance)), default=0) > 1000 - spent
+    for job in accepted:
+        assert await see(store, job) == job
+    assert {job.request_key for job in await store.jobs(account_id=account_id)} == {job.request_key for job in accepted}
+
+
+async def test_orders_of_many_accounts_and_repetitions_at_the_same_time_are_each_accepted_once(store: Store) -> None:
+    accounts = [await account_with(store, 1000) for _ in range(3)]
+    wanted = [order(account_id, price=100) for account_id in accounts for _ in range(5)]
+
+    answers = await asyncio.gather(*(store.accept_job(one, ME) for one in (*wanted, *wanted)))
+
+    assert sorted(answer.fresh for answer in answers) == [False] * 15 + [True] * 15
+    for one, again in zip(answers[:15], answers[15:], strict=True):
+        assert one.job.id == again.job.id
+    for account_id in accounts:
+        assert await store.wallet(account_id) == Wallet(account_id=account_id, available=500, held=500)

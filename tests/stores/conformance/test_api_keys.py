@@ -1,35 +1,36 @@
 """Keys of API clients: stored once, found by their secret, limited per day in the commit that accepts an order."""
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 
 import pytest
 
 from genlock.channels.api.address import ApiAddress
-from genlock.domain.api_key import ALL_SCOPES, ApiKey, ApiScope, NewApiKey
+from genlock.domain.api_key import ApiKey, ApiScope
 from genlock.domain.errors import InsufficientBalance, SpendLimitReached
 from genlock.domain.job import Delivery, State
-from genlock.ports import FinishDelivery
+from genlock.ports import FinishDelivery, OrderState
 from genlock.stores.database import SqlDatabase
-from tests.stores.builders import ME, PRICE, SHOWN, ManualClock, account_with, end, order, see
+from tests.stores.builders import (
+    ME,
+    PRICE,
+    SHOWN,
+    ManualClock,
+    account_with,
+    delivered,
+    end,
+    ended,
+    new_key,
+    order,
+    running,
+    see,
+)
 
 DAY = 86_400
-
-
-def new_key(account_id: int, number: int = 1, **changes: Any) -> NewApiKey:
-    plain = NewApiKey(
-        account_id=account_id,
-        name="shop",
-        scopes=ALL_SCOPES,
-        shown="glk_abcdef",
-        secret_hash=f"hash-{number}",
-        spend_limit=None,
-        request_key=f"request-{number}",
-        author="operator",
-    )
-    return replace(plain, **changes)
 
 
 async def limited_key(store: SqlDatabase, orders: int) -> ApiKey:
@@ -85,9 +86,18 @@ async def test_a_request_handled_twice_makes_one_key(store: SqlDatabase) -> None
 async def test_the_last_use_is_written_at_most_once_a_minute(store: SqlDatabase, clock: ManualClock) -> None:
     key, _ = await store.add_api_key(new_key(await account_with(store)))
     first = clock.now()
-    for seconds, expected in ((0, first), (59, first), (1, first + timedelta(seconds=60))):
+    alone = partial(store.api_key_by_secret, "hash-1")
+    with_job = partial(store.api_key_with_job, "hash-1", 1)
+    with_order = partial(store.api_key_with_order, "hash-1", "key")
+    uses: list[tuple[int, Callable[[], Awaitable[object]], datetime]] = [
+        (0, alone, first),
+        (59, with_job, first),
+        (1, with_job, first + timedelta(seconds=60)),
+        (60, with_order, first + timedelta(seconds=120)),
+    ]
+    for seconds, read, expected in uses:
         clock.advance(seconds)
-        await store.api_key_by_secret("hash-1")
+        await read()
         found = await store.api_key(key.id)
         assert found is not None
         assert found.last_used_at == expected
@@ -114,6 +124,57 @@ async def test_a_revoked_key_is_not_found_by_its_secret_and_stays_in_the_list(st
     assert await store.revoke_api_key(key.id) is None
     assert await store.api_key_by_secret("hash-1") is None
     assert [one.id for one in await store.api_keys(account_id, before=None, limit=10)] == [key.id]
+
+
+async def test_a_key_and_a_job_of_its_account_are_read_at_once(store: SqlDatabase) -> None:
+    mine, other = [(await store.add_api_key(new_key(await account_with(store), n)))[0] for n in range(2)]
+    job = (await store.accept_job(order(mine.account_id, api_key_id=mine.id), ME)).job
+    chat = (await store.accept_job(order(mine.account_id), ME)).job
+    foreign = (await store.accept_job(order(other.account_id, api_key_id=other.id), ME)).job
+    wanted = [("hash-0", job.id), ("hash-0", chat.id), ("hash-0", foreign.id), ("hash-1", foreign.id), ("no", job.id)]
+
+    found = await asyncio.gather(*(store.api_key_with_job(*one) for one in wanted))
+
+    assert [one and (one[0].id, one[1] and one[1].id) for one in found] == [
+        (mine.id, job.id),
+        (mine.id, None),
+        (mine.id, None),
+        (other.id, foreign.id),
+        None,
+    ]
+    assert found[0] is not None
+    assert found[0][0].last_used_at is None
+    assert found[0][1] == await store.api_job(job.id)
+
+
+async def test_a_key_and_the_state_of_an_order_are_read_at_once(store: SqlDatabase) -> None:
+    keys = [(await store.add_api_key(new_key(await account_with(store, 5000), n)))[0] for n in range(2)]
+    jobs = [(await store.accept_job(order(keys[0].account_id, api_key_id=keys[0].id), ME)).job for _ in range(3)]
+    wanted = [("hash-0", jobs[0].request_key), ("hash-0", "new"), ("hash-1", jobs[0].request_key), ("no", "new")]
+
+    found = await asyncio.gather(*(store.api_key_with_order(*one) for one in wanted))
+
+    available = (await store.wallet(keys[0].account_id)).available
+    assert [one and (one[0].id, one[1]) for one in found] == [
+        (keys[0].id, OrderState(await store.api_job(jobs[0].id), available, 3)),
+        (keys[0].id, OrderState(None, available, 3)),
+        (keys[1].id, OrderState(None, 5000, 0)),
+        None,
+    ]
+
+
+async def test_a_revoked_key_is_read_with_nothing(store: SqlDatabase) -> None:
+    key, _ = await store.add_api_key(new_key(await account_with(store)))
+    job = (await store.accept_job(order(key.account_id, api_key_id=key.id), ME)).job
+    await store.ensure_profile(key.account_id, language="en", name="Ann", username="", referred_by=None)
+    await store.set_ban(key.account_id, banned=True, reason="spam")
+    both = [await store.api_key_with_job("hash-1", job.id), await store.api_key_with_order("hash-1", "new")]
+    assert [one and one[0].banned for one in both] == [True, True]
+
+    await store.revoke_api_key(key.id)
+
+    assert await store.api_key_with_job("hash-1", job.id) is None
+    assert await store.api_key_with_order("hash-1", "new") is None
 
 
 async def test_keys_are_listed_newest_first_of_one_account_or_of_all(store: SqlDatabase) -> None:
@@ -257,9 +318,23 @@ async def test_jobs_of_api_keys_are_listed_watched_and_counted_without_those_of_
     one, none, other = await asyncio.gather(*(store.api_job(number) for number in (mine[0], chat.id, made[1].id)))
     assert (one and one.id, none, other and other.id) == (mine[0], None, made[1].id)
     assert one == made[0]
-    assert await store.count_open_jobs(account, 10) == 4
-    assert await store.count_open_jobs(account, 3) == 3
-    assert await store.newest_job_id() == made[-1].id
+    assert (await store.order_state(account, "key")).open_api_jobs == 3
+
+
+async def test_a_job_of_an_api_key_is_without_end_until_its_result_is_delivered(store: SqlDatabase) -> None:
+    account = await account_with(store)
+    key, _ = await store.add_api_key(new_key(account, 0))
+    waiting = await running(store, account_id=account, api_key_id=key.id)
+    delivering = await ended(store, account_id=account, api_key_id=key.id)
+    for state in (State.SUCCEEDED, State.FAILED):
+        await delivered(store, state, account_id=account, api_key_id=key.id)
+    await ended(store, account_id=account)
+    await ended(store)
+
+    found = await store.api_jobs_without_end(account, 10)
+
+    assert [job.id for job in found] == [delivering.id, waiting.id]
+    assert await store.api_jobs_without_end(account, 1) == found[:1]
 
 
 async def test_permits_are_taken_in_blocks_as_far_as_they_are_free(store: SqlDatabase, clock: ManualClock) -> None:
@@ -295,3 +370,18 @@ async def test_the_newest_job_of_numbered_request_keys_is_found_among_others_of_
     found = await store.newest_api_job_between(mine.account_id, low, high)
     assert found is not None
     assert (found.id, found.request_key) == (wanted[1], "openai:1:00ff:000000000010")
+
+
+async def test_orders_of_two_keys_at_the_same_time_keep_the_limit_of_each(store: SqlDatabase) -> None:
+    account_id = await account_with(store, PRICE * 100)
+    limited, _ = await store.add_api_key(new_key(account_id, 1, spend_limit=PRICE * 3))
+    free, _ = await store.add_api_key(new_key(account_id, 2))
+    wanted = [order(account_id, api_key_id=key.id) for key in (limited, free) for _ in range(6)]
+
+    answers = await asyncio.gather(*(store.accept_job(one, ME) for one in wanted), return_exceptions=True)
+
+    assert [isinstance(one, SpendLimitReached) for one in answers[:6]].count(True) == 3
+    assert not any(isinstance(one, Exception) for one in answers[6:])
+    spent = [key.spent_today for number in (limited.id, free.id) if (key := await store.api_key(number))]
+    assert spent == [PRICE * 3, PRICE * 6]
+    assert (await store.wallet(account_id)).held == PRICE * 9

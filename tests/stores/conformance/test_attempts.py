@@ -62,6 +62,24 @@ async def test_a_busy_provider_is_asked_again_under_the_same_number(store: Store
     assert (clock.now() - attempt.started_at).total_seconds() == 3, "busy since the first time"
 
 
+async def test_an_attempt_records_what_the_last_call_sends(store: Store) -> None:
+    """A call that was provably not accepted is repeated under the same number, with what is right then."""
+    job = await queued(store)
+    assert await store.begin_submit(job.id, job.lease_token, HASH, None, "other", "other/model", '{"url": "first"}')
+    wait = Reschedule(job_id=job.id, token=job.lease_token, after=0.0, state=State.QUEUED, failed=None)
+    assert await store.reschedule(wait)
+    job = await claimed(store, job)
+    assert await store.begin_submit(job.id, job.lease_token, OTHER, None, "other", "other/model", '{"url": "\\u0000"}')
+    assert not await store.begin_submit(job.id, job.lease_token - 1, HASH, None, "other", "other/model", "{}")
+
+    assert [(one.number, one.sent_input) for one in await store.attempts(job.id)] == [(1, '{"url": "\\u0000"}')]
+    assert await store.mark_submitted(job.id, job.lease_token, "task", 5.0)
+    assert await store.fail_over(failed(job.id))
+    job = await claimed(store, job)
+    assert await store.begin_submit(job.id, job.lease_token, HASH, None)
+    assert [one.sent_input for one in await store.attempts(job.id)] == ['{"url": "\\u0000"}', None]
+
+
 async def test_the_end_of_a_job_ends_its_attempt_with_its_cost(store: Store, clock: ManualClock) -> None:
     job = await running(store, "task")
     await end(store, job, State.SUCCEEDED, task_id="task", cost=30, attempt=1)
@@ -69,6 +87,16 @@ async def test_the_end_of_a_job_ends_its_attempt_with_its_cost(store: Store, clo
     [attempt] = await store.attempts(job.id)
     assert (attempt.outcome, attempt.cost, attempt.ended_at) == (AttemptOutcome.SUCCEEDED, 30, clock.now())
     assert attempt.task_id == "task"
+
+
+async def test_the_costs_of_attempts_are_those_that_the_row_of_the_job_does_not_contain(store: Database) -> None:
+    job_id = await second_attempt(store)
+    await end(store, job_id, State.SUCCEEDED, task_id="second", cost=10, attempt=2)
+    assert await store.attempt_costs([job_id]) == []
+
+    await end(store, job_id, State.SUCCEEDED, task_id="task", cost=30, attempt=1)
+
+    assert [(one.job_id, one.cost) for one in await store.attempt_costs([job_id, 404])] == [(job_id, 30)]
 
 
 async def test_a_job_whose_attempt_failed_is_queued_for_another_provider(store: Store, clock: ManualClock) -> None:

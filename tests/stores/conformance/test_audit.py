@@ -1,6 +1,6 @@
 """Searching the audit log: filters, pages, and a bounded number of lines that are looked at."""
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -71,3 +71,21 @@ async def test_one_search_looks_at_a_bounded_number_of_lines(
         second = await store.search_audit(filters, before=first.before, limit=5)
         assert [line.detail for line in second.lines] == ["0"]
         assert 6 - looked_at == len((await store.search_audit(AuditFilter(), before=first.before, limit=9)).lines)
+
+
+async def test_audit_lines_are_listed_newest_first(store: SqlDatabase) -> None:
+    await store.add_audit(key="a", actor="1", action="ban", subject="2", detail="spam")
+    await store.add_audit(key="b", actor="1", action="unban", subject="2", detail="")
+
+    await store.add_audit(key="b", actor="1", action="unban", subject="2", detail="")
+    assert [(line.action, line.detail) for line in await store.audit(10)] == [("unban", ""), ("ban", "spam")]
+
+
+async def test_lines_are_found_between_the_first_and_the_last_time_there_is(store: SqlDatabase) -> None:
+    await store.add_audit(key="k", actor="a", action="b", subject="1", detail="")
+    first, last = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
+    found = [
+        len((await store.search_audit(filters)).lines)
+        for filters in (AuditFilter(since=first, until=last), AuditFilter(since=last), AuditFilter(until=first))
+    ]
+    assert found == [1, 0, 0]

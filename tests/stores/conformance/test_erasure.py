@@ -6,17 +6,16 @@ from genlock.domain.draft import SavedDraft
 from genlock.domain.job import Delivery, State, hash_secret
 from genlock.domain.job_event import EventRow
 from genlock.domain.money import EntryKind
-from genlock.domain.upload import Upload
+from genlock.domain.upload import Upload, UploadCopy
 from genlock.domain.webhook import NewWebhook
 from genlock.engine.erasure import Erasure
 from genlock.stores.database import SqlDatabase
-from tests.stores.builders import ME, SECRET, account_with, end, ended, finish, queued, running, see, update
-from tests.stores.conformance.test_api_keys import new_key
+from tests.stores.builders import ME, SECRET, account_with, end, ended, finish, new_key, queued, running, see, update
 from tests.stores.conftest import Raw
 
 TABLES = (
-    "accounts", "jobs", "ledger", "inbox", "updates", "kv", "profiles", "drafts", "uploads", "payments", "free_runs",
-    "promo_uses", "broadcasts", "audit", "job_events",
+    "accounts", "jobs", "attempts", "ledger", "inbox", "updates", "kv", "profiles", "drafts", "uploads",
+    "upload_copies", "payments", "free_runs", "promo_uses", "broadcasts", "audit", "job_events",
 )  # fmt: skip
 
 
@@ -31,6 +30,10 @@ async def user_with(store: SqlDatabase, mark: str) -> int:
     await store.add_upload(
         Upload(address=address, account_id=account_id, file=mark, kind="image", seconds=None, age_seconds=0)
     )
+    for provider in ("one", "two"):
+        await store.save_upload_copy(
+            UploadCopy(address=address, provider=provider, url=f"https://{provider}/{mark}", left_seconds=60.0)
+        )
     await store.add_audit(
         key=str(account_id), actor="op", action="ban", subject=str(account_id), detail=f"{mark} was rude"
     )
@@ -52,6 +55,7 @@ async def test_an_erased_user_leaves_only_numbers_and_money(store: SqlDatabase, 
         job = await ended(store, account_id=account_id, price=10)
         await store.store_callback("kie", job.id, hash_secret(SECRET), f'{{"p": "{mark}"}}'.encode())
         await raw(f"UPDATE jobs SET input = '\"{mark}\"', error_text = '{mark}' WHERE id = {job.id}")  # noqa: S608
+        await raw(f"UPDATE attempts SET sent_input = '{mark}', handle = '{mark}' WHERE job_id = {job.id}")  # noqa: S608
         row = EventRow(correlation_id=job.correlation_id, number=1, events=f'[[0,"DELIVER_FAIL",{{"by":"{mark}"}}]]')
         await store.add_job_events("me", [row])
         assert await finish(store, job, Delivery.DELIVERED)
@@ -64,7 +68,7 @@ async def test_an_erased_user_leaves_only_numbers_and_money(store: SqlDatabase, 
         await raw(change)
     await raw("UPDATE update_queues SET waiting = 0, due_at = NULL")
     assert {table for table, _ in await left_of(raw, "annmark")} >= {
-        "jobs", "inbox", "updates", "profiles", "drafts", "uploads", "audit", "ledger",
+        "jobs", "attempts", "inbox", "updates", "profiles", "drafts", "uploads", "upload_copies", "audit", "ledger",
         "job_events",
     }  # fmt: skip
     before, bobs = await store.wallet(ann), await left_of(raw, "bobmark")
@@ -139,13 +143,17 @@ async def test_inputs_of_old_jobs_are_erased_page_by_page_and_results_stay(store
     jobs = [await running(store, f"task {number}") for number in range(5)]
     for job in jobs[:4]:
         await _end(store, job.id)
+    await raw("UPDATE attempts SET sent_input = 'what the provider got'")
     erasure = Erasure(store)
     await erasure.erase_old_inputs(0)
     await erasure.erase_old_inputs(1)
     assert all([(await store.job(job.id)).input != "null" for job in jobs])  # type: ignore[union-attr]
+    assert await raw("SELECT count(*) FROM attempts WHERE sent_input IS NULL") == [(0,)]
     await erasure.erase_old_inputs(-1)  # older than tomorrow
 
     rows = await raw("SELECT input, parts FROM jobs ORDER BY id")
     assert [row[0] for row in rows[:4]] == ["null"] * 4
     assert rows[4][0] != "null"  # it is running
     assert all(row[1] != "[]" for row in rows[:4])
+    sent = await raw("SELECT sent_input FROM attempts ORDER BY job_id")
+    assert [row[0] for row in sent] == [None] * 4 + ["what the provider got"]

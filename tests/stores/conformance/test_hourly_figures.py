@@ -1,5 +1,7 @@
 """Figures by hour on both databases: buckets, marks of later changes, what may still be committed, instances."""
 
+from datetime import timedelta
+
 from genlock.domain.attempt import AttemptOutcome
 from genlock.domain.delivery import again
 from genlock.domain.figures import DURATION_BOUNDS, hour_number
@@ -7,7 +9,7 @@ from genlock.domain.job import Job, State, Verdict
 from genlock.domain.money import EntryKind
 from genlock.ports import FailedAttempt, Role, SetKey
 from genlock.stores.database import SqlDatabase
-from genlock.stores.hourly_figures import BLOCK_JOBS, COMMIT_SECONDS, SETTLED_SECONDS
+from genlock.stores.hourly_figures import BLOCK_JOBS, COMMIT_SECONDS, RECHECK_SECONDS, SETTLED_SECONDS
 from tests.stores.builders import RESULT, ManualClock, account_with, claimed, delivered, end, finish, queued, running
 
 EVER = (0, 10**6)
@@ -60,6 +62,25 @@ async def test_a_job_that_was_done_leaves_a_mark_when_it_changes(store: SqlDatab
     assert await store.due_job_blocks(10) == []
 
 
+async def test_orders_that_have_ended_are_counted_once_more_and_open_ones_again_and_again(
+    store: SqlDatabase, clock: ManualClock
+) -> None:
+    done = await delivered(store, notice=False)
+    await fold(store, done)
+    clock.advance(RECHECK_SECONDS + 1)
+    assert await store.due_job_blocks(10) == []
+    clock.advance(SETTLED_SECONDS)
+    assert await store.due_job_blocks(10) == [0], "an order with a lower number may have been committed since"
+    await fold(store, done)
+    clock.advance(100 * SETTLED_SECONDS)
+    assert await store.due_job_blocks(10) == []
+
+    await fold(store, await queued(store))
+    clock.advance(RECHECK_SECONDS + 1)
+
+    assert await store.due_job_blocks(10) == [0]
+
+
 async def test_a_cost_that_is_reported_after_the_deadline_leaves_a_mark(store: SqlDatabase, clock: ManualClock) -> None:
     job = await running(store, deadline_seconds=1.0, notice=False)
     cancelled = (await end(store, job, State.CANCELLED)).job
@@ -100,6 +121,18 @@ async def test_a_refund_by_an_operator_is_subtracted_from_the_revenue_of_its_ord
     await store.clear_figures()
     await fold(store, kept)
     assert [one.figures for one in await store.model_figures(*EVER)] == after
+
+
+async def test_a_refund_counts_once_in_parts_beside_each_other(store: SqlDatabase) -> None:
+    """The ranges of ids in which their jobs are searched overlap."""
+    job = await sold(store, cost=40)
+    await store.transfer(job.account_id, EntryKind.REFUND, job.price, f"refund:{job.id}")
+    since, edge = job.created_at - timedelta(seconds=20), job.created_at + timedelta(seconds=10)
+
+    first, second = await store.part_orders([(since, edge), (edge, edge + timedelta(seconds=20))])
+
+    assert [(one.figures.revenue, one.figures.refunded) for one in first.providers] == [(0, 1)]
+    assert second.providers == ()
 
 
 async def test_a_block_with_open_jobs_is_counted_again_less_and_less_often(

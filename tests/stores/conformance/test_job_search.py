@@ -1,7 +1,7 @@
 """Searching jobs: every combination of filters finds what a plain comparison of all jobs finds."""
 
 import json
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from random import Random
 from typing import Any
 
@@ -159,7 +159,18 @@ async def test_an_empty_database_has_no_jobs_to_find(store: SqlDatabase, clock: 
     assert await store.job_providers() == []
     assert await store.jobs_by_id([]) == []
     assert await store.refunded_jobs([]) == frozenset()
+    assert await store.attempt_costs([]) == []
     assert await store.account_names([]) == {}
+
+
+async def test_jobs_are_found_between_the_first_and_the_last_time_there_is(store: SqlDatabase) -> None:
+    job = await queued(store, account_id=await account_with(store))
+    first, last = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
+    found = [
+        [one.id for one in (await store.search_jobs(filters)).jobs]
+        for filters in (JobFilter(since=first, until=last), JobFilter(since=last), JobFilter(until=first))
+    ]
+    assert found == [[job.id], [], []]
 
 
 async def test_what_a_list_of_jobs_shows_besides_the_jobs(store: SqlDatabase) -> None:

@@ -9,10 +9,17 @@ HASH = hash_secret(SECRET)
 
 
 async def begin(
-    store: Store, job: Job, *, most: int = 2, provider: str = "kie", placeholder: str | None = None
+    store: Store,
+    job: Job,
+    *,
+    most: int = 2,
+    provider: str = "kie",
+    placeholder: str | None = None,
+    sent_input: str | None = None,
 ) -> bool | None:
+    row = (job.id, job.lease_token, HASH, placeholder)
     return await store.begin_limited_submit(
-        job.id, job.lease_token, HASH, placeholder, provider=provider, offer="its/model", most=most
+        *row, provider=provider, offer="its/model", most=most, sent_input=sent_input
     )
 
 
@@ -29,8 +36,9 @@ async def test_no_more_tasks_begin_than_there_are_slots_and_an_ended_one_makes_r
 
 async def test_a_begun_submit_is_recorded_as_without_a_limit(store: Store) -> None:
     job = await queued(store)
-    assert await begin(store, job, provider="other", placeholder="message") is True
+    assert await begin(store, job, provider="other", placeholder="message", sent_input='{"a": 1}') is True
     [attempt] = await store.attempts(job.id)
+    assert attempt.sent_input == '{"a": 1}'
     assert (attempt.number, attempt.provider, attempt.offer, attempt.outcome) == (1, "other", "its/model", None)
     row = await see(store, job)
     assert (row.state, row.provider, row.placeholder, row.attempt) == (State.SUBMITTING, "other", "message", 1)

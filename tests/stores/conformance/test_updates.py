@@ -1,31 +1,15 @@
 """Updates: each id once, each user's in order, one at a time, and none lost in a crash."""
 
 import asyncio
-from typing import Any
 
 import pytest
 
 from genlock.domain.poison import ISOLATED_FROM
 from genlock.domain.update import Received, UpdateQueue, UpdateState
 from genlock.stores.database import SqlDatabase
-from genlock.stores.updates import REPEAT_SECONDS
 from tests.stores.builders import ME, OTHER, ManualClock, update
+from tests.stores.conformance.update_queues import claim, number, stored
 from tests.stores.conftest import Raw
-
-
-async def stored(store: SqlDatabase, *numbers: int, queue: str = "ann", **changes: Any) -> None:
-    for number in numbers:
-        assert await store.store_update(update(number, queue, **changes)) is Received.FRESH
-
-
-async def claim(store: SqlDatabase, limit: int = 100, *, urgent: bool = False) -> list[UpdateQueue]:
-    return await store.claim_update_queues(limit, ME, bots=["bot"], urgent=urgent)
-
-
-def number(queue: UpdateQueue | None) -> int:
-    assert queue is not None
-    assert queue.update is not None
-    return queue.update.update_id
 
 
 async def test_an_update_is_stored_once_however_often_it_arrives(store: SqlDatabase) -> None:
@@ -185,6 +169,17 @@ async def test_the_following_update_is_the_next_of_the_same_queue(store: SqlData
     assert behind.update_id == 3
 
 
+async def test_an_update_is_open_until_it_is_settled_and_again_when_the_operator_retries_it(store: SqlDatabase) -> None:
+    await stored(store, 1)
+    [queue] = await claim(store)
+    assert queue.update
+    assert await store.is_update_open(queue.update.id)
+    assert await store.settle_update(queue, UpdateState.DEAD, "", ME)
+    assert not await store.is_update_open(queue.update.id)
+    assert await store.retry_update(queue.update.id)
+    assert await store.is_update_open(queue.update.id)
+
+
 async def test_settling_again_changes_nothing(store: SqlDatabase) -> None:
     """A statement whose answer was lost is repeated."""
     await stored(store, 1, 2, 3)
@@ -263,72 +258,6 @@ async def test_dead_updates_are_listed_and_can_be_retried(store: SqlDatabase) ->
     assert await store.violations(settled=False) == []
 
 
-# repeated button presses
-
-
-async def test_a_repeated_press_is_stored_and_not_handled(store: SqlDatabase) -> None:
-    await stored(store, 1, dedup_key="5/77/menu")
-    assert await store.store_update(update(2, dedup_key="5/77/menu")) is Received.REPEATED
-    assert await store.store_update(update(2, dedup_key="5/77/menu")) is Received.KNOWN
-    await stored(store, 3, dedup_key="5/77/other")
-    await stored(store, 4, dedup_key="5/78/menu")
-    await stored(store, 5, queue="bob", dedup_key="5/77/menu")
-    [repeated] = await store.updates(UpdateState.REPEATED, 10)
-    assert repeated.update_id == 2
-    assert await store.violations(settled=False) == []
-
-
-async def test_two_presses_that_arrive_together_are_handled_once(store: SqlDatabase) -> None:
-    arrivals = await asyncio.gather(*(store.store_update(update(n, dedup_key="p")) for n in (1, 2, 3)))
-    assert arrivals == [Received.FRESH, Received.REPEATED, Received.REPEATED]
-
-
-async def test_a_button_may_be_pressed_again_later(store: SqlDatabase, clock: ManualClock) -> None:
-    await stored(store, 1, dedup_key="p")
-    [queue] = await claim(store)
-    await store.settle_update(queue, UpdateState.DONE, "", ME)
-    clock.advance(REPEAT_SECONDS - 0.1)
-    assert await store.store_update(update(2, dedup_key="p")) is Received.REPEATED
-    clock.advance(0.2)
-    assert await store.store_update(update(3, dedup_key="p")) is Received.FRESH, "a repeated one does not count"
-
-
-@pytest.mark.parametrize("between", ["q", None], ids=["another button", "a message"])
-@pytest.mark.parametrize("settled", [True, False])
-async def test_a_press_after_another_update_of_the_user_is_no_repeat(
-    store: SqlDatabase, between: str | None, *, settled: bool
-) -> None:
-    for number_, key in enumerate(("p", between, "p"), start=1):
-        await stored(store, number_, dedup_key=key)
-        if settled:
-            [queue] = await claim(store)
-            await store.settle_update(queue, UpdateState.DONE, "", ME)
-    await stored(store, 4, queue="bob", dedup_key="q")
-    assert await store.store_update(update(5, dedup_key="p")) is Received.REPEATED, "others do not count"
-    assert await store.violations(settled=False) == []
-
-
-async def test_presses_that_arrive_together_repeat_only_the_one_before(store: SqlDatabase) -> None:
-    await stored(store, 1, dedup_key="p")
-    keys = ("p", "q", "p", "p", None, "p", "q")
-    arrivals = await asyncio.gather(
-        *(store.store_update(update(n, dedup_key=key)) for n, key in enumerate(keys, start=2))
-    )
-    fresh, repeated = Received.FRESH, Received.REPEATED
-    assert arrivals == [repeated, fresh, fresh, repeated, fresh, fresh, fresh]
-
-
-async def test_a_second_press_is_repeated_while_the_first_is_still_handled(
-    store: SqlDatabase, clock: ManualClock
-) -> None:
-    await stored(store, 1, dedup_key="p")
-    clock.advance(60)
-    assert await store.store_update(update(2, dedup_key="p")) is Received.REPEATED
-
-
-# races
-
-
 async def test_no_update_is_missed_when_it_arrives_while_others_are_settled(store: SqlDatabase, raw: Raw) -> None:
     """Store and settle updates of the same queues concurrently until all are done."""
     accounts, each = 8, 30
@@ -369,57 +298,3 @@ async def test_one_invalid_update_does_not_affect_the_others(store: SqlDatabase,
     )
     assert (answers[0], answers[2]) == (Received.FRESH, Received.FRESH)
     assert isinstance(answers[1], Exception)
-
-
-# the queue is leased when its update is stored
-
-
-async def test_the_queue_of_a_new_update_is_leased_to_the_instance_that_stores_it(store: SqlDatabase) -> None:
-    received, queue = await store.receive_update(update(1), ME)
-    assert received is Received.FRESH
-    assert number(queue) == 1
-    assert queue is not None
-    assert queue.update is not None
-    assert (queue.update.attempts, queue.update.body) == (1, update(1).body)
-    assert await claim(store) == [], "no claim is needed, and none is possible"
-    settled = await store.settle_update(queue, UpdateState.DONE, "", ME)
-    assert settled is not None
-    assert settled.waiting == 0
-    received, again = await store.receive_update(update(2), ME)
-    assert again is not None
-    assert (number(again), again.token) == (2, queue.token + 1)
-    assert await store.violations(settled=False) == []
-
-
-async def test_a_queue_that_is_not_empty_stays_with_the_instance_that_has_it(store: SqlDatabase) -> None:
-    _, queue = await store.receive_update(update(1), ME)
-    assert await store.receive_update(update(2), OTHER) == (Received.FRESH, None)
-    assert await store.receive_update(update(1), OTHER) == (Received.KNOWN, None)
-    assert queue is not None
-    settled = await store.settle_update(queue, UpdateState.DONE, "", ME)
-    assert settled is not None
-    following = settled.queue if settled.queue.update else await store.next_update(settled.queue)
-    assert number(following) == 2
-
-
-async def test_updates_stored_together_lease_their_queue_once_with_the_first_of_them(store: SqlDatabase) -> None:
-    answers = await asyncio.gather(*(store.receive_update(update(n, queue), ME) for n in (1, 2, 3) for queue in "ab"))
-    assert {received for received, _ in answers} <= {Received.FRESH, Received.KNOWN}
-    leased = [queue for _, queue in answers if queue is not None]
-    assert len({queue.id for queue in leased}) == len(leased) > 0
-    assert await claim(store) == []
-    assert await store.violations(settled=False) == []
-
-
-async def test_a_lease_taken_at_storing_expires_like_any_other(store: SqlDatabase, clock: ManualClock) -> None:
-    _, lost = await store.receive_update(update(1), OTHER)
-    clock.advance(OTHER.seconds + 1)
-    [queue] = await claim(store)
-    assert (number(queue), queue.crash_count) == (1, 1)
-    assert lost is not None
-    assert await store.settle_update(lost, UpdateState.DONE, "", OTHER) is None, "its token is old"
-
-
-async def test_without_a_lease_the_queue_of_a_new_update_is_due_at_once(store: SqlDatabase) -> None:
-    assert await store.receive_update(update(1), None) == (Received.FRESH, None)
-    assert [number(queue) for queue in await claim(store)] == [1]

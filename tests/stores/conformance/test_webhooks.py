@@ -8,8 +8,7 @@ import pytest
 from genlock.domain.job import State
 from genlock.domain.webhook import DeliveryState, NewWebhook, Webhook, WebhookAttempt, WebhookEvent
 from genlock.stores.database import SqlDatabase
-from tests.stores.builders import ManualClock, account_with, delivered, end, ended, running
-from tests.stores.conformance.test_api_keys import new_key
+from tests.stores.builders import ManualClock, account_with, delivered, end, ended, new_key, running
 
 HOUR = 3600.0
 DONE = DeliveryState.DELIVERED
@@ -63,6 +62,23 @@ async def test_each_public_state_of_a_job_is_one_event(store: SqlDatabase) -> No
     ):
         await ended(store, state, request_key=state.value, **of_api)
         assert (await events(store, webhook))[-1] == event
+
+
+async def test_what_was_sent_about_a_job_is_found_by_the_job(store: SqlDatabase) -> None:
+    account_id, key_id = await client(store)
+    first, second = await endpoint(store, account_id), await endpoint(store, account_id, "we_2")
+    of_api: dict[str, Any] = {"account_id": account_id, "api_key_id": key_id}
+    job = await delivered(store, request_key="a", **of_api)
+    await delivered(store, request_key="b", **of_api)
+
+    found = await store.job_webhook_deliveries(job.id, 10)
+
+    assert [(one.webhook_id, one.event) for one in found] == [
+        (webhook.id, event)
+        for event in (WebhookEvent.JOB_STARTED, WebhookEvent.JOB_SUCCEEDED)
+        for webhook in (first, second)
+    ]
+    assert await store.job_webhook_deliveries(job.id, 1) == found[:1]
 
 
 async def test_only_enabled_endpoints_of_the_account_with_a_fitting_filter_get_an_event(store: SqlDatabase) -> None:

@@ -20,6 +20,7 @@ from genlock.api.operation import Answered, Call, Operation
 from genlock.api.order_acceptance import REPLAYED_HEADER, Accepted, ClientOrder
 from genlock.api.parts import ApiParts
 from genlock.api.problems import Problem
+from genlock.api.stored_copies import read_whole
 from genlock.api.types import FINAL, JobAnswer, Status
 from genlock.api.waiting import wait_until_final
 from genlock.domain.api_key import ApiScope
@@ -85,7 +86,7 @@ class ImageRoutes:
             accepted = await self._orders.accept(call, order)
         except Problem as problem:
             raise rename_fields(problem, order_input.parameters) from None
-        job, _ = await wait_until_final(self._parts.watch, accepted.job, _wait_seconds(call))
+        job, _ = await wait_until_final(call.request, self._parts.watch, accepted.job, _wait_seconds(call))
         await authenticate(call.request, self._parts.store)  # the key may have been revoked meanwhile
         answer = self._parts.view.answer(job, call.base_url)
         if status_of(job) is not Status.SUCCEEDED:
@@ -105,7 +106,7 @@ class ImageRoutes:
                 content = None
                 if form != "url" and part.file is not None:
                     stored = StoredFile.parse(part.file)
-                    content = self._parts.media.read(stored.key, 0, stored.size)
+                    content = read_whole(self._parts, stored)
                     closing.push_async_callback(content.aclose)
                 contents.append(content)
             firsts = [await _first(content) for content in contents]

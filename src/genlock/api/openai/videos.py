@@ -11,7 +11,7 @@ from starlette.responses import Response
 
 from genlock.api.forms import MEDIA_TYPE, Form, is_form, receive_form
 from genlock.api.job_view import results_of, status_of
-from genlock.api.jobs import own_job
+from genlock.api.jobs import given_job
 from genlock.api.openai.errors import openai_response, rename_fields
 from genlock.api.openai.images import find_model
 from genlock.api.openai.orders import KEY_DOC, Complete, OpenAIOrders
@@ -110,6 +110,7 @@ class VideoRoutes:
             summary="Read an order of a video",
             handle=self.get,
             scope=ApiScope.READ,
+            job_in_path="video_id",
             answers={200: Answered(description="The order as it is now.", kind=VideoAnswer)},
             problems=(404,),
         )
@@ -120,6 +121,7 @@ class VideoRoutes:
             summary="Read the video itself",
             handle=self.content,
             scope=ApiScope.READ,
+            job_in_path="video_id",
             query=ContentQuery,
             headers=(Header(name="Range", description="one range of bytes, such as `bytes=0-1023`"),),
             answers={
@@ -208,17 +210,17 @@ class VideoRoutes:
         return found, before, True
 
     async def get(self, call: Call) -> Response:
-        return self._answer(call, await self._find(call), POLL_HEADERS)
+        return self._answer(call, self._find(call), POLL_HEADERS)
 
     async def content(self, call: Call) -> Response:
-        job = await self._find(call)
+        job = self._find(call)
         if not results_of(job) and not job.erased:
             raise not_found(f"the video is not there; its status is {status_of(job)}")
         index = next((n for n, part in enumerate(results_of(job)) if part.kind is not PartKind.TEXT), 0)
         return await self._results.content(call.request, job, str(index))
 
-    async def _find(self, call: Call) -> Job:
-        job = await own_job(self._parts, call, call.path("video_id"))
+    def _find(self, call: Call) -> Job:
+        job = given_job(call)
         if not self._makes_video(job):
             raise not_found("this account has no video with this id")
         return job

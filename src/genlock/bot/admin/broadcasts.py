@@ -3,6 +3,7 @@
 import asyncio
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from time import monotonic
 from typing import Any
@@ -19,12 +20,16 @@ from genlock.channels.telegram.text import keyboard
 from genlock.domain.broadcast import SILENT_DAYS_MAX, Broadcast, BroadcastState, Recipient, Segment
 from genlock.domain.errors import ChannelBusy, ChannelError, RecipientUnreachable
 from genlock.ports import Database
+from genlock.ports.call_fence import calls_while
 
 #: prefix of the bot's kv entries that hold which message shows the progress of a broadcast
 PROGRESS = "chat:broadcast:"
 #: how long one round works before other periodic work may run
 ROUND_SECONDS = 20.0
 PROGRESS_SECONDS = 3.0
+#: how old figures may be when they are shown, and how many times we try to show the end of a broadcast
+PROGRESS_VALID_SECONDS = 10.0
+END_TRIES = 5
 #: messages on their way at the same time: enough for the bot's rate when an answer takes a third of a second
 SENDERS = 10
 #: how long to wait for a permit to write to one user, and how often to check whether the broadcast was stopped
@@ -240,22 +245,33 @@ class Broadcasts:
         return now is not None and now.state is BroadcastState.RUNNING
 
     async def _show_progress(self, broadcast_id: int) -> None:
-        """Update the operator's message; a failure changes nothing."""
-        entry = await self._store.kv_get(f"{PROGRESS}{broadcast_id}", self._bundle.id)
-        broadcast = await self._store.broadcast(broadcast_id)
-        if entry is None or broadcast is None:
-            return
-        location, caller = json.loads(entry.value), self._bundle.caller
-        screen = progress(broadcast, self._bundle.texts.translator(location["language"]))
-        try:
-            await caller.call(
-                caller.bot.edit_message_text,
-                chat=location["chat"],
-                priority=Priority.PROGRESS,
-                message_id=location["message"],
-                text=screen.text,
-                parse_mode=ParseMode.HTML,
-                reply_markup=keyboard(screen),
-            )
-        except ChannelError:
-            return  # the caller counts it
+        """Update the operator's message. Progress that cannot be shown is left out; the end is tried again."""
+        for _ in range(END_TRIES):
+            until = monotonic() + PROGRESS_VALID_SECONDS  # an instance that is paused here must not undo a later edit
+            entry = await self._store.kv_get(f"{PROGRESS}{broadcast_id}", self._bundle.id)
+            broadcast = await self._store.broadcast(broadcast_id)
+            if entry is None or broadcast is None:
+                return
+            try:
+                with calls_while(lambda: monotonic() < until):  # noqa: B023 - called inside the block
+                    await self._edit_progress(json.loads(entry.value), broadcast)
+            except ChannelBusy as busy:
+                if broadcast.state is BroadcastState.RUNNING:
+                    return
+                await asyncio.sleep(min(busy.after, STOP_CHECK_SECONDS))
+            except ChannelError:
+                return  # the caller counts it
+            else:
+                return
+
+    async def _edit_progress(self, location: Mapping[str, Any], broadcast: Broadcast) -> None:
+        caller, screen = self._bundle.caller, progress(broadcast, self._bundle.texts.translator(location["language"]))
+        await caller.call(
+            caller.bot.edit_message_text,
+            chat=location["chat"],
+            priority=Priority.PROGRESS,
+            message_id=location["message"],
+            text=screen.text,
+            parse_mode=ParseMode.HTML,
+            reply_markup=keyboard(screen),
+        )

@@ -16,8 +16,9 @@ from genlock.bot.bundle import BotBundle
 from genlock.bot.rules import ReportRules
 from genlock.bot.storefront.storefront import Storefront
 from genlock.channels.telegram.caller import Priority
+from genlock.domain.catalog import Catalog
 from genlock.domain.errors import ChannelError, ChannelOutcomeUnknown, RecipientUnreachable
-from genlock.domain.figures import JobFigures, ModelFigures, TopupFigures, hour_number
+from genlock.domain.figures import JobFigures, ModelFigures, TopupFigures, hour_number, sum_by_model
 from genlock.domain.margin import Rates
 from genlock.engine.provider_credit import ProviderCredit, provider_credits
 from genlock.i18n.catalog_texts import model_title
@@ -111,7 +112,7 @@ class DailyReport:
             *_sums(t, due, models, topups, started, rates),
             *_models(t, models, titles, rates),
             *_failures(t, models, titles),
-            *_credit(t, credit, models),
+            *_credit(t, credit, models, catalog),
         ]
         return "\n".join(lines)
 
@@ -141,39 +142,44 @@ def _sums(
 
 
 def _models(t: Translator, models: Sequence[ModelFigures], titles: Mapping[str, str], rates: Rates) -> list[str]:
-    top = sorted((one for one in models if one.figures.orders), key=lambda one: -one.figures.orders)[:TOP_MODELS]
+    ordered = [(model, figures) for model, figures in sum_by_model(models).items() if figures.orders]
     lines = [
         t.html(
             "report.model",
-            title=model_title(titles.get(one.model, one.model), t),
-            orders=one.figures.orders,
-            usd=t.dollars(rates.of(one).revenue),
+            title=model_title(titles.get(model, model), t),
+            orders=figures.orders,
+            usd=t.dollars(rates.revenue(figures.revenue)),
         )
-        for one in top
+        for model, figures in sorted(ordered, key=lambda one: -one[1].orders)[:TOP_MODELS]
     ]
     return ["", t.html("report.models"), *lines] if lines else []
 
 
 def _failures(t: Translator, models: Sequence[ModelFigures], titles: Mapping[str, str]) -> list[str]:
-    failing = sorted((one for one in models if one.figures.failed), key=lambda one: -one.figures.failed)
+    failing = [(model, figures) for model, figures in sum_by_model(models).items() if figures.failed]
     lines = [
         t.html(
             "report.failure",
-            title=model_title(titles.get(one.model, one.model), t),
-            failed=one.figures.failed,
-            orders=one.figures.orders,
-            code=f"#{one.figures.last_failed_job}",
+            title=model_title(titles.get(model, model), t),
+            failed=figures.failed,
+            orders=figures.orders,
+            code=f"#{figures.last_failed_job}",
         )
-        for one in failing[:FAILING_MODELS]
+        for model, figures in sorted(failing, key=lambda one: -one[1].failed)[:FAILING_MODELS]
     ]
     return ["", t.html("report.failures"), *lines] if lines else []
 
 
-def _credit(t: Translator, credit: Sequence[ProviderCredit], models: Sequence[ModelFigures]) -> list[str]:
+def _credit(
+    t: Translator, credit: Sequence[ProviderCredit], models: Sequence[ModelFigures], catalog: Catalog
+) -> list[str]:
     """Return what is left at each provider, and how many days it lasts at the rate of this day."""
     lines = []
     for one in credit:
         spent = sum(figures.figures.cost for figures in models if figures.provider == one.provider)
-        days = t.plain("unit.days", n=one.credit // spent) if spent > 0 else "∞"
-        lines.append(t.html("report.credit", provider=one.provider, credit=t.amount(one.credit), days=days))
+        left = {"provider": catalog.provider_title(one.provider), "credit": t.credits(one.credit)}
+        if spent > 0:
+            lines.append(t.html("report.credit", **left, days=t.plain("unit.days", n=one.credit // spent)))
+        else:
+            lines.append(t.html("report.credit_unspent", **left))
     return ["", *lines] if lines else []

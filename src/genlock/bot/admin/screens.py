@@ -28,6 +28,16 @@ RESULT_SHOWN = 400
 RESULTS_SHOWN = 4
 #: a receipt is too long for the data of a button, so its digest stands for it
 DIGEST_LENGTH = 12
+#: commands that are listed together
+COMMAND_GROUPS = (
+    ("find", "person"),
+    ("credit", "debit"),
+    ("ban", "unban", "erase"),
+    ("order", "stars"),
+    ("promo", "close"),
+    ("broadcast",),
+    ("maintenance",),
+)
 
 
 def admin_button(t: Translator, name: str, *args: object, **values: object) -> Button:
@@ -55,9 +65,11 @@ def reached(t: Translator, *, reached: bool) -> str:
 
 
 def commands(t: Translator, names: Sequence[str], *, note: Html | None = None) -> OutgoingMessage:
-    """How every command is written."""
-    lines = [note or t.html("admin.commands"), "", *(t.html(f"admin.usage_{name}") for name in names)]
-    return message(t, Html("\n".join(lines)))
+    """How every command is written, in groups by subject."""
+    known = {name for group in COMMAND_GROUPS for name in group}
+    groups = [*COMMAND_GROUPS, tuple(name for name in names if name not in known)]
+    usages = ["\n".join(t.html(f"admin.usage_{name}") for name in group if name in names) for group in groups]
+    return message(t, Html("\n\n".join([note or t.html("admin.commands"), *filter(None, usages)])))
 
 
 def usage(t: Translator, name: str) -> OutgoingMessage:

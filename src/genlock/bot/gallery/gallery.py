@@ -1,12 +1,12 @@
 """My results: a gallery with one result at a time. Its buttons name what they show, so each may be pressed again."""
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from genlock.bot.admin.audit import AuditLog
 from genlock.bot.admin.commands import Admin
 from genlock.bot.buttons import ButtonData
 from genlock.bot.chat_view import ChatView
-from genlock.bot.context import UpdateContext
+from genlock.bot.context import Handler, UpdateContext
 from genlock.bot.gallery import screens
 from genlock.bot.handlers.pages import Pages
 from genlock.bot.order.draft import Step
@@ -18,8 +18,6 @@ from genlock.bot.storefront.storefront import Storefront
 from genlock.domain.job import Job
 from genlock.i18n.translator import Html
 from genlock.ports import Database, OutgoingMessage
-
-Handler = Callable[[UpdateContext, ButtonData], Awaitable[None]]
 
 
 class Gallery:

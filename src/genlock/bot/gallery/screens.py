@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping
 
-from genlock.bot.buttons import Row, button
+from genlock.bot.buttons import Row, button, grid
 from genlock.bot.order.next_step_screens import likely_steps_of
 from genlock.bot.order.results import file_id
-from genlock.bot.screen_context import ScreenContext, model_label, prompt_of, public_code, shorten
+from genlock.bot.screen_context import ScreenContext, model_label, own_prompt, public_code, shorten
 from genlock.bot.screen_files import ScreenFile
 from genlock.domain.catalog import Output
 from genlock.domain.delivery import Part
@@ -40,7 +40,7 @@ def result(
     """Return a part of a result. `newer` and `older` are its neighbours, as job and part; `sample` is for operators."""
     t, part = screen.translator, job.parts[index]
     lines = [*([note, ""] if note else []), _head(screen, job, index)]
-    if prompt := prompt_of(job, screen.storefront.catalog.models.get(job.model)):
+    if prompt := own_prompt(job, screen.storefront.catalog):
         lines.append(t.html("order.caption_prompt", text=shorten(prompt, PROMPT_SHOWN)))
     if part.kind is PartKind.TEXT:
         lines += ["", t.html("gallery.text", text=part.value[:TEXT_SHOWN])]
@@ -48,16 +48,16 @@ def result(
         lines += ["", t.html("gallery.no_file")]
     number = t.numbers.order(job.id)
     rows: list[Row] = [_filters(kind, t), _pager(t, kind, newer, older)]
-    rows += likely_steps_of(screen.storefront.catalog, job, index, t)
-    repeat = [button(t.plain("button.repeat"), "repeat", number)] if not job.erased else []
-    rows.append((*repeat, button(t.plain("button.again"), "again", number)))
+    buttons = likely_steps_of(screen.storefront.catalog, job, index, t)
+    if not job.erased:
+        buttons.append(button(t.plain("button.repeat"), "repeat", number))
+    buttons.append(button(t.plain("button.again"), "again", number))
+    buttons.append(button(t.plain("gallery.remove"), "gdel", number, index, kind))
+    rows += grid(buttons, 2)
     if sample is not None:
         text = t.plain("gallery.sample_off" if sample else "gallery.sample")
         rows.append((button(text, "sample", number, index, int(not sample), kind),))
-    rows.append(
-        (button(t.plain("gallery.remove"), "gdel", number, index, kind), button(t.plain("gallery.list"), "history"))
-    )
-    rows.append((button(t.plain("button.menu"), "menu"),))
+    rows.append((button(t.plain("gallery.list"), "history"), button(t.plain("button.menu"), "menu")))
     return OutgoingMessage(text="\n".join(lines), buttons=tuple(row for row in rows if row))
 
 
@@ -79,7 +79,10 @@ def _head(screen: ScreenContext, job: Job, index: int) -> Html:
 
 def _filters(kind: str, t: Translator) -> Row:
     names = {letter: t.plain(f"gallery.kind_{letter}") for letter in FILTERS}
-    return tuple(button(f"• {name}" if letter == kind else name, "mine", letter) for letter, name in names.items())
+    return tuple(
+        button(f"•\N{NO-BREAK SPACE}{name}" if letter == kind else name, "mine", letter)
+        for letter, name in names.items()
+    )
 
 
 def _pager(t: Translator, kind: str, newer: tuple[int, int] | None, older: tuple[int, int] | None) -> Row:

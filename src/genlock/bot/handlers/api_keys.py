@@ -1,18 +1,17 @@
 """`/api`: keys with which a user's own programs order from the user's balance."""
 
 import hmac
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 
 from genlock.bot.bundle import BotBundle
-from genlock.bot.buttons import ButtonData, Row, button
-from genlock.bot.context import UpdateContext
+from genlock.bot.buttons import BELOW, ButtonData, Row, button
+from genlock.bot.context import Handler, UpdateContext
 from genlock.bot.handlers.pages import Pages
 from genlock.domain.api_key import ALL_SCOPES, ApiKey
 from genlock.engine.api_keys import create_api_key
 from genlock.i18n.translator import Html
 from genlock.ports import Database
 
-Handler = Callable[[UpdateContext, ButtonData], Awaitable[None]]
 #: keys of a user that are not revoked
 KEYS_MAX = 5
 _READ = 100
@@ -31,15 +30,22 @@ class ApiKeyPages:
         }
 
     async def show(self, ctx: UpdateContext, note: Html | None = None) -> None:
+        """Show the keys. Where the API is not open, they can only be revoked: a proxy may still lead to it."""
         if await self._pages.is_group(ctx, "api"):
             return
-        t, keys = ctx.translator, await self._keys(ctx)
-        lines = [*([note, ""] if note else []), t.html("api.text", url=f"{self._bundle.rules.api_url}/v1/docs")]
-        lines += ["", t.html("api.keys" if keys else "api.none"), *(self._line(ctx, key) for key in keys)]
+        t, keys, url = ctx.translator, await self._keys(ctx), self._bundle.rules.api_url
+        about = t.html("api.text", url=f"{url}/v1/docs") if url else self._off(ctx)
+        lines = [*([note, ""] if note else []), about]
+        if url or keys:
+            lines += ["", t.html("api.keys" if keys else "api.none"), *(self._line(ctx, key) for key in keys)]
         rows: list[Row] = [(button(t.plain("api.revoke", key=_short(key)), "apioff", key.id),) for key in keys]
-        if len(keys) < KEYS_MAX:
+        if url and len(keys) < KEYS_MAX:
             rows.insert(0, (button(t.plain("api.create"), "apinew"),))
         await self._pages.send_text(ctx, Html("\n".join(lines)), *rows)
+
+    def _off(self, ctx: UpdateContext) -> Html:
+        t = ctx.translator
+        return t.html("api.off", support=self._bundle.rules.support or t.plain("paysupport.support_default"))
 
     def _line(self, ctx: UpdateContext, key: ApiKey) -> Html:
         t = ctx.translator
@@ -49,6 +55,9 @@ class ApiKeyPages:
 
     async def _create(self, ctx: UpdateContext) -> None:
         """Make a key and show it. The same press handled again shows the same key: it is derived from the update."""
+        if not self._bundle.rules.api_url:
+            await self.show(ctx)
+            return
         if await self._pages.is_group(ctx, "api"):
             return
         t, request_key = ctx.translator, f"chat:{self._bundle.id}:{ctx.update}"
@@ -66,7 +75,9 @@ class ApiKeyPages:
             random_bytes=lambda number: self._derive(request_key)[:number],
         )
         assert secret is not None
-        await self._pages.show_text(ctx, t.html("api.made", secret=secret), (button(t.plain("api.all"), "api"),))
+        await self.show(ctx)
+        # A message of its own: the next screen would remove the only copy of the key.
+        await self._pages.send_page(ctx, t.html("api.made", secret=secret), (button(t.plain("api.all"), "api", BELOW),))
 
     def _derive(self, request_key: str) -> bytes:
         token = self._bundle.caller.bot.token

@@ -1,13 +1,13 @@
 """Handles button presses. The draft's version tells outdated buttons from current ones."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from random import Random
 
 from genlock.bot.admin.commands import Admin
 from genlock.bot.buttons import BELOW, ButtonData
 from genlock.bot.chat_view import ChatView
-from genlock.bot.context import UpdateContext
+from genlock.bot.context import Handler, UpdateContext
 from genlock.bot.gallery.gallery import Gallery
 from genlock.bot.handlers.api_keys import ApiKeyPages
 from genlock.bot.handlers.pages import Pages
@@ -30,7 +30,6 @@ from genlock.bot.storefront.storefront import BEGINS_WITH, Storefront
 from genlock.domain.catalog import Category, Model
 from genlock.ports import Database
 
-Handler = Callable[[UpdateContext, ButtonData], Awaitable[None]]
 Transition = Callable[[Draft, Model, ButtonData], Draft]
 
 
@@ -91,7 +90,7 @@ class ButtonHandler:
         self._wishes = wishes
         self._admin = admin
         self._rng = rng
-        self._handlers: Mapping[str, Handler] = {
+        self._handlers: dict[str, Handler] = {
             "menu": self._menu,
             "model": self._model,
             "again": self._show_again,
@@ -100,17 +99,10 @@ class ButtonHandler:
             "vary": self._vary,
             "cancel": self._cancel_order,
             "stop": self._stop,
-            **wishes.button_handlers,
-            **pages.button_handlers,
-            **next_steps.button_handlers,
-            **originals.button_handlers,
-            **improvements.button_handlers,
-            **favourites.button_handlers,
-            **gallery.button_handlers,
-            **voices.button_handlers,
-            **privacy.button_handlers,
-            **api_keys.button_handlers,
         }
+        parts = (wishes, pages, next_steps, originals, improvements, favourites, gallery, voices, privacy, api_keys)
+        for part in parts:
+            self._handlers |= part.button_handlers
 
     async def handle(self, ctx: UpdateContext, data: ButtonData) -> None:
         """Run the handler of the button; an unknown button is answered as outdated."""
@@ -143,7 +135,7 @@ class ButtonHandler:
 
     async def _draft_button(self, ctx: UpdateContext, data: ButtonData) -> None:
         view, draft = self._view, ctx.draft
-        if data.version != draft.version or ctx.button_message != draft.message:
+        if not draft.is_shown_by(ctx.button_message, data.version):
             await self._outdated(ctx)  # includes data that a client sent for another message, such as a result
             return
         if data.verb == "cancel":

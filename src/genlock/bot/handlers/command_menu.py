@@ -15,14 +15,17 @@ NAMES = (
     "start", "gen", "models", "results", "favourites", "history", "balance", "topup", "invite", "promo", "language",
     "help", "cancel", "terms", "paysupport", "privacy",
 )  # fmt: skip
+#: shown only where users' own programs can reach the API
+API = "api"
 REGISTERED = "chat:commands"
 
 
 async def register(bundle: BotBundle, store: KvStore) -> bool:
     """Tell Telegram our commands, once for each change of them. False if it knew them."""
     caller, texts = bundle.caller, bundle.texts
+    names = [*NAMES, API] if bundle.rules.api_url else NAMES
     lists = {
-        language: [(name, texts.translator(language).plain(f"command.{name}")) for name in NAMES]
+        language: [(name, texts.translator(language).plain(f"command.{name}")) for name in names]
         for language in texts.languages
     }
     mark = hashlib.sha256(json.dumps(lists).encode()).hexdigest()

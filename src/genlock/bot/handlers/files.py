@@ -18,14 +18,12 @@ from genlock.bot.storefront.storefront import Storefront
 from genlock.domain.catalog import Model
 from genlock.domain.errors import ProviderError
 from genlock.domain.field import FILES, Field, FieldType
-from genlock.domain.upload import Upload
+from genlock.domain.upload import Upload, UploadCopy
 from genlock.media.budget import TooComplex
 from genlock.media.sniff import MediaType, choose_suffix
 from genlock.ports import Database
 
 WAITING_FILES_MAX = 10
-#: upload again after this time: the provider keeps files for three days
-RENEW_SECONDS = 2 * 86_400
 
 
 def _in_list(kept: Draft, draft: Draft) -> Draft:
@@ -153,24 +151,29 @@ class Files:
         if (wait := await self._quotas.upload(ctx)) is not None:
             return wait
         try:
-            address, seconds = await self._transfer.copy(sent.file, sent.kind, sent.extension)
+            copy, seconds = await self._transfer.copy(sent.file, sent.kind, sent.extension)
         except WrongContent:
             return Problem(name=f"not_a_file_{sent.kind.value}")
         except TooComplex:
             return Problem(name="upload_unreadable")
         except ProviderError:
             return Problem(name="upload_failed")
-        await self._store.add_upload(
+        await self._record(
             Upload(
-                address=address,
+                address=copy.address,
                 account_id=ctx.account_id,
                 file=sent.file,
                 kind=sent.kind.value,
                 seconds=seconds,
                 age_seconds=0.0,
-            )
+            ),
+            copy,
         )
-        return SentFile(kind=sent.kind, address=address, seconds=seconds)
+        return SentFile(kind=sent.kind, address=copy.address, seconds=seconds)
+
+    async def _record(self, upload: Upload, copy: UploadCopy) -> None:
+        await self._store.add_upload(upload)
+        await self._store.save_upload_copy(copy)
 
     # texts that name an earlier order
 
@@ -188,7 +191,9 @@ class Files:
     async def renew(self, ctx: UpdateContext, address: str) -> str | Problem:
         """Return an address that still works, uploading an old file again; or why that is not possible."""
         upload = await self._store.upload(address)
-        if upload is None or upload.account_id != ctx.account_id or upload.age_seconds < RENEW_SECONDS:
+        if upload is None or upload.account_id != ctx.account_id:
+            return address
+        if not self._transfer.storage.is_old(upload.age_seconds):
             return address
         if (wait := await self._quotas.upload(ctx)) is not None:
             return wait
@@ -199,8 +204,8 @@ class Files:
             )
         except (WrongContent, TooComplex, ProviderError):
             return Problem(name="file_gone")
-        await self._store.add_upload(replace(upload, address=fresh, account_id=ctx.account_id, seconds=seconds))
-        return fresh
+        await self._record(replace(upload, address=fresh.address, seconds=seconds), fresh)
+        return fresh.address
 
 
 async def _album_continues(ctx: UpdateContext, sent: Attachment) -> bool:

@@ -26,7 +26,7 @@ from telegram import (
 from genlock.bot.access import Access
 from genlock.bot.bundle import BotBundle
 from genlock.bot.context import CHANNEL
-from genlock.bot.screen_context import model_label, prompt_of, shorten
+from genlock.bot.screen_context import model_label, own_prompt, shorten
 from genlock.bot.storefront.storefront import Storefront
 from genlock.channels.telegram.caller import Priority
 from genlock.domain.delivery import Part
@@ -210,7 +210,7 @@ class InlineQueries:
                 return InlineQueryResultCachedDocument(key, title, file, caption=caption)
 
     def _prompt(self, job: Job) -> str:
-        return prompt_of(job, self._storefront.catalog.models.get(job.model))
+        return own_prompt(job, self._storefront.catalog)
 
 
 def _order_button(text: str, t: Translator) -> InlineQueryResultsButton:

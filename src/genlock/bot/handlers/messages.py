@@ -78,34 +78,39 @@ class MessageHandler:
         self._welcome = welcome
         self._next_steps = next_steps
         self._gallery = gallery
+        self._favourites = favourites
         self._voices = voices
         self._gifts = gifts
         self._admin = admin
         self._privacy = privacy
         self._api_keys = api_keys
         self._bundle = bundle
-        self._commands: Mapping[str, Command] = {
+        self._commands = self._make_commands()
+        self._words = CommandWords(bundle.texts, self._commands)
+
+    def _make_commands(self) -> Mapping[str, Command]:
+        pages = self._pages
+        return {
             "start": self._start,
             "menu": self._start,
             "models": self._models,
             "gen": self._gen,
             "balance": lambda ctx, _: pages.balance(ctx),
             "topup": lambda ctx, _: pages.topup(ctx),
-            "results": lambda ctx, _: gallery.show(ctx),
-            "favourites": lambda ctx, _: favourites.show(ctx),
+            "results": lambda ctx, _: self._gallery.show(ctx),
+            "favourites": lambda ctx, _: self._favourites.show(ctx),
             "history": lambda ctx, _: pages.history(ctx),
             "help": lambda ctx, _: pages.help(ctx),
             "language": lambda ctx, _: pages.language(ctx),
             "cancel": self._cancel,
             "terms": lambda ctx, _: pages.terms(ctx),
-            "privacy": lambda ctx, _: privacy.show(ctx),
-            "api": lambda ctx, _: api_keys.show(ctx),
+            "privacy": lambda ctx, _: self._privacy.show(ctx),
+            "api": lambda ctx, _: self._api_keys.show(ctx),
             "paysupport": lambda ctx, _: pages.paysupport(ctx),
             "promo": pages.promo,
             "invite": lambda ctx, _: pages.invite(ctx),
             WISH: self._wish,
         }
-        self._words = CommandWords(bundle.texts, self._commands)
 
     async def handle(self, ctx: UpdateContext, message: Message, incoming: IncomingText) -> None:
         if message.text:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from genlock.bot.bundle import BotBundle
 from genlock.bot.buttons import ButtonData, Row, button
 from genlock.bot.chat_view import ChatView
-from genlock.bot.context import CHANNEL, UpdateContext
+from genlock.bot.context import CHANNEL, Handler, UpdateContext
 from genlock.bot.money import screens as wallet_screens
 from genlock.bot.money.gifts import Gifts, invitation
 from genlock.bot.money.invoices import Invoices
@@ -24,7 +24,6 @@ from genlock.domain.job import Job
 from genlock.i18n.translator import Html
 from genlock.ports import Button, Database, OutgoingMessage
 
-Handler = Callable[[UpdateContext, ButtonData], Awaitable[None]]
 LEDGER_ENTRIES_READ = 60
 RUNNING_READ = 20
 #: orders that are read for one page of the history if some of them are left out
@@ -171,8 +170,8 @@ class Pages:
     async def help(self, ctx: UpdateContext, *, note: Html | None = None) -> None:
         t = ctx.translator
         text = t.html("help.group", bot=self._bundle.username) if ctx.group else t.html("help.text")
-        lines = [*([note, ""] if note else []), text]
-        await self.send_text(ctx, Html("\n".join(lines)))
+        api = [t.html("api.help")] if self._bundle.rules.api_url and not ctx.group else []
+        await self.send_text(ctx, Html("\n".join([*([note, ""] if note else []), text, *api])))
 
     async def show_text(self, ctx: UpdateContext, text: Html, *rows: Row) -> None:
         """Show a page of text."""
@@ -184,6 +183,10 @@ class Pages:
         if ctx.button_message is not None:
             await self.show_text(ctx, text, *rows)
             return
+        await self.send_page(ctx, text, *rows)
+
+    async def send_page(self, ctx: UpdateContext, text: Html, *rows: Row) -> None:
+        """Send a page of its own that stays in the chat; the screen message stays, too."""
         screen = await self._drafts.screen_context(ctx)
         page = front.page(screen, text, in_progress=ctx.draft.in_progress, rows=rows, below=True)
         await self._view.send(ctx, page)

@@ -1,10 +1,10 @@
 """`/privacy`: what is stored about the user and for how long, and its erasure after a confirmation."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 
 from genlock.bot.bundle import BotBundle, Tell
-from genlock.bot.buttons import ButtonData, button
-from genlock.bot.context import UpdateContext
+from genlock.bot.buttons import button
+from genlock.bot.context import Handler, UpdateContext
 from genlock.bot.handlers.pages import Pages
 from genlock.domain.errors import AccountNotFound
 from genlock.engine.erasure import Erasure
@@ -12,7 +12,6 @@ from genlock.ports import Database
 
 #: accounts of API clients belong to no bot
 API_CLIENTS = ""
-Handler = Callable[[UpdateContext, ButtonData], Awaitable[None]]
 
 
 class Privacy:

@@ -1,11 +1,11 @@
 """Handles wishes: entries of the menu, texts that no step asked for, searches, and the examples of the first screen."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 
 from genlock.bot.buttons import ButtonData
 from genlock.bot.chat_view import ChatView
-from genlock.bot.context import UpdateContext
+from genlock.bot.context import Handler, UpdateContext
 from genlock.bot.order import per_file, wizard
 from genlock.bot.order.draft import Draft, Step
 from genlock.bot.order.draft_view import DraftView
@@ -18,7 +18,6 @@ from genlock.bot.storefront.storefront import BEGINS_WITH, Storefront
 from genlock.domain.catalog import Category, Model
 from genlock.domain.wish import Wish
 
-Handler = Callable[[UpdateContext, ButtonData], Awaitable[None]]
 #: a text of this many words in a model list is a sentence, not a name
 SENTENCE_WORDS = 3
 

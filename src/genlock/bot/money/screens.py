@@ -7,7 +7,7 @@ from genlock.bot.buttons import Row, button
 from genlock.bot.money.worth import worth
 from genlock.bot.order.next_step_screens import likely_steps
 from genlock.bot.rules import Package
-from genlock.bot.screen_context import ICONS, ScreenContext, model_label, prompt_of, public_code, shorten
+from genlock.bot.screen_context import ICONS, ScreenContext, model_label, own_prompt, public_code, shorten
 from genlock.domain.job import Delivery, Job, State
 from genlock.domain.money import THOUSANDTHS, EntryKind, LedgerAccount, LedgerEntry
 from genlock.i18n.translator import Html, Translator
@@ -140,7 +140,7 @@ def _row(screen: ScreenContext, job: Job) -> str:
     model = screen.storefront.catalog.models.get(job.model)
     icon = _state_icon(job) or (ICONS[model.category] if model else "")
     day = screen.translator.day(job.created_at)
-    if prompt := prompt_of(job, model):
+    if prompt := own_prompt(job, screen.storefront.catalog):
         return screen.translator.plain("history.row_prompt", icon=icon, text=shorten(prompt, PROMPT_IN_ROW), day=day)
     title = model_label(model, screen.translator) if model else job.model
     return screen.translator.plain("history.row", icon=icon, title=title, day=day)
@@ -163,7 +163,7 @@ def order(screen: ScreenContext, job: Job) -> OutgoingMessage:
         when=t.day_and_time(job.created_at),
         state=t.plain(f"history.{_state(job)}"),
     )
-    if prompt := prompt_of(job, model):
+    if prompt := own_prompt(job, screen.storefront.catalog):
         text = Html(f"{text}\n{t.html('order.caption_prompt', text=shorten(prompt, PROMPT_SHOWN))}")
     rows: list[Row] = []
     if not job.ended:

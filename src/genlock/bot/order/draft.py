@@ -63,13 +63,34 @@ class PartialText:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Sale:
+    """A sale that was begun with the draft. From then on its message belongs to the job, even if nothing else is saved.
+
+    A press that is handled again continues it with the same idempotency keys.
+    """
+
+    #: the version of the draft that is part of the idempotency keys
+    version: int
+    #: the version on the pressed button
+    pressed: int
+    #: the pressed message, which becomes the result
+    message: int | None
+    #: the idempotency key of the first order
+    key: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Draft:
     #: grows with every change, so that outdated buttons are recognised
     version: int = 0
     #: the last update that changed it: handled again after a crash, it changes nothing
     update: int = 0
-    #: the message that shows it, the chat's screen
+    #: the place of that update in the user's update queue
+    place: int = 0
+    #: the message that shows it, the chat's screen; never one that was given to a job
     message: int | None = None
+    #: the sale that was begun with it and whose outcome has not been saved
+    sale: Sale | None = None
     step: Step = Step.HOME
     category: str = ""
     #: the entry of the menu that the model list or the order began with
@@ -121,9 +142,15 @@ class Draft:
         """Whether an order is in progress."""
         return self.step in (Step.ASK, Step.EDIT, Step.OPTIONS, Step.CONFIRM, Step.STYLE, Step.IMPROVE)
 
+    def is_shown_by(self, message: int | None, version: int | None) -> bool:
+        """Whether a button of this version on this message belongs to the draft, or to the sale begun with it."""
+        if self.sale is not None and version == self.sale.pressed:
+            return message == self.sale.message
+        return version == self.version and message == self.message
+
     def cleared(self) -> "Draft":
         """Return an empty draft with the same version and screen."""
-        return Draft(version=self.version, update=self.update, message=self.message)
+        return Draft(version=self.version, update=self.update, place=self.place, message=self.message)
 
     def keeping_input(self) -> "Draft":
         """Return an empty draft that keeps the text and files waiting for a model."""
@@ -138,6 +165,8 @@ def dump(draft: Draft) -> str:
         for one in fields(Draft)
         if one.name not in ("version", "message") and getattr(draft, one.name) != getattr(plain, one.name)
     }
+    if draft.sale:
+        body["sale"] = asdict(draft.sale)
     if draft.problem:
         body["problem"] = asdict(draft.problem)
     for name, files in (("sent", draft.sent), ("others", draft.others)):
@@ -167,6 +196,8 @@ def load(body: str, *, version: int, message: int | None) -> Draft:
                 table[name] = tuple(table[name])
     if values.get("partial_text"):
         values["partial_text"] = PartialText(**values["partial_text"])
+    if values.get("sale"):
+        values["sale"] = Sale(**values["sale"])
     if values.get("problem"):
         values["problem"] = Problem(**values["problem"])
     for name in {"sent", "others"} & set(values):

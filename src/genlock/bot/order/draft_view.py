@@ -7,7 +7,7 @@ from genlock.bot.context import UpdateContext
 from genlock.bot.order import draft as drafts
 from genlock.bot.order import improve_screens, per_file, remembered, styles
 from genlock.bot.order import screens as order
-from genlock.bot.order.draft import Draft, Step
+from genlock.bot.order.draft import Draft, Sale, Step
 from genlock.bot.order.extras import is_card
 from genlock.bot.order.voice_list import is_voice
 from genlock.bot.rules import BotRules
@@ -61,7 +61,14 @@ class DraftView:
 
     async def save(self, ctx: UpdateContext, draft: Draft) -> None:
         """Save the draft that this update has led to. Raises DraftChanged."""
-        draft = replace(await self._priced(ctx, draft), update=ctx.update, partial_text=ctx.partial_text)
+        await self._write(ctx, replace(await self._priced(ctx, draft), sale=None, partial_text=ctx.partial_text))
+
+    async def begin_sale(self, ctx: UpdateContext, sale: Sale) -> None:
+        """Save that the draft is about to be sold, so that its message is no longer the screen. Raises DraftChanged."""
+        await self._write(ctx, replace(ctx.draft, message=None, sale=sale))
+
+    async def _write(self, ctx: UpdateContext, draft: Draft) -> None:
+        draft = replace(draft, update=ctx.update, place=ctx.place)
         saved = SavedDraft(
             version=ctx.draft.version,
             message=draft.message,

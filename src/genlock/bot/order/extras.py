@@ -67,17 +67,21 @@ def style_line(draft: Draft, model: Model, screen: ScreenContext) -> list[Html]:
     return [t.html("style.no_room")] if chosen and draft.values.get(PROMPT) else []
 
 
+def style_button(draft: Draft, model: Model, screen: ScreenContext) -> list[Button]:
+    """Return the button that opens the styles, if the order can have one."""
+    if not draft.values.get(PROMPT) or not styles_for(screen.storefront.catalog, model):
+        return []
+    return [draft_button(screen.translator.plain("style.button"), draft.version, "styles")]
+
+
 def prompt_rows(draft: Draft, model: Model, screen: ScreenContext) -> list[Row]:
-    """Return the buttons of a confirmation that change how it will look or sound: style, better prompt, voice."""
-    t, row = screen.translator, []
-    if draft.values.get(PROMPT) and styles_for(screen.storefront.catalog, model):
-        row.append(draft_button(t.plain("style.button"), draft.version, "styles"))
+    """Return the wide buttons of a confirmation that change how it will look or sound: better prompt, voice."""
+    t, rows = screen.translator, list[Row]()
     if (found := improve_screens.quote(draft, model, screen)) is not None:
         price = found[1].price
-        text = t.plain("improve.button", price=t.amount(price)) if price else t.plain("improve.button_free")
-        row.append(draft_button(text, draft.version, "improve"))
-    voice = [_voice(draft, model, one, t) for one in model.fields if one.traits and not one.internal]
-    return [*([tuple(row)] if row else []), *((button,) for button in voice)]
+        text = t.plain("improve.button", price=t.credits(price)) if price else t.plain("improve.button_free")
+        rows.append((draft_button(text, draft.version, "improve"),))
+    return [*rows, *((_voice(draft, model, one, t),) for one in model.fields if one.traits and not one.internal)]
 
 
 def _voice(draft: Draft, model: Model, one: Field, t: Translator) -> Button:

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from genlock.bot.buttons import Row, button
+from genlock.bot.buttons import Row, button, staying
 from genlock.bot.chat_view import ChatView
 from genlock.bot.context import UpdateContext
 from genlock.bot.order.job_ends import JobEnds
@@ -60,7 +60,8 @@ class Groups:
         rows: list[Row] = [(button(t.plain("button.repeat"), "repeat", jobs[0].id),)]
         if model is not None and varies(model):
             rows = [(*rows[0], vary(jobs[0], t))]
-        return OutgoingMessage(text="\n".join(lines), buttons=(*rows, (button(t.plain("button.menu"), "menu"),)))
+        menu = button(t.plain("button.menu"), "menu")
+        return staying(OutgoingMessage(text="\n".join(lines), buttons=(*rows, (menu,))))
 
 
 def _money(ctx: UpdateContext, jobs: list[Job], *, failed: bool) -> list[str]:

@@ -1,11 +1,11 @@
 """*Improve my prompt*: an order of a text model whose result the user may take as the prompt of the draft."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 
 from genlock.bot.buttons import ButtonData
 from genlock.bot.chat_view import ChatView
-from genlock.bot.context import UpdateContext
+from genlock.bot.context import Handler, UpdateContext
 from genlock.bot.order import questions, wizard
 from genlock.bot.order.draft import Draft, Step
 from genlock.bot.order.draft_view import DraftView
@@ -14,8 +14,6 @@ from genlock.bot.order.orders import Orders
 from genlock.bot.storefront.storefront import Storefront
 from genlock.domain.catalog import Model
 from genlock.domain.job import Job
-
-Handler = Callable[[UpdateContext, ButtonData], Awaitable[None]]
 
 
 class Improvements:

@@ -12,7 +12,7 @@ from genlock.domain.job import Job
 from genlock.domain.result import PartKind
 from genlock.engine.sell import Quote
 from genlock.i18n.translator import Html, Translator
-from genlock.ports import OutgoingMessage
+from genlock.ports import Button, OutgoingMessage
 
 PROMPT_SHOWN = 700
 _QUOTES = "\"'`\u00ab\u00bb\u201c\u201d\u201e\u2018\u2019"
@@ -65,9 +65,12 @@ def confirm(draft: Draft, model: Model, screen: ScreenContext) -> OutgoingMessag
 
 def choice(job: Job, t: Translator) -> tuple[Row, ...]:
     """Return the buttons under an improved prompt: take it, or keep the old one."""
-    number = t.numbers.order(job.id)
-    take, keep = t.plain("improve.take"), t.plain("improve.keep")
-    return ((button(take, "improved", number), button(keep, "unimproved", number)),)
+    return ((button(t.plain("improve.take"), "improved", t.numbers.order(job.id)), keep(job, t)),)
+
+
+def keep(job: Job, t: Translator) -> Button:
+    """Return the button that goes back to the order with the prompt it had."""
+    return button(t.plain("improve.keep"), "unimproved", t.numbers.order(job.id))
 
 
 def notice(job: Job, improver: Model | None, t: Translator) -> OutgoingMessage:

@@ -57,11 +57,16 @@ class JobEnds:
         return [job for job in found if job is not None]
 
     async def _is_sold(self, account_id: int, group: GroupKey, jobs: list[Job]) -> bool:
-        """Whether no further job of the group can follow: a press that has ended has saved another draft."""
+        """Whether no further job of the group can follow: the press has saved another draft, or failed on every try."""
         if len(jobs) == group.count:
             return True
-        draft = await self._store.draft(account_id, group.chat)
-        return draft is None or draft.version != group.version
+        saved = await self._store.draft(account_id, group.chat)
+        if saved is None:
+            return True
+        draft = drafts.load(saved.body, version=saved.version, message=saved.message)
+        if draft.sale is None or draft.sale.version != group.version:
+            return draft.version != group.version
+        return draft.place > 0 and not await self._store.is_update_open(draft.place)
 
     async def _store_update(self, job: Job) -> None:
         profile = await self._store.profile(job.account_id)
@@ -95,6 +100,7 @@ class JobEnds:
             thread=address.thread,
             group=address.group,
             draft=drafts.load(saved.body, version=saved.version, message=saved.message) if saved else Draft(),
+            place=stored.id,
             texts=self._bundle.texts,
         )
         return ctx, job

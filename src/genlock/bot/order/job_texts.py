@@ -1,17 +1,18 @@
 """Texts that the channel shows for a job: progress, captions, the end."""
 
-from genlock.bot.buttons import button, grid
-from genlock.bot.order.improve_screens import choice, is_improvement
+from genlock.bot.buttons import button, grid, staying
+from genlock.bot.order.improve_screens import choice, is_improvement, keep
 from genlock.bot.order.improve_screens import notice as improved
 from genlock.bot.order.next_step_screens import rows_under_result, vary, what_next
 from genlock.bot.order.request_keys import GroupKey, VoiceKey
 from genlock.bot.order.variations import varies
-from genlock.bot.screen_context import model_label, prompt_of, public_code, shorten, text_of
+from genlock.bot.screen_context import model_label, own_prompt, public_code, shorten, style_of_job, text_of
 from genlock.domain.catalog import Model
 from genlock.domain.current_catalog import CurrentCatalog
 from genlock.domain.delivery import Part, Step, shown_results
 from genlock.domain.job import Actor, AttentionCode, Delivery, Job, State
 from genlock.domain.money import HoldState
+from genlock.i18n.catalog_texts import in_language
 from genlock.i18n.loader import DEFAULT
 from genlock.i18n.translator import Html, Texts, Translator, package_texts
 from genlock.ports import Button, FileLabel, OutgoingMessage
@@ -37,7 +38,7 @@ class JobTexts:
 
     def label(self, job: Job) -> FileLabel:
         name = self._title(job, self._texts.translator(DEFAULT))
-        title = text_of(job, TITLE) or prompt_of(job, self._model(job)) or name
+        title = text_of(job, TITLE) or own_prompt(job, self._catalog.get()) or name
         model = self._model(job)
         return FileLabel(title=shorten(title, TITLE_LENGTH), performer=name, exact=model.exact if model else False)
 
@@ -67,8 +68,10 @@ class JobTexts:
     def caption(self, job: Job, language: str, index: int, part: Part) -> OutgoingMessage:
         t = self._texts.translator(language)
         lines: list[str] = [self._head(job, t, index)]
-        if index == 0 and (prompt := prompt_of(job, self._model(job))):
+        if index == 0 and (prompt := own_prompt(job, self._catalog.get())):
             lines.append(t.html("order.caption_prompt", text=shorten(prompt, PROMPT_SHOWN)))
+        if index == 0 and (style := style_of_job(job, self._catalog.get())):
+            lines.append(t.html("style.caption", name=in_language(style.name, t)))
         if is_improvement(job):
             return OutgoingMessage(text="\n".join(lines), buttons=choice(job, t) if index == 0 else ())
         return OutgoingMessage(
@@ -94,16 +97,19 @@ class JobTexts:
             )
         if job.state is State.CANCELLED:
             text = t.html("order.cancelled", code=public_code(job.id, t), money=_money(job, t))
-            return OutgoingMessage(text=text, buttons=_again_or_menu(job, t))
+            return OutgoingMessage(text=text, buttons=_to_own_prompt(job, t) or _again_or_menu(job, t))
         lines = [
             t.html("failed.head", code=public_code(job.id, t), title=self._title(job, t)),
             "",
             _reason(job, t),
             _money(job, t),
         ]
-        return OutgoingMessage(text="\n".join(lines), buttons=_after_failure(job, t))
+        return OutgoingMessage(text="\n".join(lines), buttons=_to_own_prompt(job, t) or _after_failure(job, t))
 
     def notice(self, job: Job, language: str) -> OutgoingMessage:
+        return staying(self._notice(job, language))
+
+    def _notice(self, job: Job, language: str) -> OutgoingMessage:
         t = self._texts.translator(language)
         title, number = self._title(job, t), public_code(job.id, t)
         if _is_unknown(job) and not job.has_result:
@@ -200,6 +206,11 @@ def _money(job: Job, t: Translator) -> Html:
     if any(part.repeated for part in job.parts):  # the first message told of the credits: they came back once
         return t.html("failed.money_none")
     return t.html("failed.money_back", credits=t.credits(job.price))
+
+
+def _to_own_prompt(job: Job, t: Translator) -> tuple[tuple[Button, ...], ...]:
+    """Return the way back to the order whose prompt was to be improved; empty for other orders."""
+    return ((keep(job, t), _menu(t)),) if is_improvement(job) else ()
 
 
 def _after_failure(job: Job, t: Translator) -> tuple[tuple[Button, ...], ...]:

@@ -37,12 +37,10 @@ def rows_under_result(catalog: Catalog, job: Job, index: int, part: Part, t: Tra
     return tuple(grid(buttons, 2))
 
 
-def likely_steps_of(catalog: Catalog, job: Job, index: int, t: Translator) -> tuple[Row, ...]:
-    """Return the likely steps of one part and the way to all, in one row."""
+def likely_steps_of(catalog: Catalog, job: Job, index: int, t: Translator) -> list[Button]:
+    """Return the likely steps of one part and the way to all."""
     steps = steps_of(catalog, job, job.parts[index])
-    if not steps:
-        return ()
-    return ((*(_step(job, index, step, t) for step in steps[: SHOWN - 1]), _more(job, index, t)),)
+    return [*(_step(job, index, step, t) for step in steps[: SHOWN - 1]), _more(job, index, t)] if steps else []
 
 
 def likely_steps(catalog: Catalog, job: Job, t: Translator) -> tuple[Row, ...]:

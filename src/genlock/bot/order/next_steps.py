@@ -1,13 +1,13 @@
 """Handles next steps: a press or a reply turns a result into the beginning of another order."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 
 from telegram import Message
 
 from genlock.bot.attachment import attachment
 from genlock.bot.buttons import ButtonData
 from genlock.bot.chat_view import ChatView
-from genlock.bot.context import CHANNEL, UpdateContext
+from genlock.bot.context import CHANNEL, Handler, UpdateContext
 from genlock.bot.handlers.files import Files
 from genlock.bot.order import next_step_screens as screens
 from genlock.bot.order.draft import Problem, SentFile
@@ -18,7 +18,7 @@ from genlock.bot.order.orders import Orders
 from genlock.bot.order.questions import main_text
 from genlock.bot.order.result_files import ResultFiles
 from genlock.bot.order.results import kind_of_part
-from genlock.bot.screen_context import prompt_of
+from genlock.bot.screen_context import own_prompt
 from genlock.bot.storefront.storefront import Storefront
 from genlock.channels.telegram.address import Address
 from genlock.domain.catalog import Model
@@ -28,8 +28,6 @@ from genlock.domain.job import Job
 from genlock.domain.next_step import NextStep, PromptSource
 from genlock.i18n.translator import Html, Translator
 from genlock.ports import Database
-
-Handler = Callable[[UpdateContext, ButtonData], Awaitable[None]]
 
 
 class NextSteps:
@@ -109,7 +107,7 @@ class NextSteps:
         if main is None or step.prompt not in (PromptSource.ORDER, PromptSource.OURS):
             return ""
         ordered = step.prompt is PromptSource.ORDER and not job.erased
-        own = prompt_of(job, self._storefront.catalog.models.get(job.model)) if ordered else ""
+        own = own_prompt(job, self._storefront.catalog) if ordered else ""
         return (own or t.plain(f"next.prompt_{step.key}"))[: main.max_length]
 
     # replies
@@ -117,11 +115,11 @@ class NextSteps:
     async def reply(self, ctx: UpdateContext, message: Message, text: str) -> bool:
         """Take a text that answers a result or a file as what to do with it; return whether it was one."""
         replied = message.reply_to_message
-        if replied is None or not text or attachment(message) or replied.message_id == ctx.draft.message:
+        if replied is None or not text or attachment(message):
             return False
         if await self._shown_by(ctx, replied.message_id) is not None:
             return await self.reply_to(ctx, replied.message_id, text)
-        sent = attachment(replied)
+        sent = attachment(replied) if replied.message_id != ctx.draft.message else None
         if sent is None or reply_step(self._storefront.catalog, sent.kind) is None:
             return False
         await self._files.begin_with(ctx, sent, text)

@@ -18,6 +18,7 @@ from genlock.bot.order.job_ends import JobEnds
 from genlock.bot.order.remembered import settings_of
 from genlock.bot.order.request_keys import GroupKey, draft_key, improvement_key
 from genlock.bot.order.results import part_of
+from genlock.bot.order.sales import Sales, sale_version
 from genlock.bot.order.styles import recognised, style_of, styled
 from genlock.bot.order.variations import with_copies
 from genlock.bot.order.wizard import draft_from_job, options
@@ -32,9 +33,10 @@ from genlock.domain.job import Actor, AttentionCode, Delivery, Job
 from genlock.domain.money import HoldState
 from genlock.domain.presets import Style
 from genlock.domain.update import correlation_id
+from genlock.domain.upload import file_urls
 from genlock.engine import operate
 from genlock.engine.engine import Engine
-from genlock.engine.sell import NotSold, NotSoldReason, Order, Seller, file_urls
+from genlock.engine.sell import NotSold, NotSoldReason, Order, Seller
 from genlock.ports import Database, OutgoingMessage
 
 #: what the screen says when a quota is used up
@@ -66,6 +68,7 @@ class Orders:
         self._store = store
         self._storefront = storefront
         self._seller = seller
+        self._sales = Sales(view=view, drafts=drafts, seller=seller)
         self._engine = engine
         self._quotas = quotas
         self._files = files
@@ -80,19 +83,13 @@ class Orders:
 
         With `every`, make each order that the draft stands for. The engine sends the placeholders of the others.
         """
-        view, draft = self._view, ctx.draft
-        placeholder = draft.message if ctx.button_message == draft.message else None
-
-        async def show_accepted() -> None:
-            if ctx.first and placeholder is not None:
-                await view.edit(ctx.chat, placeholder, _accepted(ctx, model, len(orders)))
-
+        draft = ctx.draft
         orders = per_file.orders_of(draft, model) if every else [draft]
-        keys = _keys(ctx, draft.version, len(orders))
+        version = sale_version(draft)
+        keys = _keys(ctx, version, len(orders))
         values = styled(orders[0].values, self._style(ctx, model))
         order = replace(self._order(ctx, model, keys[0]), values=values, agreed_price=draft.price)
-        order = replace(order, placeholder=None if placeholder is None else str(placeholder))
-        job = await self._seller.sell(order, before_accept=show_accepted)
+        job = await self._sales.sell(ctx, order, _accepted(ctx, model, version, len(orders)))
         if isinstance(job, NotSold):
             await self._show_not_sold(ctx, job)
             return
@@ -100,7 +97,8 @@ class Orders:
         if len(orders) > 1:
             await self._order_others(ctx, model, job, orders, keys)
             return
-        await view.toast(ctx, ctx.translator.plain("order.accepted_toast", code=public_code(job.id, ctx.translator)))
+        code = public_code(job.id, ctx.translator)
+        await self._view.toast(ctx, ctx.translator.plain("order.accepted_toast", code=code))
         await self._save_ordered(ctx, job)
 
     async def _order_others(
@@ -130,21 +128,15 @@ class Orders:
 
     async def order_for_draft(self, ctx: UpdateContext, model: Model, values: Mapping[str, Any], after: Draft) -> None:
         """Sell what prepares the draft, such as a better prompt; the draft `after` waits for the user's decision."""
-        placeholder = ctx.draft.message if ctx.button_message == ctx.draft.message else None
+        version = sale_version(ctx.draft)
         order = replace(
-            self._order(ctx, model, improvement_key(ctx.chat, ctx.draft.version)),
+            self._order(ctx, model, improvement_key(ctx.chat, version)),
             values=values,
             seconds={},
             agreed_price=ctx.draft.price,
-            placeholder=None if placeholder is None else str(placeholder),
         )
-
-        async def show_accepted() -> None:
-            if ctx.first and placeholder is not None:
-                accepted = OutgoingMessage(text=_accepted(ctx, model, 1).text)
-                await self._view.edit(ctx.chat, placeholder, accepted)
-
-        job = await self._seller.sell(order, before_accept=show_accepted)
+        accepted = OutgoingMessage(text=_accepted(ctx, model, version, 1).text)
+        job = await self._sales.sell(ctx, order, accepted)
         if isinstance(job, NotSold):
             await self._show_not_sold(ctx, job)
             return
@@ -341,7 +333,7 @@ def not_given(job: Job) -> str | None:
     """
     if job.given or not job.has_result:
         return None
-    return "order.part_unpaid" if job.unpaid else "order.again_not_yet"
+    return "order.part_unpaid" if job.unpaid else "order.part_not_yet"
 
 
 def _cannot_show(job: Job) -> str | None:
@@ -355,11 +347,11 @@ def _cannot_show(job: Job) -> str | None:
     return None
 
 
-def _accepted(ctx: UpdateContext, model: Model, count: int) -> OutgoingMessage:
+def _accepted(ctx: UpdateContext, model: Model, version: int, count: int) -> OutgoingMessage:
     """Return the message shown from the press until the first progress; the job has no number yet."""
     t = ctx.translator
     text = t.html("order.accepted", title=model_label(model, t), time=t.duration(model.expected_seconds))
-    return OutgoingMessage(text=text, buttons=((button(t.plain("button.stop"), "stop", ctx.draft.version, count),),))
+    return OutgoingMessage(text=text, buttons=((button(t.plain("button.stop"), "stop", version, count),),))
 
 
 def _user_values(model: Model, values: Any) -> dict[str, Any]:

@@ -1,12 +1,12 @@
 """Sends the original of a picture as a document, from our own record."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 
 from telegram import InputFile
 
 from genlock.bot.buttons import ButtonData
 from genlock.bot.chat_view import ChatView
-from genlock.bot.context import UpdateContext
+from genlock.bot.context import Handler, UpdateContext
 from genlock.bot.order.draft_view import DraftView
 from genlock.bot.order.orders import Orders
 from genlock.bot.order.results import file_id, is_document
@@ -29,9 +29,7 @@ class Originals:
         self._drafts = drafts
         self._orders = orders
         self._downloads = downloads
-        self.button_handlers: Mapping[str, Callable[[UpdateContext, ButtonData], Awaitable[None]]] = {
-            "original": self._press
-        }
+        self.button_handlers: Mapping[str, Handler] = {"original": self._press}
 
     async def _press(self, ctx: UpdateContext, data: ButtonData) -> None:
         if (found := await self._orders.find_own_part(ctx, data)) is None or ctx.repeated:

@@ -60,11 +60,12 @@ class ResultFiles:
         if file is None:
             return GONE
         try:
-            address, seconds = await self._transfer.copy(file, kind, choose_suffix(None, None, MediaType(kind.value)))
+            copy, seconds = await self._transfer.copy(file, kind, choose_suffix(None, None, MediaType(kind.value)))
         except (WrongContent, TooComplex, ProviderError):
             return GONE
-        await self._record(ctx, address, part, kind, seconds)
-        return SentFile(kind=kind, address=address, seconds=seconds)
+        await self._record(ctx, copy.address, part, kind, seconds)
+        await self._store.save_upload_copy(copy)
+        return SentFile(kind=kind, address=copy.address, seconds=seconds)
 
     async def _record(
         self, ctx: UpdateContext, address: str, part: Part, kind: FieldType, seconds: float | None

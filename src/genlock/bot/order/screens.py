@@ -108,8 +108,8 @@ def _question(draft: Draft, model: Model, one: Field, screen: ScreenContext) -> 
     main = main_text(model)
     if asking and one.type in FILES and main is not None and (text := draft.values.get(main.name)):
         lines.append(t.html("list.carried_text", text=shorten(str(text), CARRIED_SHOWN)))
-    if asking and (files := _files(draft, model, except_field=one)):
-        lines.append(t.html("ask.have_files", n=files))
+    if asking:
+        lines += _other_files(draft, model, one, t)
     now = draft.values.get(one.name, one.default)
     if now not in NOTHING and one.type not in FILES and not choices_of(one):
         lines.append(t.html("ask.now", value=shorten(value_label(one, now, t), 300)))
@@ -148,10 +148,17 @@ def _by_type(draft: Draft, model: Model, one: Field, screen: ScreenContext) -> l
             return [t.html("ask.text", about=about), *_text_hints(draft, model, one, screen)]
 
 
-def _files(draft: Draft, model: Model, *, except_field: Field) -> int:
-    """Return how many files the order has in other fields."""
-    given = [draft.values.get(one.name) for one in model.fields if one.type in FILES and one is not except_field]
-    return len(draft.others) + sum(len(one) if isinstance(one, list) else 1 for one in given if one not in NOTHING)
+def _other_files(draft: Draft, model: Model, asked: Field, t: Translator) -> list[Html]:
+    """Return which files the order has already, by the names of their fields."""
+    lines = []
+    for one in model.fields:
+        given = draft.values.get(one.name)
+        if one.type not in FILES or one is asked or given in NOTHING:
+            continue
+        more = sum(file.kind is one.type for file in draft.others)
+        count = more + (len(given) if isinstance(given, list) else 1)
+        lines.append(t.html("ask.have_other", field=field_label(one, t), n=count))
+    return lines
 
 
 def _text_hints(draft: Draft, model: Model, one: Field, screen: ScreenContext) -> list[Html]:
@@ -374,13 +381,13 @@ def _counts(draft: Draft) -> Row:
 
 def _confirm_rows(draft: Draft, model: Model, screen: ScreenContext, go: list[Row]) -> list[Row]:
     t = screen.translator
-    rows = [*_instead(draft, screen), *go, (draft_button(t.plain("button.options"), draft.version, "options"),)]
+    small = [draft_button(t.plain("button.options"), draft.version, "options")]
     if draft.copies == 1 and not draft.others and varies(model):
-        rows[-1] = (*rows[-1], draft_button(t.plain("variations.button"), draft.version, "copies", COUNTS[0]))
-    rows += extras.prompt_rows(draft, model, screen)
-    others: list[Button] = []
+        small.append(draft_button(t.plain("variations.button"), draft.version, "copies", COUNTS[0]))
+    small += extras.style_button(draft, model, screen)
     if draft.next_step or draft.suggested or (not draft.path and text_only(model)):
-        others.append(draft_button(t.plain("button.other_model"), draft.version, "other"))
+        small.append(draft_button(t.plain("button.other_model"), draft.version, "other"))
+    rows = [*_instead(draft, screen), *go, *extras.prompt_rows(draft, model, screen)]
     if not any(one.name in draft.values for one in asked_fields(model, draft.category)):
-        return [*rows, *grid(others, 2), (button(t.plain("button.menu"), "menu"),)]
-    return [*rows, *grid([*others, *other_wishes(draft, screen)], 2), back_and_cancel(draft, screen)]
+        return [*rows, *grid(small, 2), (button(t.plain("button.menu"), "menu"),)]
+    return [*rows, *grid([*small, *other_wishes(draft, screen)], 2), back_and_cancel(draft, screen)]

@@ -28,7 +28,7 @@ NUMBER_HEIGHT = 44
 def styles_for(catalog: Catalog, model: Model) -> list[Style]:
     """Return the styles that fit what the model makes; none if it takes no prompt."""
     main = main_text(model)
-    if main is None or main.name != PROMPT:
+    if main is None or main.name != PROMPT or not model.styles:
         return []
     return [style for style in catalog.styles if model.outputs[0].value in style.of]
 

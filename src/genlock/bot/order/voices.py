@@ -1,6 +1,6 @@
 """A voice message as a prompt: a model on sale turns it into text, and the text goes on as if the user had typed it."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from telegram import Message
@@ -9,7 +9,7 @@ from genlock.bot.attachment import Attachment, attachment, file_limits
 from genlock.bot.bundle import BotBundle
 from genlock.bot.buttons import ButtonData, Row, button
 from genlock.bot.chat_view import ChatView
-from genlock.bot.context import CHANNEL, UpdateContext
+from genlock.bot.context import CHANNEL, Handler, UpdateContext
 from genlock.bot.handlers.files import Files
 from genlock.bot.order import wizard
 from genlock.bot.order.draft import Problem, SentFile
@@ -28,7 +28,8 @@ from genlock.engine.sell import NotSold, NotSoldReason, Order, Quote, Seller
 from genlock.i18n.translator import Html
 from genlock.ports import Database, OutgoingMessage
 
-Handler = Callable[[UpdateContext, ButtonData], Awaitable[None]]
+#: Telegram gives the length in whole seconds: the price that the user agrees to is for the longest it can be
+ROUNDING_SECONDS = 1.0
 #: stands for the file while a price is made
 _ANY_FILE = "https://voice.invalid/voice.ogg"
 
@@ -128,7 +129,8 @@ class Voices:
             if not isinstance(job, Job):
                 await self._view.send_text(ctx, self._explain(ctx, job))
             return
-        values, seconds = _values(transcriber, _ANY_FILE), _lengths(_ANY_FILE, sent.seconds)
+        longest = None if sent.seconds is None else sent.seconds + ROUNDING_SECONDS
+        values, seconds = _values(transcriber, _ANY_FILE), _lengths(_ANY_FILE, longest)
         quote = await self._seller.quote(ctx.account_id, transcriber.model.id, values, seconds)
         if isinstance(quote, NotSold):
             await self._files.receive(ctx, sent, "")
@@ -145,7 +147,8 @@ class Voices:
             missing = t.credits(quote.price - have)
             lines.append(t.html("confirm.short", balance=t.credits(have), missing=missing))
             rows.append((button(t.plain("button.topup"), "topup"),))
-        rows.append((button(t.plain("voice.as_file"), "voice_file"), button(t.plain("button.cancel"), "voice_off")))
+        rows.append((button(t.plain("voice.as_file"), "voice_file", key.replied),))
+        rows.append((button(t.plain("button.cancel"), "voice_off", key.replied),))
         return OutgoingMessage(text="\n".join(lines), buttons=tuple(rows))
 
     # buttons of the offer
@@ -154,7 +157,7 @@ class Voices:
         """Order the text at the price of the button. The offer becomes the result."""
         if (message := await self._own_recording(ctx)) is None:
             return
-        key = VoiceKey(chat=ctx.chat, message=message.message_id, replied=max(data.number(1), 0))
+        key = _key(ctx, message, data.number(1))
         if await self._store.job_by_request_key(ctx.account_id, str(key)) is not None:
             await self._view.toast(ctx, ctx.translator.plain("order.already"))
             return
@@ -204,19 +207,30 @@ class Voices:
         )
         return await self._seller.sell(order, before_accept=show_accepted)
 
-    async def _use_recording(self, ctx: UpdateContext, _: ButtonData) -> None:
+    async def _use_recording(self, ctx: UpdateContext, data: ButtonData) -> None:
         """Use the recording itself as the file of an order."""
-        if (message := await self._own_recording(ctx)) is None:
+        message = await self._own_recording(ctx)
+        if message is None or await self._is_ordered(ctx, message, data):
             return
         await self._view.toast(ctx)
         if not ctx.repeated:
             await self._files.begin_with(ctx, _recording(message), "")
         await self._remove_offer(ctx)
 
-    async def _drop(self, ctx: UpdateContext, _: ButtonData) -> None:
-        if await self._own_recording(ctx) is not None:
+    async def _drop(self, ctx: UpdateContext, data: ButtonData) -> None:
+        message = await self._own_recording(ctx)
+        if message is not None and not await self._is_ordered(ctx, message, data):
             await self._view.toast(ctx)
             await self._remove_offer(ctx)
+
+    async def _is_ordered(self, ctx: UpdateContext, message: Message, data: ButtonData) -> bool:
+        """Whether the offer has become the text: a press before may have ordered it. If so, tell the user."""
+        job = await self._store.job_by_request_key(ctx.account_id, str(_key(ctx, message, data.number())))
+        offer = str(ctx.button_message)
+        if job is None or offer not in (job.placeholder, *(part.message for part in job.parts)):
+            return False
+        await self._view.toast(ctx, ctx.translator.plain("order.already"))
+        return True
 
     async def _own_recording(self, ctx: UpdateContext) -> Message | None:
         """Return the voice message that the offer answers; else tell the user why there is none and return None."""
@@ -249,6 +263,10 @@ class Voices:
         if refused.reason in QUOTA_TEXTS:
             return t.html(QUOTA_TEXTS[refused.reason], n=refused.count, time=t.duration(refused.wait_seconds))
         return t.html("order.model_gone")
+
+
+def _key(ctx: UpdateContext, message: Message, replied: int) -> VoiceKey:
+    return VoiceKey(chat=ctx.chat, message=message.message_id, replied=max(replied, 0))
 
 
 def _recording(message: Message) -> Attachment:

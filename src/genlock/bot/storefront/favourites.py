@@ -1,10 +1,10 @@
 """Favourite models: the star on a card, and the list in the menu."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 
-from genlock.bot.buttons import ButtonData, Row, button
+from genlock.bot.buttons import Row, button
 from genlock.bot.chat_view import ChatView
-from genlock.bot.context import UpdateContext
+from genlock.bot.context import Handler, UpdateContext
 from genlock.bot.handlers.pages import Pages
 from genlock.bot.order.draft_view import DraftView
 from genlock.bot.screen_context import ICONS
@@ -25,9 +25,7 @@ class Favourites:
         self._store = store
         self._storefront = storefront
         self._pages = pages
-        self.button_handlers: Mapping[str, Callable[[UpdateContext, ButtonData], Awaitable[None]]] = {
-            "favs": lambda ctx, _: self.show(ctx)
-        }
+        self.button_handlers: Mapping[str, Handler] = {"favs": lambda ctx, _: self.show(ctx)}
 
     async def star(self, ctx: UpdateContext, model: Model, *, on: bool) -> None:
         """Make a model a favourite or no longer one, and show its card again."""

@@ -41,30 +41,20 @@ def _menu_rows(screen: ScreenContext) -> list[Row]:
     rows = grid(entries or [category_button(screen, one) for one in screen.storefront.categories()], 2)
     if screen.group:
         return [*rows, (button(t.plain("button.models"), "cat", ALL, 0), button(t.plain("button.help"), "help"))]
-    helping: Row = (button(t.plain("button.help"), "help"), _language(t))
-    money: Row = (button(t.plain("button.balance"), "balance"), button(t.plain("button.topup"), "topup"))
+    helping = [button(t.plain("button.help"), "help"), _language(t)]
+    money = [button(t.plain("button.balance"), "balance"), button(t.plain("button.topup"), "topup")]
     if screen.first_order:  # what a phone shows without scrolling: results and more credits are wanted later
-        return [
-            *examples(screen),
-            *rows,
-            *_favourites(screen),
-            *([] if screen.wallet.available else [money]),
-            helping,
-        ]
-    return [
-        *rows,
-        (button(t.plain("button.models"), "cat", ALL, 0), button(t.plain("gallery.button"), "mine")),
-        *_favourites(screen),
-        money,
-        helping,
-    ]
+        small = [*_favourites(screen), *([] if screen.wallet.available else money), *helping]
+        return [*examples(screen), *rows, *grid(small, 2)]
+    own = [button(t.plain("button.models"), "cat", ALL, 0), button(t.plain("gallery.button"), "mine")]
+    return [*rows, *grid([*own, *_favourites(screen), *money, *helping], 2)]
 
 
-def _favourites(screen: ScreenContext) -> list[Row]:
+def _favourites(screen: ScreenContext) -> list[Button]:
     """Return the way to the user's favourite models; none while there are none on sale."""
     if not any(screen.storefront.by_id(model) for model in screen.favourites):
         return []
-    return [(button(screen.translator.plain("favourite.button"), "favs"),)]
+    return [button(screen.translator.plain("favourite.button"), "favs")]
 
 
 def _language(t: Translator) -> Button:
@@ -100,10 +90,10 @@ def _about(model: Model, screen: ScreenContext) -> list[Html]:
     if screen.free_now(model):
         key = "wish.facts_free"
     time = t.duration(screen.storefront.expected_seconds(model))
-    good_at = in_language(model.good_at, t)
+    good_at = in_language(model.good_at, t) or t.plain(f"about.{model.category.value}")
     price = t.credits(usual.price) if usual.per or usual.exact else t.from_credits(usual.price)
     facts = t.html(key, title=model_label(model, t), price=price, time=time)
-    return [facts, t.html("wish.good_at", text=good_at)] if good_at else [facts]
+    return [facts, t.html("wish.good_at", text=good_at)]
 
 
 def model_button(model: Model, wish: Wish, category: str, text: str) -> Button:
@@ -134,4 +124,12 @@ def other_wishes(draft: Draft, screen: ScreenContext) -> list[Button]:
         return []
     t = screen.translator
     others = [wish for wish in screen.storefront.wishes() if wish.from_text and wish.name != draft.wish]
-    return [draft_button(t.plain(f"wish.as_{wish.name}"), draft.version, "switch", wish.name) for wish in others]
+    return [
+        draft_button(
+            t.plain("button.try", icon=wish.icon, text=t.plain(f"wish.as_{wish.name}")),
+            draft.version,
+            "switch",
+            wish.name,
+        )
+        for wish in others
+    ]

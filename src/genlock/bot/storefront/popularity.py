@@ -1,11 +1,12 @@
 """What users of this installation really finish, and how long it takes, read from the hourly figures."""
 
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from time import monotonic
 
 from genlock.domain.catalog import Model
-from genlock.domain.figures import hour_number, percentile
+from genlock.domain.figures import hour_number, percentile, sum_by_model
 from genlock.ports import Database
 
 #: the figures are read again after this time
@@ -59,10 +60,13 @@ class Popularity:
         until = hour_number(await self._store.read_clock()) + 1
         figures = await self._store.model_figures(until - DELIVERED_HOURS, until, self._bot)
         durations = await self._store.model_durations(until - SECONDS_HOURS, until)
-        known = {model: found for (_, model), found in durations.items() if sum(found.values()) >= RESULTS_MIN}
+        histograms: dict[str, Counter[int]] = defaultdict(Counter)
+        for (_, model), found in durations.items():
+            histograms[model].update(found)
+        known = {model: found for model, found in histograms.items() if found.total() >= RESULTS_MIN}
         medians = {model: percentile(found, 0.5) for model, found in known.items()}
         return Experience(
-            delivered={one.model: one.figures.delivered for one in figures},
+            delivered={model: found.delivered for model, found in sum_by_model(figures).items()},
             median_seconds={model: seconds for model, seconds in medians.items() if seconds},
         )
 

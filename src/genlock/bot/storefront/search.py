@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+from genlock.bot.storefront.identity_key import IdentityKey
 from genlock.bot.storefront.spelling import closest, in_other_layout, sound, words
 from genlock.domain.catalog import Category, Model
 from genlock.domain.wish import Vocabulary
@@ -16,6 +17,8 @@ TYPO_WORDS = 3
 NAME_WORDS = 2
 #: parts of category names that say nothing
 _CONNECTING = frozenset({"to"})
+#: several times the models of a catalog: all bots of a service share them, and each edit of a model makes one more
+ENTRIES_KEPT = 1024
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -37,9 +40,9 @@ class _Phrase:
     category: str
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class _KnownWords:
-    """What a vocabulary says, as it sounds."""
+    """What a vocabulary says, as it sounds. It equals only itself."""
 
     spellings: Mapping[str, list[str]]
     ignored: frozenset[str]
@@ -55,10 +58,10 @@ class ModelSearch:
 
     def __init__(self, models: Sequence[Model], vocabulary: Vocabulary, *, recommended: Iterable[str] = ()) -> None:
         self._known = known = _known_words(vocabulary)
-        self._entries = [_entry(model, known) for model in models]
+        self._entries = [_entry(IdentityKey(model), known) for model in models]
         self._positions = {model_id: number for number, model_id in reversed(list(enumerate(recommended)))}
-        self._names = frozenset(word for entry in self._entries for word in entry.names)
-        self._topics = frozenset(word for entry in self._entries for word in entry.topics)
+        self._names = frozenset[str]().union(*(entry.names for entry in self._entries))
+        self._topics = frozenset[str]().union(*(entry.topics for entry in self._entries))
 
     def find(self, text: str, *, topics: bool = True) -> list[Model]:
         """Return the models that a text names or describes: with this title, else with every word of it.
@@ -160,7 +163,9 @@ def _is_named(entry: _Entry, word: str) -> bool:
     return begun or word in entry.names or (len(word) >= WORD_PART and word in entry.title)
 
 
-def _entry(model: Model, known: _KnownWords) -> _Entry:
+@lru_cache(ENTRIES_KEPT)
+def _entry(key: IdentityKey[Model], known: _KnownWords) -> _Entry:
+    model = key.value
     categories = [category.value for category in (model.category, *model.also)]
     title = tuple(_sounds(model.title))
     ids = (model.id, *model.aliases)

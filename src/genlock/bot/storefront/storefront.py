@@ -3,18 +3,18 @@
 import hashlib
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
 from difflib import SequenceMatcher, get_close_matches
+from functools import lru_cache
 from typing import Any, Protocol
 
 from genlock.bot.storefront.intents import intent_reader
 from genlock.bot.storefront.popularity import Experience, most_popular
 from genlock.bot.storefront.search import ModelSearch
 from genlock.bot.storefront.spelling import sound, words
+from genlock.bot.storefront.usual_price import UsualPrice, paid, usual_price
 from genlock.domain.catalog import Catalog, Category, Model, Output, price, price_from
 from genlock.domain.errors import InvalidInput
 from genlock.domain.field import FILES, FieldType
-from genlock.domain.tariff import PriceRow, our_price, thousandths
 from genlock.domain.wish import Wish
 from genlock.engine.sell import Quote, make_quote
 
@@ -24,10 +24,10 @@ NAME_LENGTH, WORD_LENGTH = 40, 3
 #: similarity that the first word must have, the first two words, and so on
 CLOSE = (0.65, 0.8, 0.8, 0.8)
 SIMILAR_SHOWN = 3
+#: names of models that are kept with what is made of them; a catalog has some hundred
+NAMES_KEPT = 2048
 #: position in menus of models without one
 POSITION_LAST = 1_000_000
-#: units that a price by a measure is shown for
-PER = {"seconds": ("second", 1), "characters": ("characters", 1000)}
 #: the kind of file that an order from this category starts with, if the model does not require one
 BEGINS_WITH = {
     Category.IMAGE_TO_IMAGE: FieldType.IMAGE,
@@ -41,15 +41,6 @@ BEGINS_WITH = {
 }
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class UsualPrice:
-    price: int
-    #: whether the price is exact; else it grows with the files or the text
-    exact: bool
-    #: unit of the price, "second" or "characters" (a thousand); empty for the whole order
-    per: str = ""
-
-
 class Priced(Protocol):
     """What a price depends on: the values, and the measured lengths of files by URL."""
 
@@ -60,6 +51,7 @@ class Priced(Protocol):
     def seconds(self) -> Mapping[str, float]: ...
 
 
+@lru_cache(NAMES_KEPT)
 def code_of(model_id: str) -> str:
     """Return a short, stable code of a model for buttons."""
     return hashlib.sha256(model_id.encode()).hexdigest()[:8]
@@ -72,29 +64,24 @@ class Storefront:
         self, catalog: Catalog, *, markup: float, credit_usd: float, providers: Collection[str] | None = None
     ) -> None:
         self._markup, self._credit_usd, self._providers = markup, credit_usd, providers
-        self._on_sale: dict[str, Model] = {}
-        self._usual: dict[str, UsualPrice] = {}
         self._experience = Experience()
         self.sell(catalog)
 
     def sell(self, catalog: Catalog) -> None:
-        """Sell the models of this catalog from now on. The price of a model that is the same is not made again."""
+        """Sell the models of this catalog from now on."""
         self.catalog = catalog
-        providers, before, usual = self._providers, self._on_sale, self._usual
+        providers = self._providers
         on_sale = [model for model in catalog.offered() if providers is None or model.made_by(providers)]
         self._on_sale = {model.id: model for model in on_sale}
-        self._usual = {
-            model.id: usual[model.id] if before.get(model.id) is model else self._find_usual_price(model)
-            for model in on_sale
-        }
         #: cheapest first
-        self._models = sorted(on_sale, key=lambda model: (self._usual[model.id].price, model.title))
+        self._models = sorted(on_sale, key=lambda model: (self.usual_price(model).price, model.title))
+        listed = self._listed = [model for model in self._models if model.listed]
         #: as menus show them
-        self._menu = sorted(self._models, key=_menu_position)
+        self._menu = sorted(listed, key=_menu_position)
         self._codes = {code_of(model.id): model for model in self._models}
         #: the cheapest model of each id and alias, without spaces and signs
         self._by_name = {
-            _normalized(name): model for model in reversed(self._models) for name in (model.id, *model.aliases)
+            _normalized_name(name): model for model in reversed(listed) for name in (model.id, *model.aliases)
         }
         recommended = [model_id for wish in catalog.wishes for model_id in wish.popular]
         self.index = ModelSearch(self._menu, catalog.vocabulary, recommended=recommended)
@@ -103,42 +90,15 @@ class Storefront:
         self.has_free_models = any(model.free for model in self._models)
 
     def price_from(self, model: Model) -> int:
-        return price_from(_paid(model), self._markup, self._credit_usd)
+        return price_from(paid(model), self._markup, self._credit_usd)
 
     def usual_price(self, model: Model) -> UsualPrice:
         """Return the price of an order with the model's defaults."""
-        if self._on_sale.get(model.id) is not model:  # it was edited since the caller looked it up
-            return self._find_usual_price(model)
-        return self._usual[model.id]
-
-    def _find_usual_price(self, model: Model) -> UsualPrice:
-        least = UsualPrice(price=self.price_from(model), exact=model.own_price is not None)
-        if least.exact:
-            return least
-        try:
-            values = model.minimal_input()
-            price = self.price(model, values, {})
-        except InvalidInput:
-            return least
-        row = next(row for row in model.prices if row.matches(values))
-        measures = {measure[0] for one in (row, *model.extras) if one.matches(values) and (measure := one.measure())}
-        if measures & {"seconds", "characters"}:
-            return self._rate(model, row, least) if len(measures) == 1 else least
-        return UsualPrice(price=price, exact="count" not in measures)
-
-    def _rate(self, model: Model, row: PriceRow, least: UsualPrice) -> UsualPrice:
-        """Return the price of one second or a thousand characters, if the row is priced so."""
-        measure = row.measure()
-        if measure is None or row.free:
-            return least
-        per, amount = PER[measure[0]]
-        cost = thousandths(row.credits * amount / row.each)
-        price = our_price(cost, self._markup, self._credit_usd, model.provider_credit_usd)
-        return UsualPrice(price=price, exact=False, per=per)
+        return usual_price(model, self._markup, self._credit_usd)
 
     def price(self, model: Model, values: Mapping[str, object], seconds: Mapping[str, float]) -> int:
         """Return the price without free runs, for input as `Model.validate` returns it."""
-        return price(_paid(model), values, self._markup, self._credit_usd, seconds)
+        return price(paid(model), values, self._markup, self._credit_usd, seconds)
 
     def quote(
         self, model: Model, values: Mapping[str, object], seconds: Mapping[str, float], *, free_left: int
@@ -160,7 +120,7 @@ class Storefront:
 
     def categories(self) -> list[Category]:
         """Return categories with a model on sale, in the order of the menu."""
-        used = {category for model in self._models for category in (model.category, *model.also)}
+        used = {category for model in self._menu for category in (model.category, *model.also)}
         return [category for category in Category if category in used]
 
     # the menu by wish
@@ -219,7 +179,7 @@ class Storefront:
         if name and name in self._by_name:
             return self._by_name[name], rest
         best: tuple[int, Model] | None = None
-        for model in self._models:
+        for model in self._listed:
             length = _begins(line, model.title)
             if length and (best is None or length > best[0]):
                 best = length, model
@@ -228,7 +188,7 @@ class Storefront:
     def similar(self, text: str) -> tuple[list[Model], str]:
         """Return models with a name similar to the start of the line, most similar first, and the rest of the line."""
         names: dict[str, Model] = {}
-        for model in self._models:
+        for model in self._listed:
             for name in (model.title, model.id, model.id.rpartition("/")[2], *model.aliases):
                 names.setdefault(_spoken(name), model)
         best: tuple[float, list[Model], str] = 0.0, [], ""
@@ -245,7 +205,7 @@ class Storefront:
             return best[1], best[2]
         first, rest = _first_word(text.strip())
         word = _spoken(first)
-        held = [model for model in self._models if len(word) >= WORD_LENGTH and word in _spoken(model.title)]
+        held = [model for model in self._listed if len(word) >= WORD_LENGTH and word in _spoken(model.title)]
         return held[:SIMILAR_SHOWN], rest
 
     def improver(self, model: Model) -> Model | None:
@@ -270,11 +230,6 @@ class Storefront:
             and category not in (Category.TEXT_TO_IMAGE, Category.TEXT_TO_VIDEO)
             and (BEGINS_WITH.get(category) in (None, kind) or any(_begins_with(m, kind) for m in self.models(category)))
         ]
-
-
-def _paid(model: Model) -> Model:
-    """Return the model as it is sold to a user without free runs."""
-    return replace(model, free=False) if model.free else model
 
 
 def _menu_position(model: Model) -> tuple[bool, int]:
@@ -303,6 +258,12 @@ def _normalized(text: str) -> str:
     return re.sub(r"[\W_]+", "", text.lower())
 
 
+@lru_cache(NAMES_KEPT)
+def _normalized_name(name: str) -> str:
+    """Return an id or an alias of a model without spaces and signs."""
+    return _normalized(name)
+
+
 def _spoken(text: str) -> str:
     return "".join(map(sound, words(text)))
 
@@ -314,6 +275,11 @@ def _first_word(line: str) -> tuple[str, str]:
 
 def _begins(line: str, title: str) -> int:
     """Return the length of the title at the start of the line, whatever its punctuation; 0 if it is not there."""
-    pattern = r"[\W_]*".join(map(re.escape, re.findall(r"[^\W_]+", title)))
-    match = re.match(rf"{pattern}(?=[:,;]?(?:\s|$))", line, re.IGNORECASE)
+    match = _title_pattern(title).match(line)
     return match.end() if match else 0
+
+
+@lru_cache(NAMES_KEPT)
+def _title_pattern(title: str) -> re.Pattern[str]:
+    pattern = r"[\W_]*".join(map(re.escape, re.findall(r"[^\W_]+", title)))
+    return re.compile(rf"{pattern}(?=[:,;]?(?:\s|$))", re.IGNORECASE)

@@ -3,6 +3,11 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
+from types import MappingProxyType
+
+#: Clients ask for the same jobs again and again: this many short addresses are kept parsed.
+CACHED_MAX, CACHED_LENGTH_MAX = 2000, 500
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -25,9 +30,14 @@ class ApiAddress:
     @classmethod
     def parse(cls, text: str) -> "ApiAddress":
         """Parse what `str` returned. Raises ValueError."""
-        content = json.loads(text)
-        return cls(
-            request_hash=content["request"],
-            metadata=content.get("metadata", {}),
-            may_be_repeated=content.get("repeated", False),
-        )
+        return _parse(text) if len(text) <= CACHED_LENGTH_MAX else _parse.__wrapped__(text)
+
+
+@lru_cache(maxsize=CACHED_MAX)
+def _parse(text: str) -> ApiAddress:
+    content = json.loads(text)
+    return ApiAddress(
+        request_hash=content["request"],
+        metadata=MappingProxyType(content.get("metadata", {})),
+        may_be_repeated=content.get("repeated", False),
+    )

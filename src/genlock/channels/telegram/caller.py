@@ -5,6 +5,7 @@ from typing import Any, TypeVar
 
 from telegram import Bot
 
+from genlock.channels.telegram.direct_calls import DirectCalls
 from genlock.channels.telegram.errors import BotFrozen, RateLimited, TokenRefused, classify_error, is_bug_or_unknown
 from genlock.channels.telegram.http import HttpRequest
 from genlock.channels.telegram.rate_limiter import Priority, TelegramRateLimiter
@@ -52,6 +53,8 @@ class Caller:
         on_bot_refused: Callable[[ChannelError], Awaitable[None]] | None = None,
     ) -> None:
         self.bot = bot
+        #: the methods that every order uses, without an object for each field of the answer
+        self.direct = DirectCalls(bot)
         self._limiter = limiter
         self.observer = observer
         #: called when Telegram refuses the token or has frozen the bot

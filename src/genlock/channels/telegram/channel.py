@@ -15,12 +15,13 @@ from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from telegram import LinkPreviewOptions, Message, ReplyParameters
+from telegram import Message
 from telegram.constants import ParseMode
 
 from genlock.channels.telegram.address import Address
 from genlock.channels.telegram.caller import Caller, Priority
 from genlock.channels.telegram.content import Contents, Media, TextContent, file_reference
+from genlock.channels.telegram.direct_calls import HTML, NO_PREVIEW, SentMessage, keyboard_json
 from genlock.channels.telegram.errors import (
     GroupMigrated,
     MessageHasMedia,
@@ -55,7 +56,6 @@ T = TypeVar("T")
 PROGRESS_POINTS = (0.25, 0.5, 0.75, 1.1)
 GROUP_PROGRESS_POINTS = (0.3, 0.7)
 UPLOAD_READ_SECONDS = 90.0
-_NO_PREVIEW = LinkPreviewOptions(is_disabled=True)
 
 
 class TelegramChannel(Channel):
@@ -74,6 +74,7 @@ class TelegramChannel(Channel):
     ) -> None:
         self._caller = caller
         self._bot = caller.bot
+        self._direct = caller.direct
         self._texts = FallbackTexts(texts, caller.observer)
         self._contents = Contents(downloads, media, local_bot_api=local_bot_api)
 
@@ -130,7 +131,7 @@ class TelegramChannel(Channel):
         first = job.parts[0].message if job.parts else job.placeholder
         reply = None
         if first is not None and first.isdigit():
-            reply = ReplyParameters(message_id=int(first), allow_sending_without_reply=True)
+            reply = {"message_id": int(first), "allow_sending_without_reply": True}
         notice = self._texts.notice(job, address.language)
         if notice.text:
             await self._send_text(address, TextContent(message=notice), reply_parameters=reply)
@@ -180,7 +181,7 @@ class TelegramChannel(Channel):
 
     def _upload_slot(self, part: Part) -> AbstractAsyncContextManager[None]:
         """Hold one slot for the check and the upload: if all checked first, the first upload would wait for all."""
-        return self._contents.upload_slots if _uploads(part) else nullcontext()
+        return self._contents.upload_slot() if _uploads(part) else nullcontext()
 
     async def progress(self, job: Job, fraction: float, until: float) -> None:
         if job.placeholder is None:
@@ -190,7 +191,7 @@ class TelegramChannel(Channel):
         try:
             async with asyncio.timeout_at(until):
                 await self._caller.call(
-                    self._bot.edit_message_text,
+                    self._direct.edit_message_text,
                     chat=address.chat,
                     priority=Priority.PROGRESS,
                     message_id=int(job.placeholder),
@@ -214,11 +215,11 @@ class TelegramChannel(Channel):
             return TextContent(message=self._texts.link(job, address.language, index, part))
         return None
 
-    async def _send_text(self, address: Address, content: TextContent, **options: Any) -> Message:
-        async def send(message: OutgoingMessage) -> Message:
+    async def _send_text(self, address: Address, content: TextContent, **options: Any) -> SentMessage:
+        async def send(message: OutgoingMessage) -> SentMessage:
             return await self._call(
                 address,
-                self._bot.send_message,
+                self._direct.send_message,
                 message_thread_id=address.thread,
                 **_text_arguments(message, is_html=content.is_html),
                 **options,
@@ -227,10 +228,10 @@ class TelegramChannel(Channel):
         return await call_with_simpler_forms(content.message, TEXT_MAX, send, is_html=content.is_html)
 
     async def _edit_text(self, address: Address, message_id: int, content: TextContent) -> None:
-        async def edit(message: OutgoingMessage) -> Message | bool:
+        async def edit(message: OutgoingMessage) -> SentMessage:
             return await self._call(
                 address,
-                self._bot.edit_message_text,
+                self._direct.edit_message_text,
                 message_id=message_id,
                 **_text_arguments(message, is_html=content.is_html),
             )
@@ -244,19 +245,31 @@ class TelegramChannel(Channel):
 
     async def _edit_media(
         self, address: Address, message_id: int, media: Media, caption: OutgoingMessage
-    ) -> Message | bool | None:
-        options: dict[str, Any] = {"read_timeout": UPLOAD_READ_SECONDS} if media.uploads else {}
+    ) -> Message | SentMessage | bool | None:
         try:
+            if media.uploads:
+                return await self._upload_media(address, message_id, media, caption)
             return await self._call(
                 address,
-                self._bot.edit_message_media,
+                self._direct.edit_message_media,
                 message_id=message_id,
-                media=media.to_edit(caption=caption.text, parse_mode=ParseMode.HTML),
-                reply_markup=keyboard(caption),
-                **options,
+                media=media.to_json(caption=caption.text, parse_mode=HTML),
+                reply_markup=keyboard_json(caption),
             )
         except MessageNotModified:
             return None
+
+    async def _upload_media(
+        self, address: Address, message_id: int, media: Media, caption: OutgoingMessage
+    ) -> Message | bool:
+        return await self._call(
+            address,
+            self._bot.edit_message_media,
+            message_id=message_id,
+            media=media.to_edit(caption=caption.text, parse_mode=ParseMode.HTML),
+            reply_markup=keyboard(caption),
+            read_timeout=UPLOAD_READ_SECONDS,
+        )
 
     async def _send_media(self, address: Address, media: Media, caption: OutgoingMessage) -> Message:
         methods: dict[FileKind, Callable[..., Awaitable[Message]]] = {
@@ -285,14 +298,14 @@ class TelegramChannel(Channel):
         Sets the caption that the message should have: Telegram refuses this for a text message.
         """
 
-        async def ask(caption: OutgoingMessage) -> Message | bool:
+        async def ask(caption: OutgoingMessage) -> SentMessage:
             return await self._call(
                 address,
-                self._bot.edit_message_caption,
+                self._direct.edit_message_caption,
                 message_id=message_id,
                 caption=caption.text,
-                parse_mode=ParseMode.HTML,
-                reply_markup=keyboard(caption),
+                parse_mode=HTML,
+                reply_markup=keyboard_json(caption),
             )
 
         try:
@@ -333,7 +346,7 @@ def _pause(job: Job, least: float = 0.0) -> float:
     return max(least, backoff(job.attempts, 0.5))
 
 
-def _id_of(message: Message) -> str | None:
+def _id_of(message: Message | SentMessage) -> str | None:
     """Return the id of a sent message. Telegram numbers a video for a large group only when it has processed it."""
     return str(message.message_id) if message.message_id else None
 
@@ -346,7 +359,7 @@ def _uploads(part: Part) -> bool:
 def _text_arguments(message: OutgoingMessage, *, is_html: bool = True) -> dict[str, Any]:
     return {
         "text": message.text,
-        "parse_mode": ParseMode.HTML if is_html else None,
-        "reply_markup": keyboard(message),
-        "link_preview_options": _NO_PREVIEW,
+        "parse_mode": HTML if is_html else None,
+        "reply_markup": keyboard_json(message),
+        "link_preview_options": NO_PREVIEW,
     }

@@ -18,6 +18,7 @@ from telegram import (
     Message,
 )
 
+from genlock.channels.telegram.direct_calls import SentMessage
 from genlock.channels.telegram.file_kinds import UPLOAD_BYTES_MAX, FileKind, can_fetch, kind_of
 from genlock.domain.delivery import Level, Part
 from genlock.domain.errors import ChannelBusy, InvalidResult, LevelRefused
@@ -76,9 +77,16 @@ class Media:
         media: InputMedia = _MEDIA[self.kind](media=self.file, **self.options, **caption)
         return media
 
+    def to_json(self, **caption: Any) -> dict[str, Any]:
+        """Return a file that is not uploaded, as the Bot API takes it."""
+        assert not self.uploads
+        return {"type": self.kind.value, "media": self.file, **self.options, **caption}
 
-def file_reference(message: Message | bool | None) -> str | None:  # noqa: FBT001 - the library's return type
+
+def file_reference(message: Message | SentMessage | bool | None) -> str | None:  # noqa: FBT001 - the library's type
     """Return a reference to a message's file, with which it can be shown again without an upload."""
+    if isinstance(message, SentMessage):
+        return message.file
     if not isinstance(message, Message):
         return None
     if message.photo:
@@ -105,11 +113,21 @@ class Contents:
         #: a Bot API server of our own reaches the same private hosts as we do
         self._local_bot_api = local_bot_api
         #: limits uploads, so that a few finish instead of many delaying each other
-        self.upload_slots = asyncio.Semaphore(FILES_AT_ONCE)
+        self._upload_slots = asyncio.Semaphore(FILES_AT_ONCE)
+
+    @asynccontextmanager
+    async def upload_slot(self) -> AsyncIterator[None]:
+        """Wait for a slot and hold it. Raises ChannelBusy if the instance stops first."""
+        async with self._downloads.transfers.interruptible():
+            await self._upload_slots.acquire()
+        try:
+            yield
+        finally:
+            self._upload_slots.release()
 
     @asynccontextmanager
     async def file(self, job: Job, index: int, part: Part, label: FileLabel) -> AsyncIterator[Media]:
-        """Yield the file of a part at its level. The caller of an upload holds one of `upload_slots`."""
+        """Yield the file of a part at its level. The caller of an upload holds an `upload_slot`."""
         name = _file_name(job, index, label)
         if part.file is not None:
             yield from_reference(part.file)
@@ -162,7 +180,8 @@ class Contents:
         if kind is not FileKind.PHOTO:
             return kind, fetched.file, found.suffix
         try:
-            photo = await self._media.fit_photo(fetched.file, fetched.size, found)
+            async with self._downloads.transfers.interruptible():
+                photo = await self._media.fit_photo(fetched.file, fetched.size, found)
         except (NotUsableAsPhoto, TooComplex) as error:
             raise LevelRefused(str(error)) from error
         return kind, photo or fetched.file, ".jpg" if photo else found.suffix

@@ -35,6 +35,7 @@ from genlock.domain.errors import (
     PlaceholderGone,
     RecipientUnreachable,
 )
+from genlock.ports.call_fence import CallFenced
 
 
 class RateLimited(ChannelBusy):
@@ -138,10 +139,20 @@ def classify_error(error: Exception) -> ChannelError:
         return GroupMigrated(error.new_chat_id)
     if isinstance(error, InvalidToken) and "method not found" not in error.message.casefold():
         return TokenRefused(TOKEN_REFUSED_SECONDS, "Telegram refuses the bot's token")
-    if any(isinstance(cause, NOT_SENT) for cause in _causes(error)):
-        return ChannelBusy(UNREACHABLE_SECONDS, "Telegram cannot be reached")
+    if (not_sent := _not_sent(error)) is not None:
+        return not_sent
     text = error.message if isinstance(error, TelegramError) else repr(error)
     return _look_up(error, text)
+
+
+def _not_sent(error: Exception) -> ChannelBusy | None:
+    """Return why nothing was sent; None if something may have been."""
+    for cause in _causes(error):
+        if isinstance(cause, CallFenced):
+            return cause
+        if isinstance(cause, NOT_SENT):
+            return ChannelBusy(UNREACHABLE_SECONDS, "Telegram cannot be reached")
+    return None
 
 
 def _look_up(error: Exception, text: str) -> ChannelError:

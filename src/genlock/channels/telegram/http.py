@@ -1,7 +1,13 @@
-"""The HTTP client of the Bot API, on aiohttp: python-telegram-bot's own client examines its whole pool at each call."""
+"""The HTTP client of the Bot API, on aiohttp: python-telegram-bot's own client examines its whole pool at each call.
+
+A request passes the call fence before it begins and again when its body is written, because between the two it may wait
+for a connection.
+"""
 
 import asyncio
 import io
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import IO, Any
 from urllib.parse import urlencode
 
@@ -11,10 +17,20 @@ from aiohttp.payload import BytesPayload, Payload
 from telegram.error import NetworkError, TimedOut
 from telegram.request import BaseRequest, RequestData
 
+from genlock.ports.call_fence import CallFenced, check_call
+
 CHUNK_BYTES = 2**16
 FORM = "application/x-www-form-urlencoded"
 #: errors before the request was sent: no connection could be had or made
 NOT_SENT = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohttp.InvalidURL)
+
+
+@dataclass(frozen=True, slots=True)
+class CallParameters:
+    """The parameters of a call without files: what the request reads of a `RequestData`."""
+
+    json_parameters: Mapping[str, str]
+    contains_files: bool = False
 
 
 class HttpRequest(BaseRequest):
@@ -61,11 +77,15 @@ class HttpRequest(BaseRequest):
             connect=_given(connect_timeout, self.connect_seconds),
             pool=_given(pool_timeout, self.pool_seconds),
         )
+        body = _body(request_data)
         try:
+            check_call()
             async with self._opened().request(
-                method, url, data=_body(request_data), timeout=timeout, allow_redirects=False
+                method, url, data=body, timeout=timeout, allow_redirects=False
             ) as response:
                 return response.status, await response.read()
+        except CallFenced as fenced:
+            raise NetworkError("not sent") from fenced
         except TimeoutError as error:
             raise TimedOut from error
         except aiohttp.ClientError as error:
@@ -84,6 +104,14 @@ class HttpRequest(BaseRequest):
         return self._session
 
 
+class _TextPayload(BytesPayload):
+    """The parameters of a call without files."""
+
+    async def write_with_length(self, writer: AbstractStreamWriter, content_length: int | None) -> None:
+        check_call()
+        await super().write_with_length(writer, content_length)
+
+
 class _FilePayload(Payload):
     """A whole file, read in chunks outside the event loop. It stays open, because it may be sent again."""
 
@@ -94,6 +122,7 @@ class _FilePayload(Payload):
     async def write(self, writer: AbstractStreamWriter) -> None:
         await asyncio.to_thread(self._value.seek, 0)
         while chunk := await asyncio.to_thread(self._value.read, CHUNK_BYTES):
+            check_call()
             await writer.write(chunk)
 
     def decode(self, encoding: str = "utf-8", errors: str = "strict") -> str:
@@ -105,7 +134,7 @@ def _body(request: RequestData | None) -> aiohttp.FormData | Payload | None:
     if request is None:
         return None
     if not request.contains_files:
-        return BytesPayload(urlencode(request.json_parameters).encode(), content_type=FORM)
+        return _TextPayload(urlencode(request.json_parameters).encode(), content_type=FORM)
     form = aiohttp.FormData(quote_fields=False)  # else names are percent-encoded, and Telegram shows them so
     for name, value in request.json_parameters.items():
         form.add_field(name, value)

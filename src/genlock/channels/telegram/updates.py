@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -14,6 +15,8 @@ from genlock.domain.update import NewUpdate
 _PRE_CHECKOUT = "pre_checkout_query"
 _BUTTON_PRESS = "callback_query"
 _ID_MAX = 2**63
+#: The character that PostgreSQL stores in no text, as JSON writes it. Telegram's own servers make it a space, too.
+_NUL = re.compile(r"(?<!\\)((?:\\\\)*)\\u0000")
 
 
 def read_update(bot: str, update: Any, body: str) -> NewUpdate:
@@ -37,7 +40,7 @@ def read_update(bot: str, update: Any, body: str) -> NewUpdate:
         kind=kind[:64],
         urgent=urgent,
         dedup_key=_button_key(content) if kind == _BUTTON_PRESS else None,
-        body=mask_api_secrets(body),
+        body=mask_api_secrets(_NUL.sub(r"\1 ", body)),
     )
 
 

@@ -2,12 +2,14 @@
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 from starlette.responses import Response
 
 from genlock.dashboard.attention_groups import BY_NAME, GROUPS, Group, Source
 from genlock.dashboard.job_actions import Offer, offers, seen_state
+from genlock.dashboard.job_money import CreditOf, costs_usd
 from genlock.dashboard.job_view import job_title
 from genlock.dashboard.page import PageContext, PageNotFound, PageRoute
 from genlock.dashboard.roles import Permission
@@ -44,6 +46,8 @@ class AnomalyRow:
     anomaly: Anomaly
     job: Job | None
     title: str
+    #: what the providers billed for the job
+    cost_usd: Decimal | None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -68,12 +72,14 @@ class AttentionPage:
         store: Database,
         counts: AttentionCounts,
         catalog: Callable[[], Catalog],
+        credit_of: CreditOf,
         resume_refunds: Callable[[], Awaitable[object]],
     ) -> None:
         self._ctx = ctx
         self._store = store
         self._counts = counts
         self._catalog = catalog
+        self._credit_of = credit_of
         self._resume_refunds = resume_refunds
 
     def routes(self) -> list[PageRoute]:
@@ -159,11 +165,12 @@ class AttentionPage:
         found = await self._store.anomalies(kind, limit, before)
         jobs = await self._store.jobs_by_id([anomaly.job_id for anomaly in found])
         by_id = {job.id: job for job in jobs}
+        costs = await costs_usd(self._store, jobs, self._credit_of)
         rows = []
         for anomaly in found:
             job = by_id.get(anomaly.job_id)
             title = job_title(job, self._catalog(), context.t) if job else ""
-            rows.append(AnomalyRow(anomaly=anomaly, job=job, title=title))
+            rows.append(AnomalyRow(anomaly=anomaly, job=job, title=title, cost_usd=costs.get(anomaly.job_id)))
         return rows
 
     # actions

@@ -7,14 +7,16 @@ from typing import Any
 from starlette.responses import Response
 
 from genlock.dashboard.job_actions import JobAction, offers, possible, seen_state
+from genlock.dashboard.job_links import API, client_notes, idempotency_key, source_jobs, webhook_calls
+from genlock.dashboard.job_meanwhile import meanwhile
+from genlock.dashboard.job_money import CreditOf, job_money
 from genlock.dashboard.job_view import (
     input_fields,
-    job_money,
     job_title,
     job_user,
-    provider_credit,
     result_parts,
     sent_request,
+    stored_copy,
 )
 from genlock.dashboard.page import PageContext, PageNotFound, PageRoute
 from genlock.dashboard.pages.user_actions import why_not_moved
@@ -34,6 +36,7 @@ from genlock.engine.job_timeline import TimelineEntry, read_timeline
 from genlock.engine.tell import tell_refund
 from genlock.i18n.translator import Texts
 from genlock.ports import Database, ProviderBundle
+from genlock.web.byte_ranges import RangeNotSatisfiable
 
 #: a larger number is no id of a job
 _ID_MAX = 2**63 - 1
@@ -50,6 +53,7 @@ class JobPageParts:
     texts: Texts
     #: US dollars per credit of ours
     credit_usd: float
+    credit_of: CreditOf
     #: whether events are kept, so that the page can say why there are none
     keeps_events: bool
     #: what an operator with the role `support` may give in a day, in thousandths of a credit
@@ -108,13 +112,16 @@ class JobPage:
         parts = self._parts
         timeline = await read_timeline(self._store, job, self._engine.ctx.mask)
         refunded = any(entry.kind == "refund" for entry in timeline)
-        credit = provider_credit(parts.providers, parts.catalog(), job)
+        attempts = await self._store.attempts(job.id)
         return {
             "job": job,
             "title": job_title(job, parts.catalog(), context.t),
             "timeline": timeline,
             "ledger": [entry for entry in timeline if entry.amount is not None],
-            "money": job_money(job, refunded=refunded, credit_usd=parts.credit_usd, provider_credit_usd=credit),
+            "attempts": attempts,
+            "money": job_money(
+                job, attempts, refunded=refunded, credit_usd=parts.credit_usd, credit_of=parts.credit_of
+            ),
             "offers": offers(job, refunded=refunded),
             "seen": seen_state(job),
             "version": _version(timeline),
@@ -129,10 +136,15 @@ class JobPage:
         return {
             "user": await job_user(self._store, job),
             "anomalies": await self._store.job_anomalies(job.id),
-            "attempts": await self._store.attempts(job.id),
+            "calls": await webhook_calls(self._store, job, whole_url=shown),
+            # for who answers the client: it may be the client's own order number, or a customer's name
+            "idempotency_key": idempotency_key(job) if context.can(Permission.HANDLE_JOBS) else "",
+            "notes": client_notes(job) if shown else {},
+            "sources": await source_jobs(self._store, job),
+            "is_offered": model is not None,
             "results": result_parts(job) if shown else [],
             "fields": input_fields(job, model, context.t) if shown else [],
-            "sent": sent_request(ctx.order_of(job), parts.providers.get(job.provider), ctx.public_url, ctx.mask)
+            "sent": sent_request(await ctx.sent_order(job), parts.providers.get(job.provider), ctx.public_url, ctx.mask)
             if shown
             else None,
         }
@@ -142,7 +154,10 @@ class JobPage:
     async def _result(self, context: PageContext) -> Response:
         job, part, number = await self._part(context)
         try:
-            return await self._parts.previews.open(part.value, f"order-{job.id}-{number}")
+            name, copy = f"order-{job.id}-{number}", stored_copy(job, part)
+            return await self._parts.previews.open(part.value, name, copy, context.request.headers)
+        except RangeNotSatisfiable as error:
+            return Response(status_code=416, headers=error.headers)
         except PreviewRefused as refused:
             return context.render(
                 "job_preview_page.html", 502, job=job, number=number, preview=None, reason=refused.reason
@@ -152,7 +167,7 @@ class JobPage:
         job, part, number = await self._part(context)
         preview, reason = None, ""
         try:
-            preview = await self._parts.previews.look(part.value)
+            preview = await self._parts.previews.look(part.value, stored_copy(job, part))
         except PreviewRefused as refused:
             reason = refused.reason
         template = "job_preview.html" if context.is_part else "job_preview_page.html"
@@ -179,7 +194,7 @@ class JobPage:
         back = _back(context.form["back"], job)
         refunded = await self._is_refunded(job)
         if self._has_changed(context, action, job):
-            return context.redirect(back, "dashboard.job.changed", tone="bad", **_words(context, job))
+            return await self._refuse_stale(context, job, back)
         if action not in possible(job, refunded=refunded):
             reason = next(offer.reason for offer in offers(job, refunded=refunded) if offer.action is action)
             return context.redirect(back, reason, tone="bad")
@@ -189,10 +204,17 @@ class JobPage:
             text, values = why_not_moved(context, error)
             return context.redirect(back, f"dashboard.users.refused.{text}", tone="bad", **values)
         except ActionNotAllowed:  # it changed between our reading and our writing
-            now = await self._job(context)
-            return context.redirect(back, "dashboard.job.changed", tone="bad", **_words(context, now))
+            return await self._refuse_stale(context, await self._job(context), back)
         await context.audit(action, f"#{job.id}", before=seen_state(job), after=after)
-        return context.redirect(back, f"dashboard.job.done.{notice}", number=str(job.id))
+        text = f"dashboard.job.done.{notice}"
+        of_api = f"{text}_api"
+        text = of_api if job.channel == API and of_api in context.t else text
+        return context.redirect(back, text, number=str(job.id))
+
+    async def _refuse_stale(self, context: PageContext, job: Job, back: str) -> Response:
+        values = await meanwhile(context, self._store, job)
+        text = "changed_again" if values["before"] == values["after"] else "changed"
+        return context.redirect(back, f"dashboard.job.{text}", tone="bad", **values)
 
     def _has_changed(self, context: PageContext, action: JobAction, job: Job) -> bool:
         """Whether the job is not as the form showed it. A resend changes the lease token, and is not done twice."""
@@ -215,7 +237,7 @@ class JobPage:
             case JobAction.REFUND:
                 if not await operate.refund(ctx, job.id, by, allowance=self._allowance(context)):
                     return "refund_before", seen_state(job)
-                reached = await tell_refund(ctx, self._store, self._parts.texts, job)
+                reached = job.channel == API or await tell_refund(ctx, self._store, self._parts.texts, job)
                 return ("refund" if reached else "refund_untold"), f"refunded {write_amount(job.price)} credits"
 
     def _allowance(self, context: PageContext) -> Allowance | None:
@@ -231,14 +253,6 @@ def _version(timeline: Sequence[TimelineEntry]) -> str:
     """Return a text that changes with the time line."""
     last = timeline[-1]
     return f"{len(timeline)}-{last.at.timestamp():.3f}-{last.times}"
-
-
-def _words(context: PageContext, job: Job) -> dict[str, str]:
-    """Return the present state of a job in words."""
-    return {
-        "state": context.t.plain(f"dashboard.jobs.state.{job.state}"),
-        "delivery": context.t.plain(f"dashboard.jobs.delivery.{job.delivery}"),
-    }
 
 
 def _back(wanted: str, job: Job) -> str:

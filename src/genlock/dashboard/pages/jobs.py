@@ -8,12 +8,13 @@ from genlock.dashboard.csv_export import csv_response
 from genlock.dashboard.formats import shown
 from genlock.dashboard.job_export import export_jobs, header
 from genlock.dashboard.job_filters import DELIVERY_GROUPS, NAMES, PERIODS, STATE_GROUPS, local_input
+from genlock.dashboard.job_money import CreditOf
 from genlock.dashboard.job_requests import JobRequest, chips, count_text, read_form_request, read_request
 from genlock.dashboard.job_rows import JobRow, make_rows
 from genlock.dashboard.page import PageContext, PageRoute
 from genlock.dashboard.roles import Permission
 from genlock.domain.bulk import SELECTED_MAX, BulkKind
-from genlock.domain.job import Delivery, State
+from genlock.domain.job import Delivery, Job, State
 from genlock.domain.job_search import CountKind, JobCount, JobFilter, JobPage
 from genlock.domain.money import HoldState
 from genlock.ports import Database
@@ -29,10 +30,11 @@ _ID_DIGITS_MAX = 18
 
 
 class JobsPage:
-    def __init__(self, store: Database, titles: Callable[[], Mapping[str, str]]) -> None:
+    def __init__(self, store: Database, titles: Callable[[], Mapping[str, str]], credit_of: CreditOf) -> None:
         self._store = store
         #: titles of models by their ids
         self._titles = titles
+        self._credit_of = credit_of
 
     def routes(self) -> list[PageRoute]:
         view, handle = Permission.VIEW, Permission.HANDLE_JOBS
@@ -55,7 +57,7 @@ class JobsPage:
             "jobs.html",
             request=request,
             page=page,
-            rows=await self._rows(context, page),
+            rows=await self._rows(context, page.jobs),
             at_start=before is None,
             chips=chips(context, request, self._titles()),
             count=count,
@@ -80,7 +82,7 @@ class JobsPage:
         found = min(read_id(params.get("found", "")) or 0, PAGE - 1)
         before = read_id(params.get("before", ""))
         page = await self._store.search_jobs(request.query.filters, before=before, limit=PAGE - found)
-        rows = await self._rows(context, page)
+        rows = await self._rows(context, page.jobs)
         return context.render("jobs_more.html", request=request, page=page, rows=rows, found=found + len(rows))
 
     async def _refresh(self, context: PageContext) -> Response:
@@ -91,7 +93,7 @@ class JobsPage:
             if job_id := read_id(number):
                 known[job_id] = digest
         jobs = await self._store.jobs_by_id(known)
-        rows = await make_rows(self._store, jobs, self._titles(), see_prompts=context.can(Permission.SEE_PROMPTS))
+        rows = await self._rows(context, jobs)
         changed = [row for row in rows if row.digest != known[row.job.id]]
         if not changed:
             return Response(status_code=204)
@@ -119,12 +121,12 @@ class JobsPage:
 
     def _csv(self, context: PageContext, selection: JobFilter | Sequence[int]) -> Response:
         see_prompts = context.can(Permission.SEE_PROMPTS)
-        rows = export_jobs(self._store, selection, self._titles(), see_prompts=see_prompts)
+        rows = export_jobs(self._store, selection, self._titles(), self._credit_of, see_prompts=see_prompts)
         return csv_response(context, "genlock-orders.csv", header(see_prompts=see_prompts), rows)
 
-    async def _rows(self, context: PageContext, page: JobPage) -> list[JobRow]:
+    async def _rows(self, context: PageContext, jobs: Sequence[Job]) -> list[JobRow]:
         see_prompts = context.can(Permission.SEE_PROMPTS)
-        return await make_rows(self._store, page.jobs, self._titles(), see_prompts=see_prompts)
+        return await make_rows(self._store, jobs, self._titles(), self._credit_of, see_prompts=see_prompts)
 
     async def _count(self, request: JobRequest, page: JobPage, before: int | None) -> JobCount:
         """Count only what the first page does not show whole."""
@@ -141,7 +143,7 @@ class JobsPage:
             return with_given(offered, given.get(name, ""))
 
         models = sorted(self._titles().items(), key=lambda item: item[1].casefold())
-        providers = [(name, name) for name in await self._store.job_providers()]
+        providers = [(name, context.provider_title(name)) for name in await self._store.job_providers()]
         return {
             "states": words("state", *STATE_GROUPS, *State),
             "deliveries": words("delivery", *DELIVERY_GROUPS, *Delivery),

@@ -6,10 +6,10 @@ from urllib.parse import quote
 
 from starlette.responses import Response
 
-from genlock.catalog import tables
 from genlock.catalog.editor import CatalogEditor
 from genlock.catalog.edits import FieldChange, differences, rebased
 from genlock.catalog.margins import PriceRules, row_margins
+from genlock.dashboard.model_inputs import model_inputs
 from genlock.dashboard.page import PageContext, PageNotFound, PageRoute
 from genlock.dashboard.pages.model_form import STATUSES, ModelForm, unique_rows, value_of
 from genlock.dashboard.pages.model_rows import PERIODS, SORTS, ModelFilter, ModelRows, PeriodFigures, by_model
@@ -141,7 +141,7 @@ class ModelsPage:
             failed=failed,
             margins=list(row_margins(model, self._rows.rules)),
             price_rows=unique_rows(base),
-            inputs=tables.inputs(model),
+            inputs=model_inputs(model, context.t),
             state=state,
             statuses=STATUSES,
             changes=changes[:LISTED],

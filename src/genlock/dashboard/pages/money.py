@@ -2,30 +2,30 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, time
 from enum import StrEnum
 from functools import partial
 
 from starlette.responses import Response
 
+from genlock.dashboard.formats import zone_name
 from genlock.dashboard.ledger_reader import LedgerFilter, LedgerKind, LedgerReader
 from genlock.dashboard.ledger_view import ledger_lines
+from genlock.dashboard.money_days import MoneyDays, lines_of
 from genlock.dashboard.page import PageContext, PageRoute
 from genlock.dashboard.query import Query
 from genlock.dashboard.roles import Permission
 from genlock.domain.errors import ChannelError, Refusal
-from genlock.domain.figures import JobFigures, TopupFigures, hour_number
+from genlock.domain.figures import JobFigures, TopupFigures
+from genlock.domain.margin import Money
 from genlock.domain.payment import Payment, PaymentState
 from genlock.domain.place import Place
-from genlock.domain.value import value
 from genlock.engine import money_check
 from genlock.engine.full_check import RunState
 from genlock.engine.operator_tools import OperatorTools
 from genlock.ports import Database
 
 PAGE = 50
-DAYS, DAYS_MAX = 30, 400
-DAY_HOURS = 24
 #: Telegram is asked for the balance at most this often
 BALANCE_SECONDS = 60.0
 BALANCE_WAIT_SECONDS = 3.0
@@ -43,17 +43,11 @@ class PaymentFilter(StrEnum):
     OUTSIDE = "outside"  #: refunded by Telegram, without us
 
 
-@value
-class Day:
-    day: datetime
-    orders: JobFigures
-    topups: TopupFigures
-
-
 class MoneyPage:
-    def __init__(self, store: Database, tools: OperatorTools) -> None:
+    def __init__(self, store: Database, tools: OperatorTools, days: MoneyDays) -> None:
         self._store = store
         self._tools = tools
+        self._days = days
         self._ledger_reader = LedgerReader(store)
         self._balance = _CachedBalance(tools.star_balance)
         self._reconciling = asyncio.Lock()
@@ -76,13 +70,16 @@ class MoneyPage:
 
     async def _summary(self, context: PageContext) -> Response:
         query = Query(context, ("since", "until"))
-        days = await self.days(*query.range())
+        days = await self._days.read(context.zone, *query.range())
         return context.render(
             "money.html",
             tab="",
-            days=days,
+            lines=lines_of(days),
             orders=sum((one.orders for one in days), JobFigures()),
             topups=sum((one.topups for one in days), TopupFigures()),
+            money=sum((one.money for one in days), Money()),
+            zone=zone_name(context.zone),
+            date=lambda day: context.t.date(datetime.combine(day, time(), UTC)),
             since=query.text("since"),
             until=query.text("until"),
             balance=await self._balance.read(),
@@ -92,25 +89,6 @@ class MoneyPage:
             check_old_seconds=CHECK_OLD_SECONDS,
             problems=query.problems,
         )
-
-    async def days(self, since: datetime | None, until: datetime | None) -> list[Day]:
-        """Return the figures of each day (UTC), the newest first; the last 30 days unless a range is given."""
-        today = (await self._store.read_clock()).astimezone(UTC)
-        last = _midnight(min(until - timedelta(microseconds=1), today) if until else today)
-        first = _midnight(since) if since else last - timedelta(days=DAYS - 1)
-        first = max(first, last - timedelta(days=DAYS_MAX - 1))
-        start, end = hour_number(first), hour_number(last) + DAY_HOURS
-        orders = await self._store.period_figures(start, end, DAY_HOURS)
-        topups = await self._store.topup_figures(start, end, DAY_HOURS)
-        days = [
-            Day(
-                day=first + timedelta(hours=hour - start),
-                orders=orders.get(hour, JobFigures()),
-                topups=topups.get(hour, TopupFigures()),
-            )
-            for hour in range(start, end, DAY_HOURS)
-        ]
-        return days[::-1]
 
     # lists
 
@@ -238,10 +216,6 @@ def payment_place(payment: Payment, which: PaymentFilter) -> Place:
     """Return where the next page of a list of payments begins after this one."""
     at = payment.external_refund_at if which is PaymentFilter.OUTSIDE else payment.at
     return Place.of(at or payment.at, payment.charge)
-
-
-def _midnight(at: datetime) -> datetime:
-    return at.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
 
 
 class _CachedBalance:

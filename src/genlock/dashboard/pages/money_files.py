@@ -7,8 +7,10 @@ from functools import partial
 from starlette.responses import Response
 
 from genlock.dashboard.csv_export import Cell, credits_cell, csv_response
+from genlock.dashboard.formats import zone_name
 from genlock.dashboard.ledger_reader import LedgerFilter, LedgerReader
 from genlock.dashboard.ledger_view import change_of
+from genlock.dashboard.money_days import Day, MoneyDays
 from genlock.dashboard.page import PageContext, PageRoute
 from genlock.dashboard.pages.money import MoneyPage, PaymentFilter, payment_place
 from genlock.dashboard.query import Query
@@ -24,15 +26,16 @@ PAUSE_SECONDS = 0.05
 LEDGER = ("time_utc", "key", "account", "order", "kind", "from", "to", "credits", "balance_change", "reason")
 PAYMENTS = ("time_utc", "receipt", "account", "stars", "credits", "state", "refunded_outside_utc", "credits_owed")
 DAYS = (
-    "day_utc", "orders", "delivered", "failed", "cancelled", "refunded", "revenue_credits", "provider_cost_credits",
-    "loss_provider_credits", "topups", "stars", "credits_sold", "repeated_topups", "refunded_payments",
-    "refunded_stars",
+    "day", "time_zone", "orders", "delivered", "failed", "cancelled", "refunded", "revenue_credits", "revenue_usd",
+    "provider_cost_usd", "loss_usd", "margin_usd", "topups", "stars", "credits_sold", "repeated_topups",
+    "refunded_payments", "refunded_stars",
 )  # fmt: skip
 
 
 class MoneyFiles:
-    def __init__(self, store: Database, money: MoneyPage) -> None:
+    def __init__(self, store: Database, money: MoneyPage, days: MoneyDays) -> None:
         self._money = money
+        self._days = days
         self._reader = LedgerReader(store)
 
     def routes(self) -> list[PageRoute]:
@@ -40,7 +43,7 @@ class MoneyFiles:
         return [
             view(path="/money/ledger.csv", handler=self._ledger),
             view(path="/money/payments.csv", handler=self._payments),
-            view(path="/money/days.csv", handler=self._days),
+            view(path="/money/days.csv", handler=self._by_day),
         ]
 
     async def _ledger(self, context: PageContext) -> Response:
@@ -68,22 +71,22 @@ class MoneyFiles:
 
         return csv_response(context, "payments.csv", PAYMENTS, pages())
 
-    async def _days(self, context: PageContext) -> Response:
-        days = await self._money.days(*Query(context, ("since", "until")).range())
+    async def _by_day(self, context: PageContext) -> Response:
+        days = await self._days.read(context.zone, *Query(context, ("since", "until")).range())
 
         async def pages() -> AsyncIterator[list[Sequence[Cell]]]:
-            yield [
-                (
-                    f"{one.day:%Y-%m-%d}", one.orders.orders, one.orders.delivered, one.orders.failed,
-                    one.orders.cancelled, one.orders.refunded, credits_cell(one.orders.revenue),
-                    credits_cell(one.orders.cost), credits_cell(one.orders.loss), one.topups.topups, one.topups.stars,
-                    credits_cell(one.topups.credits), one.topups.repeated, one.topups.refunds,
-                    one.topups.refunded_stars,
-                )
-                for one in days
-            ]  # fmt: skip
+            yield [_day_row(one, zone_name(context.zone)) for one in days]
 
         return csv_response(context, "days.csv", DAYS, pages())
+
+
+def _day_row(one: Day, zone: str) -> Sequence[Cell]:
+    orders, money, topups = one.orders, one.money, one.topups
+    return (
+        one.day.isoformat(), zone, orders.orders, orders.delivered, orders.failed, orders.cancelled, orders.refunded,
+        credits_cell(orders.revenue), money.revenue, money.cost, one.loss, money.margin, topups.topups, topups.stars,
+        credits_cell(topups.credits), topups.repeated, topups.refunds, topups.refunded_stars,
+    )  # fmt: skip
 
 
 def _ledger_row(one: LedgerEntry) -> Sequence[Cell]:

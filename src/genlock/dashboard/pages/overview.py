@@ -15,7 +15,6 @@ from genlock.dashboard.periods import Period, read_period
 from genlock.dashboard.rendering import release, render
 from genlock.dashboard.roles import Permission
 from genlock.domain.current_catalog import CurrentCatalog
-from genlock.domain.figures import hour_start
 from genlock.i18n.alarms import found_text
 from genlock.i18n.catalog_texts import category_title, model_title
 from genlock.i18n.translator import Texts, Translator
@@ -41,6 +40,7 @@ class _Language:
     """What the templates need of a page's context, for a part that all viewers of a language share."""
 
     t: Translator
+    provider_title: Callable[[str], str]
 
 
 class OverviewPage:
@@ -104,7 +104,7 @@ class OverviewPage:
         return StreamingResponse(events, media_type=EVENT_STREAM, headers={"X-Accel-Buffering": "no"})
 
     def _render_live(self, live: LiveFigures | None, language: str) -> str:
-        context = _Language(self._texts.translator(language))
+        context = _Language(self._texts.translator(language), self._catalog.get().provider_title)
         return render("overview_live.html", context=context, live=live, found=found_text)
 
 
@@ -222,6 +222,8 @@ def _charts(context: PageContext, overview: Overview) -> list[Chart]:
         return t.dollars(Decimal(str(amount)))
 
     def whole_dollars(amount: float) -> str:
+        if amount != round(amount) and amount == round(amount, 2):
+            return dollars(amount)
         sign = MINUS if amount < 0 else ""
         return sign + t.plain("dashboard.overview.usd", amount=t.number(round(abs(amount), 3)))
 
@@ -249,8 +251,8 @@ def _charts(context: PageContext, overview: Overview) -> list[Chart]:
 
 
 def _labels(context: PageContext, period: Period) -> list[str]:
-    starts = [hour_start(bar).astimezone(context.zone) for bar in period.bars()]
+    starts = [start.astimezone(context.zone) for start in period.starts()]
     if period.unit == "hour":
         return [f"{start:%H:%M}" for start in starts]
-    # In a zone with half hours, a bar begins half an hour before its day.
-    return [context.t.day((start + timedelta(minutes=59)).replace(tzinfo=UTC)) for start in starts]
+    # A week begins an hour beside midnight after the clocks have changed.
+    return [context.t.day((start + timedelta(hours=12)).replace(tzinfo=UTC)) for start in starts]

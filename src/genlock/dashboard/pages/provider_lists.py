@@ -53,6 +53,7 @@ class ProviderListsPage:
             new=found.new if found else (),
             unlisted=found.unlisted if found else (),
             offers=found.offers if found else (),
+            not_compared=found.not_compared if found else (),
             titles={model.id: model.title for model in self._editor.edited_catalog.models.values()},
             problem=problem,
         )
@@ -77,7 +78,8 @@ class ProviderListsPage:
         except ListsIncomplete as incomplete:
             before = await self._stored()
             lists = {**(before.lists if before else {}), **incomplete.lists}
-            problem = str(incomplete)[:500]
+            problems = (f"{context.provider_title(name)}: {why}" for name, why in incomplete.problems.items())
+            problem = "; ".join(problems)[:500]
         except (ProviderError, TimeoutError) as error:
             return await self._show(context, problem=str(error)[:500] or type(error).__name__)
         if problem and not lists:

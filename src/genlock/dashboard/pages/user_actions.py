@@ -8,7 +8,14 @@ from starlette.responses import Response
 
 from genlock.dashboard.formats import shown
 from genlock.dashboard.page import PageContext, PageRoute
-from genlock.dashboard.pages.users import RECENT, UsersPage, newest_operator_move, state_of_moves
+from genlock.dashboard.pages.users import (
+    RECENT,
+    UsersPage,
+    newest_gift,
+    newest_operator_move,
+    state_of_gifts,
+    state_of_moves,
+)
 from genlock.dashboard.roles import Permission
 from genlock.domain.errors import (
     ActionNotAllowed,
@@ -193,7 +200,26 @@ class UserActions:
     async def _give_runs(self, context: PageContext) -> Response:
         user, digits = await self._users.find(context), context.form["runs"]
         runs = int(digits) if digits.isascii() and digits.isdigit() and len(digits) < 6 else 0  # noqa: PLR2004
+        if not 0 < runs <= FREE_RUNS_MAX:
+            return await self._refuse(context, user, "bad_runs", values={"n": FREE_RUNS_MAX})
         key = f"dashboard:{context.operator.id}:{context.request_key}"
+        async with self._accounts.alone(user.account_id, key) as alone:
+            if not alone:
+                return await self._refuse(context, user, "moving", status=_CONFLICT)
+            return await self._given(context, user, key) or await self._give_runs_alone(context, user, runs, key)
+
+    async def _given(self, context: PageContext, user: User, key: str) -> Response | None:
+        """Return the page with what changed, if another operator gave runs since the form was made."""
+        used = await self._store.used_promos(user.account_id, RECENT)
+        given = newest_gift(used)
+        if given is None or context.form["gift_state"] == state_of_gifts(used):
+            return None
+        if await self._store.is_promo_used(user.account_id, key):  # what is new was given by this form, sent twice
+            return None
+        values = {"runs": context.t.plain("unit.runs", n=given.runs)}
+        return await self._refuse(context, user, "changed_runs", status=_CONFLICT, values=values)
+
+    async def _give_runs_alone(self, context: PageContext, user: User, runs: int, key: str) -> Response:
         try:
             fresh = await self._accounts.give_free_runs(
                 user.account_id,
@@ -206,8 +232,6 @@ class UserActions:
         except AllowanceExceeded as error:
             text, values = why_not_moved(context, error)
             return await self._refuse(context, user, text, status=_CONFLICT, values=values)
-        except InvalidInput:
-            return await self._refuse(context, user, "bad_runs", values={"n": FREE_RUNS_MAX})
         await context.audit("free runs", user.account_id, after={"runs": runs}, once=True)
         return self._back(
             context, user, "runs_given" if fresh else "runs_before", runs=context.t.plain("unit.runs", n=runs)

@@ -14,7 +14,8 @@ from genlock.dashboard.roles import Permission
 from genlock.domain.money import EntryKind, LedgerEntry
 from genlock.domain.operator import OperatorRole
 from genlock.domain.place import NEWEST, Place
-from genlock.domain.user import User, UserFilter
+from genlock.domain.user import UsedPromo, User, UserFilter
+from genlock.engine.accounts import GIFT_CODE
 from genlock.engine.erasure import Erasure
 from genlock.ports import Database
 
@@ -105,6 +106,7 @@ class UsersPage:
             titles=self._titles(),
             allowance=await self.allowance_left(context),
             state=state_of_moves(ledger.entries),
+            gift_state=state_of_gifts(await store.used_promos(account_id, RECENT)),
             **{"refused": "", "fields": {}, **values},
         )
 
@@ -172,6 +174,16 @@ def state_of_moves(entries: Sequence[LedgerEntry]) -> str:
     """Return what a form about credits was made from: the newest entry that an operator made."""
     moved = newest_operator_move(entries)
     return "" if moved is None else hashlib.sha256(moved.key.encode()).hexdigest()[:16]
+
+
+def state_of_gifts(used: Sequence[UsedPromo]) -> str:
+    """Return what a form about free runs was made from: the newest runs that an operator gave."""
+    given = newest_gift(used)
+    return "" if given is None else hashlib.sha256(given.code.encode()).hexdigest()[:16]
+
+
+def newest_gift(used: Sequence[UsedPromo]) -> UsedPromo | None:
+    return next((one for one in used if one.code.startswith(GIFT_CODE)), None)
 
 
 def newest_operator_move(entries: Sequence[LedgerEntry]) -> LedgerEntry | None:

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 from functools import partial
-from urllib.parse import urlsplit
 
 from starlette.responses import Response
 
+from genlock.dashboard.job_links import url_host
 from genlock.dashboard.page import PageContext, PageNotFound, PageRoute
 from genlock.dashboard.pages.users import UsersPage
 from genlock.dashboard.query import Query
@@ -99,7 +99,7 @@ class WebhooksPage:
         delivered = await read(state=DeliveryState.DELIVERED)
         return Endpoint(
             webhook=webhook,
-            url=webhook.url if context.can(Permission.SEE_PROMPTS) else _host(webhook.url),
+            url=webhook.url if context.can(Permission.SEE_PROMPTS) else url_host(webhook.url),
             waiting=await self._store.count_waiting_deliveries(webhook.id, COUNTED_MAX),
             newest=next(iter(await read(state=None)), None),
             last_delivered=delivered[0].delivered_at if delivered else None,
@@ -178,11 +178,3 @@ def _seen(delivery: WebhookDelivery) -> str:
     """Return what tells one state of a delivery from the next."""
     delivered = 0 if delivery.delivered_at is None else microseconds(delivery.delivered_at)
     return f"{delivery.state}.{delivery.attempts}.{delivered}"
-
-
-def _host(url: str) -> str:
-    try:
-        parts = urlsplit(url)
-    except ValueError:
-        return "…"
-    return f"{parts.scheme}://{parts.hostname or ''}/…"

@@ -39,10 +39,13 @@ document.addEventListener("click", (event) => {
   });
 });
 
-// A confirmation that does not fit on the right opens to the left.
+// A confirmation that does not fit on one side opens to the other.
 document.addEventListener("toggle", (event) => {
-  const panel = event.target.matches("details.action[open]:not(.right)") && event.target.querySelector(":scope > .panel");
-  if (panel && panel.getBoundingClientRect().right > document.documentElement.clientWidth) event.target.classList.add("right");
+  const panel = event.target.matches("details.action[open]") && event.target.querySelector(":scope > .panel");
+  if (!panel) return;
+  const place = panel.getBoundingClientRect();
+  if (place.right > document.documentElement.clientWidth) event.target.classList.add("right");
+  else if (place.left < document.getElementById("main").getBoundingClientRect().left) event.target.classList.remove("right");
 }, true);
 
 // The box in the head of a table selects every row of it.

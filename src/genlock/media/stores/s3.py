@@ -19,12 +19,21 @@ from genlock.media.stores.s3_signature import EMPTY_SHA256, Credentials, encode_
 
 CHUNK = 262_144
 PUT_SECONDS = 300.0
+#: a client may read a large file slowly
+READ_SECONDS = 3600.0
 #: keys of one list, and files that one call deletes
 LIST_MAX = 1000
+#: lists that are read for one answer
+PAGES_MAX = 50
 ANSWER_BYTES_MAX = 2_000_000
-_OK, _NOT_FOUND, _ERRORS = 200, 404, 400
+ERROR_BYTES_MAX = 4096
+_OK, _PARTIAL, _NOT_SUCCESS, _NOT_FOUND = 200, 206, 300, 404
 _FOUND_KEY = re.compile(r"<Key>([^<]{1,1024})</Key>")
-_FOUND_DAY = re.compile(r"<Prefix>(?:[^<]*/)?(\d{8})/</Prefix>")
+_FOUND_DAY = re.compile(r"<Prefix>(?:[^<]*/)?([0-9]{8})/</Prefix>")
+_NEXT_LIST = re.compile(r"<NextContinuationToken>([^<]{1,1024})</NextContinuationToken>")
+_CODE = re.compile(rb"<Code>(\w{1,60})</Code>")
+#: codes of S3 that the operator can do something about
+_ADVICE = {"RequestTimeTooSkewed": " (set the clock of this machine)"}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -42,7 +51,7 @@ class Bucket:
         """Raises ValueError that says what is wrong, without the secret."""
         parts = urlsplit(url)
         options = dict(parse_qsl(parts.query))
-        names = [name for name in parts.path.split("/") if name]
+        names = [unquote(name) for name in parts.path.split("/") if name]
         if not parts.hostname or not names:
             raise ValueError("must be s3://KEY:SECRET@HOST/BUCKET, with a folder after the bucket if you like")
         if not parts.username or not parts.password:
@@ -52,7 +61,7 @@ class Bucket:
             raise ValueError("may end with ?region=REGION and &scheme=http, and with nothing else")
         return cls(
             scheme=scheme,
-            host=parts.hostname if parts.port is None else f"{parts.hostname}:{parts.port}",
+            host=_host(parts.hostname, parts.port),
             path=f"/{'/'.join(names)}/",
             credentials=Credentials(
                 key=unquote(parts.username),
@@ -77,49 +86,72 @@ class S3MediaStore:
             "PUT", self._path(file.key), headers=headers, sha256=file.sha256, data=body, length=file.size
         ) as answer:
             await _expect_success(answer)
+            start = await _read_body(answer, ERROR_BYTES_MAX)
+            if b"<Error>" in start:
+                raise MediaStoreError(f"the media store answered {answer.status} with an error{_code(start)}")
+        # A proxy or a page for logging in may answer 200 to anything, and delivered means that the copy is there.
+        if (size := await self.size(file.key)) != file.size:
+            raise MediaStoreError(f"the media store has {size} of {file.size} bytes that it confirmed")
 
     async def size(self, key: str) -> int | None:
         async with self._request("HEAD", self._path(key)) as answer:
             if answer.status == _NOT_FOUND:
                 return None
             await _expect_success(answer)
-            return int(answer.headers.get("Content-Length", 0))
+            if answer.content_length is None:
+                raise MediaStoreError("the media store does not say how long a file is")
+            return answer.content_length
 
     async def read(self, key: str, start: int, length: int) -> AsyncGenerator[bytes, None]:
         if length <= 0:
             return
         headers = {"range": f"bytes={start}-{start + length - 1}"}
-        async with self._request("GET", self._path(key), headers=headers) as answer:
+        async with self._request("GET", self._path(key), headers=headers, seconds=READ_SECONDS) as answer:
             if answer.status == _NOT_FOUND:
                 raise MediaNotFound
             await _expect_success(answer)
+            _expect_range(answer, start, length)
+            left = length
             async for chunk in answer.content.iter_chunked(CHUNK):
-                yield chunk
+                yield chunk[:left]
+                left -= len(chunk)
+                if left <= 0:
+                    return
+            raise MediaStoreError("the media store sent less of a file than was asked for")
 
     async def days(self) -> Sequence[str]:
         folder = self._bucket.path.split("/", 2)[2]
-        text = await self._list(prefix=folder, delimiter="/")
-        return sorted(set(_FOUND_DAY.findall(text)))
+        found: set[str] = set()
+        more: dict[str, str] = {}
+        for _ in range(PAGES_MAX):
+            text = await self._list(prefix=folder, delimiter="/", **more)
+            found.update(_FOUND_DAY.findall(text))
+            if (token := _NEXT_LIST.search(text)) is None:
+                break
+            more = {"continuation-token": unescape(token[1])}
+        return sorted(found)
 
     async def delete_day(self, day: str) -> int:
         _, bucket, folder = self._bucket.path.split("/", 2)
-        text = await self._list(prefix=f"{folder}{check_key(f'{day}/a/a')[:8]}/")
-        keys = _keys(text)
+        prefix = f"{folder}{check_key(f'{day}/a/a')[:8]}/"
+        keys = _keys(await self._list(prefix=prefix), prefix)
         for key in keys:
             await self._delete(f"/{bucket}/{key}")
         return len(keys)
 
     async def _delete(self, path: str) -> None:
         async with self._request("DELETE", path) as answer:
-            await _expect_success(answer)
+            if answer.status != _NOT_FOUND:
+                await _expect_success(answer)
 
     async def delete_account_files(self, day: str, account_id: int, keep: Callable[[str], bool]) -> int:
         _, bucket, folder = self._bucket.path.split("/", 2)
         prefix = f"{folder}{check_key(f'{day}/{account_id}/a')[:-1]}"
-        deleted = 0
-        after: dict[str, str] = {}
-        while keys := _keys(await self._list(prefix=prefix, **after)):
-            after = {"start-after": keys[-1]}
+        deleted, last = 0, ""
+        while keys := _keys(await self._list(prefix=prefix, **({"start-after": last} if last else {})), prefix):
+            if keys[0] <= last:
+                raise MediaStoreError("the media store lists the same files again")
+            last = keys[-1]
             for key in keys:
                 if not keep(key.removeprefix(prefix)):
                     await self._delete(f"/{bucket}/{key}")
@@ -135,7 +167,10 @@ class S3MediaStore:
         query = {"list-type": "2", "max-keys": str(LIST_MAX), **options}
         async with self._request("GET", f"/{self._bucket.path.split('/')[1]}", query=query) as answer:
             await _expect_success(answer)
-            return (await answer.content.read(ANSWER_BYTES_MAX)).decode(errors="replace")
+            body = await _read_body(answer, ANSWER_BYTES_MAX + 1)
+        if len(body) > ANSWER_BYTES_MAX or b"<ListBucketResult" not in body:
+            raise MediaStoreError(f"the media store answered a request for a list with something else{_code(body)}")
+        return body.decode(errors="replace")
 
     def _path(self, key: str) -> str:
         return self._bucket.path + check_key(key)
@@ -151,6 +186,7 @@ class S3MediaStore:
         sha256: str = EMPTY_SHA256,
         data: AsyncIterator[bytes] | None = None,
         length: int | None = None,
+        seconds: float = PUT_SECONDS,
     ) -> AsyncIterator[aiohttp.ClientResponse]:
         bucket = self._bucket
         signed = sign(
@@ -161,7 +197,8 @@ class S3MediaStore:
             signed["Content-Length"] = str(length)
         url = f"{bucket.scheme}://{bucket.host}{encode_path(path)}"
         url += f"?{encode_query(query)}" if query else ""
-        options: dict[str, Any] = {"headers": signed, "data": data, "allow_redirects": False}
+        timeout = aiohttp.ClientTimeout(total=seconds, sock_connect=10.0, sock_read=60.0)
+        options: dict[str, Any] = {"headers": signed, "data": data, "allow_redirects": False, "timeout": timeout}
         try:
             async with self._session.request(method, URL(url, encoded=True), **options) as answer:
                 yield answer
@@ -171,20 +208,52 @@ class S3MediaStore:
     @property
     def _session(self) -> aiohttp.ClientSession:
         if self._opened is None:
-            timeout = aiohttp.ClientTimeout(total=PUT_SECONDS, sock_connect=10.0, sock_read=60.0)
-            self._opened = aiohttp.ClientSession(timeout=timeout, auto_decompress=False, trust_env=False)
+            cookies = aiohttp.DummyCookieJar()
+            self._opened = aiohttp.ClientSession(auto_decompress=False, trust_env=False, cookie_jar=cookies)
         return self._opened
 
 
-def _keys(text: str) -> list[str]:
-    return [unescape(key) for key in _FOUND_KEY.findall(text)]
+def _host(name: str, port: int | None) -> str:
+    shown = f"[{name}]" if ":" in name else name
+    return shown if port is None else f"{shown}:{port}"
+
+
+def _keys(text: str, prefix: str) -> list[str]:
+    """Return the keys of a list. Raises MediaStoreError if one was not asked for: it would be deleted."""
+    keys = [unescape(key) for key in _FOUND_KEY.findall(text)]
+    if any(not key.startswith(prefix) for key in keys):
+        raise MediaStoreError("the media store lists files that were not asked for; nothing of them was deleted")
+    return keys
+
+
+async def _read_body(answer: aiohttp.ClientResponse, most: int) -> bytes:
+    """Return up to `most` bytes of the body, however it is divided."""
+    body = bytearray()
+    while len(body) < most and (chunk := await answer.content.read(most - len(body))):
+        body += chunk
+    return bytes(body)
 
 
 async def _expect_success(answer: aiohttp.ClientResponse) -> None:
-    if answer.status < _OK or answer.status >= _ERRORS - 100:
-        word = re.search(rb"<Code>(\w{1,60})</Code>", await answer.content.read(4096))
-        reason = f": {word[1].decode()}" if word else ""
-        raise MediaStoreError(f"the media store answered {answer.status}{reason}")
+    if answer.status < _OK or answer.status >= _NOT_SUCCESS:
+        body = await _read_body(answer, ERROR_BYTES_MAX)
+        raise MediaStoreError(f"the media store answered {answer.status}{_code(body)}")
+
+
+def _code(body: bytes) -> str:
+    """Return the code in an error document of S3, to be added to a message."""
+    found = _CODE.search(body, 0, ERROR_BYTES_MAX)
+    return f": {found[1].decode()}{_ADVICE.get(found[1].decode(), '')}" if found else ""
+
+
+def _expect_range(answer: aiohttp.ClientResponse, start: int, length: int) -> None:
+    """Raise MediaStoreError if the answer is not the part of the file that was asked for."""
+    if answer.status == _PARTIAL:
+        is_right = answer.headers.get("Content-Range", f"bytes {start}-").startswith(f"bytes {start}-")
+    else:  # the whole file
+        is_right = answer.status == _OK and start == 0
+    if not is_right or (answer.content_length is not None and answer.content_length < length):
+        raise MediaStoreError("the media store sent something else than the part of a file that was asked for")
 
 
 async def _chunks(content: IO[bytes]) -> AsyncIterator[bytes]:

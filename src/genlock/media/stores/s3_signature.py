@@ -3,7 +3,7 @@
 import hashlib
 import hmac
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from urllib.parse import quote
 
@@ -14,7 +14,7 @@ EMPTY_SHA256 = hashlib.sha256(b"").hexdigest()
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Credentials:
     key: str
-    secret: str
+    secret: str = field(repr=False)
     region: str
 
 

@@ -3,7 +3,8 @@
 from decimal import Decimal
 
 from genlock.ports.provider import ProviderBundle, RateLimit
-from genlock.providers.fal.client import API_URL, REST_URL, Fal
+from genlock.providers.fal.client import Fal
+from genlock.providers.fal.settings import API_URL, REST_URL
 
 ADMIN_KEY_NOTE = "fal shows the credit left to an admin key only: set GENLOCK_FAL_ADMIN_KEY to see it here"
 CREDIT_NOTE = "fal does not tell what an order cost: see fal.ai/dashboard/billing"
@@ -23,7 +24,6 @@ def make_bundle(
     fal = Fal(key=key, admin_key=admin_key, api_url=api_url, rest_url=api_url if elsewhere else rest_url)
     return ProviderBundle(
         provider=fal,
-        title="fal",
         # fal limits how many requests run at once and queues the others, so the rates only keep us from flooding it
         rate_limits={"create": RateLimit(interval=0.05), "status": RateLimit(interval=0.02)},
         concurrency=concurrency,

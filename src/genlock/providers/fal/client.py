@@ -15,14 +15,13 @@ from genlock.domain.task import CancelOutcome, Handle, TaskOrder
 from genlock.ports.provider import Provider, ProviderHealth
 from genlock.providers.fal.errors import BUSY_SECONDS, SERVER_ERROR, error_text, failure_code, refusal
 from genlock.providers.fal.public_schemas import fetch_schemas
+from genlock.providers.fal.settings import API_URL, REST_URL
 from genlock.providers.fal.signature import is_recent, is_signed, read_keys
 from genlock.providers.http import UPLOAD_TIMEOUT, HttpAnswer, HttpClient
 from genlock.providers.json_values import clean, load_json, load_json_or_none, load_object, read_url
 from genlock.providers.key_cache import KeyCache
 from genlock.providers.outputs import read_output
 
-API_URL = "https://queue.fal.run"
-REST_URL = "https://rest.fal.ai"
 #: where schemas are published, and where prices and the account's credit are shown
 SITE_URL = "https://fal.ai"
 PLATFORM_URL = "https://api.fal.ai"
@@ -33,6 +32,8 @@ _MODEL = re.compile(r"[A-Za-z0-9_.-]+(/[A-Za-z0-9_.-]+)+")
 _TASK_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,127}")
 _STATUS_IN_TEXT = re.compile(r"status code: (\d{3})")
 _RUNNING = frozenset({"IN_QUEUE", "IN_PROGRESS"})
+#: the header by which fal says that an error is its own, not that of a gateway
+ERROR_TYPE = "X-Fal-Error-Type"
 _CANCELLED = frozenset({"OK", "CANCELLATION_REQUESTED"})
 
 
@@ -109,11 +110,16 @@ class Fal(Provider):
         body = _object(answer)
         word = body.get("status")
         if word == "COMPLETED":
-            return await self._result(handle.task_id, urls["response"])
+            failed = bool(body.get("error") or body.get("error_type"))
+            return await self._result(handle.task_id, urls["response"], failed=failed)
         outcome = Outcome.RUNNING if word in _RUNNING else Outcome.UNKNOWN
         return Report(outcome=outcome, task_id=handle.task_id, word=clean(str(word))[:80])
 
-    async def _result(self, task_id: str, url: str) -> Report:
+    async def _result(self, task_id: str, url: str, *, failed: bool) -> Report:
+        """Fetch the result. `failed`: fal has said that there is none, so a server error is the end of the task.
+
+        Without that, a server error may come from a gateway, while the result is there and billed.
+        """
         answer = await self._query("GET", url)
         try:
             body = load_json(answer.content)
@@ -123,6 +129,8 @@ class Fal(Provider):
             return Report(outcome=Outcome.SUCCESS, task_id=task_id, pieces=read_output(body), word="COMPLETED")
         if answer.status == 400 and error_text(body).startswith("Request is still in progress"):  # noqa: PLR2004
             return Report(outcome=Outcome.RUNNING, task_id=task_id, word="IN_PROGRESS")
+        if answer.status >= SERVER_ERROR and not failed and ERROR_TYPE not in answer.headers:
+            raise ProviderError(f"the result of {task_id} was answered with status {answer.status}: {error_text(body)}")
         return _failure(task_id, answer.status, body)
 
     def read_callback(self, body: bytes) -> Report:

@@ -1,19 +1,8 @@
 """The plug-in of fal. The client is loaded only if the key is set."""
 
-from pydantic import BaseModel, SecretStr
-
 from genlock.ports.plugin import ProviderContext, ProviderPlugin
 from genlock.ports.provider import ProviderBundle
-
-
-class FalSettings(BaseModel):
-    """As in `genlock.settings`, which describes and checks them."""
-
-    key: SecretStr
-    admin_key: SecretStr | None = None
-    concurrency: int | None = None
-    api_url: str
-    rest_url: str
+from genlock.providers.fal.settings import FalSettings
 
 
 def make(settings: FalSettings, context: ProviderContext) -> ProviderBundle:
@@ -29,4 +18,4 @@ def make(settings: FalSettings, context: ProviderContext) -> ProviderBundle:
     )
 
 
-plugin = ProviderPlugin(port=1, settings=FalSettings, make=make)
+plugin = ProviderPlugin(port=1, settings=FalSettings, make=make, title="fal", key_page="fal.ai/dashboard/keys")

@@ -5,11 +5,12 @@ from decimal import Decimal
 from time import time
 
 from genlock.ports.provider import ProviderBundle, RateLimit, SampleCallback, VerifyCallback
-from genlock.providers.kie.client import API_URL, UPLOAD_URL, Kie
+from genlock.providers.kie.client import Kie
+from genlock.providers.kie.settings import API_URL, CREATES_PER_10_SECONDS, UPLOAD_URL
 from genlock.providers.kie.signature import SIGNATURE, TIMESTAMP, is_signed, sign
 
-#: create calls that Kie.ai allows an account in 10 s, unless it has agreed to more
-CREATES_PER_10_SECONDS = 20
+#: Kie.ai deletes files of this age
+UPLOAD_SECONDS = 3 * 86_400.0
 
 
 def make_bundle(
@@ -25,13 +26,13 @@ def make_bundle(
     kie = Kie(key=key, api_url=api_url, upload_url=upload_url)
     return ProviderBundle(
         provider=kie,
-        title="Kie.ai",
         rate_limits=rate_limits(creates_per_10_seconds),
         credit_usd=credit_usd,
         close=kie.close,
         verify_callback=verify_callback(webhook_key),
         sample_callback=sample_callback(webhook_key, now),
         upload=kie.upload,
+        upload_seconds=UPLOAD_SECONDS,
         credit=kie.credits,
         create_request=kie.create_request,
     )

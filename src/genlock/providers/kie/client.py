@@ -16,9 +16,8 @@ from genlock.providers.kie import parser
 from genlock.providers.kie.answers import AnswerKind, classify_answer
 from genlock.providers.kie.families import ROUTES, Route
 from genlock.providers.kie.parser import OK, read_task_id
+from genlock.providers.kie.settings import API_URL, UPLOAD_URL
 
-API_URL = "https://api.kie.ai"
-UPLOAD_URL = "https://kieai.redpandaai.co"
 _ERROR_STATUS = 300
 _GENERATION_FAILED = frozenset({501, 531})
 _NOT_FOUND = frozenset({404, 422})

@@ -1,19 +1,8 @@
 """The plug-in of Kie.ai. The client is loaded only if the key is set."""
 
-from pydantic import BaseModel, SecretStr
-
-from genlock.ports.plugin import ProviderContext, ProviderPlugin
-from genlock.ports.provider import ProviderBundle
-
-
-class KieSettings(BaseModel):
-    """As in `genlock.settings`, which describes and checks them."""
-
-    api_key: SecretStr
-    api_url: str
-    upload_url: str
-    webhook_key: SecretStr | None
-    creates_per_10_seconds: int
+from genlock.ports.plugin import ProviderContext, ProviderPlugin, PublicSource
+from genlock.ports.provider import ProviderBundle, PublicLists
+from genlock.providers.kie.settings import KiePublicSettings, KieSettings
 
 
 def make(settings: KieSettings, context: ProviderContext) -> ProviderBundle:
@@ -30,4 +19,17 @@ def make(settings: KieSettings, context: ProviderContext) -> ProviderBundle:
     )
 
 
-plugin = ProviderPlugin(port=1, settings=KieSettings, make=make)
+async def fetch_public_lists(settings: KiePublicSettings) -> PublicLists:
+    from genlock.providers.kie.public_lists import fetch
+
+    return await fetch(settings.api_url)
+
+
+plugin = ProviderPlugin(
+    port=1,
+    settings=KieSettings,
+    make=make,
+    title="Kie.ai",
+    key_page="Kie.ai's API key page shows it",
+    public_lists=PublicSource(fetch=fetch_public_lists, settings=KiePublicSettings),
+)

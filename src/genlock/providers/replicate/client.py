@@ -3,6 +3,7 @@
 import re
 from collections.abc import AsyncIterable, AsyncIterator, Collection, Mapping, Sequence
 from datetime import datetime, timedelta
+from mimetypes import guess_type
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -19,15 +20,17 @@ from genlock.providers.key_cache import KeyCache
 from genlock.providers.outputs import read_output
 from genlock.providers.replicate.errors import busy, error_text, failure_code, refusal
 from genlock.providers.replicate.public_schemas import fetch_schemas
+from genlock.providers.replicate.settings import API_URL
 from genlock.providers.replicate.signature import is_recent, is_signed, read_secret
 
-API_URL = "https://api.replicate.com"
 _OK = range(200, 300)
 _NOT_FOUND = 404
 _TOO_MANY = 429
 _MODEL = re.compile(r"([A-Za-z0-9_.-]+/[A-Za-z0-9_.-]+)(:[0-9a-f]{64})?")
 _TASK_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,127}")
 _RUNNING = frozenset({"starting", "processing"})
+#: states without a result, and their error codes where no text says more
+_FAILED = {"failed": "provider_failed", "canceled": "provider_failed", "aborted": "provider_timeout"}
 #: pages of the list of predictions that are searched for a lost one, each with 100
 _PAGES_MAX = 5
 #: how far the clocks may be apart
@@ -96,7 +99,7 @@ class Replicate(Provider):
         if answer.status not in _OK:
             return CancelOutcome.UNKNOWN
         word = _object(answer).get("status")
-        return CancelOutcome.TOO_LATE if word in ("succeeded", "failed") else CancelOutcome.CANCELLED
+        return CancelOutcome.TOO_LATE if word in ("succeeded", "failed", "aborted") else CancelOutcome.CANCELLED
 
     async def find(self, order: TaskOrder, since: datetime) -> Sequence[Handle]:
         """Search the newest predictions for those with the model and exactly the input of the order."""
@@ -146,9 +149,11 @@ class Replicate(Provider):
 
     async def upload(self, content: AsyncIterable[bytes], name: str, folder: str) -> str:
         """Store a file at Replicate, which keeps it for a day, and return its URL."""
+        kind = guess_type(name)[0] or "application/octet-stream"
         form = aiohttp.FormData()
-        form.add_field("content", content, filename=name)
+        form.add_field("content", content, filename=name, content_type=kind)
         form.add_field("filename", name)
+        form.add_field("type", kind)
         answer = await self._query("POST", f"{self._api_url}/v1/files", data=form, timeout=UPLOAD_TIMEOUT)
         urls = _object(answer).get("urls") if answer.status in _OK else None
         url = read_url(urls.get("get")) if isinstance(urls, dict) else None
@@ -190,11 +195,11 @@ def _read_prediction(body: Mapping[str, Any]) -> Report:
     if word == "succeeded":
         pieces = read_output(body.get("output"))
         return Report(outcome=Outcome.SUCCESS, task_id=task_id, pieces=pieces, word=word)
-    if word in ("failed", "canceled"):
+    if word in _FAILED:
         text = clean(str(body.get("error") or word))[:500]
         # A prediction that never started cost nothing; what Replicate bills for a failed run, it does not tell.
         cost = 0 if body.get("started_at") is None else None
-        code = failure_code(text) if word == "failed" else "provider_failed"
+        code = failure_code(text) if word == "failed" else _FAILED[word]
         return Report(outcome=Outcome.FAILURE, task_id=task_id, error_code=code, error_text=text, cost=cost, word=word)
     outcome = Outcome.RUNNING if word in _RUNNING else Outcome.UNKNOWN
     return Report(outcome=outcome, task_id=task_id, word=clean(word)[:80])

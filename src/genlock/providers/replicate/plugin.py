@@ -1,16 +1,8 @@
 """The plug-in of Replicate. The client is loaded only if the token is set."""
 
-from pydantic import BaseModel, SecretStr
-
 from genlock.ports.plugin import ProviderContext, ProviderPlugin
 from genlock.ports.provider import ProviderBundle
-
-
-class ReplicateSettings(BaseModel):
-    """As in `genlock.settings`, which describes and checks them."""
-
-    token: SecretStr
-    api_url: str
+from genlock.providers.replicate.settings import ReplicateSettings
 
 
 def make(settings: ReplicateSettings, context: ProviderContext) -> ProviderBundle:
@@ -19,4 +11,6 @@ def make(settings: ReplicateSettings, context: ProviderContext) -> ProviderBundl
     return make_bundle(token=settings.token.get_secret_value(), credit_usd=context.credit_usd, api_url=settings.api_url)
 
 
-plugin = ProviderPlugin(port=1, settings=ReplicateSettings, make=make)
+plugin = ProviderPlugin(
+    port=1, settings=ReplicateSettings, make=make, title="Replicate", key_page="replicate.com/account/api-tokens"
+)

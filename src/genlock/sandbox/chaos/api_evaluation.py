@@ -6,10 +6,11 @@ Field names of `ApiEvaluation` are keys of `genlock chaos --through api --json`.
 import hashlib
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from genlock.sandbox.chaos.api_clients import FINAL, Account, ApiOrder
+from genlock.sandbox.chaos.order_counts import OrderCounts
 from genlock.sandbox.chaos.webhook_receiver import Arrival, Endpoint, WebhookReceiver
 from genlock.sandbox.kie.simulator import KieSimulator
 from genlock.sandbox.records import Records
@@ -18,24 +19,15 @@ STARTED = "job.started"
 
 
 @dataclass(kw_only=True)
-class ApiEvaluation:
-    jobs: int = 0
-    #: orders with one job, one task at the provider, and the result byte for byte
-    delivered_once: int = 0
-    #: further jobs for the same idempotency key, and jobs of an account that no client ordered
-    duplicates: int = 0
-    #: orders without an answer, or whose job has not ended
-    lost: int = 0
-    #: orders that ended without a result, and say why
-    failed_told: int = 0
-    failed_silent: int = 0
+class ApiEvaluation(OrderCounts[ApiOrder]):
+    """An order is delivered once if it has one job, one task at the provider, and the result byte for byte.
+
+    Duplicates are further jobs for the same idempotency key, and jobs of an account that no client ordered. An order
+    without an answer, or whose job has not ended, is lost. Astray is a result that is not what the provider made for
+    the order, and a job that another account could read.
+    """
+
     cancelled: int = 0
-    #: tasks created beyond the first of an order
-    double_submits: int = 0
-    #: results that are not what the provider made for the order, and jobs that another account could read
-    astray: int = 0
-    #: orders charged without a result, or with a result in time that was not charged
-    wrongly_charged: int = 0
     #: webhooks that were due, by endpoint, job and event, and how many arrivals they had
     webhooks: int = 0
     webhook_arrivals: int = 0
@@ -49,23 +41,13 @@ class ApiEvaluation:
     #: last webhooks of a job that say something else than the API
     webhooks_untrue: int = 0
     redirects_followed: int = 0
-    ledger_ok: bool = True
-    violations: list[str] = field(default_factory=list)
-    #: orders with a problem
-    concerned: list[ApiOrder] = field(default_factory=list)
 
-    @property
-    def ok(self) -> bool:
-        broken = (
-            *(self.duplicates, self.lost, self.failed_silent, self.double_submits, self.astray, self.wrongly_charged),
+    def faults(self) -> tuple[int, ...]:
+        webhooks = (
             *(self.webhooks_missing, self.webhooks_doubled, self.webhooks_unverified, self.webhooks_out_of_order),
-            *(self.webhooks_astray, self.webhooks_untrue, self.redirects_followed),
+            *(self.webhooks_astray, self.webhooks_untrue),
         )
-        return not any(broken) and self.ledger_ok and not self.violations
-
-    def as_json(self) -> dict[str, Any]:
-        counts = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        return {"ok": self.ok} | counts | {"concerned": [order.prompt for order in self.concerned]}
+        return (*super().faults(), self.wrongly_charged, *webhooks, self.redirects_followed)
 
 
 def evaluate_api(

@@ -110,7 +110,6 @@ async def running_processes(
 
     `prepare` is called with the URL of the database before any instance uses it.
     """
-    rng = Random(plan.seed)
     url = database.create_database() if database else f"sqlite:///{folder}/genlock.db"
     async with AsyncExitStack() as stack:
         telegram = await stack.enter_async_context(running_telegram(limiter=True, seed=plan.seed, speed=TELEGRAM_SPEED))
@@ -127,28 +126,34 @@ async def running_processes(
                 settings=_default_settings(plan) | settings,
             )
         )
-        problems: list[str] = []
-        disruptor = Disruptor(
-            fleet=fleet,
-            database=database,
-            rng=rng,
-            kill_every=plan.kill_every,
-            pause=plan.pause,
-            restart_db=plan.restart_db,
-            failed=lambda error: problems.append(f"a disruption could not be carried out: {error!r}"),
-        )
         if prepare is not None:
             await prepare(url)
         await fleet.start(plan.instances)
-        yield DisruptedRun(
-            plan=plan,
-            fleet=fleet,
-            records=Records(telegram, kie),
-            disruptor=disruptor,
-            database_url=url,
-            rng=rng,
-            problems=problems,
-        )
+        yield _make_run(plan, fleet, database, Records(telegram, kie), url)
+
+
+def _make_run(
+    plan: Plan, fleet: Fleet, database: PostgresServer | None, records: Records, database_url: str
+) -> DisruptedRun:
+    rng, problems = Random(plan.seed), list[str]()
+    disruptor = Disruptor(
+        fleet=fleet,
+        database=database,
+        rng=rng,
+        kill_every=plan.kill_every,
+        pause=plan.pause,
+        restart_db=plan.restart_db,
+        failed=lambda error: problems.append(f"a disruption could not be carried out: {error!r}"),
+    )
+    return DisruptedRun(
+        plan=plan,
+        fleet=fleet,
+        records=records,
+        disruptor=disruptor,
+        database_url=database_url,
+        rng=rng,
+        problems=problems,
+    )
 
 
 def _default_settings(plan: Plan) -> dict[str, str]:

@@ -6,7 +6,7 @@ Field names of `Evaluation` are keys of `genlock chaos --json`.
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from operator import itemgetter
 from statistics import quantiles
@@ -17,6 +17,7 @@ from genlock.domain.job import Job, State
 from genlock.domain.money import HoldState
 from genlock.ports import Store, Violation
 from genlock.sandbox.chaos.disruptions import Disruption
+from genlock.sandbox.chaos.order_counts import OrderCounts
 from genlock.sandbox.records import Order, Records, is_failure_text, is_notice, job_of
 from genlock.sandbox.telegram.simulated_user import SimulatedUser
 
@@ -25,40 +26,17 @@ ENDED = {State.FAILED, State.CANCELLED, State.EXPIRED}
 
 
 @dataclass(kw_only=True)
-class Evaluation:
-    jobs: int = 0
-    #: orders whose result exactly one message shows
-    delivered_once: int = 0
-    #: results and notices shown more than once
-    duplicates: int = 0
-    #: orders without a result or failure text in the chat that the operator does not see either
-    lost: int = 0
-    failed_told: int = 0
-    failed_silent: int = 0
+class Evaluation(OrderCounts[Order]):
+    """A result is delivered once if exactly one message shows it, and a duplicate if more results or notices do.
+
+    An order is lost if neither its chat nor the operator's attention list shows what became of it. A result is astray
+    in the wrong chat or for the wrong order, and so is an order that began with another file than the result it names.
+    """
+
     #: orders that only the operator's attention list shows
     listed: int = 0
-    #: tasks created beyond the first of an order
-    double_submits: int = 0
     #: orders that began with the result of another
     chained: int = 0
-    #: results shown in the wrong chat or for the wrong order, and orders that began with another file than the result
-    astray: int = 0
-    #: orders paid without a result, or with a result in time that was not paid
-    wrongly_charged: int = 0
-    ledger_ok: bool = True
-    #: broken invariants of the store, and processes that did not stop properly
-    violations: list[str] = field(default_factory=list)
-    #: orders with a problem
-    concerned: list[Order] = field(default_factory=list)
-
-    @property
-    def ok(self) -> bool:
-        broken = (self.duplicates, self.lost, self.failed_silent, self.double_submits, self.astray)
-        return not any(broken) and self.ledger_ok and not self.violations
-
-    def as_json(self) -> dict[str, Any]:
-        counts = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        return {"ok": self.ok} | counts | {"concerned": [order.prompt for order in self.concerned]}
 
 
 async def evaluate(

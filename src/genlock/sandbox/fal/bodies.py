@@ -10,12 +10,15 @@ from genlock.sandbox.generations.server import ApiError
 TYPES = {Output.IMAGE: "image/png", Output.VIDEO: "video/mp4", Output.AUDIO: "audio/mpeg"}
 #: the key of a result with several files, and of a result with one
 KEYS = {Output.IMAGE: ("images", "image"), Output.VIDEO: ("videos", "video"), Output.AUDIO: ("audios", "audio")}
+CHARACTERS_PER_TOKEN = 4
 RUNNER_LOST = {"detail": "Runner disconnected", "error_type": "runner_disconnected"}
 
 
 def output_of(generation: Generation) -> dict[str, Any]:
     """The model's output."""
     model, results = generation.model, generation.reported_results
+    if model.writes:
+        return {"output": results[0], "reasoning": "", "usage": _usage(generation)} if results else {}
     if model.output is Output.TEXT:
         return {"text": results[0]} if results else {}
     files = [{"url": url, "content_type": TYPES[model.output], "file_name": url.rpartition("/")[2]} for url in results]
@@ -23,6 +26,18 @@ def output_of(generation: Generation) -> dict[str, Any]:
     if model.single or model.output is not Output.IMAGE:
         return {one: files[0]} if files else {}
     return {many: files, "seed": 1, "prompt": generation.values.get("prompt", "")}
+
+
+def _usage(generation: Generation) -> dict[str, float]:
+    """What a language model reports of an order that is billed by tokens."""
+    asked = len(str(generation.values.get("prompt", ""))) // CHARACTERS_PER_TOKEN
+    written = sum(map(len, generation.results)) // CHARACTERS_PER_TOKEN
+    return {
+        "prompt_tokens": asked,
+        "completion_tokens": written,
+        "total_tokens": asked + written,
+        "cost": generation.model.price_usd,
+    }
 
 
 def error_of(generation: Generation) -> ApiError | None:

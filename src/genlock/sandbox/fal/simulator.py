@@ -18,39 +18,30 @@ from genlock.sandbox.generations.callbacks import CallbackSender
 from genlock.sandbox.generations.faults import Fault
 from genlock.sandbox.generations.generation import Generation, SimulatedModel
 from genlock.sandbox.generations.server import (
-    UPLOAD_BYTES_MAX,
     ApiError,
-    add_control,
     answer,
-    answer_errors,
     raise_proxy_fault,
     read_object,
 )
 from genlock.sandbox.generations.service import GenerationService
+from genlock.sandbox.generations.simulator import GenerationSimulator
 from genlock.sandbox.kie.files import FileHost
-from genlock.sandbox.serving import Listener, listening, serving
 
 RESULT_SECONDS = 7 * 86_400.0
 LOCKED = "User is locked. Reason: Exhausted balance. Top up your balance at fal.ai/dashboard/billing."
 STILL_RUNNING = "Request is still in progress"
 
 
-class FalSimulator:
+class FalSimulator(GenerationSimulator):
     """The queue, the REST host and the file host of fal, which listen on two ports here."""
 
     def __init__(
         self, service: GenerationService, sender: CallbackSender, keys: SigningKeys, *, key: str, slow_seconds: float
     ) -> None:
-        self.service = service
-        self.sender = sender
+        super().__init__(service, sender, slow_seconds=slow_seconds)
         self.keys = keys
         self.key = key
         self.admin_key = f"{key}-admin"
-        self.slow_seconds = slow_seconds
-        self.url = ""
-        self.listener: Listener
-        self.app = web.Application(client_max_size=UPLOAD_BYTES_MAX, middlewares=[answer_errors])
-        add_control(self.app, service, sender, "127.0.0.1")
         router = self.app.router
         router.add_get("/.well-known/jwks.json", self._jwks)
         Uploads(service.files, self._check_key).add_to(router)
@@ -61,10 +52,6 @@ class FalSimulator:
         router.add_get("/{owner}/{app}/requests/{id}", self._result)
         router.add_put("/{owner}/{app}/requests/{id}/cancel", self._cancel)
         router.add_post("/{model:.+}", self._submit)
-
-    @property
-    def faults(self) -> Faults[Fault]:
-        return self.service.faults
 
     async def _submit(self, request: web.Request) -> web.StreamResponse:
         self._check_key(request)
@@ -116,6 +103,7 @@ class FalSimulator:
 
     async def _result(self, request: web.Request) -> web.StreamResponse:
         generation = self._find(request)
+        raise_proxy_fault(self.faults.draw_result(generation.faults), "result_")
         if generation.ended is None:
             raise ApiError(400, {"detail": STILL_RUNNING})
         if error := error_of(generation):
@@ -226,13 +214,5 @@ async def running_fal(  # noqa: PLR0913 - settings of a whole service, all with 
         send_callbacks=sender.send,
     )
     fal = FalSimulator(service, sender, keys, key=key, slow_seconds=slow_seconds)
-    async with (
-        listening(fal.app, host, port) as fal.listener,
-        serving(service.files.app, host, files_port) as service.files.url,
-    ):
-        fal.url = fal.listener.url
-        try:
-            yield fal
-        finally:
-            await service.close()
-            await sender.close()
+    async with fal.listening(host, port, files_port):
+        yield fal

@@ -28,6 +28,9 @@ class Fault(StrEnum):
     STATUS_GARBLED = "status_garbled"  #: the answer is truncated
     STATUS_SLOW = "status_slow"  #: the answer takes long
     STATUS_WORD = "status_word"  #: an undocumented state
+    # fetching the result, where that is a call of its own
+    RESULT_500 = "result_500"  #: server error, though there is a result
+    RESULT_502 = "result_502"  #: HTML error page of a proxy
     # cancelling
     CANCEL_LATE = "cancel_late"  #: the generation goes on although the cancellation was accepted
     CANCEL_500 = "cancel_500"  #: server error

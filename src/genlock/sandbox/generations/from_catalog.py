@@ -25,7 +25,7 @@ def simulated_models(catalog: Catalog, provider: str) -> dict[str, SimulatedMode
 
 def _simulated(model: Model, offer: Offer) -> SimulatedModel:
     output = model.outputs[0]
-    unit_usd, unit = _unit_price(offer, output)
+    unit_usd, unit = _unit_price(model, offer, output)
     return SimulatedModel(
         id=offer.model.partition(":")[0],  # an offer may name a version
         title=model.title,
@@ -43,7 +43,8 @@ def _simulated(model: Model, offer: Offer) -> SimulatedModel:
 def _inputs(model: Model, offer: Offer) -> Iterator[SimulatedInput]:
     for one in model.fields:
         if name := _name(offer, one.name):
-            yield SimulatedInput(name=name, required=one.required, choices=_choices(one, offer))
+            choices = _choices(one, offer)
+            yield SimulatedInput(name=name, required=one.required, choices=choices, default=_default(one, offer))
     own = {name: value for key, value in model.fixed.items() if (name := _name(offer, key))}
     for name, value in (own | dict(offer.fixed)).items():
         yield SimulatedInput(name=name, required=True, choices=(value,))
@@ -61,6 +62,13 @@ def _choices(field: Field, offer: Offer) -> tuple[object, ...]:
     return () if field.many else field.choices
 
 
+def _default(field: Field, offer: Offer) -> object:
+    """Return the provider's word for the default of a field; None: it has none."""
+    if field.many or field.default in (None, ""):
+        return None
+    return offer.values[field.name].get(field.default) if field.name in offer.values else field.default
+
+
 def _price_usd(model: Model, offer: Offer) -> float:
     try:
         cost = offer.credits(model.minimal_input(), model.lengths())
@@ -69,10 +77,11 @@ def _price_usd(model: Model, offer: Offer) -> float:
     return float(cost * offer.credit_usd / 1000)
 
 
-def _unit_price(offer: Offer, output: Output) -> tuple[float, str]:
-    """Return the price that the provider publishes, and its unit. Prices with conditions are not published."""
-    row = offer.prices[0] if len(offer.prices) == 1 and not offer.extras else None
-    if row is None or row.when or row.given or row.each != 1:
+def _unit_price(model: Model, offer: Offer, output: Output) -> tuple[float, str]:
+    """Return the price that the provider publishes, and its unit: that of an order with its defaults."""
+    defaults = {one.name: one.default for one in model.fields} | dict(offer.lacking)
+    row = next((one for one in offer.prices if one.matches(defaults)), None)
+    if row is None or row.each != 1 or any(extra.matches(defaults) for extra in offer.extras):
         return 0.0, ""
     how, name = row.measure() or ("", "")
     per_second = how == "seconds" or "duration" in name
@@ -88,6 +97,7 @@ def _merge(first: SimulatedModel, second: SimulatedModel) -> SimulatedModel:
             name=name,
             required=all(name in given and given[name].required for given in (inputs, others)),
             choices=_either(inputs.get(name), others.get(name)),
+            default=(inputs.get(name) or others[name]).default,
         )
         for name in (inputs | others)
     ]

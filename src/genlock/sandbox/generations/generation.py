@@ -17,6 +17,8 @@ class SimulatedInput:
     name: str
     required: bool = False
     choices: tuple[Any, ...] = ()
+    #: the value of an order that does not have it; None: there is none
+    default: Any = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,6 +38,11 @@ class SimulatedModel:
     count_input: str | None = None
     #: whether the result is one object rather than a list of them
     single: bool = False
+
+    @property
+    def writes(self) -> bool:
+        """Whether it is a language model: it makes a text of a prompt."""
+        return self.output is Output.TEXT and any(one.name == "prompt" and one.required for one in self.inputs)
 
     def problems(self, values: Mapping[str, Any]) -> list[tuple[str, str]]:
         """Return each input that is missing or wrong, with what is wrong about it. Unknown inputs are ignored."""

@@ -75,7 +75,8 @@ class PublishedSchemas:
 
 def _property(one: SimulatedInput, schemas: dict[str, Any]) -> dict[str, Any]:
     """Return the schema of an input. Choices are in a schema of their own, as the providers' generators write them."""
+    usual = {} if one.default is None else {"default": one.default}
     if not one.choices:
-        return {"title": one.name, "description": f"The {one.name}"}
+        return {"title": one.name, "description": f"The {one.name}"} | usual
     schemas[f"{one.name}_choices"] = {"title": one.name, "enum": list(one.choices)}
-    return {"allOf": [{"$ref": f"#/components/schemas/{one.name}_choices"}]}
+    return {"allOf": [{"$ref": f"#/components/schemas/{one.name}_choices"}]} | usual

@@ -16,6 +16,8 @@ from genlock.sandbox.generations.schemas import PublishedSchemas
 from genlock.sandbox.kie.files import PAGE, FileHost
 
 EXTENSIONS = {Output.IMAGE: "png", Output.VIDEO: "mp4", Output.AUDIO: "mp3"}
+#: what a simulated language model adds to a text
+DETAILS = "in warm evening light, rich in detail, shallow depth of field, seen from a low angle"
 
 
 @dataclass(kw_only=True)
@@ -99,6 +101,8 @@ class GenerationService:
 
     def _result(self, generation: Generation, number: int) -> str:
         model, values = generation.model, generation.values
+        if model.writes and isinstance(values.get("prompt"), str):
+            return _rewritten(values["prompt"])
         if model.output is Output.TEXT:
             given = "; ".join(f"{key}: {value}" for key, value in values.items())
             return f"{model.title or model.id} was asked: {given}"
@@ -134,3 +138,8 @@ def _content_maker(model: SimulatedModel, values: Mapping[str, Any], number: int
         return make_media(model.output, model.title or model.id, values, number)
 
     return make
+
+
+def _rewritten(prompt: str) -> str:
+    """Return what a language model makes of a prompt that ends with the text to rewrite."""
+    return f"{prompt.rstrip().rpartition(chr(10))[2].strip().rstrip('.')}, {DETAILS}"

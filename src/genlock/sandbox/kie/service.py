@@ -72,6 +72,11 @@ class KieService:
     same_media: bool = False  #: whether all results of a kind have the same content, made once
     tasks: dict[str, Task] = field(default_factory=dict)
     _running: set[asyncio.Task[None]] = field(default_factory=set)
+    #: whether tasks run at present
+    _going: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def __post_init__(self) -> None:
+        self._going.set()
 
     # orders
 
@@ -166,6 +171,13 @@ class KieService:
     def start(self, task: Task, endpoint: SimulatedEndpoint) -> None:
         self._spawn(self._run(task, endpoint))
 
+    def hold_tasks(self) -> None:
+        """Let no new task begin until `release_tasks` is called."""
+        self._going.clear()
+
+    def release_tasks(self) -> None:
+        self._going.set()
+
     async def finish_now(self, task: Task, endpoint: SimulatedEndpoint) -> None:
         """End a task and send its callbacks before the create call is answered."""
         self._end(task)
@@ -174,6 +186,7 @@ class KieService:
 
     async def _run(self, task: Task, endpoint: SimulatedEndpoint) -> None:
         """Run a task. Each callback is built when it is sent, because faults may be added while the task runs."""
+        await self._going.wait()
         end = task.created + task.real_seconds
         place = 0
         while place < len(calls := order_callbacks(task, endpoint.callbacks(replace(task, ended=task.ended or end)))):

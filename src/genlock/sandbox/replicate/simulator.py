@@ -21,27 +21,24 @@ from genlock.sandbox.generations.callbacks import CallbackSender
 from genlock.sandbox.generations.faults import Fault
 from genlock.sandbox.generations.generation import Generation, SimulatedModel
 from genlock.sandbox.generations.server import (
-    UPLOAD_BYTES_MAX,
     ApiError,
-    add_control,
     answer,
-    answer_errors,
     raise_proxy_fault,
     read_object,
 )
 from genlock.sandbox.generations.service import GenerationService
+from genlock.sandbox.generations.simulator import GenerationSimulator
 from genlock.sandbox.kie.files import FileHost
 from genlock.sandbox.replicate.bodies import error, prediction, throttled
 from genlock.sandbox.replicate.signature import WebhookSecret
 from genlock.sandbox.replicate.uploads import Uploads
-from genlock.sandbox.serving import Listener, listening, serving
 
 RESULT_SECONDS = 3600.0
 PAGE_SIZE = 100
 WAIT_SECONDS_MAX = 60.0
 
 
-class ReplicateSimulator:
+class ReplicateSimulator(GenerationSimulator):
     """The API host and the file host of Replicate."""
 
     def __init__(
@@ -54,17 +51,11 @@ class ReplicateSimulator:
         creates_per_minute: int,
         slow_seconds: float,
     ) -> None:
-        self.service = service
-        self.sender = sender
+        super().__init__(service, sender, slow_seconds=slow_seconds)
         self.secret = secret
         self.token = token
-        self.slow_seconds = slow_seconds
         self.creates_per_minute = creates_per_minute
         self._creates: deque[float] = deque()
-        self.url = ""
-        self.listener: Listener
-        self.app = web.Application(client_max_size=UPLOAD_BYTES_MAX, middlewares=[answer_errors])
-        add_control(self.app, service, sender, "127.0.0.1")
         router = self.app.router
         router.add_post("/v1/predictions", self._create_by_version)
         router.add_post("/v1/models/{owner}/{name}/predictions", self._create_by_model)
@@ -75,10 +66,6 @@ class ReplicateSimulator:
         router.add_get("/v1/account", self._account)
         router.add_get("/v1/webhooks/default/secret", self._secret)
         Uploads(service.files, self._check_token).add_to(router)
-
-    @property
-    def faults(self) -> Faults[Fault]:
-        return self.service.faults
 
     # orders
 
@@ -267,13 +254,5 @@ async def running_replicate(  # noqa: PLR0913 - settings of a whole service, all
     replicate = ReplicateSimulator(
         service, sender, secret, token=token, creates_per_minute=creates_per_minute, slow_seconds=slow_seconds
     )
-    async with (
-        listening(replicate.app, host, port) as replicate.listener,
-        serving(service.files.app, host, files_port) as service.files.url,
-    ):
-        replicate.url = replicate.listener.url
-        try:
-            yield replicate
-        finally:
-            await service.close()
-            await sender.close()
+    async with replicate.listening(host, port, files_port):
+        yield replicate

@@ -39,6 +39,19 @@ async def check(truth: Truth, store: Store, accounts: list[int], rules: EngineRu
     found += _check_orders(jobs, truth)
     found += await _check_wallets(store, jobs, accounts, truth)
     found += await _check_inbox(store, truth)
+    found += await _check_slots(store, jobs)
+    return found
+
+
+async def _check_slots(store: Store, jobs: list[Job]) -> list[Violation]:
+    """Check that only orders which are at a provider have its slots: those that wait for the operator."""
+    found = []
+    for provider in sorted({job.provider for job in jobs}):
+        there = [job.id for job in jobs if job.provider == provider and job.state in (State.SUBMITTING, State.RUNNING)]
+        used = await store.slots_used(provider)
+        if used > len(there):
+            detail = f"{used} slots of {provider} are taken, though only the jobs {there} are there"
+            found.append(Violation(rule="No slot is left over.", subject="-", detail=detail))
     return found
 
 
@@ -183,6 +196,8 @@ def _check_once(job: Job, truth: Truth) -> Findings:
     late = [message for message in shown if message.progress and not message.deleted and message.address not in gone]
     if job.delivery is Delivery.UNDELIVERABLE and job.has_result:
         late = []  # a result that was given up is not put again
+    if job.attention_code is AttentionCode.STAGE_ERROR and job.delivery in (Delivery.PENDING, Delivery.SENDING):
+        late = []  # its delivery is not over: it waits for the operator, whose retry puts the message again
     found += [("A late progress edit never overwrites a result.", str(message)) for message in late]
     for value, count in times.items():
         # A late result that is invalid leaves the user with a second message about the failure.
@@ -215,8 +230,15 @@ def _check_attempts(job: Job, attempts: list[Attempt], truth: Truth, rules: Engi
     abandoned = [task for task in tasks if task.provider in given_up]
     if job.task_id in {task.id for task in abandoned}:
         found.append(("An abandoned attempt does not end the job.", f"it took the task {job.task_id}"))
-    results = {piece.value for task in abandoned for piece in task.pieces}
-    shown = {message.shows[1] for message in truth.messages.values() if message.shows} & results
+    results = {piece.value: task.id for task in abandoned for piece in task.pieces}
+    # The provider may have called another job's URL about the task; a job that does not know its own yet adopts it.
+    shown = {
+        message.shows[1]
+        for message in truth.messages.values()
+        if message.shows
+        and message.shows[1] in results
+        and (message.shows[0], results[message.shows[1]]) not in truth.named_elsewhere
+    }
     if shown:
         found.append(("The result of an abandoned attempt is not shown.", str(sorted(shown))))
     if job.cost is not None and job.cost > 1000:

@@ -12,13 +12,16 @@ import asyncpg
 from genlock.log import Silent
 from genlock.ports import Store
 from genlock.sandbox.simulation.virtual_time import VirtualClock, VirtualLoop
-from genlock.stores.postgres import PostgresStore
+from genlock.stores.postgres import PostgresSession, PostgresStore
 from genlock.stores.sqlite import SqliteSession, SqliteStore, connect
 
 T = TypeVar("T")
 Call = tuple[Callable[[], Awaitable[Any]], asyncio.Future[Any]]
 
-_TABLES = "accounts, jobs, ledger, inbox, instances, roles, limits"
+_TABLES = """
+SELECT string_agg(quote_ident(tablename), ', ') FROM pg_tables
+WHERE schemaname = 'public' AND tablename <> 'migrations'
+"""
 
 
 class Database(Protocol):
@@ -59,30 +62,27 @@ class Postgres:
         self._url = url
         self._loop = asyncio.new_event_loop()
         threading.Thread(target=self._loop.run_forever, name="simulated-postgres", daemon=True).start()
-        self._store: PostgresStore | None = None
+        self._opened: PostgresStore | None = None
 
     async def open(self, loop: VirtualLoop) -> Store:
-        self._close_store()
-        clock = VirtualClock(loop)
-        rng = random.Random(0)
-        work = PostgresStore.open(self._url, clock=clock, observer=Silent(), connections=1, rng=rng)
-        self._store = self._do(work)
-        self._do(self._empty())
-        return cast("Store", BatchedStore(loop, self._store, self._do))
+        return cast("Store", BatchedStore(loop, self._do(self._new_store(VirtualClock(loop))), self._do))
+
+    async def _new_store(self, clock: VirtualClock) -> PostgresStore:
+        """Empty the database; return a store of its own for the run, over the connection of all runs."""
+        if self._opened is None:
+            self._opened = await PostgresStore.open(self._url, observer=Silent(), connections=1)
+        pool = self._opened.session.pool
+        await pool.execute(f"TRUNCATE {await pool.fetchval(_TABLES)} RESTART IDENTITY")
+        session = PostgresSession(
+            pool, url=self._url, pooled=False, clock=clock, observer=Silent(), retry_seconds=30.0,
+            statement_seconds=10.0, rng=random.Random(0),
+        )  # fmt: skip
+        return PostgresStore(session)
 
     def close(self) -> None:
-        self._close_store()
+        if self._opened:
+            self._do(self._opened.close())
         self._loop.call_soon_threadsafe(self._loop.stop)
-
-    def _close_store(self) -> None:
-        if self._store:
-            self._do(self._store.close())
-            self._store = None
-
-    async def _empty(self) -> None:
-        connection = await asyncpg.connect(self._url)
-        await connection.execute(f"TRUNCATE {_TABLES} RESTART IDENTITY")
-        await connection.close()
 
     def _do(self, work: Coroutine[Any, Any, T]) -> T:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()

@@ -90,7 +90,11 @@ class FaultyProvider(Provider):
         if self._world.happens("find: error", job=order.job.id):
             raise ProviderError("the list does not come")
         mine = [task for task in self._truth.tasks_of(order.job.id) if task.provider == order.offer.provider]
-        return [Handle(task_id=task.id, details=f"at {task.id}") for task in mine]
+        found = [task for task in mine if task.asked == (order.model, order.input())]
+        if order.job.attempt == 1 and found != mine:
+            rule = "A task whose answer was lost is searched for by what was sent."
+            self._truth.add_violation(rule, order.job.id, f"{order.input()} instead of {mine[0].asked}")
+        return [Handle(task_id=task.id, details=f"at {task.id}") for task in found]
 
     def read_callback(self, body: bytes) -> Report:
         data = json.loads(body)
@@ -110,8 +114,16 @@ class FaultyProvider(Provider):
         self._check_input(job)
         number = len(self._truth.tasks) + 1
         outcome, pieces = self._choose_outcome(f"t{number}")
-        task = Task(id=f"t{number}", provider=order.offer.provider, job_id=job.id, outcome=outcome, pieces=pieces)
+        task = Task(
+            id=f"t{number}",
+            provider=order.offer.provider,
+            job_id=job.id,
+            asked=(order.model, order.input()),
+            outcome=outcome,
+            pieces=pieces,
+        )
         self._truth.tasks[task.id] = task
+        self._check_limit(task)
         if self._world.two_providers and self._world.happens("task: fails without a bill", job=job.id):
             task.outcome, task.pieces, task.unbilled = Outcome.FAILURE, (), True
         outcome, pieces = task.outcome, task.pieces
@@ -121,6 +133,15 @@ class FaultyProvider(Provider):
         token = callback_url.rsplit("/", 1)[1] if callback_url else None
         self._world.spawn(self._run(task, token, (job.deadline_at - job.read_at).total_seconds()))
         return task
+
+    def _check_limit(self, new: Task) -> None:
+        """Check how many tasks run here, apart from those of orders that the engine has given up."""
+        most, here = self._world.tasks_at_once, new.provider
+        jobs = {task.job_id for task in self._truth.tasks.values() if task.provider == here and not task.done}
+        made = sorted(job_id for job_id in jobs if self._truth.submitted_to.get(job_id) == here)
+        if most is not None and len(made) > most:
+            rule = "A provider works on no more tasks at once than it may."
+            self._truth.add_violation(rule, new.job_id, f"{here} works on the jobs {made}, not on {most}")
 
     def _check_input(self, job: Job) -> None:
         """Check that a job which begins with a result gets a file that this provider made."""
@@ -185,6 +206,7 @@ class FaultyProvider(Provider):
             self._call(task, token, b"<html>502</html>", self._rng.uniform(0.0, 5.0))
         if self._world.happens("callback: names another task", job=task.job_id):
             other = self._rng.choice([one for one in self._truth.tasks.values() if one.provider == task.provider])
+            self._truth.named_elsewhere.add((task.job_id, other.id))
             body = _body(other.id, other.outcome, other.pieces, unbilled=other.unbilled)
             self._call(task, token, body, self._rng.uniform(0.0, 5.0))
 

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import replace
 from random import Random
 from typing import Any, TypeVar
 
@@ -22,6 +23,8 @@ T = TypeVar("T")
 INSTANCES_MAX = 12
 #: the expected duration that progress is computed from; the real one differs
 EXPECTED_SECONDS = 31.0
+#: how often what a provider is asked for changes
+EDITION_SECONDS = 10.0
 #: the provider that makes the orders which the first one did not accept
 SECOND = "second"
 
@@ -90,6 +93,7 @@ class Fleet:
             make_secret=lambda: f"{rng.getrandbits(64):x}",
             public_url=self._public_url,
             expected=lambda _: EXPECTED_SECONDS,
+            concurrency=dict.fromkeys((*self._providers, SECOND), world.tasks_at_once) if world.tasks_at_once else {},
         )
         instance = Instance(lifecycle, Engine(ctx))
         self.instances.append(instance)
@@ -101,8 +105,12 @@ class Fleet:
 
     def _offers(self, job: Job | NewJob) -> Sequence[Offer]:
         if self._world.two_providers and job.provider in ("kie", SECOND):
-            return tuple(Offer(provider=name, model=f"{name}/model") for name in ("kie", SECOND))
-        return own_offer(job)
+            offers = tuple(Offer(provider=name, model=f"{name}/model") for name in ("kie", SECOND))
+        else:
+            offers = tuple(own_offer(job))
+        # The catalog and the URLs of files change while orders are open.
+        edition = int(self._world.loop.time() // EDITION_SECONDS)
+        return tuple(replace(one, fixed={"edition": edition}) for one in offers)
 
     def random_instance(self) -> Instance | None:
         up = [instance for instance in self.instances if instance.up]

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar, cast
 
-from genlock.domain.delivery import shown_results
 from genlock.domain.errors import GenlockError, StoreUnavailable
-from genlock.domain.job import AttentionCode, Delivery, Job, State, Verdict
+from genlock.domain.job import Job
 from genlock.domain.task import TaskOrder
-from genlock.ports import Accepted, Channel, EndJob, JobEnd, Provider, Store
+from genlock.ports import Channel, Provider, Store
+from genlock.sandbox.simulation.store_monitor import StoreMonitor
 from genlock.sandbox.simulation.world import World
 
 T = TypeVar("T")
@@ -26,16 +26,6 @@ _STORE_FAULTS = (
     "store: statement retried",
     "store: slow",
     "store: answer slow",
-)
-_FENCED = (
-    "begin_submit",
-    "mark_submitted",
-    "begin_progress",
-    "save_parts",
-    "begin_notice",
-    "renew_lease",
-    "change_address",
-    "mark_result_invalid",
 )
 
 
@@ -84,6 +74,8 @@ _NOT_SIMULATED = {
     "store.begin_limited_submit",
     "channel.tell",
 }
+#: instances are killed and paused at these calls where they are at the others
+_SAME_POINT = {"begin_limited_submit": "begin_submit"}
 #: Every call that an instance can make.
 CALLS = [
     call
@@ -208,25 +200,26 @@ class StoreProxy:
         return partial(self._call, name, getattr(self._store, name))
 
     async def _call(self, name: str, method: Callable[..., Awaitable[Any]], /, *args: Any, **options: Any) -> Any:
-        await self._lifecycle.point(f"before store.{name}")
+        point = f"store.{_SAME_POINT.get(name, name)}"
+        await self._lifecycle.point(f"before {point}")
         kind = self._world.pick(_STORE_FAULTS, self._lifecycle.name, call=name)
         if kind == "store: slow":
             await self._world.lag()
-            await self._lifecycle.point(f"before store.{name}")
+            await self._lifecycle.point(f"before {point}")
         if kind == "store: unavailable" or self._disconnected:
             raise StoreUnavailable
         stale = self._monitor.stale(name, args)
         answer = await method(*args, **options)
-        self._monitor.check_answer(name, args, answer, stale=stale)
+        self._monitor.check_answer(name, args, answer, stale=stale, **options)
         if kind == "store: statement retried":
             # The connection broke before the answer, and the store retried the statement.
             self.uncertain_commits += 1
             stale = self._monitor.stale(name, args)
             answer = await method(*args, **options)
-            self._monitor.check_answer(name, args, answer, stale=stale)
+            self._monitor.check_answer(name, args, answer, stale=stale, **options)
         elif kind == "store: answer slow":
             await self._world.lag()
-        await self._lifecycle.point(f"after store.{name}")
+        await self._lifecycle.point(f"after {point}")
         if kind == "store: answer lost":
             self.uncertain_commits += 1
             raise StoreUnavailable
@@ -235,92 +228,6 @@ class StoreProxy:
     @property
     def _disconnected(self) -> bool:
         return self._world.loop.time() < max(self._lifecycle.disconnected_until, self._world.store_down_until)
-
-
-class StoreMonitor:
-    """Checks the database's answers: no token may be accepted after a higher one was given out."""
-
-    def __init__(self, world: World, grace_seconds: float) -> None:
-        self._world = world
-        self._truth = world.truth
-        self._grace = grace_seconds
-
-    def stale(self, name: str, args: tuple[Any, ...]) -> bool:
-        """Whether this call names a token that has been replaced by a higher one."""
-        job_id, token = _fence(name, args)
-        return token is not None and token < self._truth.tokens[job_id]
-
-    def check_answer(self, name: str, args: tuple[Any, ...], answer: Any, *, stale: bool) -> None:
-        job_id, _ = _fence(name, args)
-        if stale and _effective(answer):
-            self._truth.add_violation(
-                "A write with a stale token changes nothing.", job_id, f"{name} was accepted with a stale token"
-            )
-        for job in _leased(answer):
-            self._truth.tokens[job.id] = max(self._truth.tokens[job.id], job.lease_token)
-        if name == "heartbeat":
-            self._truth.registered.add(args[0])
-        if name == "release_leases" and len(args) == 1:
-            self._truth.registered.discard(args[0])
-        if name == "resend_job" and answer:
-            self._truth.resends[args[0]] += 1
-        if name == "retry_job" and answer:
-            self._truth.retries[args[0]] += 1
-        if name == "begin_submit" and answer:
-            self._truth.submits[job_id] = self._world.loop.time()
-        if name == "end_job" and isinstance(answer, JobEnd) and answer.verdict is Verdict.WON and answer.job:
-            self._check_end(args[0], answer.job)
-        self._record_delivery(name, job_id, args, answer)
-
-    def _record_delivery(self, name: str, job_id: int, args: tuple[Any, ...], answer: Any) -> None:
-        if isinstance(answer, JobEnd) and answer.verdict is Verdict.LATE:
-            self._truth.late_ends[job_id] += 1
-        if not answer:
-            return
-        parts = args[2] if name == "save_parts" else getattr(args[0], "parts", None) if args else None
-        if name in ("save_parts", "reschedule", "finish_delivery") and parts and shown_results(parts):
-            self._truth.shown.add(job_id)
-        if name == "finish_delivery":
-            code = args[0].attention_code if args[0].attention_reason else None
-            unknown = args[0].delivery is Delivery.UNKNOWN or code is AttentionCode.UNKNOWN_DELIVERY
-            self._truth.unknown_ends[job_id] += unknown
-
-    def _check_end(self, ending: EndJob, job: Job) -> None:
-        if ending.state is not State.EXPIRED:
-            return
-        if ending.error_code == "submit_unknown":
-            waited = self._world.loop.time() - self._truth.submits[job.id]
-            if waited < self._grace - 0.001:
-                rule = "An unknown submit waits for its callback during the grace period."
-                self._truth.add_violation(rule, job.id, f"expired after {waited:.3f} of {self._grace} seconds")
-        elif job.read_at < job.deadline_at:
-            self._truth.add_violation(
-                "A job expires at its deadline, not before.", job.id, f"at {job.read_at}, not {job.deadline_at}"
-            )
-
-
-def _fence(name: str, args: tuple[Any, ...]) -> tuple[int, int | None]:
-    """Return the job and the token that a call names."""
-    if name in _FENCED:
-        return args[0], args[1]
-    if name in ("reschedule", "finish_delivery", "end_job", "fail_over"):
-        return args[0].job_id, args[0].token
-    return 0, None
-
-
-def _effective(answer: Any) -> bool:
-    if isinstance(answer, JobEnd):
-        return answer.verdict in (Verdict.WON, Verdict.LATE)
-    return bool(answer)
-
-
-def _leased(answer: Any) -> list[Job]:
-    """Return the jobs that an answer leases to the caller."""
-    if isinstance(answer, JobEnd | Accepted):
-        answer = answer.job
-    if isinstance(answer, Job):
-        return [answer]
-    return [job for job in answer if isinstance(job, Job)] if isinstance(answer, list) else []
 
 
 class OutsideProxy:

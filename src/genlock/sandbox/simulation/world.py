@@ -115,6 +115,10 @@ THEME_RATE = 0.35
 #: In these seeds progress edits outlive their callers, and the operator resends what they may still overwrite.
 RESENDS_EVERY, RESENDS_FIRST = 20, 0
 RESENDS_THEME = ("task: long", "progress: outlives its caller")
+#: In these seeds each provider may work on a limited number of tasks at once. The statements differ from those of other
+#: seeds, so seeds that tests name are not among them.
+LIMITED_EVERY, LIMITED_FIRST = 14, 12
+TASKS_AT_ONCE = 2
 #: Every n-th seed of a theme has no other faults: those would hide what the theme's own can cause.
 ALONE_EVERY = 5
 
@@ -126,6 +130,8 @@ class Task:
     id: str
     provider: str
     job_id: int
+    #: the provider's id of the model, and the whole input
+    asked: tuple[str, dict[str, object]]
     outcome: Outcome
     pieces: tuple[Piece, ...]
     #: it fails by the provider's fault, and the provider bills nothing
@@ -178,6 +184,8 @@ class Truth:
     late_progress: list[int] = field(default_factory=list)
     #: jobs of whose result the engine has recorded a part as shown
     shown: set[int] = field(default_factory=set)
+    #: a job and the task of another job that the provider named in a callback to its URL
+    named_elsewhere: set[tuple[int, str]] = field(default_factory=set)
     #: ends of a job that bring a notice of their own: late results, and deliveries whose outcome is unknown
     late_ends: Counter[int] = field(default_factory=Counter)
     unknown_ends: Counter[int] = field(default_factory=Counter)
@@ -187,6 +195,8 @@ class Truth:
     #: the highest token any instance was given, and when the last intent to submit was committed
     tokens: dict[int, int] = field(default_factory=lambda: defaultdict(int))
     submits: dict[int, float] = field(default_factory=dict)
+    #: the provider that each job is being submitted to or runs at, by the intents that were committed
+    submitted_to: dict[int, str] = field(default_factory=dict)
     #: the instances whose heartbeat row exists
     registered: set[str] = field(default_factory=set)
     violations: list[Violation] = field(default_factory=list)
@@ -232,6 +242,8 @@ class World:
         self.resends_after_progress = seed % RESENDS_EVERY == RESENDS_FIRST
         if self.resends_after_progress:
             self.rates.update(dict.fromkeys(RESENDS_THEME, FAULT_RATE_MAX))
+        #: how many tasks a provider may work on at once; None: as many as it likes
+        self.tasks_at_once = TASKS_AT_ONCE if seed % LIMITED_EVERY == LIMITED_FIRST else None
         self._tasks: set[asyncio.Task[Any]] = set()
         self._errors: list[BaseException] = []
 

@@ -288,6 +288,8 @@ class Control:
         body = await read_body(request)
         members = [SimulatedUser(self._state, self._state.users[int(number)]) for number in body["members"]]
         group = self._telegram.group(str(body["title"]), members, kind=body.get("kind", "group"))
+        group.chat.bot_status = "left"
+        await group.set_bot("member", by=members[0] if members else None)  # as Telegram tells a bot of a new group
         return web.json_response(self.chat_json(group.chat))
 
     async def change_group(self, request: web.Request) -> web.Response:

@@ -66,6 +66,7 @@ async def edit_media(state: TelegramState, arguments: CallArguments) -> Any:
     check_right(state.chats[message.chat], kind)
     mine, place = object(), (message.chat, message.id)
     state.uploading[place] = mine
+    state.events.wake()
     try:
         content = await _new_media(state, item, arguments)
         await asyncio.sleep(state.upload_seconds)

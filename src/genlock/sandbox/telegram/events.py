@@ -38,6 +38,10 @@ class Events:
     def add(self, kind: str, **data: Any) -> None:
         self.last += 1
         self._events.append(Event(number=self.last, at=time(), kind=kind, data=data))
+        self.wake()
+
+    def wake(self) -> None:
+        """Let every waiting test look again, also after a change that the chat page does not show."""
         self._changed.set()
         self._changed = asyncio.Event()
 
@@ -50,7 +54,7 @@ class Events:
         return await self.wait_until(lambda: self.last > number, seconds)
 
     async def wait_until(self, holds: Callable[[], bool], seconds: float) -> bool:
-        """Wait until `holds()`, checked after every event; False on timeout."""
+        """Wait until `holds()`, checked after every change; False on timeout."""
         try:
             async with asyncio.timeout(seconds):
                 while not holds():

@@ -43,11 +43,18 @@ AFTER = frozenset(
 BEFORE = frozenset(Fault) - AFTER
 
 
+#: stands for the download of a file, which is no method; only DELAY happens to it
+DOWNLOAD = "download"
+#: what a fault without a method does not happen to
+_NOT_MEANT = frozenset({"getUpdates", DOWNLOAD})
+
+
 @dataclass(kw_only=True)
 class Switch:
     id: int
     fault: Fault
-    #: Bot API method in any case; None: all but getUpdates, whose long polls would use up faults meant for other calls
+    #: Bot API method in any case, or DOWNLOAD; None: all methods but getUpdates, whose long polls would use up faults
+    #: meant for other calls
     method: str | None
     chat: int | None
     #: how many times it still happens; None: no limit
@@ -58,7 +65,7 @@ class Switch:
     text: str
 
     def fits(self, method: str, chat: int | None) -> bool:
-        named = method != "getUpdates" if self.method is None else self.method.lower() == method.lower()
+        named = method not in _NOT_MEANT if self.method is None else self.method.lower() == method.lower()
         return named and self.chat in {None, chat} and self.times != 0
 
     def as_json(self) -> dict[str, Any]:

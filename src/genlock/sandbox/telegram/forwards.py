@@ -1,6 +1,7 @@
 """Bot API methods that forward, copy and pin messages."""
 
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 from genlock.sandbox.telegram.api_call import ApiError, CallArguments, bad_request
@@ -24,6 +25,8 @@ def send_many(one: Callable[[TelegramState, Chat, Message, CallArguments], Messa
 
     async def send(state: TelegramState, arguments: CallArguments) -> Any:
         numbers = message_numbers(arguments)
+        if any(later <= earlier for earlier, later in pairwise(numbers)):
+            raise bad_request("message identifiers must be in a strictly increasing order")
         chat, source = state.writable(state.chat(arguments)), state.chat(arguments, "from_chat_id")
         found = [source.messages[number] for number in numbers if number in source.messages]
         if not found:

@@ -8,6 +8,7 @@ import math
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import NoReturn
 
 from genlock.sandbox.telegram.api_call import ApiError
 
@@ -19,6 +20,8 @@ QUEUE_FULL_SECONDS = 60
 #: calls that actions of the user allow at most, and for how long
 ANSWERS_MAX = 20
 ANSWER_SECONDS = 15.0
+#: a call that arrives within this time after a block of the whole bot began may have been sent before
+IN_FLIGHT_SECONDS = 1.0
 UNLIMITED_METHODS = {"sendchataction", "sendmessagedraft"}
 
 
@@ -50,6 +53,20 @@ class Bucket:
 
 
 @dataclass(kw_only=True)
+class Block:
+    """A time in which calls are refused."""
+
+    until: float
+    seconds: float
+    #: chats whose calls were refused
+    told: set[int] = field(default_factory=set)
+
+    def may_be_unknown(self, chat: int, now: float) -> bool:
+        """Whether a call was perhaps on its way when the block began: the first one of its chat, shortly after."""
+        return chat not in self.told and now < self.until - self.seconds + IN_FLIGHT_SECONDS
+
+
+@dataclass(kw_only=True)
 class Limiter:
     limits: Limits
     clock: Callable[[], float]
@@ -58,8 +75,8 @@ class Limiter:
     _buckets: dict[str, Bucket] = field(default_factory=dict)
     #: by private chat: when its user acted, for each action that was not answered yet
     _actions: dict[int, deque[float]] = field(default_factory=dict)
-    #: by chat id, 0 for the whole bot: blocked until when, and for how long
-    _blocked: dict[int, tuple[float, float]] = field(default_factory=dict)
+    #: by chat id, 0 for the whole bot
+    _blocks: dict[int, Block] = field(default_factory=dict)
     #: by size: when the last upload of exactly this size may begin
     _uploads: dict[int, float] = field(default_factory=dict)
 
@@ -70,14 +87,17 @@ class Limiter:
             return
         now = self.clock()
         for place in (chat, 0):
-            until, length = self._blocked.get(place, (0.0, 0.0))
-            if now < until:
-                self._refuse(place, now, length * 2)
+            block = self._blocks.get(place)
+            if block is None or now >= block.until:
+                continue
+            if block.may_be_unknown(chat, now):
+                self._refuse(chat, block, block.until - now)
+            self._begin_block(place, chat, now, block.seconds * 2)
         for place, bucket in self._of(chat, now):
             if place == chat and cost == 1 and self._answers(chat, now):
                 continue
             if wait := bucket.take(now, cost):
-                self._refuse(place, now, max(wait, self.limits.penalty_seconds))
+                self._begin_block(place, chat, now, max(wait, self.limits.penalty_seconds))
 
     def note_action(self, chat: int) -> None:
         """Allow one more call to a private chat: its user wrote or tapped."""
@@ -106,11 +126,20 @@ class Limiter:
 
     def block_for(self, chat: int | None, seconds: float) -> None:
         """Refuse all calls for `seconds`."""
-        self._blocked[chat or 0] = (self.clock() + seconds, seconds)
+        told = {chat} if chat else set()
+        self._blocks[chat or 0] = Block(until=self.clock() + seconds, seconds=seconds, told=told)
 
-    def _refuse(self, place: int, now: float, seconds: float) -> None:
+    def unblock(self) -> None:
+        """End every block at once."""
+        self._blocks.clear()
+
+    def _begin_block(self, place: int, chat: int, now: float, seconds: float) -> NoReturn:
+        self._blocks[place] = Block(until=now + seconds, seconds=seconds)
+        self._refuse(chat, self._blocks[place], seconds)
+
+    def _refuse(self, chat: int, block: Block, seconds: float) -> NoReturn:
         self.refused += 1
-        self._blocked[place] = (now + seconds, seconds)
+        block.told.add(chat)
         raise too_many(seconds)
 
     def _of(self, chat: int, now: float) -> list[tuple[int, Bucket]]:

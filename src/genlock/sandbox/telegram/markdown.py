@@ -21,6 +21,9 @@ MARKS = {
 OLD_MARKS = {"```": "pre", "`": "code", "_": "italic", "*": "bold"}
 RESERVED = frozenset("_*[]()~`>#+-=|{}.!")
 NAMES = {"pre": "PreCode", "text_link": "TextUrl", "custom_emoji": "CustomEmoji"}
+QUOTES = ("blockquote", "expandable_blockquote")
+#: the end of a line that does not go on with a quotation
+QUOTE_END = re.compile(r"\n(?!>)|\Z")
 LANGUAGE = re.compile(r"([^\s`]+)\n|[^\S\n]*\n")
 
 
@@ -48,7 +51,7 @@ class _Parser:
     def parse(self) -> tuple[str, list[Entity]]:
         while self.place < len(self.source):
             self._step()
-        if self.opened and self.opened[-1].type == "blockquote":
+        if self.opened and self.opened[-1].type in QUOTES:
             self._close(self.opened.pop())
         if self.opened:
             raise self._unclosed(self.opened[-1])
@@ -86,21 +89,34 @@ class _Parser:
 
     def _quote(self, character: str) -> bool:
         """Begin, continue or end a quotation, which is made of lines that begin with `>`."""
-        quoted = any(one.type == "blockquote" for one in self.opened)
+        quoted = any(one.type in QUOTES for one in self.opened)
         at_line_start = self.place == 0 or self.source[self.place - 1] == "\n"
-        if at_line_start and character == ">":
+        # `**`, an empty bold text, separates a quotation from the one before it
+        if character == ">" and (at_line_start or (not quoted and self._is_line_empty())):
             if quoted:
                 self.place += 1
             else:
                 self._open("blockquote", "", 1)
             return True
-        if at_line_start and self.opened and self.opened[-1].type == "blockquote":
+        if at_line_start and self.opened and self.opened[-1].type in QUOTES:
             self._close(self.opened.pop())
         return False
 
+    def _ends_quote(self) -> bool:
+        """Whether the mark stands at the end of a quotation, which it makes expandable."""
+        inside = self.opened[-1] if self.opened else None
+        return inside is not None and inside.type in QUOTES and bool(QUOTE_END.match(self.source, self.place + 2))
+
+    def _is_line_empty(self) -> bool:
+        """Whether the line has no text yet, only marks."""
+        return not self.opened and (not self.text or self.text[-1] == "\n")
+
     def _mark(self, mark: str) -> None:
         type_ = self.marks[mark]
-        if self.opened and self.opened[-1].mark == mark:
+        if mark == "||" and self._ends_quote():
+            self.opened[-1].type = "expandable_blockquote"
+            self.place += len(mark)
+        elif self.opened and self.opened[-1].mark == mark:
             self._close(self.opened.pop())
             self.place += len(mark)
         elif any(one.type == type_ for one in self.opened):

@@ -51,7 +51,7 @@ from genlock.sandbox.telegram.api_call import ApiError, CallArguments, error_res
 from genlock.sandbox.telegram.chat_page import add_page
 from genlock.sandbox.telegram.composing import add_composing
 from genlock.sandbox.telegram.control import add_control
-from genlock.sandbox.telegram.faults import AFTER, BEFORE, Fault, Faults, Switch
+from genlock.sandbox.telegram.faults import AFTER, BEFORE, DOWNLOAD, Fault, Faults, Switch
 from genlock.sandbox.telegram.files import Files
 from genlock.sandbox.telegram.groups import Group
 from genlock.sandbox.telegram.journal import Call
@@ -182,6 +182,11 @@ class TelegramSimulator:
     def calls(self, method: str, *, chat: int | None = None) -> list[Call]:
         return [call for call in self.journal if call.method == method and chat in {None, call.chat}]
 
+    async def until(self, holds: Callable[[], object], seconds: float = 10.0) -> None:
+        """Wait until something holds that the simulator knows of. Raises TimeoutError."""
+        if not await self.state.events.wait_until(lambda: bool(holds()), seconds):
+            raise TimeoutError
+
     # Bot API calls
 
     async def _call(self, request: web.Request) -> web.StreamResponse:
@@ -224,6 +229,7 @@ class TelegramSimulator:
             uploaded=arguments.uploaded_bytes,
         )
         self.journal.append(call)
+        self.state.events.wake()
         return call
 
     def _draw(self, call: Call, kinds: Collection[Fault]) -> dict[Fault, Switch]:
@@ -292,6 +298,10 @@ class TelegramSimulator:
         stored = self.files.at(request.match_info["path"])
         if request.match_info["token"] != self.token or stored is None:
             return error_response(ApiError(404, "Not Found"))
+        drawn = self.faults.draw(DOWNLOAD, None, {Fault.DELAY})
+        if Fault.DELAY in drawn:
+            self.state.events.add("fault", faults=self.faults.as_json())
+            await asyncio.sleep(drawn[Fault.DELAY].seconds)
         return web.FileResponse(self.files.folder / stored.path)
 
 

@@ -82,6 +82,10 @@ class Updates:
 
     def remove(self, update: Update) -> None:
         self.pending.pop(update.id, None)
+        self._events.wake()
+
+    def note_failure(self) -> None:
+        self._events.wake()
 
     def _remove_expired(self) -> None:
         now = self._clock()
@@ -103,6 +107,7 @@ class Updates:
         self._end_poll(OTHER_POLL)
         mine: asyncio.Future[str] = loop.create_future()
         self._poll = mine
+        self._events.wake()
         deadline = loop.time() + timeout
         try:
             while not (found := self._take(offset)[:limit]) and loop.time() < deadline:
@@ -140,6 +145,7 @@ class Updates:
 
     def _retain(self, wanted: Callable[[Update], bool]) -> None:
         self.pending = {number: update for number, update in self.pending.items() if wanted(update)}
+        self._events.wake()
 
     def _end_poll(self, reason: str) -> None:
         if self._poll is not None and not self._poll.done():

@@ -114,6 +114,7 @@ class Webhook:
             return None
         reason = f"Wrong response from the webhook: {status}" if status else f"Connection failed: {body.decode()}"
         self.last_error = {"last_error_date": int(self.clock()), "last_error_message": reason}
+        self.updates.note_failure()
         return min(int(retry_after), RETRY_AFTER_MAX) if retry_after.isdigit() else self.pause(attempt)
 
     def pause(self, attempt: int) -> float:

@@ -46,7 +46,10 @@ class Target(ABC):
 
     @abstractmethod
     async def load(self, table: str, columns: Mapping[str, str], rows: Iterator[list[Any]]) -> None:
-        """Add rows, whose values are in the order of `columns`."""
+        """Add rows, whose values are in the order of `columns`.
+
+        No trigger runs: what it would count or record is in the backup.
+        """
 
     @abstractmethod
     async def count(self, table: str) -> int: ...

@@ -126,7 +126,9 @@ class PostgresTarget(Target):
 
     async def load(self, table: str, columns: Mapping[str, str], rows: Iterator[list[Any]]) -> None:
         records = to_rows(rows, columns, _FROM_BACKUP)
+        await self._connection.execute(f'ALTER TABLE "{table}" DISABLE TRIGGER USER')
         await self._connection.copy_records_to_table(table, records=records, columns=list(columns))
+        await self._connection.execute(f'ALTER TABLE "{table}" ENABLE TRIGGER USER')
 
     async def count(self, table: str) -> int:
         return int(await self._connection.fetchval(f'SELECT count(*) FROM "{table}"'))  # noqa: S608 - as above

@@ -29,6 +29,7 @@ async def restore_backup(backup: Backup, target: Target, *, force: bool, resume:
     await target.migrate(then)
     rows, left_out = await _load(backup, target)
     await target.migrate(later)
+    await target.database.session.one("recount_open_api_jobs")
     await target.finish(0 if resume else ID_GAP)
     reason = f"restored from the backup of {header.created_at:%Y-%m-%d %H:%M:%S} UTC"
     parked = {} if resume else await Parking(target.database.session).park(reason)

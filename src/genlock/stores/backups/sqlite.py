@@ -17,6 +17,7 @@ from genlock.stores.sqlite import apply_migrations, connect, must_exist, take_fi
 from genlock.stores.transaction import SqliteTransaction
 
 _ROWS_AT_ONCE = 500
+_TRIGGERS = "SELECT name, sql FROM sqlite_master WHERE type = 'trigger' AND tbl_name = ? ORDER BY rowid"
 _FROM_BACKUP: Mapping[str, Callable[[Any], Any]] = {"BLOB": bytes.fromhex}
 
 
@@ -84,7 +85,12 @@ class SqliteTarget(Target):
         names = ", ".join(f'"{name}"' for name in columns)
         places = ", ".join("?" for _ in columns)
         statement = f'INSERT INTO "{table}" ({names}) VALUES ({places})'  # noqa: S608 - names of our own tables
+        triggers = self._connection.execute(_TRIGGERS, [table]).fetchall()
+        for name, _ in triggers:
+            self._connection.execute(f'DROP TRIGGER "{name}"')
         self._connection.executemany(statement, to_rows(rows, columns, _FROM_BACKUP))
+        for _, definition in triggers:
+            self._connection.execute(definition)
 
     async def count(self, table: str) -> int:
         [(count,)] = self._connection.execute(f'SELECT count(*) FROM "{table}"')  # noqa: S608 - as above

@@ -2,7 +2,7 @@
 
 import { Problem } from "./api.js";
 import { button, node } from "./dom.js";
-import { explain, language, text } from "./texts.js";
+import { explain, explainInput, language, text } from "./texts.js";
 
 /** Optional fields that are shown at once; the others are below "More options". */
 const SHOWN_OPTIONAL = 3;
@@ -48,7 +48,7 @@ export class InputForm {
         const errors = problem?.body?.errors || [];
         for (const one of this.fields) {
             const error = errors.find(({ pointer }) => pointer === `/input/${one.name}` || pointer.startsWith(`/input/${one.name}/`));
-            one.setError(error ? error.detail : "");
+            one.setError(error ? explainInput(error) : "");
         }
         return errors.length > 0;
     }

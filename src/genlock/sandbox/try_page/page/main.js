@@ -126,8 +126,15 @@ async function sendOrder(order) {
     readBalance();
 }
 
+/** Store the state of a job, unless it is outdated: the answer to an order may come after the event of its end. */
+function keepJob(job) {
+    const known = state.jobs.get(job.id);
+    const isOld = known && FINAL.includes(known.status) && !FINAL.includes(job.status);
+    if (!isOld) state.jobs.set(job.id, job);
+}
+
 function takeJob(job) {
-    state.jobs.set(job.id, job);
+    keepJob(job);
     showOrders();
     if (FINAL.includes(job.status)) readBalance();
 }
@@ -175,7 +182,7 @@ const pendingOf = (one) =>
 async function readJobs(cursor) {
     const page = await state.api.jobs(cursor);
     if (cursor || !state.jobs.size) state.cursor = page.next_cursor;
-    for (const job of page.data) state.jobs.set(job.id, job);
+    page.data.forEach(keepJob);
     showOrders();
 }
 
@@ -251,7 +258,7 @@ async function start() {
     showPrice(text("choose_first"));
     for (const order of outbox.all()) sendOrder(order);
     readBalance();
-    await readJobs(null);
+    readJobs(null).catch(() => {}); // it is read again when the connection stands
     follow();
 }
 

@@ -75,20 +75,21 @@ const TEXTS = {
 };
 
 const CATEGORIES = {
-    "text-to-image": ["Text to image", "Нарисовать"],
-    "image-to-image": ["Edit an image", "Правка фото"],
-    "text-to-video": ["Text to video", "Снять видео"],
-    "image-to-video": ["Image to video", "Оживить фото"],
-    "video-to-video": ["Edit a video", "Правка видео"],
-    avatar: ["Talking avatars", "Аватары"],
-    upscale: ["Upscale", "Увеличить"],
+    "text-to-image": ["Draw a picture", "Нарисовать"],
+    "image-to-image": ["Edit a photo", "Изменить фото"],
+    "text-to-video": ["Make a video", "Снять видео"],
+    "image-to-video": ["Animate a photo", "Оживить фото"],
+    "video-to-video": ["Edit a video", "Изменить видео"],
+    avatar: ["Talking photo", "Говорящее фото"],
+    upscale: ["Upscale", "Улучшить качество"],
     "background-removal": ["Remove background", "Убрать фон"],
     music: ["Music", "Музыка"],
-    "text-to-speech": ["Text to speech", "Озвучить текст"],
+    "text-to-speech": ["Read text aloud", "Озвучить текст"],
     "sound-effects": ["Sound effects", "Создать звук"],
-    "speech-to-text": ["Speech to text", "Речь в текст"],
-    "audio-tools": ["Clean up audio", "Убрать шум"],
-    "image-analysis": ["Describe an image", "Анализ картинки"],
+    "speech-to-text": ["Transcribe speech", "Речь в текст"],
+    "audio-tools": ["Remove noise", "Убрать шум"],
+    "image-analysis": ["Describe a picture", "Описать картинку"],
+    text: ["Write text", "Написать текст"],
 };
 
 // What the codes of problems mean for the one who orders; other codes are shown with the service's own words.
@@ -103,11 +104,38 @@ const PROBLEMS = {
     too_many_orders: ["too many orders in a short time. Wait a moment and order again.", "слишком много заказов подряд. Подождите немного и закажите ещё раз."],
     too_many_requests: ["too many requests in a short time. Wait a moment.", "слишком много запросов подряд. Подождите немного."],
     too_many_files: ["too many files in a short time. Wait a moment.", "слишком много файлов подряд. Подождите немного."],
-    too_large: ["it's larger than 20 MB.", "он больше 20 МБ."],
+    too_large: ["it's larger than 20\u00a0MB.", "он больше 20\u00a0МБ."],
     not_media: ["it isn't a picture, a video or a sound that we know.", "это не картинка, не видео и не звук известного формата."],
     unavailable: ["the service can't answer right now. Try again in a moment.", "сервис сейчас не отвечает. Попробуйте чуть позже."],
     unauthorized: ["the API key is unknown or was revoked.", "ключ API неизвестен или отозван."],
     forbidden: ["the API key may not do this.", "ключу API это не разрешено."],
+};
+
+// What the codes of wrong inputs mean, and which limit they break. In English the service's own words say it already.
+const INPUT_ERRORS = {
+    missing: "Это поле нужно заполнить.",
+    type: "Здесь нужно значение другого типа.",
+    choice: "Выберите одно из предложенных значений.",
+    address: "Нужен файл или ссылка на него, которая начинается с https://",
+    combination: "С остальными настройками это не сочетается. Измените одну из них.",
+    price: "Для такого сочетания настроек нет цены. Измените одну из них.",
+    step: "Число должно идти с шагом {step}.",
+    task: "Нужен номер вашего заказа, который уже выполнен.",
+    file_unknown: "Этого файла больше нет. Выберите его ещё раз.",
+    file_expired: "Этого файла больше нет. Выберите его ещё раз.",
+    file_kind: "Здесь нужен файл другого типа.",
+    file_length: "Длительность — {given}\u00a0с, а здесь можно не больше {max}\u00a0с.",
+    length: {
+        between: "Нужно от {min} до {max} символов, а сейчас {given}.",
+        least: "Слишком коротко: нужно не меньше {min} символов.",
+        most: "Слишком длинно: можно не больше {max} символов, а сейчас {given}.",
+    },
+    range: { between: "Нужно число от {min} до {max}.", least: "Нужно число не меньше {min}.", most: "Нужно число не больше {max}." },
+    count: {
+        between: "Нужно от {min} до {max}, а сейчас {given}.",
+        least: "Нужно не меньше {min}, а сейчас {given}.",
+        most: "Можно не больше {max}, а сейчас {given}.",
+    },
 };
 
 const LANGUAGES = ["en", "ru"];
@@ -149,11 +177,29 @@ export function credits(amount, words = CREDITS) {
 
 export const sentence = (words) => words.charAt(0).toUpperCase() + words.slice(1);
 
+/** Why one input was refused. */
+export function explainInput(error) {
+    const words = language === "en" ? undefined : inputWords(error);
+    const numbers = new Intl.NumberFormat(language, { maximumFractionDigits: 3 });
+    const given = Object.entries(error).filter(([, value]) => typeof value === "number");
+    return words ? fill(words, Object.fromEntries(given.map(([name, value]) => [name, numbers.format(value)]))) : error.detail;
+}
+
+function inputWords({ code, min, max }) {
+    const words = INPUT_ERRORS[code];
+    if (!words || typeof words === "string") return words;
+    if (min === undefined && max === undefined) return INPUT_ERRORS.combination; // the limit depends on other inputs
+    if (max === undefined) return words.least;
+    return min === undefined || (min === 0 && code !== "range") ? words.most : words.between;
+}
+
 /** Why something was refused, in words for the one who ordered. */
 export function explain(problem) {
     const known = PROBLEMS[problem.code];
     const body = problem.body || {};
     const amounts = Object.fromEntries(["price", "available"].map((name) => [name, credits(body[name] ?? 0)]));
     if (known) return fill(pick(known), amounts);
+    const [wrong] = body.errors || [];
+    if (wrong?.code && language !== "en") return explainInput(wrong);
     return /[.!?]$/.test(problem.message) ? problem.message : `${problem.message}.`;
 }

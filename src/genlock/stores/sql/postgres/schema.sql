@@ -14,6 +14,8 @@ CREATE TABLE accounts (
     created_at   timestamptz NOT NULL,
     -- credits that were refunded in Stars after they had been spent; the next paid top-up repays them
     debt         bigint NOT NULL DEFAULT 0,
+    -- jobs of API keys that have not ended; triggers count them
+    open_api_jobs bigint NOT NULL DEFAULT 0,
     CONSTRAINT accounts_external_id_once UNIQUE (channel, bot, external_id),
     CONSTRAINT accounts_available_not_negative CHECK (available >= 0),
     CONSTRAINT accounts_held_not_negative CHECK (held >= 0),
@@ -110,6 +112,8 @@ CREATE INDEX jobs_attention_code ON jobs (attention_code, id) WHERE attention_re
 CREATE INDEX jobs_account ON jobs (account_id, id);
 -- The few jobs that have not ended. `ended_at` is written once, so that no update of an open job touches this index.
 CREATE INDEX jobs_open ON jobs (account_id, id) WHERE ended_at IS NULL;
+-- The few jobs whose result is being delivered.
+CREATE INDEX jobs_being_delivered ON jobs (account_id, id) WHERE state = 'succeeded' AND delivery IN ('pending', 'sending');
 -- An account's jobs of API keys by id.
 CREATE INDEX jobs_api ON jobs (account_id, id) WHERE api_key_id IS NOT NULL;
 CREATE INDEX jobs_cancelled ON jobs (account_id, ended_at) WHERE cancelled_by <> '';
@@ -137,6 +141,8 @@ CREATE TABLE attempts (
     late_report  text,
     started_at   timestamptz NOT NULL,
     ended_at     timestamptz,
+    -- the input as the provider was asked for it; NULL: the job's own input, or erased
+    sent_input   text,
     PRIMARY KEY (job_id, number),
     CONSTRAINT attempts_outcome_known CHECK (
         outcome IN ('succeeded', 'failed', 'refused', 'busy', 'unknown', 'cancelled', 'expired')),
@@ -371,6 +377,19 @@ CREATE TABLE uploads (
 CREATE INDEX uploads_account ON uploads (account_id, at);
 CREATE INDEX uploads_ordered ON uploads (at) WHERE ordered;
 CREATE INDEX uploads_unordered ON uploads (at) WHERE NOT ordered;
+
+-- Where each provider keeps a copy of a user's file, for its own models to read, until it deletes the copy.
+CREATE TABLE upload_copies (
+    -- of the upload
+    address     text NOT NULL,
+    provider    text NOT NULL,
+    url         text NOT NULL,
+    expires_at  timestamptz NOT NULL,
+    PRIMARY KEY (address, provider)
+);
+
+CREATE INDEX upload_copies_url ON upload_copies (url);
+CREATE INDEX upload_copies_expires ON upload_copies (expires_at);
 
 CREATE TABLE payments (
     charge      text PRIMARY KEY,
@@ -619,7 +638,8 @@ CREATE TABLE block_figures (
     PRIMARY KEY (block, hour, bot, provider, model)
 ) WITH (fillfactor = 80);
 
--- The sums of all blocks: by model for each hour, day and 30 days, and by hour for all models together (`hour_total`).
+-- The sums of all blocks: by model for each hour, day and 30 days, and by hour for all models of a provider together
+-- (`hour_total`).
 CREATE TABLE job_figures (
     span            text NOT NULL,
     start           bigint NOT NULL,
@@ -785,6 +805,21 @@ CREATE TRIGGER jobs_spend_changed AFTER UPDATE OF hold_state ON jobs FOR EACH RO
 WHEN (NEW.api_key_id IS NOT NULL AND (OLD.hold_state = 'released') <> (NEW.hold_state = 'released'))
 EXECUTE FUNCTION record_spend_change();
 
+CREATE OR REPLACE FUNCTION count_open_api_job() RETURNS trigger LANGUAGE plpgsql AS
+$$ BEGIN
+    UPDATE accounts SET open_api_jobs = open_api_jobs + CASE WHEN TG_OP = 'INSERT' THEN 1 ELSE -1 END
+    WHERE id = NEW.account_id;
+    RETURN NULL;
+END $$;
+
+-- An order is refused above a number of open jobs: counted here, it is exact and does not read the jobs.
+CREATE TRIGGER jobs_api_opened AFTER INSERT ON jobs FOR EACH ROW
+WHEN (NEW.api_key_id IS NOT NULL AND NEW.ended_at IS NULL) EXECUTE FUNCTION count_open_api_job();
+
+CREATE TRIGGER jobs_api_ended AFTER UPDATE OF ended_at ON jobs FOR EACH ROW
+WHEN (NEW.api_key_id IS NOT NULL AND OLD.ended_at IS NULL AND NEW.ended_at IS NOT NULL)
+EXECUTE FUNCTION count_open_api_job();
+
 CREATE TABLE webhooks (
     id                     bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     account_id             bigint NOT NULL,
@@ -840,6 +875,7 @@ CREATE TABLE webhook_deliveries (
     autovacuum_analyze_scale_factor = 0, autovacuum_analyze_threshold = 50000);
 CREATE INDEX webhook_deliveries_due ON webhook_deliveries (webhook_id, due_at, id) WHERE due_at IS NOT NULL;
 CREATE INDEX webhook_deliveries_job ON webhook_deliveries (webhook_id, job_id, id) WHERE due_at IS NOT NULL;
+CREATE INDEX webhook_deliveries_of_job ON webhook_deliveries (job_id, id) WHERE job_id IS NOT NULL;
 CREATE INDEX webhook_deliveries_webhook ON webhook_deliveries (webhook_id, id);
 CREATE INDEX webhook_deliveries_state ON webhook_deliveries (webhook_id, state, event_at, id);
 -- A disabled endpoint gets tests only: they are found without reading the events that wait for it.

@@ -15,6 +15,8 @@ CREATE TABLE accounts (
     created_at   INTEGER NOT NULL,
     -- credits that were refunded in Stars after they had been spent; the next paid top-up repays them
     debt         INTEGER NOT NULL DEFAULT 0,
+    -- jobs of API keys that have not ended; triggers count them
+    open_api_jobs INTEGER NOT NULL DEFAULT 0,
     CONSTRAINT accounts_external_id_once UNIQUE (channel, bot, external_id),
     CONSTRAINT accounts_available_not_negative CHECK (available >= 0),
     CONSTRAINT accounts_held_not_negative CHECK (held >= 0),
@@ -106,6 +108,8 @@ CREATE INDEX jobs_attention_code ON jobs (attention_code, id) WHERE attention_re
 CREATE INDEX jobs_account ON jobs (account_id, id);
 -- The few jobs that have not ended. `ended_at` is written once, so that no update of an open job touches this index.
 CREATE INDEX jobs_open ON jobs (account_id, id) WHERE ended_at IS NULL;
+-- The few jobs whose result is being delivered.
+CREATE INDEX jobs_being_delivered ON jobs (account_id, id) WHERE state = 'succeeded' AND delivery IN ('pending', 'sending');
 -- An account's jobs of API keys by id.
 CREATE INDEX jobs_api ON jobs (account_id, id) WHERE api_key_id IS NOT NULL;
 CREATE INDEX jobs_cancelled ON jobs (account_id, ended_at) WHERE cancelled_by <> '';
@@ -133,6 +137,8 @@ CREATE TABLE attempts (
     late_report  TEXT,
     started_at   INTEGER NOT NULL,
     ended_at     INTEGER,
+    -- the input as the provider was asked for it; NULL: the job's own input, or erased
+    sent_input   TEXT,
     PRIMARY KEY (job_id, number),
     CONSTRAINT attempts_outcome_known CHECK (
         outcome IN ('succeeded', 'failed', 'refused', 'busy', 'unknown', 'cancelled', 'expired')),
@@ -357,6 +363,19 @@ CREATE TABLE uploads (
 CREATE INDEX uploads_account ON uploads (account_id, at);
 CREATE INDEX uploads_ordered ON uploads (at) WHERE ordered = 1;
 CREATE INDEX uploads_unordered ON uploads (at) WHERE ordered = 0;
+
+-- Where each provider keeps a copy of a user's file, for its own models to read, until it deletes the copy.
+CREATE TABLE upload_copies (
+    -- of the upload
+    address     TEXT NOT NULL,
+    provider    TEXT NOT NULL,
+    url         TEXT NOT NULL,
+    expires_at  INTEGER NOT NULL,
+    PRIMARY KEY (address, provider)
+) STRICT;
+
+CREATE INDEX upload_copies_url ON upload_copies (url);
+CREATE INDEX upload_copies_expires ON upload_copies (expires_at);
 
 CREATE TABLE payments (
     charge      TEXT PRIMARY KEY,
@@ -603,7 +622,8 @@ CREATE TABLE block_figures (
     PRIMARY KEY (block, hour, bot, provider, model)
 ) STRICT;
 
--- The sums of all blocks: by model for each hour, day and 30 days, and by hour for all models together (`hour_total`).
+-- The sums of all blocks: by model for each hour, day and 30 days, and by hour for all models of a provider together
+-- (`hour_total`).
 CREATE TABLE job_figures (
     span            TEXT NOT NULL,
     start           INTEGER NOT NULL,
@@ -761,6 +781,19 @@ BEGIN
     WHERE id = NEW.api_key_id AND spent_day = NEW.created_at / 86400000000;
 END;
 
+-- An order is refused above a number of open jobs: counted here, it is exact and does not read the jobs.
+CREATE TRIGGER jobs_api_opened AFTER INSERT ON jobs FOR EACH ROW
+WHEN NEW.api_key_id IS NOT NULL AND NEW.ended_at IS NULL
+BEGIN
+    UPDATE accounts SET open_api_jobs = open_api_jobs + 1 WHERE id = NEW.account_id;
+END;
+
+CREATE TRIGGER jobs_api_ended AFTER UPDATE OF ended_at ON jobs FOR EACH ROW
+WHEN NEW.api_key_id IS NOT NULL AND OLD.ended_at IS NULL AND NEW.ended_at IS NOT NULL
+BEGIN
+    UPDATE accounts SET open_api_jobs = open_api_jobs - 1 WHERE id = NEW.account_id;
+END;
+
 CREATE TABLE webhooks (
     id                     INTEGER PRIMARY KEY,
     account_id             INTEGER NOT NULL,
@@ -813,6 +846,7 @@ CREATE TABLE webhook_deliveries (
 ) STRICT;
 CREATE INDEX webhook_deliveries_due ON webhook_deliveries (webhook_id, due_at, id) WHERE due_at IS NOT NULL;
 CREATE INDEX webhook_deliveries_job ON webhook_deliveries (webhook_id, job_id, id) WHERE due_at IS NOT NULL;
+CREATE INDEX webhook_deliveries_of_job ON webhook_deliveries (job_id, id) WHERE job_id IS NOT NULL;
 CREATE INDEX webhook_deliveries_webhook ON webhook_deliveries (webhook_id, id);
 CREATE INDEX webhook_deliveries_state ON webhook_deliveries (webhook_id, state, event_at, id);
 -- A disabled endpoint gets tests only: they are found without reading the events that wait for it.

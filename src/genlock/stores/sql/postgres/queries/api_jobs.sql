@@ -13,6 +13,17 @@ WHERE j.api_key_id IS NOT NULL;
 SELECT *, :now AS read_at FROM jobs
 WHERE account_id = :account_id AND id < :before AND api_key_id IS NOT NULL ORDER BY account_id DESC, id DESC LIMIT :limit;
 
+-- name: account_api_jobs_without_end
+-- Return the jobs of API keys of an account whose end a client cannot see yet, newest first: they have not ended, or their
+-- result is not delivered.
+SELECT * FROM (
+    SELECT *, :now AS read_at FROM jobs WHERE account_id = :account_id AND ended_at IS NULL
+    UNION ALL
+    SELECT *, :now AS read_at FROM jobs
+    WHERE account_id = :account_id AND state = 'succeeded' AND delivery IN ('pending', 'sending')
+) j
+WHERE api_key_id IS NOT NULL ORDER BY id DESC LIMIT :limit;
+
 -- name: newest_api_job_between
 -- Return the job of an account with the greatest request key between two.
 SELECT *, :now AS read_at FROM jobs
@@ -26,8 +37,3 @@ CROSS JOIN LATERAL (
     SELECT * FROM jobs j
     WHERE j.account_id = i.account_id AND j.id > i.after AND j.api_key_id IS NOT NULL
     ORDER BY j.account_id, j.id LIMIT :limit) j;
-
--- name: count_open_jobs
--- Count the jobs of an account that have not ended, up to a limit.
-SELECT count(*) AS jobs FROM (
-    SELECT FROM jobs WHERE account_id = :account_id AND ended_at IS NULL LIMIT :limit) open_jobs;

@@ -26,6 +26,39 @@ FROM unnest(:secret_hash::text[]) AS i (secret_hash) JOIN api_keys k ON k.secret
 LEFT JOIN profiles p ON p.account_id = k.account_id
 WHERE k.revoked_at IS NULL;
 
+-- name: api_keys_with_jobs
+-- Return keys that are not revoked, each with a job of its account that was ordered with an API key.
+SELECT
+    k.id AS key_id, k.account_id AS key_account_id, k.name AS key_name, k.scopes AS key_scopes, k.shown AS key_shown,
+    k.secret_hash AS key_secret_hash, k.spend_limit AS key_spend_limit,
+    CASE WHEN k.spent_day = floor(extract(epoch FROM :now) / 86400) THEN k.spent ELSE 0 END AS key_spent_today,
+    k.author AS key_author, k.created_at AS key_created_at, k.last_used_at AS key_last_used_at,
+    k.revoked_at AS key_revoked_at, p.banned_at IS NOT NULL AS key_banned, :now AS read_at,
+    i.job_id AS wanted, j.*
+FROM unnest(:secret_hash::text[], :job_id::bigint[]) AS i (secret_hash, job_id)
+JOIN api_keys k ON k.secret_hash = i.secret_hash
+LEFT JOIN profiles p ON p.account_id = k.account_id
+LEFT JOIN jobs j ON j.id = i.job_id AND j.account_id = k.account_id AND j.api_key_id IS NOT NULL
+WHERE k.revoked_at IS NULL;
+
+-- name: api_keys_with_orders
+-- Return keys that are not revoked, each with what an order needs: the balance of its account, its number of open jobs of
+-- API keys, and the job that the idempotency key was used for.
+SELECT
+    k.id AS key_id, k.account_id AS key_account_id, k.name AS key_name, k.scopes AS key_scopes, k.shown AS key_shown,
+    k.secret_hash AS key_secret_hash, k.spend_limit AS key_spend_limit,
+    CASE WHEN k.spent_day = floor(extract(epoch FROM :now) / 86400) THEN k.spent ELSE 0 END AS key_spent_today,
+    k.author AS key_author, k.created_at AS key_created_at, k.last_used_at AS key_last_used_at,
+    k.revoked_at AS key_revoked_at, p.banned_at IS NOT NULL AS key_banned, :now AS read_at,
+    i.request_key AS wanted, wallet.available, wallet.open_api_jobs,
+    j.*
+FROM unnest(:secret_hash::text[], :request_key::text[]) AS i (secret_hash, request_key)
+JOIN api_keys k ON k.secret_hash = i.secret_hash
+JOIN accounts wallet ON wallet.id = k.account_id
+LEFT JOIN profiles p ON p.account_id = k.account_id
+LEFT JOIN jobs j ON j.account_id = k.account_id AND j.request_key = i.request_key
+WHERE k.revoked_at IS NULL;
+
 -- name: touch_api_key
 -- Record that a key is used, if that was not recorded within the last minute.
 UPDATE api_keys SET last_used_at = :now WHERE id = :id AND (last_used_at IS NULL OR last_used_at <= :now - interval '1 minute');

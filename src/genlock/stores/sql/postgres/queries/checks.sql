@@ -56,6 +56,18 @@ FROM jobs
 WHERE id > :after AND id <= :until AND due_at IS NULL AND attention_reason IS NULL
     AND (state IN ('queued', 'submitting', 'running') OR delivery IN ('pending', 'sending') OR notice = 'due');
 
+-- name: check_open_api_jobs
+-- use: check
+-- Every account's count of open API jobs equals the number of its jobs of API keys that have not ended.
+SELECT wallet.id::text AS subject, format('counted %s, open %s', wallet.open_api_jobs, o.jobs) AS detail
+FROM accounts wallet
+CROSS JOIN LATERAL (
+    -- coalesce keeps the planner from using the index of all jobs of API keys
+    SELECT count(*) AS jobs FROM jobs j
+    WHERE j.account_id = wallet.id AND j.ended_at IS NULL AND coalesce(j.api_key_id, 0) > 0
+) o
+WHERE wallet.id > :after AND wallet.id <= :until AND wallet.open_api_jobs <> o.jobs;
+
 -- name: check_payments
 -- use: check
 -- Every payment is in the ledger with its amount.

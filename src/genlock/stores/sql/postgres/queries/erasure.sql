@@ -25,20 +25,24 @@ RETURNING id;
 SELECT max(id) AS id FROM (SELECT id FROM inbox WHERE id > :after ORDER BY id LIMIT :limit) w;
 
 -- name: erase_callbacks
--- Erase the bodies of processed callbacks for jobs of an account, in a range of ids.
+-- Erase the bodies of processed callbacks for jobs of an account, in a range of ids. One that came without a job's secret
+-- belongs to the job, or to the attempt, whose task it names.
 UPDATE inbox SET body = ''::bytea, note = ''
-FROM jobs j
-WHERE inbox.id > :after AND inbox.id <= :until AND inbox.state <> 'new' AND j.id = inbox.job_id
-    AND j.account_id = :account_id
-RETURNING inbox.id;
+WHERE id > :after AND id <= :until AND state <> 'new' AND EXISTS (
+    SELECT 1 FROM jobs j
+    WHERE j.account_id = :account_id AND j.id = coalesce(
+        inbox.job_id,
+        (SELECT t.id FROM jobs t WHERE t.provider = inbox.provider AND t.task_id = inbox.task_id),
+        (SELECT a.job_id FROM attempts a WHERE a.provider = inbox.provider AND a.task_id = inbox.task_id LIMIT 1)))
+RETURNING id;
 
 -- name: erase_attempts
--- Erase the secrets of the callback addresses and the handles of an account's ended jobs, in a range of ids.
-UPDATE attempts SET secret_hash = NULL, handle = ''
+-- Erase the inputs, the secrets of the callback addresses and the handles of an account's ended jobs, in a range of ids.
+UPDATE attempts SET sent_input = NULL, secret_hash = NULL, handle = ''
 WHERE job_id IN (
         SELECT id FROM jobs
         WHERE account_id = :account_id AND id > :after AND id <= :until AND ended_at IS NOT NULL AND due_at IS NULL)
-    AND (secret_hash IS NOT NULL OR handle <> '')
+    AND (sent_input IS NOT NULL OR secret_hash IS NOT NULL OR handle <> '')
 RETURNING job_id;
 
 -- name: update_window
@@ -52,9 +56,15 @@ WHERE id > :after AND id <= :until AND bot = :bot AND state <> 'new'
     AND ordering_key IN (:user::text, :user::text || '/pre_checkout_query')
 RETURNING id;
 
+-- name: erase_upload_copies
+-- Delete what is known of the providers' copies of the files that `erase_uploads` deletes next.
+DELETE FROM upload_copies
+WHERE address IN (SELECT address FROM uploads WHERE account_id = :account_id ORDER BY at, address LIMIT :limit);
+
 -- name: erase_uploads
 -- Delete what is known of the files of an account, a few at a time.
-DELETE FROM uploads WHERE address IN (SELECT address FROM uploads WHERE account_id = :account_id LIMIT :limit)
+DELETE FROM uploads
+WHERE address IN (SELECT address FROM uploads WHERE account_id = :account_id ORDER BY at, address LIMIT :limit)
 RETURNING address;
 
 -- name: erase_account
@@ -79,9 +89,13 @@ WITH named AS (
     DELETE FROM webhooks WHERE account_id = :account_id
 ), explained AS (
     UPDATE ledger SET reason = ''
-    WHERE account_id = :account_id AND reason <> '' AND (starts_with(key, 'admin:') OR starts_with(key, 'operator:'))
+    WHERE account_id = :account_id AND reason <> '' AND (
+        starts_with(key, 'admin:') OR starts_with(key, 'operator:') OR starts_with(key, 'dashboard:'))
 )
-UPDATE audit SET detail = '' WHERE subject = :account_id::text AND action IN ('credit', 'debit', 'ban', 'unban') AND detail <> ''
+UPDATE audit SET detail = '' WHERE subject = :account_id::text AND action IN (
+        'credit', 'debit', 'ban', 'unban', 'message', 'create_api_key', 'revoke_api_key', 'test_webhook', 'enable_webhook',
+        'disable_webhook', 'redeliver_webhook', 'redeliver_webhooks')
+    AND detail <> ''
 RETURNING id;
 
 -- name: old_jobs_window
@@ -91,6 +105,12 @@ WHERE created_at < :now - make_interval(secs => :older_than::float8);
 
 -- name: erase_inputs
 -- Erase the inputs of ended jobs in a range of ids. Their results stay.
+WITH attempt AS (
+    UPDATE attempts a SET sent_input = NULL
+    FROM jobs j
+    WHERE a.job_id > :after AND a.job_id <= :until AND a.sent_input IS NOT NULL AND j.id = a.job_id
+        AND j.ended_at IS NOT NULL AND j.due_at IS NULL
+)
 UPDATE jobs SET input = 'null', error_text = ''
 WHERE id > :after AND id <= :until AND ended_at IS NOT NULL AND due_at IS NULL AND input <> 'null'
 RETURNING id;

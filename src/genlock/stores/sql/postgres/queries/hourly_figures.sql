@@ -97,10 +97,10 @@ WITH role AS MATERIALIZED (
         max(last_failed_job)
     FROM difference GROUP BY hour / 720, bot, provider, model
     UNION ALL
-    SELECT 'hour_total', hour, bot, '', '', sum(orders)::bigint, sum(delivered)::bigint, sum(failed)::bigint,
+    SELECT 'hour_total', hour, bot, provider, '', sum(orders)::bigint, sum(delivered)::bigint, sum(failed)::bigint,
         sum(cancelled)::bigint, sum(refunded)::bigint, sum(revenue)::bigint, sum(cost)::bigint, sum(loss)::bigint,
         max(last_failed_job)
-    FROM difference GROUP BY hour, bot
+    FROM difference GROUP BY hour, bot, provider
     ON CONFLICT (span, start, bot, provider, model) DO UPDATE
     SET orders = f.orders + excluded.orders, delivered = f.delivered + excluded.delivered,
         failed = f.failed + excluded.failed, cancelled = f.cancelled + excluded.cancelled,
@@ -117,20 +117,23 @@ WITH role AS MATERIALIZED (
     ON CONFLICT (kind, start, bot, provider, model, bucket) DO UPDATE SET jobs = f.jobs + excluded.jobs
 ), found AS MATERIALIZED (
     SELECT coalesce((SELECT max(id) FROM job), :after::bigint) AS last_job_id,
-        coalesce((SELECT bool_or(open) OR max(created_at) > :now - make_interval(secs => :settled_seconds::float8) FROM job),
-            false) AS open,
+        coalesce((SELECT bool_or(open) FROM job), false) AS open,
+        coalesce((SELECT max(created_at) > :now - make_interval(secs => :settled_seconds::float8) FROM job), false) AS young,
         EXISTS (SELECT FROM difference) OR EXISTS (SELECT FROM durations) OR EXISTS (SELECT FROM changes) AS changed
     FROM role
 )
 INSERT INTO figure_blocks AS b (block, last_job_id, changed_at, due_at)
-SELECT :block, last_job_id, :now, CASE WHEN open THEN :now + make_interval(secs => :recheck_seconds::float8) END FROM found
+SELECT :block, last_job_id, :now, CASE
+    WHEN open THEN :now + make_interval(secs => :recheck_seconds::float8)
+    WHEN young THEN :now + make_interval(secs => :settled_seconds::float8)
+    END
+FROM found
 ON CONFLICT (block) DO UPDATE
 SET last_job_id = excluded.last_job_id,
     changed_at = CASE WHEN (SELECT changed FROM found) THEN excluded.changed_at ELSE b.changed_at END,
     due_at = CASE
-        WHEN (SELECT changed FROM found) THEN excluded.due_at
-        WHEN (SELECT open FROM found)
-        THEN :now + least(interval '1 hour', greatest(make_interval(secs => :recheck_seconds::float8), (:now - b.changed_at) / 8))
+        WHEN (SELECT changed OR NOT open FROM found) THEN excluded.due_at
+        ELSE :now + least(interval '1 hour', greatest(make_interval(secs => :recheck_seconds::float8), (:now - b.changed_at) / 8))
         END
 RETURNING b.block;
 
@@ -237,6 +240,32 @@ FROM job_figures
 WHERE span = 'hour_total' AND start >= :since AND start < :until AND bot = coalesce(:bot::text, bot)
 GROUP BY 1 ORDER BY 1;
 
+-- name: provider_figures
+-- use: operator
+-- Return the figures of each provider in successive periods of some hours each.
+SELECT :since::bigint + (start - :since::bigint) / :hours::bigint * :hours::bigint AS start, provider, '' AS model,
+    sum(orders)::bigint AS orders, sum(delivered)::bigint AS delivered, sum(failed)::bigint AS failed,
+    sum(cancelled)::bigint AS cancelled, sum(refunded)::bigint AS refunded, sum(revenue)::bigint AS revenue,
+    sum(cost)::bigint AS cost, sum(loss)::bigint AS loss, max(last_failed_job) AS last_failed_job
+FROM job_figures WHERE span = 'hour_total' AND start >= :since AND start < :until
+GROUP BY 1, 2 ORDER BY 1, 2;
+
+-- name: hour_versions
+-- use: operator
+-- Return the figures of several hours, of orders, payments and accounts, to be compared with those that were read
+-- before.
+SELECT start AS hour, 'orders' AS kind, sum(orders)::bigint AS a, sum(delivered)::bigint AS b, sum(failed)::bigint AS c,
+    sum(cancelled)::bigint AS d, sum(refunded)::bigint AS e, sum(revenue)::bigint AS f, sum(cost)::bigint AS g,
+    sum(loss)::bigint AS h
+FROM job_figures WHERE span = 'hour_total' AND start = ANY (:hours::bigint[]) GROUP BY start
+UNION ALL
+SELECT hour, 'payments', sum(topups)::bigint, sum(stars)::bigint, sum(credits)::bigint, sum(repeated)::bigint,
+    sum(refunds)::bigint, sum(refunded_stars)::bigint, 0, 0
+FROM topup_figures WHERE hour = ANY (:hours::bigint[]) GROUP BY hour
+UNION ALL
+SELECT start, kind, sum(size)::bigint, 0, 0, 0, 0, 0, 0, 0
+FROM account_sets WHERE kind IN ('started', 'first_order') AND span = 'hour' AND start = ANY (:hours::bigint[]) GROUP BY start, kind;
+
 -- name: model_figures
 -- use: operator
 -- Return the figures of each model: 30 days at a time, and the days and hours before and after them.
@@ -285,6 +314,20 @@ GROUP BY 1 ORDER BY 1;
 SELECT :since::bigint + (start - :since::bigint) / :hours::bigint * :hours::bigint AS start, sum(size)::bigint AS size FROM account_sets
 WHERE kind = :kind AND span = 'hour' AND start >= :since AND start < :until AND bot = coalesce(:bot::text, bot)
 GROUP BY 1;
+
+-- name: account_set_days
+-- use: operator
+-- Return the size of a set of accounts on each day.
+SELECT start AS day, sum(size)::bigint AS size FROM account_sets
+WHERE kind = :kind AND span = 'day' AND start >= :first_day AND start < :last_day
+GROUP BY start;
+
+-- name: account_sets_of_days
+-- use: operator
+-- Return the pieces of a set of accounts on several days.
+SELECT s.start AS day, s.piece, s.members
+FROM unnest(:days::bigint[]) AS d (day) CROSS JOIN LATERAL (
+    SELECT * FROM account_sets WHERE kind = :kind AND span = 'day' AND start = d.day OFFSET 0) s;
 
 -- name: account_set_pieces
 -- use: operator

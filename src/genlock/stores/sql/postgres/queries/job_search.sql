@@ -123,6 +123,13 @@ SELECT created_at FROM jobs WHERE id >= :job_id ORDER BY id LIMIT 1;
 -- Return those of several jobs whose price was refunded.
 SELECT ids.id FROM unnest(:job_ids::bigint[]) AS ids (id) JOIN ledger l ON l.key = 'refund:' || ids.id;
 
+-- name: attempt_costs
+-- use: operator
+-- Return what was billed for attempts of several jobs, each once: a job's row has the cost of its own attempt.
+SELECT a.job_id, a.provider, a.cost
+FROM unnest(:job_ids::bigint[]) AS ids (id) JOIN jobs j ON j.id = ids.id JOIN attempts a ON a.job_id = j.id
+WHERE a.cost > 0 AND (a.number <> j.attempt OR j.cost IS NULL) ORDER BY a.job_id, a.number;
+
 -- name: account_names
 -- use: operator
 -- Return the names of the users of several accounts.

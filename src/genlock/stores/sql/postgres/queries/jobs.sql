@@ -4,21 +4,26 @@
 -- locks of another; locks are taken in the order of ids, so that two batches cannot deadlock.
 
 -- name: accept_job
--- Write jobs and their holds. A batch contains each account once. Wallets are locked in the order of their ids, then
--- API keys, each of which belongs to one wallet. An order whose API key has reached its limit of the day is not written.
--- Orders of API keys do not appear in the gallery and the history of the chat.
+-- Write jobs and their holds. An account may have several orders in a batch, each with an idempotency key of its own: one
+-- is written if the balance, the limit of the day of its API key and the number of jobs that may be open cover it and all
+-- orders before it. One that is not written may still be covered alone. Wallets are locked in the order of their ids, then API keys, each of which belongs
+-- to one wallet. Orders of API keys do not appear in the gallery and the history of the chat.
 WITH item AS (
-    SELECT * FROM unnest(
+    SELECT *, sum(price) OVER (PARTITION BY account_id ORDER BY position) AS account_total,
+        sum(price) OVER (PARTITION BY api_key_id ORDER BY position) AS key_total,
+        count(open_max) OVER (PARTITION BY account_id ORDER BY position) AS opened
+    FROM unnest(
         :account_id::bigint[], :request_key::text[], :request_hash::text[], :correlation_id::text[], :provider::text[],
         :channel::text[], :bot::text[], :address::text[], :placeholder::text[], :model::text[], :input::text[],
-        :price::bigint[], :deadline_seconds::float8[], :notice::text[], :api_key_id::bigint[]
-    ) AS t (account_id, request_key, request_hash, correlation_id, provider, channel, bot, address, placeholder,
-            model, input, price, deadline_seconds, notice, api_key_id)
+        :price::bigint[], :deadline_seconds::float8[], :notice::text[], :api_key_id::bigint[],
+        :open_max::bigint[]
+    ) WITH ORDINALITY AS t (account_id, request_key, request_hash, correlation_id, provider, channel, bot, address,
+                            placeholder, model, input, price, deadline_seconds, notice, api_key_id, open_max, position)
 ), affordable AS MATERIALIZED (
-    SELECT i.*, wallet.available FROM item i JOIN accounts wallet ON wallet.id = i.account_id
+    SELECT i.*, wallet.available, wallet.open_api_jobs FROM item i JOIN accounts wallet ON wallet.id = i.account_id
     ORDER BY wallet.id FOR NO KEY UPDATE OF wallet
 ), spending AS MATERIALIZED (
-    SELECT k.account_id, i.price
+    SELECT i.position, i.key_total
         + CASE WHEN k.spent_day = floor(extract(epoch FROM :now) / 86400) THEN k.spent ELSE 0 END > k.spend_limit AS over
     FROM affordable i JOIN api_keys k ON k.id = i.api_key_id
     FOR NO KEY UPDATE OF k
@@ -34,26 +39,30 @@ WITH item AS (
         :now + make_interval(secs => i.deadline_seconds),
         :owner::text, 1, :now, i.api_key_id, CASE WHEN i.api_key_id IS NOT NULL THEN :now END
     FROM affordable i
-    WHERE i.price <= i.available AND i.account_id NOT IN (SELECT account_id FROM spending WHERE over)
+    WHERE i.account_total <= i.available AND (i.open_max IS NULL OR i.open_api_jobs + i.opened <= i.open_max)
+        AND i.position NOT IN (SELECT position FROM spending WHERE over)
     ON CONFLICT (account_id, request_key) DO NOTHING
-    RETURNING id, account_id, price, due_at, deadline_at, created_at, api_key_id
+    RETURNING id, account_id, request_key, price, due_at, deadline_at, created_at, api_key_id
 ), held AS (
     UPDATE accounts wallet SET available = wallet.available - a.price, held = wallet.held + a.price
-    FROM added a WHERE wallet.id = a.account_id AND a.price > 0
+    FROM (SELECT account_id, sum(price)::bigint AS price FROM added GROUP BY account_id) a
+    WHERE wallet.id = a.account_id AND a.price > 0
 ), spent AS (
     UPDATE api_keys k
     SET spent = a.price + CASE WHEN k.spent_day = floor(extract(epoch FROM :now) / 86400) THEN k.spent ELSE 0 END,
         spent_day = floor(extract(epoch FROM :now) / 86400)
-    FROM added a WHERE k.id = a.api_key_id AND a.price > 0
+    FROM (SELECT api_key_id, sum(price)::bigint AS price FROM added GROUP BY api_key_id) a
+    WHERE k.id = a.api_key_id AND a.price > 0
 ), line AS (
     INSERT INTO ledger (key, account_id, job_id, kind, debit, credit, amount, at)
     SELECT 'hold:' || id, account_id, id, 'hold', 'available', 'held', price, created_at FROM added WHERE price > 0
 )
-SELECT id, account_id, due_at, deadline_at, created_at FROM added;
+SELECT id, account_id, request_key, due_at, deadline_at, created_at FROM added;
 
 -- name: accept_lookup
--- Return the job that an idempotency key was used for, or only the balance if there is none.
-SELECT wallet.available, j.*, :now AS read_at
+-- Return the balance of an account, its number of open jobs of API keys, and the job that an idempotency key was used
+-- for.
+SELECT wallet.available, wallet.open_api_jobs, j.*, :now AS read_at
 FROM accounts wallet LEFT JOIN jobs j ON j.account_id = wallet.id AND j.request_key = :request_key
 WHERE wallet.id = :account_id;
 
@@ -68,16 +77,16 @@ WITH begun AS (
             SELECT FROM attempts a WHERE a.job_id = j.id AND a.number = j.attempt AND a.outcome = 'busy')
             THEN j.attempt ELSE j.attempt + 1 END
     FROM unnest(:job_id::bigint[], :token::bigint[], :secret_hash::text[], :placeholder::text[], :provider::text[],
-                :offer::text[])
-        AS i (id, token, secret_hash, placeholder, provider, offer)
+                :offer::text[], :sent_input::text[])
+        AS i (id, token, secret_hash, placeholder, provider, offer, sent_input)
     WHERE j.id = i.id AND j.lease_token = i.token AND j.lease_owner IS NOT NULL AND j.state IN ('queued', 'submitting')
-    RETURNING j.id, j.attempt, j.provider, j.secret_hash, coalesce(i.offer, j.model) AS offer
+    RETURNING j.id, j.attempt, j.provider, j.secret_hash, coalesce(i.offer, j.model) AS offer, i.sent_input
 ), attempt AS (
-    INSERT INTO attempts AS a (job_id, number, provider, offer, secret_hash, started_at)
-    SELECT id, attempt, provider, offer, secret_hash, :now FROM begun
+    INSERT INTO attempts AS a (job_id, number, provider, offer, sent_input, secret_hash, started_at)
+    SELECT id, attempt, provider, offer, sent_input, secret_hash, :now FROM begun
     ON CONFLICT (job_id, number) DO UPDATE
-    SET provider = excluded.provider, offer = excluded.offer, secret_hash = excluded.secret_hash, outcome = NULL,
-        error_code = '', ended_at = NULL,
+    SET provider = excluded.provider, offer = excluded.offer, sent_input = excluded.sent_input,
+        secret_hash = excluded.secret_hash, outcome = NULL, error_code = '', ended_at = NULL,
         started_at = CASE WHEN a.provider = excluded.provider THEN a.started_at ELSE excluded.started_at END
 )
 SELECT id FROM begun;
@@ -181,7 +190,10 @@ WITH item AS (
 ), freed AS (
     SELECT id, account_id, price FROM ended WHERE hold_state = 'released' AND NOT late
 ), locked AS MATERIALIZED (
-    SELECT id, debt FROM accounts WHERE id IN (SELECT account_id FROM freed) ORDER BY id FOR NO KEY UPDATE
+    -- also of the jobs that are no longer counted as open: the trigger takes the wallets in the order of the jobs
+    SELECT id, debt FROM accounts
+    WHERE id = ANY (ARRAY(SELECT account_id FROM ended WHERE api_key_id IS NOT NULL OR hold_state = 'released'))
+    ORDER BY id FOR NO KEY UPDATE
 ), sums AS MATERIALIZED (
     SELECT account_id, min(f.id) AS job_id, sum(price)::bigint AS amount, least(debt, sum(price))::bigint AS repaid
     FROM freed f JOIN locked l ON l.id = f.account_id GROUP BY account_id, debt
@@ -234,6 +246,7 @@ WITH item AS (
     ON CONFLICT (job_id, kind) DO NOTHING
 )
 SELECT *, ended_at AS read_at FROM ended
+WHERE (SELECT count(*) FROM locked) >= 0  -- reads it, so that its locks are always taken
 UNION ALL
 SELECT f.verdict, f.stored_id, j.*, :now
 FROM found f JOIN jobs j ON j.id = f.job_id WHERE verdict NOT IN ('won', 'late');

@@ -40,11 +40,11 @@ WITH free AS MATERIALIZED (
     UPDATE task_slots s SET job_id = b.id, token = s.token + 1
     FROM begun b WHERE s.provider = b.provider AND s.number = b.number
 ), attempt AS (
-    INSERT INTO attempts AS a (job_id, number, provider, offer, secret_hash, started_at)
-    SELECT id, attempt, provider, :offer::text, secret_hash, :now FROM begun
+    INSERT INTO attempts AS a (job_id, number, provider, offer, sent_input, secret_hash, started_at)
+    SELECT id, attempt, provider, :offer::text, :sent_input::text, secret_hash, :now FROM begun
     ON CONFLICT (job_id, number) DO UPDATE
-    SET provider = excluded.provider, offer = excluded.offer, secret_hash = excluded.secret_hash, outcome = NULL,
-        error_code = '', ended_at = NULL,
+    SET provider = excluded.provider, offer = excluded.offer, sent_input = excluded.sent_input,
+        secret_hash = excluded.secret_hash, outcome = NULL, error_code = '', ended_at = NULL,
         started_at = CASE WHEN a.provider = excluded.provider THEN a.started_at ELSE excluded.started_at END
 )
 SELECT EXISTS (SELECT FROM begun) AS begun, EXISTS (

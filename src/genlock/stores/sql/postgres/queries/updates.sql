@@ -88,6 +88,10 @@ FROM updates u JOIN updates n ON n.bot = u.bot AND n.ordering_key = u.ordering_k
 WHERE u.id = :id
 ORDER BY n.id LIMIT 1;
 
+-- name: is_update_open
+-- Whether an update is not settled yet.
+SELECT 1 AS found FROM updates WHERE id = :id AND state = 'new';
+
 -- name: settle_updates
 -- Set the final state of updates. The lease is kept while more updates wait in the queue, and the next one is returned.
 WITH item AS (

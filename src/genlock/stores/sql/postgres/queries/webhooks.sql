@@ -167,6 +167,11 @@ ORDER BY webhook_id DESC, state DESC, event_at DESC, id DESC LIMIT :limit;
 -- Return one delivery of an endpoint.
 SELECT * FROM webhook_deliveries WHERE public_id = :public_id AND webhook_id = :webhook_id;
 
+-- name: job_webhook_deliveries
+-- use: operator
+-- Return what was sent, or is to be sent, about a job, oldest first.
+SELECT * FROM webhook_deliveries WHERE job_id = :job_id ORDER BY id LIMIT :limit;
+
 -- name: count_waiting_deliveries
 -- use: screen
 -- Count the deliveries that wait for an endpoint, up to a limit.

@@ -1,4 +1,5 @@
 -- name: api_jobs_by_id
+-- reads by key
 -- Return jobs that were ordered with an API key.
 SELECT j.*, :now AS read_at FROM json_each(:items) i JOIN jobs j ON j.id = i.value ->> 'job_id'
 WHERE j.api_key_id IS NOT NULL;
@@ -13,6 +14,17 @@ WHERE j.api_key_id IS NOT NULL;
 SELECT *, :now AS read_at FROM jobs
 WHERE account_id = :account_id AND id < :before AND api_key_id IS NOT NULL ORDER BY account_id DESC, id DESC LIMIT :limit;
 
+-- name: account_api_jobs_without_end
+-- Return the jobs of API keys of an account whose end a client cannot see yet, newest first: they have not ended, or their
+-- result is not delivered.
+SELECT * FROM (
+    SELECT *, :now AS read_at FROM jobs WHERE account_id = :account_id AND ended_at IS NULL
+    UNION ALL
+    SELECT *, :now AS read_at FROM jobs
+    WHERE account_id = :account_id AND state = 'succeeded' AND delivery IN ('pending', 'sending')
+) j
+WHERE api_key_id IS NOT NULL ORDER BY id DESC LIMIT :limit;
+
 -- name: newest_api_job_between
 -- Return the job of an account with the greatest request key between two.
 SELECT *, :now AS read_at FROM jobs
@@ -23,7 +35,3 @@ ORDER BY account_id DESC, request_key DESC LIMIT 1;
 -- Return the jobs of API keys that an account ordered after a job, oldest first.
 SELECT *, :now AS read_at FROM jobs
 WHERE account_id = :account_id AND id > :after AND api_key_id IS NOT NULL ORDER BY account_id, id LIMIT :limit;
-
--- name: count_open_jobs
--- Count the jobs of an account that have not ended, up to a limit.
-SELECT count(*) AS jobs FROM (SELECT 1 FROM jobs WHERE account_id = :account_id AND ended_at IS NULL LIMIT :limit);

@@ -12,6 +12,7 @@ SELECT
 FROM api_keys k LEFT JOIN profiles p ON p.account_id = k.account_id WHERE k.request_key = :request_key;
 
 -- name: api_keys_by_secret
+-- reads by key
 -- Return the keys with these secrets that are not revoked.
 SELECT
     k.id, k.account_id, k.name, k.scopes, k.shown, k.secret_hash, k.spend_limit,
@@ -20,6 +21,37 @@ SELECT
 FROM json_each(:items) i JOIN api_keys k ON k.secret_hash = i.value ->> 'secret_hash'
 LEFT JOIN profiles p ON p.account_id = k.account_id
 WHERE k.revoked_at IS NULL;
+
+-- name: api_keys_with_jobs
+-- reads by key
+-- Return keys that are not revoked, each with a job of its account that was ordered with an API key.
+SELECT
+    k.id AS key_id, k.account_id AS key_account_id, k.name AS key_name, k.scopes AS key_scopes, k.shown AS key_shown,
+    k.secret_hash AS key_secret_hash, k.spend_limit AS key_spend_limit,
+    CASE WHEN k.spent_day = :now / 86400000000 THEN k.spent ELSE 0 END AS key_spent_today,
+    k.author AS key_author, k.created_at AS key_created_at, k.last_used_at AS key_last_used_at,
+    k.revoked_at AS key_revoked_at, p.banned_at IS NOT NULL AS key_banned, :now AS read_at,
+    :job_id AS wanted, j.*
+FROM api_keys k LEFT JOIN profiles p ON p.account_id = k.account_id
+LEFT JOIN jobs j ON j.id = :job_id AND j.account_id = k.account_id AND j.api_key_id IS NOT NULL
+WHERE k.secret_hash = :secret_hash AND k.revoked_at IS NULL;
+
+-- name: api_keys_with_orders
+-- reads by key
+-- Return keys that are not revoked, each with what an order needs: the balance of its account, its number of open jobs of
+-- API keys, and the job that the idempotency key was used for.
+SELECT
+    k.id AS key_id, k.account_id AS key_account_id, k.name AS key_name, k.scopes AS key_scopes, k.shown AS key_shown,
+    k.secret_hash AS key_secret_hash, k.spend_limit AS key_spend_limit,
+    CASE WHEN k.spent_day = :now / 86400000000 THEN k.spent ELSE 0 END AS key_spent_today,
+    k.author AS key_author, k.created_at AS key_created_at, k.last_used_at AS key_last_used_at,
+    k.revoked_at AS key_revoked_at, p.banned_at IS NOT NULL AS key_banned, :now AS read_at,
+    :request_key AS wanted, wallet.available, wallet.open_api_jobs,
+    j.*
+FROM api_keys k JOIN accounts wallet ON wallet.id = k.account_id
+LEFT JOIN profiles p ON p.account_id = k.account_id
+LEFT JOIN jobs j ON j.account_id = k.account_id AND j.request_key = :request_key
+WHERE k.secret_hash = :secret_hash AND k.revoked_at IS NULL;
 
 -- name: touch_api_key
 -- Record that a key is used, if that was not recorded within the last minute.

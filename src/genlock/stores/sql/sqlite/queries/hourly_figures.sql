@@ -80,9 +80,9 @@ SELECT * FROM (
         sum(refunded), sum(revenue), sum(cost), sum(loss), max(last_failed_job)
     FROM figure_difference GROUP BY hour / 720, bot, provider, model
     UNION ALL
-    SELECT 'hour_total', hour, bot, '', '', sum(orders), sum(delivered), sum(failed), sum(cancelled), sum(refunded),
+    SELECT 'hour_total', hour, bot, provider, '', sum(orders), sum(delivered), sum(failed), sum(cancelled), sum(refunded),
         sum(revenue), sum(cost), sum(loss), max(last_failed_job)
-    FROM figure_difference GROUP BY hour, bot
+    FROM figure_difference GROUP BY hour, bot, provider
 ) WHERE true
 ON CONFLICT (span, start, bot, provider, model) DO UPDATE
 SET orders = orders + excluded.orders, delivered = delivered + excluded.delivered,
@@ -97,21 +97,23 @@ INSERT INTO job_durations
 SELECT * FROM figure_duration WHERE true
 ON CONFLICT (kind, start, bot, provider, model, bucket) DO UPDATE SET jobs = jobs + excluded.jobs;
 INSERT INTO figure_found
-SELECT coalesce((SELECT max(id) FROM figure_job), :after), coalesce(
-        (SELECT max(open) OR max(created_at) > :now - CAST(:settled_seconds * 1000000 AS INTEGER) FROM figure_job), 0),
+SELECT coalesce((SELECT max(id) FROM figure_job), :after), coalesce((SELECT max(open) FROM figure_job), 0),
+    coalesce((SELECT max(created_at) > :now - CAST(:settled_seconds * 1000000 AS INTEGER) FROM figure_job), 0),
     EXISTS (SELECT 1 FROM figure_difference) OR EXISTS (SELECT 1 FROM figure_duration)
     OR EXISTS (SELECT 1 FROM figure_changes WHERE job_id > :after AND job_id <= :until)
 WHERE EXISTS (SELECT 1 FROM roles WHERE name = 'active' AND holder = :holder AND epoch = :epoch);
 INSERT INTO figure_blocks (block, last_job_id, changed_at, due_at)
-SELECT :block, last_job_id, :now, CASE WHEN open THEN :now + CAST(:recheck_seconds * 1000000 AS INTEGER) END
+SELECT :block, last_job_id, :now, CASE
+    WHEN open THEN :now + CAST(:recheck_seconds * 1000000 AS INTEGER)
+    WHEN young THEN :now + CAST(:settled_seconds * 1000000 AS INTEGER)
+    END
 FROM figure_found WHERE true
 ON CONFLICT (block) DO UPDATE
 SET last_job_id = excluded.last_job_id,
     changed_at = CASE WHEN (SELECT changed FROM figure_found) THEN excluded.changed_at ELSE changed_at END,
     due_at = CASE
-        WHEN (SELECT changed FROM figure_found) THEN excluded.due_at
-        WHEN (SELECT open FROM figure_found)
-        THEN :now + min(3600000000, max(CAST(:recheck_seconds * 1000000 AS INTEGER), (:now - changed_at) / 8))
+        WHEN (SELECT changed OR NOT open FROM figure_found) THEN excluded.due_at
+        ELSE :now + min(3600000000, max(CAST(:recheck_seconds * 1000000 AS INTEGER), (:now - changed_at) / 8))
         END
 RETURNING block;
 DELETE FROM figure_changes WHERE job_id > :after AND job_id <= :until AND EXISTS (SELECT 1 FROM figure_found);
@@ -219,6 +221,30 @@ FROM job_figures
 WHERE span = 'hour_total' AND start >= :since AND start < :until AND bot = coalesce(:bot, bot)
 GROUP BY 1 ORDER BY 1;
 
+-- name: provider_figures
+-- use: operator
+-- Return the figures of each provider in successive periods of some hours each.
+SELECT :since + (start - :since) / :hours * :hours AS start, provider, '' AS model,
+    sum(orders) AS orders, sum(delivered) AS delivered, sum(failed) AS failed, sum(cancelled) AS cancelled,
+    sum(refunded) AS refunded, sum(revenue) AS revenue, sum(cost) AS cost, sum(loss) AS loss,
+    max(last_failed_job) AS last_failed_job
+FROM job_figures WHERE span = 'hour_total' AND start >= :since AND start < :until
+GROUP BY 1, 2 ORDER BY 1, 2;
+
+-- name: hour_versions
+-- use: operator
+-- Return the figures of several hours, of orders, payments and accounts, to be compared with those that were read
+-- before.
+SELECT start AS hour, 'orders' AS kind, sum(orders) AS a, sum(delivered) AS b, sum(failed) AS c, sum(cancelled) AS d,
+    sum(refunded) AS e, sum(revenue) AS f, sum(cost) AS g, sum(loss) AS h
+FROM job_figures WHERE span = 'hour_total' AND start IN (SELECT value FROM json_each(:hours)) GROUP BY start
+UNION ALL
+SELECT hour, 'payments', sum(topups), sum(stars), sum(credits), sum(repeated), sum(refunds), sum(refunded_stars), 0, 0
+FROM topup_figures WHERE hour IN (SELECT value FROM json_each(:hours)) GROUP BY hour
+UNION ALL
+SELECT start, kind, sum(size), 0, 0, 0, 0, 0, 0, 0
+FROM account_sets WHERE kind IN ('started', 'first_order') AND span = 'hour' AND start IN (SELECT value FROM json_each(:hours)) GROUP BY start, kind;
+
 -- name: model_figures
 -- use: operator
 -- Return the figures of each model: 30 days at a time, and the days and hours before and after them.
@@ -267,6 +293,20 @@ GROUP BY 1 ORDER BY 1;
 SELECT :since + (start - :since) / :hours * :hours AS start, sum(size) AS size FROM account_sets
 WHERE kind = :kind AND span = 'hour' AND start >= :since AND start < :until AND bot = coalesce(:bot, bot)
 GROUP BY 1;
+
+-- name: account_set_days
+-- use: operator
+-- Return the size of a set of accounts on each day.
+SELECT start AS day, sum(size) AS size FROM account_sets
+WHERE kind = :kind AND span = 'day' AND start >= :first_day AND start < :last_day
+GROUP BY start;
+
+-- name: account_sets_of_days
+-- use: operator
+-- Return the pieces of a set of accounts on several days.
+SELECT s.start AS day, s.piece, s.members
+FROM json_each(:days) d CROSS JOIN account_sets s
+WHERE s.kind = :kind AND s.span = 'day' AND s.start = d.value;
 
 -- name: account_set_pieces
 -- use: operator

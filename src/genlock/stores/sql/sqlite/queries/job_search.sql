@@ -116,6 +116,13 @@ SELECT created_at FROM jobs WHERE id >= :job_id ORDER BY id LIMIT 1;
 -- Return those of several jobs whose price was refunded.
 SELECT ids.value AS id FROM json_each(:job_ids) ids CROSS JOIN ledger l ON l.key = 'refund:' || ids.value;
 
+-- name: attempt_costs
+-- use: operator
+-- Return what was billed for attempts of several jobs, each once: a job's row has the cost of its own attempt.
+SELECT a.job_id, a.provider, a.cost
+FROM json_each(:job_ids) ids CROSS JOIN jobs j ON j.id = ids.value CROSS JOIN attempts a ON a.job_id = j.id
+WHERE a.cost > 0 AND (a.number <> j.attempt OR j.cost IS NULL) ORDER BY a.job_id, a.number;
+
 -- name: account_names
 -- use: operator
 -- Return the names of the users of several accounts.

@@ -1,19 +1,27 @@
 -- name: accept_job
--- Write jobs and their holds. A batch contains each account once. An order whose API key has reached its limit of the
--- day is not written. Orders of API keys do not appear in the gallery and the history of the chat.
+-- Write jobs and their holds. An account may have several orders in a batch, each with an idempotency key of its own: one
+-- is written if the balance, the limit of the day of its API key and the number of jobs that may be open cover it and all
+-- orders before it. One that is not written may still be covered alone. Orders of API keys do not appear in the gallery and the history of the chat.
 INSERT INTO accept_item
 SELECT
     i.account_id, i.request_key, value ->> 'request_hash', value ->> 'correlation_id', value ->> 'provider',
     value ->> 'channel', value ->> 'bot', value ->> 'address', value ->> 'placeholder', value ->> 'model',
     value ->> 'input', i.price,
-    value ->> 'deadline_seconds', value ->> 'notice', value ->> 'api_key_id',
-    i.price <= wallet.available AND NOT EXISTS (
+    value ->> 'deadline_seconds', value ->> 'notice', i.api_key_id,
+    i.account_total <= wallet.available AND NOT EXISTS (
         SELECT 1 FROM jobs j WHERE j.account_id = i.account_id AND j.request_key = i.request_key)
     AND NOT EXISTS (
-        SELECT 1 FROM api_keys k WHERE k.id = value ->> 'api_key_id'
-            AND i.price + CASE WHEN k.spent_day = :now / 86400000000 THEN k.spent ELSE 0 END > k.spend_limit)
-FROM (SELECT value, value ->> 'account_id' AS account_id, value ->> 'request_key' AS request_key,
-          value ->> 'price' AS price FROM json_each(:items)) i
+        SELECT 1 FROM api_keys k WHERE k.id = i.api_key_id
+            AND i.key_total + CASE WHEN k.spent_day = :now / 86400000000 THEN k.spent ELSE 0 END > k.spend_limit)
+    AND (i.open_max IS NULL OR wallet.open_api_jobs + i.opened <= i.open_max)
+FROM (
+    SELECT value, account_id, request_key, price, api_key_id, open_max,
+        sum(price) OVER (PARTITION BY account_id ORDER BY position) AS account_total,
+        sum(price) OVER (PARTITION BY api_key_id ORDER BY position) AS key_total,
+        count(open_max) OVER (PARTITION BY account_id ORDER BY position) AS opened
+    FROM (SELECT value, key AS position, value ->> 'account_id' AS account_id, value ->> 'request_key' AS request_key,
+              value ->> 'price' AS price, value ->> 'api_key_id' AS api_key_id, value ->> 'open_max' AS open_max
+          FROM json_each(:items))) i
 JOIN accounts wallet ON wallet.id = i.account_id;
 INSERT INTO jobs (
     account_id, request_key, request_hash, correlation_id, provider, channel, bot, address, placeholder, model, input,
@@ -25,21 +33,25 @@ SELECT
     :now + CAST(:seconds * 1000000 AS INTEGER), :now + CAST(deadline_seconds * 1000000 AS INTEGER), :owner, 1, :now,
     api_key_id, CASE WHEN api_key_id IS NOT NULL THEN :now END
 FROM accept_item WHERE fresh
-RETURNING id, account_id, due_at, deadline_at, created_at;
+RETURNING id, account_id, request_key, due_at, deadline_at, created_at;
 INSERT INTO ledger (key, account_id, job_id, kind, debit, credit, amount, at)
 SELECT 'hold:' || j.id, j.account_id, j.id, 'hold', 'available', 'held', j.price, :now
 FROM accept_item i JOIN jobs j ON j.account_id = i.account_id AND j.request_key = i.request_key
 WHERE i.fresh AND i.price > 0;
 UPDATE accounts SET available = available - i.price, held = held + i.price
-FROM accept_item i WHERE i.fresh AND accounts.id = i.account_id;
+FROM (SELECT account_id, sum(price) AS price FROM accept_item WHERE fresh GROUP BY account_id) i
+WHERE accounts.id = i.account_id;
 UPDATE api_keys
 SET spent = CASE WHEN spent_day = :now / 86400000000 THEN spent ELSE 0 END + i.price, spent_day = :now / 86400000000
-FROM accept_item i WHERE i.fresh AND i.price > 0 AND api_keys.id = i.api_key_id;
+FROM (SELECT api_key_id, sum(price) AS price FROM accept_item WHERE fresh GROUP BY api_key_id) i
+WHERE i.price > 0 AND api_keys.id = i.api_key_id;
 DELETE FROM accept_item;
 
 -- name: accept_lookup
--- Return the job that an idempotency key was used for, or only the balance if there is none.
-SELECT wallet.available, j.*, :now AS read_at
+-- reads by key
+-- Return the balance of an account, its number of open jobs of API keys, and the job that an idempotency key was used
+-- for.
+SELECT wallet.available, wallet.open_api_jobs, j.*, :now AS read_at
 FROM accounts wallet LEFT JOIN jobs j ON j.account_id = wallet.id AND j.request_key = :request_key
 WHERE wallet.id = :account_id;
 
@@ -57,14 +69,14 @@ FROM json_each(:items) i
 WHERE jobs.id = i.value ->> 'job_id' AND lease_token = i.value ->> 'token' AND lease_owner IS NOT NULL
     AND state IN ('queued', 'submitting')
 RETURNING id;
-INSERT INTO attempts (job_id, number, provider, offer, secret_hash, started_at)
-SELECT j.id, j.attempt, j.provider, coalesce(i.value ->> 'offer', j.model), j.secret_hash, :now
+INSERT INTO attempts (job_id, number, provider, offer, sent_input, secret_hash, started_at)
+SELECT j.id, j.attempt, j.provider, coalesce(i.value ->> 'offer', j.model), i.value ->> 'sent_input', j.secret_hash, :now
 FROM json_each(:items) i JOIN jobs j ON j.id = i.value ->> 'job_id'
 WHERE j.lease_token = i.value ->> 'token' AND j.lease_owner IS NOT NULL AND j.state = 'submitting'
     AND j.secret_hash = i.value ->> 'secret_hash'
 ON CONFLICT (job_id, number) DO UPDATE
-SET provider = excluded.provider, offer = excluded.offer, secret_hash = excluded.secret_hash, outcome = NULL,
-    error_code = '', ended_at = NULL,
+SET provider = excluded.provider, offer = excluded.offer, sent_input = excluded.sent_input,
+    secret_hash = excluded.secret_hash, outcome = NULL, error_code = '', ended_at = NULL,
     started_at = CASE WHEN attempts.provider = excluded.provider THEN attempts.started_at ELSE excluded.started_at END;
 
 -- name: mark_submitted

@@ -43,3 +43,15 @@ RETURNING id;
 UPDATE bulk_actions SET state = 'stopped', step = '[]', ended_at = :now, version = version + 1
 WHERE ended_at IS NULL
 RETURNING id;
+
+-- name: recount_open_api_jobs
+-- Count the open jobs of API keys of every account of a restored database, whatever the backup says.
+UPDATE accounts SET open_api_jobs = o.jobs
+FROM (
+    SELECT wallet.id, count(j.id) AS jobs
+    FROM accounts wallet
+    LEFT JOIN jobs j ON j.account_id = wallet.id AND j.ended_at IS NULL AND j.api_key_id IS NOT NULL
+    GROUP BY wallet.id
+) o
+WHERE accounts.id = o.id AND accounts.open_api_jobs <> o.jobs
+RETURNING accounts.id;

@@ -66,6 +66,17 @@ WHERE address IN (SELECT address FROM uploads WHERE ordered = 1 AND at < :now - 
     AND EXISTS (SELECT 1 FROM roles WHERE name = 'active' AND holder = :holder AND epoch = :epoch)
 RETURNING address;
 
+-- name: prune_upload_copies
+-- use: periodic
+-- Delete what is known of copies that their provider has deleted, a few at a time. Only the current holder of the active
+-- role may, in its own epoch.
+DELETE FROM upload_copies
+WHERE (address, provider) IN (
+        SELECT address, provider FROM upload_copies
+        WHERE expires_at < :now - CAST(:older_than * 1000000 AS INTEGER) ORDER BY expires_at LIMIT :limit)
+    AND EXISTS (SELECT 1 FROM roles WHERE name = 'active' AND holder = :holder AND epoch = :epoch)
+RETURNING address;
+
 -- name: prune_audit
 -- use: periodic
 -- Delete old lines of the audit log, a few at a time. Only the current holder of the active role may, in its own epoch.

@@ -32,13 +32,13 @@ SET state = 'submitting', secret_hash = :secret_hash, placeholder = coalesce(:pl
 WHERE id = :job_id AND lease_token = :token AND lease_owner IS NOT NULL AND state IN ('queued', 'submitting')
     AND EXISTS (
         SELECT 1 FROM task_slots s WHERE s.provider = :provider AND s.number <= :most AND s.job_id = :job_id);
-INSERT INTO attempts (job_id, number, provider, offer, secret_hash, started_at)
-SELECT id, attempt, provider, :offer, secret_hash, :now FROM jobs
+INSERT INTO attempts (job_id, number, provider, offer, sent_input, secret_hash, started_at)
+SELECT id, attempt, provider, :offer, :sent_input, secret_hash, :now FROM jobs
 WHERE id = :job_id AND lease_token = :token AND lease_owner IS NOT NULL AND state = 'submitting'
     AND secret_hash = :secret_hash
 ON CONFLICT (job_id, number) DO UPDATE
-SET provider = excluded.provider, offer = excluded.offer, secret_hash = excluded.secret_hash, outcome = NULL,
-    error_code = '', ended_at = NULL,
+SET provider = excluded.provider, offer = excluded.offer, sent_input = excluded.sent_input,
+    secret_hash = excluded.secret_hash, outcome = NULL, error_code = '', ended_at = NULL,
     started_at = CASE WHEN attempts.provider = excluded.provider THEN attempts.started_at ELSE excluded.started_at END;
 UPDATE jobs SET placeholder = :placeholder
 WHERE id = :job_id AND lease_token = :token AND lease_owner IS NOT NULL AND state = 'queued' AND placeholder IS NULL

@@ -1,7 +1,8 @@
 -- SQLite. The names and parameters are the same as for PostgreSQL; times are microseconds, and `:now` is the time of
 -- the process. SQLite cannot write inside a CTE, so a name may have several statements: they run in order, in one
 -- transaction. A batch comes as one JSON array, `:items`. Where several statements need it, it is first copied to a
--- temporary table, which is empty again at the end.
+-- temporary table, which is empty again at the end. What is marked `reads by key` runs in the event loop, on a connection
+-- that only reads.
 
 -- name: temporary
 -- Create the temporary tables for batches; they belong to the connection.
@@ -24,5 +25,5 @@ CREATE TEMP TABLE figure_job (
 CREATE TEMP TABLE figure_difference (
     hour, bot, provider, model, orders, delivered, failed, cancelled, refunded, revenue, cost, loss, last_failed_job);
 CREATE TEMP TABLE figure_duration (kind, start, bot, provider, model, bucket, jobs);
-CREATE TEMP TABLE figure_found (last_job_id, open, changed);
+CREATE TEMP TABLE figure_found (last_job_id, open, young, changed);
 CREATE TEMP TABLE figure_moved (moved);

@@ -1,0 +1,44 @@
+"""What has changed on a job since a form was made: for the operator whose press came too late."""
+
+from datetime import timedelta
+
+from genlock.dashboard.formats import shown
+from genlock.dashboard.job_actions import seen_state
+from genlock.dashboard.page import PageContext
+from genlock.domain.job import Job
+from genlock.engine.job_timeline import audit_subjects
+from genlock.ports import JobEventStore
+
+#: an action of an operator that is older is not what the form did not know
+_LATELY = timedelta(hours=1)
+_ACTORS = ("token", "command")
+
+
+async def meanwhile(context: PageContext, store: JobEventStore, job: Job) -> dict[str, str]:
+    """Return what the job was on the page, what it is now, and the last action of an operator, in words."""
+    return {
+        "before": _in_words(context, context.form["seen"]),
+        "after": _in_words(context, seen_state(job)),
+        "by": await _last_action(context, store, job),
+    }
+
+
+def _in_words(context: PageContext, seen: str) -> str:
+    state, delivery, hold, *_ = [*seen.split("/"), "", "", ""]
+    keys = (f"dashboard.jobs.state.{state}", f"dashboard.jobs.delivery.{delivery}", f"dashboard.jobs.hold.{hold}")
+    return ", ".join(context.t.plain(key) for key in keys if key in context.t) or "—"
+
+
+async def _last_action(context: PageContext, store: JobEventStore, job: Job) -> str:
+    lines = await store.audit_about(audit_subjects(job.id), 1)
+    if not lines or job.read_at - lines[0].at > _LATELY:
+        return ""
+    [line] = lines
+    actor, action = f"dashboard.audit.actor_{line.actor}", f"dashboard.job.action.{line.action.rpartition('.')[2]}"
+    said = context.t.plain(
+        "dashboard.job.changed_by",
+        actor=context.t.plain(actor) if line.actor in _ACTORS else shown(line.actor, 60),
+        action=context.t.plain(action) if action in context.t else shown(line.action, 60),
+        time=f"{line.at.astimezone(context.zone):%H:%M:%S}",
+    )
+    return f" {said}"

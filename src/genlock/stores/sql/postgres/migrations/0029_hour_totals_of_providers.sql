@@ -1,0 +1,10 @@
+-- The totals of an hour are kept for each provider: their credits have different values in US dollars. The totals of all
+-- providers together become 0.
+LOCK TABLE job_figures IN SHARE ROW EXCLUSIVE MODE;
+UPDATE job_figures
+SET orders = 0, delivered = 0, failed = 0, cancelled = 0, refunded = 0, revenue = 0, cost = 0, loss = 0, last_failed_job = 0
+WHERE span = 'hour_total' AND provider = '';
+INSERT INTO job_figures
+SELECT 'hour_total', start, bot, provider, '', sum(orders)::bigint, sum(delivered)::bigint, sum(failed)::bigint, sum(cancelled)::bigint,
+    sum(refunded)::bigint, sum(revenue)::bigint, sum(cost)::bigint, sum(loss)::bigint, max(last_failed_job)
+FROM job_figures WHERE span = 'hour' AND provider <> '' GROUP BY start, bot, provider;

@@ -1,0 +1,81 @@
+"""After an erasure no column of any table holds a text of the user, or what operators wrote about the user."""
+
+import json
+
+from genlock.domain.events import Event
+from genlock.domain.field import FieldType
+from genlock.domain.money import EntryKind
+from genlock.engine.erasure import Erasure
+from genlock.sandbox.kie.faults import Fault
+from tests.bot.order_by_chat import sample
+from tests.bot.pages import page
+from tests.bot.rules import OPEN
+from tests.bot.world import BotWorld, ChatUser, running_bot
+from tests.marker import places_of
+
+MARKER = "zqxsecret"
+#: what operators do to an account, as the dashboard and the chat write it down
+ACTIONS = (
+    "credit",
+    "debit",
+    "ban",
+    "unban",
+    "message",
+    "create_api_key",
+    "revoke_api_key",
+    "enable_webhook",
+)
+#: where the marker must be before the erasure, so that the test proves something
+BEFORE = {
+    "audit.detail",
+    "drafts.body",
+    "inbox.body",
+    "jobs.input",
+    "ledger.reason",
+    "profiles.ban_reason",
+    "profiles.name",
+    "updates.body",
+}
+
+
+async def leave_texts(world: BotWorld, ann: ChatUser) -> None:
+    """Write the marker wherever a user can."""
+    await ann.write(f"/gen z-image {MARKER} fox")
+    await ann.sees(page("order.done"))
+    world.kie.faults.order(Fault.TASK_FAIL)
+    await ann.write(f"/gen z-image {MARKER} failing fox")
+    await world.quiet()
+    await ann.write(f"/start {MARKER}")
+    await ann.write(f"/promo {MARKER}")
+    await ann.write(f"{MARKER} in an unfinished order")
+    await ann.send("document", sample(FieldType.IMAGE), name=f"{MARKER}.png", caption=f"{MARKER} caption")
+    await world.quiet()
+    job = (await world.jobs(ann))[0]
+    body = {"code": 200, "msg": MARKER, "data": {"taskId": job.task_id, "state": "success", "param": MARKER}}
+    await world.engine.callback("kie", None, json.dumps(body).encode(), authenticated=False)
+    await world.recorder.until(Event.ORPHAN_MATCHED)
+
+
+async def write_about(world: BotWorld, ann: ChatUser) -> None:
+    """Write the marker wherever operators write about a user."""
+    store, number = world.store, ann.number
+    await store.transfer(number, EntryKind.GRANT, 1000, "operator:1", f"{MARKER} reason")
+    await store.transfer(number, EntryKind.GRANT, 1000, "admin:1", f"{MARKER} reason")
+    await store.transfer(number, EntryKind.GRANT, 1000, "dashboard:1:1", f"{MARKER} reason")
+    await store.set_ban(number, banned=True, reason=f"{MARKER} ban")
+    for action in ACTIONS:
+        await store.add_audit(
+            bot=world.bot_id, key=f"test:{action}", actor="1", action=action, subject=str(number), detail=MARKER
+        )
+
+
+async def test_after_an_erasure_no_column_holds_a_text_of_the_user_or_about_the_user(database_url: str) -> None:
+    async with running_bot(database_url, rules=OPEN) as world:
+        ann = await world.add_user(MARKER, having=50)
+        await leave_texts(world, ann)
+        await write_about(world, ann)
+        assert await places_of(MARKER, database_url) >= BEFORE
+
+        await Erasure(world.store).request(ann.number, "operator", "erase")
+        assert await Erasure(world.store).run(world.bot_id, older_than=0.0) == [ann.number]
+        assert await places_of(MARKER, database_url) == set()

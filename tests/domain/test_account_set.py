@@ -1,0 +1,17 @@
+"""Sets of accounts as bitmaps."""
+
+from random import Random
+
+from genlock.domain.account_set import PIECE_ACCOUNTS, AccountSet, dump_piece, load_piece
+
+
+def test_a_set_holds_the_accounts_that_were_put_in_and_no_others() -> None:
+    rng = Random(3)
+    ids = {rng.randrange(4 * PIECE_ACCOUNTS) for _ in range(2000)} | {0, PIECE_ACCOUNTS - 1, PIECE_ACCOUNTS}
+    found = AccountSet.of(ids)
+
+    assert sorted(found.ids()) == sorted(ids)
+    assert len(found) == len(ids)
+    assert all((number in found) == (number in ids) for number in range(3 * PIECE_ACCOUNTS))
+    assert {piece: load_piece(dump_piece(bits)) for piece, bits in found.pieces.items()} == found.pieces
+    assert AccountSet().ids() == []

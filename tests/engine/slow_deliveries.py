@@ -1,0 +1,22 @@
+"""Deliveries that take long."""
+
+import math
+
+from genlock.domain.job import Job
+from genlock.engine.engine import Engine
+from tests.engine.world import World
+
+
+def age_running_jobs(engine: Engine) -> None:
+    """Make everything the instance works on look as if it had begun long ago."""
+    for running in engine.worker._jobs.values():
+        running.since = -math.inf
+
+
+async def deliver_slowly(world: World, engine: Engine) -> Job:
+    """A delivery in mid-air."""
+    await world.ended(engine)
+    world.channel.gate.shut()
+    taken = await world.claim_one(engine)
+    await world.channel.gate.holds()
+    return taken

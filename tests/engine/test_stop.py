@@ -1,0 +1,114 @@
+"""A clean stop finishes or releases whatever the instance holds."""
+
+import asyncio
+
+from genlock.domain.events import Event
+from genlock.domain.job import Delivery, State
+from genlock.domain.money import HoldState
+from genlock.engine.collect import store_callback
+from genlock.engine.context import EngineRules
+from genlock.engine.engine import Engine
+from tests.engine.fake_provider import URL, callback_body
+from tests.engine.faults import FaultProxy
+from tests.engine.slow_deliveries import deliver_slowly
+from tests.engine.world import SILENT, World, idle, work
+
+
+async def test_a_clean_stop_finishes_what_it_holds(world: World) -> None:
+    engine = world.engine()
+    await engine.start()
+    job = await deliver_slowly(world, engine)
+    stopping = asyncio.create_task(engine.stop())
+    await asyncio.sleep(0)
+    world.channel.gate.open()
+    await stopping
+
+    assert (await world.see(job)).delivery is Delivery.DELIVERED
+    assert world.channel.notices == [job.id]
+
+
+async def test_a_clean_stop_releases_at_once_what_it_cannot_finish(world: World) -> None:
+    engine, other = world.engine(EngineRules(stop_seconds=0.01)), world.engine()
+    await engine.start()
+    job = await deliver_slowly(world, engine)
+    await engine.stop()
+
+    world.channel.gate.open()
+    assert [row.id for row in await work(other)] == [job.id]
+    assert (await world.see(job)).delivery is Delivery.DELIVERED
+    assert len(world.channel.shown) == 1
+    world.clock.turn(SILENT + 1)
+    await other.worker.heartbeat()
+    assert world.recorder.of(Event.INSTANCE_DEAD) == []
+
+
+async def test_a_stopping_instance_claims_nothing_new_but_still_stores_callbacks(world: World) -> None:
+    engine = world.engine()
+    running = await world.running(engine)
+    await engine.stop()
+
+    order = await engine.order(world.order())
+    await engine.callback("fake", world.provider.token(running), callback_body(task="task-1", urls=[URL]))
+
+    assert engine.worker.busy == 0
+    assert (order.state, order.lease_owner) == (State.QUEUED, None)
+    assert len(await world.store.claim_callbacks(10, 1)) == 0
+    world.clock.turn(4)
+    assert len(await world.store.claim_callbacks(10, 1)) == 1
+
+
+async def test_a_stopping_instance_sends_heartbeats_while_it_finishes_long_work(world: World) -> None:
+    """Else a peer would take over a send that is on the proxy, and could not know its outcome."""
+    proxy = FaultProxy(world.store)
+    engine, peer = world.engine(EngineRules(heartbeat_seconds=0.01), store=proxy), world.engine()
+    await engine.start()
+    job = await deliver_slowly(world, engine)
+    stopping = asyncio.create_task(engine.stop())
+    await world.recorder.until(Event.LOCK_PASSIVE)
+    for _ in range(4):
+        world.clock.turn(SILENT - 0.5)
+        await proxy.until("heartbeat", 2)  # the first may have been on its way
+        await peer.worker.heartbeat()
+        assert await world.store.claim_jobs(1, peer.ctx.lease) == []
+    world.channel.gate.open()
+    await stopping
+
+    assert world.recorder.of(Event.INSTANCE_DEAD) == []
+    row = await world.see(job)
+    assert (row.lease_token, row.delivery, row.hold_state) == (job.lease_token, Delivery.DELIVERED, HoldState.CAPTURED)
+    assert [call.operation for call in world.channel.calls] == ["put", "notify"]
+
+
+async def test_a_stopped_instance_leaves_no_task_behind(world: World) -> None:
+    engine = world.engine(EngineRules(stop_seconds=0.01))
+    before = asyncio.all_tasks()
+    await engine.start()
+    await deliver_slowly(world, engine)
+    await engine.stop()
+    assert asyncio.all_tasks() == before
+
+
+async def test_a_stop_waits_for_callbacks_only_for_a_limited_time(world: World) -> None:
+    proxy = FaultProxy(world.store)
+    engine = world.engine(EngineRules(stop_seconds=0.01), store=proxy)
+    job = await world.running(engine)
+    proxy.gate("end_job").shut()
+    body = callback_body(task="task-1", urls=[URL])
+    engine.worker.start_callback(await store_callback(engine.ctx, "fake", world.provider.token(job), body))
+    await proxy.gate("end_job").holds()
+
+    await engine.stop()
+
+    assert engine.worker.busy == 0
+    assert proxy.gate("end_job").waiting == 0
+    world.clock.turn(4)
+    other = world.engine()
+    await other.sweeper.sweep()
+    await idle(other)
+    assert (await world.see(job)).delivery is Delivery.DELIVERED
+
+
+async def test_stopping_twice_or_without_a_start_is_harmless(world: World, engine: Engine) -> None:
+    await engine.stop()
+    await engine.stop()
+    assert await world.store.heartbeat("other", 1000.0) == []

@@ -260,6 +260,21 @@ async def test_the_first_message_is_put_again_after_a_resend(world: World, engin
     assert await put_all_again(world, engine, job)
 
 
+async def test_the_first_message_is_put_again_although_the_message_of_a_resend_was_deleted(
+    world: World, engine: Engine
+) -> None:
+    job = await unknown_edit(world, engine)
+    await world.call_back(engine, job, state="failed")
+    await operate.resend(engine.ctx, job.id, "operator")
+    world.channel.faults.add("put", PlaceholderGone())
+    await work(engine)
+    row = await world.see(job)
+    assert row.parts[0].gone
+    assert row.delivery is Delivery.DELIVERED
+
+    assert await put_all_again(world, engine, job)
+
+
 @pytest.mark.parametrize("error", [PlaceholderGone(), RecipientUnreachable("blocked")], ids=repr)
 async def test_a_message_that_cannot_be_edited_any_more_is_not_put_again(
     world: World, engine: Engine, error: Exception

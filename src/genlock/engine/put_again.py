@@ -35,9 +35,7 @@ def part_to_put_again(job: Job, parts: tuple[Part, ...]) -> Part | None:
     if first.message == job.progress_message:
         # A result that was not confirmed is not paid for, so it is not put again; our own message is.
         part = first if first.step is Step.DONE or first.kind is PartKind.MESSAGE else None
-    elif first.gone:
-        part = None  # the message was deleted, and its part sent instead
-    else:  # the end on this message was followed by a late result, or by another delivery on new messages
+    else:  # another message has the end now: of a late result, of another delivery, or in place of a deleted message
         part = message_instead(first) if job.late else first
     return part and replace(part, message=job.progress_message, step=Step.PUT)
 

@@ -50,6 +50,7 @@ class StoreMonitor:
             self._truth.resends[args[0]] += 1
         if name == "retry_job" and answer:
             self._truth.retries[args[0]] += 1
+            self._truth.invalid_ends.discard(args[0])
         if name in ("begin_submit", "begin_limited_submit") and answer:
             self._truth.submits[job_id] = self._world.loop.time()
             self._truth.submitted_to[job_id] = options.get("provider") or args[4]
@@ -62,8 +63,13 @@ class StoreMonitor:
     def _record_delivery(self, name: str, job_id: int, args: tuple[Any, ...], answer: Any) -> None:
         if isinstance(answer, JobEnd) and answer.verdict is Verdict.LATE:
             self._truth.late_ends[job_id] += 1
+            if job_id in self._truth.invalid_ends:
+                rule = "A result that was found invalid does not come again."
+                self._truth.add_violation(rule, job_id, "it was accepted as a late result")
         if not answer:
             return
+        if name == "mark_result_invalid":
+            self._truth.invalid_ends.add(job_id)
         parts = args[2] if name == "save_parts" else getattr(args[0], "parts", None) if args else None
         if name in ("save_parts", "reschedule", "finish_delivery") and parts and shown_results(parts):
             self._truth.shown.add(job_id)

@@ -186,6 +186,8 @@ class Truth:
     shown: set[int] = field(default_factory=set)
     #: a job and the task of another job that the provider named in a callback to its URL
     named_elsewhere: set[tuple[int, str]] = field(default_factory=set)
+    #: jobs that failed because their result is invalid
+    invalid_ends: set[int] = field(default_factory=set)
     #: ends of a job that bring a notice of their own: late results, and deliveries whose outcome is unknown
     late_ends: Counter[int] = field(default_factory=Counter)
     unknown_ends: Counter[int] = field(default_factory=Counter)

@@ -234,8 +234,8 @@ async def test_two_concurrent_orders_each_get_their_own_result(world: BotWorld) 
     ann = await world.add_user()
     for word in ("fox", "bear"):
         await ann.write(word)
-        await ann.sees(holds(page("confirm.suggestion"), word))
-        await ann.tap(label("button.generate"))
+        shown = await ann.sees(holds(page("confirm.suggestion"), word))
+        await ann.tap(label("button.generate"), on=shown)  # the notice of the other order may be newer
     await ann.sees(lambda message: page("order.done")(message) and "#1" in message.text)
     await ann.sees(lambda message: page("order.done")(message) and "#2" in message.text)
     pictures = {message.text.splitlines()[1]: message for message in ann.client.messages if message.kind == "photo"}

@@ -77,12 +77,13 @@ async def test_an_order_can_be_cancelled_from_its_own_message_at_once(world: Bot
 async def test_progress_is_shown_on_the_message_that_becomes_the_result(
     world: BotWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(channel, "PROGRESS_POINTS", (0.08,))  # of 55 s, while the task takes 6
-    world.kie.service.speed = 55 / 6
+    monkeypatch.setattr(channel, "PROGRESS_POINTS", (0.08,))  # of 55 s
+    world.kie.service.hold_tasks()
     ann = await world.add_user()
     await confirmed(ann)
     accepted = await ann.sees(page("order.accepted"))
     progress = await ann.sees("%")
+    world.kie.service.release_tasks()
     assert progress.id == accepted.id
     assert "Z-Image · #1" in progress.text
     assert any("Cancel the order" in one["text"] for one in progress.buttons)

@@ -1,13 +1,14 @@
 """The same tap or update twice, and answers of Telegram that were lost: one order."""
 
 import asyncio
+import re
 
 import pytest
 from telegram import Update
 
 from genlock.sandbox.telegram.faults import Fault
 from tests.bot.pages import label, page
-from tests.bot.world import BotWorld
+from tests.bot.world import BotWorld, ChatUser
 
 
 @pytest.mark.parametrize("repeat_seconds", [10.0, 0.0], ids=["deduplicated", "handled"])
@@ -98,6 +99,14 @@ async def test_an_order_whose_update_is_dead_is_not_ordered_again_by_another_tap
     assert len(await world.jobs(ann)) == 1
 
 
+async def tap_screen(ann: ChatUser, text: str | re.Pattern[str]) -> None:
+    """Tap a button of the recorded screen: two instances may have sent two, and a tap on the other only moves it."""
+    draft = await ann.world.store.draft(ann.number, ann.client.id)
+    assert draft is not None
+    [screen] = [message for message in ann.from_bot if message.id == draft.message]
+    await ann.tap(text, on=screen)
+
+
 async def test_two_instances_with_the_same_update_order_once(world: BotWorld) -> None:
     """After a lease has expired, two instances may handle the same update."""
     ann = await world.add_user()
@@ -109,12 +118,12 @@ async def test_two_instances_with_the_same_update_order_once(world: BotWorld) ->
 
         other.handle = both  # type: ignore[method-assign]
         await ann.write("/models z-image")
-        await ann.tap("Z-Image")
+        await tap_screen(ann, "Z-Image")
         await ann.write("a cat")
         await ann.sees("Aspect ratio")
-        await ann.tap("4:3")
+        await tap_screen(ann, "4:3")
         await ann.sees(page("confirm.price"))
-        await ann.tap(label("button.generate"))
+        await tap_screen(ann, label("button.generate"))
         await ann.sees(page("order.done"))
         await world.quiet()
 

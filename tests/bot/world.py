@@ -47,6 +47,7 @@ from genlock.sandbox.telegram.state import CallbackQuery, Message
 from genlock.stores.sqlite import SqliteStore
 from tests.databases import new_sqlite
 from tests.engine.recorder import Recorder
+from tests.engine.world import idle
 from tests.media.thread_reader import ThreadReader
 from tests.packaged import CATALOG
 from tests.unlimited_kie import unlimited_kie
@@ -203,6 +204,7 @@ class BotWorld:
             return all(job.delivery is Delivery.DELIVERED and job.notice is not Notice.DUE for job in jobs)
 
         await self.recorder.changes.until(delivered, PATIENCE_SECONDS)
+        await idle(self.engine)  # a notice is marked as sent before it is sent
 
     async def jobs(self, user: "ChatUser") -> list[Job]:
         return await self.store.jobs(account_id=user.number)

@@ -104,6 +104,28 @@ async def test_without_a_callback_the_late_cost_of_a_cancelled_job_is_queried(wo
     await check_cancelled(world, job)
 
 
+async def test_a_query_of_the_late_cost_does_not_interrupt_the_notice_that_is_being_sent(
+    world: World, engine: Engine
+) -> None:
+    """The job has no lease while its notice is sent, and is due at once."""
+    job = await world.running(engine)
+    world.provider.reports["task-1"] = success("task-1", cost=40)
+    world.channel.gate.shut()
+    await engine.cancel(job.id, "the person")
+    await world.channel.gate.holds()
+    world.channel.gate.open()
+    world.channel.gate.shut()
+    await world.channel.gate.reached(2)  # the message, then the notice
+    await world.claim_one(engine)
+    await world.recorder.until(Event.LOSS_RECORDED)
+    world.channel.gate.open()
+    await idle(engine)
+
+    assert world.channel.notices == [job.id]
+    assert len(world.recorder.of(Event.NOTICE_SENT, job=job.id)) == 1
+    await check_cancelled(world, job)
+
+
 async def test_a_late_cost_that_a_callback_reported_is_not_queried(world: World, engine: Engine) -> None:
     job = await world.running(engine)
     await engine.cancel(job.id, "the person")

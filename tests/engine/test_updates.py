@@ -7,11 +7,12 @@ import pytest
 
 from genlock.domain.errors import ChannelBusy, RecipientUnreachable, StoreUnavailable
 from genlock.domain.events import Event
-from genlock.domain.update import Received, Update, UpdateState
+from genlock.domain.update import Received, Update, UpdateQueue, UpdateState
 from genlock.engine import updates as module
 from genlock.engine.context import current_correlation_id
 from genlock.engine.updates import TRIES
 from genlock.stores.database import SqlDatabase
+from tests.changes import PATIENCE_SECONDS
 from tests.engine.recorder import Recorder
 from tests.engine.update_instance import Instance, button, make_instance, message, payment
 
@@ -60,6 +61,29 @@ async def test_each_users_updates_are_handled_in_order_and_users_in_parallel(ins
     gate.set()
     await instance.until(lambda: len(instance.seen) == 20)
     assert instance.seen[10:] == list(range(1000, 1020, 2))
+
+
+async def test_an_update_is_reported_as_done_although_the_next_one_begins_before_its_end_is_known(
+    instance: Instance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settle, committed, begun = instance.store.settle_update, asyncio.Event(), asyncio.Event()
+
+    async def settle_first_slowly(queue: UpdateQueue, *more: Any) -> Any:
+        settled = await settle(queue, *more)
+        if queue.update is not None and queue.update.update_id == 5:
+            committed.set()
+            await begun.wait()
+        return settled
+
+    monkeypatch.setattr(instance.store, "settle_update", settle_first_slowly)
+    await instance.updates.receive(message(1, number=5))
+    await asyncio.wait_for(committed.wait(), PATIENCE_SECONDS)
+    await instance.updates.receive(message(1, number=6))
+    await instance.until(lambda: instance.seen == [5, 6])
+    begun.set()
+    await instance.recorder.until(Event.UPDATE_DONE, 2)
+    assert {seen.facts["update"] for seen in instance.recorder.of(Event.UPDATE_DONE)} == {5, 6}
+    assert instance.recorder.of(Event.LEASE_LOST) == []
 
 
 async def test_a_repeated_button_is_answered_and_not_handled(instance: Instance) -> None:

@@ -107,6 +107,7 @@ async def test_openais_client_and_ours_outlast_a_kill_and_each_orders_once(shop:
     made = shop.command("api-keys", "create", "shop", "--json")
     shop.command("wallet", "credit", str(made["account"]), "100", "--reason", "gift")
     shop.kie.service.speed = 10.0
+    shop.kie.service.hold_tasks()
     url, secret = shop.instance.url, made["secret"]
     async with (
         AsyncOpenAI(base_url=f"{url}/v1", api_key=secret, max_retries=8) as openai,
@@ -118,6 +119,7 @@ async def test_openais_client_and_ours_outlast_a_kill_and_each_orders_once(shop:
         while running != ["running"] * 2:  # before, the provider may or may not have the task
             running = [one.status async for one in client.jobs()]
         shop.instance.kill()
+        shop.kie.service.release_tasks()
         shop.instance.start()
         await shop.instance.wait_until_ready()
         answer, own = await asyncio.gather(images, job)

@@ -13,6 +13,7 @@ import pytest
 from genlock.catalog import load
 from genlock.doctor.doctor import Doctor
 from genlock.sandbox.fleet import Fleet, running_fleet
+from genlock.sandbox.instance import Instance
 from genlock.sandbox.kie.simulator import running_kie
 from genlock.sandbox.providers import MoreProviders, running_more_providers
 from genlock.sandbox.telegram.simulated_user import SimulatedUser
@@ -102,6 +103,10 @@ class TwoInstances:
         """
         return [tuple(row) for row in await self._database.fetch(query, f"%{prompt}%")]
 
+    def submitting(self, job: int) -> list[Instance]:
+        """Return the instances that have begun to submit an order to fal."""
+        return [one for one in self.fleet.instances if one.events("SUBMIT_START", job=job, provider="fal")]
+
     def ordered(self, prompt: str) -> int:
         """Return how many tasks the providers have ever had for an order."""
         kie = [one for one in self.fleet.kie.service.tasks.values() if one.values.get("prompt") == prompt]
@@ -151,17 +156,12 @@ async def test_an_order_whose_instance_dies_before_its_call_arrives_is_never_mad
 
     two.gate.shut()
     await ann.say("/gen z-image lost cat")
+    lost = await two.job_with("lost cat", "id")
+    await poll_until(lambda: two.submitting(lost["id"]), PATIENCE_SECONDS)
     await asyncio.wait_for(two.gate.holds.wait(), PATIENCE_SECONDS)
     lost = await two.job("lost cat")
     assert (lost["state"], lost["provider"]) == ("submitting", "fal")
-    [submitting] = [
-        instance
-        for instance in two.fleet.instances
-        if any(
-            line["event"] == "SUBMIT_START" and line.get("job") == lost["id"] and line.get("provider") == "fal"
-            for line in instance.log_lines
-        )
-    ]
+    [submitting] = two.submitting(lost["id"])
     submitting.kill()
     two.gate.open()
 

@@ -30,10 +30,10 @@ CHAIN = [
 
 
 @asynccontextmanager
-async def running_setup(url: str, folder: Path, *, public: bool, speed: float = 30.0) -> AsyncIterator[ServeSetup]:
+async def running_setup(url: str, folder: Path, *, public: bool) -> AsyncIterator[ServeSetup]:
     async with (
         running_telegram(token=TOKEN) as telegram,
-        running_kie(catalog=CATALOG, speed=speed, webhook_key=WEBHOOK_KEY) as kie,
+        running_kie(catalog=CATALOG, speed=30.0, webhook_key=WEBHOOK_KEY) as kie,
     ):
         setup = ServeSetup(folder, url, telegram, kie)
         setup.more |= {
@@ -94,13 +94,15 @@ async def test_a_gen_command_delivers_one_image(url: str, tmp_path: Path, public
 async def test_another_instance_finishes_the_job_of_a_killed_one_under_the_same_correlation_id(
     postgres_url: str, tmp_path: Path
 ) -> None:
-    async with running_setup(postgres_url, tmp_path, public=False, speed=3.0) as setup:
+    async with running_setup(postgres_url, tmp_path, public=False) as setup:
         first = await setup.start()
         ann = await started_user(setup)
+        setup.kie.service.hold_tasks()
         await ann.say("/gen z-image cat astronaut")
         await first.wait_for_event("SUBMIT_OK")
         second = await setup.start()
         first.signal(SIGKILL)
+        setup.kie.service.release_tasks()
         await ann.sees("Generation complete", seconds=40)
         await second.wait_for_event("NOTICE_SENT")
         assert len(results(ann)) == 1
@@ -110,13 +112,15 @@ async def test_another_instance_finishes_the_job_of_a_killed_one_under_the_same_
 
 
 async def test_a_job_interrupted_by_a_stop_is_finished_after_the_next_start(url: str, tmp_path: Path) -> None:
-    async with running_setup(url, tmp_path, public=False, speed=10.0) as setup:
+    async with running_setup(url, tmp_path, public=False) as setup:
         first = await setup.start()
         ann = await started_user(setup, "ru")
+        setup.kie.service.hold_tasks()
         await ann.say("/gen z-image кот")
         await first.wait_for_event("SUBMIT_OK")
         first.signal(SIGTERM)
         assert await first.wait_until_ended() == 0
+        setup.kie.service.release_tasks()
         second = await setup.start()
         await second.wait_for_event("NOTICE_SENT", seconds=40)
         assert len(results(ann)) == 1

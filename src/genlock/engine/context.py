@@ -38,6 +38,14 @@ from genlock.ports.provider import RateLimit
 current_correlation_id: ContextVar[str] = ContextVar("current_correlation_id", default="")
 
 
+def _nothing() -> None:
+    """Nobody needs to know."""
+
+
+#: called before the current task gives the lease of its job back although it is not finished
+on_release: ContextVar[Callable[[], None]] = ContextVar("on_release", default=_nothing)
+
+
 class UnknownSubmit(StrEnum):
     """What happens to a submit whose outcome is still unknown after the grace period."""
 
@@ -326,5 +334,6 @@ class EngineContext:
         return replace(job, address=address, placeholder=None, progress_message=None, parts=parts)
 
     async def begin_notice(self, job: Job) -> None:
-        """Journal the final notice before it is sent, so that it is sent at most once."""
+        """Journal the final notice before it is sent, so that it is sent at most once, and give the lease back."""
+        on_release.get()()  # before: the job may be leased again before the answer is here
         self.fenced(await self.store.begin_notice(job.id, job.lease_token), job)

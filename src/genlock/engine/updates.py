@@ -39,6 +39,8 @@ class RunningQueue:
     #: the loop's time when the current update was begun
     since: float
     task: asyncio.Task[None]
+    #: whether the update was handled, and only its end is being stored, which may give the lease back
+    settling: bool = False
 
 
 class UpdateWorker:
@@ -60,6 +62,8 @@ class UpdateWorker:
         #: takes updates that are worthless after seconds, by bot and kind: they are not stored, and may be lost
         self.volatile: dict[tuple[str, str], Callable[[NewUpdate], None]] = {}
         self._queues: dict[int, RunningQueue] = {}
+        #: tasks that store the end of an update while a newer lease of their queue is already used
+        self._settling: set[asyncio.Task[None]] = set()
         self._answers: set[asyncio.Task[None]] = set()
         #: set when a queue was finished while others waited for capacity, so that the next claim comes at once
         self.wake = asyncio.Event()
@@ -132,12 +136,19 @@ class UpdateWorker:
         if (running := self._queues.get(queue.id)) is not None:
             if running.queue.token > queue.token:
                 return
-            # An older lease of ours, which has expired: its writes change nothing.
-            self._queues.pop(queue.id).task.cancel()
+            self._leave(self._queues.pop(queue.id))
         loop = self._ctx.loop
         task = loop.create_task(self._process(queue, is_held))
         self._queues[queue.id] = RunningQueue(queue, urgent, loop.time(), task)
         task.add_done_callback(lambda done: self._finished(queue.id, done))
+
+    def _leave(self, older: RunningQueue) -> None:
+        """Cancel the work on an older lease of ours, unless only the report of its end is missing."""
+        if older.settling:
+            self._settling.add(older.task)
+            older.task.add_done_callback(self._settling.discard)
+        else:
+            older.task.cancel()  # the lease has expired, so its writes change nothing
 
     def _finished(self, queue_id: int, task: asyncio.Task[None]) -> None:
         running = self._queues.get(queue_id)
@@ -166,7 +177,7 @@ class UpdateWorker:
         """Handle one update. Returns the queue with its next update while it is ours."""
         ctx, started = self._ctx, self._ctx.loop.time()
         if (running := self._queues.get(queue.id)) is not None:
-            running.queue, running.since = queue, started
+            running.queue, running.since, running.settling = queue, started, False
         current_correlation_id.set(update.correlation_id)
         state, note, limit = UpdateState.DONE, "", None
         exhausted = update.attempts > TRANSIENT_TRIES or queue.crash_count >= ctx.rules.crashes_max
@@ -188,6 +199,8 @@ class UpdateWorker:
             state = UpdateState.DEAD
         took = ctx.loop.time() - started
         may_call.set(ctx.liveness.watch())
+        if running is not None:
+            running.settling = True
         settled = await self._store.settle_update(queue, state, note, ctx.lease)
         if settled is None:
             ctx.observer.event(Event.LEASE_LOST, update.correlation_id, queue=queue.id, token=queue.token)
@@ -258,7 +271,8 @@ class UpdateWorker:
             return
         held = await self._store.renew_update_queues([queue for _, queue in renewed], self._ctx.lease)
         for running, queue in renewed:
-            if queue.id not in held and self._queues.get(queue.id) is running and running.queue is queue:
+            lost = queue.id not in held and not running.settling
+            if lost and self._queues.get(queue.id) is running and running.queue is queue:
                 self._ctx.observer.event(Event.LEASE_LOST, queue=queue.id, token=queue.token)
                 running.task.cancel()
 
@@ -282,4 +296,4 @@ class UpdateWorker:
         await cancel_and_wait(self._tasks())
 
     def _tasks(self) -> list[asyncio.Task[None]]:
-        return [*self._answers, *(running.task for running in self._queues.values())]
+        return [*self._answers, *self._settling, *(running.task for running in self._queues.values())]

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 
 from genlock.domain.errors import StoreError
 from genlock.domain.events import Event
@@ -12,7 +13,7 @@ from genlock.domain.poison import ISOLATED_FROM, free_slots
 from genlock.domain.retry import backoff
 from genlock.engine.cancellation import cancel_and_wait
 from genlock.engine.collect import poll, process_callback
-from genlock.engine.context import EngineContext, LeaseLost
+from genlock.engine.context import EngineContext, LeaseLost, on_release
 from genlock.engine.deliver import deliver, notify
 from genlock.engine.late_cost import query_late_cost
 from genlock.engine.poison import is_poison, park_poison_job
@@ -79,6 +80,8 @@ class RunningJob:
     #: the loop's time when the task started
     since: float
     task: asyncio.Task[None]
+    #: whether it has given its lease back and only sends the notice, which needs none
+    released: bool = False
 
 
 class Worker:
@@ -89,6 +92,8 @@ class Worker:
         self._jobs: dict[int, RunningJob] = {}
         #: in the order in which they came
         self._callbacks: dict[asyncio.Task[None], None] = {}
+        #: tasks that send the notice of a job that is leased again
+        self._notifying: dict[asyncio.Task[None], None] = {}
         self._capacity_freed = asyncio.Event()
         self._stopping = False
         self._uncertain_commits = 0
@@ -116,14 +121,27 @@ class Worker:
         task.add_done_callback(lambda done: self._finished(job.id, done))
 
     def _replace_older(self, job: Job) -> bool:
-        """Cancel the task of an older lease of this job. False if a newer lease is already being processed."""
+        """Cancel the task of an older lease of this job, unless it only sends the notice.
+
+        False if a newer lease is already being processed.
+        """
         running = self._jobs.get(job.id)
         if running is None:
             return True
         if running.job.lease_token > job.lease_token:
             return False
-        running.task.cancel()
+        if running.released:
+            self._notifying[running.task] = None
+            running.task.add_done_callback(lambda done: self._notifying.pop(done, None))
+        else:
+            running.task.cancel()
         return True
+
+    def _release(self, job_id: int) -> None:
+        """Note that the current task has given the lease of its job back."""
+        running = self._jobs.get(job_id)
+        if running is not None and running.task is asyncio.current_task():
+            running.released = True
 
     def _finished(self, job_id: int, task: asyncio.Task[None]) -> None:
         running = self._jobs.get(job_id)
@@ -135,6 +153,7 @@ class Worker:
         ctx = self._ctx
         held = job
         may_call.set(is_held)
+        on_release.set(partial(self._release, job.id))
 
         def on_new_lease(newer: Job) -> None:
             nonlocal held
@@ -285,7 +304,7 @@ class Worker:
                 running.task.cancel()
 
     def _is_current(self, running: RunningJob, job: Job) -> bool:
-        return self._jobs.get(job.id) is running and running.job is job
+        return self._jobs.get(job.id) is running and running.job is job and not running.released
 
     async def _has_newer_lease(self, job: Job) -> bool:
         """Whether a job that could not be renewed was claimed again. While its notice is sent it has no lease."""
@@ -310,4 +329,4 @@ class Worker:
         await self._ctx.store.release_leases(self._ctx.instance)
 
     def _tasks(self) -> list[asyncio.Task[None]]:
-        return [*self._callbacks, *(running.task for running in self._jobs.values())]
+        return [*self._callbacks, *self._notifying, *(running.task for running in self._jobs.values())]

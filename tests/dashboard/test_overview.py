@@ -18,6 +18,7 @@ from genlock.domain.operator import OperatorRole
 from genlock.engine.hourly_figures import HourlyFigureKeeper
 from genlock.i18n.translator import package_texts
 from genlock.stores import hourly_figures as store_module
+from tests.changes import poll_until
 from tests.dashboard.browser_pages import LOOKS, faults_of, open_context, watched_page
 from tests.dashboard.world import Client, DashboardWorld
 from tests.stores.builders import account_with, delivered, end, finish, queued, running
@@ -34,6 +35,10 @@ async def count(world: DashboardWorld) -> None:
     await HourlyFigureKeeper(world.engine.ctx, world.engine.leader, world.store).round()
 
 
+async def payments_are_settled(world: DashboardWorld) -> bool:
+    return all(payment.settled for payment in await world.store.payments_after(0, 10))
+
+
 async def some_orders(world: DashboardWorld, model: str = "z-image") -> None:
     store = world.store
     account_id = await account_with(store, 1_000_000)
@@ -45,7 +50,7 @@ async def some_orders(world: DashboardWorld, model: str = "z-image") -> None:
     await queued(store, account_id=account_id, model=model)
     assert await store.transfer(account_id, EntryKind.TOPUP, 5000, "stars")
     assert await store.add_payment("charge", account_id, 250, 5000)
-    await asyncio.sleep(0.01)  # the payment is older than the count
+    await poll_until(lambda: payments_are_settled(world))
     await count(world)
 
 

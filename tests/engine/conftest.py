@@ -10,6 +10,7 @@ from genlock.engine.engine import Engine
 from genlock.stores.database import SqlDatabase
 from tests.databases import emptied_sqlite
 from tests.engine.hand_clock import HandClock
+from tests.engine.loop_clock import LoopClock
 from tests.engine.recorder import Recorder
 from tests.engine.update_instance import Instance, make_instance
 from tests.engine.world import FUNDS, World, die
@@ -19,6 +20,12 @@ from tests.shared_postgres import SharedPostgres
 @pytest.fixture
 def clock() -> HandClock:
     return HandClock()
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def loop_clock() -> LoopClock:
+    """One for the loop that all tests share."""
+    return LoopClock()
 
 
 @pytest_asyncio.fixture(loop_scope="session")

@@ -8,11 +8,11 @@ import pytest
 
 from genlock.domain.errors import ProviderBusy, StoreUnavailable
 from genlock.domain.job import State
-from genlock.engine import limits as limits_module
 from genlock.engine.context import EngineRules
-from genlock.engine.limits import HORIZON_SECONDS, RETRY_SECONDS_MAX, RateLimiter
+from genlock.engine.limits import HORIZON_SECONDS, QUIET_SECONDS, RETRY_SECONDS_MAX, RateLimiter
 from genlock.ports.provider import RateLimit
 from tests.engine.faults import FaultProxy
+from tests.engine.loop_clock import LoopClock
 from tests.engine.world import World, idle, work
 
 
@@ -92,16 +92,19 @@ async def refused_wait(limits: RateLimiter, *, is_new: bool = False) -> float:
     return busy.value.after
 
 
-async def test_orders_of_a_backlog_ask_again_one_after_the_other_and_new_ones_behind_them(world: World) -> None:
+async def test_orders_of_a_backlog_ask_again_one_after_the_other_and_new_ones_behind_them(
+    world: World, loop_clock: LoopClock
+) -> None:
     """Refused one by one, as orders come: if each came back after the same second, all would ask every second."""
     proxy = FaultProxy(world.store)
     limits = RateLimiter(proxy, {"create:fake": RateLimit(interval=0.5, burst=1)})
     await reserve(world, RateLimit(interval=0.5), 100)  # all permits of the horizon
-    waits = [await refused_wait(limits) for _ in range(10)]
-    assert all(later - earlier == pytest.approx(0.5, abs=0.1) for earlier, later in pairwise(waits))
+    with loop_clock.stopped():
+        waits = [await refused_wait(limits) for _ in range(10)]
+        assert all(later - earlier == pytest.approx(0.5) for earlier, later in pairwise(waits))
 
-    asked = proxy.answered["reserve_permits"]
-    assert await refused_wait(limits, is_new=True) > waits[-1]
+        asked = proxy.answered["reserve_permits"]
+        assert await refused_wait(limits, is_new=True) > waits[-1]
     assert proxy.answered["reserve_permits"] == asked, "an order that must wait anyway costs no statement"
 
 
@@ -114,17 +117,14 @@ async def test_no_order_of_a_long_backlog_waits_longer_than_half_a_minute_before
     assert max(per_second.values()) <= 3 * 500 / RETRY_SECONDS_MAX, "they share the time evenly"
 
 
-async def test_a_new_order_asks_at_once_when_those_before_it_are_gone(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_new_order_asks_at_once_when_those_before_it_are_gone(world: World, loop_clock: LoopClock) -> None:
     """Cancelled orders never ask again: the times reserved for them must not hold up others."""
-    monkeypatch.setattr(limits_module, "QUIET_SECONDS", 0.0)
     limits = RateLimiter(world.store, {"create:fake": RateLimit(interval=0.001, burst=1)})
     await reserve(world, RateLimit(interval=0.001), 10_000)
     for _ in range(100):
         await refused_wait(limits)
     world.clock.turn(10)
-    await asyncio.sleep(0.01)  # the limiter measures by the loop's own clock
+    loop_clock.turn(QUIET_SECONDS)
     permit = await limits.acquire("create:fake", is_new=True)
     assert not permit.missed
 

@@ -10,10 +10,10 @@ from genlock.engine.engine import Engine
 from genlock.stores.database import SqlDatabase
 from tests.databases import emptied_sqlite
 from tests.engine.hand_clock import HandClock
-from tests.engine.loop_clock import LoopClock
 from tests.engine.recorder import Recorder
 from tests.engine.update_instance import Instance, make_instance
 from tests.engine.world import FUNDS, World, die
+from tests.loop_clock import LoopClock
 from tests.shared_postgres import SharedPostgres
 
 

@@ -18,9 +18,9 @@ from genlock.engine.engine import Engine
 from tests.changes import PATIENCE_SECONDS
 from tests.engine.fake_provider import URL
 from tests.engine.faults import FaultProxy
-from tests.engine.loop_clock import LoopClock
 from tests.engine.steps import URLS, die_at, pause
 from tests.engine.world import LEASE, PRICE, World, idle, work
+from tests.loop_clock import LoopClock
 
 # retries
 

@@ -12,8 +12,8 @@ from genlock.engine.context import EngineRules
 from genlock.engine.engine import Engine
 from tests.engine.fake_provider import URL, callback_body
 from tests.engine.faults import FaultProxy
-from tests.engine.loop_clock import LoopClock
 from tests.engine.world import World, die, idle, work
+from tests.loop_clock import LoopClock
 
 ROLE = EngineRules().role_seconds
 

@@ -12,8 +12,8 @@ from genlock.engine.context import EngineRules
 from genlock.engine.limits import HORIZON_SECONDS, QUIET_SECONDS, RETRY_SECONDS_MAX, RateLimiter
 from genlock.ports.provider import RateLimit
 from tests.engine.faults import FaultProxy
-from tests.engine.loop_clock import LoopClock
 from tests.engine.world import World, idle, work
+from tests.loop_clock import LoopClock
 
 
 async def reserve(world: World, limit: RateLimit, count: int) -> list[float]:

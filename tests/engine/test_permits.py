@@ -6,8 +6,8 @@ from genlock.engine.engine import Engine
 from genlock.engine.limits import PERMITS_MISSED_MAX
 from genlock.ports.provider import RateLimit
 from tests.engine.faults import FaultProxy, Gate
-from tests.engine.loop_clock import LoopClock
 from tests.engine.world import World, idle, work
+from tests.loop_clock import LoopClock
 
 LATE_SECONDS = 30.0
 RULES = EngineRules(limits={"create:fake": RateLimit(interval=0.01, late=LATE_SECONDS)})

@@ -1,4 +1,4 @@
-"""The event loop's own clock, by which the engine measures how long it may trust a lease, a role or a permit."""
+"""The event loop's own clock, by which the service measures its time limits and how long it may trust a lease."""
 
 import asyncio
 from collections.abc import Iterator

@@ -6,12 +6,11 @@ import signal
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 from playwright.async_api import Browser, async_playwright, expect
-from playwright.async_api import Error as PageError
 from playwright.sync_api import Error, sync_playwright
 
 from genlock.sandbox.processes import AS_ROOT
@@ -52,8 +51,7 @@ async def chromium() -> AsyncIterator[Browser]:
         try:
             yield browser
         finally:
-            with suppress(PageError):  # it is gone already: the tests that needed it have failed
-                await browser.close()
+            await browser.close()
 
 
 def _launch_options(program: Program) -> dict[str, Any]:

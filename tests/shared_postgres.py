@@ -8,6 +8,7 @@ import asyncio
 import random
 import re
 from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
 from importlib.resources import files
 from typing import Any
 
@@ -68,14 +69,22 @@ async def shared_postgres(shared_postgres_url: str) -> AsyncIterator[SharedPostg
     await store.close()
 
 
+@asynccontextmanager
+async def cancelling_new_tasks() -> AsyncIterator[None]:
+    """Cancel at the end what was started inside. What ran before stays: the browser's driver reads in such a task."""
+    before = asyncio.all_tasks()
+    yield
+    started = asyncio.all_tasks() - before - {asyncio.current_task()}
+    for task in started:
+        task.cancel()
+    await asyncio.gather(*started, return_exceptions=True)
+
+
 @pytest_asyncio.fixture(loop_scope="session")
 async def no_tasks_left() -> AsyncIterator[None]:
     """Cancel what a test leaves running, as the end of a loop of its own would."""
-    yield
-    running = asyncio.all_tasks() - {asyncio.current_task()}
-    for task in running:
-        task.cancel()
-    await asyncio.gather(*running, return_exceptions=True)
+    async with cancelling_new_tasks():
+        yield
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -1,19 +1,22 @@
 """One idempotency key, one key's limit and one account's number of jobs, used at once through two instances."""
 
 import asyncio
-from functools import partial
 from pathlib import Path
 
 from genlock.sandbox.postgres import Postgres
 from tests.api.world import MODEL, PROMPT, Client, running_api
+from tests.unlimited_kie import unlimited_kie
 
 
 async def test_two_instances_accept_one_job_per_idempotency_key_and_keep_the_limit_together(
     postgres_server: Postgres, tmp_path: Path
 ) -> None:
     url = postgres_server.create_database()
-    start = partial(running_api, url, tmp_path / "media", api_running_max=20, speed=0.05)
-    async with start() as one, start() as two:
+    async with (
+        unlimited_kie(speed=0.05) as kie,  # one for both: two would give out the same task ids
+        running_api(url, tmp_path / "media", api_running_max=20, kie=kie) as one,
+        running_api(url, tmp_path / "media", api_running_max=20, kie=kie) as two,
+    ):
         client = await one.client()
         other = Client(url=two.url, session=two.session, secret=client.secret, key=client.key)
         answers = await asyncio.gather(*((client, other)[n % 2].order(f"key-{n // 6}") for n in range(48)))

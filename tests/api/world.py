@@ -157,12 +157,13 @@ async def running_api(
     folder: Path,
     *,
     channel: Channel | None = None,
+    kie: KieSimulator | None = None,
     speed: float = 600.0,
     private_hosts: tuple[str, ...] = (),
     **settings: Any,
 ) -> AsyncIterator[ApiWorld]:
     async with AsyncExitStack() as closing:
-        kie = await closing.enter_async_context(unlimited_kie(speed))
+        kie = kie or await closing.enter_async_context(unlimited_kie(speed))
         service = closing.enter_context(_make_settings(kie, database_url, folder, private_hosts, settings))
         recorder = Recorder()
         store: Any = await open_store(database_url, observer=recorder)

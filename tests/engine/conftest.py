@@ -13,12 +13,19 @@ from tests.engine.hand_clock import HandClock
 from tests.engine.recorder import Recorder
 from tests.engine.update_instance import Instance, make_instance
 from tests.engine.world import FUNDS, World, die
+from tests.loop_clock import LoopClock
 from tests.shared_postgres import SharedPostgres
 
 
 @pytest.fixture
 def clock() -> HandClock:
     return HandClock()
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def loop_clock() -> LoopClock:
+    """One for the loop that all tests share."""
+    return LoopClock()
 
 
 @pytest_asyncio.fixture(loop_scope="session")

@@ -10,7 +10,9 @@ from genlock.engine.context import EngineContext
 from genlock.engine.engine import Engine
 from genlock.engine.liveness import Liveness
 from genlock.ports.call_fence import CallFenced, calls_while, check_call
-from tests.engine.update_instance import Instance, message
+from genlock.stores.database import SqlDatabase
+from tests.engine.recorder import Recorder
+from tests.engine.update_instance import make_instance, message
 from tests.engine.world import World, idle
 
 
@@ -105,11 +107,11 @@ async def test_a_paused_delivery_calls_no_channel_and_is_tried_again(
 
 
 async def test_a_paused_handler_calls_no_channel_and_its_update_is_handled_again(
-    instance: Instance, monkeypatch: pytest.MonkeyPatch
+    live_store: SqlDatabase, recorder: Recorder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    time = HandTime(asyncio.get_running_loop().time())
+    time, instance = HandTime(asyncio.get_running_loop().time()), make_instance(live_store, recorder)
     context = instance.engine.ctx
-    monkeypatch.setattr(EngineContext, "heartbeat", _no_peers)  # the running instance's own is by another clock
+    monkeypatch.setattr(EngineContext, "heartbeat", _no_peers)  # the instance's own is by another clock
     monkeypatch.setitem(vars(context), "liveness", Liveness(3.0, time))
     context.liveness.note_heartbeat(time.now)
     sent: list[int] = []
@@ -125,6 +127,8 @@ async def test_a_paused_handler_calls_no_channel_and_its_update_is_handled_again
         sent.append(update.attempts)
 
     instance.act = act
+    await instance.engine.start()
     await instance.updates.receive(message(1, number=80))
     await instance.until(lambda: bool(instance.recorder.of(Event.UPDATE_DONE)))
+    await instance.engine.stop()
     assert sent == [2]

@@ -1,8 +1,5 @@
 """Delivering again: retries, sends that replace a deleted message, and the store failing in between."""
 
-import asyncio
-import time
-
 import pytest
 
 from genlock.domain.delivery import Level, Step
@@ -18,10 +15,12 @@ from genlock.domain.money import HoldState
 from genlock.engine import operate
 from genlock.engine.context import EngineRules
 from genlock.engine.engine import Engine
+from tests.changes import PATIENCE_SECONDS
 from tests.engine.fake_provider import URL
 from tests.engine.faults import FaultProxy
 from tests.engine.steps import URLS, die_at, pause
 from tests.engine.world import LEASE, PRICE, World, idle, work
+from tests.loop_clock import LoopClock
 
 # retries
 
@@ -257,15 +256,16 @@ async def test_a_message_deleted_in_the_middle_of_several_parts_is_replaced_alon
     assert [text for _, text in world.channel.shown] == [f"address {url}" for url in URLS]
 
 
-async def test_a_message_deleted_during_a_put_that_outlasts_its_lease_is_replaced(world: World) -> None:
+async def test_a_message_deleted_during_a_put_that_outlasts_its_lease_is_replaced(
+    world: World, engine: Engine, loop_clock: LoopClock
+) -> None:
     """The lease was renewed meanwhile, so the send that follows is ours to make."""
-    engine = world.engine(EngineRules(lease_seconds=0.05))
     job = await world.ended(engine)
     world.channel.gate.shut()
     await world.claim_one(engine)
     await world.channel.gate.holds()
     world.channel.delete(job.placeholder)
-    await asyncio.sleep(0.06)  # trust in a lease is measured by the loop's own clock
+    loop_clock.turn(LEASE + 1)
     world.channel.gate.open()
     await idle(engine)
 
@@ -273,14 +273,17 @@ async def test_a_message_deleted_during_a_put_that_outlasts_its_lease_is_replace
     assert len(world.channel.showing(URL)) == 1
 
 
-async def test_a_process_suspended_past_its_lease_does_not_call_the_channel(world: World) -> None:
+async def test_a_process_suspended_past_its_lease_does_not_call_the_channel(
+    world: World, loop_clock: LoopClock
+) -> None:
     """It fell asleep when its renewal was committed and woke up when the lease was over: before its next call."""
     proxy = FaultProxy(world.store)
-    engine = world.engine(EngineRules(lease_seconds=0.05), store=proxy)
+    seconds = PATIENCE_SECONDS / 2  # the end of the work is still waited for
+    engine = world.engine(EngineRules(lease_seconds=seconds), store=proxy)
 
     def sleep(moment: str, operation: str) -> None:
         if (moment, operation) == ("after", "save_parts"):
-            time.sleep(0.06)
+            loop_clock.turn(seconds)
 
     proxy.tap = sleep
     world.channel.refused = {Level.ADDRESS}

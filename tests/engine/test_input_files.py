@@ -310,9 +310,9 @@ async def test_the_uploads_of_one_order_share_one_time_limit(world: World, monke
         await files.send(left=0.0, address=address)
     job = replace(await files.waiting(), input=json.dumps({"image_urls": addresses}))
     loop = asyncio.get_running_loop()
-    started = loop.time()
+    real = loop.time
     with monkeypatch.context() as slow:
-        slow.setattr(loop, "time", lambda: started + 60.0 * len(files.first.stored))
+        slow.setattr(loop, "time", lambda: real() + 60.0 * len(files.first.stored))
         with pytest.raises(ProviderError, match="took too long"):
             await files.input.prepare(job, "fake")
 

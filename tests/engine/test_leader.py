@@ -2,6 +2,8 @@
 
 import asyncio
 
+import pytest
+
 from genlock.domain.errors import StoreUnavailable
 from genlock.domain.events import Event
 from genlock.domain.inbox import InboxState
@@ -11,6 +13,7 @@ from genlock.engine.engine import Engine
 from tests.engine.fake_provider import URL, callback_body
 from tests.engine.faults import FaultProxy
 from tests.engine.world import World, die, idle, work
+from tests.loop_clock import LoopClock
 
 ROLE = EngineRules().role_seconds
 
@@ -81,15 +84,15 @@ async def test_a_crashed_leader_is_replaced_within_seconds(world: World) -> None
     assert EngineRules().role_seconds + EngineRules().heartbeat_seconds <= 5
 
 
-async def test_a_leader_that_cannot_renew_stops_acting_as_leader(world: World) -> None:
+async def test_a_leader_that_cannot_renew_stops_acting_as_leader(world: World, loop_clock: LoopClock) -> None:
     proxy = FaultProxy(world.store)
-    engine = world.engine(EngineRules(role_seconds=0.02), store=proxy)
+    engine = world.engine(store=proxy)
     await engine.leader.elect()
+    assert engine.active
     proxy.faults.add("take_role", StoreUnavailable())
-    loop = asyncio.get_running_loop()
-    passed = loop.create_future()
-    loop.call_later(0.03, passed.set_result, None)
-    await passed
+    with pytest.raises(StoreUnavailable):
+        await engine.leader.elect()
+    loop_clock.turn(ROLE)
     assert not engine.active
 
 

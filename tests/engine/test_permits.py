@@ -1,7 +1,5 @@
 """A turn at the provider is used in time or given up, and never waited for without end."""
 
-import asyncio
-
 from genlock.domain.job import State
 from genlock.engine.context import EngineRules
 from genlock.engine.engine import Engine
@@ -9,8 +7,10 @@ from genlock.engine.limits import PERMITS_MISSED_MAX
 from genlock.ports.provider import RateLimit
 from tests.engine.faults import FaultProxy, Gate
 from tests.engine.world import World, idle, work
+from tests.loop_clock import LoopClock
 
-RULES = EngineRules(limits={"create:fake": RateLimit(interval=0.01, late=0.03)})
+LATE_SECONDS = 30.0
+RULES = EngineRules(limits={"create:fake": RateLimit(interval=0.01, late=LATE_SECONDS)})
 
 
 def slow_to_commit(world: World) -> tuple[Engine, Gate]:
@@ -19,19 +19,21 @@ def slow_to_commit(world: World) -> tuple[Engine, Gate]:
     return world.engine(RULES, store=proxy), gate
 
 
-async def hold_up(engine: Engine, gate: Gate) -> None:
+async def hold_up(engine: Engine, gate: Gate, loop_clock: LoopClock) -> None:
     await gate.holds()
-    await asyncio.sleep(0.05)  # longer than the limit's `late`, which is measured by the loop's own clock
+    loop_clock.turn(LATE_SECONDS + 1)
     gate.open()
     await idle(engine)
     gate.shut()
 
 
-async def test_an_order_that_missed_its_permit_during_the_commit_waits_for_another(world: World) -> None:
+async def test_an_order_that_missed_its_permit_during_the_commit_waits_for_another(
+    world: World, loop_clock: LoopClock
+) -> None:
     engine, gate = slow_to_commit(world)
     gate.shut()
     job = await engine.order(world.order())
-    await hold_up(engine, gate)
+    await hold_up(engine, gate, loop_clock)
     assert (await world.see(job)).state is State.QUEUED
     assert world.provider.created == []
 
@@ -42,15 +44,15 @@ async def test_an_order_that_missed_its_permit_during_the_commit_waits_for_anoth
     assert len(world.provider.created) == 1
 
 
-async def test_an_order_is_submitted_even_if_every_permit_is_missed(world: World) -> None:
+async def test_an_order_is_submitted_even_if_every_permit_is_missed(world: World, loop_clock: LoopClock) -> None:
     engine, gate = slow_to_commit(world)
     gate.shut()
     job = await engine.order(world.order())
     for _ in range(PERMITS_MISSED_MAX):
-        await hold_up(engine, gate)
+        await hold_up(engine, gate, loop_clock)
         assert world.provider.created == []
         world.clock.turn(1)
         await world.claim_one(engine)
-    await hold_up(engine, gate)
+    await hold_up(engine, gate, loop_clock)
     assert (await world.see(job)).state is State.RUNNING
     assert len(world.provider.created) == 1

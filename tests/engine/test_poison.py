@@ -57,8 +57,10 @@ async def work_until_crash(world: World, engine: Engine, channel: CrashingChanne
         await engine.worker.claim_poison_jobs()
         if not tasks_of(engine.worker):
             return True
-        while tasks_of(engine.worker) and not channel.dead.is_set():
-            await asyncio.wait(tasks_of(engine.worker), timeout=0.05)
+        crash = asyncio.create_task(channel.dead.wait())
+        while not crash.done() and (tasks := tasks_of(engine.worker)):
+            await asyncio.wait({*tasks, crash}, return_when=asyncio.FIRST_COMPLETED)
+        crash.cancel()
         if channel.dead.is_set():
             await die(engine)
             await channel.revive()

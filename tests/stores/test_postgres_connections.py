@@ -125,10 +125,11 @@ async def test_a_connection_that_was_cut_is_replaced(postgres_url: str, observer
 
 
 async def test_without_a_free_connection_a_call_waits_and_that_is_counted(
-    postgres_url: str, observer: RecordingObserver
+    postgres_url: str, observer: RecordingObserver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with opened(postgres_url, observer, connections=1, statement_seconds=0.1) as store:
+    async with opened(postgres_url, observer, connections=1) as store:
         account_id = await account_with(store)
+        monkeypatch.setattr(store.session._connections, "_timeout", 0.1)
         async with store.session.pool.acquire():
             answer = asyncio.create_task(store.wallet(account_id))
             await until(lambda: observer.total("store_retries", operation="wallet", reason="TimeoutError") > 0)
@@ -159,15 +160,17 @@ async def test_more_calls_than_connections_all_complete(postgres_url: str, obser
 
 
 async def test_a_statement_that_our_own_time_out_cut_is_not_run_again(
-    postgres_url: str, observer: RecordingObserver
+    postgres_url: str, observer: RecordingObserver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with opened(postgres_url, observer, statement_seconds=0.5) as store:
+    async with opened(postgres_url, observer) as store:
         account_id = await account_with(store, 0)
         before = store.uncertain_commits
         async with other_connection(postgres_url) as other:
             await other.execute("SELECT * FROM accounts FOR UPDATE")
+            monkeypatch.setattr(store.session, "statement_seconds", 0.5)
             with pytest.raises(StoreUnavailable, match=r"transfer took longer than 0\.5 s"):
                 await store.transfer(account_id, EntryKind.TOPUP, 5, "key")
+            monkeypatch.undo()
 
         assert observer.total("store_retries", operation="transfer") == 0
         assert observer.total("store_timeouts", operation="transfer") == 1
@@ -180,7 +183,7 @@ async def test_a_statement_that_our_own_time_out_cut_is_not_run_again(
 
 async def test_slow_screens_leave_connections_for_the_work(postgres_url: str, observer: RecordingObserver) -> None:
     """Screens that wait for the database fill their own share of the pool, and orders go on."""
-    async with opened(postgres_url, observer, connections=4, statement_seconds=5.0) as store:
+    async with opened(postgres_url, observer, connections=4, statement_seconds=60.0) as store:
         account_id = await account_with(store)
         async with other_connection(postgres_url) as other:
             await other.execute("LOCK TABLE drafts, jobs, inbox IN ACCESS EXCLUSIVE MODE")
@@ -188,8 +191,9 @@ async def test_slow_screens_leave_connections_for_the_work(postgres_url: str, ob
             lists = [asyncio.create_task(store.callbacks(InboxState.ORPHAN, 10)) for _ in range(20)]
             await waiting_for_locks(store, 3)
 
-            async with asyncio.timeout(3):
+            async with asyncio.timeout(30):
                 assert (await store.wallet(account_id)).available == 1000
+            assert not any(screen.done() for screen in (*screens, *lists))
 
         assert await asyncio.gather(*screens, *lists) == [[]] * 40
 

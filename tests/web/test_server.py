@@ -13,25 +13,29 @@ from starlette.routing import Route
 from genlock.web import connections, server
 from genlock.web.server import serving
 from tests.changes import Changes
+from tests.loop_clock import LoopClock
 
 GET = b"GET /slow HTTP/1.1\r\nHost: x\r\n\r\n"
 SECONDS = 0.3
 
 
-async def slow(_: Request) -> PlainTextResponse:
-    """Answer later than a client may take to send its request."""
-    await asyncio.sleep(3 * SECONDS)
+async def answer(request: Request) -> PlainTextResponse:
+    await request.body()
     return PlainTextResponse("served")
 
 
 @pytest.fixture
 async def port(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[int]:
-    monkeypatch.setattr(connections, "HEAD_SECONDS", SECONDS)
-    monkeypatch.setattr(connections, "BODY_SECONDS", SECONDS)
     monkeypatch.setattr(server, "CONNECTIONS_MAX", 5)
-    web = Starlette(routes=[Route("/slow", slow, methods=["GET", "POST"])])
+    web = Starlette(routes=[Route("/slow", answer, methods=["GET", "POST"])])
     async with serving(web, "127.0.0.1", 0) as url:
         yield int(url.rpartition(":")[2])
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connections, "HEAD_SECONDS", SECONDS)
+    monkeypatch.setattr(connections, "BODY_SECONDS", SECONDS)
 
 
 async def send(port: int, *chunks: bytes) -> bytes:
@@ -47,6 +51,7 @@ async def send(port: int, *chunks: bytes) -> bytes:
         writer.close()
 
 
+@pytest.mark.usefixtures("impatient")
 @pytest.mark.parametrize(
     "request_bytes",
     [
@@ -59,6 +64,7 @@ async def test_a_connection_without_a_whole_request_is_closed(port: int, request
     assert b"served" not in await send(port, request_bytes)
 
 
+@pytest.mark.usefixtures("impatient")
 async def test_a_connection_that_sends_its_request_too_slowly_is_closed(port: int) -> None:
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     writer.write(GET[:-2])
@@ -71,9 +77,22 @@ async def test_a_connection_that_sends_its_request_too_slowly_is_closed(port: in
     writer.close()
 
 
-async def test_a_slow_answer_and_the_next_request_are_served(port: int) -> None:
+async def test_an_answer_that_takes_longer_than_a_request_may_and_the_next_one_are_served(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(connections, "HEAD_SECONDS", 5.0)
+    monkeypatch.setattr(connections, "BODY_SECONDS", 5.0)
+    loop_clock = LoopClock()
     close = GET.replace(b"Host: x", b"Host: x\r\nConnection: close")
-    assert (await send(port, GET, close)).count(b"served") == 2
+
+    async def slow(_: Request) -> PlainTextResponse:
+        loop_clock.turn(6.0)
+        for _turn in range(3):
+            await asyncio.sleep(0)  # every timer that is over fires
+        return PlainTextResponse("served")
+
+    async with serving(Starlette(routes=[Route("/slow", slow)]), "127.0.0.1", 0) as url:
+        assert (await send(int(url.rpartition(":")[2]), GET, close)).count(b"served") == 2
 
 
 # unauthenticated senders
@@ -85,6 +104,7 @@ async def test_the_oldest_idle_connection_gives_way_to_a_new_one(port: int) -> N
     assert b"served" in await send(port, close), "the limit of connections is reached, and the new one is served"
     async with asyncio.timeout(20):
         assert await closes(held[0][0])
+    assert not any(reader.at_eof() for reader, _ in held[1:])
     for _, writer in held:
         writer.close()
 
@@ -159,10 +179,11 @@ async def test_a_head_without_end_is_refused_after_64_kb() -> None:
     assert {name: number for name, number in taken.items() if number > 400_000} == {}
 
 
-async def test_empty_lines_do_not_keep_a_connection_open(port: int) -> None:
+async def test_empty_lines_do_not_keep_a_connection_open(port: int, monkeypatch: pytest.MonkeyPatch) -> None:
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     writer.write(b"GET /none HTTP/1.1\r\nHost: x\r\n\r\n")
     await reader.readuntil(b"Not Found")
+    monkeypatch.setattr(connections, "HEAD_SECONDS", SECONDS)
     closed = asyncio.create_task(closes(reader))
     async with asyncio.timeout(20):
         while not closed.done():

@@ -1,11 +1,10 @@
 """One page for all files, a simulator and a bot for each test."""
 
 from collections.abc import AsyncIterator
-from contextlib import suppress
 
 import pytest
 import pytest_asyncio
-from playwright.async_api import Browser, Error, Page
+from playwright.async_api import Browser, Page
 
 from genlock.sandbox.telegram.simulated_user import SimulatedUser
 from genlock.sandbox.telegram.simulator import TelegramSimulator, running_telegram
@@ -18,8 +17,7 @@ async def reused_page(browser: Browser) -> AsyncIterator[Page]:
     """A page that the tests open one after the other."""
     profile = await new_profile(browser)
     yield await profile.new_page()
-    with suppress(Error):  # the browser is gone already: the tests that needed it have failed
-        await profile.close()
+    await profile.close()
 
 
 @pytest_asyncio.fixture(loop_scope="session")

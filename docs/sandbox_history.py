@@ -44,10 +44,12 @@ FAILURES = (
     ("timeout", "The task took too long"),
 )  # fmt: skip
 AUDIT: tuple[tuple[str, str, dict[str, Any]], ...] = (
-    ("credit", "{account}", {"before": "0", "after": "50"}), ("ban", "{account}", {"after": "spam"}),
-    ("resend", "#{job}", {}), ("refund", "#{job}", {"after": "refunded 24 credits"}),
-    ("edit model", "veo3_fast", {"before": {"price": "60"}, "after": {"price": "55"}}),
-    ("free runs", "{account}", {"after": "3"}), ("ledger check", "all", {}),
+    ("credit", "{account}", {"before": {"balance": "0"}, "after": {"balance": "50", "reason": "slow delivery"}}),
+    ("ban", "{account}", {"after": {"reason": "spam"}}),
+    ("resend", "#{job}", {"before": "succeeded/undeliverable/held/", "after": "succeeded/pending/held/"}),
+    ("refund", "#{job}", {"before": "succeeded/delivered/captured/", "after": "refunded 24 credits"}),
+    ("edit model", "veo3_fast", {"before": {"price": 60}, "after": {"price": 55}}),
+    ("free runs", "{account}", {"after": {"runs": 3}}), ("ledger check", "all", {}),
 )  # fmt: skip
 
 

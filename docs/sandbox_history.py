@@ -171,7 +171,10 @@ class History:
                 "inbox", provider="kie", body=b'{"code": 200, "msg": ', state="unreadable", note="not JSON",
                 received_at=self._now - number * DAY,
             )  # fmt: skip
-            self._insert("job_anomalies", job_id=200 + number, kind="loss", at=self._now - number * DAY)
+        cancelled = "SELECT id FROM jobs WHERE state = 'cancelled' ORDER BY id DESC LIMIT 3"
+        for number, (job,) in enumerate(self._connection.execute(cancelled).fetchall()):
+            self._connection.execute("UPDATE jobs SET cost = 4000 WHERE id = ?", (job,))
+            self._insert("job_anomalies", job_id=job, kind="loss", at=self._now - number * DAY)
 
 
 async def _create(file: Path) -> None:

@@ -61,7 +61,11 @@ async def test_what_operators_do_is_named_in_words_and_credits(dashboard: Dashbo
     ("action", "subject", "detail", "shown"),
     [
         ("refund", "#7", {"before": "succeeded/delivered/captured/", "after": "refunded 24 credits"},
-         ("выполнен, доставлен, списано", "возвращено кредитов: 24")),
+         ("<bdi>возвращено кредитов: 24</bdi>",)),
+        ("resend", "#7", {"before": "succeeded/undeliverable/held/x", "after": "succeeded/pending/held/"},
+         ("<bdi>доставить нельзя</bdi></del> → ", "<bdi>ожидает</bdi>")),
+        ("handled", "#7", {"before": "failed/delivered/released/x", "after": "failed/delivered/released/"},
+         ("<bdi>не выполнен, доставлен, не списано</bdi>",)),
         ("set_operator", "8", {"before": {"role": "viewer"}, "after": {"role": "support"}},
          ("роль:", "наблюдатель", "поддержка")),
         ("edit model", "z", {"before": {"status": "offered", "price": 8}, "after": {"status": "paused", "price": 9}},

@@ -97,8 +97,8 @@ def _changes(line: AuditLine, words: AuditWords) -> tuple[Change, ...] | None:
         return None
     before, after = read.get("before"), read.get("after")
     if not isinstance(before, dict | None) or not isinstance(after, dict | None):
-        was, is_ = (words.value(line.action, "", one) for one in (before, after))
-        return (Change(name="", before=None if was == is_ else was, after=is_),)
+        was, now = words.change(line.action, before, after)
+        return (Change(name="", before=was, after=now),)
     old, new = before or {}, after or {}
     return tuple(
         Change(

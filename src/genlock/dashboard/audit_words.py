@@ -86,6 +86,20 @@ class AuditWords:
                 return shown(", ".join(self._words(action, name, str(one)) for one in value), _VALUE_LENGTH_MAX)
         return shown(json.dumps(value, ensure_ascii=False), _VALUE_LENGTH_MAX)
 
+    def change(self, action: str, before: object, after: object) -> tuple[str | None, str | None]:
+        """Return what a whole value was and is; of the state of an order, only the words that changed.
+
+        A sentence says what was done, and takes the place of no state.
+        """
+        was, now = (self.value(action, "", one) for one in (before, after))
+        if not (isinstance(before, str) and isinstance(after, str) and _is_seen_state(action, before)):
+            return was, now
+        if not _is_seen_state(action, after) or before.split("/")[:3] == after.split("/")[:3]:
+            return None, now
+        pairs = list(zip(before.split("/"), after.split("/"), strict=True))
+        old, new = ("/".join(pair[side] if pair[0] != pair[1] else "" for pair in pairs) for side in (0, 1))
+        return seen_in_words(old, self._t), seen_in_words(new, self._t)
+
     def sentence(self, action: str, detail: str) -> str:
         """Return a detail of one sentence in words."""
         for name in _SENTENCE_ACTIONS.get(action, ()):

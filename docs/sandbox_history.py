@@ -44,10 +44,12 @@ FAILURES = (
     ("timeout", "The task took too long"),
 )  # fmt: skip
 AUDIT: tuple[tuple[str, str, dict[str, Any]], ...] = (
-    ("credit", "{account}", {"before": "0", "after": "50"}), ("ban", "{account}", {"after": "spam"}),
-    ("resend", "#{job}", {}), ("refund", "#{job}", {"after": "refunded 24 credits"}),
-    ("edit model", "veo3_fast", {"before": {"price": "60"}, "after": {"price": "55"}}),
-    ("free runs", "{account}", {"after": "3"}), ("ledger check", "all", {}),
+    ("credit", "{account}", {"before": {"balance": "0"}, "after": {"balance": "50", "reason": "slow delivery"}}),
+    ("ban", "{account}", {"after": {"reason": "spam"}}),
+    ("resend", "#{job}", {"before": "succeeded/undeliverable/held/", "after": "succeeded/pending/held/"}),
+    ("refund", "#{job}", {"before": "succeeded/delivered/captured/", "after": "refunded 24 credits"}),
+    ("edit model", "veo3_fast", {"before": {"price": 60}, "after": {"price": 55}}),
+    ("free runs", "{account}", {"after": {"runs": 3}}), ("ledger check", "all", {}),
 )  # fmt: skip
 
 
@@ -169,7 +171,10 @@ class History:
                 "inbox", provider="kie", body=b'{"code": 200, "msg": ', state="unreadable", note="not JSON",
                 received_at=self._now - number * DAY,
             )  # fmt: skip
-            self._insert("job_anomalies", job_id=200 + number, kind="loss", at=self._now - number * DAY)
+        cancelled = "SELECT id FROM jobs WHERE state = 'cancelled' ORDER BY id DESC LIMIT 3"
+        for number, (job,) in enumerate(self._connection.execute(cancelled).fetchall()):
+            self._connection.execute("UPDATE jobs SET cost = 4000 WHERE id = ?", (job,))
+            self._insert("job_anomalies", job_id=job, kind="loss", at=self._now - number * DAY)
 
 
 async def _create(file: Path) -> None:

@@ -57,6 +57,56 @@ async def test_what_operators_do_is_named_in_words_and_credits(dashboard: Dashbo
     assert "<code>" not in text, "every action has a name"
 
 
+@pytest.mark.parametrize(
+    ("action", "subject", "detail", "shown"),
+    [
+        ("refund", "#7", {"before": "succeeded/delivered/captured/", "after": "refunded 24 credits"},
+         ("<bdi>возвращено кредитов: 24</bdi>",)),
+        ("resend", "#7", {"before": "succeeded/undeliverable/held/x", "after": "succeeded/pending/held/"},
+         ("<bdi>доставить нельзя</bdi></del> → ", "<bdi>ожидает</bdi>")),
+        ("handled", "#7", {"before": "failed/delivered/released/x", "after": "failed/delivered/released/"},
+         ("<bdi>не выполнен, доставлен, не списано</bdi>",)),
+        ("set_operator", "8", {"before": {"role": "viewer"}, "after": {"role": "support"}},
+         ("роль:", "наблюдатель", "поддержка")),
+        ("edit model", "z", {"before": {"status": "offered", "price": 8}, "after": {"status": "paused", "price": 9}},
+         ("Статус:", "продаётся", "Своя цена", ">8<", ">9<")),
+        ("create_api_key", "3", {"after": {"scopes": ["order", "read"], "key": 4}}, ("доступ:", "заказы, чтение")),
+        ("bulk_retry", "bulk 3", {"after": {"jobs": [5], "expected": "about 21"}},
+         ("массовое действие 3", "ожидалось:", "примерно 21 заказ")),
+        ("bulk_retry_done", "bulk 3", {"jobs": 5, "done": 4, "left_out": 1}, ("сделано:", ">4<", "пропущено:")),
+        ("refund of stars", "c1", {"after": {"stars": 50, "credits taken": "200"}}, ("звёзды:", "списано кредитов:")),
+        ("erasure", "3", "requested", ("запрошено",)),
+        ("refund by Telegram", "c1", "50 ⭐, account 3: 200 credits deducted, 0 owed",
+         ("счёт 3; списано кредитов: 200, долг: 0",)),
+        ("login", "token", "", ("токен",)),
+        ("maintenance", "on", "wait", ("включён", "wait")),
+        ("anomalies.handled", "anomaly 4", "", ("находка 4",)),
+    ],
+)  # fmt: skip
+async def test_what_the_service_wrote_is_in_the_language_of_the_viewer(
+    dashboard: DashboardWorld, action: str, subject: str, detail: object, shown: tuple[str, ...]
+) -> None:
+    written = detail if isinstance(detail, str) else json.dumps(detail)
+    await add(dashboard, 1, action=action, subject=subject, detail=written)
+
+    client = await dashboard.log_in()
+    rows = (await client.get("/audit", **{"Accept-Language": "ru"})).text.partition("<tbody>")[2]
+
+    for words in shown:
+        assert words in rows
+
+
+@pytest.mark.parametrize("detail", ["requested", "refunded 24 credits", '{"after": {"reason": "owner"}}'])
+async def test_the_words_of_an_operator_are_not_translated(dashboard: DashboardWorld, detail: str) -> None:
+    await add(dashboard, 1, action="ban", subject="all", detail=detail)
+
+    rows = (await (await dashboard.log_in()).get("/audit", **{"Accept-Language": "ru"})).text.partition("<tbody>")[2]
+
+    said = json.loads(detail)["after"]["reason"] if detail.startswith("{") else detail
+    assert f"<bdi>{said}</bdi>" in rows
+    assert "<bdi>all</bdi>" in rows
+
+
 async def test_filters_live_in_the_address_and_combine(dashboard: DashboardWorld) -> None:
     await add(dashboard, 1, actor="8", action="ban", subject="1")
     await add(dashboard, 2, actor="8", action="unban", subject="2")

@@ -53,7 +53,7 @@ async def test_the_list_has_prices_costs_and_margins_and_follows_its_filters(das
     page = await client.get("/models?q=z-image&status=all")
     assert "Z-Image" in page.text
     assert "$0.0040" in page.text
-    assert "50%" in page.text
+    assert "50.0%" in page.text
     assert "Kling" not in page.text
     assert "No matching models" in (await client.get("/models?q=nosuchmodel")).text
     dead = next(model for model in CATALOG.models.values() if model.status is Status.DEAD)

@@ -30,6 +30,17 @@ def test_money_is_written_as_the_language_writes_it() -> None:
     ]  # fmt: skip
 
 
+def test_numbers_of_a_column_have_the_same_decimals() -> None:
+    english, russian = translator("en"), translator("ru")
+    assert [english.dollars(Decimal(one), fine=True) for one in ("0.0325", "0.3", "1234")] == [
+        "$0.0325", "$0.3000", "$1,234.0000",
+    ]  # fmt: skip
+    assert [english.aligned_amount(one) for one in (800, 24_000, 1_234_500)] == ["0.80", "24.00", "1,234.50"]
+    assert english.aligned_amount(1_001) == "1.001", "nothing is hidden"
+    assert [english.aligned_percent(one) for one in (Decimal("0.5"), 0.057)] == ["50.0%", "5.7%"]
+    assert (russian.aligned_amount(800), russian.aligned_percent(0.057)) == ("0,80", "5,7\u00a0%")
+
+
 def test_a_lowest_price_has_the_noun_in_the_form_that_follows_from() -> None:
     amounts = (1000, 4000, 5000, 21_000, 800)
     assert [translator("en").from_credits(amount) for amount in amounts[:2]] == ["from 1 credit", "from 4 credits"]

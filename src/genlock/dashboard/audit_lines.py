@@ -5,12 +5,14 @@ import re
 from dataclasses import dataclass, replace
 from typing import Any
 
-from genlock.dashboard.formats import shown
+from genlock.dashboard.audit_words import AuditWords
 from genlock.domain.audit import AuditLine
+from genlock.i18n.translator import Translator
 
 #: changed values that one line shows
 CHANGES_MAX = 40
-_VALUE_LENGTH_MAX = 300
+#: what the end of bulk work writes down
+_BULK_COUNTS = frozenset({"jobs", "done", "left_out"})
 _JOB = re.compile(r"#([0-9]{1,18})")
 _ACCOUNT = re.compile(r"[0-9]{1,18}")
 #: actions whose subject is the number of a user's account
@@ -42,6 +44,8 @@ class ShownLine:
     changes: tuple[Change, ...]
     #: the detail as it is, if it is not a change
     text: str
+    #: what it was done to, in words
+    subject: str
     #: the page about the subject, below `/dashboard`; "" if there is none
     subject_path: str
 
@@ -66,12 +70,14 @@ def _hide(read: Any) -> Any:
     return {name: _HIDDEN if name in _TEXTS else _hide(one) for name, one in read.items()}
 
 
-def show_line(line: AuditLine) -> ShownLine:
-    changes = _changes(line.detail)
+def show_line(line: AuditLine, t: Translator) -> ShownLine:
+    words = AuditWords(t)
+    changes = _changes(line, words)
     return ShownLine(
         line=line,
         changes=() if changes is None else changes[:CHANGES_MAX],
-        text=line.detail if changes is None else "",
+        text=words.sentence(line.action, line.detail) if changes is None else "",
+        subject=words.subject(line),
         subject_path=_subject_path(line),
     )
 
@@ -84,25 +90,31 @@ def _subject_path(line: AuditLine) -> str:
     return ""
 
 
-def _changes(detail: str) -> tuple[Change, ...] | None:
-    """Return what a detail with `before` and `after` says; None if it has neither."""
-    try:
-        read = json.loads(detail)
-    except (ValueError, RecursionError):
-        return None
+def _changes(line: AuditLine, words: AuditWords) -> tuple[Change, ...] | None:
+    """Return what a detail with `before` and `after` says, or the counts of bulk work; None if it has neither."""
+    read = _table(line)
     if not isinstance(read, dict) or not read or not read.keys() <= {"before", "after"}:
         return None
     before, after = read.get("before"), read.get("after")
     if not isinstance(before, dict | None) or not isinstance(after, dict | None):
-        return (Change(name="", before=_text(before), after=_text(after)),)
+        was, now = words.change(line.action, before, after)
+        return (Change(name="", before=was, after=now),)
     old, new = before or {}, after or {}
-    names = [name for name in dict.fromkeys((*old, *new)) if old.get(name) != new.get(name)]
     return tuple(
-        Change(name=shown(name, 60), before=_text(old.get(name)), after=_text(new.get(name))) for name in names
+        Change(
+            name=words.field(line.action, name),
+            before=words.value(line.action, name, old.get(name)),
+            after=words.value(line.action, name, new.get(name)),
+        )
+        for name in dict.fromkeys((*old, *new))
+        if old.get(name) != new.get(name)
     )
 
 
-def _text(one: Any) -> str | None:
-    if one is None:
+def _table(line: AuditLine) -> Any:
+    try:
+        read = json.loads(line.detail)
+    except (ValueError, RecursionError):
         return None
-    return shown(one if isinstance(one, str) else json.dumps(one, ensure_ascii=False), _VALUE_LENGTH_MAX)
+    is_count = isinstance(read, dict) and read.keys() == _BULK_COUNTS and line.action.startswith("bulk_")
+    return {"after": read} if is_count else read

@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 from genlock.dashboard.formats import shown
-from genlock.dashboard.job_actions import seen_state
+from genlock.dashboard.job_actions import seen_in_words, seen_state
 from genlock.dashboard.page import PageContext
 from genlock.domain.job import Job
 from genlock.engine.job_timeline import audit_subjects
@@ -17,16 +17,10 @@ _ACTORS = ("token", "command")
 async def meanwhile(context: PageContext, store: JobEventStore, job: Job) -> dict[str, str]:
     """Return what the job was on the page, what it is now, and the last action of an operator, in words."""
     return {
-        "before": _in_words(context, context.form["seen"]),
-        "after": _in_words(context, seen_state(job)),
+        "before": seen_in_words(context.form["seen"], context.t),
+        "after": seen_in_words(seen_state(job), context.t),
         "by": await _last_action(context, store, job),
     }
-
-
-def _in_words(context: PageContext, seen: str) -> str:
-    state, delivery, hold, *_ = [*seen.split("/"), "", "", ""]
-    keys = (f"dashboard.jobs.state.{state}", f"dashboard.jobs.delivery.{delivery}", f"dashboard.jobs.hold.{hold}")
-    return ", ".join(context.t.plain(key) for key in keys if key in context.t) or "—"
 
 
 async def _last_action(context: PageContext, store: JobEventStore, job: Job) -> str:

@@ -43,6 +43,7 @@ def environment() -> Environment:
     found.filters |= {
         "credits": _credits,
         "amount": _amount,
+        "aligned_amount": _aligned_amount,
         "number": _number,
         "duration": _duration,
         "fine_dollars": _fine_dollars,
@@ -70,6 +71,11 @@ def _fine_dollars(context: Context, amount: Decimal) -> str:
 @pass_context
 def _amount(context: Context, thousandths: int) -> str:
     return str(context["context"].t.amount(thousandths))
+
+
+@pass_context
+def _aligned_amount(context: Context, thousandths: int) -> str:
+    return str(context["context"].t.aligned_amount(thousandths))
 
 
 @pass_context

@@ -25,7 +25,9 @@ MINUTE, HOUR, DAY = 60, 3600, 86400
 #: up to three decimals, no trailing zeros
 _NUMBER = parse_pattern("#,##0.###")
 _CENTS = parse_pattern("#,##0.00")
-_FINE = parse_pattern("0.0000")
+_FINE = parse_pattern("#,##0.0000")
+_TENTHS = parse_pattern("#,##0.0")
+_ALIGNED = parse_pattern("#,##0.00#")
 
 #: a screen has dozens of numbers, most of them the same as on the screen before
 CACHE_MAX = 4096
@@ -86,10 +88,9 @@ class Translator:
         return _written_money(value, self._locale, fine=False)
 
     def dollars(self, value: Decimal, *, fine: bool = False) -> str:
-        """Return an amount of US dollars as the language writes it; a `fine` one below ten cents has four decimals."""
+        """Return an amount of US dollars as the language writes it; a `fine` one has four decimals, not two."""
         sign = "\N{MINUS SIGN}" if value < 0 else ""
-        short = fine and abs(value) < Decimal("0.1")
-        amount = _written_money(abs(value), self._locale, fine=short)
+        amount = _written_money(abs(value), self._locale, fine=fine)
         return sign + self.plain("unit.dollars", amount=amount)
 
     def percent(self, share: Decimal) -> str:
@@ -98,9 +99,18 @@ class Translator:
         digits = 0 if abs(percent) >= 10 or percent == int(percent) else 1  # noqa: PLR2004 - below ten, a tenth matters
         return self.plain("unit.percent", percent=self.number(round(percent, digits)))
 
+    def aligned_percent(self, share: Decimal | float) -> str:
+        """Return a share of 1 in percent for a column: always with a tenth."""
+        return self.plain("unit.percent", percent=_TENTHS.apply(Decimal(str(share)) * 100, self._locale))
+
     def amount(self, thousandths: int) -> str:
         """Return an amount of credits, as a number."""
         return self.number(Decimal(thousandths) / THOUSANDTHS)
+
+    def aligned_amount(self, thousandths: int) -> str:
+        """Return an amount of credits for a column: two decimals even if they are 0; a third only if there is one."""
+        written: str = _ALIGNED.apply(Decimal(thousandths) / THOUSANDTHS, self._locale)
+        return written
 
     def credits(self, thousandths: int) -> str:
         """Return an amount of credits, with the noun."""

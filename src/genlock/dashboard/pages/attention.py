@@ -177,6 +177,7 @@ class AttentionPage:
 
     def _posted(self, path: str, act: Act) -> Callable[[PageContext], Awaitable[Response]]:
         what, _, name = path.replace("/{number:int}", "").partition("/")
+        one = {"anomalies": "anomaly"}.get(what, what.removesuffix("s"))
 
         async def answer(context: PageContext) -> Response:
             number: int = context.request.path_params["number"]
@@ -185,7 +186,7 @@ class AttentionPage:
                 await act(self._store, self._ctx, min(number, _ID_MAX), context.operator.id)
             except ActionNotAllowed:
                 return context.redirect(back, "dashboard.attention.done_before", tone="bad")
-            await context.audit(f"{what}.{name}", f"{what.removesuffix('s')} {number}")
+            await context.audit(f"{what}.{name}", f"{one} {number}")
             return context.redirect(back, f"dashboard.attention.done.{what}_{name}")
 
         return answer

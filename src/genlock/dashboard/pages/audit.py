@@ -41,7 +41,7 @@ class AuditLogPage:
             problems=query.problems,
             given={name: query.text(name) for name in _FILTERS if query.text(name)},
             page=page,
-            lines=[show_line(line) for line in _readable(context, page.lines)],
+            lines=[show_line(line, context.t) for line in _readable(context, page.lines)],
             names=names,
             actions=sorted({line.action for line in page.lines if line.action}),
             at_start=before is None,

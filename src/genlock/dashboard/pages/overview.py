@@ -85,7 +85,7 @@ class OverviewPage:
             models_left=max(0, len(overview.models) - MODELS_SHOWN),
             categories=[(_category_name(line, context.t), line) for line in overview.categories],
             usd=context.t.dollars,
-            percent=lambda part, whole: _percent(context.t, part, whole),
+            percent=lambda part, whole: context.t.aligned_percent(part / whole) if whole else "—",
             found=found_text,
         )
 

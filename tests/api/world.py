@@ -163,7 +163,8 @@ async def running_api(
     **settings: Any,
 ) -> AsyncIterator[ApiWorld]:
     async with AsyncExitStack() as closing:
-        kie = kie or await closing.enter_async_context(unlimited_kie(speed))
+        if kie is None:
+            kie = await closing.enter_async_context(unlimited_kie(speed))
         service = closing.enter_context(_make_settings(kie, database_url, folder, private_hosts, settings))
         recorder = Recorder()
         store: Any = await open_store(database_url, observer=recorder)

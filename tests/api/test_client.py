@@ -176,7 +176,7 @@ async def test_every_refusal_is_an_exception_of_its_own_with_the_problem_documen
     async with AsyncClient(world.url, "glk_wrong") as unknown:
         with pytest.raises(Unauthorized):
             await unknown.balance()
-    world.kie.faults.order(Fault.TASK_MODERATED)
+    await world.fault_of_next_order(Fault.TASK_MODERATED)
     async with connected(holder) as client:
         with pytest.raises(JobNotDelivered) as failed:
             await client.run(MODEL, PROMPT)

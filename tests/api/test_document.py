@@ -21,6 +21,7 @@ EXCLUDED = "positive_data_acceptance"
 
 
 @pytest.mark.process
+@pytest.mark.timeout(300)
 async def test_random_requests_find_no_server_error_and_no_answer_that_the_document_does_not_describe(
     world: ApiWorld, tmp_path: Path
 ) -> None:

@@ -68,7 +68,7 @@ async def test_a_file_of_another_account_is_not_usable(world: ApiWorld, png: byt
 async def test_an_order_goes_on_only_with_an_own_job_that_has_succeeded(world: ApiWorld) -> None:
     owner, other = await world.client(), await world.client()
     job = (await owner.order(wait=15)).json
-    world.kie.faults.order(Fault.RESULT_EMPTY)
+    await world.fault_of_next_order(Fault.RESULT_EMPTY)
     failed = (await owner.order(wait=15)).json
     row = await world.store.job(world.job_id(job["id"]))
     assert row is not None

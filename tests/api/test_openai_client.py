@@ -225,10 +225,10 @@ async def test_errors_raise_the_clients_own_classes_with_their_reasons(world: Ap
     assert (short.code, short.type, short.body["available"]) == ("insufficient_quota", "insufficient_quota", 0)
     assert short.body["price"] > 0
     assert (await refused(client, openai.ConflictError, extra_body={"max_price": 0.001})).code == "dearer"
-    world.kie.faults.order(Fault.TASK_MODERATED)
+    await world.fault_of_next_order(Fault.TASK_MODERATED)
     moderated = await refused(client, openai.BadRequestError)
     assert (moderated.code, moderated.body["charged"]) == ("moderation_blocked", False)
-    world.kie.faults.order(Fault.TASK_FAIL)
+    await world.fault_of_next_order(Fault.TASK_FAIL)
     failed = await refused(client, openai.InternalServerError)
     assert failed.body["job"].startswith("job_")
     async with connected(client) as api:
@@ -245,7 +245,7 @@ async def test_errors_raise_the_clients_own_classes_with_their_reasons(world: Ap
 
 async def test_a_failed_video_says_why_and_costs_nothing(world: ApiWorld) -> None:
     client = await world.client()
-    world.kie.faults.order(Fault.TASK_MODERATED)
+    await world.fault_of_next_order(Fault.TASK_MODERATED)
     async with connected(client) as api:
         video = await api.videos.create_and_poll(model=VIDEO_MODEL, prompt=PROMPT, poll_interval_ms=100)
         with pytest.raises(openai.NotFoundError, match="failed"):
@@ -306,7 +306,7 @@ async def test_requests_without_any_key_are_told_apart_by_attempt_and_body(world
 
 async def test_an_order_that_failed_is_made_again_by_the_same_request(world: ApiWorld) -> None:
     client = await world.client()
-    world.kie.faults.order(Fault.TASK_FAIL)
+    await world.fault_of_next_order(Fault.TASK_FAIL)
     body = {"model": IMAGE_MODEL, "prompt": PROMPT, "response_format": "url"}
     failed = await client.post("/v1/images/generations", body)
     again = await client.post("/v1/images/generations", body)

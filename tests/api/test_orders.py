@@ -101,7 +101,7 @@ async def test_a_price_above_the_agreed_one_is_refused(world: ApiWorld) -> None:
 
 async def test_a_failure_costs_nothing_and_names_its_reason(world: ApiWorld) -> None:
     client = await world.client()
-    world.kie.faults.order(Fault.TASK_MODERATED)
+    await world.fault_of_next_order(Fault.TASK_MODERATED)
     answer = await client.order(wait=15)
 
     assert (answer.json["status"], answer.json["charged"]) == ("failed", False)
@@ -112,7 +112,7 @@ async def test_a_failure_costs_nothing_and_names_its_reason(world: ApiWorld) -> 
 async def test_cancelling_an_ended_order_says_what_became_of_the_money(world: ApiWorld) -> None:
     client = await world.client()
     paid = (await client.order(wait=15)).json
-    world.kie.faults.order(Fault.TASK_MODERATED)
+    await world.fault_of_next_order(Fault.TASK_MODERATED)
     failed = (await client.order(wait=15)).json
     details = []
     for job in (paid, failed):

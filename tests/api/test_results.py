@@ -129,7 +129,7 @@ async def test_a_deleted_copy_is_gone_and_the_job_stays_readable(world: ApiWorld
 
 async def test_a_result_whose_file_is_a_web_page_fails_the_job_and_costs_nothing(world: ApiWorld) -> None:
     client = await world.client()
-    world.kie.faults.order(Fault.FILE_HTML)
+    await world.fault_of_next_order(Fault.FILE_HTML)
     job = (await client.order(wait=15)).json
 
     assert (job["status"], job["charged"], job["results"]) == ("failed", False, [])

@@ -24,18 +24,22 @@ from genlock.app.plugins import find_plugins
 from genlock.app.providers import file_storage, make_bundles
 from genlock.domain.api_key import ALL_SCOPES, ApiKey, ApiScope
 from genlock.domain.current_catalog import CurrentCatalog
+from genlock.domain.job import State
 from genlock.domain.money import EntryKind
 from genlock.engine.api_keys import create_api_key, ensure_api_account
 from genlock.engine.context import EngineRules
 from genlock.engine.engine import Engine
 from genlock.media.transfers import Transfers
 from genlock.ports import Channel, Database, MediaStore, ProviderBundle
+from genlock.sandbox.kie.faults import Fault
 from genlock.sandbox.kie.simulator import KieSimulator
 from genlock.settings import ServiceSettings
 from genlock.web.requests import BodyMemory
 from genlock.web.routes import make_web, with_applications
 from genlock.web.server import serving
+from tests.changes import poll_until
 from tests.engine.recorder import Recorder
+from tests.http_session import new_session
 from tests.packaged import CATALOG
 from tests.settings import service_settings
 from tests.unlimited_kie import unlimited_kie
@@ -142,6 +146,14 @@ class ApiWorld:
         assert secret is not None
         return Client(url=self.url, session=self.session, secret=secret, key=key)
 
+    async def fault_of_next_order(self, fault: Fault) -> None:
+        """Let the next order meet a fault of the provider, when every earlier one has been submitted without it."""
+        await poll_until(self._has_submitted_all)
+        self.kie.faults.order(fault)
+
+    async def _has_submitted_all(self) -> bool:
+        return not {State.QUEUED, State.SUBMITTING} & (await self.store.counts()).keys()
+
     def job_id(self, public_id: str) -> int:
         found = self.view.job_id(public_id)
         assert found is not None
@@ -163,7 +175,8 @@ async def running_api(
     **settings: Any,
 ) -> AsyncIterator[ApiWorld]:
     async with AsyncExitStack() as closing:
-        kie = kie or await closing.enter_async_context(unlimited_kie(speed))
+        if kie is None:
+            kie = await closing.enter_async_context(unlimited_kie(speed))
         service = closing.enter_context(_make_settings(kie, database_url, folder, private_hosts, settings))
         recorder = Recorder()
         store: Any = await open_store(database_url, observer=recorder)
@@ -184,7 +197,7 @@ async def running_api(
         )  # fmt: skip
         webhooks = make_webhook_sender(service, store, engine, current, closing)
         url = await closing.enter_async_context(serving(with_applications(make_web([]), {PREFIX: api}), "127.0.0.1", 0))
-        session = await closing.enter_async_context(aiohttp.ClientSession())
+        session = await closing.enter_async_context(new_session())
         await engine.start()
         try:
             yield ApiWorld(

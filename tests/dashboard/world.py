@@ -28,6 +28,7 @@ from genlock.domain.operator import Operator, OperatorRole
 from genlock.domain.payment import Payment
 from genlock.engine.accounts import AccountActions
 from genlock.engine.attention import AttentionCounts
+from genlock.engine.context import EngineRules
 from genlock.engine.engine import Engine
 from genlock.engine.full_check import FullMoneyCheck
 from genlock.engine.logins import Logins
@@ -47,6 +48,7 @@ from tests.engine.fake_channel import FakeChannel
 from tests.engine.fake_provider import FakeProvider
 from tests.engine.recorder import Recorder
 from tests.engine.world import die
+from tests.http_session import new_session
 from tests.packaged import CATALOG
 from tests.settings import service_settings
 
@@ -200,7 +202,10 @@ async def _running(
     catalog = replace(CATALOG, provider_titles=plugins.titles())
     providers, downloads = make_bundles(plugins, CATALOG), Downloads(private=service.media_private_hosts)
     store: Any = await open_store(service.database_url, observer=recorder)
-    engine = make_engine(store, recorder, providers={provider.name: provider}, channels={channel.name: channel})
+    engine = make_engine(
+        store, recorder, providers={provider.name: provider}, channels={channel.name: channel},
+        rules=EngineRules(role_seconds=3600.0),  # nothing renews the role while a test does the leader's work
+    )  # fmt: skip
     telegram = FakeStars()
     parts = DashboardParts(
         settings=service,
@@ -228,7 +233,7 @@ async def _running(
     )
     web = Starlette(routes=dashboard_routes(parts))
     try:
-        async with serving(web, "127.0.0.1", port) as url, aiohttp.ClientSession() as session:
+        async with serving(web, "127.0.0.1", port) as url, new_session() as session:
             yield DashboardWorld(
                 url=url, store=store, engine=engine, channel=channel, provider=provider, logins=parts.logins,
                 recorder=recorder, routes=make_pages(parts), parts=parts, telegram=telegram, _session=session,

@@ -13,7 +13,7 @@ from genlock.domain.figures import JobFigures, ModelFigures, TopupFigures, hour_
 from genlock.domain.job import Delivery, Job, State
 from genlock.domain.money import EntryKind
 from genlock.engine import hourly_figures
-from genlock.engine.context import EngineContext
+from genlock.engine.context import EngineContext, EngineRules
 from genlock.engine.engine import Engine
 from genlock.engine.hourly_figures import HourlyFigureKeeper
 from genlock.engine.limits import RateLimiter
@@ -39,8 +39,9 @@ def small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
 
 async def a_keeper(store: SqlDatabase, name: str = "me") -> HourlyFigureKeeper:
     ctx = EngineContext(
-        store=store, providers={}, channels={}, observer=Recorder(), instance=name, limits=RateLimiter(store, {})
-    )
+        store=store, providers={}, channels={}, observer=Recorder(), instance=name, limits=RateLimiter(store, {}),
+        rules=EngineRules(role_seconds=3600.0),  # nothing renews the role while the figures are counted
+    )  # fmt: skip
     engine = Engine(ctx)
     await engine.leader.elect()
     return HourlyFigureKeeper(ctx, engine.leader, store)

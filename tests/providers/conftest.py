@@ -9,7 +9,9 @@ from genlock.providers.kie.client import Kie
 from genlock.sandbox.kie.simulator import KieSimulator, running_kie
 from tests.providers.models import CATALOG
 
-FAST: dict[str, Any] = {"speed": 300.0, "late_seconds": 0.3, "retry_seconds": 0.02, "slow_seconds": 2.0}
+#: how long the clients wait for an answer, longer than a busy machine stalls, and how late a slow one is
+TIMEOUT_SECONDS, SLOW_SECONDS = 4.0, 6.0
+FAST: dict[str, Any] = {"speed": 300.0, "late_seconds": 0.3, "retry_seconds": 0.02, "slow_seconds": SLOW_SECONDS}
 
 
 @pytest.fixture
@@ -27,7 +29,7 @@ async def kie(simulator: KieSimulator) -> AsyncIterator[Kie]:
         key=simulator.key,
         api_url=simulator.url,
         upload_url=simulator.url,
-        timeout_seconds=1.0,
+        timeout_seconds=TIMEOUT_SECONDS,
     )
     yield provider
     await provider.close()

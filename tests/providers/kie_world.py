@@ -26,7 +26,7 @@ from tests.databases import new_sqlite
 from tests.engine.fake_channel import FakeChannel
 from tests.engine.recorder import Recorder
 from tests.engine.world import idle
-from tests.providers.conftest import FAST
+from tests.providers.conftest import FAST, TIMEOUT_SECONDS
 from tests.providers.models import CATALOG
 
 FUNDS = 1_000_000
@@ -133,7 +133,7 @@ async def running_world(
         running_kie(catalog=CATALOG, **FAST | quick | simulator) as fake,
         serving(endpoint, "127.0.0.1", 0) as url,
     ):
-        kie = Kie(key=fake.key, api_url=fake.url, upload_url=fake.url, timeout_seconds=1.0)
+        kie = Kie(key=fake.key, api_url=fake.url, upload_url=fake.url, timeout_seconds=TIMEOUT_SECONDS)
         store = await SqliteStore.open(new_sqlite(folder), clock=SystemClock(), observer=recorder)
         chat = FakeChannel()
         engine = make_engine(

@@ -16,6 +16,7 @@ from genlock.providers.key_cache import REFETCH_SECONDS
 from genlock.sandbox.fal.simulator import FalSimulator, running_fal
 from genlock.sandbox.generations.faults import Fault
 from genlock.sandbox.generations.generation import SimulatedInput, SimulatedModel
+from tests.providers.conftest import SLOW_SECONDS, TIMEOUT_SECONDS
 from tests.providers.simulated_orders import ANSWERS, REFUSALS, create_word, order_of, status_word
 from tests.sandbox.webhook_receiver import receiving_webhooks
 
@@ -39,13 +40,13 @@ MODELS = {
 
 @pytest.fixture
 async def simulator() -> AsyncIterator[FalSimulator]:
-    async with running_fal(MODELS, speed=2000.0, slow_seconds=2.0) as fal:
+    async with running_fal(MODELS, speed=2000.0, slow_seconds=SLOW_SECONDS) as fal:
         yield fal
 
 
 @pytest.fixture
 async def fal(simulator: FalSimulator) -> AsyncIterator[Fal]:
-    adapter = Fal(key=simulator.key, api_url=simulator.url, rest_url=simulator.url, timeout_seconds=1.0)
+    adapter = Fal(key=simulator.key, api_url=simulator.url, rest_url=simulator.url, timeout_seconds=TIMEOUT_SECONDS)
     yield adapter
     await adapter.close()
 
@@ -85,8 +86,8 @@ async def test_only_an_order_that_was_provably_not_accepted_is_refused_or_busy(
 
 
 async def test_a_wrong_key_and_a_server_that_is_away_are_told_apart(simulator: FalSimulator) -> None:
-    unauthorized = Fal(key="wrong", api_url=simulator.url, timeout_seconds=1.0)
-    absent = Fal(key="any", api_url="http://127.0.0.1:9", timeout_seconds=1.0)
+    unauthorized = Fal(key="wrong", api_url=simulator.url, timeout_seconds=TIMEOUT_SECONDS)
+    absent = Fal(key="any", api_url="http://127.0.0.1:9", timeout_seconds=TIMEOUT_SECONDS)
 
     assert await create_word(lambda: unauthorized.create(order_of("fal", PICTURE))) == "provider_key"
     assert await create_word(lambda: absent.create(order_of("fal", PICTURE))) == "busy"

@@ -10,6 +10,7 @@ from genlock.domain.result import Outcome
 from genlock.providers.kie.client import Kie
 from genlock.sandbox.kie.faults import Fault
 from genlock.sandbox.kie.simulator import KieSimulator
+from tests.providers.conftest import TIMEOUT_SECONDS
 from tests.providers.models import WORKING, job, order
 
 FAMILIES = ("z-image", "veo3_fast", "runway", "aleph", "4o", "flux-kontext-pro", "suno/generate")
@@ -137,7 +138,7 @@ async def _serve_bytes(answer: bytes) -> tuple[asyncio.Server, str]:
 )
 async def test_every_http_answer_is_classified(answer: bytes, error: type[ProviderError]) -> None:
     server, url = await _serve_bytes(answer)
-    kie = Kie(key="k", api_url=url, timeout_seconds=1.0)
+    kie = Kie(key="k", api_url=url, timeout_seconds=TIMEOUT_SECONDS)
     with pytest.raises(error):
         await kie.create(order(job()))
     await kie.close()

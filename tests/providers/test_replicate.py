@@ -17,6 +17,7 @@ from genlock.providers.replicate.signature import SIGNATURE
 from genlock.sandbox.generations.faults import Fault
 from genlock.sandbox.generations.generation import SimulatedInput, SimulatedModel
 from genlock.sandbox.replicate.simulator import ReplicateSimulator, running_replicate
+from tests.providers.conftest import SLOW_SECONDS, TIMEOUT_SECONDS
 from tests.providers.simulated_orders import ANSWERS, REFUSALS, create_word, order_of, status_word
 from tests.sandbox.webhook_receiver import receiving_webhooks
 
@@ -34,13 +35,13 @@ MODELS = {
 
 @pytest.fixture
 async def simulator() -> AsyncIterator[ReplicateSimulator]:
-    async with running_replicate(MODELS, speed=2000.0, slow_seconds=2.0) as replicate:
+    async with running_replicate(MODELS, speed=2000.0, slow_seconds=SLOW_SECONDS) as replicate:
         yield replicate
 
 
 @pytest.fixture
 async def replicate(simulator: ReplicateSimulator) -> AsyncIterator[Replicate]:
-    adapter = Replicate(token=simulator.token, api_url=simulator.url, timeout_seconds=1.0)
+    adapter = Replicate(token=simulator.token, api_url=simulator.url, timeout_seconds=TIMEOUT_SECONDS)
     yield adapter
     await adapter.close()
 

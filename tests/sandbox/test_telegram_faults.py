@@ -9,9 +9,12 @@ from genlock.sandbox.telegram.faults import Fault
 from genlock.sandbox.telegram.limiter import Limits
 from genlock.sandbox.telegram.simulated_user import SimulatedUser
 from genlock.sandbox.telegram.simulator import TelegramSimulator, running_telegram
+from tests.loop_clock import LoopClock
 from tests.sandbox.client_libraries import LIBRARIES, ApiFailure, Bytes, Client, connect
 from tests.sandbox.sample_media import picture
 
+#: shorter than any client library waits for an answer
+DELAY_SECONDS = 4.0
 #: whether the call was executed
 EFFECTS = {
     Fault.DROP_BEFORE: False,
@@ -135,10 +138,12 @@ async def test_a_result_of_unknown_shape_is_an_error_for_the_client(
 async def test_a_delay_happens_before_inside_or_after_execution(
     client: Client, telegram: TelegramSimulator, ann: SimulatedUser
 ) -> None:
-    telegram.faults.once(Fault.DELAY_AFTER, seconds=1.5)
+    loop_clock = LoopClock()
+    telegram.faults.once(Fault.DELAY_AFTER, seconds=DELAY_SECONDS)
     sending = asyncio.create_task(client.call("sendMessage", chat_id=ann.id, text="quick"))
     await ann.sees("quick")
     assert not sending.done()
+    loop_clock.turn(DELAY_SECONDS)
     await sending
     telegram.faults.once(Fault.DELAY, seconds=0.3)
     begun = time.monotonic()
@@ -153,12 +158,14 @@ async def test_a_late_progress_edit_becomes_the_caption(
     """The edit is validated while the message is text and takes effect when it is a photo."""
     sent = await client.call("sendMessage", chat_id=ann.id, text="10 %")
     where = {"chat_id": ann.id, "message_id": sent["message_id"]}
-    telegram.faults.once(Fault.DELAY_INSIDE, method="editMessageText", seconds=2)
+    loop_clock = LoopClock()
+    telegram.faults.once(Fault.DELAY_INSIDE, method="editMessageText", seconds=DELAY_SECONDS)
     late = asyncio.create_task(client.call("editMessageText", **where, text="20 %"))
     await telegram.until(lambda: telegram.calls("editMessageText"))
     result = {"type": "photo", "media": Bytes(picture(), "x.png"), "caption": "done"}
     await client.call("editMessageMedia", **where, media=result)
     assert ann.last.text == "done"
+    loop_clock.turn(DELAY_SECONDS)
     await late
 
     assert (ann.last.kind, ann.last.text) == ("photo", "20 %")

@@ -7,10 +7,13 @@ import pytest
 from genlock.sandbox.telegram.api_call import Upload
 from genlock.sandbox.telegram.simulated_user import NotInChat, SimulatedUser
 from genlock.sandbox.telegram.simulator import TelegramSimulator
+from tests.loop_clock import LoopClock
 from tests.sandbox.client_libraries import ApiFailure, Bytes, Client
 from tests.sandbox.sample_media import picture
 
 RESULT = {"type": "photo", "media": Bytes(picture(), "x.png"), "caption": "done"}
+#: shorter than any client library waits for an answer
+UPLOAD_SECONDS = 4.0
 
 
 async def test_a_message_deleted_for_both_sides_cannot_be_edited(client: Client, ann: SimulatedUser) -> None:
@@ -127,19 +130,29 @@ async def test_a_reaction_is_sent_only_if_allowed_updates_names_it(
 # races
 
 
+def end_uploads(telegram: TelegramSimulator, loop_clock: LoopClock) -> None:
+    """Those that wait, and those that are about to."""
+    telegram.upload_seconds = 0.0
+    loop_clock.turn(UPLOAD_SECONDS)
+
+
 @pytest.mark.slow
 async def test_a_newer_edit_cancels_one_that_is_still_uploading(
     client: Client, telegram: TelegramSimulator, ann: SimulatedUser
 ) -> None:
     sent = await client.call("sendMessage", chat_id=ann.id, text="wait")
     where = {"chat_id": ann.id, "message_id": sent["message_id"]}
-    telegram.upload_seconds = 1.5
+    loop_clock, telegram.upload_seconds = LoopClock(), UPLOAD_SECONDS
     first = asyncio.create_task(client.call("editMessageMedia", **where, media=RESULT | {"caption": "first"}))
     await telegram.until(lambda: telegram.state.uploading)
-    await client.call("editMessageMedia", **where, media=RESULT | {"caption": "second"})
+    [upload] = telegram.state.uploading.values()
+    second = asyncio.create_task(client.call("editMessageMedia", **where, media=RESULT | {"caption": "second"}))
+    await telegram.until(lambda: upload not in telegram.state.uploading.values())
+    end_uploads(telegram, loop_clock)
 
     with pytest.raises(ApiFailure) as told:
         await first
+    await second
     assert told.value.text == "canceled by new edit message request"
     assert ann.last.text == "second"
 
@@ -150,10 +163,11 @@ async def test_a_deletion_during_the_upload_is_reported(
 ) -> None:
     sent = await client.call("sendMessage", chat_id=ann.id, text="wait")
     where = {"chat_id": ann.id, "message_id": sent["message_id"]}
-    telegram.upload_seconds = 1.5
+    loop_clock, telegram.upload_seconds = LoopClock(), UPLOAD_SECONDS
     edit = asyncio.create_task(client.call("editMessageMedia", **where, media=RESULT))
     await telegram.until(lambda: telegram.state.uploading)
     await ann.delete(sent["message_id"])
+    end_uploads(telegram, loop_clock)
 
     with pytest.raises(ApiFailure) as told:
         await edit
@@ -166,11 +180,12 @@ async def test_text_edits_work_during_an_upload(
 ) -> None:
     sent = await client.call("sendMessage", chat_id=ann.id, text="wait")
     where = {"chat_id": ann.id, "message_id": sent["message_id"]}
-    telegram.upload_seconds = 1.5
+    loop_clock, telegram.upload_seconds = LoopClock(), UPLOAD_SECONDS
     edit = asyncio.create_task(client.call("editMessageMedia", **where, media=RESULT))
     await telegram.until(lambda: telegram.state.uploading)
     await client.call("editMessageText", **where, text="99 %")
     assert ann.last.text == "99 %"
+    end_uploads(telegram, loop_clock)
     await edit
     assert (ann.last.kind, ann.last.text) == ("photo", "done")
 

@@ -17,7 +17,7 @@ from genlock.stores.batch import Batch
 from tests.stores.builders import ME, account_with, order, see, until
 from tests.stores.conftest import RecordingObserver
 
-pytestmark = pytest.mark.timeout(20)  # a lost call would never be answered
+pytestmark = pytest.mark.timeout(20, func_only=True)  # a lost call would never be answered
 
 
 @dataclass

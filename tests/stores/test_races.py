@@ -35,7 +35,7 @@ from tests.stores.conftest import RecordingObserver
 from tests.stores.fleet import INSTANCES, MONEY, PEOPLE, Fleet, Instance, deliver_claims, winners
 from tests.stores.other_connections import other_connection, waiting_for_locks
 
-pytestmark = pytest.mark.timeout(60)  # without a limit, a lost job would block the test
+pytestmark = pytest.mark.timeout(60, func_only=True)  # without a limit, a lost job would block the test
 
 
 @pytest_asyncio.fixture(loop_scope="session")

@@ -1,7 +1,7 @@
 """An engine with the Telegram channel, the simulated Telegram, a file server and a user Ann."""
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from itertools import count
@@ -40,13 +40,22 @@ _numbers = count(1)
 
 
 class AdjustableClock:
-    """The system clock plus `ahead`."""
+    """The system clock plus `ahead`. It can stand still."""
 
     def __init__(self) -> None:
         self.ahead = timedelta()
+        self._stopped: datetime | None = None
 
     def now(self) -> datetime:
-        return datetime.now(UTC) + self.ahead
+        return self._stopped or datetime.now(UTC) + self.ahead
+
+    @contextmanager
+    def stopped(self, at: datetime) -> Iterator[None]:
+        """Let it be this time during the block, and go on from there."""
+        self._stopped = at
+        yield
+        self._stopped = None
+        self.ahead = at - datetime.now(UTC)
 
 
 class NoLimits(TelegramRateLimiter):

@@ -10,7 +10,10 @@ from genlock.domain.delivery import Level
 from genlock.domain.job import Delivery, Job
 from genlock.domain.result import PartKind, Piece
 from genlock.engine.engine import Engine
+from genlock.sandbox.telegram import edits
+from genlock.sandbox.telegram.api_call import CallArguments
 from genlock.sandbox.telegram.faults import Fault
+from genlock.sandbox.telegram.state import Message, TelegramState
 from tests.channels.telegram.harness import EXPECTED_SECONDS, Harness
 from tests.engine.world import idle
 from tests.media.samples import image, short_video
@@ -18,8 +21,11 @@ from tests.media.samples import image, short_video
 
 async def poll(harness: Harness, engine: Engine) -> Job:
     """Let an instance claim the running job at its first progress point, poll the provider and show progress."""
-    harness.clock.ahead += timedelta(seconds=PROGRESS_POINTS[0] * EXPECTED_SECONDS + 0.1)
-    [taken] = await harness.store.claim_jobs(1, engine.ctx.lease)
+    [job] = await harness.store.jobs()
+    assert job.submitted_at is not None
+    point = timedelta(seconds=PROGRESS_POINTS[0] * EXPECTED_SECONDS + 0.1)
+    with harness.clock.stopped(job.submitted_at + point):
+        [taken] = await harness.store.claim_jobs(1, engine.ctx.lease)
     engine.worker.start(taken)
     return taken
 
@@ -32,13 +38,21 @@ async def test_the_engine_shows_progress_at_the_first_progress_point(harness: Ha
     assert [str(priority) for _, priority in harness.limiter.acquired] == ["result", "progress"]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["an image", "a text", "a failure"])
-async def test_a_progress_edit_that_takes_effect_after_the_result_is_overwritten(harness: Harness, kind: str) -> None:
+async def test_a_progress_edit_that_takes_effect_after_the_result_is_overwritten(
+    harness: Harness, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
     """Telegram accepts the progress edit before the result, and applies it after the result."""
+    applied = asyncio.Event()
+
+    async def hold(_: TelegramState, arguments: CallArguments, __: Message) -> None:
+        if arguments.inside_seconds:
+            await applied.wait()
+
+    monkeypatch.setattr(edits, "_delay_inside", hold)
     other = harness.another("other")
     job = await harness.running(notice=False)
-    harness.telegram.faults.once(Fault.DELAY_INSIDE, method="editMessageText", seconds=2.7)
+    harness.telegram.faults.once(Fault.DELAY_INSIDE, method="editMessageText", seconds=1.0)
     await poll(harness, other)
     await harness.telegram.until(lambda: len(harness.telegram.calls("editMessageText")) == 1)
 
@@ -49,6 +63,7 @@ async def test_a_progress_edit_that_takes_effect_after_the_result_is_overwritten
     else:
         job = await harness.end(job)
     assert job.delivery is Delivery.DELIVERED
+    applied.set()
     await idle(other)
     [message] = harness.shown(job)
     await harness.telegram.until(lambda: message.text == "Order 1: 25%")
@@ -58,7 +73,7 @@ async def test_a_progress_edit_that_takes_effect_after_the_result_is_overwritten
     progress = harness.telegram.calls("editMessageText")[0]
     assert progress.executed, "the progress edit took effect"
     put = calls[calls.index(progress) + 1]
-    assert put.at + put.seconds < progress.at + 2.7, "after the result"
+    assert put.at + put.seconds < progress.at + progress.seconds, "after the result"
     expected = {"an image": ("photo", "Part 1"), "a text": ("text", "the text")}
     assert (message.kind, message.text) == expected.get(kind, ("text", f"Order {job.id} failed (), money back"))
     assert harness.uploads() == 0
@@ -77,11 +92,12 @@ async def test_two_instances_that_upload_the_same_result_show_it_once_at_the_sam
 ) -> None:
     """The first instance lost its lease because it was slow: the second one's edit cancels its upload."""
     harness = remote_harness
-    harness.telegram.upload_seconds = 0.4
+    harness.telegram.upload_seconds = 60.0  # until another edit cancels it
     job = await harness.running()
     url = harness.files.put("a.mp4", short_video(), "video/mp4")
     first = asyncio.create_task(harness.end(job, url))
-    await harness.telegram.until(lambda: len(harness.telegram.calls("editMessageMedia")) == 1)
+    await harness.telegram.until(lambda: harness.telegram.state.uploading)
+    harness.telegram.upload_seconds = 0.0
     harness.clock.ahead += timedelta(seconds=60)
     other = harness.another("other")
     [taken] = await harness.store.claim_jobs(1, other.ctx.lease)

@@ -64,12 +64,13 @@ async def edit_media(state: TelegramState, arguments: CallArguments) -> Any:
     message = _editable_message(state, arguments, "message media can't be edited")
     _replaceable(message, kind)
     check_right(state.chats[message.chat], kind)
-    mine, place = object(), (message.chat, message.id)
+    mine, place, seconds = object(), (message.chat, message.id), state.upload_seconds
     state.uploading[place] = mine
     state.events.wake()
     try:
         content = await _new_media(state, item, arguments)
-        await asyncio.sleep(state.upload_seconds)
+        if seconds:
+            await state.events.wait_until(lambda: state.uploading.get(place) is not mine, seconds)
         await _delay_inside(state, arguments, message)
     finally:
         newest = state.uploading.get(place) is mine

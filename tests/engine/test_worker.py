@@ -1,5 +1,6 @@
 """The worker: capacity, and jobs that fail while others are processed."""
 
+import asyncio
 import math
 from dataclasses import replace
 
@@ -8,9 +9,11 @@ import pytest
 from genlock.domain.errors import StoreUnavailable
 from genlock.domain.events import Event
 from genlock.domain.job import Delivery, State
+from genlock.engine.cancellation import cancel_and_wait
 from genlock.engine.context import EngineRules
 from genlock.engine.engine import Engine
 from genlock.engine.worker import UNCONFIGURED_SECONDS
+from tests.changes import PATIENCE_SECONDS, poll_until
 from tests.engine.fake_provider import URL, callback_body, success
 from tests.engine.faults import FaultProxy
 from tests.engine.world import LEASE, PRICE, World, idle, work
@@ -47,6 +50,25 @@ async def test_a_job_is_processed_only_by_instances_that_have_its_bot(world: Wor
     world.clock.turn(UNCONFIGURED_SECONDS)
     await work(ours)
     assert [created.id for created, _ in world.provider.created] == [job.id]
+
+
+async def test_an_instance_that_left_a_job_to_others_claims_at_another_moment(world: World) -> None:
+    """If it always claimed just before the instance that has the bot, that one would never get the job."""
+    other = Engine(replace(world.engine(EngineRules(claim_seconds=3600)).ctx, bots=frozenset({"other-bot"})))
+    job = (await world.store.accept_job(world.order(bot="our-bot"), None)).job
+
+    async def left() -> bool:
+        row = await world.see(job)
+        return row.lease_token > job.lease_token and row.lease_owner is None
+
+    claiming = asyncio.create_task(other.worker.claim())
+    await poll_until(left)
+    assert not claiming.done()
+    await cancel_and_wait([claiming])
+
+    ours = Engine(replace(world.engine(EngineRules(claim_seconds=3600)).ctx, bots=frozenset({"our-bot"})))
+    world.clock.turn(UNCONFIGURED_SECONDS)
+    await asyncio.wait_for(ours.worker.claim(), PATIENCE_SECONDS)
 
 
 async def test_a_full_instance_claims_again_as_soon_as_capacity_is_free(world: World) -> None:

@@ -251,6 +251,7 @@ class Worker:
             jobs = await ctx.store.claim_jobs(wanted, ctx.lease) if wanted else []
             for job in jobs:
                 self.start(job, is_held)
+            await self._give_way(jobs)
             if len(jobs) < wanted:
                 return
             await self._capacity_freed.wait()
@@ -265,12 +266,19 @@ class Worker:
         is_held = ctx.liveness.watch()
         if self._stopping or not any(slots):
             return
-        for job in await ctx.store.claim_poison_jobs(slots, ctx.lease):
+        jobs = await ctx.store.claim_poison_jobs(slots, ctx.lease)
+        for job in jobs:
             if job.crash_count >= ISOLATED_FROM:
                 ctx.event(
                     Event.POISON_SUSPECTED, job, crash_count=job.crash_count, state=job.state, delivery=job.delivery
                 )
             self.start(job, is_held)
+        await self._give_way(jobs)
+
+    async def _give_way(self, jobs: Iterable[Job]) -> None:
+        """After a claim of jobs for other instances, claim at other moments: just before theirs, it would win again."""
+        if not all(self._ctx.is_configured(job) for job in jobs):
+            await asyncio.sleep(self._ctx.rules.claim_seconds * self._ctx.rng.random())
 
     async def heartbeat(self) -> None:
         """Record that this instance is alive, and take over the jobs of instances that are not."""

@@ -24,8 +24,9 @@ async def test_two_taps_on_generate_order_once(
     first = await ann.press(screen, data)
     second = await ann.press(screen, data)
     await ann.sees(page("order.done"))
+    await world.telegram.until(lambda: second.answered)  # a repeated press is settled before it is answered
 
-    assert (first.answered, second.answered) == (True, True)
+    assert first.answered
     assert page("order.already")(second) is (repeat_seconds == 0.0)
     assert len(await world.jobs(ann)) == 1
     assert [message.kind for message in ann.from_bot] == ["photo", "text"]

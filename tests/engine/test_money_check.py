@@ -6,7 +6,7 @@ import pytest
 
 from genlock.domain.job import State
 from genlock.engine import money_check
-from genlock.engine.context import EngineContext
+from genlock.engine.context import EngineContext, EngineRules
 from genlock.engine.engine import Engine
 from genlock.engine.limits import RateLimiter
 from genlock.engine.money_check import COUNT, POSITION, MoneyCheck
@@ -18,8 +18,9 @@ from tests.stores.builders import account_with, delivered, running
 
 async def a_leader(store: SqlDatabase, name: str = "me") -> MoneyCheck:
     ctx = EngineContext(
-        store=store, providers={}, channels={}, observer=Recorder(), instance=name, limits=RateLimiter(store, {})
-    )
+        store=store, providers={}, channels={}, observer=Recorder(), instance=name, limits=RateLimiter(store, {}),
+        rules=EngineRules(role_seconds=3600.0),  # nothing renews the role meanwhile
+    )  # fmt: skip
     engine = Engine(ctx)
     await engine.leader.elect()
     return MoneyCheck(ctx, engine.leader, store)

@@ -117,11 +117,12 @@ class Fleet:
         )
         return Counter(row["job"] for row in rows)
 
-    async def wait_for_deliveries(self, process: Process, count: int) -> None:
-        """Wait until a process has begun `count` deliveries."""
+    async def wait_for_deliveries(self, process: Process | None, count: int) -> None:
+        """Wait until a process, or all together, have begun `count` deliveries."""
 
         async def condition() -> bool:
-            process.check()
+            for one in [process] if process else self.processes:
+                one.check()
             return len(await self.calls("put", process)) >= count
 
         await self.until(condition)

@@ -79,11 +79,11 @@ async def test_instances_that_replace_each_other_under_load_deliver_everything_o
     """A rolling deploy: the old instance ends while the new one works; every tenth put loses its answer."""
     old = await fleet.start("old", faults=0.2, grace_seconds=2.0)
     await fleet.order(100)
-    await fleet.wait_for_deliveries(old, 20)
+    await fleet.wait_for_deliveries(old, 60)
     await fleet.start("new", faults=0.2, grace_seconds=2.0)
     for _ in range(4):
         await fleet.order(50)
-    await fleet.wait_for_deliveries(old, 60)
+    await fleet.wait_for_deliveries(None, 160)  # which of the two takes an order is a matter of luck
     old.signal(signal)
     await fleet.until(lambda: has_ended(old))
     await fleet.order(100)

@@ -171,7 +171,7 @@ async def test_requests_that_wait_long_for_something_else_leave_their_slots_to_o
         slow = [await send(head("/slow")) for _ in range(3 * SLOTS)]
         async with asyncio.timeout(20):
             assert b"answered" in await (await send(head("/other")))
-        assert endpoint.begun["/slow"] == 3 * SLOTS
+        await endpoint.wait_for("/slow", 3 * SLOTS)
         endpoint.answering.set()
         async with asyncio.timeout(20):
             assert all(b"answered" in answer for answer in await asyncio.gather(*slow))

@@ -1,5 +1,6 @@
 """Pages that say what went wrong and what to do next."""
 
+from collections.abc import Sequence
 from types import SimpleNamespace
 
 from starlette.requests import Request
@@ -11,9 +12,11 @@ from genlock.i18n.translator import Translator
 
 
 class ErrorPages:
-    def page(self, context: PageContext, name: str, status: int, **values: object) -> Response:
-        """Answer an operator who is logged in, with the navigation."""
-        return context.render("error.html", status, name=name, values=values)
+    def page(
+        self, context: PageContext, name: str, status: int, typed: Sequence[str] = (), **values: object
+    ) -> Response:
+        """Answer an operator who is logged in, with the navigation, and with what they wrote into a refused form."""
+        return context.render("error.html", status, name=name, typed=typed, values=values)
 
     def plain(self, request: Request, t: Translator, name: str, status: int) -> Response:
         """Answer without a session: the store may not answer."""

@@ -178,7 +178,7 @@ class Dashboard:
         if not is_same_origin(request):
             return self._errors.page(context, "csrf", 403)
         if not compare_digest(context.form["csrf"].encode(), context.csrf.encode()):
-            return self._errors.page(context, "csrf", 403, typed=context.form.prose())
+            return self._errors.other_session(context, context.form.prose())
         return None
 
     async def _set_language(self, request: Request) -> Response:

@@ -93,7 +93,8 @@ class History:
             )  # fmt: skip
             self._insert(
                 "profiles", account_id=account, language=self._rng.choice(("ru", "ru", "en")), name=name,
-                username=f"user{number * 37}" if number % 4 else "", created_at=at, seen_at=at + DAY // 3,
+                username=f"user{number * 37}" if number % 4 else "",
+                created_at=at, seen_at=min(at + DAY // 3, self._now),
                 referred_by=number // 2 if number % 9 == 0 else None,
                 banned_at=at + DAY if number % 45 == 0 else None, ban_reason="spam" if number % 45 == 0 else "",
             )  # fmt: skip

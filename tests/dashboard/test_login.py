@@ -111,6 +111,24 @@ async def test_logging_out_ends_the_session_on_the_server(dashboard: DashboardWo
     assert (await client.get("")).status == 303
 
 
+async def test_what_was_written_into_a_form_that_came_too_late_is_shown(dashboard: DashboardWorld) -> None:
+    client, other = await dashboard.log_in(), await dashboard.log_in()
+    form = {"reason": "a long <b>apology</b>", "amount": "7", "request_key": "secret-key"}
+    referer = {"Referer": f"{dashboard.url}/dashboard/users/1"}
+
+    forged = await client.post("/users/1/credits", {**form, "csrf": "of another session"})
+    other.cookies.clear()
+    ended = await other.post("/users/1/credits", form, **referer)
+    foreign = await other.post("/users/1/credits", form, Origin="https://evil.example")
+
+    assert (forged.status, ended.status, foreign.status) == (403, 401, 401)
+    for answer in (forged, ended):
+        assert "a long &lt;b&gt;apology&lt;/b&gt;</textarea>" in answer.text
+        assert "secret-key" not in answer.text
+    assert 'name="next" value="/dashboard/users/1"' in ended.text
+    assert "apology" not in foreign.text
+
+
 async def test_a_form_of_another_site_ends_no_session(dashboard: DashboardWorld) -> None:
     client = await dashboard.log_in()
     for fields, origin in (({"csrf": "forged"}, None), ({}, "https://evil.example")):

@@ -113,6 +113,14 @@ async def test_a_period_that_cannot_be_shown_is_named_and_today_is_shown(dashboa
         assert (await client.get(f"?period={period}")).status == 200
 
 
+async def test_a_filter_that_does_not_exist_is_named(dashboard: DashboardWorld) -> None:
+    page = (await (await dashboard.log_in()).get("?preiod=7d&colour=%3Cb%3E")).text
+
+    assert "There&#39;s no filter “preiod”" in page
+    assert "“period”" in page
+    assert "There&#39;s no filter “colour”" in page
+
+
 async def test_a_new_installation_is_told_what_to_do_first(dashboard: DashboardWorld) -> None:
     client = await dashboard.log_in()
 

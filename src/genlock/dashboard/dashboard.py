@@ -125,7 +125,7 @@ class Dashboard:
         secret = request.cookies.get(COOKIE, "")
         login = await self._logins.find(secret) if secret else None
         if login is None:
-            return self._login_pages.required(request)
+            return await self._login_pages.required(request)
         mark_authenticated(request)
         context = await self._context(request, login, secret)
         if page is None:
@@ -175,8 +175,10 @@ class Dashboard:
             context.form = Form.parse(body)
         except (InvalidForm, RequestRefused):
             return self._errors.page(context, "bad_form", 400)
-        if not is_same_origin(request) or not compare_digest(context.form["csrf"].encode(), context.csrf.encode()):
+        if not is_same_origin(request):
             return self._errors.page(context, "csrf", 403)
+        if not compare_digest(context.form["csrf"].encode(), context.csrf.encode()):
+            return self._errors.other_session(context, context.form.prose())
         return None
 
     async def _set_language(self, request: Request) -> Response:

@@ -5,6 +5,8 @@ from urllib.parse import parse_qsl
 
 FORM_BYTES_MAX = 200_000
 FIELDS_MAX = 2_000
+#: fields that operators write prose into
+_PROSE = ("text", "buttons", "reason", "title", "name", "code")
 
 
 class InvalidForm(Exception):
@@ -38,6 +40,10 @@ class Form:
     def all(self, name: str) -> Sequence[str]:
         """Return every value of a field, such as of check boxes with the same name."""
         return self._fields.get(name, [])
+
+    def prose(self) -> list[str]:
+        """Return what the operator wrote, for a page that refuses the whole form: it must not be lost."""
+        return [self[name] for name in _PROSE if self[name]]
 
     def raw(self, name: str) -> str:
         """Return a field with its outer spaces."""

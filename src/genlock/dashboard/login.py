@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from genlock.dashboard.csrf import csrf_token, is_same_origin
-from genlock.dashboard.forms import Form, InvalidForm
+from genlock.dashboard.forms import FORM_BYTES_MAX, Form, InvalidForm
 from genlock.dashboard.page import ROOT
 from genlock.dashboard.rendering import render
 from genlock.engine.logins import SESSION_SECONDS, Browser, Logins, TooManyAttempts
@@ -52,12 +52,18 @@ class LoginPages:
             (f"{ROOT}/logout", self._log_out, "POST"),
         ]
 
-    def required(self, request: Request) -> Response:
-        """Answer a request without a session: log in first, then go on where the operator wanted to go."""
+    async def required(self, request: Request) -> Response:
+        """Answer a request without a session: log in first, then go on where the operator wanted to go.
+
+        A form that comes too late is not carried out; what the operator wrote is shown, to be copied.
+        """
         if "HX-Request" in request.headers:  # a part of an open page: the whole page must go to the login
             return Response(status_code=401, headers={"HX-Redirect": LOGIN_PATH})
         if request.method != "GET":
-            return self._page(request, "login.html", 401, problem="expired", next="")
+            form = await self._read(request, FORM_BYTES_MAX)
+            typed = form.prose() if form is not None else []
+            back = _next(urlsplit(request.headers.get("Referer", "")).path)
+            return self._page(request, "login.html", 401, problem="expired", next=back, typed=typed)
         wanted = request.url.path + (f"?{request.url.query}" if request.url.query else "")
         query = f"?next={quote(wanted, safe='')}" if wanted != ROOT else ""
         return RedirectResponse(f"{LOGIN_PATH}{query}", 303)
@@ -127,20 +133,21 @@ class LoginPages:
         response.delete_cookie(COOKIE, path=ROOT)
         return response
 
-    async def _read(self, request: Request) -> Form | None:
+    async def _read(self, request: Request, bytes_max: int = _BODY_BYTES_MAX) -> Form | None:
         """Return the posted form; None if it is not one of ours."""
         if not is_same_origin(request):
             return None
         try:
             with IncomingBody(request, self._memory) as incoming:
-                body = await incoming.read(_BODY_BYTES_MAX)
+                body = await incoming.read(bytes_max)
             return None if body is None else Form.parse(body)
         except (InvalidForm, RequestRefused):
             return None
 
     def _page(self, request: Request, template: str, status: int = 200, **values: Any) -> Response:
         context = SimpleNamespace(t=self._translator(request), request=request)
-        values = {"seconds": 0.0, "has_token": self._logins.has_token, "bot_link": self._bot_link(), **values}
+        has_token, bot_link = self._logins.has_token, self._bot_link()
+        values = {"seconds": 0.0, "typed": [], "has_token": has_token, "bot_link": bot_link, **values}
         return HTMLResponse(render(template, context=context, **values), status)
 
 

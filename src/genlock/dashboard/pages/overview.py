@@ -12,6 +12,7 @@ from genlock.dashboard.live import LiveFeed, LiveFigures, LiveReader
 from genlock.dashboard.overview_figures import Line, Overview, OverviewReader
 from genlock.dashboard.page import PageContext, PageRoute
 from genlock.dashboard.periods import Period, read_period
+from genlock.dashboard.query import Query
 from genlock.dashboard.rendering import release, render
 from genlock.dashboard.roles import Permission
 from genlock.domain.current_catalog import CurrentCatalog
@@ -23,6 +24,7 @@ from genlock.ports import Database, Observer
 #: lines of the table by model; the others are on the page of the models
 MODELS_SHOWN = 12
 _TEXT = "dashboard.overview."
+_PARAMETERS = ("period", "from", "to")
 EVENT_STREAM = "text/event-stream"
 MINUS = "\N{MINUS SIGN}"
 
@@ -76,6 +78,7 @@ class OverviewPage:
         return context.render(
             "overview.html",
             period=period,
+            problems=Query(context, _PARAMETERS).problems,
             is_new=is_new,
             live=live,
             groups=_card_groups(context.t, overview),

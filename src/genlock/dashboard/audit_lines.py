@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from genlock.dashboard.formats import shown
-from genlock.domain.audit import AuditLine
+from genlock.domain.audit import AuditLine, read_changes
 
 #: changed values that one line shows
 CHANGES_MAX = 40
@@ -85,21 +85,10 @@ def _subject_path(line: AuditLine) -> str:
 
 
 def _changes(detail: str) -> tuple[Change, ...] | None:
-    """Return what a detail with `before` and `after` says; None if it has neither."""
-    try:
-        read = json.loads(detail)
-    except (ValueError, RecursionError):
+    changes = read_changes(detail)
+    if changes is None:
         return None
-    if not isinstance(read, dict) or not read or not read.keys() <= {"before", "after"}:
-        return None
-    before, after = read.get("before"), read.get("after")
-    if not isinstance(before, dict | None) or not isinstance(after, dict | None):
-        return (Change(name="", before=_text(before), after=_text(after)),)
-    old, new = before or {}, after or {}
-    names = [name for name in dict.fromkeys((*old, *new)) if old.get(name) != new.get(name)]
-    return tuple(
-        Change(name=shown(name, 60), before=_text(old.get(name)), after=_text(new.get(name))) for name in names
-    )
+    return tuple(Change(name=shown(name, 60), before=_text(old), after=_text(new)) for name, old, new in changes)
 
 
 def _text(one: Any) -> str | None:

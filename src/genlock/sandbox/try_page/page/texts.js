@@ -81,7 +81,7 @@ const CATEGORIES = {
     "image-to-video": ["Animate a photo", "Оживить фото"],
     "video-to-video": ["Edit a video", "Изменить видео"],
     avatar: ["Talking photo", "Говорящее фото"],
-    upscale: ["Upscale", "Улучшить качество"],
+    upscale: ["Upscale", "Улучшить"],
     "background-removal": ["Remove background", "Убрать фон"],
     music: ["Music", "Музыка"],
     "text-to-speech": ["Read text aloud", "Озвучить текст"],

@@ -222,8 +222,7 @@ async def choose_voice(walk: Walk, text: str) -> None:
     await walk.say("/start")
     await walk.press("wish:voice", "voice-models")
     await walk.press("ElevenLabs")
-    await walk.say(text, "voice-order")
-    await walk.press("🎙", "voices")
+    await walk.say(text, "voices")
     await walk.press(":filter:sex:female", "voices-female")
     await walk.press("▶️", "voice-heard")
 

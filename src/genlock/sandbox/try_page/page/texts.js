@@ -88,7 +88,7 @@ const CATEGORIES = {
     "sound-effects": ["Sound effects", "Создать звук"],
     "speech-to-text": ["Transcribe speech", "Речь в текст"],
     "audio-tools": ["Remove noise", "Убрать шум"],
-    "image-analysis": ["Describe a picture", "Описать картинку"],
+    "image-analysis": ["Describe a picture", "Описать фото"],
     text: ["Write text", "Написать текст"],
 };
 

@@ -158,10 +158,10 @@ async def photograph_looks(browser: Browser, url: str, images: Path) -> None:
             await page.screenshot(path=taken[-1], full_page=True)
         await context.close()
         for number in range(0, len(taken), SHEET):
-            _put_on_sheet(taken[number : number + SHEET], images / f"sheet-{look}-{number // SHEET:02d}.png")
+            put_on_sheet(taken[number : number + SHEET], images / f"sheet-{look}-{number // SHEET:02d}.png")
 
 
-def _put_on_sheet(pictures: Sequence[Path], sheet: Path) -> None:
+def put_on_sheet(pictures: Sequence[Path], sheet: Path) -> None:
     """Put pictures beside each other; of a long page, its beginning."""
     opened = [Image.open(one) for one in pictures]
     height = min(1500, max(one.height for one in opened))

@@ -24,12 +24,14 @@ async def test_a_broadcast_is_looked_at_first_then_reaches_everybody_once(office
     await boss.sees(page("admin.preview"))
     assert not any("News" in message.text for message in ann.from_bot)
     await boss.tap(label("admin.broadcast_go"))
+    assert page("admin.broadcast_bar", percent=0)(boss.screen)
     await asyncio.gather(*(world.bot.broadcast() for _ in range(3)))
     await ann.sees("News: cats")
     shown = await boss.sees(page("admin.broadcast", number=1, state=EN.plain("admin.broadcast_done")))
 
     assert len([message for message in ann.from_bot if message.text == "News: cats"]) == 1
-    assert page("admin.broadcast", sent=2, total=2)(shown)
+    assert page("admin.broadcast_sent", sent=2, total=2)(shown)
+    assert not page("admin.broadcast_bar")(shown)
     assert await world.bot.broadcast() == 0
 
 

@@ -76,7 +76,7 @@ async def test_operators_get_the_figures_of_the_day_once(
         "Orders: 3 · delivered: 2 · failed: 1",
         "Revenue: 1.6 credits · $0.02",
         "margin:",
-        "• Z-Image: 3 · $0.02",
+        "• Z-Image: 3 orders · $0.02",
         "• Z-Image: 1 of 3, the latest is #3",
         "Kie.ai: 16 credits left, enough for",
     ):
@@ -96,7 +96,7 @@ def test_a_model_that_two_providers_made_is_one_line_of_the_report() -> None:
     ]
     t = package_texts().translator("en")
 
-    assert _models(t, models, {"z-image": "Z-Image"}, Rates(0.01, {}))[2:] == ["• Z-Image: 7 · $0.00"]
+    assert _models(t, models, {"z-image": "Z-Image"}, Rates(0.01, {}))[2:] == ["• Z-Image: 7 orders · $0.00"]
     assert _failures(t, models, {"z-image": "Z-Image"})[2:] == ["• Z-Image: 2 of 7, the latest is #5"]
 
 

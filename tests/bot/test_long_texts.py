@@ -6,9 +6,13 @@ import json
 import pytest
 from PIL import Image
 
+from genlock.bot.handlers import messages
 from genlock.bot.order.draft import Step, load
 from genlock.bot.storefront.storefront import code_of
+from genlock.domain.field import FieldType
+from tests.bot.order_by_chat import sample
 from tests.bot.pages import label, page
+from tests.bot.steps import drawn, inputs
 from tests.bot.world import BotWorld, ChatUser
 
 LONG = "a red fox in the snow, " * 60
@@ -94,6 +98,52 @@ async def test_a_long_caption_asks_for_the_text_and_keeps_the_picture(world: Bot
     assert draft.step is Step.CONFIRM
     assert draft.values["prompt"] == LONG[:900].strip()
     assert any(str(value).startswith("http") or isinstance(value, list) for value in draft.values.values())
+
+
+async def test_a_long_reply_to_a_result_names_the_limit_and_keeps_the_result(world: BotWorld) -> None:
+    ann, text = await world.add_user(), LONG * 4
+    first = await drawn(ann)
+    picture = next(message for message in ann.from_bot if message.kind == "photo")
+    await ann.write(text, reply_to=picture)
+    shown = await ann.sees(page("refused.length_most", high=5000))
+    assert page("refused.text_kept")(shown)
+    model = await tap_taker(ann)
+    await ann.sees(page("confirm.price"))
+    await ann.tap(label("button.generate"))
+    edited = (await world.jobs(ann))[0]
+
+    assert (edited.model, inputs(edited)["prompt"]) == (model, text.strip())
+    assert first.parts[0].value in edited.input
+
+
+async def test_a_long_text_after_a_photo_names_the_limit_and_keeps_the_photo(world: BotWorld) -> None:
+    ann, text = await world.add_user(), LONG * 4
+    await ann.send("photo", sample(FieldType.IMAGE))
+    await ann.write(text)
+    await ann.sees(page("refused.length_most", high=5000))
+    await tap_taker(ann)
+    await ann.tap(label("button.generate"))
+    [job] = await world.jobs(ann)
+
+    assert inputs(job)["prompt"] == text.strip()
+    assert "http" in job.input
+
+
+async def test_a_long_spoken_prompt_names_the_limit_and_another_model_takes_it(
+    world: BotWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ann = await world.add_user()
+    await ann.write("/start")
+    await ann.press(ann.screen, f"model:{code_of('z-image')}:all:usual")
+    await ann.send("voice", sample(FieldType.AUDIO))
+    monkeypatch.setattr(messages, "transcript", lambda _: LONG.strip())
+    async with world.done(2):  # the press, and the update about the end
+        await ann.tap(label("voice.agree"))
+    await ann.sees(page("refused.length_most", high=1000))
+    await tap_taker(ann)
+    await ann.tap(label("button.generate"))
+
+    assert inputs((await world.jobs(ann))[0])["prompt"] == LONG.strip()
 
 
 async def test_a_text_that_no_model_takes_asks_for_a_shorter_one(world: BotWorld) -> None:

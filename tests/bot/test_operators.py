@@ -50,7 +50,7 @@ async def test_people_are_found_and_money_is_moved_once_with_a_reason(office: Of
     await boss.write("/admin find Ann")
     await boss.sees(page("admin.person_balance", available="10 credits"))
     await boss.write("/admin find")
-    await boss.tap("Ann · 2")
+    await boss.tap("Ann · no. 2")
     handle, repeated = world.bot.handle, []
 
     async def twice(update: object, *, first: bool, **_: object) -> None:
@@ -182,6 +182,33 @@ async def test_what_operators_did_can_be_read(office: Office) -> None:
     await boss.write("/admin log")
 
     assert f"· Boss · {EN.plain('admin.audit_credit', subject=2, detail='1: gift')}" in boss.from_bot[-1].text
+
+
+async def test_what_was_done_on_the_dashboard_reads_as_words_in_the_chat(office: Office) -> None:
+    world, boss, _ = office
+    for number, (action, subject, detail) in enumerate(
+        (
+            ("ban", "7", '{"after": "spam"}'),
+            ("edit model", "veo3_fast", '{"before": {"price": "60", "x": 1}, "after": {"price": "55", "x": 1}}'),
+            ("free runs", "9", '{"before": "0", "after": "3"}'),
+            ("broadcast", "3", "<b>News</b>: cats &amp; dogs"),
+            ("ledger check", "", ""),
+            ("unban", "7", ""),
+        )
+    ):
+        await world.store.add_audit(
+            bot=world.bot_id, key=str(number), actor=str(BOSS), action=action, subject=subject, detail=detail
+        )
+    await boss.write("/admin log")
+
+    assert [line.partition("· Boss · ")[2] for line in boss.from_bot[-1].text.splitlines()[1:]] == [
+        "restored access for 7",
+        "started a ledger check",
+        "broadcast 3: News: cats & dogs",
+        "gave free runs · 9: 0 → 3",
+        "edited a model · veo3_fast: price: 60 → 55",
+        "banned 7: spam",
+    ]
 
 
 async def test_every_page_of_the_overview_leads_back_to_it(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:

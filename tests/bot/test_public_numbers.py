@@ -54,7 +54,8 @@ async def test_an_order_is_known_by_its_number_in_texts_and_commands(numbered: B
     assert not re.search(rf"#{job.id}\b", shown(ann))
     for typed in (f"#{number}", number.lower(), f"#{job.id}"):
         await boss.write(f"/admin order {typed}")
-        await boss.sees(page("admin.order", code=f"#{job.id}"))
+        card = await boss.sees(page("admin.order", code=f"#{job.id}"))
+        assert page("admin.order_public", code=f"#{number}")(card), "the operator can name it to the user"
         await boss.write("/start")
 
 

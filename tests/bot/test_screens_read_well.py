@@ -4,7 +4,12 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
+from genlock.bot.buttons import BESIDE_ANOTHER, pairs
 from genlock.domain.field import FieldType
+from genlock.i18n.translator import translator
+from genlock.ports import Button
 from genlock.sandbox.telegram.state import Message
 from genlock.sandbox.telegram.voice import sample_voice
 from tests.bot.order_by_chat import sample
@@ -65,6 +70,34 @@ async def test_the_price_of_a_spoken_prompt_holds_although_telegram_rounds_its_l
     [job] = await world.jobs(ann)
     assert job.price > 0
     assert not any(page("confirm.dearer")(message) for message in ann.from_bot)
+
+
+@pytest.mark.parametrize(("language", "length", "auto"), [("en", "Length", "auto"), ("ru", "Длительность", "авто")])
+async def test_a_length_that_is_left_to_the_model_is_not_zero_seconds(
+    world: BotWorld, language: str, length: str, auto: str
+) -> None:
+    ann = await world.add_user(language=language, having=1000)
+    await ann.send("video", sample(FieldType.VIDEO), caption="winter")
+    shown = await ann.sees(page("confirm.price", language=language))
+    assert f"• {length}: {auto}" in shown.text.splitlines()
+
+
+@pytest.mark.parametrize("language", ["en", "ru"])
+def test_labels_that_stand_beside_another_one_fit_a_phone(language: str) -> None:
+    t = translator(language)
+    names = [f"button.{name}" for name in ("again", "repeat", "change_repeat", "original", "other_model", "what_next")]
+    names += ["variations.button", "gallery.remove", "gallery.button", "style.button"]
+    names += [f"admin.button_{name}" for name in ("ban", "unban", "resend", "refund", "person", "payments")]
+    labels = [*map(t.plain, names), *(f"🖼 {t.plain(f'wish.{wish.name}')}" for wish in CATALOG.wishes)]
+
+    assert [label for label in labels if len(label) > BESIDE_ANOTHER] == []
+
+
+def test_a_label_that_is_too_long_for_half_a_phone_has_a_row_of_its_own() -> None:
+    short, long = Button(text="🎞 Animate", data="a"), Button(text="🧼 Remove background", data="b")
+    assert pairs([]) == []
+    assert pairs([short, short, short]) == [(short, short), (short,)]
+    assert pairs([short, long, short, short]) == [(short,), (long,), (short, short)]
 
 
 async def test_a_question_names_the_files_that_the_order_has_already(world: BotWorld) -> None:

@@ -79,6 +79,15 @@ def test_a_model_that_takes_the_length_is_preferred() -> None:
     assert fitting(step, models, 30.0) is models[1]
 
 
+def test_of_the_models_that_take_the_file_one_that_takes_the_text_is_preferred() -> None:
+    step = CATALOG.step("image_avatar")
+    assert step is not None
+    usual, short = CATALOG.step_models(step)
+    assert fitting(step, [short, usual], None, "hello") is short
+    assert fitting(step, [short, usual], None, "hello " * 100) is usual
+    assert fitting(step, [short, usual], None, "hello " * 1000) is short
+
+
 def test_an_edited_portrait_stays_a_portrait() -> None:
     step = CATALOG.step("image_edit")
     assert step is not None

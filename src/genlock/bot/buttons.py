@@ -9,6 +9,8 @@ DATA_BYTES_MAX = 64
 BELOW = "below"
 #: prefix of buttons that carry the version of a draft, so that outdated ones are recognised
 _DRAFT = "w"
+#: characters of a label, with its emoji, that fits beside another one on a phone
+BESIDE_ANOTHER = 17
 _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 
 Row = tuple[Button, ...]
@@ -59,6 +61,15 @@ def staying(message: OutgoingMessage) -> OutgoingMessage:
 
 def grid(buttons: list[Button], columns: int) -> list[Row]:
     return [tuple(buttons[start : start + columns]) for start in range(0, len(buttons), columns)]
+
+
+def pairs(buttons: list[Button]) -> list[Row]:
+    """Put two buttons in a row; a label that is too long for half a phone gets a row of its own."""
+    rows: list[Row] = []
+    for one in buttons:
+        beside = rows and len(rows[-1]) == 1 and max(len(one.text), len(rows[-1][0].text)) <= BESIDE_ANOTHER
+        rows[-1:] = [(*rows[-1], one)] if beside else [*rows[-1:], (one,)]
+    return rows
 
 
 def base36(number: int) -> str:

@@ -113,9 +113,11 @@ def choice_label(one: Field, value: object, translator: Translator) -> str:
 
 
 def with_unit(one: Field, number: str, translator: Translator) -> str:
-    """Return a number with the unit of its field, `6 s`; other texts as they are."""
+    """Return a number with the unit of its field, `6 s`; other texts as they are. No seconds leave it to the model."""
     if one.unit is None or not number.replace(".", "").replace(",", "").isdigit():
         return number
+    if number == "0":
+        return translator.plain("options.usual")
     return translator.plain(f"unit.short_{one.unit}", number=number)
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from genlock.dashboard.audit_words import AuditWords
-from genlock.domain.audit import AuditLine
+from genlock.domain.audit import AuditLine, read_changes
 from genlock.i18n.translator import Translator
 
 #: changed values that one line shows
@@ -92,29 +92,25 @@ def _subject_path(line: AuditLine) -> str:
 
 def _changes(line: AuditLine, words: AuditWords) -> tuple[Change, ...] | None:
     """Return what a detail with `before` and `after` says, or the counts of bulk work; None if it has neither."""
-    read = _table(line)
-    if not isinstance(read, dict) or not read or not read.keys() <= {"before", "after"}:
-        return None
-    before, after = read.get("before"), read.get("after")
-    if not isinstance(before, dict | None) or not isinstance(after, dict | None):
-        was, now = words.change(line.action, before, after)
-        return (Change(name="", before=was, after=now),)
-    old, new = before or {}, after or {}
-    return tuple(
-        Change(
-            name=words.field(line.action, name),
-            before=words.value(line.action, name, old.get(name)),
-            after=words.value(line.action, name, new.get(name)),
-        )
-        for name in dict.fromkeys((*old, *new))
-        if old.get(name) != new.get(name)
-    )
+    changes = read_changes(line.detail)
+    if changes is None:
+        changes = _counts(line)
+    return None if changes is None else tuple(_change(line.action, *one, words) for one in changes)
 
 
-def _table(line: AuditLine) -> Any:
+def _change(action: str, name: str, before: Any, after: Any, words: AuditWords) -> Change:
+    if not name:
+        was, now = words.change(action, before, after)
+        return Change(name="", before=was, after=now)
+    was, now = (words.value(action, name, one) for one in (before, after))
+    return Change(name=words.field(action, name), before=was, after=now)
+
+
+def _counts(line: AuditLine) -> list[tuple[str, Any, Any]] | None:
+    """Return how many orders bulk work did, which has nothing before it."""
     try:
         read = json.loads(line.detail)
     except (ValueError, RecursionError):
         return None
     is_count = isinstance(read, dict) and read.keys() == _BULK_COUNTS and line.action.startswith("bulk_")
-    return {"after": read} if is_count else read
+    return [(name, None, number) for name, number in read.items()] if is_count else None

@@ -1,7 +1,9 @@
 """The audit log of operators' actions."""
 
+import json
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from genlock.domain.value import value
 
@@ -17,6 +19,25 @@ class AuditLine:
     action: str
     subject: str
     detail: str
+
+
+def read_changes(detail: str) -> list[tuple[str, Any, Any]] | None:
+    """Return name, value before and value after of what a detail says was changed; None if it is another text.
+
+    The name is empty if the value has no fields.
+    """
+    try:
+        read = json.loads(detail)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(read, dict) or not read or not read.keys() <= {"before", "after"}:
+        return None
+    before, after = read.get("before"), read.get("after")
+    if not isinstance(before, dict | None) or not isinstance(after, dict | None):
+        return [("", before, after)]
+    old, new = before or {}, after or {}
+    names = [name for name in dict.fromkeys((*old, *new)) if old.get(name) != new.get(name)]
+    return [(name, old.get(name), new.get(name)) for name in names]
 
 
 @value

@@ -84,23 +84,23 @@ def preview(t: Translator, number: int, count: int, segment: Segment = EVERYONE)
 
 
 def progress(broadcast: Broadcast, t: Translator) -> OutgoingMessage:
-    """Return how far a broadcast is, with a button that stops it."""
+    """Return how far a broadcast is, with a button that stops it; one that has ended needs no bar."""
+    running = broadcast.state is BroadcastState.RUNNING
+    lines = [
+        t.html("admin.broadcast", number=broadcast.id, state=t.plain(f"admin.broadcast_{broadcast.state.value}")),
+        *([_bar(broadcast, t)] if running else []),
+        t.html("admin.broadcast_sent", sent=broadcast.sent, total=broadcast.total),
+        *([t.html("admin.broadcast_failed", failed=broadcast.failed)] if broadcast.failed else []),
+    ]
+    stop: list[Row] = [(admin_button(t, "stop", "stop"),)] if running else []
+    return message(t, Html("\n".join(lines)), *stop)
+
+
+def _bar(broadcast: Broadcast, t: Translator) -> Html:
     done = broadcast.sent + broadcast.failed
     share = min(1.0, done / broadcast.total) if broadcast.total else 1.0
     full = round(share * BAR_LENGTH)
-    text = t.html(
-        "admin.broadcast",
-        number=broadcast.id,
-        state=t.plain(f"admin.broadcast_{broadcast.state.value}"),
-        bar="▓" * full + "░" * (BAR_LENGTH - full),
-        percent=round(share * 100),
-        sent=broadcast.sent,
-        total=broadcast.total,
-    )
-    if broadcast.failed:
-        text = Html(f"{text}\n{t.html('admin.broadcast_failed', failed=broadcast.failed)}")
-    stop: list[Row] = [(admin_button(t, "stop", "stop"),)] if broadcast.state is BroadcastState.RUNNING else []
-    return message(t, text, *stop)
+    return t.html("admin.broadcast_bar", bar="▓" * full + "░" * (BAR_LENGTH - full), percent=round(share * 100))
 
 
 # maintenance

@@ -131,7 +131,7 @@ def _sums(
 ) -> list[str]:
     jobs, money = sum((one.figures for one in models), JobFigures()), rates.money(models)
     return [
-        t.html("report.title", date=t.date(due)),
+        t.html("report.title", date=t.day_and_time(due)),
         "",
         t.html("admin.orders", orders=jobs.orders, delivered=jobs.delivered, failed=jobs.failed),
         t.html("report.newcomers", n=started),
@@ -147,7 +147,7 @@ def _models(t: Translator, models: Sequence[ModelFigures], titles: Mapping[str, 
         t.html(
             "report.model",
             title=model_title(titles.get(model, model), t),
-            orders=figures.orders,
+            n=figures.orders,
             usd=t.dollars(rates.revenue(figures.revenue)),
         )
         for model, figures in sorted(ordered, key=lambda one: -one[1].orders)[:TOP_MODELS]

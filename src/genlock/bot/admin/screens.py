@@ -4,8 +4,9 @@ import hashlib
 from collections.abc import Mapping, Sequence
 
 from genlock.bot.buttons import Row, button
-from genlock.bot.screen_context import code, shorten
-from genlock.domain.audit import AuditLine
+from genlock.bot.screen_context import code, public_code, shorten
+from genlock.channels.telegram.text import without_tags
+from genlock.domain.audit import AuditLine, read_changes
 from genlock.domain.broadcast import Broadcast
 from genlock.domain.figures import Figures
 from genlock.domain.job import Delivery, Job
@@ -166,13 +167,24 @@ def log(t: Translator, lines: Sequence[AuditLine], names: Mapping[str, str]) -> 
 
 
 def _action(t: Translator, line: AuditLine) -> str:
-    name = f"admin.audit_{line.action.replace(' ', '_')}"
-    detail = shorten(line.detail, DETAIL_SHOWN)
-    if line.action == "maintenance":
-        name = f"{name}_{line.subject}"
-    if name not in t:
-        return f"{line.action} {line.subject} {detail}".strip()
-    return t.plain(name, subject=shorten(line.subject, DETAIL_SHOWN), detail=detail).strip()
+    """Return what was done; the dashboard's texts name what only it can do."""
+    action = line.action.replace(" ", "_")
+    name = f"admin.audit_{action}_{line.subject}" if action == "maintenance" else f"admin.audit_{action}"
+    subject, detail = shorten(line.subject, DETAIL_SHOWN), shorten(_detail(line), DETAIL_SHOWN)
+    if name in t:
+        return t.plain(name, subject=subject, detail=detail).rstrip(": ")
+    name = f"dashboard.audit.action.{action}"
+    did = t.plain(name) if name in t else line.action
+    return t.plain("admin.audit_other", did=did, subject=subject, detail=detail).rstrip("·: ")
+
+
+def _detail(line: AuditLine) -> str:
+    """Return the detail in words: changed values with an arrow, and a broadcast's text without its formatting."""
+    changes = read_changes(line.detail)
+    if changes is None:
+        return without_tags(line.detail) if line.action == "broadcast" else line.detail
+    texts = [(name, *(str(one) for one in (before, after) if one is not None)) for name, before, after in changes]
+    return ", ".join(f"{name}: {' → '.join(values)}" if name else " → ".join(values) for name, *values in texts)
 
 
 # accounts
@@ -187,7 +199,17 @@ def profiles(t: Translator, text: str, found: Sequence[Profile], *, more: bool) 
         head = t.html("admin.found_many", text=text, count=len(found))
     else:
         head = t.html("admin.found", text=text, n=len(found))
-    rows = [(button(f"{_row_name(one)} · {one.account_id}", "adm", "person", one.account_id),) for one in found]
+    rows = [
+        (
+            button(
+                t.plain("admin.person_row", name=_row_name(one), person=str(one.account_id)),
+                "adm",
+                "person",
+                one.account_id,
+            ),
+        )
+        for one in found
+    ]
     return message(t, head, *rows)
 
 
@@ -243,7 +265,7 @@ def orders(t: Translator, jobs: Sequence[tuple[Job, str]], profile: Profile) -> 
 
 def _order_row(t: Translator, job: Job, title: str) -> str:
     icon = t.plain(f"admin.state_{state_key(job)}").partition(" ")[0]
-    return t.plain("admin.order_row", icon=icon, code=code(job.id), title=title, when=t.day_and_time(job.created_at))
+    return t.plain("admin.order_row", icon=icon, code=code(job.id), title=title, when=t.day(job.created_at))
 
 
 def state_key(job: Job) -> str:
@@ -262,6 +284,7 @@ def order(t: Translator, job: Job, title: str, *, name: str, prompt: str, refund
     hold_state = "refunded" if refunded else job.hold_state.value
     lines: list[str] = [
         t.html("admin.order", code=code(job.id), title=title),
+        *([t.html("admin.order_public", code=seen)] if (seen := public_code(job.id, t)) != code(job.id) else []),
         t.html("admin.order_person", name=name, person=str(job.account_id)),
         t.html(f"admin.hold_{hold_state}", price=t.credits(job.price)),
         t.html(f"admin.state_{state_key(job)}"),

@@ -41,14 +41,16 @@ def captioned(draft: Draft, storefront: Storefront, category: str) -> Draft:
     if step is None:
         return draft
     longest = max((one.seconds for one in draft.sent if one.seconds is not None), default=None)
-    model = fitting(step, catalog.step_models(step), longest)
+    model = fitting(step, catalog.step_models(step), longest, draft.text)
     started = start_step(draft, step, model, draft.sent, draft.text)
-    return draft if started.problem else started
+    return draft if started.problem and not wizard.refused_text(started, model) else started
 
 
-def fitting(step: NextStep, models: Sequence[Model], seconds: float | None) -> Model:
-    """Return the first model that takes a file of this length; the first of all if none does."""
-    return next((model for model in models if _takes(input_field(step, model), seconds)), models[0])
+def fitting(step: NextStep, models: Sequence[Model], seconds: float | None, text: str = "") -> Model:
+    """Return the first model that takes a file of this length and the text, else the file; the first if none does."""
+    taking = [model for model in models if _takes(input_field(step, model), seconds)]
+    with_text = (model for model in taking if not text or questions.takes_text(model, text))
+    return next(iter([*with_text, *taking, *models]))
 
 
 def _takes(one: Field, seconds: float | None) -> bool:

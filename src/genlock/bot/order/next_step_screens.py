@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from genlock.bot.buttons import Row, button, grid
+from genlock.bot.buttons import Row, button, grid, pairs
 from genlock.bot.order.results import is_document, kind_of_part
 from genlock.bot.order.variations import varies
 from genlock.bot.screen_context import ScreenContext, model_label, public_code
@@ -34,7 +34,7 @@ def rows_under_result(catalog: Catalog, job: Job, index: int, part: Part, t: Tra
         buttons.append(original(job, index, t))
     if len(steps) > SHOWN:
         buttons.append(_more(job, index, t))
-    return tuple(grid(buttons, 2))
+    return tuple(pairs(buttons))
 
 
 def likely_steps_of(catalog: Catalog, job: Job, index: int, t: Translator) -> list[Button]:
@@ -91,7 +91,7 @@ def all_steps(screen: ScreenContext, job: Job, index: int) -> OutgoingMessage:
     title = model_label(model, t) if model else job.model
     text = t.html("next.choose", title=title, code=public_code(job.id, t))
     buttons = [_step(job, index, step, t) for step in steps_of(catalog, job, part)]
-    rows = grid([*buttons, *([original(job, index, t)] if has_original(catalog, job, part) else [])], 2)
+    rows = pairs([*buttons, *([original(job, index, t)] if has_original(catalog, job, part) else [])])
     if len(job.parts) > 1:
         text = t.html("next.choose_of", title=title, code=public_code(job.id, t), index=index + 1, count=len(job.parts))
         rows = [*_parts(job, index, t), *rows]

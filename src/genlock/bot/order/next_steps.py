@@ -82,7 +82,8 @@ class NextSteps:
                 await self._refuse(ctx, file)
                 return
             files = [file] if file else []
-            model = fitting(step, self._storefront.catalog.step_models(step), file.seconds if file else None)
+            models = self._storefront.catalog.step_models(step)
+            model = fitting(step, models, file.seconds if file else None, text or ("" if file else part.value))
             prompt = text or (self._prompt(job, step, model, ctx.translator) if file else part.value)
             await self._drafts.save(ctx, start_step(ctx.draft, step, model, files, prompt))
         await self._view.toast(ctx)

@@ -1,6 +1,6 @@
 """Screens of the storefront: model list, actions for a file, pages. Pure functions of draft and context."""
 
-from genlock.bot.buttons import BELOW, Row, button, draft_button, grid
+from genlock.bot.buttons import BELOW, Row, button, draft_button, pairs
 from genlock.bot.order.draft import Draft
 from genlock.bot.order.questions import main_text, takes_text
 from genlock.bot.screen_context import ICONS, ScreenContext, model_label, shorten
@@ -37,7 +37,7 @@ def file_menu(draft: Draft, screen: ScreenContext, *, note: Html | None = None) 
         else t.html("misc.what_with_files", files=t.plain("unit.files", n=count))
     )
     lines = [*([note, ""] if note else []), text, *carried(draft, screen, files=False)]
-    rows = grid([category_button(screen, category) for category in screen.storefront.for_file(kind)], 2)
+    rows = pairs([category_button(screen, category) for category in screen.storefront.for_file(kind)])
     cancel = draft_button(t.plain("button.cancel"), draft.version, "cancel")
     return OutgoingMessage(text="\n".join(lines), buttons=(*rows, (cancel, button(t.plain("button.menu"), "menu"))))
 

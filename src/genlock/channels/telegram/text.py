@@ -40,7 +40,7 @@ def cut(text: str, limit: int) -> str:
 
 def plain(message: OutgoingMessage, limit: int) -> OutgoingMessage:
     """Return a message whose text Telegram refused without tags and cut to be safe; it keeps its buttons."""
-    return replace(message, text=html.escape(cut(_without_tags(message.text), limit // 2), quote=False))
+    return replace(message, text=html.escape(cut(without_tags(message.text), limit // 2), quote=False))
 
 
 def without_links(message: OutgoingMessage) -> OutgoingMessage:
@@ -55,7 +55,7 @@ def without_buttons(message: OutgoingMessage) -> OutgoingMessage:
 
 def fitted(message: OutgoingMessage, limit: int = TEXT_MAX) -> OutgoingMessage:
     """Return the message; one over the limit loses its tags and its end, and keeps its buttons."""
-    text = _without_tags(message.text)
+    text = without_tags(message.text)
     if length(text) <= limit:
         return message
     return OutgoingMessage(text=f"{html.escape(cut(text, limit - 1), quote=False)}…", buttons=message.buttons)
@@ -63,10 +63,10 @@ def fitted(message: OutgoingMessage, limit: int = TEXT_MAX) -> OutgoingMessage:
 
 def fits_caption(message: OutgoingMessage) -> bool:
     """Whether the text can stand under a file."""
-    return length(_without_tags(message.text)) <= CAPTION_MAX
+    return length(without_tags(message.text)) <= CAPTION_MAX
 
 
-def _without_tags(text: str) -> str:
+def without_tags(text: str) -> str:
     return html.unescape(_TAG.sub("", text))
 
 

@@ -81,14 +81,14 @@ const CATEGORIES = {
     "image-to-video": ["Animate a photo", "Оживить фото"],
     "video-to-video": ["Edit a video", "Изменить видео"],
     avatar: ["Talking photo", "Говорящее фото"],
-    upscale: ["Upscale", "Улучшить качество"],
+    upscale: ["Upscale", "Улучшить"],
     "background-removal": ["Remove background", "Убрать фон"],
     music: ["Music", "Музыка"],
     "text-to-speech": ["Read text aloud", "Озвучить текст"],
     "sound-effects": ["Sound effects", "Создать звук"],
     "speech-to-text": ["Transcribe speech", "Речь в текст"],
     "audio-tools": ["Remove noise", "Убрать шум"],
-    "image-analysis": ["Describe a picture", "Описать картинку"],
+    "image-analysis": ["Describe a picture", "Описать фото"],
     text: ["Write text", "Написать текст"],
 };
 

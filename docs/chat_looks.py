@@ -224,7 +224,7 @@ async def choose_voice(walk: Walk, text: str) -> None:
     await walk.press("ElevenLabs")
     await walk.say(text, "voices")
     await walk.press(":filter:sex:female", "voices-female")
-    await walk.press("▶️", "voice-heard")
+    await walk.press("▶️", "voice-played")
 
 
 async def be_refused(walk: Walk, picture: str, video: str) -> None:
@@ -287,7 +287,7 @@ async def walk_through_pages(walk: Walk, language: str) -> None:
     for said, shot in (
         ("/models клинг", "search"),
         ("/models qwertz", "search-none"),
-        ("/gen zimage fox", "gen-meant"),
+        ("/gen bananana fox", "gen-meant"),
     ):
         await walk.say(said, shot)
     for page in walk.pages.values():
@@ -360,7 +360,7 @@ async def walk_as_operator(walk: Walk, language: str) -> None:
 
 
 def send_report_again(database: Path) -> None:
-    """Forget that the daily report was sent: the first one came before the figures of the history were there."""
+    """Have the daily report sent once more: the first one came before the figures of the history were there."""
     with closing(sqlite3.connect(database)) as connection, connection:
         connection.execute("DELETE FROM kv WHERE key LIKE ?", (f"{daily_report.SENT}%",))
 

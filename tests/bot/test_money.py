@@ -243,6 +243,7 @@ async def lost(ann: ChatUser, job: Job) -> None:
     async with ann.world.done():
         await ann.client.block()
     await ann.client.delete(int(str(job.placeholder)))
+    ann.world.kie.service.release_tasks()
     recorder = ann.world.recorder
     given_up = partial(recorder.of, Event.ATTENTION, job=job.id, delivery=Delivery.UNDELIVERABLE)
     async with asyncio.timeout(20):
@@ -252,11 +253,11 @@ async def lost(ann: ChatUser, job: Job) -> None:
         await ann.client.unblock()
 
 
-@pytest.mark.slow
 async def test_a_result_that_was_not_paid_for_is_given_by_no_other_button(database_url: str) -> None:
     """A client may press what we never showed: the original of a result whose credits were returned."""
-    async with running_bot(database_url, rules=OPEN, speed=4.0) as world:
+    async with running_bot(database_url, rules=OPEN) as world:
         ann = await world.add_user(having=10)
+        world.kie.service.hold_tasks()
         await ann.write("a fox")
         await ann.tap(label("button.generate"))
         job = (await world.jobs(ann))[0]
@@ -269,10 +270,10 @@ async def test_a_result_that_was_not_paid_for_is_given_by_no_other_button(databa
         assert (await ann.available(), len(await world.jobs(ann))) == (10_000, 1)
 
 
-@pytest.mark.slow
 async def test_a_result_that_could_not_be_delivered_costs_its_price_when_it_is_shown_again(database_url: str) -> None:
-    async with running_bot(database_url, rules=OPEN, speed=4.0) as world:
+    async with running_bot(database_url, rules=OPEN) as world:
         ann = await world.add_user(having=10)
+        world.kie.service.hold_tasks()
         await ann.write("a fox")
         await ann.tap(label("button.generate"))
         job = (await world.jobs(ann))[0]
@@ -290,10 +291,10 @@ async def test_a_result_that_could_not_be_delivered_costs_its_price_when_it_is_s
         assert await world.store.violations(settled=False) == []
 
 
-@pytest.mark.slow
 async def test_who_cannot_pay_for_a_lost_result_is_told_how_much_is_missing(tmp_path: Path) -> None:
-    async with running_bot(sqlite_url(tmp_path), rules=OPEN, speed=4.0) as world:
+    async with running_bot(sqlite_url(tmp_path), rules=OPEN) as world:
         ann = await world.add_user(having=10)
+        world.kie.service.hold_tasks()
         await ann.write("a fox")
         await ann.tap(label("button.generate"))
         job = (await world.jobs(ann))[0]

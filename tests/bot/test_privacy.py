@@ -68,14 +68,15 @@ async def test_erasure_is_offered_in_russian_and_can_be_declined(world: BotWorld
     assert await world.bot.erase() == 0
 
 
-@pytest.mark.slow
 async def test_an_order_in_the_works_is_delivered_before_the_erasure(tmp_path: Path) -> None:
-    async with running_bot(sqlite_url(tmp_path), rules=OPEN, speed=10.0) as world:
+    async with running_bot(sqlite_url(tmp_path), rules=OPEN) as world:
         ann = await world.add_user()
+        world.kie.service.hold_tasks()
         await ann.write("/gen z-image a fox")
         await ask_for_erasure(ann)
         assert await world.bot.erase() == 0
-        await ann.sees(page("order.done"), seconds=30)
+        world.kie.service.release_tasks()
+        await ann.sees(page("order.done"))
         await world.quiet()
 
         assert await world.bot.erase() == 1

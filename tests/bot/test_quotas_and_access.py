@@ -42,6 +42,7 @@ async def test_orders_per_minute_and_hour_are_limited_and_the_wait_is_shown(
         ann = await world.add_user()
         for word in ("one", "two"):
             await ann.write(f"/gen z-image {word}")
+        await world.quiet()  # no notice comes between the screen and the tap
         await ann.write("three")
         await ann.tap(label("button.generate"))
         shown = await ann.sees(lambda message: re.search(told, message.text) is not None)

@@ -11,8 +11,9 @@ ONE_FREE = replace(OPEN, free_per_day=1)
 
 
 async def test_a_free_order_accepted_before_a_crash_is_not_confirmed_again(tmp_path: Path) -> None:
-    async with running_bot(sqlite_url(tmp_path), rules=ONE_FREE, catalog=with_free("z-image"), speed=20.0) as world:
+    async with running_bot(sqlite_url(tmp_path), rules=ONE_FREE, catalog=with_free("z-image")) as world:
         ann = await world.add_user(having=10)
+        world.kie.service.hold_tasks()
         await ann.write("a fox")
         await ann.sees(page("confirm.price_free"))
         pressed = ann.screen
@@ -23,6 +24,7 @@ async def test_a_free_order_accepted_before_a_crash_is_not_confirmed_again(tmp_p
         assert not any("Generate" in one["text"] for one in pressed.buttons)
         assert not page("confirm.dearer")(pressed)
         await ann.press(pressed, pressed.buttons[0]["callback_data"])
+        world.kie.service.release_tasks()
         await world.quiet()
 
         assert len(await world.jobs(ann)) == 1

@@ -101,11 +101,12 @@ async def test_the_notice_of_what_was_sold_comes_when_the_quota_refuses_the_rest
     async with running_bot(sqlite_url(tmp_path), rules=BotRules(running_max=2)) as world:
         ann = await world.add_user()
         await ask_for(ann, 4)
-        world.kie.service.speed = 20.0
+        world.kie.service.hold_tasks()
         await ann.tap(label("button.generate_all"))
         shown = await ann.sees(page("limit.running"))
         assert page("variations.count", n=2)(shown), "the others wait as a draft"
-        await ann.sees(page("variations.ready", n=2), seconds=30)
+        world.kie.service.release_tasks()
+        await ann.sees(page("variations.ready", n=2))
         assert len(await varied(ann)) == 2
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 from signal import SIGCONT, SIGKILL, SIGSTOP, SIGTERM, SIGUSR1, Signals
+from typing import Any
 
 import pytest
 
@@ -33,7 +34,7 @@ async def test_a_killed_instance_is_replaced_within_five_seconds(fleet: Fleet) -
 
 async def test_a_stopped_instance_is_replaced_at_once(fleet: Fleet) -> None:
     """The stopping instance cannot finish its deliveries in time. Whatever it did not give back would last an hour."""
-    lasting = {"lease_seconds": 3600.0, "silent_seconds": 3600.0, "role_seconds": 3600.0}
+    lasting: dict[str, Any] = {"lease_seconds": 3600.0, "silent_seconds": 3600.0, "role_seconds": 3600.0}
     stopping = await fleet.start("stopping", hold=True, stop_seconds=0.1, **lasting)
     await fleet.order(20)
     await fleet.wait_for_deliveries(stopping, 20)

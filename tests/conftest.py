@@ -14,7 +14,7 @@ import pytest_asyncio
 
 from genlock.sandbox.instance import Instance
 from genlock.sandbox.postgres import Postgres, PostgresServer
-from tests.certificates import ONE_AUTHORITY
+from tests.certificates import trust_one_authority
 from tests.databases import migrate
 from tests.fork_server import ForkServer
 from tests.pgbouncer import pgbouncer
@@ -40,7 +40,7 @@ if TEST_POSTGRES_URL not in os.environ:
 
 # All our connections are plain, and reading the certificates of all authorities takes a tenth of a second of CPU in
 # each process that starts, and again for each client of the providers' libraries.
-os.environ.setdefault("SSL_CERT_FILE", str(ONE_AUTHORITY))
+trust_one_authority()
 
 # The stores sync every commit to the disk: on a file system in memory the tests do not wait for that, and making a
 # database of PostgreSQL costs a tenth.

@@ -3,6 +3,7 @@
 import re
 import sys
 from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from string import Formatter
 
@@ -31,10 +32,19 @@ def find_problems(texts: Texts, source: Path | None = None) -> list[str]:
 
 def _unknown_keys(english: Language, source: Path | None) -> list[str]:
     """Keys that the code names and English lacks; keys that the code composes cannot be seen here."""
-    folder = source or Path(__file__).parents[1]
-    code = (path.read_text(encoding="utf-8") for kind in ("*.py", "*.html") for path in folder.rglob(kind))
-    named = {key for text in code for key in (*_KEY_IN_CODE.findall(text), *_KEY_IN_TEMPLATE.findall(text))}
+    named = _named_in(source) if source else _named_in_package()
     return sorted(named - english.texts.keys())
+
+
+@cache
+def _named_in_package() -> frozenset[str]:
+    """Return the keys that our own code names, which does not change while it runs."""
+    return _named_in(Path(__file__).parents[1])
+
+
+def _named_in(folder: Path) -> frozenset[str]:
+    code = (path.read_text(encoding="utf-8") for kind in ("*.py", "*.html") for path in folder.rglob(kind))
+    return frozenset(key for text in code for key in (*_KEY_IN_CODE.findall(text), *_KEY_IN_TEMPLATE.findall(text)))
 
 
 def _problems(language: Language, english: Language) -> Iterator[tuple[str, str]]:

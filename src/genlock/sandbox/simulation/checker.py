@@ -218,8 +218,10 @@ def _check_attempts(job: Job, attempts: list[Attempt], truth: Truth, rules: Engi
     tasks = truth.tasks_of(job.id)
     # Only an operator may resubmit a parked job, knowing that the provider may have accepted the first submit.
     again = truth.retries[job.id] if rules.unknown_submit is UnknownSubmit.PARK else 0
+    # The provider called this job's URL about another job's task, and nothing tells a job that does not know its own.
+    misled = sum((job.id, attempt.task_id) in truth.named_elsewhere for attempt in attempts)
     kept = [task for task in tasks if not (task.unbilled or task.disowned)]
-    if len(kept) > 1 + again:
+    if len(kept) > 1 + again + misled:
         found.append(("At most one task per job is made or billed.", f"tasks {[task.id for task in kept]}"))
     asked = Counter(attempt.provider for attempt in attempts)
     if any(task.provider not in asked for task in tasks):

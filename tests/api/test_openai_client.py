@@ -304,6 +304,25 @@ async def test_requests_without_any_key_are_told_apart_by_attempt_and_body(world
     assert len(set(unnumbered)) == 1
 
 
+async def test_a_first_attempt_is_a_new_order_although_the_database_answers_slowly(
+    world: ApiWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The order before it is older than the request, but younger than the time that the answer takes."""
+    client, find = await world.client(), world.store.newest_api_job_between
+    body = {"model": VIDEO_MODEL, "prompt": "a slow answer"}
+    first = await client.post("/v1/videos", body)
+
+    async def find_slowly(*given: Any) -> Any:
+        found = await find(*given)
+        await asyncio.sleep(1.0)
+        return found
+
+    monkeypatch.setattr(world.store, "newest_api_job_between", find_slowly)
+    second = await client.request("POST", "/v1/videos", headers={"X-Stainless-Retry-Count": "0"}, json=body)
+    assert (first.status, second.status) == (200, 200)
+    assert second.json["id"] != first.json["id"]
+
+
 async def test_an_order_that_failed_is_made_again_by_the_same_request(world: ApiWorld) -> None:
     client = await world.client()
     await world.fault_of_next_order(Fault.TASK_FAIL)

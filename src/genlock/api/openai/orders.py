@@ -64,27 +64,33 @@ class OpenAIOrders:
     async def _accept_without_key(self, call: Call, order: ClientOrder, complete: Complete | None) -> Accepted:
         is_first = call.request.headers.get(ATTEMPT_HEADER, "").strip() == "0"
         prefix = f"openai:{call.key.id}:{order.request_hash}:"
+        waited = _waited(call)
         newest = await self._store.newest_api_job_between(
             call.account_id, prefix + "0" * _DIGITS, prefix + "9" * _DIGITS
         )
-        if newest is not None and _is_meant(call, newest, is_first=is_first):
+        if newest is not None and _is_meant(newest, waited, is_first=is_first):
             return Accepted(job=newest, replayed=True)
         order = replace(order, may_be_repeated=not is_first)
         if complete is not None:
             order = replace(order, input=await complete())
         number = 1 if newest is None else int(newest.request_key[-_DIGITS:]) + 1
         for next_number in range(number, number + NUMBERS_TRIED):
+            waited = _waited(call)
             accepted = await self._acceptance.accept(call, order, f"{prefix}{next_number:0{_DIGITS}}")
-            if not accepted.replayed or _is_meant(call, accepted.job, is_first=is_first):
+            if not accepted.replayed or _is_meant(accepted.job, waited, is_first=is_first):
                 return accepted
         raise unavailable("many requests order the same at the moment; nothing was ordered, send this one again")
 
 
-def _is_meant(call: Call, job: Job, *, is_first: bool) -> bool:
-    """Return whether a request means a job that exists."""
+def _waited(call: Call) -> float:
+    """Return the age of a request. Asked before a job is read, so that a slow answer makes no older job its own."""
+    return asyncio.get_running_loop().time() - call.received_at
+
+
+def _is_meant(job: Job, waited: float, *, is_first: bool) -> bool:
+    """Return whether a request that has waited this long means a job that exists."""
     age = (job.read_at - job.created_at).total_seconds()
     if not is_first:
         return age <= WINDOW_SECONDS and status_of(job) not in _FAILED
     # A later attempt may overtake the first one, when the first was held up here and its client gave up.
-    waited = asyncio.get_running_loop().time() - call.received_at
     return ApiAddress.parse(job.address).may_be_repeated and age <= waited

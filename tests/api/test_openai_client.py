@@ -313,6 +313,7 @@ async def test_a_first_attempt_is_a_new_order_although_the_database_answers_slow
     first = await client.post("/v1/videos", body)
 
     async def find_slowly(*given: Any) -> Any:
+        monkeypatch.undo()
         found = await find(*given)
         await asyncio.sleep(1.0)
         return found

@@ -7,6 +7,7 @@ request key: requests at the same time cannot both make the next one.
 """
 
 import asyncio
+import math
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -32,6 +33,8 @@ ATTEMPT_HEADER = "X-Stainless-Retry-Count"
 WINDOW_SECONDS = 1200.0
 #: orders of the same body that other requests make meanwhile
 NUMBERS_TRIED = 100
+#: searches for the order that a first attempt may mean
+READS_MAX = 5
 _DIGITS = 12
 _FAILED = frozenset({Status.FAILED, Status.CANCELED, Status.EXPIRED})
 
@@ -64,27 +67,38 @@ class OpenAIOrders:
     async def _accept_without_key(self, call: Call, order: ClientOrder, complete: Complete | None) -> Accepted:
         is_first = call.request.headers.get(ATTEMPT_HEADER, "").strip() == "0"
         prefix = f"openai:{call.key.id}:{order.request_hash}:"
-        waited = _waited(call)
-        newest = await self._store.newest_api_job_between(
-            call.account_id, prefix + "0" * _DIGITS, prefix + "9" * _DIGITS
-        )
-        if newest is not None and _is_meant(newest, waited, is_first=is_first):
+        newest, is_meant = await self._find(call, prefix, is_first=is_first)
+        if newest is not None and is_meant:
             return Accepted(job=newest, replayed=True)
         order = replace(order, may_be_repeated=not is_first)
         if complete is not None:
             order = replace(order, input=await complete())
         number = 1 if newest is None else int(newest.request_key[-_DIGITS:]) + 1
         for next_number in range(number, number + NUMBERS_TRIED):
-            waited = _waited(call)
             accepted = await self._acceptance.accept(call, order, f"{prefix}{next_number:0{_DIGITS}}")
-            if not accepted.replayed or _is_meant(accepted.job, waited, is_first=is_first):
+            # An order that exists under this number was made after the search, while this request was held up.
+            if not accepted.replayed or _is_meant(accepted.job, math.inf, is_first=is_first):
                 return accepted
         raise unavailable("many requests order the same at the moment; nothing was ordered, send this one again")
 
+    async def _find(self, call: Call, prefix: str, *, is_first: bool) -> tuple[Job | None, bool]:
+        """Return the newest order of a body, and whether the request means it.
 
-def _waited(call: Call) -> float:
-    """Return the age of a request. Asked before a job is read, so that a slow answer makes no older job its own."""
-    return asyncio.get_running_loop().time() - call.received_at
+        If reading took longer than the time between the order and the request, nothing says which came first: it is
+        read again. While that stays uncertain, the request means the order, so that it is not charged twice.
+        """
+        now, newest, is_meant = asyncio.get_running_loop().time, None, False
+        for _ in range(READS_MAX):
+            before = now() - call.received_at
+            newest = await self._store.newest_api_job_between(
+                call.account_id, prefix + "0" * _DIGITS, prefix + "9" * _DIGITS
+            )
+            if newest is None:
+                return None, False
+            is_meant = _is_meant(newest, now() - call.received_at, is_first=is_first)
+            if is_meant == _is_meant(newest, before, is_first=is_first):
+                break
+        return newest, is_meant
 
 
 def _is_meant(job: Job, waited: float, *, is_first: bool) -> bool:

@@ -96,6 +96,7 @@ async def test_after_the_login_the_operator_gets_the_page_they_wanted_and_never_
         "/dashboard\\@evil.example": "/dashboard",
         "/dashboardx": "/dashboard",
         "javascript:alert(1)": "/dashboard",
+        "//[": "/dashboard",
         "": "/dashboard",
     }
     for path, goes_to in wanted.items():
@@ -127,6 +128,9 @@ async def test_what_was_written_into_a_form_that_came_too_late_is_shown(dashboar
         assert "secret-key" not in answer.text
     assert 'name="next" value="/dashboard/users/1"' in ended.text
     assert "apology" not in foreign.text
+    large = await other.post("/users/1/credits", {"text": '"' * 60_000, "reason": "lost"}, Referer="http://[")
+    assert (large.status, large.text.count("&#34;"), "lost" in large.text) == (401, 25_000, False)
+    assert 'name="next" value="/dashboard"' in large.text
 
 
 async def test_a_form_of_another_site_ends_no_session(dashboard: DashboardWorld) -> None:

@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from urllib.parse import parse_qsl
 
 FORM_BYTES_MAX = 200_000
+#: of all texts on the page that refuses a form: a whole broadcast fits
+PROSE_LENGTH_MAX = 25_000
 FIELDS_MAX = 2_000
 #: fields that operators write prose into
 _PROSE = ("text", "buttons", "reason", "title", "name", "code")
@@ -42,8 +44,14 @@ class Form:
         return self._fields.get(name, [])
 
     def prose(self) -> list[str]:
-        """Return what the operator wrote, for a page that refuses the whole form: it must not be lost."""
-        return [self[name] for name in _PROSE if self[name]]
+        """Return what the operator wrote, for a page that refuses the whole form: it must not be lost.
+
+        Any visitor can post a form without a session, so the page must not become large.
+        """
+        texts: list[str] = []
+        for name in _PROSE:
+            texts.append(self[name][: PROSE_LENGTH_MAX - sum(map(len, texts))])
+        return [text for text in texts if text]
 
     def raw(self, name: str) -> str:
         """Return a field with its outer spaces."""

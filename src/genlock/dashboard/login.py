@@ -62,7 +62,7 @@ class LoginPages:
         if request.method != "GET":
             form = await self._read(request, FORM_BYTES_MAX)
             typed = form.prose() if form is not None else []
-            back = _next(urlsplit(request.headers.get("Referer", "")).path)
+            back = _next(_path(request.headers.get("Referer", "")))
             return self._page(request, "login.html", 401, problem="expired", next=back, typed=typed)
         wanted = request.url.path + (f"?{request.url.query}" if request.url.query else "")
         query = f"?next={quote(wanted, safe='')}" if wanted != ROOT else ""
@@ -151,9 +151,19 @@ class LoginPages:
         return HTMLResponse(render(template, context=context, **values), status)
 
 
+def _path(url: str) -> str:
+    try:
+        return urlsplit(url).path
+    except ValueError:  # such as an address with an open bracket
+        return ""
+
+
 def _next(path: str) -> str:
     """Return where to go after the login: a page of the dashboard, never another host."""
-    parts = urlsplit(path[:_NEXT_LENGTH_MAX])
+    try:
+        parts = urlsplit(path[:_NEXT_LENGTH_MAX])
+    except ValueError:
+        return ROOT
     inside = parts.path == ROOT or parts.path.startswith(f"{ROOT}/")
     if not inside or parts.scheme or parts.netloc or "\\" in path or parts.path.startswith(LOGIN_PATH):
         return ROOT

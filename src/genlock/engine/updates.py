@@ -161,9 +161,10 @@ class UpdateWorker:
     async def _process(self, queue: UpdateQueue, is_held: Callable[[], bool]) -> None:
         """Handle one update after the other while the queue is ours and not empty."""
         held: UpdateQueue | None = queue
+        task = asyncio.current_task(self._ctx.loop)
         may_call.set(is_held)
         try:
-            while held is not None:
+            while held is not None and task not in self._settling:
                 if held.update is None:
                     may_call.set(self._ctx.liveness.watch())
                     held = await self._store.next_update(held)

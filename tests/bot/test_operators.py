@@ -50,7 +50,7 @@ async def test_people_are_found_and_money_is_moved_once_with_a_reason(office: Of
     await boss.write("/admin find Ann")
     await boss.sees(page("admin.person_balance", available="10 credits"))
     await boss.write("/admin find")
-    await boss.tap("Ann · no. 2")
+    await boss.tap("Ann · user 2")
     handle, repeated = world.bot.handle, []
 
     async def twice(update: object, *, first: bool, **_: object) -> None:

@@ -79,8 +79,8 @@ async def test_what_operators_do_is_named_in_words_and_credits(dashboard: Dashbo
         ("refund by Telegram", "c1", "50 ⭐, account 3: 200 credits deducted, 0 owed",
          ("счёт 3; списано кредитов: 200, долг: 0",)),
         ("login", "token", "", ("токен",)),
-        ("maintenance", "on", "wait", ("включён", "wait")),
-        ("anomalies.handled", "anomaly 4", "", ("находка 4",)),
+        ("maintenance", "on", "wait", ("включены", "wait")),
+        ("anomalies.handled", "anomaly 4", "", ("расхождение 4",)),
     ],
 )  # fmt: skip
 async def test_what_the_service_wrote_is_in_the_language_of_the_viewer(

@@ -168,7 +168,7 @@ def log(t: Translator, lines: Sequence[AuditLine], names: Mapping[str, str]) -> 
 
 def _action(t: Translator, line: AuditLine) -> str:
     """Return what was done; the dashboard's texts name what only it can do."""
-    action = line.action.replace(" ", "_")
+    action = line.action.replace(" ", "_").replace(".", "_")
     name = f"admin.audit_{action}_{line.subject}" if action == "maintenance" else f"admin.audit_{action}"
     subject, detail = shorten(line.subject, DETAIL_SHOWN), shorten(_detail(line), DETAIL_SHOWN)
     if name in t:

@@ -8,7 +8,7 @@ from genlock.dashboard.page import PageContext, PageRoute
 from genlock.dashboard.roles import Permission
 from genlock.domain.api_key import NAME_LENGTH, ApiScope
 from genlock.domain.errors import AccountNotFound, Refusal
-from genlock.domain.money import read_amount
+from genlock.domain.money import read_amount, write_amount
 from genlock.domain.webhook import LOST
 from genlock.engine.api_keys import create_api_key, ensure_api_account
 from genlock.ports import Database
@@ -77,7 +77,8 @@ class ApiKeysPage:
         )
         if secret is None:  # the same form, posted twice
             return context.redirect(PATH, "dashboard.api_keys.made_before", tone="bad", id=key.id)
-        after = {"key": key.id, "name": key.name, "scopes": sorted(key.scopes), "spend_limit": limit}
+        shown_limit = None if limit is None else write_amount(limit)
+        after = {"key": key.id, "name": key.name, "scopes": sorted(key.scopes), "spend_limit": shown_limit}
         await context.audit("create_api_key", account_id, after=after, once=True)
         return await self._page(context, secret=secret)
 

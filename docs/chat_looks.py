@@ -64,7 +64,7 @@ class Walk:
 
     async def messages(self) -> Messages:
         found = await asyncio.to_thread(self.sandbox.get, f"/sim/chats/{self.chat}?person={self.user}")
-        return [one["message"] for one in found["messages"]]
+        return [entry["message"] for entry in found["messages"]]
 
     async def _do(self, action: str, **body: Any) -> None:
         await asyncio.to_thread(self.sandbox.post, f"/sim/people/{self.user}/{action}", {**body, "chat": self.chat})
@@ -76,6 +76,11 @@ class Walk:
 
     async def say(self, text: str, shot: str = "", *, reply_to: int | None = None) -> None:
         await self._do("say", text=text, reply_to=reply_to)
+        await self._after(shot)
+
+    async def act(self, action: str, shot: str = "", **body: Any) -> None:
+        """Send a sticker, pay, edit: any other action of the page."""
+        await self._do(action, **body)
         await self._after(shot)
 
     async def press(self, part: str, shot: str = "") -> None:
@@ -102,7 +107,7 @@ class Walk:
           }
           await fetch(action, { method: "POST", body: form });
         }"""
-        pictures = [list(one["buffer"]) for one in files]
+        pictures = [list(file["buffer"]) for file in files]
         await page.evaluate(script, [f"/sim/people/{self.user}/{action}", fields, pictures])
         await self._after(shot)
 
@@ -148,7 +153,7 @@ class Walk:
 
 
 def _waiting(messages: Messages) -> bool:
-    return any(str(one.get("text") or one.get("caption") or "").startswith("⏳") for one in messages[-4:])
+    return any(str(message.get("text") or message.get("caption") or "").startswith("⏳") for message in messages[-4:])
 
 
 def _find(messages: Messages, part: str) -> tuple[int, str] | None:
@@ -223,6 +228,8 @@ async def choose_voice(walk: Walk, text: str) -> None:
     await walk.press("wish:voice", "voice-models")
     await walk.press("ElevenLabs")
     await walk.say(text, "voices")
+    if not _find(await walk.messages(), ":filter:"):  # the model has a voice of its own
+        await walk.press("🎙", "voices-opened")
     await walk.press(":filter:sex:female", "voices-female")
     await walk.press("▶️", "voice-played")
 
@@ -246,11 +253,13 @@ async def walk_through_files(walk: Walk, language: str) -> None:
     await walk.say("/start")
     await walk.upload("send", [_picture("navy")], "caption", caption=change)
     await walk.order("edited")
-    shown = await walk.wait(lambda messages: [one["message_id"] for one in messages if "photo" in one], "a picture")
+    shown = await walk.wait(
+        lambda messages: [message["message_id"] for message in messages if "photo" in message], "a picture"
+    )
     await walk.say(change, "reply", reply_to=shown[-1])
     await walk.say("/start")
     await walk.press("wish:improve", "improve")
-    await walk.upload("send", [_picture(one) for one in ("teal", "navy", "olive")], "three-pictures")
+    await walk.upload("send", [_picture(colour) for colour in ("teal", "navy", "olive")], "three-pictures")
     await walk.say("/start")
     await walk.press("wish:avatar", "avatar-models")
     await walk.press("Kling", "avatar")
@@ -315,8 +324,62 @@ async def walk_with_long_texts(walk: Walk, language: str) -> None:
     await walk.upload("send", [_picture("navy")], "caption-without-model", caption=CAPTION)
     await walk.say(f"/gen z-image {prompt}")
     await walk.ended()
-    shown = await walk.wait(lambda messages: [one["message_id"] for one in messages if "photo" in one], "a picture")
+    shown = await walk.wait(
+        lambda messages: [message["message_id"] for message in messages if "photo" in message], "a picture"
+    )
     await walk.say(LONG * 2, "reply", reply_to=shown[-1])
+
+
+async def walk_through_the_rest(walk: Walk, language: str) -> None:
+    """Take ideas, better prompts, favourites, payments, gifts, keys, erasure, and what cannot be done."""
+    prompt, *_ = PROMPTS[language]
+    await improve_idea(walk)
+    await pay(walk)
+    for said, shot in (
+        ("/promo NOTACODE", "promo-unknown"), ("/promo WELCOME50", "promo-done"), ("/promo WELCOME50", "promo-used"),
+        ("/nosuchthing", "unknown-command"), ("/gen", "gen-usage"), ("/cancel", "nothing-to-cancel"),
+    ):  # fmt: skip
+        await walk.say(said, shot)
+    await walk.act("sticker", "sticker", sticker="😀")
+    await walk.say("/api")
+    await walk.press("apinew", "key-made")
+    await walk.say("/privacy")
+    await walk.press("🗑", "erase-question")
+    await fail(walk, prompt)
+
+
+async def improve_idea(walk: Walk) -> None:
+    await walk.say("/start")
+    await walk.press("wish:draw")
+    await walk.press("Z-Image")
+    await walk.press("🤍", "favourite-added")
+    await walk.press("🎲", "idea")
+    await walk.press("✨", "improve-question")
+    await walk.order("improved", "✨")
+    await walk.press("✅", "improved-taken")
+    await walk.say("/favourites", "favourites")
+
+
+async def pay(walk: Walk) -> None:
+    await walk.say("/topup")
+    await walk.press("⭐", "invoice")
+    bill = await walk.wait(
+        lambda messages: [message["message_id"] for message in messages if "invoice" in message], "invoice"
+    )
+    await walk.act("pay", "paid", message=bill[-1])
+
+
+async def fail(walk: Walk, prompt: str) -> None:
+    """Take an order for each way in which one fails, one that is cancelled, and one too many."""
+    for fault in ("task_fail", "result_empty", "create_paused", "credits_as_500"):
+        await asyncio.to_thread(walk.sandbox.post, "/sim/kie", {"order": [fault]})
+        await walk.say(f"/gen z-image {prompt}")
+        await walk.ended(fault)
+    await walk.say(f"/gen veo3_fast {prompt}")
+    await walk.press("✖️", "cancelled")
+    for _ in range(6):
+        await walk._do("say", text=f"/gen veo3_fast {prompt}")  # noqa: SLF001 - faster than a user waits
+    await walk.shot("too-many")
 
 
 # groups and operators
@@ -341,13 +404,13 @@ async def walk_as_operator(walk: Walk, language: str) -> None:
     for name, said in (
         ("admin", "/admin"), ("promo-made", "/admin promo WELCOME10 10 uses=100 days=30"), ("promos", "/admin promo"),
         ("unknown", "/admin reprot"), ("commands", "/admin commands"), ("attention", "/admin attention"),
-        ("found", "/admin find Kate"), ("customer", f"/admin person {USER}"),
+        ("found", "/admin find Kate"), ("customer", f"/admin user {USER}"),
     ):  # fmt: skip
         await walk.say(said, name)
     await walk.press("askban", "ban-question")
-    await walk.say(f"/admin person {USER}")
+    await walk.say(f"/admin user {USER}")
     await walk.press("payments", "payments")
-    await walk.say(f"/admin person {USER}")
+    await walk.say(f"/admin user {USER}")
     await walk.press("orders", "orders")
     await walk.press("order:", "order")
     await walk.press("askrefund", "refund-question")
@@ -383,6 +446,7 @@ WALKS: Mapping[str, Callable[[Walk, str], Awaitable[None]]] = {
     "files": walk_through_files,
     "pages": walk_through_pages,
     "long": walk_with_long_texts,
+    "rest": walk_through_the_rest,
     "group": walk_in_group,
     "operator": walk_as_operator,
 }
@@ -391,7 +455,11 @@ WALKS: Mapping[str, Callable[[Walk, str], Awaitable[None]]] = {
 def walkers(sandbox: Sandbox, part: str, language: str) -> tuple[int, int]:
     """Return who goes a way, and in which chat."""
     if part == "operator":
-        operator = next(int(one["id"]) for one in sandbox.get("/sim/state")["people"] if OPERATOR in one.values())
+        operator = next(
+            int(known_user["id"])
+            for known_user in sandbox.get("/sim/state")["people"]
+            if OPERATOR in known_user.values()
+        )
         sandbox.post(f"/sim/people/{operator}", {"language": language})
         return operator, operator
     name = {"en": "Ann", "ru": "Аня"}[language]
@@ -422,5 +490,5 @@ async def main(folder: Path, languages: Sequence[str], parts: Sequence[str]) -> 
 
 if __name__ == "__main__":
     chosen = sys.argv[2:]
-    spoken, ways = ([one for one in known if one in chosen] or list(known) for known in (PROMPTS, WALKS))
+    spoken, ways = ([name for name in known if name in chosen] or list(known) for known in (PROMPTS, WALKS))
     asyncio.run(main(Path(sys.argv[1]), spoken, ways))

@@ -64,7 +64,7 @@ def settings() -> str:
     lines = ["| setting | default | meaning |\n|---|---|---|\n"]
     for name, field in all_settings():
         default = "none" if field.is_required() or field.default in (None, (), {}, "") else f"`{field.default}`"
-        names = ", or ".join(f"`{one}`" for one in aliases(field) or [name])
+        names = ", or ".join(f"`{alias}`" for alias in aliases(field) or [name])
         lines.append(f"| {names} | {default} | {field.description} |\n")
     return "".join(lines)
 
@@ -72,8 +72,8 @@ def settings() -> str:
 def all_settings() -> list[tuple[str, FieldInfo]]:
     """Return every setting with its variable: first those of Telegram and of the providers, which must be set."""
     own = [(f"{PREFIX}{name.upper()}", field) for name, field in Settings.model_fields.items()]
-    telegram = [one for one in own if one[0].startswith(f"{PREFIX}TELEGRAM_")]
-    return [*telegram, *built_in_fields(), *(one for one in own if one not in telegram)]
+    telegram = [row for row in own if row[0].startswith(f"{PREFIX}TELEGRAM_")]
+    return [*telegram, *built_in_fields(), *(row for row in own if row not in telegram)]
 
 
 def commands() -> str:
@@ -112,7 +112,7 @@ def gauges() -> str:
 
 def alarms() -> str:
     t = translator("en")
-    names = [one.name for one in (*ALARMS, NO_ACTIVE)]
+    names = [alarm.name for alarm in (*ALARMS, NO_ACTIVE)]
     rows = "".join(
         f"| `{name}` | {t.plain(f'alarm.{name}.title')} | {t.plain(f'alarm.{name}.remedy')} |\n" for name in names
     )

@@ -112,7 +112,7 @@ class History:
 
     def _add_order(self, number: int, at: int) -> None:
         rng = self._rng
-        model, price, cost, seconds, _ = rng.choices(MODELS, [one[4] for one in MODELS])[0]
+        model, price, cost, seconds, _ = rng.choices(MODELS, [row[4] for row in MODELS])[0]
         account = max(1, int(USERS * rng.random() ** 1.6 * min(1, (number + 60) / ORDERS)))
         end = at + int(seconds * SECOND * rng.uniform(0.6, 1.9))
         paid = self._available[account] >= price * 1000 and number % 17 > 0

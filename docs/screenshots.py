@@ -91,6 +91,7 @@ async def order(page: Page) -> None:
         await key(page, name).click()
     await expect(bubbles(page, "Generation complete")).to_have_count(1)
     await expect(page.locator("article.row img")).to_have_count(2)  # the first screen has a picture, too
+    await expect(page.locator(".toast")).to_have_count(0)
 
 
 async def wait_for_figures(page: Page) -> None:
@@ -117,6 +118,8 @@ async def photograph_dashboard(page: Page, url: str, images: Path) -> None:
     for name, path in DASHBOARD.items():
         await page.goto(page.url.partition("/dashboard")[0] + f"/dashboard{path}")
         await expect(page.locator("h1")).to_be_visible()
+        if name == "job":
+            await expect(page.locator(".preview img")).to_have_js_property("complete", value=True)
         if name == "overview":
             await wait_for_figures(page)
             await page.set_viewport_size(OVERVIEW_SIZE)
@@ -163,13 +166,13 @@ async def photograph_looks(browser: Browser, url: str, images: Path) -> None:
 
 def put_on_sheet(pictures: Sequence[Path], sheet: Path) -> None:
     """Put pictures beside each other; of a long page, its beginning."""
-    opened = [Image.open(one) for one in pictures]
-    height = min(1500, max(one.height for one in opened))
-    whole = Image.new("RGB", (sum(one.width + 12 for one in opened), height), "magenta")
+    opened = [Image.open(path) for path in pictures]
+    height = min(1500, max(picture.height for picture in opened))
+    whole = Image.new("RGB", (sum(picture.width + 12 for picture in opened), height), "magenta")
     left = 0
-    for one in opened:
-        whole.paste(one.crop((0, 0, one.width, min(one.height, height))), (left, 0))
-        left += one.width + 12
+    for picture in opened:
+        whole.paste(picture.crop((0, 0, picture.width, min(picture.height, height))), (left, 0))
+        left += picture.width + 12
     whole.save(sheet)
 
 
@@ -202,7 +205,7 @@ async def take_from_new_sandbox(folder: Path, images: Path, *, looks: bool = Fal
 
 def main() -> None:
     looks = "--looks" in sys.argv
-    images = next((Path(one) for one in sys.argv[1:] if one != "--looks"), IMAGES)
+    images = next((Path(argument) for argument in sys.argv[1:] if argument != "--looks"), IMAGES)
     images.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
         asyncio.run(take_from_new_sandbox(Path(folder), images, looks=looks))

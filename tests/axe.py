@@ -19,4 +19,4 @@ async def violations_of(page: Page) -> list[dict[str, Any]]:
 
 
 async def serious_violations_of(page: Page) -> list[dict[str, Any]]:
-    return [one for one in await violations_of(page) if one["impact"] in SERIOUS]
+    return [violation for violation in await violations_of(page) if violation["impact"] in SERIOUS]

@@ -21,8 +21,13 @@ VARIABLE = "GENLOCK_TEST_CHROMIUM"
 #: the browser without its windows: a page costs a third less CPU
 SHELLS = ("chromium-headless-shell", "chrome-headless-shell")
 NAMES = (*SHELLS, "chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
-#: the chat page is full of emoji, and the fonts that Chromium's package brings have none
-PACKAGES = ("chromium", "fonts-noto-color-emoji")
+#: Debian's packages of a browser, and the program in each; an old release has no headless shell
+PACKAGES = {
+    "chromium-headless-shell": "usr/lib/chromium/chromium-headless-shell",
+    "chromium": "usr/lib/chromium/chromium",
+}
+#: the chat page is full of emoji, and the fonts that Chromium's packages bring have none
+EMOJI = "fonts-noto-color-emoji"
 #: how long a page may take to show what a test expects; the machine may be busy
 EXPECT_SECONDS = 30
 DOWNLOAD_SECONDS = 300
@@ -129,12 +134,19 @@ def _download(own: Program) -> Iterator[Program]:
 def _take_package(_own: Program) -> Iterator[Program]:
     if shutil.which("apt-get") is None:
         raise ProgramMissing("there is no apt-get to take a package with")
-    sys.stderr.write(f"{'Installing' if AS_ROOT else 'Unpacking'} Debian's Chromium ...\n")
-    if AS_ROOT:
-        install_packages(*PACKAGES)
-        yield from _on_path()
-    else:
-        yield unpacked_program(unpack_packages(*PACKAGES), "usr/lib/chromium/chromium")
+    problems: list[str] = []
+    for package, program in PACKAGES.items():
+        sys.stderr.write(f"{'Installing' if AS_ROOT else 'Unpacking'} Debian's {package} ...\n")
+        try:
+            if AS_ROOT:
+                install_packages(package, EMOJI)
+                yield from _on_path()
+            else:
+                yield unpacked_program(unpack_packages(package, EMOJI), program)
+        except ProgramMissing as error:
+            problems.append(str(error))
+    if problems:
+        raise ProgramMissing("; ".join(problems))
 
 
 def problem_of(program: Program) -> str:

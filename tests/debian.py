@@ -32,6 +32,8 @@ def unpack_packages(*packages: str) -> Path:
         _download(packages, folder)
         for archive in folder.glob("archives/*.deb"):
             _run(["dpkg-deb", "--extract", archive, partial])
+    if not partial.exists():
+        raise ProgramMissing(f"apt-get takes {packages[0]} for installed, but it is not usable")
     return partial.rename(unpacked)
 
 

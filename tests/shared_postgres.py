@@ -24,8 +24,8 @@ from genlock.stores.postgres import PostgresSession, PostgresStore
 FOLDERS = ("tests/engine/", "tests/stores/")
 #: what the leader counts
 FIGURE_TABLES = (
-    "figure_changes", "figure_blocks", "block_figures", "job_figures", "block_durations", "job_durations",
-    "topup_figures", "account_sets", "figure_positions",
+    "figure_changes", "figure_blocks", "block_figures", "job_figures", "quarter_figures", "block_durations",
+    "job_durations", "topup_figures", "account_sets", "figure_positions",
 )  # fmt: skip
 #: every table of the schema, so that a new one leaks no rows from test to test
 TABLES = tuple(

@@ -110,7 +110,7 @@ def _group_by_shared(items: list[pytest.Item]) -> None:
 def _parameters(item: pytest.Item) -> list[str]:
     """Return the parameters of a test that are words."""
     given = item.callspec.params.values() if hasattr(item, "callspec") else ()
-    return [one for one in given if isinstance(one, str)]
+    return [value for value in given if isinstance(value, str)]
 
 
 def tiers_of(item: pytest.Item) -> Iterator[str]:

@@ -35,14 +35,14 @@ def declared_plugins() -> list[Declared]:
     """Return the plug-ins of all installed packages, by kind and name. A package that is there twice counts once."""
     found: dict[tuple[str, str, str], Declared] = {}
     for distribution in distributions():
-        for one in _declared(distribution):
-            found.setdefault((one.kind, one.name, _normalised(one.package)), one)
-    return sorted(found.values(), key=lambda one: (one.kind, one.name, one.package))
+        for plugin in _declared(distribution):
+            found.setdefault((plugin.kind, plugin.name, _normalised(plugin.package)), plugin)
+    return sorted(found.values(), key=lambda plugin: (plugin.kind, plugin.name, plugin.package))
 
 
 def setting_prefixes() -> tuple[str, ...]:
     """Return what the names of the settings of every installed plug-in begin with."""
-    return tuple({setting_prefix(one.name) for one in declared_plugins()})
+    return tuple({setting_prefix(plugin.name) for plugin in declared_plugins()})
 
 
 def setting_prefix(name: str) -> str:

@@ -130,7 +130,7 @@ class Observers:
 
     def __init__(self, *observers: Any) -> None:
         self._observers = observers
-        self._counting = tuple(one for one in observers if not getattr(one, "ignores_counts", False))
+        self._counting = tuple(observer for observer in observers if not getattr(observer, "ignores_counts", False))
 
     def event(self, event: Event, correlation_id: str = "", /, **fields: Any) -> None:
         for observer in self._observers:

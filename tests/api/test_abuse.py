@@ -118,7 +118,7 @@ async def test_cancellations_at_the_same_time_keep_the_limit_of_late_ones(tmp_pa
         client = await world.client()
         orders = [(await client.order()).json["id"] for _ in range(12)]
         await world.recorder.until(Event.SUBMIT_OK, times=len(orders))
-        answers = await asyncio.gather(*(client.post(f"/v1/jobs/{one}/cancel") for one in orders for _ in range(2)))
+        answers = await asyncio.gather(*(client.post(f"/v1/jobs/{order}/cancel") for order in orders for _ in range(2)))
 
         cancelled = {answer.json["id"] for answer in answers if answer.status == 202}
         assert {answer.status for answer in answers} == {202, 429}
@@ -131,8 +131,8 @@ async def test_an_account_sends_few_events_that_no_order_caused(world: ApiWorld)
     time = {"since": (now - timedelta(hours=1)).isoformat(), "until": now.isoformat()}
     for path, body in (("test", None), ("redeliver", time)):
         paths = []
-        for one in (client, other):
-            created = (await one.post("/v1/webhooks", {"url": "https://example.org/hook"})).json
+        for caller in (client, other):
+            created = (await caller.post("/v1/webhooks", {"url": "https://example.org/hook"})).json
             paths.append(f"/v1/webhooks/{created['id']}/{path}")
         statuses = [(await client.post(paths[0], body)).status for _ in range(12)]
         assert statuses == [202] * 10 + [429] * 2, path

@@ -61,19 +61,19 @@ async def test_an_order_is_quoted_made_watched_and_downloaded(world: ApiWorld, t
         quote = await client.quote(MODEL, PROMPT)
         assert quote.sufficient
         job = await client.order(MODEL, PROMPT, metadata={"order": "17"}, max_price=quote.price)
-        seen = [one async for one in client.watch(job, every=1)]
+        seen = [state async for state in client.watch(job, every=1)]
         balance = await client.balance()
         [result] = seen[-1].results
         file = await client.download(result, tmp_path / "cat.png")
-        listed = [one async for one in client.jobs()]
+        listed = [listed_job async for listed_job in client.jobs()]
 
     assert (seen[-1].status, seen[-1].charged, seen[-1].progress) == ("succeeded", True, 1.0)
-    assert not any(one.is_final for one in seen[:-1])
+    assert not any(state.is_final for state in seen[:-1])
     assert (job.price, job.metadata, job.replayed) == (quote.price, {"order": "17"}, False)
     assert balance.available == quote.available - quote.price
     assert file.read_bytes() == (await holder.get(result.url)).content
     assert names(tmp_path) == ["cat.png"]
-    assert [one.id for one in listed] == [job.id]
+    assert [listed_job.id for listed_job in listed] == [job.id]
 
 
 async def test_the_client_without_asyncio_does_the_same(world: ApiWorld, tmp_path: Path, png: bytes) -> None:
@@ -85,7 +85,7 @@ async def test_the_client_without_asyncio_does_the_same(world: ApiWorld, tmp_pat
             file = client.upload(tmp_path / "photo.png")
             job = client.run(FROM_IMAGE, {"image": file.id}, key="photo-1")
             assert client.run(FROM_IMAGE, {"image": file.id}, key="photo-1").id == job.id
-            assert [one.id for one in client.jobs()] == [job.id]
+            assert [listed_job.id for listed_job in client.jobs()] == [job.id]
             assert list(client.watch(job))[-1].is_final
             assert client.wait(job).is_delivered
             with pytest.raises(Conflict):
@@ -162,8 +162,8 @@ async def test_every_refusal_is_an_exception_of_its_own_with_the_problem_documen
         (holder, InvalidRequest, "idempotency_key_reused", {"key": "used", "values": {**PROMPT, "prompt": "a dog"}}),
         (holder, Conflict, "dearer", {"max_price": 0.001}),
     ]
-    for one, kind, code, given in cases:
-        async with connected(one) as client:
+    for caller, kind, code, given in cases:
+        async with connected(caller) as client:
             with pytest.raises(kind) as refused:
                 await client.order(**{"model": MODEL, "values": PROMPT, **given})
         assert (refused.value.code, refused.value.problem["charged"]) == (code, False)
@@ -239,6 +239,6 @@ async def test_a_webhook_is_verified_by_its_signature_and_its_time() -> None:
         {"Webhook_Signature": good.replace("v1,", "v2,")},
         {"Webhook_Signature": "v1,не Base64"},
     ]
-    for one in wrong:
+    for change in wrong:
         with pytest.raises(InvalidWebhook):
-            verify(**one)
+            verify(**change)

@@ -56,10 +56,10 @@ async def test_the_document_is_whole_and_served_without_a_key(world: ApiWorld) -
     assert document["openapi"] == "3.1.0"
     names = set(document["components"]["schemas"])
     assert {ref.rpartition("/")[2] for ref in refs(document)} <= names
-    operations = [one for path in document["paths"].values() for one in path.values()]
-    assert len({one["operationId"] for one in operations}) == len(operations) == len(world.api.operations)
-    for one in operations:
-        assert {"401", "429", "503"} <= set(one["responses"]), one["operationId"]
+    operations = [operation for path in document["paths"].values() for operation in path.values()]
+    assert len({operation["operationId"] for operation in operations}) == len(operations) == len(world.api.operations)
+    for operation in operations:
+        assert {"401", "429", "503"} <= set(operation["responses"]), operation["operationId"]
 
 
 async def test_the_reference_page_names_every_operation_and_loads_nothing_from_elsewhere(world: ApiWorld) -> None:

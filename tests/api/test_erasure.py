@@ -17,7 +17,7 @@ async def erase(world: ApiWorld, client: Client) -> bool:
 
 
 async def files_of(world: ApiWorld, client: Client) -> list[str]:
-    return sorted(one.name for one in world.media_folder.glob(f"*/{client.key.account_id}/*"))
+    return sorted(file.name for file in world.media_folder.glob(f"*/{client.key.account_id}/*"))
 
 
 async def test_the_files_of_an_erased_account_are_deleted_and_its_results_are_gone(

@@ -63,7 +63,7 @@ async def test_the_examples_of_the_readme_order_and_are_charged(world: ApiWorld,
     assert "succeeded 100%\norder-17-0.png\ncharged: " in output
     assert tmp_path.joinpath("order-17-0.png").stat().st_size > 1000
     assert (job["status"], job["charged"]) == ("succeeded", True)
-    assert [one["charged"] for one in (await client.get("/v1/jobs")).json["data"]] == [True, True]
+    assert [listed_job["charged"] for listed_job in (await client.get("/v1/jobs")).json["data"]] == [True, True]
 
 
 async def test_every_example_of_the_guide_runs(world: ApiWorld, tmp_path: Path, png: bytes) -> None:

@@ -20,10 +20,10 @@ WRONG: list[tuple[Field, object, str, dict[str, float]]] = [
 
 
 def test_every_wrong_input_has_a_code_and_its_limits() -> None:
-    for one, value, code, limits in WRONG:
+    for name, value, code, limits in WRONG:
         with pytest.raises(InvalidInput) as refused:
-            one.clean(value)
+            name.clean(value)
         fault = input_fault(refused.value).as_json()
         assert {name: fault[name] for name in fault if name not in ("pointer", "detail")} == {"code": code, **limits}
-        assert (fault["pointer"], fault["detail"]) == (f"/input/{one.name}", refused.value.message)
+        assert (fault["pointer"], fault["detail"]) == (f"/input/{name.name}", refused.value.message)
         FaultAnswer.model_validate(fault)

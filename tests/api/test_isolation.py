@@ -94,11 +94,11 @@ async def test_a_client_cannot_set_what_users_are_never_shown(world: ApiWorld) -
         assert (refused.status, refused.json["errors"][0]["pointer"]) == (422, "/input/nsfw_checker"), value
     for model in CATALOG.models.values():
         shown = input_schema(model)["properties"]
-        for one in (one for one in model.fields if one.internal):
-            assert one.name not in shown
+        for field in (field for field in model.fields if field.internal):
+            assert field.name not in shown
             with pytest.raises(InvalidInput):
                 make_quote(
-                    model, {**model.minimal_input(), one.name: one.most()}, {}, markup=1, credit_usd=1, free_left=0
+                    model, {**model.minimal_input(), field.name: field.most()}, {}, markup=1, credit_usd=1, free_left=0
                 )
 
 

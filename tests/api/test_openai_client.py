@@ -147,12 +147,12 @@ async def test_a_video_is_ordered_polled_listed_and_downloaded(world: ApiWorld) 
         assert video.completed_at is not None
         assert video.expires_at is not None
         assert video.expires_at > video.created_at
-        listed = [one async for one in await api.videos.list(limit=1)]
+        listed = [listed_video async for listed_video in await api.videos.list(limit=1)]
         content = await api.videos.download_content(video.id)
         with pytest.raises(openai.BadRequestError) as refused:
             await api.videos.download_content(video.id, variant="thumbnail")
 
-    assert [one.id for one in listed] == [video.id]
+    assert [listed_video.id for listed_video in listed] == [video.id]
     assert recognise(content.content).media[0].value == "video"
     assert refused.value.param == "variant"
     job = (await client.get(f"/v1/jobs/{video.id}")).json
@@ -170,7 +170,7 @@ async def test_a_video_of_another_account_is_not_found(world: ApiWorld) -> None:
         for read in (foreign.videos.retrieve, foreign.videos.download_content):
             with pytest.raises(openai.NotFoundError):
                 await read(video.id)
-        assert [one async for one in await foreign.videos.list()] == []
+        assert [listed_video async for listed_video in await foreign.videos.list()] == []
 
 
 async def test_a_video_begins_from_an_image_that_is_sent_along_or_was_sent_before(world: ApiWorld, png: bytes) -> None:

@@ -22,7 +22,7 @@ VIDEO_MODEL = "bytedance/v1-lite-text-to-video"
 
 
 def offered(output: Output) -> list[Model]:
-    return [one for one in CATALOG.models.values() if one.status is Status.OFFERED and output in one.outputs]
+    return [model for model in CATALOG.models.values() if model.status is Status.OFFERED and output in model.outputs]
 
 
 def ordered(model: Model, **given: Any) -> dict[str, Any]:
@@ -42,13 +42,13 @@ def test_every_size_becomes_values_that_the_model_takes_or_is_refused_by_name() 
             try:
                 values = ordered(model, size=size)
             except Problem as refused:
-                if [one["pointer"] for one in refused.members["errors"]] != ["/size"]:
+                if [error["pointer"] for error in refused.members["errors"]] != ["/size"]:
                     wrong.append((model.id, size, refused.detail))
                 continue
             taken += bool(values)
             for name, value in values.items():
-                one = model.field(name)
-                if one is None or value not in one.choices:
+                field = model.field(name)
+                if field is None or value not in field.choices:
                     wrong.append((model.id, size, f"{name}={value}"))
             pixels, made = read_size(size), read_size(size_of(model, values) or "")
             if pixels and made and abs(made[0] / made[1] * pixels[1] / pixels[0] - 1) > TOLERANCE + 0.01:
@@ -95,7 +95,7 @@ def test_lengths_and_counts_go_to_the_fields_that_the_catalog_marks() -> None:
         with pytest.raises(Problem) as refused:
             ordered(CATALOG.models[model_id], **given)
         assert refused.value.members["errors"][0]["pointer"] == "/seconds"
-    lengths = [one for one in offered(Output.VIDEO) if seconds_field(one)]
+    lengths = [model for model in offered(Output.VIDEO) if seconds_field(model)]
     assert len(lengths) > 30
     assert ratio_field(CATALOG.models["kling/v3-turbo-image-to-video"]) is None
     assert resolution_field(CATALOG.models["kling/v3-turbo-image-to-video"]) is not None

@@ -45,4 +45,4 @@ async def test_requests_that_would_wait_for_seconds_are_refused_at_once() -> Non
     assert refused.value.code == "too_many_requests"
 
     store.answering.set()
-    assert {type(one) for one in await asyncio.gather(*waiting, return_exceptions=True)} == {Problem}
+    assert {type(result) for result in await asyncio.gather(*waiting, return_exceptions=True)} == {Problem}

@@ -57,8 +57,8 @@ async def test_every_wrong_body_of_an_order_is_named_and_orders_nothing(world: A
         data = body if isinstance(body, bytes) else json.dumps(body).encode()
         headers = {"Idempotency-Key": f"k{number}", "Content-Type": "application/json"}
         answer = await client.request("POST", "/v1/jobs", headers=headers, data=data)
-        pointers = [one["pointer"] for one in (answer.json or {}).get("errors", [])]
-        wanted = not pointer or any(one.startswith(pointer) for one in pointers)
+        pointers = [error["pointer"] for error in (answer.json or {}).get("errors", [])]
+        wanted = not pointer or any(found.startswith(pointer) for found in pointers)
         if (answer.status, (answer.json or {}).get("code")) != (status, code) or not wanted:
             failures.append((data[:80], answer.status, answer.json))
     assert failures == []
@@ -95,7 +95,7 @@ async def test_wrong_queries_cursors_ids_and_addresses_are_named(world: ApiWorld
         ("/v1/jobs/", 404, ""), ("/v1/unknown", 404, ""), ("/v1/jobs/job_ZZZZZZ/results/0/x", 404, ""),
     ):  # fmt: skip
         answer = await client.get(path)
-        pointers = [one["pointer"] for one in (answer.json or {}).get("errors", [])]
+        pointers = [error["pointer"] for error in (answer.json or {}).get("errors", [])]
         if answer.status != status or (pointer and pointer not in pointers):
             failures.append((path[:60], answer.status, answer.json))
     assert failures == []
@@ -128,12 +128,12 @@ async def test_pages_of_jobs_and_ledger_show_everything_once(world: ApiWorld) ->
         seen, cursor, pages = [], "", 0
         while pages < 20:
             page = (await client.get(f"{path}?limit=2{cursor}")).json
-            seen += [one[key] for one in page["data"]]
+            seen += [row[key] for row in page["data"]]
             pages += 1
             if page["next_cursor"] is None:
                 break
             cursor = f"&cursor={page['next_cursor']}"
-        whole = [one[key] for one in (await client.get(f"{path}?limit=100")).json["data"]]
+        whole = [row[key] for row in (await client.get(f"{path}?limit=100")).json["data"]]
         assert seen == whole
         assert wanted is None or seen == wanted
 
@@ -271,7 +271,10 @@ async def test_a_stream_that_begins_during_the_delivery_tells_of_the_end(
             go_on.set()
             last = await anext(lines)
 
-    assert [(one["id"], one["status"]) for one in (first, last)] == [(job["id"], "running"), (job["id"], "succeeded")]
+    assert [(event["id"], event["status"]) for event in (first, last)] == [
+        (job["id"], "running"),
+        (job["id"], "succeeded"),
+    ]
 
 
 async def test_too_many_streams_of_a_key_are_refused(world: ApiWorld) -> None:

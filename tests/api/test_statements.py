@@ -99,8 +99,8 @@ async def test_requests_above_the_limit_are_refused_without_reading_their_key(tm
 
         refusals = await asyncio.gather(*(client.order() for _ in range(20)), client.get("/v1/balance"))
 
-        assert {(one.status, one.code) for one in refusals} == {(429, "too_many_requests")}
-        assert all("RateLimit" in one.headers and "Retry-After" in one.headers for one in refusals)
+        assert {(refusal.status, refusal.code) for refusal in refusals} == {(429, "too_many_requests")}
+        assert all("RateLimit" in refusal.headers and "Retry-After" in refusal.headers for refusal in refusals)
         assert sum(added(world, before).values()) <= 3, "a permit may have become free meanwhile"
         assert (await other.get("/v1/balance")).status == 200, "of this key only"
         async with asyncio.timeout(20):
@@ -120,7 +120,7 @@ async def test_reads_at_the_same_time_share_statements_and_each_gets_its_own_job
     other = await world.client()
     before = statements(world)
 
-    answers = await asyncio.gather(*(one.get(f"/v1/jobs/{job}") for job in jobs * 5 for one in (client, other)))
+    answers = await asyncio.gather(*(caller.get(f"/v1/jobs/{job}") for job in jobs * 5 for caller in (client, other)))
 
     assert [answer.status for answer in answers] == [200, 404] * 15
     assert [answer.json["id"] for answer in answers[::2]] == jobs * 5

@@ -123,12 +123,12 @@ async def add(store: SqliteStore, account_id: int, secrets: WebhookSecrets | Non
 async def test_a_new_token_changes_no_secret_where_a_sealing_key_is_set(store: SqliteStore) -> None:
     account_id = await account_with(store)
     added = [await add(store, account_id, secrets) for secrets in (None, of(), of(KEY))]
-    before = [of(KEY).current(one) for one in added]
+    before = [of(KEY).current(stored) for stored in added]
 
     assert await Check(store, KEY).round() == 0
     assert await Check(store, KEY, token=NEW_TOKEN).round() == 0
 
-    after = [of(KEY, token=NEW_TOKEN).current(one) for one in await store.webhooks(account_id)]
+    after = [of(KEY, token=NEW_TOKEN).current(stored) for stored in await store.webhooks(account_id)]
     assert after == before
 
 

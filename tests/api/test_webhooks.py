@@ -49,7 +49,7 @@ def verify(webhook: ReceivedWebhook, secret: str) -> Any:
 
 
 def types(receiver: WebhookReceiver) -> list[str]:
-    return [json.loads(one.body)["type"] for one in receiver.received]
+    return [json.loads(request.body)["type"] for request in receiver.received]
 
 
 async def test_the_events_of_a_job_arrive_in_order_and_the_official_library_verifies_them(
@@ -62,9 +62,9 @@ async def test_the_events_of_a_job_arrive_in_order_and_the_official_library_veri
     await send(world)
 
     assert types(receiver) == ["job.started", "job.succeeded"]
-    for one in receiver.received:
-        verify(one, secret)
-    [started, succeeded] = [verify_webhook(secret, one.headers, one.body) for one in receiver.received]
+    for request in receiver.received:
+        verify(request, secret)
+    [started, succeeded] = [verify_webhook(secret, request.headers, request.body) for request in receiver.received]
     assert started.job is not None
     assert succeeded.job is not None
     assert (started.job.id, succeeded.job.charged, len(succeeded.job.results)) == (job["id"], True, 1)
@@ -143,7 +143,7 @@ async def test_a_failed_delivery_is_repeated_with_the_same_id_and_heeds_retry_af
     answer = await client.post(f"/v1/webhooks/{webhook['id']}/deliveries/{delivery['id']}/redeliver")
     assert answer.status == 202
     await send(world)
-    assert [one.headers["webhook-id"] for one in receiver.received] == [delivery["id"]] * 2
+    assert [request.headers["webhook-id"] for request in receiver.received] == [delivery["id"]] * 2
     assert (await client.get(f"/v1/webhooks/{webhook['id']}/deliveries?state=delivered")).json["data"]
 
 
@@ -178,7 +178,7 @@ async def test_an_instance_that_dies_after_a_send_leads_to_a_second_one_with_the
     await world.store.change_webhook((await _stored(world, client, webhook)).id, enabled=True)
     await send(world)
 
-    assert len({one.headers["webhook-id"] for one in receiver.received}) == 1
+    assert len({request.headers["webhook-id"] for request in receiver.received}) == 1
     assert len(receiver.received) == 2
 
 

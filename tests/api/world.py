@@ -193,7 +193,7 @@ async def running_api(
         engine = _make_engine(store, recorder, bundles, api_channel, current)
         api = make_api(
             settings=service, store=store, engine=engine, catalog=current, storage=file_storage(bundles, plugins),
-            media=media, watch=watch, memory=BodyMemory(), closing=closing,
+            media=media, watch=watch, memory=BodyMemory(), transfers=Transfers(), closing=closing,
         )  # fmt: skip
         webhooks = make_webhook_sender(service, store, engine, current, closing)
         url = await closing.enter_async_context(serving(with_applications(make_web([]), {PREFIX: api}), "127.0.0.1", 0))

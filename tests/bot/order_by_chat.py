@@ -68,8 +68,8 @@ class ChatOrder:
         """Tap a button of the draft, found by its callback data."""
         end = ":".join(("", verb, *map(str, args)))
         before, message = await self._screen(lambda data: data.endswith(end) or ":turn:" in data)
-        while not (found := [one for one in message.buttons if one["callback_data"].endswith(end)]):
-            turns = [one for one in message.buttons if ":turn:" in one["callback_data"]]
+        while not (found := [button for button in message.buttons if button["callback_data"].endswith(end)]):
+            turns = [button for button in message.buttons if ":turn:" in button["callback_data"]]
             await self._press(message, turns[-1]["callback_data"])
             await self._after(before)
             before, message = await self._screen(lambda data: data.endswith(end) or ":turn:" in data)
@@ -84,7 +84,7 @@ class ChatOrder:
             now = await self.draft()
             mark = f"w:{base36(now.version)}:"
             for message in self.user.client.messages:
-                shown = [one.get("callback_data", "") for one in message.buttons]
+                shown = [button.get("callback_data", "") for button in message.buttons]
                 if message.id == now.message and any(data.startswith(mark) for data in shown):
                     assert any(map(wanted, shown)), f"{self.model.id}: {shown}"
                     return now, message
@@ -124,8 +124,8 @@ class ChatOrder:
         now = await self.write(f"/models {self.model.title}")
         now, message = await self._screen(lambda data: data.startswith("model:"))
         wanted = f"model:{code_of(self.model.id)}:"
-        exact = [one for one in message.buttons if one["callback_data"].startswith(wanted)]
-        assert exact, [one["text"] for one in message.buttons]
+        exact = [button for button in message.buttons if button["callback_data"].startswith(wanted)]
+        assert exact, [button["text"] for button in message.buttons]
         await self._press(message, exact[0]["callback_data"])
         now = await self._after(now)
         changed: set[str] = set()
@@ -149,34 +149,34 @@ class ChatOrder:
 
     def _left(self, now: Draft, changed: set[str]) -> list[Field]:
         return [
-            one
-            for one in self.model.fields
-            if one.name in self.wanted
-            and one.name not in changed
-            and one.name not in now.values
-            and self.wanted[one.name] not in (one.default, *NOTHING)
+            field
+            for field in self.model.fields
+            if field.name in self.wanted
+            and field.name not in changed
+            and field.name not in now.values
+            and self.wanted[field.name] not in (field.default, *NOTHING)
         ]
 
     async def _answer(self, now: Draft) -> Draft:
-        one = self.model.field(now.field)
-        assert one is not None
+        field = self.model.field(now.field)
+        assert field is not None
         assert now.problem is None, (self.model.id, now.field, now.problem)
-        value = self.wanted.get(one.name)
+        value = self.wanted.get(field.name)
         if value in NOTHING:
-            return await self.press("rest" if questions.choices_of(one) and now.step is Step.ASK else "skip")
-        if one.type in FILES:
-            return await self._give_files(one, value)
-        if choices := questions.choices_of(one):
+            return await self.press("rest" if questions.choices_of(field) and now.step is Step.ASK else "skip")
+        if field.type in FILES:
+            return await self._give_files(field, value)
+        if choices := questions.choices_of(field):
             return await self.press("pick", list(choices).index(value))
-        return await self.write(_typed(one, value))
+        return await self.write(_typed(field, value))
 
-    async def _give_files(self, one: Field, value: Any) -> Draft:
+    async def _give_files(self, field: Field, value: Any) -> Draft:
         count = len(value) if isinstance(value, list) else 1
         if self.by_link:
             now = await self.write(" ".join(value) if isinstance(value, list) else str(value))
         else:
-            now = await self.send(one.type, count)
-        return await self.press("skip") if now.field == one.name else now
+            now = await self.send(field.type, count)
+        return await self.press("skip") if now.field == field.name else now
 
     async def _ended(self, job_id: int) -> Job:
         store = self.user.world.store
@@ -190,8 +190,8 @@ class ChatOrder:
                 await self._recorder.more(lambda: self._recorder.deliveries_ended, than=ended)
 
 
-def _typed(one: Field, value: Any) -> str:
-    if one.type is FieldType.OBJECTS:
+def _typed(field: Field, value: Any) -> str:
+    if field.type is FieldType.OBJECTS:
         return json.dumps(value)
     if isinstance(value, list):
         return "\n".join(map(str, value))

@@ -3,11 +3,13 @@
 import io
 import json
 
+import pytest
 from PIL import Image
 
 from genlock.domain.job import Job
+from genlock.engine.hourly_figures import HourlyFigureKeeper
 from tests.bot.pages import label, page
-from tests.bot.world import ChatUser
+from tests.bot.world import BotWorld, ChatUser
 
 DRAW = "/gen z-image a red fox"
 
@@ -21,6 +23,14 @@ async def bought(ann: ChatUser, stars: int = 100) -> str:
         payment = await ann.client.pay(bill)
     assert payment.ok, payment
     return str(payment.charge_id)
+
+
+async def count_figures(world: BotWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Count what has happened, as the leader does."""
+    monkeypatch.setattr("genlock.stores.hourly_figures.COMMIT_SECONDS", 0.0)
+    await world.quiet()
+    await world.engine.leader.elect()
+    await HourlyFigureKeeper(world.engine.ctx, world.engine.leader, world.store).round()
 
 
 def picture(size: int = 64) -> bytes:

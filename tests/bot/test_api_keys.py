@@ -139,7 +139,9 @@ async def test_the_api_is_offered_only_where_programs_can_reach_it(world: BotWor
         ann = await shown.add_user()
         await ann.write("/help")
         [first, *_] = shown.telegram.calls("setMyCommands")
-        return any(one["command"] == "api" for one in first.arguments["commands"]), "/api" in ann.from_bot[-1].text
+        return any(command["command"] == "api" for command in first.arguments["commands"]), "/api" in ann.from_bot[
+            -1
+        ].text
 
     assert await offers(world) == (True, True)
     (folder := tmp_path / "closed").mkdir()

@@ -65,8 +65,8 @@ async def test_a_command_that_the_operator_did_not_write_does_nothing(world: Bot
                 before = len(boss.from_bot)
                 await receive(boss, text, extra, caption=caption)
                 answers = boss.from_bot[before:]
-                if [page("misc.forwarded_command")(one) for one in answers] != [True]:
-                    carried_out.append((why, text, caption, [one.text for one in answers]))
+                if [page("misc.forwarded_command")(answer) for answer in answers] != [True]:
+                    carried_out.append((why, text, caption, [answer.text for answer in answers]))
 
     assert carried_out == []
     assert await boss.available() == 100_000

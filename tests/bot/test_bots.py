@@ -41,7 +41,7 @@ async def test_an_update_of_another_bot_is_not_answered_by_ours(world: BotWorld)
 
     waiting = await world.store.updates(state=UpdateState.NEW, limit=10)
     assert [(update.bot, update.attempts) for update in waiting] == [(OTHER, 0)]
-    assert not any(page("balance.title")(one) for one in ann.from_bot[before:])
+    assert not any(page("balance.title")(answer) for answer in ann.from_bot[before:])
 
 
 async def test_operators_see_and_change_accounts_of_their_own_bot_only(office: Office) -> None:
@@ -49,9 +49,9 @@ async def test_operators_see_and_change_accounts_of_their_own_bot_only(office: O
     olga = await account_of_another_bot(world)
     for name in (str(olga), "5005", "@olga"):
         await boss.write(f"/admin credit {name} 5 gift")
-        assert page("admin.no_person", word=name)(boss.from_bot[-1])
+        assert page("admin.no_user", word=name)(boss.from_bot[-1])
     await boss.write("/admin find Olga")
-    assert page("admin.person_not_found", text="Olga")(boss.from_bot[-1])
+    assert page("admin.user_not_found", text="Olga")(boss.from_bot[-1])
     await boss.write(f"/admin credit {ann.number} 5 gift")
 
     assert (await world.store.wallet(olga)).available == 10_000
@@ -71,7 +71,7 @@ async def test_users_of_another_bot_do_not_crowd_out_ours(office: Office) -> Non
     await boss.write("/admin find")
     assert name in repr(boss.from_bot[-1].markup), "on a button"
     await boss.write(f"/admin find {name}")
-    assert page("admin.person", name=name)(boss.from_bot[-1])
+    assert page("admin.user", name=name)(boss.from_bot[-1])
 
 
 async def test_stars_of_another_bots_payment_are_not_refunded(office: Office) -> None:
@@ -105,7 +105,7 @@ async def test_maintenance_broadcasts_and_promo_codes_belong_to_a_bot(office: Of
     await boss.tap(label("admin.broadcast_go"))
     await world.bot.broadcast()
 
-    assert [one.text for one in ann.from_bot if one.text in ("Ours", "Theirs")] == ["Ours"]
+    assert [message.text for message in ann.from_bot if message.text in ("Ours", "Theirs")] == ["Ours"]
     still = await world.store.broadcast(begun.id)
     assert still is not None
     assert (still.state, still.sent) == (BroadcastState.RUNNING, 0)
@@ -133,12 +133,12 @@ async def test_an_operator_is_not_told_that_a_user_was_reached_who_was_not(offic
     await world.quiet()
     async with world.done():
         await ann.client.block()
-    not_reached = EN.plain("admin.person_not_reached")
+    not_reached = EN.plain("admin.user_not_reached")
     for command, key, values in (
-        (f"credit {ann.number} 5 gift", "admin.credited", {"credits": "5 credits"}),
-        (f"debit {ann.number} 5 mistake", "admin.debited", {"credits": "5 credits"}),
-        ("refund 1", "admin.refunded", {"credits": "0.8 credits"}),
-        (f"stars {charge}", "admin.stars_refunded", {"stars": 100, "credits": "120 credits"}),
+        (f"credit {ann.number} 5 gift", "admin.credited", {"credits": "5\u00a0credits"}),
+        (f"debit {ann.number} 5 mistake", "admin.debited", {"credits": "5\u00a0credits"}),
+        ("refund 1", "admin.refunded", {"credits": "0.8\u00a0credits"}),
+        (f"stars {charge}", "admin.stars_refunded", {"stars": 100, "credits": "120\u00a0credits"}),
     ):
         await boss.write(f"/admin {command}")
         if not command.startswith("credit"):
@@ -156,9 +156,9 @@ async def test_an_operator_is_told_that_the_user_of_an_order_without_a_chat_was_
     await boss.write("/admin refund 1")
     await boss.tap(label("admin_ask.refund_yes"))
 
-    refunded = page("admin.refunded", credits="0.8 credits", reached=EN.plain("admin.person_not_reached"))
+    refunded = page("admin.refunded", credits="0.8\u00a0credits", reached=EN.plain("admin.user_not_reached"))
     assert refunded(boss.from_bot[-1])
-    assert not any(page("account.refunded")(one) for one in ann.from_bot)
+    assert not any(page("account.refunded")(message) for message in ann.from_bot)
 
 
 async def test_a_user_who_never_wrote_in_private_counts_as_not_reached_by_a_broadcast(tmp_path: Path) -> None:

@@ -4,10 +4,13 @@ import asyncio
 
 import pytest
 
-from genlock.bot.admin.broadcasts import Content
+from genlock.bot.admin.broadcasts import TAKES_MAX, Content
+from genlock.channels.telegram.errors import UNREACHABLE_SECONDS
 from genlock.channels.telegram.rate_limiter import Priority, TelegramRateLimiter
 from genlock.domain.broadcast import BroadcastState, Recipient
+from genlock.domain.errors import ChannelBusy
 from genlock.sandbox.telegram.faults import Fault
+from genlock.stores.sqlite import SqliteStore
 from tests.bot.conftest import Office
 from tests.bot.pages import EN, label, page
 from tests.bot.steps import picture
@@ -77,10 +80,10 @@ async def test_a_broadcast_goes_on_after_a_crash_and_stops_when_told(office: Off
     assert stopped is not None
     assert stopped.state is BroadcastState.STOPPED
     assert await world.bot.broadcast() == 0
-    reached = [one for one in (boss, ann, *people) if any(message.text == "Hello" for message in one.from_bot)]
+    reached = [user for user in (boss, ann, *people) if any(message.text == "Hello" for message in user.from_bot)]
 
     assert len(reached) >= 4
-    assert all(len([m for m in one.from_bot if m.text == "Hello"]) == 1 for one in reached if one is not boss)
+    assert all(len([m for m in user.from_bot if m.text == "Hello"]) == 1 for user in reached if user is not boss)
 
 
 async def test_an_old_preview_does_not_send_what_a_newer_one_shows(office: Office) -> None:
@@ -127,7 +130,8 @@ async def test_a_broadcast_waits_quietly_for_a_closed_chat_and_stops_when_told(
 
     monkeypatch.setattr(turns, "acquire", counted)
     monkeypatch.setattr("genlock.bot.admin.broadcasts.STOP_CHECK_SECONDS", 0.5)
-    recipient = Recipient(account_id=ann.number, language="en", address=(await world.store.account(ann.number)).address)
+    address = (await world.store.account(ann.number)).address
+    recipient = Recipient(account_id=ann.number, language="en", address=address, token=1)
     sending = asyncio.ensure_future(world.bot._broadcasts._send(running, Content.load(running), recipient))
     async with asyncio.timeout(30):
         await asked.wait()
@@ -145,11 +149,108 @@ async def test_a_broadcast_does_not_wait_forever_for_one_chat(office: Office, mo
     monkeypatch.setattr("genlock.bot.admin.broadcasts.PERMIT_WAIT_SECONDS", 0.3)
     monkeypatch.setattr("genlock.bot.admin.broadcasts.STOP_CHECK_SECONDS", 0.1)
     async with asyncio.timeout(30):
-        await world.bot.broadcast()
-        [broadcast] = [await world.store.broadcast(1)]
+        assert await world.bot.broadcast() == 1
+    assert await counts(world) == (BroadcastState.RUNNING, 1, 0, 0)
+    await give_back(world)
+    world.caller._limiter = TelegramRateLimiter(world.store, "another")
+    assert await world.bot.broadcast() == 1
+    assert await counts(world) == (BroadcastState.DONE, 2, 0, 0)
+    assert [message.text for message in ann.from_bot].count("Hello") == 1
 
-    assert broadcast is not None
-    assert (broadcast.state, broadcast.sent, broadcast.failed) == (BroadcastState.DONE, 1, 1)
+
+async def counts(world: BotWorld) -> tuple[BroadcastState, int, int, int]:
+    found = await world.store.broadcast(1)
+    assert found is not None
+    return found.state, found.sent, found.failed, found.unknown
+
+
+async def give_back(world: BotWorld) -> None:
+    """Let the time pass for which the recipients of a broadcast were taken."""
+    assert isinstance(world.store, SqliteStore)
+    await world.store.session.call(lambda connection: connection.execute("UPDATE broadcast_recipients SET due_at = 0"))
+
+
+@pytest.mark.parametrize("crash", ["before the call", "during the call"])
+async def test_a_crash_skips_no_user_whose_message_was_not_sent_and_repeats_none_that_may_have_been(
+    office: Office, crash: str
+) -> None:
+    world, boss, ann = office
+    await boss.write("/admin broadcast Hello")
+    await boss.tap(label("admin.broadcast_go"))
+    taken = [await world.store.next_recipient(1) for _ in range(2)]
+    [lost] = [recipient for recipient in taken if recipient is not None and recipient.account_id == ann.number]
+    if crash == "during the call":
+        assert await world.store.begin_broadcast_message(1, lost)
+    assert await world.bot.broadcast() == 0
+    assert await counts(world) == (BroadcastState.RUNNING, 0, 0, 0)
+    await give_back(world)
+    await world.bot.broadcast()
+
+    unknown = int(crash == "during the call")
+    assert await counts(world) == (BroadcastState.DONE, 2 - unknown, 0, unknown)
+    assert [message.text for message in ann.from_bot].count("Hello") == 1 - unknown
+    assert not await world.store.begin_broadcast_message(1, lost), "the sender that was taken for crashed"
+
+
+async def test_a_message_whose_answer_was_lost_counts_as_unknown_and_the_operator_sees_it(office: Office) -> None:
+    world, boss, ann = office
+    await boss.write("/admin broadcast Hello")
+    await boss.tap(label("admin.broadcast_go"))
+    world.telegram.faults.once(Fault.DROP_AFTER, method="sendMessage", chat=ann.client.id)
+    await world.bot.broadcast()
+
+    assert await counts(world) == (BroadcastState.DONE, 1, 0, 1)
+    assert [message.text for message in ann.from_bot].count("Hello") == 1
+    await boss.sees(page("admin.broadcast_unknown", unknown=1))
+
+
+async def test_a_broadcast_gives_no_user_up_while_telegram_cannot_be_reached_for_half_an_hour(
+    office: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world, boss, ann = office
+    await boss.write("/admin broadcast Hello")
+    await boss.tap(label("admin.broadcast_go"))
+    waits = []
+    give_back_one = world.store.return_recipient
+
+    async def note(broadcast_id: int, recipient: Recipient, after: float) -> None:
+        waits.extend([after] if recipient.account_id == ann.number else [])
+        await give_back_one(broadcast_id, recipient, after)
+
+    async def permit(_chat: int, _priority: object) -> None: ...
+
+    async def refuse(_content: Content, _caller: object, _chat: int, _priority: object) -> None:
+        raise ChannelBusy(UNREACHABLE_SECONDS)
+
+    monkeypatch.setattr(world.store, "return_recipient", note)
+    monkeypatch.setattr(world.caller, "take_permit", permit)
+    monkeypatch.setattr(Content, "send", refuse)
+    for _ in range(TAKES_MAX + 1):
+        await give_back(world)
+        await world.bot.broadcast()
+
+    assert await counts(world) == (BroadcastState.DONE, 0, 2, 0)
+    assert sum(waits) >= 1800
+
+
+async def test_a_user_whom_telegram_asks_to_wait_with_is_written_to_later_and_given_up_after_some_times(
+    office: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world, boss, ann = office
+    monkeypatch.setattr("genlock.bot.admin.broadcasts.TAKES_MAX", 3)
+    for number, refused in ((1, 2), (2, 3)):
+        await boss.write(f"/admin broadcast Hello {number}")
+        await boss.tap(label("admin.broadcast_go"))
+        world.telegram.faults.switch(Fault.TOO_MANY, method="sendMessage", chat=ann.client.id, seconds=1, times=refused)
+        for _ in range(refused + 1):
+            await give_back(world)
+            await world.bot.broadcast()
+    first, second = [await world.store.broadcast(number) for number in (1, 2)]
+
+    assert first is not None
+    assert (first.state, first.sent, first.failed) == (BroadcastState.DONE, 2, 0)
+    assert second is not None
+    assert (second.state, second.sent, second.failed) == (BroadcastState.DONE, 1, 1)
 
 
 async def test_a_broadcast_that_telegram_cannot_read_is_refused_at_once(office: Office) -> None:
@@ -172,10 +273,10 @@ async def test_the_looks_of_a_broadcast_are_the_operators_own(office: Office) ->
     await boss.sees(page("admin.preview"))
     await boss.tap(label("admin.broadcast_go"))
     await world.bot.broadcast()
-    [seen] = [one for one in ann.from_bot if "news" in one.text]
+    [seen] = [message for message in ann.from_bot if "news" in message.text]
 
     assert seen.text == "5 < 6 & news 🎉 here"
-    assert [(one["type"], one["offset"], one["length"]) for one in seen.content["entities"]] == [
+    assert [(entity["type"], entity["offset"], entity["length"]) for entity in seen.content["entities"]] == [
         ("bold", 0, 5), ("text_link", 8, 7),
     ]  # fmt: skip
 
@@ -189,4 +290,4 @@ async def test_a_picture_with_its_caption_is_broadcast_after_a_crash(office: Off
     seen = await ann.sees(lambda message: message.kind == "photo")
 
     assert seen.text == "Look at this"
-    assert len([one for one in ann.from_bot if one.kind == "photo"]) == 1
+    assert len([message for message in ann.from_bot if message.kind == "photo"]) == 1

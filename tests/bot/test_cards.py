@@ -34,7 +34,7 @@ async def test_an_avatar_asks_for_the_photo_and_then_for_the_speech(world: BotWo
     assert page("card.needed", language=language, fields=needed)(shown)
     assert page("ask.image", language=language)(shown)
     asked = questions.asked_fields(CATALOG.get("infinitalk/from-audio"), "avatar")
-    assert [one.type for one in asked[:3]] == [FieldType.IMAGE, FieldType.AUDIO, FieldType.TEXT]
+    assert [field.type for field in asked[:3]] == [FieldType.IMAGE, FieldType.AUDIO, FieldType.TEXT]
 
 
 def test_every_card_of_a_model_with_files_says_what_to_send_and_asks_for_files_first() -> None:
@@ -42,9 +42,9 @@ def test_every_card_of_a_model_with_files_says_what_to_send_and_asks_for_files_f
     for model in CATALOG.offered():
         for category in (model.category, *model.also):
             asked = questions.asked_fields(model, category.value)
-            files = [one.type in FILES for one in asked]
+            files = [field.type in FILES for field in asked]
             assert files == sorted(files, reverse=True), (model.id, category)
-            if any(one.type in FILES and one.required for one in asked):
+            if any(field.type in FILES and field.required for field in asked):
                 text = "\n".join(card(Draft(category=category.value), model, screen))
                 assert page("card.needed")(_Shown(text)), (model.id, text)
                 with_files += 1
@@ -62,7 +62,7 @@ async def test_a_card_speaks_of_the_category_it_was_opened_from(world: BotWorld,
     await ann.write("/start")
     await ann.press(ann.screen, f"model:{code_of('veo3_fast')}:{category}")
 
-    others = [one for one in Category if one is not category and page(f"about.{one}")(ann.screen)]
+    others = [other for other in Category if other is not category and page(f"about.{other}")(ann.screen)]
     assert (page(f"about.{category}")(ann.screen), others) == (True, [])
 
 
@@ -111,7 +111,7 @@ async def test_a_photo_with_a_caption_keeps_its_shape(world: BotWorld) -> None:
 )
 def test_the_closest_shape_is_chosen_unless_the_provider_decides(model: str, aspect: float, chosen: str | None) -> None:
     found = CATALOG.get(model)
-    image = next(one for one in found.fields if one.type is FieldType.IMAGE)
+    image = next(field for field in found.fields if field.type is FieldType.IMAGE)
     draft = Draft(values={image.name: [PICTURE] if image.many else PICTURE}, aspects={PICTURE: aspect})
     fitted = fit_picture(draft, found)
 

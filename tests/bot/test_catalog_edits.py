@@ -26,12 +26,12 @@ def edit(world: BotWorld, **table: Any) -> None:
 async def test_a_price_raised_after_the_screen_was_shown_is_confirmed_anew(world: BotWorld) -> None:
     ann = await world.add_user(having=10)
     await ann.write("a fox")
-    await ann.sees(page("confirm.price", price=f"{PRICE} credits"))
+    await ann.sees(page("confirm.price", price=f"{PRICE}\u00a0credits"))
     edit(world, price=3)
     await ann.tap(label("button.generate"))
     await ann.sees(page("confirm.dearer"))
     assert (await world.jobs(ann), await ann.available()) == ([], 10_000)
-    await ann.tap(label("button.generate", price="3 credits"))
+    await ann.tap(label("button.generate", price="3\u00a0credits"))
     await ann.sees(page("order.done"))
     assert await ann.available() == 7_000
 
@@ -39,7 +39,7 @@ async def test_a_price_raised_after_the_screen_was_shown_is_confirmed_anew(world
 async def test_a_price_lowered_after_the_screen_was_shown_is_the_one_that_is_charged(world: BotWorld) -> None:
     ann = await world.add_user(having=10)
     await ann.write("a fox")
-    await ann.sees(page("confirm.price", price=f"{PRICE} credits"))
+    await ann.sees(page("confirm.price", price=f"{PRICE}\u00a0credits"))
     edit(world, price=0)
     await ann.tap(label("button.generate"))
     await ann.sees(page("order.done"))
@@ -96,6 +96,6 @@ async def test_a_featured_model_has_a_mark_in_the_menu(world: BotWorld) -> None:
     ann = await world.add_user()
     edit(world, featured=True)
     await ann.write("/models")
-    rows = [one["text"] for one in ann.screen.buttons]
+    rows = [button["text"] for button in ann.screen.buttons]
     assert "⭐" in rows[0]
     assert sum("⭐" in row for row in rows) == 1

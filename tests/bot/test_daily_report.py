@@ -73,12 +73,12 @@ async def test_operators_get_the_figures_of_the_day_once(
         assert await bot.report() == 0
     shown = await boss.sees(page("report.title"))
     for line in (
-        "Orders: 3 · delivered: 2 · failed: 1",
-        "Revenue: 1.6 credits · $0.02",
+        "Orders: 3 · delivered:\u00a02 · failed:\u00a01",
+        "Revenue: 1.6\u00a0credits · $0.02",
         "margin:",
         "• Z-Image: 3 orders · $0.02",
-        "• Z-Image: 1 of 3, the latest is #3",
-        "Kie.ai: 16 credits left, enough for",
+        "• Z-Image: 1 of 3, latest: #3",
+        "Kie.ai: 16\u00a0credits left, enough for",
     ):
         assert line in shown.text, line
     at(world, monkeypatch, due + timedelta(days=1, minutes=3))
@@ -97,7 +97,7 @@ def test_a_model_that_two_providers_made_is_one_line_of_the_report() -> None:
     t = package_texts().translator("en")
 
     assert _models(t, models, {"z-image": "Z-Image"}, Rates(0.01, {}))[2:] == ["• Z-Image: 7 orders · $0.00"]
-    assert _failures(t, models, {"z-image": "Z-Image"})[2:] == ["• Z-Image: 2 of 7, the latest is #5"]
+    assert _failures(t, models, {"z-image": "Z-Image"})[2:] == ["• Z-Image: 2 of 7, latest: #5"]
 
 
 def test_the_credit_left_has_its_unit_in_the_right_form_and_days_only_if_some_was_spent() -> None:
@@ -105,9 +105,12 @@ def test_the_credit_left_has_its_unit_in_the_right_form_and_days_only_if_some_wa
     spent = [ModelFigures(provider="kie", model="z-image", figures=JobFigures(cost=400))]
     ru, en = (package_texts().translator(language) for language in ("ru", "en"))
 
-    assert _credit(ru, left, spent, titled(CATALOG)) == ["", "🏦 Kie.ai: на счету 1 кредит, хватит на 2 дня"]
-    assert _credit(ru, left, [], titled(CATALOG)) == ["", "🏦 Kie.ai: на счету 1 кредит"]
-    assert _credit(en, left, [], titled(CATALOG)) == ["", "🏦 Kie.ai: 1 credit left"]
+    assert _credit(ru, left, spent, titled(CATALOG)) == [
+        "",
+        "🏦 Kie.ai: на счету 1\N{NO-BREAK SPACE}кредит, хватит на 2\N{NO-BREAK SPACE}дня",
+    ]
+    assert _credit(ru, left, [], titled(CATALOG)) == ["", "🏦 Kie.ai: на счету 1\N{NO-BREAK SPACE}кредит"]
+    assert _credit(en, left, [], titled(CATALOG)) == ["", "🏦 Kie.ai: 1\u00a0credit left"]
 
 
 async def test_a_report_is_tried_again_only_if_it_was_certainly_not_sent(
@@ -145,7 +148,7 @@ async def test_a_topic_gets_the_report_instead_of_the_operators(
 
     monkeypatch.setattr(world.caller, "call", call)
     assert await world.bot.report() == 1
-    assert [(one["chat"], one["message_thread_id"]) for one in sent] == [(-100123, 7)]
+    assert [(report["chat"], report["message_thread_id"]) for report in sent] == [(-100123, 7)]
     assert "Отчёт за сутки" in sent[0]["text"]
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from genlock.domain.operator import Operator, OperatorRole
 from genlock.engine.logins import Logins
 from tests.bot.conftest import BOSS
-from tests.bot.pages import label, page
+from tests.bot.pages import EN, label, page
 from tests.bot.rules import OPEN
 from tests.bot.world import BotWorld, running_bot, sqlite_url
 
@@ -62,8 +62,8 @@ async def test_support_gets_the_link_and_no_other_command(tmp_path: Path) -> Non
         shown = await ann.sees(page("admin.dashboard_local"))
         assert await ann.available() == 10_000
         press = await ann.press(shown, "adm:today")
-        assert press.text == "I can't find this order."
+        assert press.text == EN.plain("order.unknown")
 
         await world.store.remove_operator(str(ann.client.id))
         press = await ann.press(shown, "adm:dashboard")
-        assert press.text == "I can't find this order."
+        assert press.text == EN.plain("order.unknown")

@@ -61,7 +61,7 @@ async def test_the_notice_says_what_happened_and_what_became_of_the_money(world:
             notice = replace(notice, text=unescape(TAG.sub("", notice.text)))
             assert page(key, language=language)(notice), (key, language, notice.text)
             assert page(money, language=language)(notice), (key, language, notice.text)
-            again = [one for row in notice.buttons for one in row if (one.data or "").startswith("again")]
+            again = [button for row in notice.buttons for button in row if (button.data or "").startswith("again")]
             assert bool(again) == (key not in ("order.unsure_listed", "order.done_late", "failed.head")), key
 
 

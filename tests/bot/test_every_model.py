@@ -30,10 +30,10 @@ def most(model: Model) -> dict[str, Any]:
     """The largest input that fits into chat messages."""
     values: dict[str, Any] = {}
     for name, value in model.maximal_input().items():
-        one = model.field(name)
-        if one is not None and one.internal:
+        field = model.field(name)
+        if field is not None and field.internal:
             continue
-        long = one is not None and one.type is FieldType.TEXT and isinstance(value, str) and len(value) > TEXT_MAX
+        long = field is not None and field.type is FieldType.TEXT and isinstance(value, str) and len(value) > TEXT_MAX
         values[name] = value[:TEXT_MAX] if long and isinstance(value, str) else value
     return values
 
@@ -42,11 +42,11 @@ def shapes(model: Model) -> set[tuple[object, ...]]:
     """Return what the chat treats differently: the kinds of the model's fields, of its rules and of its results."""
     fields: set[tuple[object, ...]] = {
         (
-            *(one.type, one.many, one.required, one.advanced, bool(one.choices), bool(one.traits)),
-            *(one.default is None, one.min is None, one.max_length is None, one.max_count, bool(one.members)),
+            *(field.type, field.many, field.required, field.advanced, bool(field.choices), bool(field.traits)),
+            *(field.default is None, field.min is None, field.max_length is None, field.max_count, bool(field.members)),
         )
-        for one in model.fields
-        if not one.internal
+        for field in model.fields
+        if not field.internal
     }
     rules: set[tuple[object, ...]] = {tuple(bool(getattr(rule, name)) for name in RULE_PARTS) for rule in model.rules}
     return fields | rules | {tuple(model.outputs)}
@@ -107,12 +107,12 @@ def check(job: Job, model: Model, values: dict[str, Any], *, by_link: bool) -> N
     assert (job.state, job.delivery) == (State.SUCCEEDED, Delivery.DELIVERED), (job.error_code, job.error_text)
     assert job.hold_state is (HoldState.CAPTURED if job.price else HoldState.FREE)
     sent, asked = json.loads(job.input), model.validate(values)
-    for one in model.fields:
-        if one.type in FILES and not by_link and one.name in asked:
-            given = sent[one.name]
-            assert len(given) == len(asked[one.name]) if one.many else given.startswith("http"), one.name  # type: ignore[arg-type]
-            sent.pop(one.name)
-            asked.pop(one.name)
+    for field in model.fields:
+        if field.type in FILES and not by_link and field.name in asked:
+            given = sent[field.name]
+            assert len(given) == len(asked[field.name]) if field.many else given.startswith("http"), field.name  # type: ignore[arg-type]
+            sent.pop(field.name)
+            asked.pop(field.name)
     assert sent == asked
 
 

@@ -31,13 +31,13 @@ async def test_a_refund_made_elsewhere_takes_the_credits_and_tells_the_user(worl
     charge = await bought(ann)
     await refunded_by_telegram(ann, charge)
 
-    await ann.sees(page("topup.refunded_outside", stars=100, credits="120 credits"))
+    await ann.sees(page("topup.refunded_outside", stars=100, credits="120\u00a0credits"))
     assert await money(ann) == (0, 0)
     payment = await world.store.payment(charge)
     assert payment is not None
     assert payment.state is PaymentState.REFUNDED
     assert await world.bot.reconcile() == 0
-    assert len([one for one in ann.from_bot if page("topup.refunded_outside")(one)]) == 1
+    assert len([message for message in ann.from_bot if page("topup.refunded_outside")(message)]) == 1
 
 
 async def test_credits_that_were_spent_before_the_refund_are_owed_and_repaid_by_the_next_top_up(
@@ -48,12 +48,12 @@ async def test_credits_that_were_spent_before_the_refund_are_owed_and_repaid_by_
         charge = await bought(ann)
         await spend(ann, 70_000)
         await refunded_by_telegram(ann, charge)
-        await ann.sees(page("topup.refunded_owing", stars=100, credits="50 credits", debt="70 credits"))
+        await ann.sees(page("topup.refunded_owing", stars=100, credits="50\u00a0credits", debt="70\u00a0credits"))
         assert await money(ann) == (0, 70_000)
         await ann.write("/balance")
-        await ann.sees(page("balance.debt", credits="70 credits"))
+        await ann.sees(page("balance.debt", credits="70\u00a0credits"))
         await bought(ann)
-        await ann.sees(page("topup.repaid", credits="70 credits"))
+        await ann.sees(page("topup.repaid", credits="70\u00a0credits"))
 
         assert await money(ann) == (50_000, 0)
         assert await world.store.violations(settled=False) == []
@@ -84,7 +84,7 @@ async def test_a_refund_is_booked_once_by_message_and_by_list_in_either_order(wo
             await world.bot.reconcile()
 
         assert await money(ann) == (0, 0), by_list_first
-    assert len([one for one in ann.from_bot if page("topup.refunded_outside")(one)]) == 2
+    assert len([answer for answer in ann.from_bot if page("topup.refunded_outside")(answer)]) == 2
     assert await world.store.violations(settled=False) == []
 
 
@@ -129,7 +129,7 @@ async def test_a_refund_of_ours_is_not_reported_as_one_from_outside(world: BotWo
     async with world.done():
         await world.bot._payments._refunds.refund(charge, "op")
 
-    assert not any(page("topup.refunded_outside")(one) for one in ann.from_bot)
+    assert not any(page("topup.refunded_outside")(message) for message in ann.from_bot)
     assert (await world.store.stats())["external_refunds"] == 0
     assert await world.store.kv_list("chat:refund:", world.bot_id) == []
 
@@ -141,7 +141,7 @@ async def test_the_operators_get_an_alarm_and_an_audit_line(world: BotWorld) -> 
     await refunded_by_telegram(ann, charge)
     stats = await world.store.stats()
 
-    assert [one.name for one in ALARMS if one.check(stats)] == ["external_refund"]
+    assert [alarm.name for alarm in ALARMS if alarm.check(stats)] == ["external_refund"]
     [line] = await world.store.audit(5)
     assert (line.action, line.subject) == ("refund by Telegram", charge)
     assert "100 credits deducted, 20 owed" in line.detail

@@ -150,7 +150,7 @@ async def test_the_length_of_a_voice_message_sets_the_price(world: BotWorld) -> 
     await ann.sees(page("ask.audio"))
     await ann.write("https://example.com/long.mp3")
     by_link = (await ann.sees(page("confirm.price"))).text
-    assert "the price of the longest file possible, 60 minutes" in by_link
+    assert "the price of the longest file possible, 60\u00a0minutes" in by_link
     await ann.tap(label("button.back"))
     await ann.send("audio", make_audio(1))
     by_file = (await ann.sees(page("confirm.price"))).text
@@ -195,7 +195,7 @@ async def test_a_file_of_unknown_length_is_priced_as_the_longest_and_the_user_is
     ann = await opened(world, "Wan 2.2 Animate: copy the moves")
     await ann.send("photo", picture())
     await ann.send("video", encode_video("mp4", "libx264", fragments=True))
-    await ann.sees("the price of the longest file possible, 30 seconds")
+    await ann.sees("the price of the longest file possible, 30\u00a0seconds")
     job = await ordered(world, ann)
 
     model = world.catalog.get("wan/2-2-animate-move")
@@ -212,9 +212,9 @@ async def test_a_video_longer_than_declared_is_refused_if_it_exceeds_the_limit(w
     await ann.sees(page("misc.what_with_file"))
     await ann.write("/models Wan 2.7 Video Edit")
     await ann.tap("Wan 2.7 Video Edit ·")
-    await ann.sees("That's 12 seconds long. The limit here is 10 seconds.")
+    await ann.sees("That's 12\u00a0seconds long. The limit here is 10\u00a0seconds.")
     await ann.send("video", encode_video("mp4", "libx264"))
-    await ann.sees("That's 12 seconds long. The limit here is 10 seconds.")
+    await ann.sees("That's 12\u00a0seconds long. The limit here is 10\u00a0seconds.")
 
     assert await world.jobs(ann) == []
 
@@ -316,7 +316,7 @@ async def test_a_file_that_cannot_be_read_is_counted_answered_once_and_not_passe
         await ann.sees(page("limit.uploads"))
 
         assert len(there.telegram.calls("getFile")) == 1
-        assert len([one for one in ann.from_bot if page("refused.upload_unreadable")(one)]) == 1
+        assert len([message for message in ann.from_bot if page("refused.upload_unreadable")(message)]) == 1
 
 
 async def test_files_of_an_old_order_are_uploaded_again(world: BotWorld) -> None:

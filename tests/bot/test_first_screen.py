@@ -27,7 +27,7 @@ async def world(tmp_path: Path) -> AsyncIterator[BotWorld]:
 
 
 def examples(user: ChatUser) -> list[str]:
-    return [one["callback_data"] for one in user.screen.buttons if one["callback_data"].startswith("try:")]
+    return [button["callback_data"] for button in user.screen.buttons if button["callback_data"].startswith("try:")]
 
 
 async def test_a_new_user_sees_a_picture_and_three_examples_ready_to_order(world: BotWorld) -> None:
@@ -62,7 +62,7 @@ async def test_the_first_screen_has_no_more_rows_than_a_phone_shows(world: BotWo
     assert [row[0]["callback_data"].partition(":")[0] for row in rows] == ["try"] * 3 + ["wish"] * 4 + ["help"]
     bob = await world.add_user("Bob", having=0)
     await bob.write("/start")
-    assert any(one["callback_data"] == "topup" for one in bob.screen.buttons), (
+    assert any(button["callback_data"] == "topup" for button in bob.screen.buttons), (
         "without credits there is a way to get them"
     )
 
@@ -93,7 +93,7 @@ async def test_an_example_takes_a_model_that_the_user_can_pay(world: BotWorld) -
     await ann.write("/start")
     await ann.press(ann.screen, "try:video")
     confirm = await ann.sees(page("confirm.price"))
-    assert any("✅" in one["text"] for one in confirm.buttons), "the cheaper one of the good models"
+    assert any("✅" in button["text"] for button in confirm.buttons), "the cheaper one of the good models"
     bob = await world.add_user(having=0)
     await bob.write("/start")
     await bob.press(bob.screen, "try:draw")

@@ -28,7 +28,7 @@ async def test_results_are_looked_through_in_both_directions_on_one_message(worl
     assert shown.file_id == (owl.parts[0].file or "").partition(":")[2], "Telegram's own copy, not an upload"
     await ann.tap(label("button.more"))
     assert (ann.screen.id, "a red fox" in ann.screen.text) == (shown.id, True)
-    assert not any(label("button.more").search(one["text"]) for one in ann.screen.buttons)
+    assert not any(label("button.more").search(button["text"]) for button in ann.screen.buttons)
     await ann.tap(label("button.newer"))
     assert "an old owl" in ann.screen.text
     assert fox.id < owl.id
@@ -74,11 +74,11 @@ async def test_a_removed_result_is_gone_from_the_lists_and_comes_back(world: Bot
     assert "a red fox" in ann.screen.text
     await ann.press(question, f"ghide:{ann_number(world, owl)}:0:all")
     await ann.write("/history")
-    assert not any("owl" in one["text"] for one in ann.screen.buttons)
+    assert not any("owl" in button["text"] for button in ann.screen.buttons)
     await ann.press(ann.screen, f"gundo:{ann_number(world, owl)}:0:all")
     assert "an old owl" in ann.screen.text
     await ann.write("/history")
-    assert any("owl" in one["text"] for one in ann.screen.buttons)
+    assert any("owl" in button["text"] for button in ann.screen.buttons)
     assert (await ann.available(), await world.store.ledger_entries(ann.number, 50)) == (money, entries)
     assert [job.id for job in await world.jobs(ann)] == [owl.id, fox.id]
 
@@ -131,7 +131,7 @@ async def test_removed_orders_do_not_hide_the_older_ones_from_the_history(world:
     for job in jobs[1:]:
         assert await world.store.set_result_hidden(ann.number, job.id, hidden=True)
     await ann.write("/history")
-    assert any("the first one" in one["text"] for one in ann.screen.buttons)
+    assert any("the first one" in button["text"] for button in ann.screen.buttons)
 
 
 async def test_in_a_group_the_gallery_is_opened_in_the_private_chat(world: BotWorld) -> None:

@@ -18,9 +18,9 @@ from tests.bot.world import BotWorld, die_once, running_bot, sqlite_url
 @pytest.mark.parametrize(
     ("inviter", "invited", "told"),
     [
-        (7000, 3000, "You get 7 credits and your friend gets 3 credits as soon as"),
-        (7000, 0, "You get 7 credits as soon as your friend"),
-        (0, 3000, "Your friend gets 3 credits as soon as"),
+        (7000, 3000, "You get 7\u00a0credits and your friend gets 3\u00a0credits as soon as"),
+        (7000, 0, "You get 7\u00a0credits as soon as your friend"),
+        (0, 3000, "Your friend gets 3\u00a0credits as soon as"),
         (0, 0, "Invite your friends"),
     ],
 )
@@ -32,7 +32,7 @@ async def test_an_invitation_promises_what_it_brings(tmp_path: Path, inviter: in
         shown = await ann.sees(page("invite.link"))
 
         assert told in shown.text
-        assert " 0 credits" not in shown.text
+        assert " 0\u00a0credits" not in shown.text
         assert shown.buttons[0]["url"].startswith(
             "https://t.me/share/url?url=https%3A%2F%2Ft.me%2Fsandbox_bot%3Fstart%3Dr"
         )
@@ -59,7 +59,7 @@ async def test_newcomers_are_welcomed_with_credit_once(database_url: str) -> Non
     async with running_bot(database_url, rules=replace(OPEN, welcome=5000)) as world:
         ann = await world.add_user(having=0)
         await ann.write("/start")
-        await ann.sees(page("menu.welcome_gift", credits="5 credits"))
+        await ann.sees(page("menu.welcome_gift", credits="5\u00a0credits"))
         await ann.write("/start")
         bob = await world.add_user("Bob", having=0)
         await bob.write("a fox")
@@ -87,7 +87,7 @@ async def test_models_marked_free_are_free_so_often_a_day(database_url: str) -> 
             await ann.sees(f"#{number + 1} · free")
         assert await ann.available() == 1000
         await ann.write("fox 3")
-        await ann.sees(page("confirm.price", price="0.8 credits"))
+        await ann.sees(page("confirm.price", price="0.8\u00a0credits"))
         assert await world.store.violations(settled=False) == []
 
 
@@ -125,8 +125,8 @@ async def test_an_invitation_is_rewarded_after_the_first_result_and_money_of_the
 
         assert await ann.available() == 7000
         assert await bob.available() == 10_000 - 800 + 120_000 + 3000
-        await ann.sees(page("invite.rewarded_inviter", credits="7 credits"))
-        await bob.sees(page("invite.rewarded_invited", credits="3 credits"))
+        await ann.sees(page("invite.rewarded_inviter", credits="7\u00a0credits"))
+        await bob.sees(page("invite.rewarded_invited", credits="3\u00a0credits"))
         assert len([message for message in ann.from_bot if page("invite.rewarded_inviter")(message)]) == 1
         assert await world.bot.reward() == 0
 
@@ -140,7 +140,7 @@ async def test_users_cannot_invite_themselves_or_older_users(world: BotWorld) ->
         await guest.write(f"/start r{base36(host.number)}")
 
     people = (ann, bob, cid, dora)
-    assert [(await world.store.profile(one.number)).referred_by for one in people] == [None, None, None, ann.number]
+    assert [(await world.store.profile(user.number)).referred_by for user in people] == [None, None, None, ann.number]
 
 
 async def test_promo_codes_cannot_be_guessed(database_url: str) -> None:
@@ -177,7 +177,7 @@ async def test_a_promo_code_whose_instance_died_before_its_credit_is_credited_th
             await ann.write(f"/promo guess{number}")
         die_once(world.store, "use_promo", after=True)
         await ann.write("/promo secret")
-        await ann.sees(page("promo.done_credits", credits="5 credits"))
+        await ann.sees(page("promo.done_credits", credits="5\u00a0credits"))
         await ann.write("/promo secret")
 
         assert page("limit.codes")(ann.screen)
@@ -207,7 +207,7 @@ async def test_promo_codes_give_credits_or_runs_and_say_why_not(world: BotWorld)
         Promo(code="RUNS", amount=0, runs=3, uses_max=None, per_account=1, until=None), lasting=None, author="op"
     )
     await ann.write("/promo cat")
-    await ann.sees(page("promo.done_credits", credits="5 credits"))
+    await ann.sees(page("promo.done_credits", credits="5\u00a0credits"))
     await ann.write("/promo CAT")
     await ann.sees(page("promo.used"))
     await ann.write("/balance")

@@ -119,16 +119,16 @@ async def test_a_group_offers_to_cancel_only_what_was_ordered_there(world: BotWo
     await ann.write(f"/cancel{NAME}", chat=group.id)
     shown = await ann.sees(page("menu.which_to_cancel"), chat=group.id)
 
-    assert [one["callback_data"] for one in shown.buttons if "#" in one["text"]] == ["cancel:2"]
+    assert [button["callback_data"] for button in shown.buttons if "#" in button["text"]] == ["cancel:2"]
     await ann.write("/cancel")
-    assert len([one for one in ann.screen.buttons if "#" in one["text"]]) == 2
+    assert len([button for button in ann.screen.buttons if "#" in button["text"]]) == 2
 
 
 async def test_questions_in_a_group_are_answered_by_a_reply(world: BotWorld) -> None:
     ann, _, group = await friends(world)
     await ann.write(f"/models{NAME} z-image", chat=group.id)
     screen = seen(world, group)[-1]
-    model = next(one["callback_data"] for one in screen.buttons if "Z-Image" in one["text"])
+    model = next(button["callback_data"] for button in screen.buttons if "Z-Image" in button["text"])
     await ann.press(screen, model)
     question = await ann.sees(page("ask.in_group"), chat=group.id)
     await ann.write("a cat", chat=group.id, reply_to=question)
@@ -151,13 +151,15 @@ async def test_a_user_with_too_few_credits_in_a_group_gets_a_link_to_the_package
     await world.store.transfer(ann.number, EntryKind.DEBIT, 1_000_000, "all of it")
     await ann.write(f"{NAME} a fox", chat=group.id)
     offer = await ann.sees(page("confirm.short_group"), chat=group.id)
-    press = await ann.press(offer, next(one["callback_data"] for one in offer.buttons if "Top up" in one["text"]))
+    press = await ann.press(
+        offer, next(button["callback_data"] for button in offer.buttons if "Top up" in button["text"])
+    )
     assert press.url == "https://t.me/sandbox_bot?start=topup"
     assert not press.text
     await ann.write("/start topup")
 
     assert page("topup.title")(ann.screen)
-    assert any("⭐ 100 →" in one["text"] for one in ann.screen.buttons)
+    assert any("⭐ 100 →" in button["text"] for button in ann.screen.buttons)
 
 
 async def test_the_help_in_a_group_has_an_example(world: BotWorld) -> None:
@@ -189,7 +191,7 @@ async def test_two_users_order_at_the_same_time_in_one_group(world: BotWorld) ->
     await ann.sees(lambda message: page("order.done")(message) and "#1" in message.text, chat=group.id)
     await ann.sees(lambda message: page("order.done")(message) and "#2" in message.text, chat=group.id)
 
-    assert [len(await world.jobs(one)) for one in (ann, bob)] == [1, 1]
+    assert [len(await world.jobs(user)) for user in (ann, bob)] == [1, 1]
 
 
 async def test_the_bot_greets_a_group_that_adds_it(world: BotWorld) -> None:

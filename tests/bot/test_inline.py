@@ -20,10 +20,10 @@ async def test_the_newest_results_are_offered_and_shared_in_any_chat(world: BotW
         await world.quiet()
     found = await ann.client.inline("", chat=group.id)
     photos = {message.file_id for message in ann.from_bot if message.kind == "photo"}
-    assert {one["photo_file_id"] for one in found.results} == photos
+    assert {result["photo_file_id"] for result in found.results} == photos
     assert found.button == {"text": found.button["text"], "start_parameter": "inline"}  # type: ignore[index]
     foxes = await ann.client.inline("red fo", chat=group.id)
-    assert [one["title"] for one in foxes.results] == ["a red fox", "a blue whale"], "what fits comes first"
+    assert [result["title"] for result in foxes.results] == ["a red fox", "a blue whale"], "what fits comes first"
 
     shared = await ann.client.share(foxes, foxes.results[0]["id"], chat=group.id)
     assert shared.kind == "photo"
@@ -78,7 +78,7 @@ async def test_keystrokes_cost_one_answer_and_one_read_and_store_nothing(world: 
     last = await ann.client.inline(word)
     assert last.answered
     assert reads == 1
-    assert sum(one.answered for one in asked) < len(asked), "what is typed meanwhile is answered once"
+    assert sum(query.answered for query in asked) < len(asked), "what is typed meanwhile is answered once"
     assert world.recorder.settled == settled, "nothing went through the queue"
 
 

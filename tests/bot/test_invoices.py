@@ -1,13 +1,16 @@
 """Invoices: which of them can be paid, by whom, and what becomes of a payment that was made all the same."""
 
+import asyncio
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from telegram import LabeledPrice
 
+from genlock.bot.money import invoices
 from genlock.bot.money.invoices import Invoice
 from genlock.bot.rules import Package
+from genlock.domain.errors import StoreUnavailable
 from genlock.i18n.translator import translator
 from genlock.sandbox.telegram.payments import _charge
 from genlock.sandbox.telegram.state import Message
@@ -76,6 +79,25 @@ async def test_a_banned_user_and_a_user_during_maintenance_cannot_pay(tmp_path: 
             assert await refusal(ann, bill) == translator("en").plain("topup.maintenance")
 
 
+@pytest.mark.parametrize("hangs", [True, False], ids=["hangs", "fails"])
+async def test_a_payment_that_cannot_be_checked_is_refused_and_can_be_made_later(
+    world: BotWorld, monkeypatch: pytest.MonkeyPatch, *, hangs: bool
+) -> None:
+    async def outage() -> None:
+        if hangs:
+            await asyncio.Event().wait()
+        raise StoreUnavailable
+
+    ann = await world.add_user(having=0)
+    bill = await invoice_of(ann)
+    with monkeypatch.context() as during:
+        during.setattr(invoices, "STORE_SECONDS", 0.05)
+        during.setattr(world.store, "read_clock", outage)
+        assert await refusal(ann, bill) == translator("en").plain("topup.unchecked")
+    async with world.done():
+        assert (await ann.client.pay(bill)).ok
+
+
 async def test_an_invoice_of_another_user_or_with_a_forged_payload_is_refused(world: BotWorld) -> None:
     ann, bob = await world.add_user(having=0), await world.add_user("Bob", having=0)
     now = int((await world.store.read_clock()).timestamp())
@@ -108,7 +130,7 @@ async def test_a_payment_for_an_old_invoice_that_was_taken_all_the_same_is_credi
 ) -> None:
     ann, bob = await world.add_user(having=0), await world.add_user("Bob", having=0)
     await invoice_of(ann)
-    bill = next(one for one in world.telegram.state.stars_ledger.invoices.values())
+    bill = next(invoice for invoice in world.telegram.state.stars_ledger.invoices.values())
     change_rules(world, invoice_hours=-1.0, packages=())
     await bob.write("/start")
     for payload in (bill.payload, "credits:100:120"):
@@ -124,7 +146,7 @@ async def test_a_payment_that_no_invoice_of_ours_asked_for_is_not_credited_and_t
 ) -> None:
     ann = await world.add_user(having=0)
     await invoice_of(ann)
-    bill = next(one for one in world.telegram.state.stars_ledger.invoices.values())
+    bill = next(invoice for invoice in world.telegram.state.stars_ledger.invoices.values())
     async with world.done():
         _charge(world.telegram.state, ann.client.user, replace(bill, payload="credits:5:99999:1:1"), ann.client.id)
 

@@ -14,14 +14,14 @@ from tests.bot.world import BotWorld, holds, running_bot, sqlite_url
 WORDS = {
     "en": {
         "describe": "Describe what you want",
-        "price": "Price: 0.8 credits",
-        "go": "Generate · 0.8 credits",
+        "price": "Price: 0.8\u00a0credits",
+        "go": "Generate · 0.8\u00a0credits",
         "done": "Generation complete",
     },
     "ru": {
         "describe": "Опишите, что вы хотите",
-        "price": "Цена: 0,8 кредита",
-        "go": "Создать · 0,8 кредита",
+        "price": "Цена: 0,8\N{NO-BREAK SPACE}кредита",
+        "go": "Создать · 0,8\N{NO-BREAK SPACE}кредита",
         "done": "Готово",
     },
 }
@@ -115,14 +115,14 @@ async def test_models_are_listed_cheapest_first_in_pages_and_can_be_searched(wor
     await ann.sees(page("menu.hello"))
     await ann.press(ann.screen, "cat:text-to-video:0:every")
     first = await ann.sees("Make a video")
-    prices = [float(one["text"].rpartition(" ")[2]) for one in first.buttons[:8]]
+    prices = [float(button["text"].rpartition(" ")[2]) for button in first.buttons[:8]]
     assert prices == sorted(prices)
-    assert any(one["text"] == "1 / 4" for one in first.buttons)
+    assert any(button["text"] == "1 / 4" for button in first.buttons)
     await ann.tap(label("button.later"))
-    await ann.sees(lambda message: any(one["text"] == "2 / 4" for one in message.buttons))
+    await ann.sees(lambda message: any(button["text"] == "2 / 4" for button in message.buttons))
     await ann.write("kling")
     found = await ann.sees("🔎 kling")
-    titles = [one["text"] for one in found.buttons if one["callback_data"].startswith("model:")]
+    titles = [button["text"] for button in found.buttons if button["callback_data"].startswith("model:")]
 
     assert titles
     assert all("Kling" in title for title in titles)
@@ -161,7 +161,7 @@ async def test_back_and_cancel_are_on_every_step(world: BotWorld) -> None:
     await ann.tap("16:9")
     await ann.sees("a dog")
     await ann.tap(label("button.back"))
-    await ann.sees(lambda message: any(one["text"] == "✓ 16:9" for one in message.buttons))
+    await ann.sees(lambda message: any(button["text"] == "✓ 16:9" for button in message.buttons))
     await ann.tap(label("button.back"))
     await ann.sees("Now: a dog")
     await ann.tap(label("button.back"))
@@ -180,15 +180,15 @@ async def test_options_change_the_price_that_is_shown(world: BotWorld) -> None:
     await ann.write("a storm")
     await ann.sees("Aspect ratio")
     await ann.tap(label("button.rest"))
-    await ann.sees(page("confirm.price", price="90 credits"))
+    await ann.sees(page("confirm.price", price="90\u00a0credits"))
     await ann.tap(label("button.options"))
     await ann.sees(page("options.title"))
     await ann.tap("With sound")
-    await ann.sees(lambda message: any(one["text"] == "Yes" for one in message.buttons))
+    await ann.sees(lambda message: any(button["text"] == "Yes" for button in message.buttons))
     await ann.tap(label("button.yes"))
     await ann.sees(page("options.title"))
     await ann.tap(label("button.done"))
-    shown = await ann.sees(page("confirm.price", price="135 credits"))
+    shown = await ann.sees(page("confirm.price", price="135\u00a0credits"))
 
     assert "With sound: Yes" in shown.text
 
@@ -218,9 +218,9 @@ async def test_a_failure_is_explained_and_costs_nothing(world: BotWorld) -> None
     told = await ann.sees(page("failed.moderation"))
 
     assert "Order #1 failed" in told.text
-    assert "Your credits are back on your balance: 0.8 credits" in told.text
+    assert "Your credits are back on your balance: 0.8\u00a0credits" in told.text
     assert await ann.available() == 1_000_000
-    assert not any("Try again" in one["text"] for one in told.buttons)
+    assert not any("Try again" in button["text"] for button in told.buttons)
     await ann.tap(label("button.change_repeat"), on=told)
     await ann.sees(page("options.title"))
     world.kie.faults.order(Fault.TASK_FAIL)
@@ -267,7 +267,7 @@ async def test_the_user_can_change_the_language(world: BotWorld) -> None:
     await ann.tap("English")
     await ann.sees(page("language.chosen"))
     await ann.write("/balance")
-    await ann.sees("Your balance: 1,000 credits")
+    await ann.sees("Your balance: 1,000\u00a0credits")
     await ann.write("/language")
     await ann.sees(page("language.choose"))
     await ann.tap("Русский")

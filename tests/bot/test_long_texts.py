@@ -21,8 +21,8 @@ TAKES = "google/nano-banana"
 
 async def tap_taker(ann: ChatUser) -> str:
     """Tap the first model that is offered for the text; return its id."""
-    offered = [one["callback_data"] for one in ann.screen.buttons if ":take:" in one["callback_data"]]
-    assert offered, [one["text"] for one in ann.screen.buttons]
+    offered = [button["callback_data"] for button in ann.screen.buttons if ":take:" in button["callback_data"]]
+    assert offered, [button["text"] for button in ann.screen.buttons]
     await ann.press(ann.screen, offered[0])
     return next(model.id for model in ann.world.catalog.offered() if offered[0].endswith(f":take:{code_of(model.id)}"))
 

@@ -15,7 +15,7 @@ async def test_a_picture_is_animated_with_two_taps(world: BotWorld) -> None:
     ann = await world.add_user()
     job = await drawn(ann)
     [picture] = [message for message in ann.from_bot if message.kind == "photo"]
-    labels = [one["text"] for one in picture.buttons]
+    labels = [button["text"] for button in picture.buttons]
     assert labels == ["🎞 Animate", "🎨 Edit", "🔎 Upscale", "⬇️ Original", "✨ More"]
 
     await ann.tap(label("button.next_image_animate"), on=picture)
@@ -98,9 +98,9 @@ async def test_the_notice_and_the_history_offer_the_same_steps(world: BotWorld) 
     await ann.tap(label("button.next_more"))
     more = await ann.sees(page("next.choose"))
 
-    labels = [one["text"] for one in more.buttons]
+    labels = [button["text"] for button in more.buttons]
     for name in ("animate", "edit", "upscale", "remove_background", "avatar"):
-        assert any(label(f"button.next_image_{name}").search(one) for one in labels), name
+        assert any(label(f"button.next_image_{name}").search(text) for text in labels), name
     await ann.tap(label("variations.button"))
     await ann.sees(page("variations.count", n=2))
 
@@ -110,9 +110,11 @@ async def test_a_notice_repeats_no_button_of_its_result(world: BotWorld) -> None
         ann = await world.add_user()
         await ann.write(command)
         notice = await ann.sees(page("order.done"))
-        result = next(one for one in ann.from_bot if one.id < notice.id and one.kind in ("photo", "audio"))
-        labels = [one["text"] for one in notice.buttons]
-        assert not set(labels) & {one["text"] for one in result.buttons}
+        result = next(
+            message for message in ann.from_bot if message.id < notice.id and message.kind in ("photo", "audio")
+        )
+        labels = [button["text"] for button in notice.buttons]
+        assert not set(labels) & {button["text"] for button in result.buttons}
         assert notice.markup
         assert len(notice.markup["inline_keyboard"]) <= 3
 
@@ -123,9 +125,9 @@ async def test_a_prompt_that_is_too_long_for_the_next_model_is_shortened(world: 
     step = world.catalog.step("image_animate")
     assert step is not None
     [model, *_] = world.catalog.step_models(step)
-    prompts = [one for one in model.fields if one.name == "prompt"]
+    prompts = [field for field in model.fields if field.name == "prompt"]
     shorter = replace(
-        model, fields=(*(one for one in model.fields if one not in prompts), replace(prompts[0], max_length=50))
+        model, fields=(*(field for field in model.fields if field not in prompts), replace(prompts[0], max_length=50))
     )
     world.current.replace(replace(world.catalog, models={**world.catalog.models, model.id: shorter}))
     await ann.tap(label("button.next_image_animate"), on=ann.from_bot[0])

@@ -23,7 +23,7 @@ async def test_operators_read_their_own_language(tmp_path: Path) -> None:
         await boss.write("/admin order 1")
         failed = await boss.sees(page("admin.order", language="ru", code="#1"))
         assert page("admin.state_failed", language="ru")(failed)
-        assert "0,8 кредита" in failed.text
+        assert "0,8\N{NO-BREAK SPACE}кредита" in failed.text
         for said, told in (
             ("person 77", "Пользователя"),
             ("order 77", "Заказа #77 нет"),
@@ -50,5 +50,5 @@ async def test_alarms_come_in_the_operators_language(office: Office) -> None:
     )
 
     assert boss.from_bot[-1].text == "Look at genlock <doctor>"
-    assert [one["type"] for one in boss.from_bot[-1].content["entities"]] == ["code"]
+    assert [message["type"] for message in boss.from_bot[-1].content["entities"]] == ["code"]
     assert ann.from_bot[-1].text == "Посмотрите genlock"

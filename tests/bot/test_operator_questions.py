@@ -1,20 +1,25 @@
 """Operators are asked before a ban and a refund, see what an order was about, and choose whom a broadcast goes to."""
 
+import pytest
+
 from genlock.sandbox.kie.faults import Fault
 from tests.bot.conftest import Office
 from tests.bot.pages import label, page
-from tests.bot.steps import bought
+from tests.bot.steps import bought, count_figures
 from tests.bot.world import BotWorld
 
 
-async def test_a_refund_is_asked_for_once_and_subtracted_from_the_revenue(office: Office) -> None:
+async def test_a_refund_is_asked_for_once_and_subtracted_from_the_revenue(
+    office: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
     world, boss, ann = office
     await ann.write("/gen z-image a fox in the snow")
     await ann.sees(page("order.done"))
+    await count_figures(world, monkeypatch)
     await boss.write("/admin")
     shown = await boss.sees(page("admin.today"))
-    assert "Revenue: 0.8 credits · $0.01" in shown.text
-    assert "Provider cost: $0.00 · margin: $0.00 (50%)" in shown.text
+    assert "Revenue: 0.8\u00a0credits · $0.01" in shown.text
+    assert "Provider cost: $0.00 · margin:\u00a0$0.00 (50%)" in shown.text
 
     await boss.write("/admin order 1")
     card = await boss.sees(page("admin.order", code="#1"))
@@ -26,15 +31,16 @@ async def test_a_refund_is_asked_for_once_and_subtracted_from_the_revenue(office
     await boss.tap(label("admin.button_back"), on=card)
     await boss.sees(page("admin.order", code="#1"))
     await boss.tap(label("admin.button_refund"), on=card)
-    await boss.tap("Yes, refund 0.8 credits", on=card)
-    await boss.sees(page("admin.refunded", credits="0.8 credits"))
+    await boss.tap("Yes, refund 0.8\u00a0credits", on=card)
+    await boss.sees(page("admin.refunded", credits="0.8\u00a0credits"))
     assert await ann.available() == 10_000
     await boss.press(card, "adm:askrefund:1")
     await boss.sees(page("admin.refunded_before"))
 
+    await count_figures(world, monkeypatch)
     await boss.write("/admin")
-    shown = await boss.sees(page("admin.revenue", revenue="0 credits"))
-    assert "margin: \N{MINUS SIGN}$0.00 (—)" in shown.text
+    shown = await boss.sees(page("admin.revenue", revenue="0\u00a0credits"))
+    assert "margin:\u00a0\N{MINUS SIGN}$0.00 (—)" in shown.text
     assert "Provider cost of failed orders: 0.8" in shown.text
     assert world.intake.failures == []
 
@@ -42,7 +48,7 @@ async def test_a_refund_is_asked_for_once_and_subtracted_from_the_revenue(office
 async def test_a_ban_is_asked_for_once(office: Office) -> None:
     world, boss, ann = office
     await boss.write(f"/admin person {ann.number}")
-    card = await boss.sees(page("admin.person_balance"))
+    card = await boss.sees(page("admin.user_balance"))
     await boss.tap(label("admin.button_ban"), on=card)
     await boss.sees("Ban Ann (user 2)?")
     assert (await world.store.profile(ann.number)).banned_at is None
@@ -61,23 +67,23 @@ async def test_typed_commands_that_take_something_away_ask_first_and_run_once(of
     await boss.write("/admin promo SPRING 5")
     await world.quiet()
     for command, question, told in (
-        ("refund 1", "The user gets 0.8 credits back and is notified", page("admin.refunded")),
+        ("refund 1", "The user gets 0.8\u00a0credits back and is notified", page("admin.refunded")),
         (f"debit {ann.number} 3 a mistake",
-         "Balance: 130 credits → 127 credits. The user is notified.\nReason: a mistake",
-         page("admin.debited", credits="3 credits")),
-        (f"stars {charge}", "Deducted from the balance: 120 credits. Balance now: 127 credits",
+         "Balance: 130\u00a0credits → 127\u00a0credits. The user is notified.\nReason: a mistake",
+         page("admin.debited", credits="3\u00a0credits")),
+        (f"stars {charge}", "Deducted from the balance: 120\u00a0credits. Balance now: 127\u00a0credits",
          page("admin.stars_refunded")),
-        ("close spring", "Close the code SPRING (5 credits)?", page("admin.promo_shut")),
+        ("close spring", "Close the code SPRING (5\u00a0credits)?", page("admin.promo_shut")),
         ("maintenance on Back at noon", "Everyone else reads:\n\n🛠 Back at noon", page("admin.maintenance_on")),
-        (f"ban {ann.number} spam", "the balance of 7 credits stays.\nReason: spam", page("admin.ban_done")),
-        (f"erase {ann.number}", "the balance of 7 credits and the ledger stay", page("admin.erase_done")),
+        (f"ban {ann.number} spam", "the balance of 7\u00a0credits stays.\nReason: spam", page("admin.ban_done")),
+        (f"erase {ann.number}", "the balance of 7\u00a0credits and the ledger stay", page("admin.erase_done")),
     ):  # fmt: skip
         before = await everything(world)
         await boss.write(f"/admin {command}")
         asked = boss.from_bot[-1]
         assert question in asked.text, command
         assert await everything(world) == before, f"{command} waits for a yes"
-        [yes] = [one["callback_data"] for one in asked.buttons if one["text"][2:].strip().startswith("Yes, ")]
+        [yes] = [button["callback_data"] for button in asked.buttons if button["text"][2:].strip().startswith("Yes, ")]
         await boss.press(asked, yes)
         await boss.sees(told)
         after = await everything(world)
@@ -112,7 +118,7 @@ async def test_a_yes_to_an_earlier_question_does_nothing(office: Office) -> None
     await ann.press(ann.screen, later.buttons[0]["callback_data"])
     assert await ann.available() == 10_000, "no other user says yes for the operator"
     await boss.tap(label("admin.button_back"), on=later)
-    assert page("admin.person_balance")(later)
+    assert page("admin.user_balance")(later)
 
     assert await world.store.audit(9) == []
 
@@ -125,7 +131,7 @@ async def test_an_order_in_progress_is_cancelled_after_a_question(office: Office
     await boss.write("/admin order 1")
     card = boss.screen
     await boss.tap(label("button.stop"), on=card)
-    assert page("admin_ask.cancel", credits="0.8 credits", name="Ann")(card)
+    assert page("admin_ask.cancel", credits="0.8\u00a0credits", name="Ann")(card)
     assert await ann.available() == 9_200
     await boss.tap(label("admin_ask.cancel_yes"), on=card)
     await boss.sees(page("admin.cancelled"))
@@ -137,14 +143,14 @@ async def test_a_failure_that_is_sent_again_does_not_tell_of_a_second_refund(off
     world, boss, ann = office
     world.kie.faults.order(Fault.TASK_FAIL)
     await ann.write("/gen z-image a fox")
-    await ann.sees(page("failed.money_back", credits="0.8 credits"))
+    await ann.sees(page("failed.money_back", credits="0.8\u00a0credits"))
     await world.quiet()
     await boss.write("/admin resend 1")
     await boss.sees(page("admin.resent"))
     again = await ann.sees(page("failed.money_none"))
 
     assert "Order #1 failed" in again.text
-    assert len([one for one in ann.from_bot if page("failed.money_back")(one)]) == 1
+    assert len([message for message in ann.from_bot if page("failed.money_back")(message)]) == 1
     assert await ann.available() == 10_000
 
 
@@ -155,7 +161,7 @@ async def test_promo_codes_are_listed_by_their_command_without_arguments(office:
     assert "/admin promo CODE CREDITS" in shown.text
     await boss.write("/admin promo SPRING 5")
     await boss.write("/admin promo")
-    await boss.sees("SPRING · 5 credits")
+    await boss.sees("SPRING · 5\u00a0credits")
 
 
 async def test_a_broadcast_goes_to_a_segment_with_its_buttons(office: Office) -> None:
@@ -172,11 +178,11 @@ async def test_a_broadcast_goes_to_a_segment_with_its_buttons(office: Office) ->
     seen = await ivan.sees("Новости")
 
     assert seen.text == "Новости 🎉 жирно"
-    assert [(one["text"], one["url"]) for one in seen.buttons] == [
+    assert [(button["text"], button["url"]) for button in seen.buttons] == [
         ("Здесь", "https://example.com/a"), ("Далее", "https://example.com/b"),
     ]  # fmt: skip
-    assert [(one["offset"], one["length"]) for one in seen.content["entities"]] == [(11, 5)]
-    assert not any("Новости" in one.text for one in ann.from_bot)
+    assert [(entity["offset"], entity["length"]) for entity in seen.content["entities"]] == [(11, 5)]
+    assert not any("Новости" in message.text for message in ann.from_bot)
     for wrong in ("paid=maybe Hi", "silent=99999 Hi", "silent=x Hi"):
         await boss.write(f"/admin broadcast {wrong}")
         assert page("admin.not_understood")(boss.from_bot[-1]), wrong

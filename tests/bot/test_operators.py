@@ -11,7 +11,7 @@ from genlock.stores.sqlite import SqliteStore
 from tests.bot.conftest import BOSS, Office
 from tests.bot.pages import EN, label, page
 from tests.bot.rules import OPEN, with_free
-from tests.bot.steps import bought
+from tests.bot.steps import bought, count_figures
 from tests.bot.world import running_bot, sqlite_url
 
 
@@ -20,7 +20,7 @@ async def test_only_operators_have_operators_commands(office: Office) -> None:
     await ann.write(f"/admin credit {ann.number} 1000 please")
     await ann.sees(page("misc.unknown_command"))
     press = await ann.press(ann.screen, "adm:today")
-    assert press.text == "I can't find this order."
+    assert press.text == EN.plain("order.unknown")
 
     assert await ann.available() == 10_000
     assert await world.store.audit(5) == []
@@ -28,18 +28,26 @@ async def test_only_operators_have_operators_commands(office: Office) -> None:
     await boss.sees(page("admin.title"))
 
 
-async def test_figures_of_the_day_and_the_week(office: Office) -> None:
+async def test_figures_of_the_day_and_the_week(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are those of the dashboard, which the leader counts."""
     world, boss, ann = office
     await ann.write("/gen z-image a fox")
     await ann.sees(page("order.done"))
     await bought(ann)
+    await count_figures(world, monkeypatch)
     await boss.write("/admin")
     shown = await boss.sees(page("admin.today"))
-
-    for line in ("Orders: 1 · delivered: 1 · failed: 0", "new: 2", "Revenue: 0.8 credits", "Top-ups: 100 ⭐"):
-        assert line in shown.text
     await boss.tap(label("admin.button_week"), on=shown)
-    await boss.sees(page("admin.week"))
+    week = await boss.sees(page("admin.week"))
+
+    for line in (
+        "Orders: 1 · delivered:\u00a01 · failed:\u00a00",
+        "Users who ordered: 1 · new: 2",
+        "Revenue: 0.8\u00a0credits",
+        "Top-ups: 100 ⭐",
+    ):
+        assert line in shown.text
+        assert line in week.text
     await boss.tap(label("admin.button_attention"), on=shown)
     await boss.sees(page("admin.attention_none"))
     assert world.intake.failures == []
@@ -48,7 +56,7 @@ async def test_figures_of_the_day_and_the_week(office: Office) -> None:
 async def test_people_are_found_and_money_is_moved_once_with_a_reason(office: Office) -> None:
     world, boss, ann = office
     await boss.write("/admin find Ann")
-    await boss.sees(page("admin.person_balance", available="10 credits"))
+    await boss.sees(page("admin.user_balance", available="10\u00a0credits"))
     await boss.write("/admin find")
     await boss.tap("Ann · user 2")
     handle, repeated = world.bot.handle, []
@@ -60,25 +68,34 @@ async def test_people_are_found_and_money_is_moved_once_with_a_reason(office: Of
 
     world.bot.handle = twice  # type: ignore[method-assign]
     await boss.write(f"/admin credit {ann.client.id} 2,5 for the trouble")
-    credited = await boss.sees(page("admin.credited", credits="2.5 credits", reached=EN.plain("admin.person_told")))
-    assert page("admin.person_balance", available="12.5 credits")(credited)
-    await ann.sees(page("account.credited", credits="2.5 credits", balance="12.5 credits"))
+    credited = await boss.sees(page("admin.credited", credits="2.5\u00a0credits", reached=EN.plain("admin.user_told")))
+    assert page("admin.user_balance", available="12.5\u00a0credits")(credited)
+    await ann.sees(page("account.credited", credits="2.5\u00a0credits", balance="12.5\u00a0credits"))
     await boss.write(f"/admin debit @ann_{ann.client.id} 2 again")
-    await boss.tap(label("admin_ask.debit_yes", credits="2 credits"))
-    await ann.sees(page("account.debited", credits="2 credits"))
+    await boss.tap(label("admin_ask.debit_yes", credits="2\u00a0credits"))
+    await ann.sees(page("account.debited", credits="2\u00a0credits"))
     assert await ann.available() == 10_500
     await boss.write(f"/admin debit {ann.number} 1000 too much")
-    await boss.sees(page("admin.too_little", balance="10.5 credits"))
+    await boss.sees(page("admin.too_little", balance="10.5\u00a0credits"))
     for wrong in ("0", "-1", "nan", "inf", "1e99999999", "1.2345", "1234567890"):
         await boss.write(f"/admin credit {ann.number} {wrong} by mistake")
         assert page("admin.usage_credit")(boss.from_bot[-1]), wrong
     await boss.write(f"/admin credit {ann.number} nothing")
     await boss.sees(page("admin.not_understood"))
     await boss.write("/admin credit 99999 5 to no account")
-    await boss.sees(page("admin.no_person", word="99999"))
+    await boss.sees(page("admin.no_user", word="99999"))
 
     assert len(repeated) == 13
-    assert len([one for one in ann.from_bot if page("account.credited")(one) or page("account.debited")(one)]) == 2
+    assert (
+        len(
+            [
+                message
+                for message in ann.from_bot
+                if page("account.credited")(message) or page("account.debited")(message)
+            ]
+        )
+        == 2
+    )
     assert [(line.action, line.detail) for line in await world.store.audit(9)] == [
         ("debit", "2: again"), ("credit", "2.5: for the trouble"),
     ]  # fmt: skip
@@ -90,18 +107,18 @@ async def test_an_order_is_looked_at_resent_and_refunded_once(office: Office) ->
     await ann.sees(page("order.done"))
     await boss.write("/admin order #1")
     shown = await boss.sees(page("admin.order", code="#1", title="Z-Image"))
-    for line in ("Ann · user 2", "0.8 credits, charged", "✅ Delivered", "· sent to the provider"):
+    for line in ("Ann · user 2", "0.8\u00a0credits, charged", "✅ Delivered", "· sent to the provider"):
         assert line in shown.text
     await boss.write("/admin resend 1")
     await boss.sees(page("admin.resent"))
     await ann.sees(lambda message: message.kind == "photo" and message.id > 10)
     await world.quiet()
     await boss.write("/admin refund 1")
-    await boss.tap(label("admin_ask.refund_yes", credits="0.8 credits"))
-    card = await boss.sees(page("admin.refunded", credits="0.8 credits", reached=EN.plain("admin.person_told")))
-    assert "0.8 credits, charged and refunded" in card.text
-    assert not any("Refund" in one["text"] for one in card.buttons)
-    await ann.sees(page("account.refunded", code="#1", credits="0.8 credits"))
+    await boss.tap(label("admin_ask.refund_yes", credits="0.8\u00a0credits"))
+    card = await boss.sees(page("admin.refunded", credits="0.8\u00a0credits", reached=EN.plain("admin.user_told")))
+    assert "0.8\u00a0credits, charged and refunded" in card.text
+    assert not any("Refund" in button["text"] for button in card.buttons)
+    await ann.sees(page("account.refunded", code="#1", credits="0.8\u00a0credits"))
     await boss.write("/admin refund 1")
     await boss.sees(page("admin.refunded_before"))
     await boss.write("/admin order 99")
@@ -124,7 +141,7 @@ async def test_whatever_is_too_long_for_a_message_is_still_answered(office: Offi
         )
     )
     for line, answer in (
-        ("attention", "#1 · Z-Image"),
+        ("attention", "#1 · Z-Image\nUnexpected errors: stage error"),
         (f"ban {ann.number} {'why ' * 1000}", "Ann"),
         (f"maintenance on {'why ' * 1000}", "Turn maintenance on?"),
         (f"find {'&' * 4000}", "No user matches"),
@@ -155,7 +172,7 @@ async def test_promo_codes_are_made_listed_and_closed(office: Office) -> None:
     await boss.tap(label("admin_ask.close_yes", code="SPRING"), on=listed)
     await boss.sees(page("admin.promo_shut", code="SPRING"))
     assert "used 1 of 10 · closed" in listed.text
-    assert not any("End" in one["text"] for one in listed.buttons)
+    assert not any("End" in button["text"] for button in listed.buttons)
     await boss.write("/admin close spring")
     await boss.sees(page("admin.no_promo", code="SPRING"))
     assert len(await world.store.audit(9)) == 2
@@ -164,8 +181,8 @@ async def test_promo_codes_are_made_listed_and_closed(office: Office) -> None:
 async def test_credit_for_a_name_that_several_people_have_is_refused(office: Office) -> None:
     world, boss, ann = office
     bob = await world.add_user("Bob", having=0)
-    for one in (ann, bob):
-        await world.store.ensure_profile(one.number, language="en", name="X", username="cat", referred_by=None)
+    for user in (ann, bob):
+        await world.store.ensure_profile(user.number, language="en", name="X", username="cat", referred_by=None)
     await boss.write("/admin credit @cat 5 sorry")
     await boss.sees(page("admin.many_people", word="@cat"))
     assert (await ann.available(), await bob.available()) == (10_000, 0)
@@ -181,7 +198,8 @@ async def test_what_operators_did_can_be_read(office: Office) -> None:
     await boss.write(f"/admin credit {ann.number} 1 gift")
     await boss.write("/admin log")
 
-    assert f"· Boss · {EN.plain('admin.audit_credit', subject=2, detail='1: gift')}" in boss.from_bot[-1].text
+    done = EN.plain("admin.audit_credit", subject=2, detail="1 credit, reason: gift")
+    assert f"· Boss · {done}" in boss.from_bot[-1].text
 
 
 async def test_what_was_done_on_the_dashboard_reads_as_words_in_the_chat(office: Office) -> None:
@@ -194,6 +212,12 @@ async def test_what_was_done_on_the_dashboard_reads_as_words_in_the_chat(office:
             ("broadcast", "3", "<b>News</b>: cats &amp; dogs"),
             ("ledger check", "", ""),
             ("unban", "7", ""),
+            ("set_operator", "8", '{"before": {"role": "viewer"}, "after": {"role": "support"}}'),
+            ("refund", "#7", '{"before": "succeeded/delivered/captured/", "after": "refunded 24 credits"}'),
+            ("resend", "#7", '{"before": "succeeded/undeliverable/held/x", "after": "succeeded/pending/held/"}'),
+            ("bulk_retry_done", "bulk 3", '{"jobs": 5, "done": 4, "left_out": 1}'),
+            ("login", "link", ""),
+            ("costs.handled", "model veo3", '{"before": "order 9"}'),
         )
     ):
         await world.store.add_audit(
@@ -202,12 +226,18 @@ async def test_what_was_done_on_the_dashboard_reads_as_words_in_the_chat(office:
     await boss.write("/admin log")
 
     assert [line.partition("· Boss · ")[2] for line in boss.from_bot[-1].text.splitlines()[1:]] == [
-        "restored access for 7",
+        "accepted a cost above the price · model veo3: order #9",
+        "logged in · link from the chat",
+        "many orders were retried · bulk action 3: orders: 5, done: 4, left out: 1",
+        "resent order #7",
+        "refunded order #7: 24 credits",
+        "assigned a role · 8: role: viewer → support",
+        "restored access for user 7",
         "started a ledger check",
         "broadcast 3: News: cats & dogs",
         "gave free runs · 9: 0 → 3",
-        "edited a model · veo3_fast: price: 60 → 55",
-        "banned 7: spam",
+        "edited a model · veo3_fast: Own price in credits, for every order: 60 → 55",
+        "banned user 7: spam",
     ]
 
 
@@ -241,9 +271,11 @@ async def test_a_command_that_is_not_whole_is_explained(office: Office) -> None:
         assert told in boss.from_bot[-1].text
 
 
-async def test_commands_are_listed_in_groups_by_subject(office: Office) -> None:
+@pytest.mark.parametrize("command", ["commands", "help"])
+async def test_commands_are_listed_in_groups_by_subject(office: Office, command: str) -> None:
     _, boss, _ = office
-    await boss.write("/admin commands")
+    await boss.write(f"/admin {command}")
+    assert EN.plain("admin.unknown_command") not in boss.from_bot[-1].text
     groups = [re.findall(r"/admin (\w+)", group) for group in boss.from_bot[-1].text.split("\n\n")[1:]]
     assert [list(dict.fromkeys(group)) for group in groups] == [list(group) for group in COMMAND_GROUPS]
 
@@ -254,3 +286,16 @@ async def test_runs_are_given_where_models_are_free(tmp_path: Path) -> None:
         boss = await world.add_user("Boss")
         await boss.write("/admin promo FREERUNS runs=3")
         assert page("admin.promo_made", code="FREERUNS", gift=EN.plain("unit.runs", n=3))(boss.from_bot[-1])
+
+
+async def test_a_user_is_shown_under_the_new_and_the_earlier_name_of_the_command(office: Office) -> None:
+    _, boss, ann = office
+    await boss.write(f"/admin user {ann.number}")
+    card = await boss.sees(page("admin.user_balance"))
+    await boss.write(f"/admin person {ann.number}")
+    assert boss.from_bot[-1].id != card.id
+    assert (boss.from_bot[-1].text, boss.from_bot[-1].buttons) == (card.text, card.buttons)
+
+    await boss.write("/admin commands")
+    assert "/admin user USER" in boss.from_bot[-1].text
+    assert "/admin person" not in boss.from_bot[-1].text

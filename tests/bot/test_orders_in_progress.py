@@ -24,7 +24,7 @@ async def test_a_running_order_can_be_cancelled(world: BotWorld) -> None:
     told = await ann.sees("Order #1 cancelled")
 
     assert press.text == "Cancelled. You weren't charged."
-    assert "Your credits are back on your balance: 0.8 credits" in told.text
+    assert "Your credits are back on your balance: 0.8\u00a0credits" in told.text
     assert await ann.available() == 1_000_000
     [job] = await world.jobs(ann)
     assert job.state is State.CANCELLED
@@ -66,7 +66,7 @@ async def test_an_order_can_be_cancelled_from_its_own_message_at_once(world: Bot
         await ann.write("/gen z-image a fox")
     else:
         await confirmed(ann)
-    shown = await ann.sees("akes about 55 seconds.")
+    shown = await ann.sees("akes about 55\u00a0seconds.")
     await ann.tap(label("button.stop"), on=shown)
     await ann.sees("Order #1 cancelled")
 
@@ -86,7 +86,7 @@ async def test_progress_is_shown_on_the_message_that_becomes_the_result(
     world.kie.service.release_tasks()
     assert progress.id == accepted.id
     assert "Z-Image · #1" in progress.text
-    assert any("Cancel the order" in one["text"] for one in progress.buttons)
+    assert any("Cancel the order" in button["text"] for button in progress.buttons)
     await ann.sees(page("order.done"))
     picture_ = next(message for message in ann.from_bot if message.id == accepted.id)
 
@@ -141,7 +141,7 @@ async def test_a_result_can_be_sent_again_repeated_and_changed(world: BotWorld) 
 
     await ann.tap(label("button.repeat"), on=second)
     await ann.sees(lambda message: message.id > second.id and page("confirm.price")(message))
-    assert any("Repeat" in one["text"] for one in second.buttons)
+    assert any("Repeat" in button["text"] for button in second.buttons)
     await ann.tap(label("button.generate"))
     await ann.sees(lambda message: "#3" in message.text and page("order.done")(message))
     jobs = await world.jobs(ann)
@@ -155,10 +155,10 @@ async def test_the_history_has_pages_and_buttons_for_each_order(world: BotWorld)
     await ann.sees(lambda message: "#10" in message.text and page("order.done")(message))
     await world.quiet()  # all notices have arrived, so the list is the newest message
     await ann.write("/history")
-    rows = [one["text"] for one in ann.screen.buttons if one["callback_data"].startswith("order:")]
+    rows = [button["text"] for button in ann.screen.buttons if button["callback_data"].startswith("order:")]
     assert len(rows) == 8
     await ann.tap(label("button.more"))
-    rows = [one["text"] for one in ann.screen.buttons if one["callback_data"].startswith("order:")]
+    rows = [button["text"] for button in ann.screen.buttons if button["callback_data"].startswith("order:")]
     assert len(rows) == 2
     await ann.tap(label("button.newer"))
     await ann.tap("fox 9")

@@ -36,7 +36,7 @@ async def test_an_original_that_was_sent_once_outlives_the_file_of_the_provider(
     documents = [message for message in ann.from_bot if message.kind == "document"]
     assert [message.file_id for message in documents] == [first.file_id] * 2, "the same bytes"
     await bob.press(
-        picture, next(one["callback_data"] for one in picture.buttons if "original" in one["callback_data"])
+        picture, next(button["callback_data"] for button in picture.buttons if "original" in button["callback_data"])
     )
     assert not any(message.kind == "document" for message in bob.from_bot)
 
@@ -48,8 +48,8 @@ async def test_what_must_stay_exact_is_a_document_and_has_no_button_for_the_orig
     await ann.tap(label("button.generate"))
     document = await ann.sees(lambda message: message.kind == "document")
     await ann.sees(page("order.done"))
-    assert any(label("button.next_image_animate").search(one["text"]) for one in document.buttons)
-    assert not any(label("button.original").search(one["text"]) for one in document.buttons)
+    assert any(label("button.next_image_animate").search(button["text"]) for button in document.buttons)
+    assert not any(label("button.original").search(button["text"]) for button in document.buttons)
     await ann.tap(label("button.next_more"), on=document)
     more = await ann.sees(page("next.choose"))
-    assert not any(label("button.original").search(one["text"]) for one in more.buttons)
+    assert not any(label("button.original").search(button["text"]) for button in more.buttons)

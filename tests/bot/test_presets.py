@@ -23,7 +23,7 @@ SONG = "a calm song about the sea"
 
 
 def buttons(ann: ChatUser) -> list[str]:
-    return [one["text"] for one in ann.screen.buttons]
+    return [button["text"] for button in ann.screen.buttons]
 
 
 async def ordered(ann: ChatUser) -> Job:
@@ -48,7 +48,7 @@ async def test_a_style_with_its_picture_is_added_to_the_prompt_once(world: BotWo
     await ann.tap("Watercolour")
     assert page("style.line", name="Watercolour")(ann.screen)
     first = await ordered(ann)
-    style = next(one for one in world.catalog.styles if one.key == "watercolour")
+    style = next(candidate for candidate in world.catalog.styles if candidate.key == "watercolour")
     assert inputs(first)["prompt"] == style.added_to("a red fox")
 
     await ann.tap(label("button.repeat"), on=ann.from_bot[-1])
@@ -59,7 +59,9 @@ async def test_a_style_with_its_picture_is_added_to_the_prompt_once(world: BotWo
     second = await ordered(ann)
     assert str(inputs(second)["prompt"]).count(". ") == 1
     assert "Pixel art" in str(inputs(second)["prompt"])
-    uploads = {one.file_id for one in ann.client.messages if one.kind == "photo" and page("style.choose")(one)}
+    uploads = {
+        message.file_id for message in ann.client.messages if message.kind == "photo" and page("style.choose")(message)
+    }
     assert len(uploads) <= 1, "the sheet is uploaded once"
 
 
@@ -126,7 +128,7 @@ async def test_a_better_prompt_is_ordered_once_and_chosen_by_the_user(world: Bot
     assert len(await world.jobs(ann)) == 0
     screen, data = (
         ann.screen,
-        next(one["callback_data"] for one in ann.screen.buttons if "improve_go" in one["callback_data"]),
+        next(button["callback_data"] for button in ann.screen.buttons if "improve_go" in button["callback_data"]),
     )
     await ann.press(screen, data)
     await ann.press(screen, data)
@@ -171,7 +173,7 @@ async def test_an_improved_prompt_for_a_draft_that_is_gone_waits_for_any_model(w
     await ann.write("/start")
     await ann.tap(label("improve.take"), on=notice)
     assert page("list.carried_text")(ann.screen)
-    [take] = [one["callback_data"] for one in notice.buttons if one["callback_data"].startswith("improved")]
+    [take] = [button["callback_data"] for button in notice.buttons if button["callback_data"].startswith("improved")]
     await eve.write("/start")
     answer = await eve.press(eve.screen, take)
     assert page("order.not_yours")(answer)
@@ -211,7 +213,9 @@ async def test_a_failed_improvement_costs_nothing_and_leads_back_to_the_order(wo
     await ann.tap(label("improve.go", language="ru"))
     failed = await ann.sees(page("failed.head", language="ru"))
     assert await ann.available() == 1_000_000
-    assert not any(one["callback_data"].startswith(("repeat", "change")) for one in failed.buttons), "of the improver"
+    assert not any(button["callback_data"].startswith(("repeat", "change")) for button in failed.buttons), (
+        "of the improver"
+    )
     await ann.tap(label("improve.keep", language="ru"), on=failed)
     assert page("confirm.price", language="ru")(ann.screen)
     assert SONG in ann.screen.text
@@ -224,7 +228,7 @@ async def test_an_improver_that_is_no_longer_on_sale_is_declined_with_the_prompt
     ann = await world.add_user()
     await asked_for_a_song(ann)
     await ann.tap(label("improve.button"))
-    models = {one: model for one, model in world.catalog.models.items() if model.improves is None}
+    models = {name: model for name, model in world.catalog.models.items() if model.improves is None}
     world.current.replace(replace(world.catalog, models=models))
     answer = await ann.tap(label("improve.go"))
     assert page("order.model_gone")(answer)
@@ -249,7 +253,7 @@ async def test_a_prompt_that_is_too_long_for_the_improver_is_not_offered_to_it(t
     booster = CATALOG.get("ai-music-api/boost-music-style")
     field = booster.field("content")
     assert field is not None
-    fields = tuple(replace(one, max_length=10) if one is field else one for one in booster.fields)
+    fields = tuple(replace(other, max_length=10) if other is field else other for other in booster.fields)
     catalog = replace(CATALOG, models={**CATALOG.models, booster.id: replace(booster, fields=fields)})
     async with running_bot(sqlite_url(tmp_path), catalog=catalog) as world:
         ann = await world.add_user()
@@ -287,7 +291,7 @@ async def test_a_star_makes_a_favourite_that_the_menu_lists(world: BotWorld) -> 
     assert not any(label("favourite.button").search(text) for text in buttons(ann))
     await opened(ann, "Z-Image")
     card = ann.screen
-    star = next(one["callback_data"] for one in card.buttons if label("favourite.add").search(one["text"]))
+    star = next(button["callback_data"] for button in card.buttons if label("favourite.add").search(button["text"]))
     for _ in range(2):
         await ann.press(card, star)
     assert any(label("favourite.remove").search(text) for text in buttons(ann))
@@ -329,9 +333,9 @@ async def test_the_last_settings_of_a_model_are_remembered_until_they_are_reset(
 def test_settings_are_neither_texts_nor_files_nor_seeds() -> None:
     types: set[FieldType] = set()
     for model in CATALOG.offered():
-        settings = remembered.settings_of(model, {one.name: 1 for one in model.fields})
-        types |= {one.type for one in model.fields if one.name in settings}
-        assert settings.keys() <= {one.name for one in model.fields} - {"seed"}, model.id
+        settings = remembered.settings_of(model, {field.name: 1 for field in model.fields})
+        types |= {field.type for field in model.fields if field.name in settings}
+        assert settings.keys() <= {field.name for field in model.fields} - {"seed"}, model.id
     assert types == {FieldType.CHOICE, FieldType.BOOLEAN, FieldType.NUMBER, FieldType.INTEGER}
 
 
@@ -346,8 +350,8 @@ def test_settings_that_the_model_no_longer_has_are_left_out() -> None:
 
 def test_a_portrait_goes_before_the_remembered_aspect_ratio() -> None:
     model = CATALOG.get("google/nano-banana-edit")
-    file = SentFile(kind=FieldType.IMAGE, address="https://example.com/a.jpg")
-    draft = Draft(text="winter", sent=(file,), aspects={file.address: 0.56})
+    file = SentFile(kind=FieldType.IMAGE, url="https://example.com/a.jpg")
+    draft = Draft(text="winter", sent=(file,), aspects={file.url: 0.56})
     started = wizard.start_order(draft, model, "image-to-image")
     begun = remembered.begin_with(started, model, {"aspect_ratio": "16:9", "image_size": "16:9"})
     assert "16:9" not in begun.values.values()

@@ -44,7 +44,7 @@ async def test_a_user_asks_confirms_and_is_erased(database_url: str) -> None:
         await ann.write("/privacy")
         await ann.sees(page("privacy.kept"))
         await ann.tap(label("button.erase"))
-        await ann.sees(page("privacy.ask", balance="49.2 credits"))
+        await ann.sees(page("privacy.ask", balance="49.2\u00a0credits"))
         assert await world.bot.erase() == 0  # nothing happens before the confirmation
         await ann.tap(label("button.erase_yes"))
         assert await world.bot.erase() == 1
@@ -142,7 +142,7 @@ async def test_an_operator_erases_by_number_only(office: Office) -> None:
     assert await world.bot.erase() == 0
     await boss.write(f"/admin erase {ann.number}")
     await boss.tap(label("admin_ask.erase_yes"))
-    await boss.sees(page("admin.erase_done", person=str(ann.number)))
+    await boss.sees(page("admin.erase_done", user=str(ann.number)))
 
     assert await world.bot.erase() == 1
     assert (await world.store.profile(ann.number)).name == ""
@@ -169,7 +169,7 @@ async def test_an_erasure_that_crashed_halfway_is_finished_by_the_next_round(
 
     assert await world.bot.erase() == 1
     assert await world.bot.erase() == 0
-    assert len([one for one in ann.from_bot if page("privacy.erased")(one)]) == 1
+    assert len([message for message in ann.from_bot if page("privacy.erased")(message)]) == 1
 
 
 async def test_inputs_are_erased_by_age_and_the_result_can_still_be_shown(tmp_path: Path) -> None:

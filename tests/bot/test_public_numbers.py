@@ -28,7 +28,9 @@ async def numbered(tmp_path: Path) -> AsyncIterator[BotWorld]:
 
 def shown(user: ChatUser) -> str:
     return "\n".join(
-        " ".join((message.text or "", *(f"{one['text']} {one.get('callback_data', '')}" for one in message.buttons)))
+        " ".join(
+            (message.text or "", *(f"{button['text']} {button.get('callback_data', '')}" for button in message.buttons))
+        )
         for message in user.from_bot
     )
 

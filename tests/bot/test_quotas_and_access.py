@@ -30,8 +30,8 @@ async def test_running_orders_per_user_are_limited(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("rules", "told"),
     [
-        (replace(OPEN, per_minute=2), r"That's a lot of orders in one minute. You can order again in \d+ seconds"),
-        (replace(OPEN, per_hour=2), r"That's a lot of orders in one hour. You can order again in (59|60) minutes"),
+        (replace(OPEN, per_minute=2), r"That's a lot of orders in one minute. You can order again in \d+\sseconds"),
+        (replace(OPEN, per_hour=2), r"That's a lot of orders in one hour. You can order again in (59|60)\sminutes"),
     ],
     ids=["minute", "hour"],
 )

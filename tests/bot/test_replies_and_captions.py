@@ -69,7 +69,9 @@ async def test_a_reply_to_a_result_in_a_group_edits_it_for_the_user_who_replies(
     for user, text in ((ann, "make it winter"), (bob, "make it spring")):
         await user.write(text, chat=group.id, reply_to=picture)
         offer = await user.sees(text, chat=group.id)
-        offer = next(one for one in reversed(group.messages) if one.sender != user.client.id and text in one.text)
+        offer = next(
+            message for message in reversed(group.messages) if message.sender != user.client.id and text in message.text
+        )
         assert label("button.next_image_edit").search(offer.text)
         await user.press(offer, offer.buttons[0]["callback_data"])
     await world.quiet()

@@ -65,7 +65,7 @@ async def test_a_text_after_a_press_that_failed_after_the_sale_begins_a_new_orde
     monkeypatch.setattr("genlock.stores.updates.REPEAT_SECONDS", 0.0)
     ann = await world.add_user()
     await ann.write("a fox")
-    [generate] = [one["callback_data"] for one in ann.screen.buttons if one["callback_data"].endswith(":go")]
+    [generate] = [button["callback_data"] for button in ann.screen.buttons if button["callback_data"].endswith(":go")]
     result = await order_and_die(world, monkeypatch, ann, "button.generate")
     assert page("order.already")(await ann.press(result, generate))
     await ann.write("a song about the sea")
@@ -201,7 +201,7 @@ async def test_cancelling_the_offer_of_a_voice_message_after_agreeing_does_not_r
     ann = await world.add_user()
     await ann.send("voice", sample(FieldType.AUDIO))
     offer = await ann.sees(page("voice.offer"))
-    agree, as_file, cancel = [one["callback_data"] for one in offer.buttons]
+    agree, as_file, cancel = [button["callback_data"] for button in offer.buttons]
     async with world.done(2):
         await ann.press(offer, agree)
     await world.quiet()

@@ -21,7 +21,7 @@ async def test_a_free_order_accepted_before_a_crash_is_not_confirmed_again(tmp_p
         await ann.tap(label("button.generate_free"))
         [job] = await world.jobs(ann)
         assert job.placeholder == str(pressed.id)
-        assert not any("Generate" in one["text"] for one in pressed.buttons)
+        assert not any("Generate" in button["text"] for button in pressed.buttons)
         assert not page("confirm.dearer")(pressed)
         await ann.press(pressed, pressed.buttons[0]["callback_data"])
         world.kie.service.release_tasks()

@@ -66,7 +66,7 @@ async def test_the_card_shows_the_sample_of_the_overlay_and_the_order_stays_a_te
     world.telegram.state.files.known.clear()
     await ann.tap(label("favourite.add"))
     assert ann.screen.kind in ("photo", "text")
-    assert label("favourite.remove").search(" ".join(one["text"] for one in ann.screen.buttons))
+    assert label("favourite.remove").search(" ".join(button["text"] for button in ann.screen.buttons))
 
 
 async def test_an_operators_result_becomes_the_sample_and_is_taken_back(world: BotWorld) -> None:
@@ -78,7 +78,9 @@ async def test_an_operators_result_becomes_the_sample_and_is_taken_back(world: B
     await opened(ann, title)
     assert ann.screen.kind == "text", "no sample yet"
     await boss.write("/results")
-    mark = next(one["callback_data"] for one in boss.screen.buttons if one["callback_data"].startswith("sample"))
+    mark = next(
+        button["callback_data"] for button in boss.screen.buttons if button["callback_data"].startswith("sample")
+    )
     for _ in range(2):
         await boss.press(boss.screen, mark)
     await opened(ann, title)
@@ -96,7 +98,7 @@ async def test_users_cannot_make_samples(world: BotWorld) -> None:
     await world.quiet()
     [job] = await world.jobs(ann)
     await ann.write("/results")
-    assert not any(one["callback_data"].startswith("sample") for one in ann.screen.buttons)
+    assert not any(button["callback_data"].startswith("sample") for button in ann.screen.buttons)
     await ann.press(ann.screen, f"sample:{world.bot.texts.numbers.order(job.id)}:0:1:all")
     assert await world.store.kv_list("sample:", world.bot_id) == []
 
@@ -104,7 +106,7 @@ async def test_users_cannot_make_samples(world: BotWorld) -> None:
 def voices_shown(ann: ChatUser) -> list[str]:
     chosen = label("voice.choose", language="ru")
     verbs = (":pick:", ":listen:")
-    shown = [one["text"] for one in ann.screen.buttons if any(verb in one["callback_data"] for verb in verbs)]
+    shown = [button["text"] for button in ann.screen.buttons if any(verb in button["callback_data"] for verb in verbs)]
     return [text for text in shown if not chosen.search(text)]
 
 
@@ -143,18 +145,20 @@ def test_made_up_filters_and_voices_change_nothing() -> None:
     text = replace(draft, field="text")
     assert voice_list.listening(text, model, 0) == text
     both = voice_list.filtered(voice_list.filtered(draft, model, "sex", "male"), model, "language", "ja")
-    one = model.field("voice")
-    assert one is not None
-    assert len(voice_list.shown(one, both.filters)) == len(one.choices), "filters that leave none are not applied"
+    field = model.field("voice")
+    assert field is not None
+    assert len(voice_list.matching_voices(field, both.filters)) == len(field.choices), (
+        "filters that leave none are not applied"
+    )
 
 
 def test_every_voice_has_a_sex_and_a_language_and_the_default_is_a_calm_one() -> None:
-    fields = [(model.id, one) for model in CATALOG.models.values() for one in model.fields if one.traits]
+    fields = [(model.id, field) for model in CATALOG.models.values() for field in model.fields if field.traits]
     assert len(fields) >= 2
-    for model_id, one in fields:
-        assert set(one.traits) == set(map(str, one.choices)), model_id
-        assert {frozenset(traits) for traits in one.traits.values()} == {frozenset({"sex", "language"})}, model_id
-        assert "спокойный" in one.labels[str(one.default)]["ru"], model_id
+    for model_id, field in fields:
+        assert set(field.traits) == set(map(str, field.choices)), model_id
+        assert {frozenset(traits) for traits in field.traits.values()} == {frozenset({"sex", "language"})}, model_id
+        assert "спокойный" in field.labels[str(field.default)]["ru"], model_id
 
 
 #: endings of adjectives that disagree with the sex of a voice, and words about something else in its description

@@ -22,7 +22,7 @@ WORDS = re.compile(r"\w{4,}")
 
 def crowded(message: Message) -> list[list[str]]:
     """Return the rows of buttons with words of which more than two stand side by side: a phone would break them."""
-    rows = [[one["text"] for one in row] for row in (message.markup or {}).get("inline_keyboard", [])]
+    rows = [[button["text"] for button in row] for row in (message.markup or {}).get("inline_keyboard", [])]
     return [row for row in rows if len(row) > 2 and any(WORDS.search(text) for text in row)]
 
 
@@ -43,7 +43,7 @@ async def test_a_style_is_shown_by_its_name_and_not_by_the_text_for_the_model(wo
     shown = [olya.screen.text]
     for command in ("/results", "/history"):
         await olya.write(command)
-        shown += [olya.from_bot[-1].text, *(one["text"] for one in olya.screen.buttons)]
+        shown += [olya.from_bot[-1].text, *(button["text"] for button in olya.screen.buttons)]
         assert crowded(olya.from_bot[-1]) == []
     assert "рыжий кот на крыше" in shown[0]
     assert not any("Watercolour" in text for text in shown)
@@ -87,7 +87,7 @@ def test_labels_that_stand_beside_another_one_fit_a_phone(language: str) -> None
     t = translator(language)
     names = [f"button.{name}" for name in ("again", "repeat", "change_repeat", "original", "other_model", "what_next")]
     names += ["variations.button", "gallery.remove", "gallery.button", "style.button"]
-    names += [f"admin.button_{name}" for name in ("ban", "unban", "resend", "refund", "person", "payments")]
+    names += [f"admin.button_{name}" for name in ("ban", "unban", "resend", "refund", "user", "payments")]
     labels = [*map(t.plain, names), *(f"🖼 {t.plain(f'wish.{wish.name}')}" for wish in CATALOG.wishes)]
 
     assert [label for label in labels if len(label) > BESIDE_ANOTHER] == []

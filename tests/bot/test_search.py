@@ -67,7 +67,7 @@ def test_a_search_finds_names_in_both_scripts_and_with_typos() -> None:
     wrong = {}
     for text, title in NAMES.items():
         titles = [model.title for model in SHOP.search(text)]
-        if not titles or not all(title in one for one in titles):
+        if not titles or not all(title in shown for shown in titles):
             wrong[text] = titles
 
     assert wrong == {}

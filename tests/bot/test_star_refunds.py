@@ -15,7 +15,7 @@ async def test_stars_are_refunded_by_their_receipt(office: Office) -> None:
     charge = await bought(ann)
     await boss.write(f"/admin stars {charge}")
     await boss.tap(label("admin_ask.stars_yes", stars=100))
-    await boss.sees(page("admin.stars_refunded", stars=100, credits="120 credits"))
+    await boss.sees(page("admin.stars_refunded", stars=100, credits="120\u00a0credits"))
     await ann.sees(page("topup.refunded", stars=100))
     await boss.write(f"/admin stars {charge}")
     await boss.sees(page("admin.stars_before"))
@@ -27,7 +27,7 @@ async def test_stars_are_refunded_by_their_receipt(office: Office) -> None:
 async def test_stars_are_refunded_by_a_button_after_a_question(office: Office) -> None:
     _, boss, ann = office
     charge = await bought(ann)
-    await boss.write(f"/admin person {ann.number}")
+    await boss.write(f"/admin user {ann.number}")
     card = boss.screen
     await boss.tap(label("admin.button_payments"), on=card)
     assert charge in card.text
@@ -36,7 +36,7 @@ async def test_stars_are_refunded_by_a_button_after_a_question(office: Office) -
     assert await ann.available() == 130_000
     await boss.tap(label("admin_ask.stars_yes", stars=100), on=card)
     assert await boss.sees(page("admin.stars_refunded", stars=100)) == card
-    assert not any("↩️" in one["text"] for one in card.buttons)
+    assert not any("↩️" in button["text"] for button in card.buttons)
 
     assert await ann.available() == 10_000
 

@@ -48,10 +48,10 @@ def test_every_alarm_has_its_texts() -> None:
 
 def test_every_input_of_every_offered_model_has_a_name_in_every_language() -> None:
     nameless = [
-        (model.id, one.name)
+        (model.id, field.name)
         for model in load().offered()
-        for one in model.fields
-        if any(not one.about.get(language) for language in package_texts().languages)
+        for field in model.fields
+        if any(not field.about.get(language) for language in package_texts().languages)
     ]
 
     assert nameless == []

@@ -11,7 +11,7 @@ async def test_an_outdated_button_shows_the_current_draft(world: BotWorld) -> No
     await ann.tap("Z-Image")
     await ann.write("a cat")
     choice = await ann.sees("Aspect ratio")
-    old = next(one["callback_data"] for one in choice.buttons if "1:1" in one["text"])
+    old = next(button["callback_data"] for button in choice.buttons if "1:1" in button["text"])
     await ann.tap("3:4")
     await ann.sees(page("confirm.price"))
     press = await ann.press(choice, old)
@@ -25,7 +25,7 @@ async def test_a_button_of_an_earlier_screen_shows_the_current_one(world: BotWor
     ann = await world.add_user()
     await ann.write("/models z-image")
     list_ = ann.screen
-    back = next(one["callback_data"] for one in list_.buttons if "Back" in one["text"])
+    back = next(button["callback_data"] for button in list_.buttons if "Back" in button["text"])
     await ann.tap("Z-Image")
     await ann.write("a cat")
     await ann.sees("Aspect ratio")
@@ -99,7 +99,7 @@ async def test_forged_button_data_is_answered_and_breaks_nothing(world: BotWorld
     await ann.write("a fox")
     await ann.sees(page("confirm.suggestion"))
     for verb in ("example", "pick:0", "skip", "clear", "edit:99", "turn:9999", "done", "topup", "nothing"):
-        data = [one["callback_data"].split(":") for one in ann.screen.buttons]
+        data = [button["callback_data"].split(":") for button in ann.screen.buttons]
         version = next((words[1] for words in data if words[0] == "w"), "0")
         press = await ann.press(ann.screen, f"w:{version}:{verb}")
         assert press.answered, verb

@@ -88,7 +88,7 @@ async def test_past_orders_are_listed_with_their_prompts(world: BotWorld) -> Non
     await world.quiet()
     await ann.write("/history")
     screen = await ann.sees(page("history.title"))
-    bear, fox = (one["text"] for one in screen.buttons[:2])
+    bear, fox = (button["text"] for button in screen.buttons[:2])
     assert "a bear · " in bear
     assert "a red fox in the snow… · " in fox
     await ann.tap("a red fox")
@@ -136,7 +136,9 @@ async def test_a_failure_is_explained_once_and_notified_once(world: BotWorld, la
     assert "😔" in told.text
     assert "💰" in told.text
     assert notice.buttons == []
-    assert [one["callback_data"] for one in told.buttons] == ["change:1", "menu"], "the same again would fail again"
+    assert [button["callback_data"] for button in told.buttons] == ["change:1", "menu"], (
+        "the same again would fail again"
+    )
 
 
 async def test_the_tap_that_orders_is_answered_with_the_order_number(world: BotWorld) -> None:
@@ -159,11 +161,11 @@ async def test_after_paying_without_an_order_the_menu_is_below_the_receipt(world
     bill = await ann.sees(lambda message: message.kind == "invoice")
     async with world.done(2):
         await ann.client.pay(bill)
-    receipt = await ann.sees("Thank you! 120 credits added")
+    receipt = await ann.sees("Thank you! 120\u00a0credits added")
     menu = await ann.sees(page("menu.nothing_chosen"))
 
     assert menu.id > receipt.id
-    assert "120 credits" in menu.text
+    assert "120\u00a0credits" in menu.text
     assert packages.id not in [message.id for message in ann.from_bot], "it showed the balance of before"
     await ann.press(menu, "balance")
     assert any(message.id == receipt.id and "Receipt" in message.text for message in ann.from_bot)
@@ -196,7 +198,7 @@ async def test_a_price_by_length_is_shown_per_unit(
     for title in ("Grok Imagine Video 1.5", "InfiniteTalk", "ElevenLabs Turbo 2.5"):
         await ann.write(f"/models {title}")
         await ann.sees(title)
-        rows |= {title: next(one["text"][2:] for one in ann.screen.buttons if f" {title} ·" in one["text"])}
+        rows |= {title: next(button["text"][2:] for button in ann.screen.buttons if f" {title} ·" in button["text"])}
     assert rows["InfiniteTalk"] == f"InfiniteTalk · 3{second}"
     assert rows["ElevenLabs Turbo 2.5"] == f"ElevenLabs Turbo 2.5 · 6{characters}"
     grok = next(model for model in shop.models() if model.title == "Grok Imagine Video 1.5")
@@ -205,7 +207,7 @@ async def test_a_price_by_length_is_shown_per_unit(
     await ann.write(f"/models {grok.title}")
     await ann.tap(f"{grok.title} ·")
     card = ann.screen
-    assert f"{price} " in card.text.partition("💰")[2]
+    assert f"{price}\u00a0" in card.text.partition("💰")[2]
 
 
 def test_a_model_offered_for_a_text_asks_for_nothing_else() -> None:
@@ -226,7 +228,7 @@ async def test_going_back_from_a_model_list_keeps_the_waiting_photo(world: BotWo
     await ann.send("photo", picture())
     await ann.sees(page("misc.what_with_file"))
     assert not any(
-        category_title(Category.VIDEO_TO_VIDEO, translator("en")) in one["text"] for one in ann.screen.buttons
+        category_title(Category.VIDEO_TO_VIDEO, translator("en")) in button["text"] for button in ann.screen.buttons
     )
     await ann.tap(category_title(Category.IMAGE_TO_IMAGE, translator("en")))
     await ann.sees("Kept: 1 file")
@@ -280,7 +282,7 @@ async def test_a_model_list_shows_only_models_that_take_the_waiting_file(
     ann = await world.add_user()
     await ann.send(kind, picture() if kind == "photo" else make_video("A film", {}, 1))
     await ann.tap(category_title(Category.UPSCALE, translator("en")))
-    shown = [ann.screen.text, *(one["text"] for one in ann.screen.buttons)]
+    shown = [ann.screen.text, *(button["text"] for button in ann.screen.buttons)]
 
     assert any("Topaz" in row for row in shown)
     assert not any(other in row for row in shown)
@@ -295,7 +297,7 @@ async def test_back_from_a_search_shows_the_model_list(world: BotWorld) -> None:
     await ann.tap(label("button.back"))
     shown = await ann.sees(page("wish.hint_music"))
 
-    assert any("Suno" in one["text"] for one in shown.buttons)
+    assert any("Suno" in button["text"] for button in shown.buttons)
 
 
 async def test_a_page_opened_during_an_order_has_a_button_back_to_it(world: BotWorld) -> None:
@@ -307,7 +309,7 @@ async def test_a_page_opened_during_an_order_has_a_button_back_to_it(world: BotW
         await ann.tap(label("button.back"))
         await ann.sees(holds(page("confirm.price"), "a red fox"))
     assert len(ann.from_bot) == 1
-    await ann.tap("Menu" if any("Menu" in one["text"] for one in ann.screen.buttons) else "Cancel")
+    await ann.tap("Menu" if any("Menu" in button["text"] for button in ann.screen.buttons) else "Cancel")
     await ann.write("/language")
 
     assert ann.screen.buttons[-1]["callback_data"] == "menu"
@@ -332,7 +334,7 @@ def test_a_text_is_joined_only_with_a_message_sent_right_after_it(later: int) ->
     at = datetime.fromtimestamp(1000, UTC)
     profile = Profile(
         account_id=1, external_id="1", language="en", name="", username="", referred_by=None, last_model="",
-        banned_at=None, ban_reason="", blocked_at=None, created_at=at, fresh=False,
+        banned_at=None, ban_reason="", blocked_at=None, created_at=at, created=False,
     )  # fmt: skip
     ctx = UpdateContext(update=1, first=True, profile=profile, chat=1, thread=None, group=False, draft=draft)
     text = _join_parts(ctx, "b", datetime.fromtimestamp(1000 + later, UTC))

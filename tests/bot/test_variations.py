@@ -40,7 +40,9 @@ async def varied(ann: ChatUser) -> list[Job]:
 
 
 def notices(ann: ChatUser) -> list[Message]:
-    return [one for one in ann.from_bot if page("variations.ready", "variations.partly", "variations.none")(one)]
+    return [
+        message for message in ann.from_bot if page("variations.ready", "variations.partly", "variations.none")(message)
+    ]
 
 
 @pytest.mark.parametrize("language", ["en", "ru"])
@@ -60,7 +62,9 @@ async def test_four_variations_are_four_jobs_with_other_seeds_and_one_notice(wor
     assert len(seeds) == 4, "each has a seed of its own"
     assert await ann.available() == before - 4 * one
     assert len([message for message in ann.from_bot if message.kind == "photo"]) == 5
-    assert len([one for one in ann.from_bot if page("order.done", language=language)(one)]) == 1, "that of the first"
+    assert len([message for message in ann.from_bot if page("order.done", language=language)(message)]) == 1, (
+        "that of the first"
+    )
     assert notice.reply_to in {int(job.parts[0].message or 0) for job in jobs}
     assert await world.store.violations(settled=True) == []
 
@@ -76,14 +80,14 @@ async def test_a_group_fails_by_part_and_its_notice_tells_of_the_money(world: Bo
     assert before - await ann.available() == 2 * jobs[0].price
     assert page("variations.returned")(notice)
     assert len(notices(ann)) == 1
-    assert not any(page("failed.notice")(one) for one in ann.from_bot)
+    assert not any(page("failed.notice")(message) for message in ann.from_bot)
 
 
 async def test_pressing_again_or_crashing_between_two_orders_makes_none_twice(world: BotWorld) -> None:
     ann = await world.add_user()
     await ask_for(ann, 3)
     shown = ann.screen
-    press = next(one["callback_data"] for one in shown.buttons if ":all" in one["callback_data"])
+    press = next(button["callback_data"] for button in shown.buttons if ":all" in button["callback_data"])
     die_once(world.drafts, "save", after=False)
     await ann.press(shown, press)
     await ann.press(shown, press)
@@ -117,20 +121,20 @@ async def test_a_new_order_can_be_made_several_times_at_once(world: BotWorld) ->
     await ann.sees(page("variations.count", n=2))
     await ann.tap(re.compile("^1$"))
     shown = await ann.sees(page("confirm.price"))
-    assert any(label("variations.button").search(one["text"]) for one in shown.buttons)
+    assert any(label("variations.button").search(button["text"]) for button in shown.buttons)
 
 
 def test_seeds_are_within_the_field_and_survive_the_draft() -> None:
     checked = 0
     for model in CATALOG.models.values():
-        if (one := model.field("seed")) is None or not varies(model) or one.internal:
+        if (field := model.field("seed")) is None or not varies(model) or field.internal:
             continue
         draft = with_copies(Draft(model=model.id), model, 4, Random(7))
         again = drafts.load(drafts.dump(draft), version=0, message=None)
         assert again.copies == 4, model.id
         assert again.seeds == draft.seeds, model.id
         seeds = [order.values["seed"] for order in copies_of(again) if "seed" in order.values]
-        assert [one.clean(seed) for seed in seeds] == seeds == list(draft.seeds), model.id
+        assert [field.clean(seed) for seed in seeds] == seeds == list(draft.seeds), model.id
         checked += len(set(seeds)) > 1
     assert checked > 5
     kept = with_copies(Draft(values={"seed": 5}), CATALOG.get("bytedance/seedream"), 2, Random(7))

@@ -58,7 +58,9 @@ async def test_a_voice_message_becomes_the_prompt_of_a_suggested_order(world: Bo
     assert job.price > 0
     assert first_word(job) in shown.text
     assert str(offer.id) == job.parts[0].message, "the offer has become the text"
-    assert not any(page("order.done", language=language)(one) for one in ann.from_bot), "the next order is the notice"
+    assert not any(page("order.done", language=language)(message) for message in ann.from_bot), (
+        "the next order is the notice"
+    )
     await ann.tap(label("button.generate", language=language), on=shown)
     await ann.sees(lambda message: message.kind == "photo")
     await world.quiet()
@@ -89,7 +91,7 @@ async def test_a_crash_orders_and_continues_once(world: BotWorld, step: str, *, 
     else:
         die_once(world.drafts, "save", after=after)
     job = await agree(ann)
-    assert [one.id for one in await world.jobs(ann)] == [job.id]
+    assert [listed_job.id for listed_job in await world.jobs(ann)] == [job.id]
     shown = [message for message in ann.from_bot if page("confirm.price")(message)]
     assert len(shown) == 1
     assert first_word(job) in shown[0].text
@@ -212,7 +214,7 @@ async def test_a_deleted_recording_is_asked_for_again(world: BotWorld) -> None:
 
 
 async def test_without_a_model_for_speech_a_voice_message_is_a_file(tmp_path: Path) -> None:
-    models = {one: model for one, model in CATALOG.models.items() if model.category.value != "speech-to-text"}
+    models = {name: model for name, model in CATALOG.models.items() if model.category.value != "speech-to-text"}
     steps = tuple(
         replace(step, models={k: v for k, v in step.models.items() if k in models}) for step in CATALOG.next_steps
     )

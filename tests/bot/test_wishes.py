@@ -34,18 +34,18 @@ async def test_the_menu_has_the_eight_wishes_and_each_opens_its_short_list(world
         ann = await menu_of(world, language)
         t = world.bot.texts.translator(language)
         titles = [f"{wish.icon} {t.plain(f'wish.{wish.name}')}" for wish in CATALOG.wishes]
-        shown = [one["text"] for one in ann.screen.buttons]
+        shown = [button["text"] for button in ann.screen.buttons]
         assert [title for title in shown if title in titles] == titles
         for wish in CATALOG.wishes:
             await ann.press(ann.screen, f"wish:{wish.name}")
             screen = ann.screen
-            models = [one for one in screen.buttons if one["callback_data"].startswith("model:")]
+            models = [button for button in screen.buttons if button["callback_data"].startswith("model:")]
             assert 1 < len(models) <= 6, wish.name
             popular = world.catalog.get(wish.popular[0])
             assert popular.good_at[language] in screen.text, wish.name
             assert t.duration(popular.expected_seconds) in screen.text, wish.name
             await ann.tap(label("button.back", language=language))
-            assert [one["text"] for one in ann.screen.buttons] == shown, "back to the menu"
+            assert [button["text"] for button in ann.screen.buttons] == shown, "back to the menu"
 
 
 async def test_a_picture_takes_four_taps_by_the_menu_and_three_by_typing(world: BotWorld) -> None:
@@ -84,7 +84,7 @@ async def test_all_is_behind_the_short_list_and_back_leads_through_both(world: B
     await ann.tap(label("wish.animate"))
     await ann.tap(label("button.every"))
     every = ann.screen
-    assert any(one["text"] == "1 / 6" for one in every.buttons)
+    assert any(button["text"] == "1 / 6" for button in every.buttons)
     assert "Animate" in every.text
     await ann.tap(label("button.back"))
     assert page("wish.hint_animate")(ann.screen)
@@ -116,7 +116,7 @@ async def test_a_wish_with_one_model_left_opens_it_and_one_without_is_not_shown(
     }
     world.current.replace(replace(CATALOG, models={**CATALOG.models, **hidden}))
     ann = await menu_of(world, "en")
-    assert not any("Talking photo" in one["text"] for one in ann.screen.buttons)
+    assert not any("Talking photo" in button["text"] for button in ann.screen.buttons)
     await ann.press(ann.screen, "wish:avatar")
     assert page("menu.nothing_chosen")(ann.screen)
     await ann.tap("🎵 Music")
@@ -165,7 +165,7 @@ WISHES = {
 
 
 async def test_typing_a_wish_makes_what_it_says(world: BotWorld) -> None:
-    for language, text, output in ((one, *wish) for one, wishes in WISHES.items() for wish in wishes.items()):
+    for language, text, output in ((language, *wish) for language, wishes in WISHES.items() for wish in wishes.items()):
         ann = await world.add_user(language=language)
         await ann.write(text)
         await ann.sees(page("confirm.suggestion", language=language))
@@ -241,7 +241,7 @@ async def test_a_short_text_in_a_list_finds_models_and_offers_to_make_it(world: 
         ann = await world.add_user(language=language)
         await ann.write("/models")
         await ann.write("нано банана")
-        titles = [one["text"] for one in ann.screen.buttons if one["callback_data"].startswith("model:")]
+        titles = [button["text"] for button in ann.screen.buttons if button["callback_data"].startswith("model:")]
         assert titles
         assert all("Nano Banana" in title for title in titles)
         await ann.write("кот")
@@ -254,7 +254,7 @@ async def test_a_short_text_in_a_list_finds_models_and_offers_to_make_it(world: 
 async def test_a_name_alone_opens_the_models_with_it(world: BotWorld) -> None:
     ann = await world.add_user(language="ru")
     await ann.write("клинг")
-    titles = [one["text"] for one in ann.screen.buttons if one["callback_data"].startswith("model:")]
+    titles = [button["text"] for button in ann.screen.buttons if button["callback_data"].startswith("model:")]
     assert titles
     assert all("Kling" in title for title in titles)
     await ann.write("/start")
@@ -298,14 +298,14 @@ def test_the_operators_featured_models_lead_the_short_list() -> None:
 async def test_the_short_list_shows_the_time_measured_here(world: BotWorld) -> None:
     ann = await menu_of(world, "en")
     await ann.tap(label("wish.draw"))
-    assert "≈\u00a055 sec" in ann.screen.text
+    assert "≈\u00a055\u00a0sec" in ann.screen.text
     front = world.bot._buttons._storefront
     front.learn(Experience(median_seconds={"z-image": 12.4}))
     await ann.tap(label("button.back"))
     await ann.tap(label("wish.draw"))
-    assert "≈\u00a012 sec" in ann.screen.text
+    assert "≈\u00a012\u00a0sec" in ann.screen.text
     await ann.tap("Z-Image ·")
-    assert "about 12 sec" in ann.screen.text, "the card says the same"
+    assert "about 12\u00a0sec" in ann.screen.text, "the card says the same"
 
 
 async def test_the_figures_are_read_at_most_every_ten_minutes(world: BotWorld) -> None:

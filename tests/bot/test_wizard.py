@@ -60,17 +60,17 @@ def assert_fits_telegram(said: OutgoingMessage) -> None:
     page.feed(said.text)
     assert page.open == []
     assert 0 < len(page.text) <= TEXT_MAX
-    buttons = [one for row in said.buttons for one in row]
+    buttons = [button for row in said.buttons for button in row]
     assert 0 < len(buttons) <= BUTTONS_MAX
     assert all(0 < len(row) <= ROW_MAX for row in said.buttons)
-    for one in buttons:
-        assert one.text.strip()
-        assert one.data is not None
-        assert len(one.data.encode()) <= DATA_BYTES_MAX
+    for button in buttons:
+        assert button.text.strip()
+        assert button.data is not None
+        assert len(button.data.encode()) <= DATA_BYTES_MAX
 
 
 def verbs(said: OutgoingMessage) -> set[str]:
-    return {read(one.data or "").verb for row in said.buttons for one in row}
+    return {read(button.data or "").verb for row in said.buttons for button in row}
 
 
 def has_a_way_out(said: OutgoingMessage) -> bool:
@@ -89,14 +89,14 @@ def walk_at_random(model: Model) -> int:
     checked = 0
     rng = random.Random(model.id)
     for group in (False, True):
-        category = rng.choice([model.category.value, *(one.value for one in model.also), ""])
+        category = rng.choice([model.category.value, *(other.value for other in model.also), ""])
         seen = screen_context(rng.choice(LANGUAGES), rng.choice([0, 10**9]), group=group)
         draft = wizard.start_order(Draft(version=rng.randrange(36**7)), model, category)
         for _ in range(20):
             said = render(draft, seen)
             assert_fits_telegram(said)
             assert has_a_way_out(said), (draft.step, said)
-            assert not [one.text for row in said.buttons for one in row if RAW.search(one.text)]
+            assert not [button.text for row in said.buttons for button in row if RAW.search(button.text)]
             assert drafts.load(drafts.dump(draft), version=draft.version, message=None) == draft
             draft = step(draft, model, said, rng)
             checked += 1
@@ -110,11 +110,11 @@ def step(draft: Draft, model: Model, said: OutgoingMessage, rng: random.Random) 
         if now.type in FILE and rng.random() < 0.7:
             place = wizard.field_for_file(draft, model, now.type)
             assert place is not None
-            sent = SentFile(kind=now.type, address=FILE[now.type], seconds=rng.choice([None, 3.0]))
+            sent = SentFile(kind=now.type, url=FILE[now.type], seconds=rng.choice([None, 3.0]))
             return wizard.after_file(wizard.add_file(draft, place, sent), model, place)
         words = ["a cat", "5", "x" * 30_000, "<b>&", "https://example.com/a.png", "", "[]", "a | 3", str(now.least())]
         return wizard.answer(draft, model, rng.choice(words))
-    presses = [read(one.data or "") for row in said.buttons for one in row]
+    presses = [read(button.data or "") for row in said.buttons for button in row]
     press = rng.choice(presses)
     if press.verb == "back":
         return wizard.back(draft, model) or wizard.start_order(draft, model, draft.category)
@@ -139,13 +139,13 @@ def test_every_model_list_and_the_menu_fit_telegrams_limits(language: str) -> No
     assert_fits_telegram(front.model_list(Draft(step=Step.LIST, query="<>&" * 2000, text="<>&" * 2000), seen))
     for kind in FILE:
         assert_fits_telegram(
-            front.file_menu(Draft(sent=(SentFile(kind=kind, address="https://a/b"),), text="x" * 4000), seen)
+            front.file_menu(Draft(sent=(SentFile(kind=kind, url="https://a/b"),), text="x" * 4000), seen)
         )
 
 
 def test_button_codes_of_models_are_unique() -> None:
     lists = [front.model_list(Draft(step=Step.LIST, page=page), screen_context()) for page in range(25)]
-    taps = [read(row[0].data or "") for one in lists for row in one.buttons]
+    taps = [read(row[0].data or "") for screen in lists for row in screen.buttons]
     codes = {tap.word() for tap in taps if tap.verb == "model"}
 
     assert len(codes) == sum(model.listed for model in CATALOG.offered())
@@ -256,16 +256,16 @@ def test_a_text_that_a_rule_requires_cannot_be_skipped() -> None:
 
 def test_options_list_common_fields_first_and_no_internal_ones() -> None:
     model = CATALOG.get("qwen/image-edit")
-    names = [one.name for one in questions.editable_fields(model)]
+    names = [field.name for field in questions.editable_fields(model)]
     assert names[:4] == ["prompt", "image_url", "image_size", "num_images"]
     assert {"nsfw_checker", "enable_safety_checker"}.isdisjoint(names)
-    assert {one.name for one in model.fields} - set(names) == {"nsfw_checker", "enable_safety_checker"}
+    assert {field.name for field in model.fields} - set(names) == {"nsfw_checker", "enable_safety_checker"}
 
 
 @pytest.mark.parametrize("name", ["nsfw_checker", "enable_safety_checker"])
 def test_internal_fields_cannot_be_set_by_forged_data_or_an_old_order(name: str) -> None:
     model = CATALOG.get("qwen/image-edit")
-    [place] = [place for place, one in enumerate(model.fields) if one.name == name]
+    [place] = [place for place, field in enumerate(model.fields) if field.name == name]
     values = {"prompt": "a cat", "image_url": "https://example.com/a.png"}
     draft = replace(wizard.draft_from_job(Draft(), model, values, {}), step=Step.OPTIONS)
 
@@ -282,7 +282,9 @@ def test_editing_a_field_returns_to_its_page_of_the_options() -> None:
     for after in (wizard.back(draft, model), wizard.answer(draft, model, "5")):
         assert after is not None
         assert (after.step, after.page, after.field) == (Step.OPTIONS, 1, "")
-        assert any("Seed" in one.text for row in order.options(after, model, screen_context()).buttons for one in row)
+        assert any(
+            "Seed" in button.text for row in order.options(after, model, screen_context()).buttons for button in row
+        )
 
 
 def test_clearing_a_field_returns_to_the_options_and_files_can_be_sent_again() -> None:
@@ -332,3 +334,10 @@ def test_a_model_is_found_by_any_spelling_of_its_name() -> None:
         assert found is not None, line
         assert (found[0].id, found[1]) == (model, rest), line
     assert SHOP.match_name("what is this") is None
+
+
+def test_a_file_is_stored_with_its_url_under_the_name_that_older_versions_read() -> None:
+    draft = Draft(sent=(SentFile(kind=FieldType.AUDIO, url="https://a/b.mp3", seconds=2.5),))
+    stored = drafts.dump(draft)
+    assert '"sent":[{"kind":"audio","address":"https://a/b.mp3","seconds":2.5}]' in stored
+    assert drafts.load(stored, version=draft.version, message=None).sent == draft.sent

@@ -33,7 +33,7 @@ async def test_the_balance_and_the_packages_tell_what_they_buy(tmp_path: Path) -
             assert page("worth.videos", language=language)(shown)
             await ann.write("/topup")
             shown = await ann.sees(page("worth.example", language=language))
-            labels = [one["text"] for one in shown.buttons]
+            labels = [button["text"] for button in shown.buttons]
             assert label("topup.package", language=language).fullmatch(labels[0])
             assert label("bonus.package", language=language, percent=10).fullmatch(labels[1])
         bob = await world.add_user("Bob", having=0)
@@ -51,7 +51,7 @@ def test_a_bonus_applies_from_its_size_on(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setenv("GENLOCK_STAR_BONUS", "250:5, 1000:12")
     monkeypatch.setenv("GENLOCK_STAR_PACKAGES", "100:130,250:325,500:650,1000:1300")
     packages = make_bot_rules(read_settings(Settings)).packages
-    assert [(one.stars, one.credits, one.bonus) for one in packages] == [
+    assert [(package.stars, package.credits, package.bonus) for package in packages] == [
         (100, 130, 0),
         (250, 341, 5),
         (500, 682, 5),

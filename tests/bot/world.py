@@ -224,7 +224,7 @@ class ChatUser:
         return next(
             message
             for message in reversed(self.client.messages)
-            if any("callback_data" in one for one in message.buttons)
+            if any("callback_data" in button for button in message.buttons)
         )
 
     async def write(self, text: str, **more: Any) -> Message:
@@ -253,8 +253,8 @@ class ChatUser:
         """Tap the first button with this label, and wait until the bot has handled it."""
         message = on or self.screen
         pattern = re.compile(re.escape(label)) if isinstance(label, str) else label
-        found = [one for one in message.buttons if pattern.search(one["text"])]
-        assert found, f"{pattern.pattern!r} is not among {[one['text'] for one in message.buttons]}"
+        found = [button for button in message.buttons if pattern.search(button["text"])]
+        assert found, f"{pattern.pattern!r} is not among {[button['text'] for button in message.buttons]}"
         return await self.press(message, found[0]["callback_data"])
 
     async def press(self, message: Message, data: str) -> CallbackQuery:

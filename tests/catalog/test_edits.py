@@ -56,7 +56,7 @@ def test_every_wrong_value_is_named_with_its_kind(catalog: Catalog) -> None:
     }
     with pytest.raises(InvalidEdit) as caught:
         edited(catalog.get(MODEL), {key: value for key, (value, _) in wrong.items()})
-    assert {key: one.code for key, one in caught.value.problems.items()} == {
+    assert {key: problem.code for key, problem in caught.value.problems.items()} == {
         key: code for key, (_, code) in wrong.items()
     }
 
@@ -76,7 +76,7 @@ def test_every_wrong_value_is_named_with_its_kind(catalog: Catalog) -> None:
 def test_a_value_that_does_not_fit_the_model_is_named(catalog: Catalog, table: Any, key: str, code: str) -> None:
     with pytest.raises(InvalidEdit) as caught:
         edited(catalog.get(MODEL), table)
-    assert {name: one.code for name, one in caught.value.problems.items()} == {key: code}
+    assert {name: problem.code for name, problem in caught.value.problems.items()} == {key: code}
 
 
 def test_a_model_without_a_price_cannot_be_offered(catalog: Catalog) -> None:
@@ -89,7 +89,7 @@ def test_a_model_without_a_price_cannot_be_offered(catalog: Catalog) -> None:
 
 def test_differences_name_price_rows_one_by_one() -> None:
     found = differences({"title": "A", "credits": {"x": 1, "y": 2}}, {"free": True, "credits": {"x": 1, "y": 3}})
-    assert [(one.field, one.row, one.old, one.new) for one in found] == [
+    assert [(difference.field, difference.row, difference.old, difference.new) for difference in found] == [
         ("title", "", "A", None), ("credits", "y", 2, 3), ("free", "", None, True),
     ]  # fmt: skip
     assert differences({"price": 5}, {"price": Decimal("5.0")}) == []

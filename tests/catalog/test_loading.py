@@ -171,7 +171,7 @@ BROKEN = [
 
 def test_a_good_file_loads(tmp_path: Path) -> None:
     model = load(data=write(tmp_path, GOOD)).get("maker/one")
-    assert (model.vendor, model.title, [one.name for one in model.fields]) == (
+    assert (model.vendor, model.title, [field.name for field in model.fields]) == (
         "Maker",
         "One",
         ["prompt", "size", "count"],
@@ -206,7 +206,7 @@ def test_a_field_takes_its_description_from_the_common_list(tmp_path: Path) -> N
         "shared_fields.toml",
     )
     model = load(data=write(tmp_path, GOOD)).get("maker/one")
-    assert [(one.about.get("en"), one.advanced) for one in model.fields] == [
+    assert [(field.about.get("en"), field.advanced) for field in model.fields] == [
         ("What?", False),
         (None, False),
         ("How many", True),

@@ -143,10 +143,10 @@ def test_the_smallest_and_the_largest_input_are_valid_and_have_a_price(
 
 def test_every_field_has_a_description_in_both_languages(catalog: Catalog) -> None:
     wrong = [
-        f"{model_id}: {one.name}"
+        f"{model_id}: {field.name}"
         for model_id in OFFERED
-        for one in catalog.get(model_id).fields
-        if {"en", "ru"} - set(one.about)
+        for field in catalog.get(model_id).fields
+        if {"en", "ru"} - set(field.about)
     ]
     assert not wrong, "\n".join(wrong)
 

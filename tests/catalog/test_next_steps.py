@@ -40,7 +40,7 @@ def test_every_model_of_a_step_begins_an_order_without_a_problem() -> None:
     wrong = []
     for step in CATALOG.next_steps:
         for model in CATALOG.step_models(step):
-            sent = () if step.kind is FieldType.TEXT else (SentFile(kind=step.kind, address=SAMPLES[step.kind]),)
+            sent = () if step.kind is FieldType.TEXT else (SentFile(kind=step.kind, url=SAMPLES[step.kind]),)
             text = "a fox" if not sent or step.prompt in (PromptSource.ORDER, PromptSource.OURS) else ""
             draft = start_step(Draft(), step, model, sent, text)
             if draft.problem or step.models[model.id] not in draft.values:
@@ -68,7 +68,7 @@ def test_the_first_model_on_sale_is_suggested_and_featured_ones_come_first() -> 
     assert models_with(featured=True) == [third.id, second.id]
     hidden = {model_id: replace(CATALOG.models[model_id], status=Status.HIDDEN) for model_id in step.models}
     without = replace(CATALOG, models={**CATALOG.models, **hidden})
-    assert "image_edit" not in [one.key for one in without.steps_for(FieldType.IMAGE)]
+    assert "image_edit" not in [next_step.key for next_step in without.steps_for(FieldType.IMAGE)]
 
 
 def test_a_model_that_takes_the_length_is_preferred() -> None:
@@ -91,8 +91,8 @@ def test_of_the_models_that_take_the_file_one_that_takes_the_text_is_preferred()
 def test_an_edited_portrait_stays_a_portrait() -> None:
     step = CATALOG.step("image_edit")
     assert step is not None
-    picture = SentFile(kind=FieldType.IMAGE, address=SAMPLES[FieldType.IMAGE])
-    draft = Draft(aspects={picture.address: 0.56})
+    picture = SentFile(kind=FieldType.IMAGE, url=SAMPLES[FieldType.IMAGE])
+    draft = Draft(aspects={picture.url: 0.56})
     chosen = {
         model.id: start_step(draft, step, model, [picture], "make it winter").values
         for model in CATALOG.step_models(step)

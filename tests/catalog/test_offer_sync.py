@@ -167,19 +167,24 @@ async def test_prices_that_no_provider_publishes_are_named(catalog: Catalog) -> 
     replicate = {offer.model for model in catalog.offered() for offer in model.offers if offer.provider == "replicate"}
     named = {
         offer.model
-        for one in found.not_compared
-        for offer in catalog.get(one.model).offers
-        if offer.provider == one.provider == "replicate"
+        for skipped in found.not_compared
+        for offer in catalog.get(skipped.model).offers
+        if offer.provider == skipped.provider == "replicate"
     }
     assert named == replicate, "Replicate publishes none"
-    assert {one.why for one in found.not_compared if one.provider == "replicate"} == {WhyNotCompared.NO_PRICE}
-    whole = [one for one in found.not_compared if one.provider == "fal"]
+    assert {skipped.why for skipped in found.not_compared if skipped.provider == "replicate"} == {
+        WhyNotCompared.NO_PRICE
+    }
+    whole = [skipped for skipped in found.not_compared if skipped.provider == "fal"]
     compared = [
         (model.id, offer.model)
         for model in catalog.offered()
         for offer in model.offers
         if offer.provider == "fal"
-        and not any(one.model == model.id and len(one.rows) == len({row.key for row in offer.prices}) for one in whole)
+        and not any(
+            skipped.model == model.id and len(skipped.rows) == len({row.key for row in offer.prices})
+            for skipped in whole
+        )
     ]
     assert len(compared) > 60
 
@@ -194,7 +199,7 @@ async def test_a_changed_price_of_a_second_offer_is_reported_beside_its_provider
         if offer.provider == "fal" and sims.fal.service.models[offer.model].unit
     )
     await publish(sims.fal.url, schemas={offer.model: {"unit_usd": 7}})
-    [found] = [one for one in await changes(catalog) if one.model == model.id]
+    [found] = [found_change for found_change in await changes(catalog) if found_change.model == model.id]
     assert (found.kind, found.provider, found.new) == (KIND.PRICE, "fal", Decimal(7))
 
 
@@ -288,7 +293,7 @@ async def test_the_command_prints_every_difference_names_what_is_down_and_then_w
     assert status == 0
     assert "fal: it no longer takes the input cfg_scale; it may be cfg now" in output
     status, output = await asyncio.to_thread(run, "--json")
-    assert [one["kind"] for one in json.loads(output)["offers"]] == ["removed"]
+    assert [offer["kind"] for offer in json.loads(output)["offers"]] == ["removed"]
 
     await sims.replicate.listener.close()
     status, output = await asyncio.to_thread(run, "--apply")

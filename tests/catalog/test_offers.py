@@ -56,7 +56,7 @@ def catalog_of(folder: Path, offer: str = OFFER, overlay: str | None = None) -> 
 def test_a_model_has_the_offers_of_every_providers_file_and_keeps_its_own_price(tmp_path: Path) -> None:
     model = catalog_of(tmp_path).get("maker/one")
 
-    assert [(one.provider, one.model) for one in model.offers] == [("kie", "maker/one"), ("fal", "fal-ai/one")]
+    assert [(offer.provider, offer.model) for offer in model.offers] == [("kie", "maker/one"), ("fal", "fal-ai/one")]
     values = model.validate({"prompt": "a", "size": "2K", "seed": 3})
     own, other = model.offers
     assert (model.credits(values), own.credits(values, {}), other.credits(values, {})) == (4000, 4000, 20)
@@ -72,7 +72,7 @@ def test_an_unverified_offer_is_used_only_if_the_operator_lists_it(tmp_path: Pat
     unsure = OFFER.replace("verified = true", "verified = false")
 
     def used(overlay: str | None) -> list[str]:
-        return [one.provider for one in catalog_of(data, unsure, overlay).get("maker/one").used_offers()]
+        return [offer.provider for offer in catalog_of(data, unsure, overlay).get("maker/one").used_offers()]
 
     assert used(None) == ["kie"]
     assert used('offers = "cheapest"') == ["kie"]

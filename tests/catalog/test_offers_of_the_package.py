@@ -82,16 +82,16 @@ def test_each_value_that_an_offer_takes_has_a_cost(catalog: Catalog) -> None:
     failures = []
     for model, offer in offers_of(catalog):
         least = model.minimal_input()
-        for one in model.fields:
-            for choice in _choices(one):
+        for field in model.fields:
+            for choice in _choices(field):
                 try:
-                    values = model.validate(least | {one.name: choice})
+                    values = model.validate(least | {field.name: choice})
                 except InvalidInput:
                     continue
                 if offer.accepts(values) and not any(row.matches(values) for row in offer.prices):
-                    failures.append(f"{model.id}: {offer.provider}: {one.name} = {choice} has no cost")
+                    failures.append(f"{model.id}: {offer.provider}: {field.name} = {choice} has no cost")
     assert failures == []
 
 
-def _choices(one: Field) -> tuple[object, ...]:
-    return one.choices or ((True, False) if one.type == "boolean" else ())
+def _choices(field: Field) -> tuple[object, ...]:
+    return field.choices or ((True, False) if field.type == "boolean" else ())

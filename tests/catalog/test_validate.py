@@ -144,7 +144,7 @@ def test_any_input_is_either_accepted_repeatedly_or_refused(fuzz_cases: int) -> 
 
 def accepted_repeatedly_or_refused(data: st.DataObject) -> None:
     model = data.draw(st.sampled_from(sorted(CATALOG.models.values(), key=lambda model: model.id)))
-    names = [one.name for one in model.fields] or ["prompt"]
+    names = [field.name for field in model.fields] or ["prompt"]
     noise: dict[str, Any] = data.draw(st.dictionaries(st.sampled_from(names), ANYTHING, max_size=5))
     start = data.draw(st.sampled_from([{}, model.minimal_input()]))
     with suppress(InvalidInput):
@@ -157,11 +157,11 @@ def accepted_repeatedly_or_refused(data: st.DataObject) -> None:
 def test_every_choice_on_offer_has_a_price(data: st.DataObject) -> None:
     model = data.draw(st.sampled_from(CATALOG.offered()))
     values = model.minimal_input()
-    for one in model.fields:
-        if one.choices:
-            values[one.name] = data.draw(st.sampled_from(one.choices))
-        elif one.type is FieldType.BOOLEAN:
-            values[one.name] = data.draw(st.booleans())
+    for field in model.fields:
+        if field.choices:
+            values[field.name] = data.draw(st.sampled_from(field.choices))
+        elif field.type is FieldType.BOOLEAN:
+            values[field.name] = data.draw(st.booleans())
     with suppress(InvalidInput):  # some choices cannot be combined
         clean = model.validate(values)
         assert again(model, clean) == clean

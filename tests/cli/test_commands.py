@@ -62,7 +62,7 @@ def test_the_figures_of_the_dashboard_are_deleted_to_be_counted_again(shell: She
     shell.run("migrate")
     done = shell.run("dashboard", "rebuild-figures")
     assert done.returncode == 0, done.stderr
-    assert "The active instance counts them again" in done.stdout
+    assert "The leader counts them again" in done.stdout
 
 
 def test_an_empty_list_is_reported_as_empty(shell: Shell) -> None:
@@ -90,7 +90,7 @@ def test_providers_are_listed_in_the_words_of_an_operator(shell: Shell) -> None:
     asyncio.run(fail())
     listed = {line.split()[0]: line for line in shell.run("providers", "ls").stdout.splitlines()}
     assert (" in use " in listed["painter"], " paused " in listed["singer"]) == (True, True)
-    assert {one["state"] for one in shell.json("providers", "ls")} == {"closed", "open"}
+    assert {provider["state"] for provider in shell.json("providers", "ls")} == {"closed", "open"}
 
 
 @pytest.mark.parametrize(

@@ -29,6 +29,6 @@ def test_no_help_cuts_a_sentence_or_shows_the_name_of_a_type() -> None:
     shown = dict(helps())
     assert len(shown) > 30
     lines = [(command, line) for command, text in shown.items() for line in text.splitlines()[1:]]
-    assert [one for one in lines if one[1].endswith("...")] == [], "each first sentence fits its line in the list"
-    assert [one for one in lines if TYPES.search(one[1])] == []
-    assert [one for one in lines if len(one[1]) > WIDTH] == []
+    assert [line for line in lines if line[1].endswith("...")] == [], "each first sentence fits its line in the list"
+    assert [line for line in lines if TYPES.search(line[1])] == []
+    assert [line for line in lines if len(line[1]) > WIDTH] == []

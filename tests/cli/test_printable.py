@@ -26,7 +26,7 @@ ORDINARY = "Привет, Ann 🦊 — ¥100 é 漢字"
 
 
 def unprintable(text: str) -> list[str]:
-    return [one for one in text if not one.isprintable()]
+    return [char for char in text if not char.isprintable()]
 
 
 def test_every_character_that_does_not_print_is_escaped_and_json_stays_valid() -> None:

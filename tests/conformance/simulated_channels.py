@@ -40,7 +40,10 @@ class TelegramSubject(ChannelSubject):
         return TelegramChannel(caller, PlainTexts(), downloads, ThreadReader(), local_bot_api=True)
 
     async def shown(self) -> Sequence[Shown]:
-        return [Shown(message=str(one.id), text=one.text, has_file=one.kind != "text") for one in self._ann.messages]
+        return [
+            Shown(message=str(message.id), text=message.text, has_file=message.kind != "text")
+            for message in self._ann.messages
+        ]
 
     async def arrange(self, situation: ChannelSituation) -> None:
         match situation:

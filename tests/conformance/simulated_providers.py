@@ -100,9 +100,9 @@ class SimulatedSubject(ProviderSubject):
 
     async def callback(self, handle: Handle) -> SentCallback:
         while True:
-            for one in self.receiver.received:
-                if handle.task_id.encode() in one.body and self.is_last(one.body):
-                    return SentCallback(headers=one.headers, body=one.body, at=time())
+            for request in self.receiver.received:
+                if handle.task_id.encode() in request.body and self.is_last(request.body):
+                    return SentCallback(headers=request.headers, body=request.body, at=time())
             await self.receiver.wait_for(len(self.receiver.received) + 1)
 
     def is_last(self, body: bytes) -> bool:

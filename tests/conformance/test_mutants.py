@@ -133,7 +133,7 @@ class CancelsUnheard(Mutant):
 
 class FindsAnything(Mutant):
     async def find(self, order: TaskOrder, since: datetime) -> Sequence[Handle]:
-        return [Handle(task_id=one) for one in ("a", "b")]
+        return [Handle(task_id=task_id) for task_id in ("a", "b")]
 
 
 class ReadsNothing(Mutant):

@@ -15,6 +15,12 @@ from tests.dashboard.world import DashboardWorld
 #: width, colours, language
 Look = tuple[int, Literal["dark", "light"], str]
 LOOKS: tuple[Look, ...] = ((360, "dark", "ru"), (1280, "light", "en"))
+#: tablets, windows beside another one, and a laptop, in either language
+MORE_WIDTHS = (600, 768, 1024, 1180, 1280)
+#: tables and cards that are wider than the room they have
+WIDER_THAN_ITS_ROOM = """[...document.querySelectorAll(".card, .table")]
+  .filter((one) => one.scrollWidth > one.clientWidth + 1)
+  .map((one) => `${one.querySelector("table")?.className ?? one.className}: ${one.scrollWidth} px`)"""
 #: what a page shows instead of a text that no language has
 TEXT_KEY = re.compile(r"(?<![\w/])dashboard\.\w+\.[\w.]+")
 
@@ -34,7 +40,7 @@ def addresses(routes: list[PageRoute], rows: Hostile, *, every_row: bool) -> lis
         if not every_row and "_id:int}" in path:
             numbers = (numbers[next(turns) % len(numbers)],)
         paths = dict.fromkeys(re.sub(r"\{(job|account)_id:int\}", str(number), path) for number in numbers)
-        found += [(one, route.path) for one in paths]
+        found += [(example_path, route.path) for example_path in paths]
     return [(path, route) for path, route in found if "{" not in path]
 
 
@@ -68,8 +74,11 @@ async def watched_page(context: BrowserContext, dashboard: DashboardWorld, probl
 async def faults_of(page: Page, width: int, *, examine: bool = True) -> list[str]:
     """Return what is wrong with the page that is open; with `examine`, also for keyboards and screen readers."""
     found = []
-    if (wide := await page.evaluate("document.documentElement.scrollWidth")) > width:
-        found.append(f"scrolls sideways: {wide} px")
+    for screen_width in (*MORE_WIDTHS, width):  # the last one stays
+        await page.set_viewport_size({"width": screen_width, "height": 900})
+        if (wide := await page.evaluate("document.documentElement.scrollWidth")) > screen_width:
+            found.append(f"{screen_width} px: scrolls sideways: {wide} px")
+        found += [f"{screen_width} px: has no room for {wider}" for wider in await page.evaluate(WIDER_THAN_ITS_ROOM)]
     if await page.locator("h1, .empty h2").count() == 0:
         found.append("has no heading")
     found += [f"shows the key of a text: {key}" for key in TEXT_KEY.findall(await page.content())]

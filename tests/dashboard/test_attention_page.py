@@ -48,7 +48,7 @@ async def dead_update(store: SqlDatabase, number: int = 1) -> int:
 def forms(page: str, path: str) -> list[dict[str, str]]:
     """The hidden fields of every button that posts to an address of this form."""
     found = re.findall(rf'action="/dashboard{path}".*?</form>', page, re.DOTALL)
-    return [dict(re.findall(r'type="hidden" name="(\w+)" value="([^"]*)"', one)) for one in found]
+    return [dict(re.findall(r'type="hidden" name="(\w+)" value="([^"]*)"', form)) for form in found]
 
 
 async def test_nothing_waits_at_first(client: Client) -> None:
@@ -177,7 +177,7 @@ async def test_only_an_owner_asks_for_open_refunds_again(
 
 def shown(page: str) -> list[int]:
     """The numbers of the orders on the page."""
-    return [int(one) for one in re.findall(r'class="order".*?>#(\d+)</a>', page)]
+    return [int(number) for number in re.findall(r'class="order".*?>#(\d+)</a>', page)]
 
 
 async def test_a_long_group_is_paged_by_cursor_and_a_broken_cursor_shows_the_newest(

@@ -61,7 +61,9 @@ async def test_what_operators_do_is_named_in_words_and_credits(dashboard: Dashbo
     ("action", "subject", "detail", "shown"),
     [
         ("refund", "#7", {"before": "succeeded/delivered/captured/", "after": "refunded 24 credits"},
-         ("<bdi>возвращено кредитов: 24</bdi>",)),
+         ("<bdi>24\N{NO-BREAK SPACE}кредита</bdi>",)),
+        ("refund", "#7", "1.5", ("<bdi>1,5\N{NO-BREAK SPACE}кредита</bdi>",)),
+        ("credit", "3", "20: за ошибку", ("<bdi>20\N{NO-BREAK SPACE}кредитов, причина: за ошибку</bdi>",)),
         ("resend", "#7", {"before": "succeeded/undeliverable/held/x", "after": "succeeded/pending/held/"},
          ("<bdi>доставить нельзя</bdi></del> → ", "<bdi>ожидает</bdi>")),
         ("handled", "#7", {"before": "failed/delivered/released/x", "after": "failed/delivered/released/"},

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from genlock.bot.admin.broadcasts import Content
-from genlock.domain.broadcast import BroadcastState, Segment
+from genlock.domain.broadcast import BroadcastOutcome, BroadcastState, Segment
 from genlock.domain.promo import PromoVerdict
 from tests.dashboard.world import OWNER_ID, Answer, Client, DashboardWorld, running_dashboard
 from tests.databases import new_sqlite
@@ -46,7 +46,7 @@ async def test_a_code_is_created_used_and_closed(dashboard: DashboardWorld) -> N
     page = await client.follow("/campaigns/promos/SUMMER-26/close")
     assert "was already closed" in page.text
     assert (await client.post("/campaigns/promos/NO-SUCH/close")).status == 404
-    assert [one.action for one in await dashboard.store.audit(9)][:2] == ["close promo", "create promo"]
+    assert [line.action for line in await dashboard.store.audit(9)][:2] == ["close promo", "create promo"]
 
 
 async def test_a_form_posted_twice_creates_one_code_and_another_with_its_name_is_refused(
@@ -197,11 +197,16 @@ async def test_a_broadcast_is_started_once_watched_and_stopped(dashboard: Dashbo
     answers = await asyncio.gather(*(client.post("/campaigns/broadcasts/start", form) for _ in range(3)))
     [broadcast] = await dashboard.store.broadcasts(9)
     path = f"/campaigns/broadcasts/{broadcast.id}"
-    assert {(one.status, one.headers["Location"]) for one in answers} == {(303, f"/dashboard{path}")}
+    assert {(answer.status, answer.headers["Location"]) for answer in answers} == {(303, f"/dashboard{path}")}
     assert (broadcast.text, broadcast.content, broadcast.total, broadcast.bot) == ("<b>Sale</b>", "", 2, BOT)
-    await dashboard.store.count_broadcast_message(broadcast.id, sent=True)
+    assert "<bdi>Sale</bdi>" in (await client.get("/campaigns/broadcasts")).text, "without its tags"
+    for outcome in (BroadcastOutcome.SENT, BroadcastOutcome.UNKNOWN):
+        recipient = await dashboard.store.next_recipient(broadcast.id)
+        assert recipient is not None
+        await dashboard.store.count_broadcast_message(broadcast.id, recipient, outcome)
     part = await client.get(path, **{"HX-Request": "true"})
     assert "1 of 2 sent" in part.text
+    assert "1 may have arrived" in part.text
     assert 'hx-trigger="every 2s"' in part.text
     assert "<html" not in part.text
     page = await client.follow(f"{path}/stop")
@@ -211,7 +216,7 @@ async def test_a_broadcast_is_started_once_watched_and_stopped(dashboard: Dashbo
     found = await dashboard.store.broadcast(broadcast.id)
     assert found is not None
     assert found.state is BroadcastState.STOPPED
-    actions = [one.action for one in await dashboard.store.audit(9)]
+    actions = [line.action for line in await dashboard.store.audit(9)]
     assert actions[:2] == ["stop broadcast", "broadcast"]
 
 

@@ -14,7 +14,7 @@ def series(*values: float, name: str = "orders", style: int = 1) -> Series:
 
 
 def elements(chart: Chart, tag: str) -> list[ET.Element]:
-    return [one for one in ET.fromstring(str(chart.svg)).iter() if one.tag == tag]  # noqa: S314 - our own
+    return [element for element in ET.fromstring(str(chart.svg)).iter() if element.tag == tag]  # noqa: S314 - our own
 
 
 def test_every_text_is_escaped() -> None:
@@ -28,7 +28,7 @@ def test_every_text_is_escaped() -> None:
 def test_the_parts_of_a_bar_stand_on_each_other() -> None:
     chart = stacked_bars("t", ["a"], [series(1, style=1), series(2, style=2)])
 
-    lower, upper = (one for one in elements(chart, "rect") if one.get("class") != "hit")
+    lower, upper = (element for element in elements(chart, "rect") if element.get("class") != "hit")
     assert float(upper.get("y", 0)) + float(upper.get("height", 0)) == pytest.approx(float(lower.get("y", 0)), abs=0.11)
     assert float(upper.get("height", 0)) == pytest.approx(2 * float(lower.get("height", 0)), abs=0.2)
 
@@ -36,9 +36,10 @@ def test_the_parts_of_a_bar_stand_on_each_other() -> None:
 @pytest.mark.parametrize("values", [(0.0,), (0.0, 0.0), (5.0,), (-3.0, 2.0), (1e9, 0.0), (0.001, 0.002)])
 def test_every_value_is_inside_the_picture(values: tuple[float, ...]) -> None:
     for chart in (lines("t", ["x"] * len(values), [series(*values)]),):
-        for one in elements(chart, "path") + elements(chart, "circle"):
+        for element in elements(chart, "path") + elements(chart, "circle"):
             numbers = [
-                float(n) for n in (one.get("d") or one.get("cy") or "").replace("M", "").replace("L", "").split()
+                float(n)
+                for n in (element.get("d") or element.get("cy") or "").replace("M", "").replace("L", "").split()
             ]
             assert all(-1 <= y <= HEIGHT for y in numbers[1::2] or numbers), values
 
@@ -53,6 +54,6 @@ def test_a_chart_without_values_says_so() -> None:
 def test_an_axis_of_counts_has_whole_numbers(most: int) -> None:
     chart = stacked_bars("t", ["a"], [series(most)])
 
-    ticks = [float(one.text or "") for one in elements(chart, "text") if one.get("text-anchor") == "end"]
+    ticks = [float(element.text or "") for element in elements(chart, "text") if element.get("text-anchor") == "end"]
     assert all(tick.is_integer() for tick in ticks), ticks
     assert ticks[-1] >= most

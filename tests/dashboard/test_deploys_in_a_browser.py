@@ -100,7 +100,7 @@ async def test_open_pages_go_on_after_a_deploy(tmp_path: Path, deploy: Deploy, b
         await expect(overview.locator("#new-release")).to_be_visible()
         await expect(order.locator("#no-answer")).to_be_hidden()
         await user.locator("form[action$='/credits'] button").first.click()
-        await expect(user.get_by_role("status").first).to_contain_text("Credited 7 credits")
+        await expect(user.get_by_role("status").first).to_contain_text("Credited 7\u00a0credits")
         assert (await after.store.wallet(ann)).available == 7_000
         await overview.get_by_role("link", name="Reload").click()
         await expect(overview.locator("[data-live]:not(.stale)")).to_be_visible()

@@ -58,8 +58,8 @@ def test_what_is_not_understood_is_named_and_kept() -> None:
     ]  # fmt: skip
     assert query.filters == JobFilter(states=(State.FAILED,))
     assert not query.is_understood
-    assert query.given["colour"] == "red"
-    assert query.given["state"] == "failed,blue"
+    assert query.written["colour"] == "red"
+    assert query.written["state"] == "failed,blue"
 
 
 def test_a_period_that_ends_before_it_begins_is_named() -> None:

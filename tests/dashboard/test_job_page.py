@@ -48,7 +48,7 @@ async def test_the_page_tells_the_whole_life_of_a_job(dashboard: DashboardWorld,
     for text in (
         f"Order #{job.id}", "Z-Image", "Order accepted", "Credits held", "0.75", "The provider completed the order",
         "An instance started the delivery", "instance-7", "Delivered to the chat", "Credits charged",
-        "Operator 42: Send again", "a cat", job.correlation_id, f"/dashboard/users/{job.account_id}",
+        "Operator (42): Send again", "a cat", job.correlation_id, f"/dashboard/users/{job.account_id}",
     ):  # fmt: skip
         assert text in page.text, text
 
@@ -156,7 +156,7 @@ async def test_a_refund_returns_the_price_and_tells_the_user(dashboard: Dashboar
 
     page = await press(client, job, "refund")
 
-    assert "is refunded, and the user was notified" in page
+    assert "is refunded, and the user is being notified" in page
     assert (await dashboard.store.wallet(job.account_id)).available == before.available + job.price
     assert [address for address, _ in dashboard.channel.told] == ["here"]
     assert "charged and refunded" in page
@@ -298,7 +298,7 @@ async def test_supports_refunds_and_free_runs_count_under_its_daily_limit(tmp_pa
         await press(client, first, "refund")
         assert await dashboard.store.allowance_used("id-of-support") == 100
         refused = await press(client, second, "refund")
-        assert "0.1 credits is more than you can still move today" in refused
+        assert "0.1\u00a0credits is more than you can still move today" in refused
         assert await dashboard.store.ledger_entry(f"refund:{second.id}") is None
         runs = await client.post(f"/users/{first.account_id}/free-runs", {"runs": "3", "request_key": "k"})
         assert (runs.status, "more than you can still move today" in runs.text) == (409, True)

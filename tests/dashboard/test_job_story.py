@@ -15,6 +15,7 @@ from genlock.domain.attempt import AttemptOutcome
 from genlock.domain.events import Event
 from genlock.domain.job import Job, State
 from genlock.domain.operator import OperatorRole
+from genlock.domain.promo import Promo
 from genlock.domain.webhook import DeliveryState, NewWebhook, WebhookAttempt
 from genlock.engine import job_timeline
 from genlock.i18n.translator import package_texts
@@ -80,10 +81,10 @@ async def api_job(dashboard: DashboardWorld, **changes: Any) -> Job:
     job = await settled(dashboard, price=0, address=address, **of_api, **changes)
     for webhook in await store.webhooks(account_id):
         took = webhook.public_id == "we_taken"
-        for one in await store.due_webhook_deliveries(webhook.id, 10):
+        for delivery in await store.due_webhook_deliveries(webhook.id, 10):
             state = DeliveryState.DELIVERED if took else DeliveryState.FAILED
             await store.settle_webhook_deliveries(
-                [WebhookAttempt(delivery_id=one.id, state=state, status=200 if took else 503)]
+                [WebhookAttempt(delivery_id=delivery.id, state=state, status=200 if took else 503)]
             )
     return job
 
@@ -173,7 +174,7 @@ async def test_who_may_not_read_what_users_wrote_sees_hosts_only(tmp_path: Path)
         job = await api_job(world)
         support, viewer = await world.log_in(OperatorRole.SUPPORT), await world.log_in(OperatorRole.VIEWER)
 
-        shown, hidden = [(await one.get(f"/jobs/{job.id}")).text for one in (support, viewer)]
+        shown, hidden = [(await operator.get(f"/jobs/{job.id}")).text for operator in (support, viewer)]
 
         assert ("token=secret" in shown, "2026-17" in shown) == (True, True)
         assert ("https://taken.example/…" in hidden, "token=secret" in hidden, "2026-17" in hidden) == (
@@ -239,7 +240,7 @@ def test_everything_that_can_happen_to_an_order_has_a_text() -> None:
 async def test_the_second_of_two_operators_is_told_what_the_first_did(dashboard: DashboardWorld) -> None:
     job = await running(dashboard.store, provider="fake")
     first, second = await dashboard.log_in(), await dashboard.log_in(OperatorRole.SUPPORT)
-    pages = [(await one.get(f"/jobs/{job.id}")).text for one in (first, second)]
+    pages = [(await operator.get(f"/jobs/{job.id}")).text for operator in (first, second)]
     assert "is cancelled" in (await first.follow(f"/jobs/{job.id}/cancel", form(pages[0], "cancel"))).text
 
     answer = (await second.follow(f"/jobs/{job.id}/cancel", form(pages[1], "cancel"))).text
@@ -247,3 +248,30 @@ async def test_the_second_of_two_operators_is_told_what_the_first_did(dashboard:
     assert "Nothing was done: the order has changed since you opened the page." in answer
     assert "It was: running, not started, held. It is now: cancelled" in answer
     assert "Last operator action: Cancel (7, " in answer
+
+
+async def test_what_operators_did_with_a_job_is_told_in_words(dashboard: DashboardWorld, client: Client) -> None:
+    job = await running(dashboard.store)
+    for action, detail in (
+        ("resend", json.dumps({"before": "succeeded/undeliverable/held/x", "after": "succeeded/pending/held/"})),
+        ("refund", "1.5"),
+    ):
+        await dashboard.store.add_audit(key=action, actor="token", action=action, subject=f"#{job.id}", detail=detail)
+
+    page = (await client.get(f"/jobs/{job.id}")).text
+
+    assert page.count("Operator (login by token):") == 2
+    assert "<bdi>undeliverable → waiting</bdi>" in page
+    assert "<bdi>1.5\u00a0credits</bdi>" in page
+
+
+@pytest.mark.parametrize(("author", "shown"), [("command", "command line"), ("token", "login by token"), ("8", "8")])
+async def test_who_did_it_is_named_on_every_page_as_in_the_audit_log(
+    dashboard: DashboardWorld, client: Client, author: str, shown: str
+) -> None:
+    promo = Promo(code="SPRING", amount=1000, runs=0, uses_max=None, per_account=1, until=None)
+    await dashboard.store.create_promo(promo, lasting=None, author=author)
+    await dashboard.store.add_audit(key="a", actor=author, action="ban", subject="1", detail="")
+
+    for path in ("/campaigns", "/audit"):
+        assert f"<bdi>{shown}</bdi>" in (await client.get(path)).text, path

@@ -228,7 +228,7 @@ async def test_chosen_orders_are_refunded_after_a_confirmation_that_says_what_ha
     confirmation, begun = await confirmed(client, action="refund", scope="chosen", job=[paid.id, open_.id])
 
     assert "Applies to 1 of 2 selected orders." in confirmation
-    assert "Total refund to users: 12.5 credits." in confirmation
+    assert "Total refund to users: 12.5\u00a0credits." in confirmation
     assert "1 order will be skipped: not charged." in confirmation
     assert "Started." in begun
     await work_to_the_end(dashboard)

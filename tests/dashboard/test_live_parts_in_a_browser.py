@@ -8,7 +8,7 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, Page, expect
 
-from genlock.domain.broadcast import BroadcastState
+from genlock.domain.broadcast import BroadcastOutcome, BroadcastState
 from genlock.domain.errors import ProviderError
 from tests.dashboard.browser_pages import Look, open_context
 from tests.dashboard.world import DashboardWorld, running_dashboard
@@ -59,7 +59,9 @@ async def _watch_a_broadcast(page: Page, world: DashboardWorld) -> None:
     broadcast = await world.store.begin_broadcast("<b>Hi</b>", bot="42", author="7", request_key="k")
     await page.goto(f"{world.url}/dashboard/campaigns/broadcasts/{broadcast.id}")
     await expect(page.locator("#broadcast-progress")).to_contain_text("0 of 1 sent")
-    await world.store.count_broadcast_message(broadcast.id, sent=True)
+    found = await world.store.next_recipient(broadcast.id)
+    assert found is not None
+    await world.store.count_broadcast_message(broadcast.id, found, BroadcastOutcome.SENT)
     await expect(page.locator("#broadcast-progress")).to_contain_text("1 of 1 sent")
     await world.store.end_broadcast(broadcast.id, BroadcastState.DONE)
     await expect(page.locator("#broadcast-progress .badge")).to_have_text("done")

@@ -69,7 +69,7 @@ async def test_the_list_is_sorted_by_any_column_and_comes_in_pages(dashboard: Da
         for page in pages
     ]
     last = len(prices[2])
-    assert [len(one) for one in prices] == [50, 50, last, last]
+    assert [len(page_prices) for page_prices in prices] == [50, 50, last, last]
     assert 0 < last <= 50
     everything = [price for page in prices[:3] for price in page]
     assert everything == sorted(everything, reverse=True)
@@ -108,7 +108,7 @@ async def test_the_list_shows_the_figures_of_the_period(dashboard: DashboardWorl
     durations = "INSERT INTO job_durations VALUES ('result', ?, '42', 'kie', 'z-image', 15, 400)"
     await store.session.call(lambda connection: connection.execute(durations, (day,)))
     page = await (await dashboard.log_in()).get("/models?q=z-image")
-    for text in (">420</a>", "5%", "25 seconds", 'href="/dashboard/jobs/77">#77<'):
+    for text in (">420</a>", "5%", "25\u00a0seconds", 'href="/dashboard/jobs/77">#77<'):
         assert text in page.text
 
 
@@ -130,7 +130,7 @@ async def test_an_edit_is_shown_as_a_difference_before_it_is_saved(dashboard: Da
     page = await client.get(PATH)
     assert "Saved. All instances" in page.text
     assert field(page, "price") == "12.5"
-    [line] = [one for one in await dashboard.store.audit(10) if one.action == "edit model"]
+    [line] = [audit_line for audit_line in await dashboard.store.audit(10) if audit_line.action == "edit model"]
     assert (line.actor, line.subject) == ("7", MODEL)
     assert '"before": {}' in line.detail
     assert '"title": "Films"' in line.detail
@@ -142,7 +142,7 @@ async def test_the_same_form_posted_twice_saves_once(dashboard: DashboardWorld) 
     again = await save(client, 0, "same", title="Films")
     assert [answer.status for answer in (*answers, again)] == [303] * 4
     assert await dashboard.store.newest_catalog_change() == 1
-    assert len([one for one in await dashboard.store.audit(10) if one.action == "edit model"]) == 1
+    assert len([line for line in await dashboard.store.audit(10) if line.action == "edit model"]) == 1
 
 
 async def test_wrong_values_are_named_at_their_boxes_and_nothing_is_lost(dashboard: DashboardWorld) -> None:
@@ -293,7 +293,7 @@ async def test_differences_are_shown_and_taken_over_one_by_one_or_all(
     await client.follow("/models/provider/take", {"all": "1"})
     model = compared.parts.editor.current.model("z-image")
     assert (model.status, model.reason.startswith("gone from the provider's list on")) == (Status.PAUSED, True)
-    assert [one.model for one in await compared.store.catalog_changes(9)] == ["z-image", MODEL]
+    assert [change.model for change in await compared.store.catalog_changes(9)] == ["z-image", MODEL]
     kie.service.catalog = CATALOG
     await client.follow("/models/provider/read")
     await client.follow("/models/provider/take", {"all": "1"})
@@ -317,7 +317,7 @@ async def test_a_provider_that_does_not_answer_is_said_and_the_last_list_stays(
 async def test_differences_from_published_schemas_are_listed_and_one_provider_that_is_down_hides_no_other(
     tmp_path: Path,
 ) -> None:
-    offer = next(one for one in CATALOG.get("kling/v2-1-pro").offers if one.provider == "fal")
+    offer = next(candidate for candidate in CATALOG.get("kling/v2-1-pro").offers if candidate.provider == "fal")
     inputs = {"<b>new</b>": InputSchema(), "clip": InputSchema(choices=("5", "10"))}
     answers: list[dict[str, PublicLists] | ListsIncomplete] = [
         {"fal": PublicLists(schemas={offer.model: ModelSchema(inputs=inputs, deprecated=True)})},

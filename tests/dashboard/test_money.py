@@ -2,6 +2,7 @@
 
 import csv
 import io
+import re
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
@@ -97,15 +98,15 @@ async def test_files_hold_the_whole_range_and_no_formulas(
     orders = [await delivered(store, price=7) for _ in range(3)]
 
     ledger = rows(await client.get("/money/ledger.csv?kind=grant"))
-    assert [one["key"] for one in ledger] == [f"g{number}" for number in reversed(range(5))]
-    assert {one["reason"][:11] for one in ledger} == {"'=HYPERLINK"}
-    assert {(one["credits"], one["balance_change"], one["order"]) for one in ledger} == {("1.5", "1.5", "")}
+    assert [entry["key"] for entry in ledger] == [f"g{number}" for number in reversed(range(5))]
+    assert {entry["reason"][:11] for entry in ledger} == {"'=HYPERLINK"}
+    assert {(entry["credits"], entry["balance_change"], entry["order"]) for entry in ledger} == {("1.5", "1.5", "")}
     assert len(rows(await client.get(f"/money/ledger.csv?user={ann}"))) == 10
     lines = rows(await client.get("/money/ledger.csv?kind=orders"))
-    assert {one["order"] for one in lines} == {str(one.id) for one in orders}
+    assert {line["order"] for line in lines} == {str(order.id) for order in orders}
     assert len(lines) == 6
     payments = rows(await client.get("/money/payments.csv"))
-    assert [(one["receipt"], one["stars"], one["credits"]) for one in payments][-1] == ("c0", "10", "3")
+    assert [(payment["receipt"], payment["stars"], payment["credits"]) for payment in payments][-1] == ("c0", "10", "3")
     assert len(payments) == 5
     assert rows(await client.get("/money/payments.csv?until=2001-01-01")) == []
 
@@ -131,9 +132,9 @@ async def test_figures_by_day_are_those_of_the_rollups(dashboard: DashboardWorld
     assert len(days) == 30
     assert (days[0]["day"], days[0]["stars"], days[0]["credits_sold"]) == (f"{now:%Y-%m-%d}", "111", "77")
     old = rows(await client.get("/money/days.csv?since=2020-01-01&until=2020-01-03"))
-    assert [one["day"] for one in old] == ["2020-01-03", "2020-01-02", "2020-01-01"]
+    assert [row["day"] for row in old] == ["2020-01-03", "2020-01-02", "2020-01-01"]
     assert len(rows(await client.get("/money/days.csv?since=2001-01-01"))) == 400
-    assert {one["time_zone"] for one in days} == {"UTC"}
+    assert {row["time_zone"] for row in days} == {"UTC"}
     client.cookies["genlock_zone"] = "Pacific/Kiritimati"  # 14 hours before UTC
     there = rows(await client.get("/money/days.csv"))
     day = now.astimezone(ZoneInfo("Pacific/Kiritimati"))
@@ -209,7 +210,19 @@ async def move_back(dashboard: DashboardWorld, key: str, seconds: float) -> None
 
 
 async def test_successive_days_without_orders_are_one_line(dashboard: DashboardWorld) -> None:
-    page = (await (await dashboard.log_in()).get("/money?since=2026-01-01&until=2026-01-10")).text
+    page = (await (await dashboard.log_in()).get("/money?since=2020-01-01&until=2020-01-10")).text
 
     assert page.count("no orders, no payments") == 1
-    assert "1 Jan 2026 \N{EN DASH} 10 Jan 2026" in page
+    assert "1 Jan 2020 \N{EN DASH} 10 Jan 2020" in page
+
+
+async def test_a_time_of_another_year_has_its_year(dashboard: DashboardWorld) -> None:
+    for charge in ("new", "old"):
+        await add_payment(dashboard, await add_user(dashboard, charge), charge)
+    old = (datetime(2020, 3, 1, 12, 30, tzinfo=UTC) - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
+    await raw(dashboard, f"UPDATE payments SET at = {old} WHERE charge = 'old'")  # noqa: S608
+
+    page = (await (await dashboard.log_in()).get("/money/payments")).text
+
+    assert re.findall(r">(1 Mar 2020, 12:30)</time>", page)
+    assert len(re.findall(r">\d+ \w+, \d\d:\d\d</time>", page)) == 1

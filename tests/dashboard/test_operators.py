@@ -85,7 +85,7 @@ async def test_an_owner_cannot_change_or_remove_themselves(dashboard: DashboardW
 
 async def test_sessions_are_listed_and_ended(dashboard: DashboardWorld) -> None:
     owner, support = await dashboard.log_in(), await dashboard.log_in(OperatorRole.SUPPORT)
-    [session] = [one for one in await dashboard.store.sessions(10) if one.operator == "id-of-support"]
+    [session] = [listed for listed in await dashboard.store.sessions(10) if listed.operator == "id-of-support"]
     assert "the support" in (await owner.get(PATH)).text
 
     ended = await owner.follow(f"{PATH}/sessions/{session.id}/end")
@@ -102,7 +102,7 @@ async def test_others_than_owners_see_and_end_their_own_sessions_only(dashboard:
     await dashboard.log_in()
     viewer = await dashboard.log_in(OperatorRole.VIEWER)
     other_browser = await dashboard.log_in(OperatorRole.VIEWER)
-    sessions = {one.operator: one.id for one in await dashboard.store.sessions(10)}
+    sessions = {session.operator: session.id for session in await dashboard.store.sessions(10)}
     text = (await viewer.get(PATH)).text
     assert "Your open sessions" in text
     assert text.count("/end") == 2
@@ -110,7 +110,7 @@ async def test_others_than_owners_see_and_end_their_own_sessions_only(dashboard:
 
     refused = await viewer.follow(f"{PATH}/sessions/{sessions['7']}/end")
     assert "this session has already ended" in refused.text
-    assert sessions["7"] in [one.id for one in await dashboard.store.sessions(10)]
-    own = [one.id for one in await dashboard.store.sessions(10) if one.operator == "id-of-viewer"]
+    assert sessions["7"] in [session.id for session in await dashboard.store.sessions(10)]
+    own = [session.id for session in await dashboard.store.sessions(10) if session.operator == "id-of-viewer"]
     await viewer.follow(f"{PATH}/sessions/{max(own)}/end")
     assert (await other_browser.get("")).status == 303

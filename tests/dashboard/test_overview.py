@@ -161,7 +161,7 @@ async def test_the_credit_lasts_as_long_as_at_the_rate_of_the_last_days(dashboar
     page = (await (await dashboard.log_in()).get("")).text
 
     assert figure(page, "Balance at Kie.ai") == "10"
-    assert "lasts 5 days" in page
+    assert "lasts 5\u00a0days" in page
 
 
 # the live part
@@ -188,7 +188,7 @@ async def test_all_tabs_are_served_by_one_reading_and_each_language_is_rendered_
     dashboard: DashboardWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(live_module, "READ_SECONDS", 0.05)
-    monkeypatch.setattr("genlock.engine.stats.FRESH_SECONDS", 0.05)
+    monkeypatch.setattr("genlock.engine.stats.CACHE_SECONDS", 0.05)
     readers = set[asyncio.Task[None] | None]()
     read = live_module.LiveReader.read
 

@@ -1,12 +1,12 @@
 """The period of a page: from its address, in the viewer's time zone."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from itertools import pairwise
-from zoneinfo import ZoneInfo
+from zoneinfo import ZoneInfo, available_timezones
 
 import pytest
 
-from genlock.dashboard.periods import read_period
+from genlock.dashboard.periods import EARLIEST, midnight, read_period
 from genlock.domain.figures import hour_number
 
 MOSCOW = ZoneInfo("Europe/Moscow")
@@ -83,3 +83,15 @@ def test_a_period_that_cannot_be_shown_is_named(query: dict[str, str], problem: 
     assert period.name == "today"
     assert period.problem
     assert (period.problem.text, period.problem.given) == (problem, given)
+
+
+@pytest.mark.parametrize("day", [EARLIEST + timedelta(days=days) for days in (0, 3000, 6000, 9000, 12_000, 18_000)])
+def test_days_begin_at_quarters_of_an_hour_in_every_zone(day: date) -> None:
+    """The figures of quarters of an hour are exact for that reason."""
+    odd = [
+        name
+        for name in available_timezones() - {"localtime"}
+        for season in (0, 183)
+        if midnight(day + timedelta(days=season), ZoneInfo(name)).timestamp() % 900
+    ]
+    assert odd == []

@@ -81,7 +81,7 @@ def test_each_setting_is_shown_with_its_source(monkeypatch: pytest.MonkeyPatch, 
     monkeypatch.setenv("DATABASE_URL", f"postgresql://bot:{PASSWORD.replace('/', '%2F')}@db.example:5432/bot")
 
     settings = ServiceSettings(free_per_day=3)  # type: ignore[call-arg] # the others are in the environment
-    shown = {one.name: one for one in effective_settings(settings, find_plugins())}
+    shown = {setting.name: setting for setting in effective_settings(settings, find_plugins())}
 
     def source(name: str) -> SettingSource:
         return shown[f"GENLOCK_{name}"].source
@@ -93,11 +93,11 @@ def test_each_setting_is_shown_with_its_source(monkeypatch: pytest.MonkeyPatch, 
     assert source("FREE_PER_DAY") is SettingSource.PROGRAM
     assert shown["GENLOCK_FAL_ADMIN_KEY"].is_set
     assert (shown["GENLOCK_FAL_KEY"].is_set, source("FAL_KEY")) == (False, SettingSource.DEFAULT)
-    assert (shown["GENLOCK_FAL_API_URL"].shown, source("FAL_API_URL")) == ("https://queue.fal.run", "default")
+    assert (shown["GENLOCK_FAL_API_URL"].text, source("FAL_API_URL")) == ("https://queue.fal.run", "default")
     assert not any(secret in str(shown) for secret in SECRETS.values())
-    assert shown["GENLOCK_PORT"].shown == "9001"
-    assert shown["GENLOCK_DATABASE_URL"].shown == "postgresql://bot:•••@db.example:5432/bot"
-    assert (shown["GENLOCK_TELEGRAM_TOKEN"].shown, shown["GENLOCK_TELEGRAM_TOKEN"].is_set) == ("", True)
+    assert shown["GENLOCK_PORT"].text == "9001"
+    assert shown["GENLOCK_DATABASE_URL"].text == "postgresql://bot:•••@db.example:5432/bot"
+    assert (shown["GENLOCK_TELEGRAM_TOKEN"].text, shown["GENLOCK_TELEGRAM_TOKEN"].is_set) == ("", True)
     assert (shown["GENLOCK_METRICS_TOKEN"].is_secret, shown["GENLOCK_METRICS_TOKEN"].is_set) == (True, False)
 
 
@@ -170,6 +170,6 @@ async def test_a_provider_that_is_left_alone_is_shown_with_its_reason_and_can_be
     await owner.post("/system/providers/reset", {"provider": "painter", "model": ""})
     await owner.post("/system/providers/reset", {"provider": "painter", "model": ""})
 
-    assert [one.model for one in await store.breakers()] == ["<b>one</b>"]
+    assert [breaker.model for breaker in await store.breakers()] == ["<b>one</b>"]
     lines = [line for line in await store.audit(10) if line.action == "reset_provider"]
     assert [line.subject for line in lines] == ["provider painter"]

@@ -46,9 +46,9 @@ async def pair(migrated_postgres_url: str) -> AsyncIterator[Pair]:
 async def at_once(pair: Pair, client: Client, path: str, *forms: dict[str, str]) -> list[Answer]:
     """Post every form on both instances at the same moment, from the same session."""
     clients = [world.client() for world in pair]
-    for one in clients:
-        one.cookies = client.cookies
-    return await asyncio.gather(*(one.post(path, form) for form in forms for one in clients))
+    for instance_client in clients:
+        instance_client.cookies = client.cookies
+    return await asyncio.gather(*(instance_client.post(path, form) for form in forms for instance_client in clients))
 
 
 async def balance(pair: Pair, account_id: int) -> int:
@@ -123,7 +123,7 @@ async def test_an_order_and_a_payment_are_refunded_once(pair: Pair) -> None:
     await asyncio.gather(
         at_once(pair, owner, f"/jobs/{job.id}/refund", refund, {**refund, "request_key": "another"}),
         at_once(pair, owner, "/jobs/bulk", {"action": "refund", "job": str(job.id), "request_key": "b"}),
-        *(operate.refund(one.engine.ctx, job.id, "chat") for one in pair),
+        *(operate.refund(instance.engine.ctx, job.id, "chat") for instance in pair),
         at_once(pair, owner, f"/users/{ann}/refund", *({"charge": "charge", "request_key": f"r{n}"} for n in range(3))),
     )
 

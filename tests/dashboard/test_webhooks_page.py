@@ -37,7 +37,7 @@ def form(webhook: Webhook, **fields: Any) -> dict[str, Any]:
 
 async def states(dashboard: DashboardWorld, webhook: Webhook) -> list[str]:
     found = await dashboard.store.webhook_deliveries(webhook.id, state=None, before=None, limit=100)
-    return [one.state.value for one in reversed(found)]
+    return [delivery.state.value for delivery in reversed(found)]
 
 
 async def test_endpoints_and_deliveries_are_shown_page_by_page_and_answers_stay_text(dashboard: DashboardWorld) -> None:

@@ -19,7 +19,7 @@ RULES: list[dict[str, Any]] = [
 
 
 def test_both_have_the_same_alarms() -> None:
-    assert [rule["labels"]["alarm"] for rule in RULES] == [one.name for one in (*ALARMS, NO_ACTIVE)]
+    assert [rule["labels"]["alarm"] for rule in RULES] == [known_alarm.name for known_alarm in (*ALARMS, NO_ACTIVE)]
 
 
 @pytest.mark.parametrize("rule", RULES, ids=[rule["alert"] for rule in RULES])

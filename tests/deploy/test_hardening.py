@@ -117,7 +117,7 @@ def test_a_container_has_no_capabilities_and_bounded_resources(name: str) -> Non
 @pytest.mark.parametrize("name", SERVICES)
 def test_a_container_can_write_temporary_files(name: str) -> None:
     """Files that are measured, uploaded and downloaded are in /tmp for the length of a call."""
-    [tmp] = [one for one in SERVICES[name]["tmpfs"] if one.startswith("/tmp:")]  # noqa: S108 - a path in the container
+    [tmp] = [mount for mount in SERVICES[name]["tmpfs"] if mount.startswith("/tmp:")]  # noqa: S108 - a path in the container
     assert "mode=1777" in tmp
 
 

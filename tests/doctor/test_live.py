@@ -38,8 +38,8 @@ class Chat:
     async def run(self, **options: Any) -> dict[str, Observation]:
         mask = Mask([self.telegram.token])
         found = await LiveTrial(self.caller, self.ann.id, mask, picture_url=self.picture_url, **options).run()
-        assert len({one.attempt for one in found}) == len(found)
-        return {one.attempt: one for one in found}
+        assert len({observation.attempt for observation in found}) == len(found)
+        return {observation.attempt: observation for observation in found}
 
 
 @pytest.fixture

@@ -15,3 +15,10 @@ def test_a_set_holds_the_accounts_that_were_put_in_and_no_others() -> None:
     assert all((number in found) == (number in ids) for number in range(3 * PIECE_ACCOUNTS))
     assert {piece: load_piece(dump_piece(bits)) for piece, bits in found.pieces.items()} == found.pieces
     assert AccountSet().ids() == []
+
+
+def test_the_bounds_are_the_lowest_and_the_highest_account() -> None:
+    assert AccountSet().bounds() is None
+    assert AccountSet({0: 0, 3: 0}).bounds() is None
+    assert AccountSet.of([7]).bounds() == (7, 7)
+    assert AccountSet.of([PIECE_ACCOUNTS + 5, 9, 3 * PIECE_ACCOUNTS - 1]).bounds() == (9, 3 * PIECE_ACCOUNTS - 1)

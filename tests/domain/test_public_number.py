@@ -9,16 +9,16 @@ NUMBERS = PublicNumbers.of_bot("42:secret")
 
 def test_every_number_reads_back_and_none_is_given_twice() -> None:
     ids = [*range(1, 3000), _size(6) - 1, _size(6), _size(6) + _size(8) - 1, _size(6) + _size(8), 2**40]
-    written = [NUMBERS.order(one) for one in ids]
-    assert [NUMBERS.order_id(one) for one in written] == ids
+    written = [NUMBERS.order(id_) for id_ in ids]
+    assert [NUMBERS.order_id(number) for number in written] == ids
     assert len(set(written)) == len(ids)
-    assert {len(one) for one in written} <= set(LENGTHS)
+    assert {len(number) for number in written} <= set(LENGTHS)
 
 
 def test_neighbours_look_unrelated() -> None:
-    written = [NUMBERS.order(one) for one in range(1, 200)]
-    assert all(len(one) == 6 and one[0].isalpha() for one in written)
-    assert len({one[:2] for one in written}) > 100
+    written = [NUMBERS.order(order_id) for order_id in range(1, 200)]
+    assert all(len(number) == 6 and number[0].isalpha() for number in written)
+    assert len({number[:2] for number in written}) > 100
     assert written != sorted(written)
 
 

@@ -93,13 +93,13 @@ class Files:
     async def send(self, *, account: int | None = None, left: float = 3 * DAY, address: str = ADDRESS) -> None:
         account = self.world.account if account is None else account
         await self.world.store.add_upload(
-            Upload(address=address, account_id=account, file="telegram-id", kind="image", seconds=None, age_seconds=0.0)
+            Upload(key=address, account_id=account, file="telegram-id", kind="image", seconds=None, age_seconds=0.0)
         )
         await self.keep("fake", address, left, address)
 
     async def keep(self, provider: str, url: str, left: float, address: str = ADDRESS) -> None:
         """Record a provider's copy of the file."""
-        copy = UploadCopy(address=address, provider=provider, url=url, left_seconds=left)
+        copy = UploadCopy(key=address, provider=provider, url=url, left_seconds=left)
         await self.world.store.save_upload_copy(copy)
 
     async def waiting(self) -> Job:
@@ -114,7 +114,7 @@ class Files:
         """Record the result of another order as a file: its link, and the channel's copy."""
         await self.world.store.add_upload(
             Upload(
-                address=ADDRESS,
+                key=ADDRESS,
                 account_id=self.world.account,
                 file="telegram-id",
                 kind=kind,

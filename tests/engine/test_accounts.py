@@ -51,7 +51,7 @@ async def test_the_user_is_told_the_amount_and_the_balance(world: World, actions
     assert await actions.tell_moved(world.account, EntryKind.GRANT, 500)
 
     [(_, text)] = world.channel.told
-    assert "0.5 credits" in text
+    assert "0.5\u00a0credits" in text
 
 
 async def test_an_allowance_is_kept_and_says_its_figures(world: World, actions: AccountActions) -> None:

@@ -1,4 +1,4 @@
-"""Alarms and forgetting: told once per incident and once when it is over, by the active instance alone."""
+"""Alarms and retention: operators are told once per incident and once when it is over, by the leader alone."""
 
 import asyncio
 import re
@@ -79,7 +79,7 @@ async def test_an_incident_is_reported_when_it_begins_and_when_it_ends(harness: 
     assert harness.told[0].startswith("🔴 Results are waiting to be delivered: 1, the oldest for 5 min.\n")
     assert "genlock doctor" in harness.told[0], "and what to do"
     assert harness.told_in_russian[0].startswith(
-        "🔴 Готовые результаты ещё не в чате: 1, самый старый ждёт 5\u00a0мин.\n"
+        "🔴 Готовые результаты ещё не в чате: 1, самый старый ждёт 5\N{NO-BREAK SPACE}мин.\n"
     )
     await finish(harness.store, job)
     await harness.round(CHECKS_WITHOUT_FINDING - 1)
@@ -153,7 +153,7 @@ async def test_a_new_leader_reports_how_long_there_was_none(harness: AlarmHarnes
     harness.clock.turn(120)
     successor = AlarmHarness(harness.store, harness.clock, harness.recorder, "successor")
     await successor.round(2)
-    assert [text.splitlines()[0] for text in successor.told] == ["🟠 There was no active instance: 2 min."]
+    assert [text.splitlines()[0] for text in successor.told] == ["🟠 There was no leader: 2 min."]
 
 
 async def test_a_clean_stop_of_the_leader_is_no_incident(harness: AlarmHarness) -> None:
@@ -194,7 +194,7 @@ async def test_an_instance_that_was_not_the_leader_keeps_the_leaders_marker(harn
     harness.clock.turn(120)
     successor = AlarmHarness(harness.store, harness.clock, harness.recorder, "successor")
     await successor.round(2)
-    assert [text.splitlines()[0] for text in successor.told] == ["🟠 There was no active instance: 2 min."]
+    assert [text.splitlines()[0] for text in successor.told] == ["🟠 There was no leader: 2 min."]
 
 
 async def test_a_leader_that_is_replaced_at_once_is_not_reported(harness: AlarmHarness) -> None:

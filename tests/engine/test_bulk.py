@@ -93,7 +93,7 @@ async def run(world: World, action: BulkAction) -> BulkAction:
 
 
 async def failures(world: World, action: BulkAction) -> dict[int, BulkReason]:
-    return {one.job_id: one.reason for one in await world.store.bulk_failures(action.id, 100)}
+    return {failure.job_id: failure.reason for failure in await world.store.bulk_failures(action.id, 100)}
 
 
 # what is done

@@ -2,14 +2,26 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import timedelta
+from itertools import pairwise
 from random import Random
 from typing import Any
 
 import pytest
 
+from genlock.dashboard.account_sets import AccountSets
 from genlock.domain.account_set import AccountSet
 from genlock.domain.delivery import again
-from genlock.domain.figures import JobFigures, ModelFigures, TopupFigures, hour_number, percentile, sum_by_provider
+from genlock.domain.figures import (
+    JobFigures,
+    ModelFigures,
+    TopupFigures,
+    hour_number,
+    hour_start,
+    percentile,
+    sum_by_provider,
+)
 from genlock.domain.job import Delivery, Job, State
 from genlock.domain.money import EntryKind
 from genlock.engine import hourly_figures
@@ -17,7 +29,7 @@ from genlock.engine.context import EngineContext, EngineRules
 from genlock.engine.engine import Engine
 from genlock.engine.hourly_figures import HourlyFigureKeeper
 from genlock.engine.limits import RateLimiter
-from genlock.ports import Role
+from genlock.ports import UNITED_DAYS, Role, united_kind
 from genlock.stores.database import SqlDatabase
 from genlock.stores.migrate import shipped
 from genlock.stores.sqlite import SqliteStore
@@ -222,7 +234,7 @@ async def kept(store: SqlDatabase, since: int, until: int, bot: str | None) -> d
     models = await store.model_figures(since, until, bot)
     return {
         "hours": await store.period_figures(since, until, bot=bot),
-        "models": {(one.provider, one.model): one.figures for one in models},
+        "models": {(model_figures.provider, model_figures.model): model_figures.figures for model_figures in models},
         "topups": await store.topup_figures(since, until, bot=bot),
         "started": await store.account_set("started", since, until, bot),
         "active": await store.account_set("active", since, until, bot),
@@ -231,8 +243,17 @@ async def kept(store: SqlDatabase, since: int, until: int, bot: str | None) -> d
     }
 
 
+async def quarters(store: SqlDatabase, since: int, until: int) -> dict[str, JobFigures]:
+    """The sums of all quarters of an hour by provider."""
+    edges = [hour_start(since) + number * timedelta(minutes=15) for number in range(4 * (until - since) + 1)]
+    parts = await store.part_orders(list(pairwise(edges)))
+    sums = sum_by_provider(model_figures for part in parts for model_figures in part.providers)
+    return {provider: figures for provider, figures in sums.items() if figures != JobFigures()}
+
+
 async def everything(store: SqlDatabase, since: int, until: int) -> list[Any]:
     return [
+        await quarters(store, since, until),
         [await kept(store, since, until, bot) for bot in (None, "bot", "second")],
         await store.model_durations(since, until),
         await store.delivery_durations(since, until),
@@ -265,8 +286,14 @@ async def test_the_figures_equal_a_count_of_all_rows_and_a_rebuild(
     assert sum((await store.account_set_sizes("first_order", start, end_)).values()) == len(
         await store.account_set("ordered", 0, 0)
     )
-    providers = [one for hour in (await store.provider_figures(start, end_)).values() for one in hour]
-    assert sum_by_provider(providers) == sum_by_provider(await store.model_figures(start, end_))
+    providers = [
+        model_figures for hour in (await store.provider_figures(start, end_)).values() for model_figures in hour
+    ]
+    sums = sum_by_provider(await store.model_figures(start, end_))
+    assert sum_by_provider(providers) == sums
+    assert await quarters(store, start, end_) == {
+        provider: replace(figures, last_failed_job=0) for provider, figures in sums.items()
+    }
     days = await store.period_figures(start, end_, 24)
     assert sum(days.values(), JobFigures()) == sum((await store.period_figures(start, end_)).values(), JobFigures())
     assert {(first - start) % 24 for first in days} == {0}
@@ -297,7 +324,7 @@ async def test_an_upgrade_divides_the_totals_of_hours_by_provider(store: SqlData
         await history.step()
     await settle(keeper, clock)
     totals, providers = await store.period_figures(0, 10**6), await store.provider_figures(0, 10**6)
-    assert {one.provider for hour in providers.values() for one in hour} == {"kie", "other"}
+    assert {model_figures.provider for hour in providers.values() for model_figures in hour} == {"kie", "other"}
     await execute(
         store,
         """DELETE FROM job_figures WHERE span = 'hour_total';
@@ -308,13 +335,39 @@ async def test_an_upgrade_divides_the_totals_of_hours_by_provider(store: SqlData
     )
     assert await store.period_figures(0, 10**6) == totals
     dialect = "sqlite" if isinstance(store, SqliteStore) else "postgres"
-    [upgrade] = [one for one in shipped(dialect) if one.name == "hour_totals_of_providers"]
+    [upgrade] = [migration for migration in shipped(dialect) if migration.name == "hour_totals_of_providers"]
 
     await execute(store, upgrade.text)
 
     assert await store.period_figures(0, 10**6) == totals
     found = await store.provider_figures(0, 10**6)
-    assert {hour: [one for one in figures if one.provider] for hour, figures in found.items()} == providers
+    assert {
+        hour: [model_figures for model_figures in figures if model_figures.provider] for hour, figures in found.items()
+    } == providers
+
+
+async def test_days_that_have_passed_are_united_once_and_hold_the_accounts_of_their_days(
+    store: SqlDatabase, clock: HandClock
+) -> None:
+    keeper, kind, day_seconds = await a_keeper(store), united_kind("active"), 24 * HOUR
+    clock.turn(-(clock.now().timestamp() % (UNITED_DAYS * day_seconds)) + 40 * HOUR)  # the second of 30 days
+    first = hour_number(clock.now()) // 24 - 1
+    jobs = [await delivered(store, notice=False)]
+    for days in (20, 9):  # the last is on the first of the next 30 days
+        clock.turn(days * day_seconds)
+        jobs.append(await delivered(store, notice=False))
+    await settle(keeper, clock)
+    assert await store.account_sets_of_days(kind, [first]) == {}, "there may be more orders of the last of these days"
+
+    clock.turn(2 * day_seconds)
+    await delivered(store, notice=False)
+    await settle(keeper, clock)
+
+    found = await store.account_sets_of_days(kind, [first, first + UNITED_DAYS])
+    assert found == {first: AccountSet.of([job.account_id for job in jobs[:2]])}
+    sets = AccountSets(store)
+    for since, until in ((first * 24, (first + 31) * 24), (first * 24, (first + 40) * 24)):
+        assert await sets.read("active", since, until) == await store.account_set("active", since, until)
 
 
 async def settle(keeper: HourlyFigureKeeper, clock: HandClock) -> None:
@@ -339,7 +392,7 @@ async def test_a_block_is_final_when_its_jobs_need_no_work_and_counted_again_aft
     assert await store.due_job_blocks(10) == [(job.id - 1) // 7]
     await keeper.leader.elect()
     await keeper.round()
-    assert [one.figures.delivered for one in await store.model_figures(0, 10**6)] == [0]
+    assert [model_figures.figures.delivered for model_figures in await store.model_figures(0, 10**6)] == [0]
 
 
 async def test_an_old_leader_changes_no_figures(store: SqlDatabase) -> None:
@@ -375,7 +428,7 @@ async def test_ids_that_were_never_used_do_not_stop_the_count(store: SqlDatabase
 
     await keeper.round()
 
-    assert [one.figures.orders for one in await store.model_figures(0, 10**6)] == [2]
+    assert [model_figures.figures.orders for model_figures in await store.model_figures(0, 10**6)] == [2]
     assert (await store.figures_progress()).contained_job == last_id
 
 

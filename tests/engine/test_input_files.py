@@ -194,7 +194,7 @@ async def test_a_lost_task_is_looked_for_with_the_urls_that_were_sent_though_the
     await search(files)
 
     [order] = files.two.first.orders
-    assert [sent(one) for one in searched] == [sent(order)] == [files.first.stored]
+    assert [sent(lookup) for lookup in searched] == [sent(order)] == [files.first.stored]
     assert (await world.see(job)).state is State.EXPIRED
 
 
@@ -218,7 +218,7 @@ async def test_a_lost_task_is_looked_for_as_it_was_ordered_though_the_catalog_ch
     await search(files)
 
     [order] = files.two.first.orders
-    assert [(one.model, one.input()) for one in searched] == [("flux", order.input())]
+    assert [(lookup.model, lookup.input()) for lookup in searched] == [("flux", order.input())]
 
 
 async def test_orders_with_one_file_at_once_upload_it_once(world: World) -> None:
@@ -258,8 +258,8 @@ async def test_a_storage_that_does_not_answer_does_not_stop_the_files_for_others
     files.first.open.clear()
     jobs = [replace(job, input=json.dumps({"image_urls": [address]})) for address in addresses]
     async with asyncio.timeout(PATIENCE_SECONDS), asyncio.TaskGroup() as group:
-        for one in jobs:
-            group.create_task(files.input.prepare(one, "fake"))
+        for other in jobs:
+            group.create_task(files.input.prepare(other, "fake"))
         for _ in jobs:
             await files.first.begun.acquire()
         [(_, url)] = await files.input.prepare(job, "other")

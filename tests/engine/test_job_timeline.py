@@ -79,7 +79,7 @@ def test_a_whole_life_is_told_once_and_in_order() -> None:
 
     found = merge(DELIVERED, events=LIFE, ledger=ledger, callbacks=[callback(10)])
 
-    assert [(one.kind, one.instance, one.times) for one in found] == [
+    assert [(step.kind, step.instance, step.times) for step in found] == [
         ("update_received", "one", 1),
         ("accepted", "one", 1),
         ("hold", "", 1),
@@ -95,15 +95,15 @@ def test_a_whole_life_is_told_once_and_in_order() -> None:
         ("capture", "", 1),
         ("notice_sent", "two", 1),
     ]
-    assert [one.amount for one in found if one.kind in ("hold", "capture")] == [100, 100]
-    assert [one.at for one in found if one.kind == "poll_state"] == [at(6.1), at(8.1)]
+    assert [step.amount for step in found if step.kind in ("hold", "capture")] == [100, 100]
+    assert [step.at for step in found if step.kind == "poll_state"] == [at(6.1), at(8.1)]
 
 
 def test_without_events_the_row_and_the_ledger_still_tell_the_life() -> None:
     found = merge(DELIVERED, ledger=[entry(0, EntryKind.HOLD), entry(12, EntryKind.CAPTURE)])
 
-    assert [one.kind for one in found] == ["accepted", "hold", "submitted", "ended_succeeded", "delivered", "capture"]
-    assert [one.tone for one in found if one.kind == "delivered"] == [Tone.GOOD]
+    assert [step.kind for step in found] == ["accepted", "hold", "submitted", "ended_succeeded", "delivered", "capture"]
+    assert [step.tone for step in found if step.kind == "delivered"] == [Tone.GOOD]
 
 
 def test_an_earlier_submit_is_not_taken_for_the_one_in_the_row() -> None:
@@ -113,7 +113,7 @@ def test_an_earlier_submit_is_not_taken_for_the_one_in_the_row() -> None:
         job, events=[event(1, Event.SUBMIT_START), event(2, Event.SUBMIT_BUSY), event(100.1, Event.SUBMIT_START)]
     )
 
-    assert [(one.kind, one.at) for one in found] == [
+    assert [(step.kind, step.at) for step in found] == [
         ("accepted", at(0)),
         ("submit_start", at(1)),
         ("submit_busy", at(2)),
@@ -130,7 +130,7 @@ def test_a_takeover_shows_both_instances_and_who_delivered() -> None:
 
     found = merge(DELIVERED, events=events)
 
-    assert [(one.instance, one.fields["token"]) for one in found if one.kind == "deliver_lock_win"] == [
+    assert [(step.instance, step.fields["token"]) for step in found if step.kind == "deliver_lock_win"] == [
         ("dead", 3),
         ("two", 4),
     ]
@@ -146,10 +146,10 @@ def test_the_end_says_how_it_ended() -> None:
     }
     for state, tone in tones.items():
         job = replace(JOB, state=state, delivery=Delivery.PENDING, ended_at=at(10))
-        assert [(one.kind, one.tone) for one in merge(job)][-1] == (f"ended_{state}", tone)
+        assert [(step.kind, step.tone) for step in merge(job)][-1] == (f"ended_{state}", tone)
     late = replace(JOB, state=State.EXPIRED, late=True, delivery=Delivery.PENDING, ended_at=at(10))
     found = merge(late, events=[event(3, Event.JOB_ENDED, state="expired"), event(10, Event.RESULT_LATE)])
-    assert [one.kind for one in found] == ["accepted", "job_ended", "ended_late"]
+    assert [step.kind for step in found] == ["accepted", "job_ended", "ended_late"]
 
 
 def test_a_callback_has_its_body_masked_and_its_event_is_not_repeated() -> None:
@@ -162,10 +162,10 @@ def test_a_callback_has_its_body_masked_and_its_event_is_not_repeated() -> None:
         mask=Mask(["very secret"]),
     )
 
-    [mine] = [one for one in found if one.kind == "callback"]
+    [mine] = [step for step in found if step.kind == "callback"]
     assert mine.body == '{"callBackUrl":"https://x/***","bad":"\ufffd"}'
     assert mine.fields == {"callback": 5, "state": "done", "verdict": "won"}
-    assert [one.fields["callback"] for one in found if one.kind == "callback_received"] == [6]  # its row was pruned
+    assert [step.fields["callback"] for step in found if step.kind == "callback_received"] == [6]  # its row was pruned
 
 
 def test_an_action_is_told_by_its_audit_line_only() -> None:
@@ -176,7 +176,7 @@ def test_an_action_is_told_by_its_audit_line_only() -> None:
 
     found = merge(DELIVERED, events=events, audit=[line(20.5, "job.resend", "again"), line(40, "refund")])
 
-    assert [(one.kind, one.actor, one.fields.get("action")) for one in found[-3:]] == [
+    assert [(step.kind, step.actor, step.fields.get("action")) for step in found[-3:]] == [
         ("audit", "42", "job.resend"),
         ("audit", "42", "refund"),
         ("operator_action", "7", "resend"),
@@ -194,14 +194,14 @@ def test_events_of_another_job_from_the_same_message_are_left_out() -> None:
 
     found = merge(JOB, events=events)
 
-    assert [one.fields for one in found if one.kind == "submit_ok"] == [{"task_id": "mine"}]
+    assert [step.fields for step in found if step.kind == "submit_ok"] == [{"task_id": "mine"}]
 
 
 def test_the_json_of_an_audit_line_is_written_in_words() -> None:
     detail = '{"before": "succeeded, delivered", "after": {"refunded": "0.8 credits", "by": ["a", 7]}}'
-    [found] = [one for one in merge(DELIVERED, audit=[line(20.5, "refund", detail)]) if one.kind == "audit"]
+    [found] = [step for step in merge(DELIVERED, audit=[line(20.5, "refund", detail)]) if step.kind == "audit"]
     assert found.fields == {
         "action": "refund", "before": "succeeded, delivered", "after": "refunded 0.8 credits, by a, 7",
     }  # fmt: skip
-    [cut] = [one for one in merge(DELIVERED, audit=[line(20.5, "refund", detail[:30])]) if one.kind == "audit"]
+    [cut] = [step for step in merge(DELIVERED, audit=[line(20.5, "refund", detail[:30])]) if step.kind == "audit"]
     assert cut.fields == {"action": "refund", "detail": detail[:30]}

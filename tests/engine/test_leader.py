@@ -96,6 +96,21 @@ async def test_a_leader_that_cannot_renew_stops_acting_as_leader(world: World, l
     assert not engine.active
 
 
+async def test_the_leader_renews_its_role_once_per_heartbeat_and_the_others_ask_twice(
+    world: World, loop_clock: LoopClock
+) -> None:
+    leader_store, other_store = FaultProxy(world.store), FaultProxy(world.store)
+    leader, other = world.engine(store=leader_store), world.engine(store=other_store)
+    for _ in range(6):
+        await leader.leader.elect_when_due()
+        await other.leader.elect_when_due()
+        loop_clock.turn(EngineRules().heartbeat_seconds / 2)
+
+    assert leader_store.answered["take_role"] == 3
+    assert other_store.answered["take_role"] == 6
+    assert (leader.active, other.active) == (True, False)
+
+
 async def test_a_leader_notices_that_it_was_replaced(world: World) -> None:
     """It was paused for so long that another took over."""
     first, second = world.engine(), world.engine()
@@ -122,9 +137,9 @@ async def test_two_instances_that_believe_to_be_the_leader_do_no_harm(world: Wor
     assert old.active
     assert new.active
 
-    await old.sweeper.sweep()
+    await old.sweeper.expire_orphans()
     assert len(await world.store.callbacks(InboxState.ORPHAN, 10)) == 1
-    await new.sweeper.sweep()
+    await new.sweeper.expire_orphans()
     assert len(await world.store.callbacks(InboxState.EXPIRED, 10)) == 1
     assert len(world.recorder.of(Event.ORPHAN_EXPIRED)) == 1
 

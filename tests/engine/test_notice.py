@@ -6,6 +6,7 @@ from genlock.domain.errors import (
     ChannelBusy,
     ChannelOutcomeUnknown,
     RecipientUnreachable,
+    StoreUnavailable,
 )
 from genlock.domain.events import Event
 from genlock.domain.job import Delivery, Notice
@@ -106,11 +107,68 @@ async def test_a_notice_is_retried_when_a_busy_channel_asked(world: World, engin
 
 async def test_a_notice_to_a_channel_that_stays_busy_is_given_up(world: World, engine: Engine) -> None:
     job = await world.ended(engine)
-    world.channel.faults.add("notify", *(ChannelBusy(40) for _ in range(100)))
-    for _ in range(100):
+    failed = engine.ctx.rules.stage_attempts + 1
+    world.channel.faults.add("notify", *(ChannelBusy(40, failed=True) for _ in range(100)))
+    for _ in range(failed):
         await work(engine)
         world.clock.turn(40)
 
     row = await world.see(job)
     assert (row.notice, row.due_at, row.delivery) == (Notice.SENT, None, Delivery.DELIVERED)
     assert len(world.recorder.of(Event.NOTICE_FAIL, reason="busy for too long")) == 1
+
+
+async def test_a_notice_waits_for_a_day_while_the_channel_asks_for_it(world: World, engine: Engine) -> None:
+    job = await world.ended(engine)
+    world.channel.faults.add("notify", *(ChannelBusy(3600) for _ in range(100)))
+    for _ in range(24):
+        await work(engine)
+        assert (await world.see(job)).notice is Notice.DUE
+        world.clock.turn(3600)
+    world.clock.turn(3600)
+    await work(engine)
+
+    assert (await world.see(job)).notice is Notice.SENT
+    assert len(world.recorder.of(Event.NOTICE_FAIL, reason="busy for too long")) == 1
+
+
+@pytest.mark.parametrize("follow_up", ["runs", "is over"])
+async def test_a_notice_refused_for_now_is_not_lost_although_its_job_was_leased_again(
+    world: World, engine: Engine, follow_up: str
+) -> None:
+    """A cancelled job is leased again at once, to ask what its task cost, while its notice is on its way."""
+    job = await world.running(engine)
+    calling = FaultProxy(world.channel)
+    notice = calling.gate("notify")
+    notice.shut()
+    world.channel.faults.add("notify", ChannelBusy(3))
+    notifier = world.engine(channel=calling)
+    await notifier.cancel(job.id, "the person")
+    await notice.holds()
+    [leased] = await world.store.claim_jobs(1, engine.ctx.lease)
+    if follow_up == "is over":
+        await engine.ctx.reschedule(leased, after=None)
+    notice.open()
+    await idle(notifier)
+    if follow_up == "runs":
+        await engine.ctx.reschedule(leased, after=None)
+
+    assert (await world.see(job)).notice is Notice.DUE
+    world.clock.turn(3)
+    await work(engine)
+    assert world.channel.notices == [job.id]
+
+
+async def test_a_notice_refused_for_now_is_not_lost_although_the_database_does_not_answer(
+    world: World, engine: Engine
+) -> None:
+    job = await world.ended(engine)
+    store = FaultProxy(world.store)
+    store.faults.add("return_notice", StoreUnavailable(), StoreUnavailable())
+    world.channel.faults.add("notify", ChannelBusy(40))
+    await work(world.engine(store=store))
+
+    assert (await world.see(job)).notice is Notice.DUE
+    world.clock.turn(40)
+    await work(engine)
+    assert world.channel.notices == [job.id]

@@ -147,11 +147,11 @@ async def test_an_orphan_without_a_job_is_expired_after_an_hour_and_kept(world: 
 
     world.clock.turn(EngineRules().orphan_expire_seconds)
     await engine.leader.elect()
-    await engine.sweeper.sweep()
+    await engine.sweeper.expire_orphans()
     assert await states(world) == {InboxState.ORPHAN: 1}
     world.clock.turn(1)
-    await engine.sweeper.sweep()
-    await engine.sweeper.sweep()
+    await engine.sweeper.expire_orphans()
+    await engine.sweeper.expire_orphans()
 
     [kept] = await world.store.callbacks(InboxState.EXPIRED, 10)
     assert (kept.id, kept.body, kept.task_id) == (callback.id, body, "task-77")
@@ -166,9 +166,9 @@ async def test_only_the_leader_expires_orphans(world: World, engine: Engine) -> 
     await idle(passive)
     world.clock.turn(EngineRules().orphan_expire_seconds + 1)
 
-    await passive.sweeper.sweep()
+    await passive.sweeper.expire_orphans()
     assert await states(world) == {InboxState.ORPHAN: 1}
-    await engine.sweeper.sweep()
+    await engine.sweeper.expire_orphans()
     assert await states(world) == {InboxState.EXPIRED: 1}
 
 

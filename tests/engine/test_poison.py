@@ -102,17 +102,41 @@ async def after_crashes(world: World, job: Job, times: int) -> Job:
     """Let `times` instances in a row crash while processing the job; it is due afterwards."""
     for _ in range(times):
         [held] = [
-            one
-            for one in (
+            claimed
+            for claimed in (
                 *await world.store.claim_jobs(10, world.engine().ctx.lease),
                 *await world.store.claim_poison_jobs(SLOTS, world.engine().ctx.lease),
             )
-            if one.id == job.id
+            if claimed.id == job.id
         ]
         assert held.lease_owner is not None
         assert await world.store.release_leases(held.lease_owner, died=True) == 1
         world.clock.turn(100)
     return await world.see(job)
+
+
+async def test_jobs_of_a_crashed_instance_are_claimed_when_it_is_found_dead_and_when_a_slot_is_free(
+    world: World, engine: Engine
+) -> None:
+    """The claim of jobs whose worker crashed is rare, so it does not wait for its period then."""
+    crashed, found = world.engine(), engine.worker.crashes_found
+    await world.ended(crashed)
+    await world.store.claim_jobs(1, crashed.ctx.lease)
+    world.channel.gate.shut()
+
+    assert not found.is_set()
+    await engine.worker.take_over([crashed.ctx.instance])
+    assert found.is_set()
+
+    found.clear()
+    await engine.worker.claim_poison_jobs()
+    assert found.is_set(), "more may be due than were claimed"
+    found.clear()
+    await engine.worker.claim_poison_jobs()
+    assert not found.is_set(), "no more are due"
+    world.channel.gate.open()
+    await idle(engine)
+    assert found.is_set(), "its slot is free"
 
 
 async def test_a_job_that_finally_succeeds_is_not_given_up(world: World, engine: Engine) -> None:

@@ -301,6 +301,21 @@ async def test_a_put_again_that_fails_is_tried_again_but_not_endlessly(world: Wo
     assert 1800 <= (world.clock.now() - (row.ended_at or row.created_at)).total_seconds() < 1900
 
 
+async def test_a_bug_in_the_channel_while_an_end_is_put_again_does_not_park_a_job_that_is_told(
+    world: World, engine: Engine
+) -> None:
+    job = await unknown_edit(world, engine)
+    await world.call_back(engine, job, state="failed")
+    late_edit(world, job.placeholder or "")
+    world.channel.faults.add("put", *[RuntimeError("a bug")] * 20)
+    while (row := await world.see(job)).due_at is not None:
+        world.clock.turn((row.due_at - world.clock.now()).total_seconds())
+        await work(engine)
+
+    assert row.attention_reason is None
+    assert world.channel.messages[job.placeholder or ""].startswith("text "), "tried again until the channel showed it"
+
+
 async def test_a_message_whose_delivery_was_given_up_is_put_again(world: World) -> None:
     """The channel's answers were lost, but it may have shown the message."""
     world.channel.fractions = (0.1,)

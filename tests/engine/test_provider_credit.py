@@ -59,7 +59,9 @@ async def test_a_provider_is_asked_once_a_minute(store: SqlDatabase, clock: Hand
     await reader.read()
 
     assert kie.asked == 2
-    assert [(one.provider, one.credit, one.age) for one in await provider_credits(store)] == [("kie", 4000, 0.0)]
+    assert [(credit.provider, credit.credit, credit.age) for credit in await provider_credits(store)] == [
+        ("kie", 4000, 0.0)
+    ]
 
 
 async def test_a_provider_that_does_not_answer_keeps_its_last_amount(store: SqlDatabase, clock: HandClock) -> None:
@@ -71,7 +73,7 @@ async def test_a_provider_that_does_not_answer_keeps_its_last_amount(store: SqlD
 
     await reader.read()
 
-    assert [(one.credit, one.age) for one in await provider_credits(store)] == [(5000, 90.0)]
+    assert [(credit.credit, credit.age) for credit in await provider_credits(store)] == [(5000, 90.0)]
 
 
 async def test_a_provider_that_is_down_for_long_is_logged_once_and_raises_one_alarm(
@@ -82,7 +84,7 @@ async def test_a_provider_that_is_down_for_long_is_logged_once_and_raises_one_al
     reader = await a_reader(store, kie)
     recorder = reader.ctx.observer
     assert isinstance(recorder, Recorder)
-    [alarm] = [one for one in ALARMS if one.name == "provider_silent"]
+    [alarm] = [candidate for candidate in ALARMS if candidate.name == "provider_silent"]
     found = []
     for _ in range(40):
         await reader.leader.elect()

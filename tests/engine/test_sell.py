@@ -48,7 +48,7 @@ CLIPS = replace(
 )
 PAUSED = replace(MODEL, id="fake/paused", status=Status.PAUSED)
 OTHER_PROVIDER = replace(MODEL, id="other/flux", provider="other")
-CATALOG = Catalog(models={one.id: one for one in (MODEL, FREE, BY_SECOND, CLIPS, PAUSED, OTHER_PROVIDER)})
+CATALOG = Catalog(models={model.id: model for model in (MODEL, FREE, BY_SECOND, CLIPS, PAUSED, OTHER_PROVIDER)})
 PRICE = 2000
 
 
@@ -118,7 +118,7 @@ async def test_two_sells_of_one_key_at_the_same_time_make_one_job(world: World, 
     sold = await asyncio.gather(*(seller.sell(order(world)) for _ in range(5)))
 
     assert len({job.id for job in sold if isinstance(job, Job)}) == 1
-    assert not [one for one in sold if isinstance(one, NotSold)]
+    assert not [outcome for outcome in sold if isinstance(outcome, NotSold)]
     assert (await world.wallet()).held == PRICE
 
 
@@ -148,8 +148,8 @@ async def test_two_orders_race_for_the_last_credits_and_one_gets_them(world: Wor
         *(seller.sell(order(world, key=f"key-{number}"), before_accept=meet) for number in range(2))
     )
 
-    assert sorted(type(one).__name__ for one in sold) == ["Job", "NotSold"]
-    [refused] = [one for one in sold if isinstance(one, NotSold)]
+    assert sorted(type(outcome).__name__ for outcome in sold) == ["Job", "NotSold"]
+    [refused] = [outcome for outcome in sold if isinstance(outcome, NotSold)]
     assert refused.reason is NotSoldReason.INSUFFICIENT_BALANCE
     assert (refused.price, refused.available) == (PRICE, 0)
     assert await count_jobs(world) == 1
@@ -295,8 +295,8 @@ async def test_two_orders_race_for_the_last_free_run_and_one_gets_it(world: Worl
         *(seller.sell(replace(free_order(world, key), agreed_price=0), before_accept=meet) for key in ("one", "two"))
     )
 
-    assert [one.price for one in sold if isinstance(one, Job)] == [0]
-    [refused] = [one for one in sold if isinstance(one, NotSold)]
+    assert [outcome.price for outcome in sold if isinstance(outcome, Job)] == [0]
+    [refused] = [outcome for outcome in sold if isinstance(outcome, NotSold)]
     assert refused.reason is NotSoldReason.FREE_RUN_GONE
     assert await count_jobs(world) == 1
     assert (await world.wallet()).held == 0
@@ -345,7 +345,7 @@ async def test_a_crash_between_any_two_lines_neither_loses_nor_doubles_a_free_ru
     counting = CrashingStore(world.store)
     seller = make_seller(world, engine, replace(RULES, free_per_day=1), counting)
     assert isinstance(await seller.sell(replace(free_order(world, "count"), values=values)), Job)
-    assert counting.calls >= 5  # key and wallet, free runs, quotas, the free run, the upload
+    assert counting.calls >= 4  # key, wallet and quotas; free runs; the free run; the upload
 
     for crash_after in range(1, counting.calls + 1):
         rules = replace(RULES, free_per_day=crash_after + 1)  # one free run is left

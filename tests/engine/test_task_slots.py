@@ -38,7 +38,7 @@ async def test_two_instances_together_do_not_order_more_than_the_provider_may_wo
     assert len(world.provider.created) == MOST
 
     for _ in range(3):
-        for job in [one for one in [await world.see(job) for job in jobs] if one.state is State.RUNNING]:
+        for job in [job for job in [await world.see(job) for job in jobs] if job.state is State.RUNNING]:
             assert job.task_id is not None
             world.provider.reports[job.task_id] = success(job.task_id)
         await work(world, *instances)

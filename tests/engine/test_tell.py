@@ -1,11 +1,13 @@
 """Telling a user something outside any job, by the address of the account."""
 
+import asyncio
+
 import pytest
 
 from genlock.domain.errors import ChannelBusy, ChannelOutcomeUnknown, RecipientUnreachable
 from genlock.domain.events import Event
 from genlock.engine.engine import Engine
-from genlock.engine.tell import tell
+from genlock.engine.tell import WAITING, send_waiting, tell
 from tests.engine.world import World
 
 TEXT = "<b>Hello</b>"
@@ -35,7 +37,7 @@ async def test_an_account_of_a_channel_that_is_not_configured_is_not_told(world:
     assert not await tell(engine.ctx, account, TEXT)
 
 
-@pytest.mark.parametrize("error", [RecipientUnreachable("blocked"), ChannelBusy(3.0), ChannelOutcomeUnknown()])
+@pytest.mark.parametrize("error", [RecipientUnreachable("blocked"), ChannelOutcomeUnknown()])
 async def test_a_message_that_may_not_have_arrived_is_reported_as_not_told(
     world: World, engine: Engine, error: Exception
 ) -> None:
@@ -46,3 +48,31 @@ async def test_a_message_that_may_not_have_arrived_is_reported_as_not_told(
 
     [seen] = world.recorder.of(Event.DELIVER_FAIL, step="tell")
     assert seen.facts["reason"] == type(error).__name__
+
+
+async def test_a_message_that_the_channel_asks_to_wait_with_is_sent_later_once(world: World, engine: Engine) -> None:
+    await world.store.set_account_address(world.account, "42")
+    world.channel.faults.add("tell", ChannelBusy(30.0), ChannelBusy(10.0))
+
+    assert await tell(engine.ctx, world.account, TEXT)
+    for seconds in (0, 29, 1, 9):
+        world.clock.turn(seconds)
+        await send_waiting(engine.ctx)
+        assert world.channel.told == []
+    world.clock.turn(1)
+    await asyncio.gather(*(send_waiting(engine.ctx) for _ in range(3)))
+
+    assert world.channel.told == [("42", TEXT)]
+    assert await world.store.kv_list(WAITING) == []
+
+
+async def test_a_message_that_could_not_be_sent_for_a_day_is_given_up(world: World, engine: Engine) -> None:
+    await world.store.set_account_address(world.account, "42")
+    world.channel.faults.add("tell", *(ChannelBusy(80_000.0) for _ in range(9)))
+    assert await tell(engine.ctx, world.account, TEXT)
+    for _ in range(3):
+        world.clock.turn(80_000)
+        await send_waiting(engine.ctx)
+
+    assert await world.store.kv_list(WAITING) == []
+    assert world.channel.told == []

@@ -86,6 +86,42 @@ async def test_an_update_is_reported_as_done_although_the_next_one_begins_before
     assert instance.recorder.of(Event.LEASE_LOST) == []
 
 
+async def test_a_task_that_only_stores_the_end_of_an_update_takes_no_further_one_beside_its_successor(
+    instance: Instance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The lease ended while the end was being stored, and this instance leased the queue again for the next update."""
+    settle, committed, leased, over = instance.store.settle_update, asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+    async def settle_first_slowly(queue: UpdateQueue, *more: Any) -> Any:
+        settled = await settle(queue, *more)
+        if queue.update is not None and queue.update.update_id == 5:
+            committed.set()
+            await leased.wait()
+        return settled
+
+    async def act(update: Update) -> None:
+        if update.update_id == 5:
+            await instance.updates.receive(message(1, number=6))
+        else:
+            await over.wait()
+
+    monkeypatch.setattr(instance.store, "settle_update", settle_first_slowly)
+    instance.act = act
+    await instance.updates.receive(message(1, number=5))
+    await asyncio.wait_for(committed.wait(), PATIENCE_SECONDS)
+    await instance.store.release_update_queues("me", [0])
+    await instance.updates.claim()
+    [settling] = instance.updates._settling
+    leased.set()
+    await asyncio.wait([settling], timeout=PATIENCE_SECONDS)
+    over.set()
+    await instance.idle()
+
+    assert settling.done()
+    assert instance.seen == [5, 6]
+    assert instance.recorder.of(Event.UPDATE_FAIL) == []
+
+
 async def test_a_repeated_button_is_answered_and_not_handled(instance: Instance) -> None:
     await instance.updates.receive(button(1, "menu", number=5))
     assert await instance.updates.receive(button(1, "menu", number=6)) is Received.REPEATED

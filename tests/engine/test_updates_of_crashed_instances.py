@@ -41,6 +41,19 @@ async def test_the_updates_of_a_crashed_instance_are_taken_over(live_store: SqlD
     assert await live_store.violations(settled=True) == []
 
 
+async def test_the_heartbeat_that_finds_a_dead_instance_starts_a_claim_of_updates(
+    store: SqlDatabase, recorder: Recorder, clock: HandClock
+) -> None:
+    dead, alive = make_instance(store, recorder, "dead"), make_instance(store, recorder, "alive")
+    [heartbeat] = [task for task in alive.engine.periodic_tasks() if task.name == "heartbeat"]
+    await dead.engine.worker.heartbeat()
+    await heartbeat.run()
+    assert not alive.updates.wake.is_set()
+    clock.turn(alive.engine.ctx.rules.silent_seconds + 1)
+    await heartbeat.run()
+    assert alive.updates.wake.is_set()
+
+
 @pytest.mark.slow
 async def test_an_update_that_crashes_every_process_is_dead_lettered_while_others_are_handled(
     live_store: SqlDatabase, recorder: Recorder

@@ -60,4 +60,4 @@ class TwoProviders:
         await idle(self.engine)
 
     async def outcomes(self, job: Job) -> list[tuple[str, str | None]]:
-        return [(one.provider, one.outcome) for one in await self.world.store.attempts(job.id)]
+        return [(attempt.provider, attempt.outcome) for attempt in await self.world.store.attempts(job.id)]

@@ -57,7 +57,7 @@ def test_a_missing_or_broken_text_is_english() -> None:
     assert russian.html("menu.choose") == english.html("menu.choose")
     assert russian.plain("button.menu") == english.plain("button.menu")
     assert russian.plain("button.help") == english.plain("button.help")
-    assert russian.plain("unit.days", n=2) == "2 days"
+    assert russian.plain("unit.days", n=2) == "2\u00a0days"
     assert "button.help" in russian
 
 

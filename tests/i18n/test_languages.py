@@ -49,7 +49,7 @@ def menu(t: Translator) -> OutgoingMessage:
 
 
 def buttons(message: OutgoingMessage) -> dict[str | None, str]:
-    return {one.data: one.text for row in message.buttons for one in row}
+    return {button.data: button.text for row in message.buttons for button in row}
 
 
 def test_a_third_language_is_used_where_it_has_texts_and_is_english_elsewhere(with_german: Texts) -> None:
@@ -58,7 +58,7 @@ def test_a_third_language_is_used_where_it_has_texts_and_is_english_elsewhere(wi
     assert german.html("menu.choose").startswith("Wähle unten")
     assert german.credits(1000) == "1 Guthabenpunkt"
     assert german.credits(1_234_500) == "1.234,5 Guthabenpunkte"
-    assert german.plain("unit.seconds", n=1) == "1 second"
+    assert german.plain("unit.seconds", n=1) == "1\u00a0second"
     assert german.html("menu.nothing_chosen") == english.html("menu.nothing_chosen")
     assert german.day(datetime(2026, 3, 5, tzinfo=UTC)) == "5. März"
     assert "1.234,5 Guthabenpunkte" in menu(german).text
@@ -85,7 +85,7 @@ def test_the_menu_offers_the_other_language_or_the_choice_of_several(with_german
 def test_the_language_menu_has_a_button_for_each_language(with_german: Texts) -> None:
     rows = language_rows(with_german.translator("ru"))
 
-    assert [(one.data, one.text) for row in rows for one in row] == [
+    assert [(button.data, button.text) for row in rows for button in row] == [
         ("speak:en", "🇬🇧 English"), ("speak:de", "🇩🇪 Deutsch"), ("speak:ru", "✓ Русский"),
     ]  # fmt: skip
     assert languages_text(with_german.translator("ru")) == (
@@ -99,7 +99,7 @@ def test_inputs_of_models_have_names_in_a_third_language_or_in_english(tmp_path:
     (tmp_path / "de" / "catalog.toml").write_text(names, encoding="utf-8")
     german = Texts.load(tmp_path).translator("de")
     model = load().get("z-image")
-    inputs = {one.name: one for one in model.fields}
+    inputs = {field.name: field for field in model.fields}
 
     assert field_name(inputs["prompt"], german) == "Beschreibe, was du sehen möchtest"
     assert field_name(inputs["aspect_ratio"], german) == inputs["aspect_ratio"].about["en"]
@@ -115,7 +115,7 @@ def test_alarms_are_told_in_any_language(tmp_path: Path) -> None:
 
     assert [text.splitlines()[0] for text in texts] == [
         "🔴 Results are waiting to be delivered: 1, the oldest for 5 min.",
-        "🔴 Готовые результаты ещё не в чате: 1, самый старый ждёт 5\u00a0мин.",
+        "🔴 Готовые результаты ещё не в чате: 1, самый старый ждёт 5\N{NO-BREAK SPACE}мин.",
         "🔴 Ergebnisse warten: 1, the oldest for 5 min.",
     ]
 

@@ -23,29 +23,40 @@ def test_the_plural_form_goes_with_the_number() -> None:
 
 def test_money_is_written_as_the_language_writes_it() -> None:
     assert [translator("en").credits(amount) for amount in (1000, 2000, 800, 1_234_500, 0)] == [
-        "1 credit", "2 credits", "0.8 credits", "1,234.5 credits", "0 credits",
+        "1\u00a0credit", "2\u00a0credits", "0.8\u00a0credits", "1,234.5\u00a0credits", "0\u00a0credits",
     ]  # fmt: skip
     assert [translator("ru").credits(amount) for amount in (1000, 2000, 5000, 800, 1_234_500)] == [
-        "1 кредит", "2 кредита", "5 кредитов", "0,8 кредита", "1\N{NO-BREAK SPACE}234,5 кредита",
+        "1\N{NO-BREAK SPACE}кредит",
+        "2\N{NO-BREAK SPACE}кредита",
+        "5\N{NO-BREAK SPACE}кредитов",
+        "0,8\N{NO-BREAK SPACE}кредита",
+        "1\N{NO-BREAK SPACE}234,5\N{NO-BREAK SPACE}кредита",
     ]  # fmt: skip
 
 
 def test_numbers_of_a_column_have_the_same_decimals() -> None:
     english, russian = translator("en"), translator("ru")
-    assert [english.dollars(Decimal(one), fine=True) for one in ("0.0325", "0.3", "1234")] == [
+    assert [english.dollars(Decimal(amount), fine=True) for amount in ("0.0325", "0.3", "1234")] == [
         "$0.0325", "$0.3000", "$1,234.0000",
     ]  # fmt: skip
-    assert [english.aligned_amount(one) for one in (800, 24_000, 1_234_500)] == ["0.80", "24.00", "1,234.50"]
+    assert [english.aligned_amount(amount) for amount in (800, 24_000, 1_234_500)] == ["0.80", "24.00", "1,234.50"]
     assert english.aligned_amount(1_001) == "1.001", "nothing is hidden"
-    assert [english.aligned_percent(one) for one in (Decimal("0.5"), 0.057)] == ["50.0%", "5.7%"]
+    assert [english.aligned_percent(amount) for amount in (Decimal("0.5"), 0.057)] == ["50.0%", "5.7%"]
     assert (russian.aligned_amount(800), russian.aligned_percent(0.057)) == ("0,80", "5,7\u00a0%")
 
 
 def test_a_lowest_price_has_the_noun_in_the_form_that_follows_from() -> None:
     amounts = (1000, 4000, 5000, 21_000, 800)
-    assert [translator("en").from_credits(amount) for amount in amounts[:2]] == ["from 1 credit", "from 4 credits"]
+    assert [translator("en").from_credits(amount) for amount in amounts[:2]] == [
+        "from 1\u00a0credit",
+        "from 4\u00a0credits",
+    ]
     assert [translator("ru").from_credits(amount) for amount in amounts] == [
-        "от 1 кредита", "от 4 кредитов", "от 5 кредитов", "от 21 кредита", "от 0,8 кредита",
+        "от 1\N{NO-BREAK SPACE}кредита",
+        "от 4\N{NO-BREAK SPACE}кредитов",
+        "от 5\N{NO-BREAK SPACE}кредитов",
+        "от 21\N{NO-BREAK SPACE}кредита",
+        "от 0,8\N{NO-BREAK SPACE}кредита",
     ]  # fmt: skip
 
 
@@ -68,7 +79,7 @@ def test_dates_are_written_as_the_language_writes_them() -> None:
 
 def test_a_duration_is_written_in_its_largest_fitting_unit() -> None:
     assert [translator("en").duration(seconds) for seconds in (0.2, 55, 150, 3600, 90_000)] == [
-        "1 second", "55 seconds", "2 minutes", "60 minutes", "25 hours",
+        "1\u00a0second", "55\u00a0seconds", "2\u00a0minutes", "60\u00a0minutes", "25\u00a0hours",
     ]  # fmt: skip
     russian = [translator("ru").duration(seconds) for seconds in (1, 2, 55, 300)]
     assert [text.replace("\u00a0", "_") for text in russian] == ["1_сек", "2_сек", "55_сек", "5_мин"]

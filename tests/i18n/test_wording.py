@@ -15,8 +15,8 @@ def _texts(found: object) -> Iterator[str]:
     if isinstance(found, str):
         yield found
     elif isinstance(found, Mapping):
-        for one in found.values():
-            yield from _texts(one)
+        for text in found.values():
+            yield from _texts(text)
 
 
 def _found(phrases: Sequence[str], texts: Sequence[tuple[str, str]]) -> list[str]:
@@ -30,8 +30,8 @@ def test_replaced_phrases_do_not_come_back_to_the_chats() -> None:
 
 
 def test_replaced_phrases_do_not_come_back_to_the_catalog_and_the_command_line() -> None:
-    data = [one for one in (files("genlock.catalog") / "data").iterdir() if one.name.endswith(".toml")]
+    data = [file for file in (files("genlock.catalog") / "data").iterdir() if file.name.endswith(".toml")]
     commands = (Path(genlock.__file__).parent / "cli").rglob("*.py")
-    texts = [(one.name, one.read_text(encoding="utf-8")) for one in (*data, *commands)]
+    texts = [(file.name, file.read_text(encoding="utf-8")) for file in (*data, *commands)]
 
     assert _found([*PHRASES["ru"], *PHRASES["en"]], texts) == []

@@ -8,7 +8,7 @@ import asyncpg
 import pytest
 
 from genlock.domain.money import EntryKind
-from genlock.sandbox.telegram import simulator
+from genlock.sandbox.telegram import methods
 from genlock.stores.postgres import PostgresStore
 from tests.fork_server import ForkServer
 from tests.journeys.engine_fleet import FUNDS, Fleet
@@ -36,13 +36,13 @@ def shared_sandbox(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox
 @pytest.fixture
 def sends_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make the simulator execute every sendMessage twice, as if the channel retried it blindly."""
-    name, send = simulator.METHODS["sendmessage"]
+    name, send = methods.METHODS["sendmessage"]
 
     async def twice(state: Any, arguments: Any) -> Any:
         await send(state, arguments)
         return await send(state, arguments)
 
-    monkeypatch.setitem(simulator.METHODS, "sendmessage", (name, twice))
+    monkeypatch.setitem(methods.METHODS, "sendmessage", (name, twice))
 
 
 @pytest.fixture

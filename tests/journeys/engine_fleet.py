@@ -121,8 +121,8 @@ class Fleet:
         """Wait until a process, or all together, have begun `count` deliveries."""
 
         async def condition() -> bool:
-            for one in [process] if process else self.processes:
-                one.check()
+            for running in [process] if process else self.processes:
+                running.check()
             return len(await self.calls("put", process)) >= count
 
         await self.until(condition)

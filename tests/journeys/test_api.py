@@ -117,16 +117,16 @@ async def test_openais_client_and_ours_outlast_a_kill_and_each_orders_once(shop:
         job = asyncio.create_task(client.run("z-image", {"prompt": "a dog", "aspect_ratio": "1:1"}))
         running: list[str] = []
         while running != ["running"] * 2:  # before, the provider may or may not have the task
-            running = [one.status async for one in client.jobs()]
+            running = [listed_job.status async for listed_job in client.jobs()]
         shop.instance.kill()
         shop.kie.service.release_tasks()
         shop.instance.start()
         await shop.instance.wait_until_ready()
         answer, own = await asyncio.gather(images, job)
-        jobs = {one.id: one async for one in client.jobs()}
+        jobs = {listed_job.id: listed_job async for listed_job in client.jobs()}
         balance = await client.balance()
 
     assert answer.model_extra is not None
     assert set(jobs) == {answer.model_extra["job"], own.id}
-    assert all(one.is_delivered and one.charged for one in jobs.values())
-    assert (balance.available, balance.held) == (100 - sum(one.price for one in jobs.values()), 0)
+    assert all(listed_job.is_delivered and listed_job.charged for listed_job in jobs.values())
+    assert (balance.available, balance.held) == (100 - sum(listed_job.price for listed_job in jobs.values()), 0)

@@ -31,16 +31,18 @@ def delivered_order(chaos: ApiChaosRun) -> ApiOrder:
 
 def end_of(chaos: ApiChaosRun) -> Arrival:
     """The webhook that first told one endpoint, which also knew of the start, that a job has succeeded."""
-    started = {(one.endpoint, one.job) for one in chaos.receiver.arrivals if one.event == STARTED}
+    started = {(arrival.endpoint, arrival.job) for arrival in chaos.receiver.arrivals if arrival.event == STARTED}
     return next(
-        one for one in chaos.receiver.arrivals if one.event == "job.succeeded" and (one.endpoint, one.job) in started
+        arrival
+        for arrival in chaos.receiver.arrivals
+        if arrival.event == "job.succeeded" and (arrival.endpoint, arrival.job) in started
     )
 
 
 def change_arrival(chaos: ApiChaosRun, old: Arrival, *new: Arrival) -> Callable[[], None]:
     """Replace every arrival of this webhook; return what undoes it."""
     before = list(chaos.receiver.arrivals)
-    others = [one for one in before if one.message_id != old.message_id]
+    others = [arrival for arrival in before if arrival.message_id != old.message_id]
     chaos.receiver.arrivals[:] = [*others, *new]
 
     def undo() -> None:
@@ -59,8 +61,8 @@ def a_job_without_an_order(chaos: ApiChaosRun) -> Callable[[], None]:
     account = delivered_order(chaos).account
     failed = {"id": "job_x", "status": "failed", "charged": False, "price": 0.0, "late": False}
     account.jobs["job_x"] = failed
-    told = [replace(end_of(chaos), endpoint=one, job="job_x", event="job.failed", message_id="x", data=failed)
-            for one in account.endpoints if one.takes("job.failed")]  # fmt: skip
+    told = [replace(end_of(chaos), endpoint=endpoint, job="job_x", event="job.failed", message_id="x", data=failed)
+            for endpoint in account.endpoints if endpoint.takes("job.failed")]  # fmt: skip
     chaos.receiver.arrivals += told
 
     def undo() -> None:
@@ -125,7 +127,7 @@ def webhook_sent_twice(chaos: ApiChaosRun) -> Callable[[], None]:
 
 def webhook_for_another_account(chaos: ApiChaosRun) -> Callable[[], None]:
     end = end_of(chaos)
-    other = next(one for one in chaos.clients.accounts if one.name != end.endpoint.account)
+    other = next(account for account in chaos.clients.accounts if account.name != end.endpoint.account)
     return change_arrival(chaos, end, end, replace(end, endpoint=other.endpoints[0]))
 
 

@@ -13,8 +13,10 @@ from genlock.sandbox.processes import guarded_folder
 from tests.changes import poll_until
 
 ORDERS = 48
-#: allowed delay beyond the usual one; the machine may be busy
+#: allowed delay beyond the usual ones; a lease that was not released at the stop would cost 30 s
 LATE_SECONDS = 5.0
+#: how many usual delays an order may take that changes its instance: on a busy machine everything takes longer
+USUAL_DELAYS = 3
 
 
 async def until_ended(chaos_run: ChaosRun, count: int) -> None:
@@ -57,7 +59,7 @@ async def test_a_rolling_deploy_under_load_delivers_every_order_once_and_in_time
     assert result["ok"], (result, histories)
     assert (result["delivered_once"], result["failed_told"]) == (ORDERS, 0), (result, histories)
     assert len(delays(chaos_run)) == ORDERS
-    assert max(delays(chaos_run)) <= usual_delay + LATE_SECONDS
+    assert max(delays(chaos_run)) <= USUAL_DELAYS * usual_delay + LATE_SECONDS
     both = {line["process"] for line in fleet.log_lines() if line["event"] == "MARK_DELIVERED"}
     assert both & {instance.name for instance in old}
     assert both & {instance.name for instance in new}

@@ -60,7 +60,7 @@ async def test_a_user_is_answered_while_files_are_read_that_take_long_and_each_i
         await attacker.sees(UNREADABLE, seconds=60)
         await attacker.sees(TOO_MANY, seconds=60)
 
-    assert {len([one for one in answers(each) if UNREADABLE(one)]) for each in attackers} == {1}
+    assert {len([answer for answer in answers(each) if UNREADABLE(answer)]) for each in attackers} == {1}
     assert len(setup.telegram.calls("getFile")) == ATTACKERS, "a file over the hourly limit is not even asked for"
     assert instance.events("UPDATE_FAIL") == []
     assert await instance.stop() == 0

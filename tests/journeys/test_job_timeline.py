@@ -23,7 +23,7 @@ async def test_the_time_line_tells_a_takeover(fleet: Fleet, signal: Signals) -> 
 
     async def holders(count: int) -> bool:
         found = await fleet.store.job_events(job.correlation_id, 100)
-        return sum(one.event == Event.DELIVER_LOCK_WIN for one in found) == count
+        return sum(event.event == Event.DELIVER_LOCK_WIN for event in found) == count
 
     await fleet.until(lambda: holders(1))
     second = await fleet.start("second")

@@ -61,7 +61,11 @@ class ThreeProviders:
         return [task for task in self.kie.service.tasks.values() if task.values.get("prompt") == prompt]
 
     def made_by(self, simulator: Any, prompt: str) -> list[Generation]:
-        return [one for one in simulator.service.generations.values() if one.values.get("prompt") == prompt]
+        return [
+            generation
+            for generation in simulator.service.generations.values()
+            if generation.values.get("prompt") == prompt
+        ]
 
 
 @pytest.fixture
@@ -137,11 +141,11 @@ async def _a_forged_callback_of_fal_changes_nothing(three: ThreeProviders) -> No
 
     three.kie.service.credits = credit
     [made] = three.made_by(three.fal, "honest cat")
-    sent = [one for one in three.fal.sender.sent if one.generation == made.id]
-    forged = [one.status for one in sent if STOLEN.encode() in one.body]
+    sent = [callback for callback in three.fal.sender.sent if callback.generation == made.id]
+    forged = [callback.status for callback in sent if STOLEN.encode() in callback.body]
     assert len(forged) == 2
     assert all(status in (401, 403) for status in forged)
-    assert [one.status for one in sent if STOLEN.encode() not in one.body] == [200]
+    assert [callback.status for callback in sent if STOLEN.encode() not in callback.body] == [200]
     assert three.rows("SELECT COUNT(*) FROM jobs WHERE parts LIKE ?", f"%{STOLEN}%") == [(0,)]
 
 
@@ -152,10 +156,10 @@ async def _a_signed_callback_of_replicate_ends_the_order(three: ThreeProviders) 
     await _finish(eve, "/gen google/nano-banana swift cat")
 
     [made] = three.made_by(three.replicate, "swift cat")
-    sent = [one for one in three.replicate.sender.sent if one.generation == made.id]
-    assert [one.status for one in sent if STOLEN.encode() not in one.body] == [200]
-    assert all(one.status in (401, 403) for one in sent if STOLEN.encode() in one.body)
-    genuine = next(one for one in sent if STOLEN.encode() not in one.body)
+    sent = [callback for callback in three.replicate.sender.sent if callback.generation == made.id]
+    assert [callback.status for callback in sent if STOLEN.encode() not in callback.body] == [200]
+    assert all(callback.status in (401, 403) for callback in sent if STOLEN.encode() in callback.body)
+    genuine = next(callback for callback in sent if STOLEN.encode() not in callback.body)
     changed = json.loads(genuine.body) | {"status": "failed"}
     async with (
         aiohttp.ClientSession(headers=dict(genuine.headers)) as session,
@@ -205,15 +209,20 @@ async def _a_prompt_is_improved_by_the_text_model_of_fal(three: ThreeProviders) 
     await joe.say("a green lighthouse")
     await _tap(joe, "Improve prompt")
     await _tap(joe, "✨ Improve ·")
-    await _tap(joe, "Use the new one", seconds=40)
+    await _tap(joe, "Use this one", seconds=40)
     await joe.sees(
         lambda message: (
-            "green lighthouse, in warm" in message.text and any("Generate" in one["text"] for one in message.buttons)
+            "green lighthouse, in warm" in message.text
+            and any("Generate" in button["text"] for button in message.buttons)
         ),
         seconds=20,
     )
 
-    [made] = [one for one in three.fal.service.generations.values() if "green lighthouse" in one.values["prompt"]]
+    [made] = [
+        generation
+        for generation in three.fal.service.generations.values()
+        if "green lighthouse" in generation.values["prompt"]
+    ]
     assert made.values["prompt"].startswith("Rewrite the prompt at the end")
     query = "SELECT state, hold_state, price FROM jobs WHERE input LIKE '%green lighthouse%'"
     [(state, hold, price)] = three.rows(query)
@@ -223,7 +232,7 @@ async def _a_prompt_is_improved_by_the_text_model_of_fal(three: ThreeProviders) 
 
 async def _tap(user: SimulatedUser, text: str, *, seconds: float = 20.0) -> None:
     message = await user.sees(lambda one: any(text in key["text"] for key in one.buttons), seconds=seconds)
-    await user.press(message, next(one["text"] for one in message.buttons if text in one["text"]))
+    await user.press(message, next(button["text"] for button in message.buttons if text in button["text"]))
 
 
 async def _suggestion(user: SimulatedUser, prompt: str) -> Message:
@@ -232,7 +241,7 @@ async def _suggestion(user: SimulatedUser, prompt: str) -> Message:
 
 
 async def _generate(user: SimulatedUser, message: Message) -> None:
-    await user.press(message, next(one["text"] for one in message.buttons if "Generate" in one["text"]))
+    await user.press(message, next(button["text"] for button in message.buttons if "Generate" in button["text"]))
 
 
 async def _an_unknown_outcome_at_kie_is_never_ordered_at_fal(three: ThreeProviders) -> None:

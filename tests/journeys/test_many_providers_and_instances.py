@@ -105,13 +105,19 @@ class TwoInstances:
 
     def submitting(self, job: int) -> list[Instance]:
         """Return the instances that have begun to submit an order to fal."""
-        return [one for one in self.fleet.instances if one.events("SUBMIT_START", job=job, provider="fal")]
+        return [
+            instance for instance in self.fleet.instances if instance.events("SUBMIT_START", job=job, provider="fal")
+        ]
 
     def ordered(self, prompt: str) -> int:
         """Return how many tasks the providers have ever had for an order."""
-        kie = [one for one in self.fleet.kie.service.tasks.values() if one.values.get("prompt") == prompt]
+        kie = [task for task in self.fleet.kie.service.tasks.values() if task.values.get("prompt") == prompt]
         return len(kie) + len(
-            [one for one in self.fal.service.generations.values() if prompt in json.dumps(one.values)]
+            [
+                generation
+                for generation in self.fal.service.generations.values()
+                if prompt in json.dumps(generation.values)
+            ]
         )
 
 

@@ -12,6 +12,7 @@ from tests.journeys.serve_setup import running_setup
 MEGABYTES_MAX = 200
 HOLDERS = 300
 HEADERS = 4
+QUERIES, ROUNDS = 1600, 4
 #: every endpoint that takes a body, each with what an attacker can guess
 PATHS = (
     b"/callbacks/kie/1." + b"A" * 43,
@@ -26,6 +27,7 @@ BODY = (
     b"POST %s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer glk_" + b"A" * 43 + b"\r\n"
     b"Content-Type: application/json\r\nContent-Length: 999999\r\n\r\n"
 )
+QUERY = b"GET %s?" + b"a" * 40_000 + b" HTTP/1.1\r\nHost: x\r\nCookie: genlock_session=" + b"A" * 43 + b"\r\n\r\n"
 
 
 async def send(port: int, beginning: bytes, repeated: bytes, times: int) -> asyncio.StreamWriter | None:
@@ -57,8 +59,17 @@ async def test_unauthenticated_senders_cannot_take_the_memory_and_a_user_is_answ
         open_ones = asyncio.gather(*attacks, return_exceptions=True)
         await setup.telegram.add_user("Ann").say("hello")
         await instance.wait_for_event("UPDATE_DONE")
-        for writer in await open_ones:
-            if isinstance(writer, asyncio.StreamWriter):
-                writer.close()
+        close_all(await open_ones)
+        for _ in range(ROUNDS):
+            queries = (
+                send(port, QUERY % path, b"", 1) for path in (*PATHS, b"/dashboard") for _ in range(QUERIES // 8)
+            )
+            close_all(await asyncio.gather(*queries, return_exceptions=True))
         assert instance.megabytes < MEGABYTES_MAX
         assert instance.running
+
+
+def close_all(writers: list[asyncio.StreamWriter | BaseException | None]) -> None:
+    for writer in writers:
+        if isinstance(writer, asyncio.StreamWriter):
+            writer.close()

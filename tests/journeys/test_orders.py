@@ -167,7 +167,7 @@ async def test_a_stop_does_not_wait_for_a_file_that_is_read(tmp_path: Path) -> N
 
 def children(pid: int) -> list[int]:
     found = Path(f"/proc/{pid}/task").glob("*/children")
-    return [int(child) for one in found for child in one.read_text(encoding="ascii").split()]
+    return [int(child) for file in found for child in file.read_text(encoding="ascii").split()]
 
 
 async def test_operators_receive_alarms_in_their_language(url: str, tmp_path: Path) -> None:

@@ -23,9 +23,9 @@ def sandbox(tmp_path: Path, fork_server: ForkServer) -> Iterator[Callable[..., S
         return started[-1]
 
     yield make
-    for one in started:
-        one.process.kill()
-        one.process.wait()
+    for process in started:
+        process.process.kill()
+        process.process.wait()
 
 
 @pytest.fixture(scope="module")
@@ -82,7 +82,7 @@ def generate(running: Sandbox, person: int, prompt: str) -> str:
 
     def shown() -> bool:
         messages = running.get(f"/sim/chats/{person}?person={person}")["messages"]
-        return any("photo" in one["message"] and prompt in str(one["message"]) for one in messages)
+        return any("photo" in message["message"] and prompt in str(message["message"]) for message in messages)
 
     wait_until(shown, f"the image for {prompt} is shown")
     [task] = running.get("/_control", place=2)["tasks"]
@@ -130,7 +130,7 @@ def test_a_lost_answer_to_a_media_edit_does_not_show_the_result_twice(running: S
     assert (lost["executed"], lost["answered"], lost["faults"]) == (True, False, ["drop_after"])
     assert (again["answered"], again["faults"]) == (True, [])
     messages = running.get(f"/sim/chats/{ann['id']}?person={ann['id']}")["messages"]
-    assert sum("photo" in one["message"] and "a cat" in str(one["message"]) for one in messages) == 1
+    assert sum("photo" in message["message"] and "a cat" in str(message["message"]) for message in messages) == 1
 
 
 def test_the_terminal_names_each_alarm_and_error() -> None:

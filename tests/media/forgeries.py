@@ -87,7 +87,7 @@ def moved(moov: bytes, by: int) -> bytes:
     """Return the content of an index whose media data lies further on."""
 
     def shift(table: bytes) -> bytes:
-        return table[:8] + b"".join(struct.pack(">I", one + by) for [one] in struct.iter_unpack(">I", table[8:]))
+        return table[:8] + b"".join(struct.pack(">I", offset + by) for [offset] in struct.iter_unpack(">I", table[8:]))
 
     return edit(moov, (b"trak", b"mdia", b"minf", b"stbl", b"stco"), shift)
 
@@ -160,7 +160,7 @@ def short_headers(moov: bytes) -> bytes:
 
 
 def _edits(entries: list[tuple[int, int]]) -> bytes:
-    table = struct.pack(">II", 0, len(entries)) + b"".join(struct.pack(">IiI", *one, 1 << 16) for one in entries)
+    table = struct.pack(">II", 0, len(entries)) + b"".join(struct.pack(">IiI", *entry, 1 << 16) for entry in entries)
     return with_index(edit(short_headers(long_video()[2]), (b"trak", b"edts"), lambda _: box(b"elst", table)))
 
 

@@ -74,7 +74,7 @@ class S3Server:
         keys = [key for key in keys if key > request.query_params.get("start-after", "")]
         if "delimiter" in request.query_params:
             folders = sorted({prefix + key.removeprefix(prefix).partition("/")[0] + "/" for key in keys})
-            rows = "".join(f"<CommonPrefixes><Prefix>{escape(one)}</Prefix></CommonPrefixes>" for one in folders)
+            rows = "".join(f"<CommonPrefixes><Prefix>{escape(folder)}</Prefix></CommonPrefixes>" for folder in folders)
         else:
             rows = "".join(f"<Contents><Key>{escape(key)}</Key></Contents>" for key in keys[:1000])
         return Response(f"<ListBucketResult><Prefix>{prefix}</Prefix>{rows}</ListBucketResult>")

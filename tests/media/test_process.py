@@ -11,10 +11,13 @@ from typing import IO
 import pytest
 from PIL import Image
 
+from genlock.domain.errors import ChannelBusy
 from genlock.media import sniff
 from genlock.media.budget import TooComplex
 from genlock.media.photo import NotUsableAsPhoto
 from genlock.media.process import MediaProcess
+from genlock.media.transfers import Transfers
+from tests.changes import poll_until
 from tests.media.samples import SECONDS, encode_audio, image
 
 pytestmark = pytest.mark.process
@@ -146,3 +149,21 @@ async def test_each_file_has_limits_of_time_and_memory(reader: MediaProcess) -> 
     soft = {line[:25].strip(): line[26:47].strip() for line in limits}
     assert int(soft["Max cpu time"]) <= 10
     assert int(soft["Max address space"]) <= 512 * 1024 * 1024
+
+
+async def test_a_stop_interrupts_a_file_that_hangs_and_those_that_wait_for_it_and_kills_the_process() -> None:
+    transfers = Transfers()
+    reader = MediaProcess(transfers)
+    with file_of(encode_audio("ogg", "libopus", "s16")) as file:
+        await reader.measure(file)
+        hanging = reader.pid
+        assert hanging is not None
+        os.kill(hanging, signal.SIGSTOP)
+        requests = [asyncio.ensure_future(reader.measure(file)) for _ in range(8)]
+        await asyncio.sleep(0)
+        transfers.interrupt()
+        async with asyncio.timeout(20):
+            results = await asyncio.gather(*requests, return_exceptions=True)
+    assert {type(result) for result in results} == {ChannelBusy}
+    assert reader.pid is None
+    await poll_until(lambda: not Path(f"/proc/{hanging}/exe").exists(), seconds=20)

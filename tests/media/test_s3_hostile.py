@@ -106,7 +106,7 @@ async def test_a_part_of_a_file_is_that_part_or_an_error() -> None:
             try:
                 got = await whole(media, KEY, 2, 4)
             except MediaStoreError as error:
-                paths = {one.partition(" ")[2] for one in hostile.requests}
+                paths = {request.partition(" ")[2] for request in hostile.requests}
                 if "169.254" in str(error) or SECRET in str(error) or paths != {f"/bucket/{KEY}"}:
                     failures.append(f"{name}: {error}")
             else:
@@ -143,7 +143,7 @@ async def test_a_list_that_arrives_in_pieces_is_read_to_its_end() -> None:
     deleted = http("204 No Content", Content_Length="")
     async with bucket(pieces, *[deleted] * 30, listed()) as (hostile, media):
         assert await media.delete_account_files("20300101", 7, lambda _: False) == 30
-        assert sum(one.startswith("DELETE") for one in hostile.requests) == 30
+        assert sum(request.startswith("DELETE") for request in hostile.requests) == 30
 
 
 async def test_nothing_is_deleted_that_was_not_asked_for() -> None:
@@ -152,7 +152,7 @@ async def test_nothing_is_deleted_that_was_not_asked_for() -> None:
         for call in DELETIONS:
             async with bucket(listed("20300101/7/1.png", foreign)) as (hostile, media):
                 assert "not asked for" in await refusal(call(media))
-                assert not [one for one in hostile.requests if one.startswith("DELETE")]
+                assert not [request for request in hostile.requests if request.startswith("DELETE")]
 
 
 async def test_a_bucket_that_lists_the_same_files_without_end_is_given_up() -> None:

@@ -113,7 +113,7 @@ async def test_a_bucket_that_does_not_answer_or_refuses_is_a_store_error(s3: S3S
             await wrong.days()
         recorder = Recorder()
         await MediaRetention(nothing, recorder, lambda: datetime(2030, 1, 1, tzinfo=UTC), 1).prune()
-        assert [one.event for one in recorder.seen] == [Event.STAGE_ERROR]
+        assert [event.event for event in recorder.seen] == [Event.STAGE_ERROR]
     finally:
         await wrong.close()
         await nothing.close()
@@ -147,7 +147,7 @@ def test_signatures_are_those_of_the_examples_that_aws_publishes() -> None:
     )  # fmt: skip
     listed = sign(AWS, "GET", AWS_HOST, "/", now=AWS_NOW, query={"max-keys": "2", "prefix": "J"})
 
-    signatures = [one["authorization"].rpartition("=")[2] for one in (get, put, listed)]
+    signatures = [headers["authorization"].rpartition("=")[2] for headers in (get, put, listed)]
     assert signatures == [
         "f0e8bdb87c964420e857bd35b5d6ed310bd44f0170aba48dd91039c6036bdb41",
         "98ad721746da40c64f1a55b78f14c238d841ea1380cd77a1b5971af0ece108bd",
@@ -194,4 +194,4 @@ async def test_what_a_crash_left_is_deleted_and_what_is_being_written_is_not(tmp
         os.utime(folder / name, times=(1_000_000_000 - age,) * 2)
 
     assert await media.delete_account_files("20300101", 7, lambda _: False) == 2
-    assert [one.name for one in folder.iterdir()] == [".incomplete-new"]
+    assert [file.name for file in folder.iterdir()] == [".incomplete-new"]

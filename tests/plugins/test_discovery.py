@@ -91,9 +91,9 @@ def test_the_settings_of_a_plug_in_come_from_the_env_file_too(packages: Packages
 
     assert plugin.settings is not None
     assert plugin.settings.model_dump()["seconds"] == 4.0
-    shown = {one.name: one for one in effective_settings(Settings(), find_plugins())}
+    shown = {setting.name: setting for setting in effective_settings(Settings(), find_plugins())}
     assert (shown["GENLOCK_ACME_KEY"].is_secret, shown["GENLOCK_ACME_KEY"].is_set) == (True, True)
-    assert (shown["GENLOCK_ACME_SECONDS"].shown, shown["GENLOCK_ACME_SECONDS"].source) == ("4.0", "env_file")
+    assert (shown["GENLOCK_ACME_SECONDS"].text, shown["GENLOCK_ACME_SECONDS"].source) == ("4.0", "env_file")
     assert SECRET not in str(shown)
 
 
@@ -205,7 +205,7 @@ def test_a_plug_in_may_declare_names_that_platforms_set(packages: Packages, monk
         with monkeypatch.context() as patch:
             patch.setenv(name, SECRET)
             plugins = find_plugins()
-            assert [one.state for one in plugins.installed] == [PluginState.IN_USE]
+            assert [plugin.state for plugin in plugins.installed] == [PluginState.IN_USE]
             assert plugins.secrets() == [SECRET]
 
 
@@ -282,8 +282,10 @@ def test_every_form_of_a_secret_is_masked(packages: Packages, monkeypatch: pytes
     packages.add("acme-pack", source, providers=PLUGIN)
     monkeypatch.setenv("GENLOCK_ACME_MORE", '["the-second-secret", "the-third-secret"]')
     monkeypatch.setenv("GENLOCK_ACME_ACCOUNT", '{"name": "a", "password": "the-password"}')
-    waiting = {one.name: one for one in effective_settings(Settings(), find_plugins())}["GENLOCK_ACME_ACCOUNT"]
-    assert (waiting.is_secret, waiting.is_set, waiting.shown) == (True, True, "")
+    waiting = {setting.name: setting for setting in effective_settings(Settings(), find_plugins())}[
+        "GENLOCK_ACME_ACCOUNT"
+    ]
+    assert (waiting.is_secret, waiting.is_set, waiting.text) == (True, True, "")
 
     monkeypatch.setenv("GENLOCK_ACME_KEY", f" {SECRET} ")
     plugins = find_plugins()
@@ -323,11 +325,11 @@ def test_names_that_are_taken_or_no_names_are_refused(packages: Packages) -> Non
 
     plugins = find_plugins()
 
-    reasons = {one.name: one.reason for one in plugins.installed if one.state is PluginState.LEFT_OUT}
+    reasons = {plugin.name: plugin.reason for plugin in plugins.installed if plugin.state is PluginState.LEFT_OUT}
     assert set(reasons) == {*names, "api", "fal"}
     assert all("belongs to genlock itself" in reasons[name] for name in ("kie", "kie_api", "media", "api", "fal"))
     assert all("is not a name" in reasons[name] for name in ("Acme", "a", "acme/x", "x" * 40))
-    assert [one.name for one in plugins.all if one.is_built_in] == ["kie", "fal", "replicate"]
+    assert [plugin.name for plugin in plugins.all if plugin.is_built_in] == ["kie", "fal", "replicate"]
 
 
 def test_of_two_packages_with_the_same_name_neither_is_used(packages: Packages) -> None:
@@ -336,8 +338,8 @@ def test_of_two_packages_with_the_same_name_neither_is_used(packages: Packages) 
 
     found = find_plugins().installed
 
-    assert [one.state for one in found] == [PluginState.LEFT_OUT] * 2
-    assert all("acme-pack and other-pack both bring the provider 'acme'" in one.reason for one in found)
+    assert [plugin.state for plugin in found] == [PluginState.LEFT_OUT] * 2
+    assert all("acme-pack and other-pack both bring the provider 'acme'" in plugin.reason for plugin in found)
 
 
 def test_of_two_plug_ins_that_share_a_setting_neither_gets_the_key_of_the_other(
@@ -351,9 +353,9 @@ def test_of_two_plug_ins_that_share_a_setting_neither_gets_the_key_of_the_other(
 
     plugins = find_plugins()
 
-    assert {one.name for one in plugins.left_out} == {"acme", "acme_pro"}
+    assert {plugin.name for plugin in plugins.left_out} == {"acme", "acme_pro"}
     assert all(
-        "GENLOCK_ACME_PRO_KEY is a setting of 'acme' and of 'acme_pro'" in one.reason for one in plugins.left_out
+        "GENLOCK_ACME_PRO_KEY is a setting of 'acme' and of 'acme_pro'" in plugin.reason for plugin in plugins.left_out
     )
     assert set(make_bundles(plugins, PACKAGED)) == {"other"}
     assert SECRET in plugins.secrets()
@@ -364,9 +366,9 @@ def test_a_list_of_entry_points_that_cannot_be_read_harms_nothing_else(packages:
     packages.add("unrelated", "", entry_points="[console_scripts]\nno equals sign\n")
     packages.add("acme-pack", provider_source("acme"), providers=PLUGIN)
 
-    found = {one.package: one for one in find_plugins().installed}
+    found = {plugin.package: plugin for plugin in find_plugins().installed}
 
-    assert {name: one.state for name, one in found.items()} == {
+    assert {name: plugin.state for name, plugin in found.items()} == {
         "bad-pack": PluginState.LEFT_OUT,
         "acme-pack": PluginState.NOT_CONFIGURED,
     }

@@ -80,7 +80,7 @@ async def pages(url: str) -> dict[str, str]:
     async with aiohttp.ClientSession() as session:
         answer = await session.post(f"{url}/dashboard/login", data={"token": DASHBOARD}, allow_redirects=False)
         cookie = SimpleCookie(answer.headers["Set-Cookie"])
-        headers = {"Cookie": "; ".join(f"{name}={one.value}" for name, one in cookie.items())}
+        headers = {"Cookie": "; ".join(f"{name}={morsel.value}" for name, morsel in cookie.items())}
         found = {}
         for name, path in (("system", "/dashboard/system"), ("settings", "/dashboard/system/settings")):
             found[name] = await (await session.get(f"{url}{path}", headers=headers)).text()

@@ -23,7 +23,11 @@ def real_answers() -> list[Any]:
     """Return the simulator's records and callbacks of every model, for running, successful and failed tasks."""
     answers: list[Any] = []
     for model in MODELS:
-        endpoint = next(one for one in ENDPOINTS if (one.family, one.operation) == (model.family, model.operation))
+        endpoint = next(
+            candidate
+            for candidate in ENDPOINTS
+            if (candidate.family, candidate.operation) == (model.family, model.operation)
+        )
         for faults in (set(), {Fault.TASK_FAIL}, {Fault.TASK_MODERATED}, {Fault.RESULT_EMPTY}):
             results = [f"https://files.example/{number}.png" for number in range(model.results({}))]
             task = Task(

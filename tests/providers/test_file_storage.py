@@ -73,7 +73,7 @@ async def test_a_file_goes_to_the_next_storage_while_the_first_is_down() -> None
     fourth = await storage.store(chunks, "d.png")
     private.down = ProviderError("full")
 
-    assert (first.provider, first.url, first.address) == ("up", "https://up/genlock/a.png", first.url)
+    assert (first.provider, first.url, first.key) == ("up", "https://up/genlock/a.png", first.url)
     assert first.left_seconds == 600.0
     assert [second.provider, third.provider, fourth.provider] == ["up", "down", "private"]
     assert up.stored == [b"picture"] * 2
@@ -83,7 +83,7 @@ async def test_a_file_goes_to_the_next_storage_while_the_first_is_down() -> None
 
 async def test_a_file_that_cannot_be_read_is_not_the_fault_of_a_storage() -> None:
     storages = [Storage("one"), Storage("two")]
-    storage = FileStorage([ProviderStorage(provider=one.name, upload=one.upload) for one in storages])
+    storage = FileStorage([ProviderStorage(provider=target.name, upload=target.upload) for target in storages])
 
     async def broken() -> AsyncIterator[bytes]:
         yield b"half"
@@ -92,7 +92,7 @@ async def test_a_file_that_cannot_be_read_is_not_the_fault_of_a_storage() -> Non
     with pytest.raises(SourceFailed, match="Telegram does not give the file"):
         await storage.store(broken, "a.png")
     assert (await storage.store(chunks, "a.png")).provider == "one", "the first storage is not avoided for it"
-    assert [one.stored for one in storages] == [[b"picture"], []]
+    assert [target.stored for target in storages] == [[b"picture"], []]
 
 
 async def test_without_a_provider_that_stores_files_the_keys_to_set_are_named() -> None:

@@ -60,7 +60,7 @@ def test_a_hostile_document_is_read_as_far_as_it_is_one_and_within_limits() -> N
     }
     found = read_schema(document(many)).inputs or {}
     assert len(found) == INPUTS_MAX
-    assert {len(one.choices) for one in found.values()} == {CHOICES_MAX}
+    assert {len(input_.choices) for input_ in found.values()} == {CHOICES_MAX}
     assert read_schema(document({"a\x00" + "x" * 999: {"enum": ["\ud800", None, [], "y" * 9999]}})).inputs == {
         "a" + "x" * 99: InputSchema(choices=("", "y" * 200))
     }

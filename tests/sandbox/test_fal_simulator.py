@@ -107,7 +107,7 @@ async def test_orders_above_the_concurrency_wait_in_the_queue_and_can_be_taken_o
 
     assert [state["status"] for state in states] == ["IN_PROGRESS", "IN_QUEUE", "IN_QUEUE"]
     assert [state.get("queue_position") for state in states] == [None, 0, 1]
-    assert [(one.status_code, one.json()["status"]) for one in cancelled] == [
+    assert [(answer.status_code, answer.json()["status"]) for answer in cancelled] == [
         (200, "OK"),
         (200, "OK"),
         (202, "CANCELLATION_REQUESTED"),

@@ -62,7 +62,7 @@ def catalog(tmp_path: Path) -> Catalog:
 
 
 def offer_of(catalog: Catalog, model: str, provider: str) -> Offer:
-    return next(one for one in catalog.get(model).offers if one.provider == provider)
+    return next(offer for offer in catalog.get(model).offers if offer.provider == provider)
 
 
 def test_a_simulated_model_has_the_providers_names_choices_and_price(catalog: Catalog) -> None:
@@ -80,12 +80,12 @@ def test_models_that_are_one_model_at_the_provider_share_its_inputs(catalog: Cat
     [shared] = simulated_models(catalog, "replicate").values()
 
     assert shared.id == "maker/shared"
-    assert {one.name for one in shared.inputs} == {"prompt", "size", "resolution", "n"}
-    assert [one.name for one in shared.inputs if one.required] == ["prompt"]
+    assert {input_.name for input_ in shared.inputs} == {"prompt", "size", "resolution", "n"}
+    assert [input_.name for input_ in shared.inputs if input_.required] == ["prompt"]
 
 
 async def test_every_offer_is_ordered_from_its_provider_and_all_are_accepted(catalog: Catalog) -> None:
-    assert {one.provider for model in catalog.offered() for one in model.offers} == set(SIMULATORS)
+    assert {offer.provider for model in catalog.offered() for offer in model.offers} == set(SIMULATORS)
     assert [failure for failure in await order_all(catalog) if failure.provider != "kie"] == []
 
 

@@ -81,7 +81,7 @@ async def test_an_order_whose_answer_was_lost_is_in_the_list(replicate: Replicat
     first = await official.predictions.async_list()
     second = await official.predictions.async_list(first.next)
 
-    assert [(one.input or {})["prompt"] for one in second.results] == ["other", "lost"]
+    assert [(prediction.input or {})["prompt"] for prediction in second.results] == ["other", "lost"]
 
 
 async def test_a_prediction_can_be_cancelled_while_it_runs() -> None:
@@ -144,9 +144,9 @@ async def _create_statuses(replicate: ReplicateSimulator, *values: Mapping[str, 
     """Order once for each of the inputs. Returns the HTTP statuses; 0 if there was no answer."""
     statuses = []
     async with httpx.AsyncClient(headers={"Authorization": f"Bearer {replicate.token}"}) as http:
-        for one in values:
+        for value in values:
             try:
-                response = await http.post(f"{replicate.url}/v1/models/{MODEL}/predictions", json={"input": one})
+                response = await http.post(f"{replicate.url}/v1/models/{MODEL}/predictions", json={"input": value})
             except httpx.RemoteProtocolError:
                 statuses.append(0)
             else:

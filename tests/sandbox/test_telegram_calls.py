@@ -163,3 +163,36 @@ async def test_a_keyboard_that_is_not_json_is_refused(
         given = {"chat_id": str(ann.id), "text": "x", "reply_markup": markup}
         async with http.post(f"{base}/sendMessage", data=given) as response:
             assert (await response.json())["description"] == f"Bad Request: {text}"
+
+
+@pytest.mark.parametrize(
+    ("method", "given", "text"),
+    [
+        ("deleteMessage", {"message_id": 1}, "chat identifier is not specified"),
+        ("deleteMessage", {"chat_id": 5}, "message identifier is not specified"),
+        ("sendMessage", {"text": "x"}, "chat_id is empty"),
+        ("forwardMessage", {"chat_id": "ANN", "message_id": 1}, 'parameter "from_chat_id" is required'),
+        ("sendContact", {"chat_id": "ANN", "first_name": "Bob"}, 'parameter "phone_number" is required'),
+        ("sendLocation", {"chat_id": "ANN", "latitude": 1}, "longitude is empty"),
+        ("sendVideoNote", {"chat_id": "ANN"}, "there is no video note in the request"),
+        ("setChatMenuButton", {"menu_button": {"text": "x"}}, "can't parse menu button: Can't find field \"type\""),
+    ],
+)
+async def test_a_missing_argument_is_named(
+    http: aiohttp.ClientSession, base: str, ann: SimulatedUser, method: str, given: dict[str, Any], text: str
+) -> None:
+    filled = {name: ann.id if value == "ANN" else value for name, value in given.items()}
+    async with http.post(f"{base}/{method}", json=filled) as response:
+        assert (await response.json())["description"] == f"Bad Request: {text}"
+
+
+async def test_a_message_for_a_mini_app_can_be_prepared(
+    http: aiohttp.ClientSession, base: str, telegram: TelegramSimulator, ann: SimulatedUser
+) -> None:
+    given = {"user_id": ann.id, "result": {"type": "article", "id": "1", "title": "x"}}
+    async with http.post(f"{base}/savePreparedInlineMessage", json=given) as response:
+        made = (await response.json())["result"]
+    assert made["id"]
+    assert made["expiration_date"] > telegram.state.now()
+    async with http.post(f"{base}/savePreparedInlineMessage", json=given | {"user_id": 1}) as response:
+        assert (await response.json())["description"] == "Bad Request: user not found"

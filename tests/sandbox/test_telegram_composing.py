@@ -64,14 +64,14 @@ async def test_a_forwarded_message_names_its_first_author_and_an_album_stays_one
     ben = telegram.add_user("Ben")
     friends = telegram.group("Friends", [ann, ben])
     album = await ben.send_album([picture(), picture()], caption="two", chat=friends.id)
-    body = {"chat": friends.id, "messages": [one.id for one in album], "to": ann.id}
+    body = {"chat": friends.id, "messages": [message.id for message in album], "to": ann.id}
     status, views = await post(telegram, f"{ann.id}/forward", body)
     assert status == 200
     received = updates(telegram, "message")
-    assert [one["message_id"] for one in received] == [view["message"]["message_id"] for view in views]
-    assert {one["forward_origin"]["sender_user"]["first_name"] for one in received} == {"Ben"}
-    assert {one["from"]["first_name"] for one in received} == {"Ann"}
-    assert len({one["media_group_id"] for one in received} | {str(album[0].album)}) == 2
+    assert [message["message_id"] for message in received] == [view["message"]["message_id"] for view in views]
+    assert {message["forward_origin"]["sender_user"]["first_name"] for message in received} == {"Ben"}
+    assert {message["from"]["first_name"] for message in received} == {"Ann"}
+    assert len({message["media_group_id"] for message in received} | {str(album[0].album)}) == 2
     assert received[0]["caption"] == "two"
     [again] = await ann.forward([received[0]["message_id"]], to=friends.id)
     assert again.forwarded is not None

@@ -11,7 +11,7 @@ CAT = "🐈"  # one code point, two UTF-16 units
 
 def shapes(source: str, *, strict: bool = True) -> tuple[str, list[tuple[str, int, int]]]:
     text, entities = parse_markdown(source, strict=strict)
-    return text, [(one["type"], one["offset"], one["length"]) for one in entities]
+    return text, [(entity["type"], entity["offset"], entity["length"]) for entity in entities]
 
 
 def refusal(given: dict[str, object], *, edit: bool = False) -> str:

@@ -16,7 +16,7 @@ async def test_several_messages_are_forwarded_or_copied_at_once_and_missing_ones
     ids = [(await client.call("sendMessage", chat_id=ann.id, text=text))["message_id"] for text in ("one", "two")]
     for method in ("forwardMessages", "copyMessages"):
         sent = await client.call(method, chat_id=ann.id, from_chat_id=ann.id, message_ids=[*ids, 9999])
-        assert [message.id for message in ann.messages[-2:]] == [one["message_id"] for one in sent]
+        assert [message.id for message in ann.messages[-2:]] == [message["message_id"] for message in sent]
         assert [message.text for message in ann.messages[-2:]] == ["one", "two"]
     with pytest.raises(ApiFailure, match=r"(?i)message to forward not found"):
         await client.call("forwardMessages", chat_id=ann.id, from_chat_id=ann.id, message_ids=[9999])
@@ -80,7 +80,7 @@ async def test_a_group_has_a_creator_and_administrators(
     friends = telegram.group("Friends", [ann, telegram.add_user("Bob")])
     await friends.set_bot("administrator", by=ann)
     found = await client.call("getChatAdministrators", chat_id=friends.id)
-    assert [one["status"] for one in found] == ["creator", "administrator"]
+    assert [member["status"] for member in found] == ["creator", "administrator"]
 
 
 async def test_an_uploaded_thumbnail_is_shown(client: Client, ann: SimulatedUser) -> None:
@@ -94,20 +94,41 @@ async def test_an_uploaded_thumbnail_is_shown(client: Client, ann: SimulatedUser
     assert "thumbnail" not in sent["audio"], "too large"
 
 
-async def test_a_webhook_keeps_its_address_and_certificate(client: Client) -> None:
+async def test_a_webhook_keeps_its_address_and_certificate(client: Client, telegram: TelegramSimulator) -> None:
     given = {"url": "https://bot.example/hook", "ip_address": "127.0.0.9", "certificate": Bytes(b"pem", "c.pem")}
     await client.call("setWebhook", **given)
     info = await client.call("getWebhookInfo")
     assert (info["ip_address"], info["has_custom_certificate"]) == ("127.0.0.9", True)
+    before = telegram.state.updates.webhook
+    await client.call("setWebhook", **given)
+    assert telegram.state.updates.webhook is not before, "a certificate is always taken anew"
     await client.call("deleteWebhook")
     info = await client.call("getWebhookInfo")
     assert (info.get("ip_address"), info["has_custom_certificate"]) == (None, False)
 
 
-async def test_a_command_has_only_small_letters_digits_and_underscores(client: Client) -> None:
-    for name in ("Menu", "a-b", "x" * 33):
-        with pytest.raises(ApiFailure, match=r"(?i)bot_command_invalid"):
-            await client.call("setMyCommands", commands=[{"command": name, "description": "d"}])
+@pytest.mark.parametrize(
+    ("command", "description", "error"),
+    [
+        ("Menu", "d", "bot_command_invalid"),
+        ("a-b", "d", "bot_command_invalid"),
+        ("/", "d", "command must be non-empty"),
+        ("x" * 33, "d", "command length must not exceed 32"),
+        ("menu", " ", "command description must be non-empty"),
+        ("menu", "d" * 257, "command description length must not exceed 256"),
+    ],
+)
+async def test_a_bad_command_is_refused(client: Client, command: str, description: str, error: str) -> None:
+    with pytest.raises(ApiFailure, match=error):
+        await client.call("setMyCommands", commands=[{"command": command, "description": description}])
+
+
+async def test_a_command_is_kept_without_its_slash_and_for_a_language_of_two_letters(client: Client) -> None:
+    await client.call("setMyCommands", commands=[{"command": " /menu", "description": " Menu "}])
+    assert await client.call("getMyCommands") == [{"command": "menu", "description": "Menu"}]
+    for method, given in (("setMyCommands", {"commands": []}), ("setMyDescription", {"description": "x"})):
+        with pytest.raises(ApiFailure, match="invalid language code specified"):
+            await client.call(method, language_code="rus", **given)
 
 
 async def test_an_invoice_in_another_currency_needs_a_payment_provider(client: Client, ann: SimulatedUser) -> None:

@@ -6,8 +6,10 @@ from typing import Any
 import aiohttp
 import pytest
 
+from genlock.sandbox.telegram.groups import Group
+from genlock.sandbox.telegram.methods import NAMES
 from genlock.sandbox.telegram.simulated_user import SimulatedUser
-from genlock.sandbox.telegram.simulator import NAMES, TelegramSimulator
+from genlock.sandbox.telegram.simulator import TelegramSimulator
 
 FIELDS = (
     *("chat_id", "from_chat_id", "message_id", "message_ids", "text", "caption", "parse_mode", "entities"),
@@ -16,6 +18,14 @@ FIELDS = (
     *("scope", "language_code", "menu_button", "user_id", "file_id", "callback_query_id", "title", "description"),
     *("payload", "currency", "prices", "telegram_payment_charge_id", "pre_checkout_query_id", "ok", "action"),
     *("reaction", "draft_id", "secret_token", "max_connections", "name", "short_description"),
+)
+#: of methods that the product does not use
+MORE_FIELDS = (
+    *("live_photo", "video_note", "sticker", "stickers", "old_sticker", "emoji", "emoji_list", "sticker_type"),
+    *("mask_position", "position", "latitude", "longitude", "live_period", "heading", "phone_number", "first_name"),
+    *("question", "options", "correct_option_ids", "type", "explanation", "open_period", "close_date", "star_count"),
+    *("thumbnail", "cover", "start_timestamp", "rights", "result", "invite_link", "member_limit", "expire_date"),
+    *("icon_color", "icon_custom_emoji_id", "custom_emoji_ids", "subscription_period", "creates_join_request"),
 )
 VALUES: tuple[Any, ...] = (
     *(None, "", "x", "0", "-1", 0, -5, 10**30, 1.5, True, [], {}, [[]], [None], [1], {"a": 1}, [{}], [[{}]], "{", "[1"),
@@ -27,6 +37,14 @@ VALUES: tuple[Any, ...] = (
 )
 
 
+async def forum_of(telegram: TelegramSimulator, user: SimulatedUser) -> Group:
+    """Return a group with a topic where the bot is an administrator."""
+    forum = telegram.group("Forum", [user], kind="supergroup")
+    await forum.set_bot("administrator")
+    await forum.topic("first")
+    return forum
+
+
 @pytest.mark.parametrize("seed", range(6))
 async def test_no_random_call_causes_a_server_error(telegram: TelegramSimulator, ann: SimulatedUser, seed: int) -> None:
     rng = Random(seed)
@@ -34,10 +52,13 @@ async def test_no_random_call_causes_a_server_error(telegram: TelegramSimulator,
     server_errors = []
     async with aiohttp.ClientSession() as session:
         sent = await ann.say("x")
-        for _ in range(400):
+        forum = await forum_of(telegram, ann)
+        topic = min(forum.chat.topics)
+        for _ in range(800):
             name = rng.choice([*NAMES])
-            arguments = {field: rng.choice(VALUES) for field in FIELDS if rng.random() < 0.5}
-            arguments |= {"chat_id": ann.id, "timeout": 0} if rng.random() < 0.8 else {"timeout": 0}
+            arguments = {field: rng.choice(VALUES) for field in (*FIELDS, *MORE_FIELDS) if rng.random() < 0.5}
+            arguments |= {"timeout": 0, "message_thread_id": topic}
+            arguments |= {"chat_id": rng.choice((ann.id, ann.id, forum.id))} if rng.random() < 0.8 else {}
             arguments |= {"message_id": sent.id + 1} if rng.random() < 0.5 else {}
             if name in {"getUpdates", "setWebhook"}:
                 continue

@@ -75,3 +75,30 @@ async def test_an_invoice_link_can_be_paid(client: Client, ann: SimulatedUser) -
     await client.call("answerPreCheckoutQuery", pre_checkout_query_id=asked["pre_checkout_query"]["id"], ok=True)
 
     assert (await paying).ok
+
+
+@pytest.mark.parametrize(
+    ("changed", "error"),
+    [
+        ({"title": ""}, 'parameter "title" is required'),
+        ({"payload": ""}, 'parameter "payload" is required'),
+        ({"prices": [{"label": "", "amount": 1}]}, "labeledprice label must be non-empty"),
+        ({"prices": [{"label": "a", "amount": 1}, {"label": "b", "amount": 1}]}, "stars_invoice_invalid"),
+    ],
+)
+async def test_a_bad_invoice_is_refused(
+    client: Client, ann: SimulatedUser, changed: dict[str, object], error: str
+) -> None:
+    with pytest.raises(ApiFailure, match=error):
+        await client.call("sendInvoice", chat_id=ann.id, **invoice_given() | changed)
+
+
+async def test_a_refused_payment_needs_a_reason(client: Client, ann: SimulatedUser) -> None:
+    invoice = await client.call("sendInvoice", chat_id=ann.id, **invoice_given())
+    paying = asyncio.create_task(ann.pay(invoice["message_id"]))
+    (asked,) = await client.call("getUpdates", timeout=5)
+    number = asked["pre_checkout_query"]["id"]
+    with pytest.raises(ApiFailure, match='parameter "error_message" is required'):
+        await client.call("answerPreCheckoutQuery", pre_checkout_query_id=number, ok=False)
+    await client.call("answerPreCheckoutQuery", pre_checkout_query_id=number, ok=True)
+    assert (await paying).ok

@@ -10,7 +10,7 @@ from genlock.sandbox.telegram.simulator import running_telegram
 
 def quotes(source: str) -> list[tuple[str, int, int]]:
     _, entities = parse_markdown(source, strict=True)
-    return [(one["type"], one["offset"], one["length"]) for one in entities]
+    return [(entity["type"], entity["offset"], entity["length"]) for entity in entities]
 
 
 def test_two_bars_at_the_end_of_a_quotation_make_it_expandable() -> None:

@@ -26,11 +26,11 @@ async def test_user_actions_arrive_as_updates(client: Client, ann: SimulatedUser
     assert start["message"]["entities"] == [{"type": "bot_command", "offset": 0, "length": 6}]
     assert start["message"]["from"]["language_code"] == "ru"
     assert (await client.download(photo["message"]["photo"][-1]["file_id"]))[:2] == b"\xff\xd8"
-    assert len({one["message"]["media_group_id"] for one in album}) == 1
+    assert len({update["message"]["media_group_id"] for update in album}) == 1
     assert press["callback_query"]["data"] == "menu"
     assert press["callback_query"]["message"]["message_id"] == sent["message_id"]
     assert block["my_chat_member"]["new_chat_member"]["status"] == "kicked"
-    numbers = [one["update_id"] for one in updates]
+    numbers = [update["update_id"] for update in updates]
     assert numbers == list(range(numbers[0], numbers[0] + len(numbers)))
     assert await client.call("getUpdates", offset=numbers[-1] + 1) == []
 
@@ -73,10 +73,10 @@ async def test_both_libraries_parse_every_kind_of_update(
     updates = [update.as_json() for update in telegram.state.updates.pending.values()]
 
     read = [client.read_update(update) for update in updates]
-    assert [one["update_id"] for one in read] == [update["update_id"] for update in updates]
-    failure = [one["message"]["text"] for one in read if "text" in one.get("message", {})]
+    assert [update["update_id"] for update in read] == [update["update_id"] for update in updates]
+    failure = [update["message"]["text"] for update in read if "text" in update.get("message", {})]
     assert failure == ["/gen cat", "in the topic", "tpyo"]
-    assert any("edited_message" in one for one in read)
+    assert any("edited_message" in update for update in read)
 
 
 async def test_a_second_poller_ends_the_first(client: Client, telegram: TelegramSimulator) -> None:

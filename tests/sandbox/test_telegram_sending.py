@@ -86,7 +86,7 @@ async def test_a_text_message_has_entities_a_reply_and_increasing_ids(client: Cl
     )
 
     assert first["text"] == "bold both <link> 😀x"
-    assert [(one["type"], one["offset"], one["length"]) for one in first["entities"]] == [
+    assert [(entity["type"], entity["offset"], entity["length"]) for entity in first["entities"]] == [
         ("bold", 0, 9),
         ("italic", 5, 4),
         ("text_link", 11, 4),
@@ -101,7 +101,7 @@ async def test_urls_and_commands_outside_explicit_entities_are_detected(client: 
     text = "<code>/start</code> /help https://example.org/a #art"
     sent = await client.call("sendMessage", chat_id=ann.id, text=text, parse_mode="HTML")
 
-    assert [(one["type"], one["offset"]) for one in sent["entities"]] == [
+    assert [(entity["type"], entity["offset"]) for entity in sent["entities"]] == [
         ("code", 0),
         ("bot_command", 7),
         ("url", 13),
@@ -123,7 +123,7 @@ async def test_urls_and_commands_outside_explicit_entities_are_detected(client: 
 async def test_html_becomes_entities(client: Client, ann: SimulatedUser, text: str, entities: list[str]) -> None:
     sent = await client.call("sendMessage", chat_id=ann.id, text=text, parse_mode="HTML")
 
-    assert [one["type"] for one in sent.get("entities", [])] == entities
+    assert [entity["type"] for entity in sent.get("entities", [])] == entities
     if entities == ["pre"]:
         assert sent["entities"][0]["language"] == "python"
     if not entities:
@@ -135,9 +135,9 @@ async def test_album_messages_share_a_media_group_id(client: Client, ann: Simula
         "sendMediaGroup", chat_id=ann.id, media=[media("photo", caption="first"), media("video"), media("photo")]
     )
 
-    assert [sorted({"photo", "video"} & one.keys()) for one in sent] == [["photo"], ["video"], ["photo"]]
-    assert len({one["media_group_id"] for one in sent}) == 1
-    assert [message.id for message in ann.messages] == [one["message_id"] for one in sent]
+    assert [sorted({"photo", "video"} & message.keys()) for message in sent] == [["photo"], ["video"], ["photo"]]
+    assert len({message["media_group_id"] for message in sent}) == 1
+    assert [message.id for message in ann.messages] == [message["message_id"] for message in sent]
     assert len(ann.notifications) == 1
 
 
@@ -163,6 +163,8 @@ async def test_an_album_item_cannot_change_its_kind(client: Client, ann: Simulat
     edited = await client.call("editMessageMedia", chat_id=ann.id, message_id=first, media=media("video"))
     with pytest.raises(ApiFailure, match="can't change media type in the album"):
         await client.call("editMessageMedia", chat_id=ann.id, message_id=paper, media=media("photo"))
+    with pytest.raises(ApiFailure, match="message content type can't be used in an album"):
+        await client.call("editMessageMedia", chat_id=ann.id, message_id=first, media=media("animation"))
     with pytest.raises(ApiFailure, match="message is not modified"):
         await client.call("editMessageReplyMarkup", chat_id=ann.id, message_id=first, reply_markup=KEYBOARD)
 

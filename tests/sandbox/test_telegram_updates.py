@@ -268,6 +268,7 @@ async def test_pending_updates_can_be_dropped(
     [
         ({"url": "ftp://example.org"}, "bad webhook: An HTTPS URL must be provided for webhook"),
         ({"url": "https://example.org", "secret_token": "a b"}, "secret token contains unallowed characters"),
+        ({"url": "https://example.org", "secret_token": "a" * 257}, "secret token is too long"),
     ],
 )
 async def test_a_bad_webhook_is_refused(telegram: TelegramSimulator, arguments: dict[str, Any], text: str) -> None:

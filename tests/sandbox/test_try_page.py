@@ -29,9 +29,9 @@ LIMITS: list[dict[str, float]] = [{"min": 2, "max": 5}, {"min": 2}, {"max": 5}, 
 INPUT_ERRORS = [
     *({"code": code, "detail": "English"} for code in (*CODES, *FILE_CODES)),
     *(
-        {"code": code, "detail": "English", "given": 9, **one}
+        {"code": code, "detail": "English", "given": 9, **limits}
         for code in ("length", "range", "count")
-        for one in LIMITS
+        for limits in LIMITS
     ),
     {"code": "step", "detail": "English", "step": 0.5},
     {"code": "file_length", "detail": "English", "max": 5, "given": 9.5},
@@ -274,7 +274,7 @@ async def test_every_look_can_be_used_by_everybody(world: TryWorld) -> None:
             await expect(page.locator(".badge.succeeded").first).to_be_visible(timeout=PATIENCE)
             await choose_again(page)
             assert await page.evaluate("document.documentElement.scrollWidth") <= look[0]
-            assert [one["id"] for one in await violations_of(page)] == [], look
+            assert [violation["id"] for violation in await violations_of(page)] == [], look
             assert await page.locator("html").get_attribute("lang") == look[2]
             page_policy = await page.evaluate("fetch('/try').then((one) => one.headers.get('content-security-policy'))")
             assert page_policy == POLICY

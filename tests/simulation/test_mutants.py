@@ -282,7 +282,7 @@ STAGE_MUTANTS: dict[str, tuple[Any, str, Any]] = {
     "a progress edit with an unknown outcome is dropped": (progress, "_edit", drop_unknown_edit),
     "a result shown in part is not paid for": (deliver, "_finish", finish_by_delivery),
     "an older lease replaces the work of a newer one": (worker.Worker, "_replace_older", replace_newer),
-    "a result is used before its user has got it": (Job, "given", property(lambda job: job.has_result)),
+    "a result is used before its user has got it": (Job, "is_received", property(lambda job: job.has_result)),
 }
 
 

@@ -76,7 +76,8 @@ _ROWS = {
         1, "(charge, account_id, stars, amount, state, at) SELECT 'old-' || n, {account}, 1, 1, 'refunded', {ago}",
     ),
     "free_runs": (
-        2, "(account_id, request_key, source, at) SELECT {account}, 'old-' || n, 'day', {ago}",
+        2, ("(account_id, request_key, source, at)"
+        " SELECT {account}, 'old-' || n, CASE WHEN n % 4 < 2 THEN 'gift' ELSE 'day' END, {ago}"),
     ),
     "promo_uses": (
         1, "(code, account_id, number, request_key, at) SELECT 'OLD', n, 1, 'old-' || n, {ago}",
@@ -93,7 +94,10 @@ _ROWS = {
         0.1, ("(bot, text, author, request_key, state, total, created_at)"
         " SELECT 'bot', '', '', 'old-' || n, 'done', 0, {ago}"),
     ),
-    "figure_blocks": (1, "(block, last_job_id, changed_at, due_at) SELECT -n, 0, {ago}, NULL"),
+    "figure_blocks": (
+        1, "(block, last_job_id, changed_at, due_at, quarters_at) SELECT -n, 0, {ago}, NULL, {ago}",
+    ),
+    "quarter_figures": (4, "SELECT n, 'bot', 'kie', -n / 9, 1, 1, 0, 0, 0, 0, 0, 0"),
     "block_figures": (4, "(block, hour, bot, provider, model, orders) SELECT -n / 9, n, 'bot', 'kie', 'model', 1"),
     "job_figures": (
         4, "(span, start, bot, provider, model, orders) SELECT 'hour', n, 'bot', 'kie', 'model', 1",
@@ -129,15 +133,19 @@ _ROWS = {
 }  # fmt: skip
 #: older than every window that a statement counts in
 _OLD_MINUTES = 50_000
+#: what users do: in a busy history, all of it happened within the last minute
+_BUSY = {"accounts", "profiles", "jobs", "attempts", "ledger", "payments", "free_runs", "job_events"}
 _DIALECT = {
     "postgres": {
         "ago": f"timestamptz '2030-01-01 00:00Z' - ({_OLD_MINUTES} + 100000 - n) * interval '1 minute'",
+        "just now": "timestamptz '2030-01-01 00:00Z' - (100000 - n) * interval '0.5 milliseconds'",
         "later": "timestamptz '2031-01-01 00:00Z'",
         "bytes": "'{}'::bytea",
         "series": "generate_series(1, {rows}) AS series (n)",
     },
     "sqlite": {
         "ago": f"1893456000000000 - ({_OLD_MINUTES} + 100000 - n) * 60000000",
+        "just now": "1893456000000000 - (100000 - n) * 500",
         "later": "1924992000000000",
         "bytes": "CAST('{}' AS BLOB)",
         "series": "(WITH RECURSIVE series (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM series WHERE n < {rows})"
@@ -147,26 +155,27 @@ _DIALECT = {
 _ACCOUNT = f"CASE WHEN n % 2 = 0 THEN {HEAVY} ELSE n END"
 
 
-def script(dialect: str, size: int) -> list[str]:
+def script(dialect: str, size: int, *, busy: bool = False) -> list[str]:
     words = {**_DIALECT[dialect], "account": _ACCOUNT}
     found = []
     for table, (factor, row) in _ROWS.items():
         series = words["series"].format(rows=max(1, int(size * factor)))
-        found.append(f"INSERT INTO {table} {row.format(**words)} FROM {series}")
+        ago = words["just now"] if busy and table in _BUSY else words["ago"]
+        found.append(f"INSERT INTO {table} {row.format(**words | {'ago': ago})} FROM {series}")
     return found
 
 
-async def fill(store: SqlDatabase, size: int) -> None:
-    """Fill every table that grows with a multiple of `size` rows."""
+async def fill(store: SqlDatabase, size: int, *, busy: bool = False) -> None:
+    """Fill every table that grows with a multiple of `size` rows; what users did is new if the history is `busy`."""
     if isinstance(store, SqliteStore):
 
         def insert(connection: sqlite3.Connection) -> None:
-            for statement in script("sqlite", size):
+            for statement in script("sqlite", size, busy=busy):
                 connection.execute(statement)
 
         await store.session.call(insert)
         return
     assert isinstance(store, PostgresStore)
-    for statement in script("postgres", size):
+    for statement in script("postgres", size, busy=busy):
         await store.session.pool.execute(statement)
     await store.session.pool.execute("ANALYZE")

@@ -28,9 +28,9 @@ async def test_transfers_that_saw_the_same_total_do_not_pass_the_limit_together(
         await waiting_for_locks(postgres, 2)
     done = await asyncio.gather(*transfers, return_exceptions=True)
 
-    assert sorted(type(one).__name__ for one in done) == [AllowanceExceeded.__name__, "bool"]
+    assert sorted(type(outcome).__name__ for outcome in done) == [AllowanceExceeded.__name__, "bool"]
     assert await postgres.allowance_used("op") == 80
-    assert sum([(await postgres.wallet(one)).available for one in accounts]) == 80
+    assert sum([(await postgres.wallet(account_id)).available for account_id in accounts]) == 80
 
 
 async def test_a_form_that_was_sent_twice_at_once_counts_once(

@@ -66,7 +66,7 @@ async def test_a_read_that_fails_fails_for_all_that_joined_it(statement: Stateme
     batch = Batch(statement, key=str, joins=True)
     answers = await asyncio.gather(batch("bad"), batch("bad"), return_exceptions=True)
 
-    assert [type(one) for one in answers] == [ValueError, ValueError]
+    assert [type(answer) for answer in answers] == [ValueError, ValueError]
     statement.go.set()
     assert await batch("a") == "a done"
 
@@ -327,11 +327,12 @@ async def test_a_bad_order_does_not_hide_that_others_were_written(store: Store) 
     leases = [ME, None, ME, None, ME, None]
 
     answers = await asyncio.gather(
-        *(store.accept_job(one, lease) for one, lease in zip(orders, leases, strict=True)), return_exceptions=True
+        *(store.accept_job(new_order, lease) for new_order, lease in zip(orders, leases, strict=True)),
+        return_exceptions=True,
     )
 
     for answer, lease in zip(answers[:5], leases, strict=False):
         assert isinstance(answer, Accepted)
-        assert answer.fresh, "a leased job that is reported as known would not be processed"
+        assert answer.created, "a leased job that is reported as known would not be processed"
         assert (await see(store, answer.job)).lease_owner == (lease.owner if lease else None)
     assert isinstance(answers[5], Exception)

@@ -36,7 +36,7 @@ async def test_a_statement_gets_no_connection_that_is_being_returned() -> None:
     pool = Pool()
     connections = held(pool)
     old = [await connections.take() for _ in range(3)]
-    assert all(connections.keep(one) for one in old)
+    assert all(connections.keep(connection) for connection in old)
 
     returning = asyncio.create_task(connections.give_back_all())
     await asyncio.sleep(0)
@@ -44,7 +44,7 @@ async def test_a_statement_gets_no_connection_that_is_being_returned() -> None:
     await returning
 
     assert taken not in old
-    assert {id(one) for one in pool.released} == {id(one) for one in old}
+    assert {id(connection) for connection in pool.released} == {id(connection) for connection in old}
 
 
 async def test_a_statement_that_waited_for_a_connection_returns_it_after_the_stop() -> None:

@@ -229,7 +229,7 @@ class Ledger(RuleBasedStateMachine):
             return multiple()
         accepted = self._run(self._store.accept_job(wanted, lease))
         job = accepted.job
-        assert accepted.fresh == (known is None)
+        assert accepted.created == (known is None)
         if known is not None:
             assert job.id == known
             return multiple()

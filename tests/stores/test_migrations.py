@@ -3,6 +3,9 @@
 import asyncio
 import re
 import sqlite3
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
 
@@ -12,6 +15,7 @@ import pytest
 from genlock.domain.errors import SchemaMismatch, StoreError
 from genlock.sandbox.postgres import Postgres
 from genlock.stores import postgres as postgres_module
+from genlock.stores import postgres_migrate
 from genlock.stores import sqlite as sqlite_module
 from genlock.stores.database import SqlDatabase
 from genlock.stores.migrate import Migration, pending, shipped
@@ -68,13 +72,18 @@ def test_a_gap_in_the_applied_migrations_is_refused() -> None:
 def test_shipped_migrations_are_numbered_without_gaps_and_destroy_nothing(dialect: str) -> None:
     migrations = shipped(dialect)
 
-    assert [one.number for one in migrations] == list(range(1, len(migrations) + 1))
-    for one in migrations:
-        assert not re.search(r"\b(DROP\s+TABLE|TRUNCATE|DELETE\s+FROM)\b", one.text, re.IGNORECASE), one.name
+    assert [shipped_migration.number for shipped_migration in migrations] == list(range(1, len(migrations) + 1))
+    for shipped_migration in migrations:
+        assert not re.search(r"\b(DROP\s+TABLE|TRUNCATE|DELETE\s+FROM)\b", shipped_migration.text, re.IGNORECASE), (
+            shipped_migration.name
+        )
 
 
 def test_both_databases_have_the_same_migrations() -> None:
-    sqlite, postgres = ([(one.number, one.name) for one in shipped(dialect)] for dialect in DIALECTS)
+    sqlite, postgres = (
+        [(shipped_migration.number, shipped_migration.name) for shipped_migration in shipped(dialect)]
+        for dialect in DIALECTS
+    )
 
     assert sqlite == postgres
 
@@ -182,7 +191,10 @@ async def test_instances_that_start_together_migrate_once(postgres_url: str, obs
     )
 
     rows = await stores[0].session.pool.fetch("SELECT number, name, checksum FROM migrations ORDER BY number")
-    assert [tuple(row) for row in rows] == [(one.number, one.name, one.checksum) for one in shipped("postgres")]
+    assert [tuple(row) for row in rows] == [
+        (shipped_migration.number, shipped_migration.name, shipped_migration.checksum)
+        for shipped_migration in shipped("postgres")
+    ]
     for store in stores:
         await account_with(store)
     await asyncio.gather(*(store.close() for store in stores))
@@ -246,6 +258,73 @@ async def test_an_index_whose_building_was_interrupted_is_built_again(postgres_u
     await other.close()
 
 
+THREE_TABLES = (
+    replace(
+        migration(1),
+        text="CREATE TABLE one (n bigint); CREATE TABLE other (n bigint); CREATE TABLE last (n bigint);",
+    ),
+    replace(
+        migration(2),
+        text="ALTER TABLE one ADD m bigint; ALTER TABLE other ADD m bigint; ALTER TABLE last ADD m bigint;",
+    ),
+)
+WAITING = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+
+
+@asynccontextmanager
+async def between_the_locks(url: str, known: Sequence[Migration], table: str) -> AsyncIterator[asyncio.Task[list[str]]]:
+    """A migration that waits for a table, with the locks that it has taken before."""
+    holder = await asyncpg.connect(url)
+    async with holder.transaction():
+        await holder.execute(f"LOCK TABLE {table} IN ROW EXCLUSIVE MODE")
+        migrating = asyncio.create_task(migrate(url, known))
+        await waiting(holder, 1)
+        yield migrating
+    await holder.close()
+
+
+async def waiting(connection: "asyncpg.Connection[asyncpg.Record]", count: int) -> None:
+    async with asyncio.timeout(30):
+        while await connection.fetchval(WAITING) < count:
+            await connection.execute("SELECT pg_stat_clear_snapshot()")
+
+
+async def test_a_migration_that_a_running_instance_deadlocks_with_is_run_again(postgres_url: str) -> None:
+    reader, other = await asyncpg.connect(postgres_url), await asyncpg.connect(postgres_url)
+    await migrate(postgres_url, THREE_TABLES[:1])
+    await reader.execute("SET deadlock_timeout = '10min'")  # so that the migration is the one that is ended
+    async with between_the_locks(postgres_url, THREE_TABLES, "other") as migrating:
+        transaction = reader.transaction()
+        await transaction.start()
+        await reader.execute("SELECT FROM last")
+        reading = asyncio.create_task(reader.execute("SELECT FROM one"))
+        await waiting(other, 2)
+    await reading
+    await transaction.rollback()
+
+    assert await migrating == ["0002_name"]
+    await asyncio.gather(reader.close(), other.close())
+
+
+@pytest.mark.parametrize("table", ["figure_blocks", "job_figures"])
+async def test_statements_that_begin_during_the_migration_of_used_gifts_cannot_deadlock_with_it(
+    postgres_url: str, table: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It takes long in a large database. Statements of running instances lock orders first, and then accounts."""
+    monkeypatch.setattr(postgres_migrate, "DEADLOCKS_MAX", 0)
+    known = shipped("postgres")
+    await migrate(postgres_url, known[:30])
+    reader, other = await asyncpg.connect(postgres_url), await asyncpg.connect(postgres_url)
+    await reader.execute("SET deadlock_timeout = '10min'")
+    async with between_the_locks(postgres_url, known[:32], table) as migrating:
+        reading = asyncio.create_task(reader.execute("SELECT FROM jobs j JOIN accounts a ON a.id = j.account_id"))
+        await waiting(other, 2)
+
+    assert await migrating == [migration.label for migration in known[30:32]]
+    await reading
+    await asyncio.gather(reader.close(), other.close())
+
+
 # all migrations == the fresh schema
 
 POSTGRES_CATALOG = {
@@ -296,7 +375,7 @@ def sqlite_catalog(*scripts: str) -> Catalog:
         "foreign keys": [
             (name, *row) for name, _ in tables for row in connection.execute(f"PRAGMA foreign_key_list({name})")
         ],
-        "constraints": [(name, *one) for name, sql in tables for one in constraints(sql)],
+        "constraints": [(name, *constraint) for name, sql in tables for constraint in constraints(sql)],
     }
     connection.close()
     return tidy(catalog)
@@ -332,7 +411,7 @@ async def test_all_migrations_make_the_fresh_schema_on_postgresql(postgres_serve
 
 def test_all_migrations_make_the_fresh_schema_on_sqlite() -> None:
     fresh = sqlite_catalog(schema("sqlite"))
-    migrated = sqlite_catalog(*(one.text for one in shipped("sqlite")))
+    migrated = sqlite_catalog(*(shipped_migration.text for shipped_migration in shipped("sqlite")))
 
     assert len(fresh["columns"]) > 50
     assert len(fresh["constraints"]) > 15

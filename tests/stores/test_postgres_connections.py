@@ -214,7 +214,7 @@ async def test_a_deadlock_is_retried_and_counted(postgres_url: str, observer: Re
             await until(lambda: observer.total("store_retries", reason="DeadlockDetectedError") == 1)
             await other.execute("ROLLBACK; BEGIN")
 
-            assert [answer.fresh for answer in await answers] == [True, True]
+            assert [answer.created for answer in await answers] == [True, True]
             assert len(await store.jobs()) == 2
             assert await store.violations(settled=False) == []
 
@@ -229,13 +229,18 @@ async def test_a_database_that_does_not_answer_is_unavailable_after_the_patience
         await asyncio.to_thread(own_postgres.stop)
 
         async with asyncio.timeout(5):  # not half a second for each
-            answers = await asyncio.gather(*(store.accept_job(one, ME) for one in orders), return_exceptions=True)
+            answers = await asyncio.gather(
+                *(store.accept_job(new_order, ME) for new_order in orders), return_exceptions=True
+            )
             with pytest.raises(StoreUnavailable, match="the database did not answer"):
                 await store.wallet(accounts[0])
 
         assert [type(answer) for answer in answers] == [StoreUnavailable] * len(orders)
         await asyncio.to_thread(own_postgres.start)
-        assert all(answer.fresh for answer in await asyncio.gather(*(store.accept_job(one, ME) for one in orders)))
+        assert all(
+            answer.created
+            for answer in await asyncio.gather(*(store.accept_job(new_order, ME) for new_order in orders))
+        )
 
 
 @pytest.mark.parametrize(
@@ -304,3 +309,28 @@ async def test_an_error_of_the_server_becomes_a_store_error(
 
     with pytest.raises(StoreError, match="password authentication failed"):
         await postgres.ensure_account("chat", "bot", "7")
+
+
+@pytest.mark.parametrize(
+    ("name", "params"),
+    [
+        ("heartbeat", {"instance": "me", "silent_seconds": 3.0}),
+        ("add_job_events", {"instance": "me", "correlation_id": "{a}", "number": "{1}", "events": "{[]}"}),
+        (
+            "take_call_permits",
+            {"keys": "{chat}", "interval": 1.0, "burst": 1, "horizon": 2.0}
+            | {"shared_key": "bot", "shared_interval": 0.1, "shared_burst": 1},
+        ),
+    ],
+)
+async def test_only_what_a_crash_of_the_server_may_lose_is_committed_without_waiting_for_the_disk(
+    postgres_url: str, observer: RecordingObserver, name: str, params: dict[str, Any]
+) -> None:
+    async with opened(postgres_url, observer) as store, store.session.pool.acquire() as connection:
+        await store.reserve_permits("bot", 1, 0.1, 1, 1.0)
+        text, names = store.session.statements[name]
+        async with connection.transaction():
+            assert await connection.fetchval("SHOW synchronous_commit") == "on"
+            await connection.fetch(text, *({"now": None, **params}[parameter] for parameter in names))
+            assert await connection.fetchval("SHOW synchronous_commit") == "off"
+        assert await connection.fetchval("SHOW synchronous_commit") == "on", "the next commit waits again"

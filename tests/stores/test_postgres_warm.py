@@ -32,9 +32,12 @@ async def warmed(store: PostgresStore) -> list[int]:
     pool = store.session.pool
     await store.session._connections.give_back_all()
     held = [await pool.acquire() for _ in range(CONNECTIONS)]
-    found = [await one.fetchval("SELECT count(*) FROM pg_prepared_statements WHERE generic_plans > 0") for one in held]
-    for one in held:
-        await pool.release(one)
+    found = [
+        await connection.fetchval("SELECT count(*) FROM pg_prepared_statements WHERE generic_plans > 0")
+        for connection in held
+    ]
+    for connection in held:
+        await pool.release(connection)
     return found
 
 

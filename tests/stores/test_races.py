@@ -76,7 +76,7 @@ async def test_all_instances_together_keep_the_number_of_open_api_jobs(fleet: Fl
 
     assert sum(done) > 3 * most
     assert max(seen) == most
-    assert [(await store.order_state(one, "none")).open_api_jobs for one in keys] == [0, 0, 0]
+    assert [(await store.order_state(account_id, "none")).open_api_jobs for account_id in keys] == [0, 0, 0]
     assert await store.violations(settled=False) == []
     assert fleet.observer.total("store_retries") == 0, "no deadlock"
 
@@ -89,7 +89,7 @@ async def test_the_same_order_through_all_instances_is_one_job(fleet: Fleet) -> 
     )
 
     assert len({acceptance.job.id for acceptance in accepted}) == len(orders)
-    assert sum(acceptance.fresh for acceptance in accepted) == len(orders)
+    assert sum(acceptance.created for acceptance in accepted) == len(orders)
     store = fleet.instances[0].store
     assert sum([(await store.wallet(account_id)).held for account_id in fleet.accounts]) == PRICE * len(orders)
     assert await store.violations(settled=False) == []

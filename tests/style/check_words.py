@@ -50,7 +50,7 @@ class WordList:
                 continue
             for pattern, instead in self.words:
                 for match in pattern.finditer(plain):
-                    if not any(one.covers(match[0], path, line) for one in self.allowed):
+                    if not any(exception.covers(match[0], path, line) for exception in self.allowed):
                         yield f"{path}:{number}: {match[0]!r}: write instead: {instead}"
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests import browser, pgbouncer, provision
+from tests import browser, debian, pgbouncer, provision
 from tests.programs import Program, ProgramMissing, recorded, write_record
 
 GOOD, BROKEN = Program(Path("/good/chromium"), {"LD_LIBRARY_PATH": "/good/lib"}), Program(Path("/broken/chromium"))
@@ -59,6 +59,35 @@ def test_the_headless_shell_is_taken_before_chromium_and_nothing_is_installed_be
     assert next(browser._candidates([])) == Program(Path("/usr/bin/chromium-headless-shell"))
 
 
+@pytest.mark.parametrize("as_root", [True, False])
+def test_debians_headless_shell_is_taken_and_where_there_is_none_its_chromium(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, *, as_root: bool
+) -> None:
+    absent: set[str] = set()
+    programs = {"apt-get": "/usr/bin/apt-get"}
+
+    def take(package: str, *_: str) -> Path:
+        if package in absent:
+            raise ProgramMissing(f"apt-get has no {package}")
+        programs[package] = f"/usr/bin/{package}"
+        return tmp_path / package
+
+    monkeypatch.setattr("shutil.which", programs.get)
+    monkeypatch.setattr(browser, "AS_ROOT", as_root)
+    for name in ("install_packages", "unpack_packages"):
+        monkeypatch.setattr(browser, name, take)
+    assert next(browser._take_package(BROKEN)).path.name == "chromium-headless-shell"
+
+    programs.pop("chromium-headless-shell")
+    absent.add("chromium-headless-shell")
+    assert next(browser._take_package(BROKEN)).path.name == "chromium"
+
+    absent.add("chromium")
+    programs.pop("chromium")
+    with pytest.raises(ProgramMissing, match=r"has no chromium-headless-shell; apt-get has no chromium$"):
+        list(browser._take_package(BROKEN))
+
+
 def test_without_a_browser_one_line_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     def candidates(problems: list[str]) -> Iterator[Program]:
         yield BROKEN
@@ -82,6 +111,17 @@ def test_without_apt_neither_a_package_of_chromium_nor_of_pgbouncer_can_be_had(
         list(browser._take_package(BROKEN))
     with pytest.raises(ProgramMissing, match=r"The tests need PgBouncer: .*no apt-get"):
         pgbouncer.find_pgbouncer()
+
+
+@pytest.mark.process
+def test_a_package_that_is_installed_and_not_usable_is_named_in_one_line(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("shutil.which", lambda name: f"/usr/bin/{name}")
+    monkeypatch.setattr("sys.prefix", str(tmp_path))
+    monkeypatch.setattr(debian, "_run", lambda *_, **__: None)  # apt-get downloads nothing
+    with pytest.raises(ProgramMissing, match=r"^apt-get takes chromium for installed, but it is not usable$"):
+        debian.unpack_packages("chromium")
 
 
 def test_each_missing_program_is_one_line_and_the_others_are_recorded(

@@ -13,7 +13,7 @@ async def test_the_history_fits_the_schema_and_its_ledger_adds_up(tmp_path: Path
     await asyncio.to_thread(write_history, file)
     store = await open_store(f"sqlite:///{file}", observer=Silent())
     try:
-        assert [str(one) for one in await store.violations(settled=True)] == []
+        assert [str(violation) for violation in await store.violations(settled=True)] == []
         assert (await store.figures_progress()).newest_job == ORDERS
         assert await store.job(ORDERS) is not None
         assert len(await store.account_names(range(1, USERS + 1))) == USERS

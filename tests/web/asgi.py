@@ -4,11 +4,11 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 from urllib.parse import quote, unquote
 
-from starlette.applications import Starlette
+from starlette.types import ASGIApp
 
 
 async def request(
-    web: Starlette,
+    web: ASGIApp,
     path: str,
     body: bytes | Iterable[bytes] = b"",
     headers: Mapping[str, str] | None = None,

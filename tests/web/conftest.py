@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
 import pytest
-from starlette.applications import Starlette
+from starlette.types import ASGIApp
 
 from genlock.app.clock import SystemClock
 from genlock.app.engine import make_engine
@@ -43,9 +43,9 @@ class Instance:
     chat: FakeChannel
     recorder: Recorder
     #: does not check signatures
-    web: Starlette
+    web: ASGIApp
     #: accepts signed callbacks only
-    signed: Starlette
+    signed: ASGIApp
     #: the path of the running job's callback URL
     path: str
     job_id: int

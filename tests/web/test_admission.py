@@ -400,8 +400,8 @@ def test_a_flood_of_connections_is_accepted_in_few_turns_of_the_event_loop() -> 
             while not accepted["requests"]:
                 turns += 1
                 await asyncio.sleep(0)
-            for one in made:
-                one.close()
+            for connection in made:
+                connection.close()
         return len(made), turns
 
     connections, turns = uvloop.run(count_turns())  # as in the service

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from prometheus_client import CollectorRegistry
 from prometheus_client.parser import text_string_to_metric_families
-from starlette.applications import Starlette
+from starlette.types import ASGIApp
 
 from genlock.app.clock import SystemClock
 from genlock.app.engine import make_engine
@@ -30,7 +30,7 @@ from tests.web.asgi import request
 class Instance:
     store: SqliteStore
     engine: Engine
-    web: Starlette
+    web: ASGIApp
     stats: Stats
     switches: dict[str, bool]
     endpoint: HealthEndpoints

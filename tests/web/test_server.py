@@ -1,18 +1,20 @@
 """The server closes connections that send no whole request in time, and serves the others."""
 
 import asyncio
+import gc
 import resource
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 
 import pytest
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 from starlette.routing import Route
+from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 
 from genlock.web import connections, server
 from genlock.web.server import serving
-from tests.changes import Changes
+from tests.changes import Changes, poll_until
 from tests.loop_clock import LoopClock
 
 GET = b"GET /slow HTTP/1.1\r\nHost: x\r\n\r\n"
@@ -109,6 +111,25 @@ async def test_the_oldest_idle_connection_gives_way_to_a_new_one(port: int) -> N
         writer.close()
 
 
+async def test_an_answered_connection_waits_for_over_a_minute_and_gives_way_to_new_ones(port: int) -> None:
+    """Load balancers and clients keep connections for a minute, and meet a reset if we close one that they use."""
+    loop_clock = LoopClock()
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    for _ in range(2):
+        writer.write(GET)
+        await reader.readuntil(b"served")
+        loop_clock.turn(70.0)
+        for _turn in range(3):
+            await asyncio.sleep(0)  # every timer that is over fires
+    assert not reader.at_eof()
+    held = [await asyncio.open_connection("127.0.0.1", port) for _ in range(5)]
+    async with asyncio.timeout(20):
+        assert await closes(reader)
+    for _, other in held:
+        other.close()
+    writer.close()
+
+
 async def closes(reader: asyncio.StreamReader) -> bool:
     try:
         return await reader.read() == b""
@@ -182,7 +203,7 @@ async def test_a_head_without_end_is_refused_after_64_kb() -> None:
 async def test_empty_lines_do_not_keep_a_connection_open(port: int, monkeypatch: pytest.MonkeyPatch) -> None:
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     writer.write(b"GET /none HTTP/1.1\r\nHost: x\r\n\r\n")
-    await reader.readuntil(b"Not Found")
+    await reader.readuntil(b"\r\n\r\nNot Found")
     monkeypatch.setattr(connections, "HEAD_SECONDS", SECONDS)
     closed = asyncio.create_task(closes(reader))
     async with asyncio.timeout(20):
@@ -202,3 +223,153 @@ def test_the_limit_of_open_files_leaves_room_for_every_connection() -> None:
         server.allow_open_files()
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, before)
+
+
+# memory of requests that are over
+
+
+def heads_in_memory() -> list[int]:
+    """Return the sizes of the query strings and URLs that live requests and connections hold."""
+    held = [
+        instance
+        for instance in gc.get_objects()
+        if isinstance(instance, RequestResponseCycle | connections.HttpProtocol)
+    ]
+    texts = [instance.scope.get("query_string", b"") for instance in held if isinstance(instance, RequestResponseCycle)]
+    texts += [getattr(instance, "url", b"") for instance in held if isinstance(instance, connections.HttpProtocol)]
+    return [len(text) for text in texts if text]
+
+
+async def until_gone(request: Request) -> PlainTextResponse:
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
+    return PlainTextResponse("gone")
+
+
+@pytest.fixture
+def uncollected() -> Iterator[None]:
+    gc.collect()
+    gc.disable()
+    yield
+    gc.enable()
+
+
+@pytest.mark.usefixtures("uncollected")
+@pytest.mark.parametrize("ending", ["closed by the client", "reset by the client", "kept open", "closed to make room"])
+async def test_the_head_of_a_request_that_is_over_is_freed_at_once(
+    ending: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not when garbage is collected: a flood of heads of 40 kB would take hundreds of megabytes until then."""
+    monkeypatch.setattr(server, "UNAUTHENTICATED_BYTES_MAX", 100_000)
+    is_answered = ending != "closed to make room"
+    writers = []
+    async with serving(
+        Starlette(routes=[Route("/slow", answer if is_answered else until_gone)]), "127.0.0.1", 0
+    ) as url:
+        for _ in range(5):
+            reader, writer = await asyncio.open_connection("127.0.0.1", int(url.rpartition(":")[2]))
+            writers.append(writer)
+            writer.write(GET.replace(b"/slow", b"/slow?" + b"a" * 40_000))
+            async with asyncio.timeout(20):
+                if is_answered:
+                    await reader.readuntil(b"served")
+            if ending == "closed by the client":
+                writer.close()
+            if ending == "reset by the client":
+                writer.transport.abort()
+        await poll_until(lambda: len(heads_in_memory()) == (0 if is_answered else 2), seconds=20)
+        for writer in writers:
+            writer.close()
+
+
+async def test_a_body_in_many_pieces_is_refused_before_its_sender_is_authenticated(port: int) -> None:
+    pieces = connections.PIECES_MAX + 1
+    assert b"400 Bad Request" in await send(port, CHUNKED + b"1\r\na\r\n" * pieces)
+    assert b"served" in await send(
+        port, CHUNKED.replace(b"Host: x", b"Host: x\r\nConnection: close") + b"1\r\na\r\n" * (pieces - 1) + b"0\r\n\r\n"
+    )
+
+
+async def test_a_thousand_senders_that_connect_at_once_are_all_answered() -> None:
+    web = Starlette(routes=[Route("/slow", answer, methods=["POST"])])
+    async with serving(web, "127.0.0.1", 0) as url:
+        port = int(url.rpartition(":")[2])
+        opened = [await asyncio.open_connection("127.0.0.1", port) for _ in range(1000)]
+        try:
+            for _, writer in opened:
+                writer.write(b"POST /slow HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}")
+            async with asyncio.timeout(60):
+                answers = await asyncio.gather(*(reader.read() for reader, _ in opened), return_exceptions=True)
+        finally:
+            for _, writer in opened:
+                writer.close()
+
+    assert [response for response in answers if not isinstance(response, bytes) or b" 200 " not in response] == []
+
+
+UPGRADE = b"HTTP/1.1\r\nHost: x\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AA\r\n"
+
+
+@pytest.mark.parametrize(
+    "framed",
+    [
+        b"Content-Length: %d\r\n\r\n%s" % (len(GET), GET),
+        b"Transfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n" % (len(GET), GET),
+    ],
+)
+async def test_the_body_of_a_request_to_change_the_protocol_is_never_taken_for_a_request(
+    port: int, framed: bytes
+) -> None:
+    head, body = framed.split(b"\r\n\r\n", 1)
+    answers = await send(port, b"POST /slow " + UPGRADE + head + b"\r\n\r\n", body)
+
+    assert answers.startswith(b"HTTP/1.1 400 ")
+    assert answers.count(b"HTTP/1.1 ") == 1
+
+
+async def test_a_request_to_change_the_protocol_without_a_body_is_served_as_the_last_one(port: int) -> None:
+    answers = await send(port, b"GET /slow " + UPGRADE + b"\r\n" + GET)
+
+    assert answers.endswith(b"served")
+    assert (answers.count(b"HTTP/1.1 "), answers.lower().count(b"connection: close")) == (1, 1)
+
+
+async def test_a_body_that_arrives_after_its_answer_does_not_delay_the_next_request(port: int) -> None:
+    """Many clients send head and body apart, and the answer may not need the body."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(b"POST /unknown HTTP/1.1\r\nHost: x\r\nContent-Length: 20000\r\n\r\n")
+    assert (await reader.readuntil(b"\r\n\r\nNot Found")).startswith(b"HTTP/1.1 404 ")
+    writer.write(b"x" * 20_000 + GET)
+
+    async with asyncio.timeout(connections.HEAD_SECONDS / 2):  # then the server would close the connection
+        assert (await reader.readuntil(b"served")).startswith(b"HTTP/1.1 200 ")
+    writer.close()
+
+
+async def test_a_connection_whose_body_came_after_the_answer_waits_for_over_a_minute_too(port: int) -> None:
+    loop_clock = LoopClock()
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(b"POST /unknown HTTP/1.1\r\nHost: x\r\nContent-Length: 9000\r\n\r\n")
+    await reader.readuntil(b"\r\n\r\nNot Found")
+    [served] = [item for item in gc.get_objects() if isinstance(item, connections.HttpProtocol) and item.scope]
+    writer.write(b"x" * 9000)
+    await poll_until(lambda: not served.scope, seconds=20)
+    loop_clock.turn(70.0)
+    for _turn in range(3):
+        await asyncio.sleep(0)  # every timer that is over fires
+
+    writer.write(GET)
+    async with asyncio.timeout(20):
+        assert await reader.readuntil(b"served")
+    writer.close()
+
+
+async def test_what_follows_a_body_does_not_become_a_header_of_the_request() -> None:
+    async def echo(request: Request) -> PlainTextResponse:
+        await request.body()
+        return PlainTextResponse(request.headers.get("a", "none"))
+
+    head = b"POST / HTTP/1.1\r\nHost: x\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n"
+    wire = head + b"1\r\na\r\n0\r\nA: b\r\n\r\n"
+    async with serving(Starlette(routes=[Route("/", echo, methods=["POST"])]), "127.0.0.1", 0) as url:
+        assert (await send(int(url.rpartition(":")[2]), wire)).endswith(b"\r\n\r\nnone")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from starlette.applications import Starlette
+from starlette.types import ASGIApp
 
 from genlock.app.clock import SystemClock
 from genlock.app.engine import make_engine
@@ -31,7 +31,7 @@ PATH = "/telegram/webhook"
 class Instance:
     store: SqliteStore
     recorder: Recorder
-    web: Starlette
+    web: ASGIApp
 
     async def stored(self) -> list[tuple[int, str]]:
         return [(update.update_id, update.body) for update in reversed(await self.store.updates(UpdateState.NEW, 100))]

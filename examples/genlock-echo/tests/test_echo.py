@@ -74,7 +74,7 @@ class FolderSubject(ChannelSubject):
         return Folder(self._path, texts)
 
     async def shown(self) -> Sequence[Shown]:
-        return [Shown(message=one.name, text=one.read_text()) for one in sorted(self._path.glob("*.txt"))]
+        return [Shown(message=file.name, text=file.read_text()) for file in sorted(self._path.glob("*.txt"))]
 
     def picture_url(self) -> str:
         return "https://files.example/fox.png"

@@ -85,7 +85,7 @@ def _read_cursor(cursor: str | None) -> tuple[Place, int, int]:
     return Place(microseconds=at + 1, key=""), at, skip
 
 
-def _cursor(shown: Sequence[LedgerEntry], at: int, skip: int) -> str:
-    last = microseconds(shown[-1].at)
-    same = sum(microseconds(entry.at) == last for entry in shown)
+def _cursor(entries: Sequence[LedgerEntry], at: int, skip: int) -> str:
+    last = microseconds(entries[-1].at)
+    same = sum(microseconds(entry.at) == last for entry in entries)
     return f"{last}.{same + skip if last == at else same}"

@@ -79,9 +79,9 @@ class Api:
         paths: Paths[Endpoint] = Paths()
         paths.add("GET", f"{PREFIX}/openapi.json", self._openapi)
         paths.add("GET", f"{PREFIX}/docs", self._docs)
-        for one in self.operations:
-            path = one.path.replace("{model_id}", "{model_id:path}")  # ids of models may contain slashes
-            paths.add(one.method, path, partial(self._answer, operation=one))
+        for operation in self.operations:
+            path = operation.path.replace("{model_id}", "{model_id:path}")  # ids of models may contain slashes
+            paths.add(operation.method, path, partial(self._answer, operation=operation))
         return paths
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -18,7 +18,7 @@ ID_LENGTH_MAX = 60
 
 
 class FileInputs:
-    """Replaces ids of files in an order's input by addresses that the provider can read, and ids of jobs by tasks."""
+    """Replaces ids of files in an order's input by URLs that the provider can read, and ids of jobs by tasks."""
 
     def __init__(self, parts: ApiParts) -> None:
         self._parts = parts
@@ -26,21 +26,21 @@ class FileInputs:
     async def resolve(
         self, account_id: int, model_id: str, values: Mapping[str, Any], request_key: str | None
     ) -> tuple[Mapping[str, Any], dict[str, float]]:
-        """Return the values with addresses, and the measured lengths of the files by address. Raises Problem.
+        """Return the values with URLs, and the measured lengths of the files by URL. Raises Problem.
 
         With a request key that was used before, nothing is looked up: the order exists.
         """
         model = self._parts.catalog.get().models.get(model_id)
-        if model is None or not (has_jobs(model, values) or any(_ids(one, values) for one in model.fields)):
+        if model is None or not (has_jobs(model, values) or any(_ids(field, values) for field in model.fields)):
             return values, {}
         store = self._parts.store
         if request_key is not None and await store.job_by_request_key(account_id, request_key) is not None:
             return values, {}
         resolved, seconds = await with_tasks(self._parts, account_id, model, values), {}
-        for one in model.fields:
-            for file_id in _ids(one, values):
-                url, length = await self._address(account_id, one, file_id)
-                resolved[one.name] = _replaced(resolved[one.name], file_id, url)
+        for field in model.fields:
+            for file_id in _ids(field, values):
+                url, length = await self._url(account_id, field, file_id)
+                resolved[field.name] = _replaced(resolved[field.name], file_id, url)
                 if length is not None:
                     seconds[url] = length
                 if request_key is not None:
@@ -48,21 +48,21 @@ class FileInputs:
         _check_lengths(model, resolved, seconds)
         return resolved, seconds
 
-    async def _address(self, account_id: int, one: Field, file_id: str) -> tuple[str, float | None]:
+    async def _url(self, account_id: int, field: Field, file_id: str) -> tuple[str, float | None]:
         upload = await self._parts.store.upload(file_id) if len(file_id) <= ID_LENGTH_MAX else None
         if upload is None or upload.account_id != account_id:
             raise _wrong_input(
-                one, "file_unknown", f"there is no file {file_id[:ID_LENGTH_MAX]} in this account, or not any more"
+                field, "file_unknown", f"there is no file {file_id[:ID_LENGTH_MAX]} in this account, or not any more"
             )
-        if upload.kind != one.type.value:
-            detail = f"must be of type {one.type.value}, and {file_id} is of type {upload.kind}"
-            raise _wrong_input(one, "file_kind", detail)
+        if upload.kind != field.type.value:
+            detail = f"must be of type {field.type.value}, and {file_id} is of type {upload.kind}"
+            raise _wrong_input(field, "file_kind", detail)
         url, _, reference = upload.file.partition(" ")
         if self._parts.storage.is_old(upload.age_seconds):
-            url = await self._renew(upload, StoredFile.parse(reference), one)
+            url = await self._renew(upload, StoredFile.parse(reference), field)
         return url, upload.seconds
 
-    async def _renew(self, upload: Upload, stored: StoredFile, one: Field) -> str:
+    async def _renew(self, upload: Upload, stored: StoredFile, field: Field) -> str:
         """Upload a file to the provider again, from our copy."""
         parts = self._parts
         try:
@@ -70,21 +70,21 @@ class FileInputs:
                 parts, lambda: parts.media.read(stored.key, 0, stored.size), stored.key.rpartition("/")[2]
             )
         except MediaNotFound:
-            raise _wrong_input(one, "file_expired", f"the file {upload.address} has expired; send it again") from None
+            raise _wrong_input(field, "file_expired", f"the file {upload.key} has expired; send it again") from None
         await parts.store.add_upload(replace(upload, file=f"{copy.url} {stored}"))
-        await parts.store.save_upload_copy(replace(copy, address=upload.address))
+        await parts.store.save_upload_copy(replace(copy, key=upload.key))
         return copy.url
 
 
-def _wrong_input(one: Field, code: str, detail: str, **limits: float) -> Problem:
-    return invalid([Fault(pointer=f"/input/{one.name}", detail=detail, code=code, limits=limits)], "invalid_input")
+def _wrong_input(field: Field, code: str, detail: str, **limits: float) -> Problem:
+    return invalid([Fault(pointer=f"/input/{field.name}", detail=detail, code=code, limits=limits)], "invalid_input")
 
 
-def _ids(one: Field, values: Mapping[str, Any]) -> list[str]:
-    if one.type not in FILES:
+def _ids(field: Field, values: Mapping[str, Any]) -> list[str]:
+    if field.type not in FILES:
         return []
-    value = values.get(one.name)
-    given = value[: (one.max_count or 1) + 1] if isinstance(value, list) else [value]
+    value = values.get(field.name)
+    given = value[: (field.max_count or 1) + 1] if isinstance(value, list) else [value]
     return [item for item in given if isinstance(item, str) and item.startswith(ID_PREFIX)]
 
 
@@ -94,12 +94,12 @@ def _replaced(value: Any, file_id: str, url: str) -> Any:
 
 def _check_lengths(model: Model, values: Mapping[str, Any], seconds: Mapping[str, float]) -> None:
     """Raise Problem if a file plays longer than the model allows."""
-    for one in model.fields:
-        if one.type not in FILES or one.max_seconds is None:
+    for field in model.fields:
+        if field.type not in FILES or field.max_seconds is None:
             continue
-        value = values.get(one.name)
+        value = values.get(field.name)
         for url in value if isinstance(value, list) else [value]:
             length = seconds.get(url) if isinstance(url, str) else None
-            if length is not None and length > one.max_seconds + 1:
-                detail = f"plays {length:g} seconds; at most {one.max_seconds:g} are allowed"
-                raise _wrong_input(one, "file_length", detail, max=float(one.max_seconds), given=length)
+            if length is not None and length > field.max_seconds + 1:
+                detail = f"plays {length:g} seconds; at most {field.max_seconds:g} are allowed"
+                raise _wrong_input(field, "file_length", detail, max=float(field.max_seconds), given=length)

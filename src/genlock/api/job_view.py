@@ -92,8 +92,8 @@ class JobView:
         )
 
     def _result(self, job: Job, part: Part, index: int, url: str) -> Result:
-        address = f"{url}/results/{index}"
-        link = f"{address}?{self.links.sign(job.id, index)}"
+        result_url = f"{url}/results/{index}"
+        link = f"{result_url}?{self.links.sign(job.id, index)}"
         if part.kind is PartKind.TEXT or part.file is None:
             content = part.value.encode()
             return Result(
@@ -102,7 +102,7 @@ class JobView:
                 content_type=TEXT_TYPE,
                 bytes=len(content),
                 sha256=hashlib.sha256(content).hexdigest(),
-                url=address,
+                url=result_url,
                 link=link,
                 expires_at=None,
                 text=part.value,
@@ -115,7 +115,7 @@ class JobView:
             content_type=stored.content_type,
             bytes=stored.size,
             sha256=stored.sha256,
-            url=address,
+            url=result_url,
             link=link,
             expires_at=stored.expires_at(self.keep_days),
         )

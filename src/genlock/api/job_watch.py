@@ -196,9 +196,9 @@ class JobWatch:
         return found
 
 
-def _shared(watched: Mapping[int, JobVersion], found: Mapping[int, Job]) -> list[int]:
+def _shared(watched: Mapping[int, JobVersion], jobs: Mapping[int, Job]) -> list[int]:
     """Return the ids in both, from the smaller one: most watchers watch one job."""
-    few, many = (watched, found) if len(watched) < len(found) else (found, watched)
+    few, many = (watched, jobs) if len(watched) < len(jobs) else (jobs, watched)
     return [job_id for job_id in few if job_id in many]
 
 

@@ -50,8 +50,8 @@ def make_document(operations: Sequence[Operation]) -> dict[str, Any]:
     schemas, components = _schemas(operations)
     components[ProblemDocument.__name__]["properties"]["code"]["enum"] = sorted(CODES)
     paths: dict[str, dict[str, Any]] = {}
-    for one in operations:
-        paths.setdefault(one.path, {})[one.method.lower()] = _operation(one, schemas)
+    for operation in operations:
+        paths.setdefault(operation.path, {})[operation.method.lower()] = _operation(operation, schemas)
     return {
         "openapi": "3.1.0",
         "info": {"title": "genlock", "version": __version__, "description": _INFO},
@@ -70,12 +70,12 @@ _Schemas = dict[tuple[type[BaseModel], str], dict[str, Any]]
 
 def _schemas(operations: Iterable[Operation]) -> tuple[_Schemas, dict[str, Any]]:
     wanted: dict[tuple[type[BaseModel], str], None] = {(ProblemDocument, "serialization"): None}
-    for one in operations:
-        wanted[one.refusal, "serialization"] = None
-        for kind in (one.body, one.query, *one.raw_bodies.values()):
+    for operation in operations:
+        wanted[operation.refusal, "serialization"] = None
+        for kind in (operation.body, operation.query, *operation.raw_bodies.values()):
             if isinstance(kind, type):
                 wanted[kind, "validation"] = None
-        for answer in one.answers.values():
+        for answer in operation.answers.values():
             if answer.kind is not None:
                 wanted[answer.kind, "serialization"] = None
     found, definitions = models_json_schema(
@@ -85,39 +85,39 @@ def _schemas(operations: Iterable[Operation]) -> tuple[_Schemas, dict[str, Any]]
     return dict(found), definitions.get("$defs", {})  # type: ignore[arg-type]
 
 
-def _operation(one: Operation, schemas: _Schemas) -> dict[str, Any]:
+def _operation(operation: Operation, schemas: _Schemas) -> dict[str, Any]:
     content: dict[str, Any] = {
-        "operationId": one.name,
-        "tags": [one.tag],
-        "summary": one.summary,
-        "description": f"{one.description}\n\nThe key needs the scope `{one.scope}`.".strip(),
-        "parameters": [*_path_parameters(one), *_query_parameters(one), *_header_parameters(one)],
-        "responses": _responses(one, schemas),
+        "operationId": operation.name,
+        "tags": [operation.tag],
+        "summary": operation.summary,
+        "description": f"{operation.description}\n\nThe key needs the scope `{operation.scope}`.".strip(),
+        "parameters": [*_path_parameters(operation), *_query_parameters(operation), *_header_parameters(operation)],
+        "responses": _responses(operation, schemas),
     }
-    if one.body is not None:
-        schema = schemas[one.body, "validation"]
+    if operation.body is not None:
+        schema = schemas[operation.body, "validation"]
         content["requestBody"] = {"required": True, "content": {"application/json": {"schema": schema}}}
-    if one.raw_bodies:
+    if operation.raw_bodies:
         bodies = {
             media_type: {"schema": schemas[kind, "validation"] if isinstance(kind, type) else dict(kind)}
-            for media_type, kind in one.raw_bodies.items()
+            for media_type, kind in operation.raw_bodies.items()
         }
         content["requestBody"] = {"required": True, "content": bodies}
     return content
 
 
-def _path_parameters(one: Operation) -> list[dict[str, Any]]:
+def _path_parameters(operation: Operation) -> list[dict[str, Any]]:
     return [
         {"name": name, "in": "path", "required": True, "schema": _PATH_PATTERNS[name]}
-        for name in _PARAMETER.findall(one.path)
+        for name in _PARAMETER.findall(operation.path)
     ]
 
 
-def _query_parameters(one: Operation) -> list[dict[str, Any]]:
-    if one.query is None:
+def _query_parameters(operation: Operation) -> list[dict[str, Any]]:
+    if operation.query is None:
         return []
     found = []
-    for name, schema in one.query.model_json_schema()["properties"].items():
+    for name, schema in operation.query.model_json_schema()["properties"].items():
         plain = {key: value for key, value in schema.items() if key not in ("title", "description")}
         plain = _without_null(plain)
         parameter = {"name": name, "in": "query", "required": False, "schema": plain}
@@ -127,11 +127,11 @@ def _query_parameters(one: Operation) -> list[dict[str, Any]]:
 
 def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
     """A parameter that may be absent cannot be null: it is simply not sent."""
-    choices = [one for one in schema.get("anyOf", []) if one != {"type": "null"}]
+    choices = [variant for variant in schema.get("anyOf", []) if variant != {"type": "null"}]
     return choices[0] if len(choices) == 1 else schema
 
 
-def _header_parameters(one: Operation) -> list[dict[str, Any]]:
+def _header_parameters(operation: Operation) -> list[dict[str, Any]]:
     return [
         {
             "name": header.name,
@@ -140,14 +140,14 @@ def _header_parameters(one: Operation) -> list[dict[str, Any]]:
             "description": header.description,
             "schema": dict(header.schema),
         }
-        for header in one.headers
+        for header in operation.headers
     ]
 
 
-def _responses(one: Operation, schemas: _Schemas) -> dict[str, Any]:
-    found = {str(status): _answer(answer, schemas) for status, answer in one.answers.items()}
-    problem = {one.refusal_media_type: {"schema": schemas[one.refusal, "serialization"]}}
-    for status in sorted({*COMMON_PROBLEMS, *one.problems}):
+def _responses(operation: Operation, schemas: _Schemas) -> dict[str, Any]:
+    found = {str(status): _answer(answer, schemas) for status, answer in operation.answers.items()}
+    problem = {operation.refusal_media_type: {"schema": schemas[operation.refusal, "serialization"]}}
+    for status in sorted({*COMMON_PROBLEMS, *operation.problems}):
         found[str(status)] = {"description": _PROBLEMS[status], "content": problem}
     return found
 

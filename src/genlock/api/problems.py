@@ -21,7 +21,7 @@ CODES: Mapping[str, str] = {
     "idempotency_key_missing": "Send `Idempotency-Key` with every order.",
     "idempotency_key_reused": "The key was used for another request. Use a new one for a new order.",
     "incomplete_body": "The connection ended before the body did. Send it again.",
-    "invalid_form": "The multipart form is incomplete or not as RFC 7578 says.",
+    "invalid_form": "The multipart form is incomplete or does not follow RFC 7578.",
     "invalid_input": "The model does not take this input; `errors` names the field.",
     "invalid_json": "The body is not JSON.",
     "invalid_request": "A value is missing, wrong or unknown; `errors` names each.",
@@ -29,10 +29,10 @@ CODES: Mapping[str, str] = {
     "model_unavailable": "The model is not on offer. `GET /v1/models` lists what is.",
     "no_credits": "The balance does not cover the price; nothing was held. Top up.",
     "not_found": "This account has no such thing.",
-    "not_media": "The file is not an image, a video or a sound in a known format.",
+    "not_media": "The file is not an image, a video or audio in a known format.",
     "range_not_satisfiable": "The range is outside the content.",
     "spend_limit": "The key has reached its limit of the day. Wait for the next day (UTC), or use another key.",
-    "still_running": "The order goes on. Send the same request again to go on waiting; it orders nothing new.",
+    "still_running": "The order is in progress. Send the same request again to keep waiting; it orders nothing new.",
     "too_large": "The body is larger than allowed.",
     "too_many_cancels": "Too many orders were cancelled after the provider had begun. This one is not cancelled.",
     "too_many_deliveries": "Wait as long as `Retry-After` says.",
@@ -116,8 +116,8 @@ def conflict(code: str, detail: str, **members: Any) -> Problem:
 
 def invalid(faults: Sequence[Fault], code: str = "invalid_request") -> Problem:
     """Name every wrong value of a request."""
-    detail = "; ".join(f"{one.pointer}: {one.detail}" for one in faults)[:1000]
-    return Problem(status=422, code=code, detail=detail, members={"errors": [one.as_json() for one in faults]})
+    detail = "; ".join(f"{fault.pointer}: {fault.detail}" for fault in faults)[:1000]
+    return Problem(status=422, code=code, detail=detail, members={"errors": [fault.as_json() for fault in faults]})
 
 
 def too_many(code: str, detail: str, after: float, **members: Any) -> Problem:

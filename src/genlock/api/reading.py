@@ -142,10 +142,10 @@ def read_query(kind: type[BaseModel], query: QueryParams) -> BaseModel:
 
 def _faults(error: ValidationError, start: str) -> list[Fault]:
     found = []
-    for one in error.errors(include_url=False, include_context=False, include_input=False)[:FAULTS_MAX]:
-        path = [str(part)[:100].translate(_POINTER) for part in one["loc"] if part != "[key]"]
+    for details in error.errors(include_url=False, include_context=False, include_input=False)[:FAULTS_MAX]:
+        path = [str(part)[:100].translate(_POINTER) for part in details["loc"] if part != "[key]"]
         pointer = start + "/".join(path) if start else "/" + "/".join(path)
-        found.append(Fault(pointer=pointer if path else "body", detail=one["msg"].removeprefix("Value error, ")))
+        found.append(Fault(pointer=pointer if path else "body", detail=details["msg"].removeprefix("Value error, ")))
     return found
 
 

@@ -30,10 +30,10 @@ def render_reference(document: dict[str, Any]) -> str:
     """Return the page. All texts are escaped: the document is ours, but models may be an operator's."""
     tags: dict[str, list[str]] = {}
     for path, methods in document["paths"].items():
-        for method, one in methods.items():
-            tags.setdefault(one["tags"][0], []).append(_operation(path, method, one))
+        for method, operation in methods.items():
+            tags.setdefault(operation["tags"][0], []).append(_operation(path, method, operation))
     operations = "".join(f"<h2>{escape(tag)}</h2>{''.join(found)}" for tag, found in tags.items())
-    schemas = "".join(_schema(name, one) for name, one in document["components"]["schemas"].items())
+    schemas = "".join(_schema(name, schema) for name, schema in document["components"]["schemas"].items())
     info = document["info"]
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
@@ -53,40 +53,40 @@ def _problems() -> str:
     return f"<table>{rows}</table>"
 
 
-def _operation(path: str, method: str, one: dict[str, Any]) -> str:
+def _operation(path: str, method: str, operation: dict[str, Any]) -> str:
     parameters = "".join(
         f"<tr><td><code>{escape(row['name'])}</code></td><td>{escape(row['in'])}"
         f"{', required' if row['required'] else ''}</td><td>{_prose(row.get('description', ''))}</td></tr>"
-        for row in one["parameters"]
+        for row in operation["parameters"]
     )
     table = f"<table><tr><th>Parameter</th><th>In</th><th></th></tr>{parameters}</table>" if parameters else ""
     answers = "".join(
         f"<tr><td>{status}</td><td>{_prose(answer['description'])}</td>"
         f"<td>{_content(answer.get('content', {}))}</td></tr>"
-        for status, answer in one["responses"].items()
+        for status, answer in operation["responses"].items()
     )
-    body = f"<p>Body: {_content(one['requestBody']['content'])}</p>" if "requestBody" in one else ""
+    body = f"<p>Body: {_content(operation['requestBody']['content'])}</p>" if "requestBody" in operation else ""
     return (
-        f'<details id="{escape(one["operationId"])}"><summary><span class="method">{method.upper()}</span> '
-        f'<code>{escape(path)}</code> <span class="dim">{escape(one["summary"])}</span></summary><div>'
-        f"<p>{_prose(one['description'])}</p>{table}{body}"
+        f'<details id="{escape(operation["operationId"])}"><summary><span class="method">{method.upper()}</span> '
+        f'<code>{escape(path)}</code> <span class="dim">{escape(operation["summary"])}</span></summary><div>'
+        f"<p>{_prose(operation['description'])}</p>{table}{body}"
         f"<table><tr><th>Status</th><th>Meaning</th><th>Content</th></tr>{answers}</table></div></details>"
     )
 
 
 def _content(content: dict[str, Any]) -> str:
     return "<br>".join(
-        f"<code>{escape(kind)}</code> {_type(one['schema']) if 'schema' in one else ''}"
-        for kind, one in content.items()
+        f"<code>{escape(kind)}</code> {_type(media['schema']) if 'schema' in media else ''}"
+        for kind, media in content.items()
     )
 
 
 def _schema(name: str, schema: dict[str, Any]) -> str:
     required = set(schema.get("required", ()))
     rows = "".join(
-        f"<tr><td><code>{escape(field)}</code>{' *' if field in required else ''}</td><td>{_type(one)}</td>"
-        f"<td>{_prose(one.get('description', ''))}</td></tr>"
-        for field, one in schema.get("properties", {}).items()
+        f"<tr><td><code>{escape(field)}</code>{' *' if field in required else ''}</td><td>{_type(field_schema)}</td>"
+        f"<td>{_prose(field_schema.get('description', ''))}</td></tr>"
+        for field, field_schema in schema.get("properties", {}).items()
     )
     values = (
         f"<p>{' '.join(f'<code>{escape(str(word))}</code>' for word in schema['enum'])}</p>" if "enum" in schema else ""
@@ -102,7 +102,7 @@ def _type(schema: dict[str, Any]) -> str:
         name = escape(schema["$ref"].rpartition("/")[2])
         return f'<a href="#type-{name}">{name}</a>'
     if "anyOf" in schema:
-        return " or ".join(_type(one) for one in schema["anyOf"])
+        return " or ".join(_type(variant) for variant in schema["anyOf"])
     if "items" in schema:
         return f"list of {_type(schema['items'])}"
     if "const" in schema:

@@ -20,16 +20,16 @@ async def with_tasks(parts: ApiParts, account_id: int, model: Model, values: Map
     Only a job whose result the client has got may be used: tasks of others and unpaid results are not its own.
     """
     resolved = dict(values)
-    for one in _fields(model, values):
-        given = values[one.name]
+    for field in _fields(model, values):
+        given = values[field.name]
         job_id = parts.view.job_id(given) if isinstance(given, str) else None
         job = None if job_id is None else await parts.store.job(job_id)
-        if job is None or job.account_id != account_id or not job.given or not job.task_id:
+        if job is None or job.account_id != account_id or not job.is_received or not job.task_id:
             detail = "must be the id of a job of this account that has succeeded"
-            raise invalid([Fault(pointer=f"/input/{one.name}", detail=detail, code="task")], "invalid_input")
-        resolved[one.name] = job.task_id
+            raise invalid([Fault(pointer=f"/input/{field.name}", detail=detail, code="task")], "invalid_input")
+        resolved[field.name] = job.task_id
     return resolved
 
 
 def _fields(model: Model, values: Mapping[str, Any]) -> list[Field]:
-    return [one for one in model.fields if one.type is FieldType.TASK and values.get(one.name) not in NOTHING]
+    return [field for field in model.fields if field.type is FieldType.TASK and values.get(field.name) not in NOTHING]

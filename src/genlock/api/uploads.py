@@ -14,7 +14,7 @@ from genlock.api.operation import Call
 from genlock.api.parts import ApiParts
 from genlock.api.problems import Fault, Problem, invalid, too_many, unauthorized, unavailable
 from genlock.api.types import FileAnswer
-from genlock.domain.errors import ProviderError
+from genlock.domain.errors import ChannelBusy, ProviderError
 from genlock.domain.stored_file import StoredFile, make_key
 from genlock.domain.upload import Upload, UploadCopy
 from genlock.engine.file_storage import ReadContent, SourceFailed
@@ -99,7 +99,7 @@ class Uploads:
         file_id = f"{ID_PREFIX}{secrets.token_urlsafe(18)}"
         await parts.store.add_upload(
             Upload(
-                address=file_id,
+                key=file_id,
                 account_id=call.account_id,
                 file=f"{copy.url} {stored}",
                 kind=kind.value,
@@ -107,7 +107,7 @@ class Uploads:
                 age_seconds=0.0,
             )
         )
-        await parts.store.save_upload_copy(replace(copy, address=file_id))
+        await parts.store.save_upload_copy(replace(copy, key=file_id))
         return FileAnswer(
             id=file_id,
             kind=kind.value,
@@ -132,6 +132,8 @@ class Uploads:
             return await self._parts.reader.measure(file)
         except TooComplex:
             raise _not_usable("cannot be read: it has too many parts") from None
+        except ChannelBusy:
+            raise unavailable("the service is stopping; send the file again") from None
 
 
 async def to_provider(parts: ApiParts, read: ReadContent, name: str) -> UploadCopy:

@@ -37,8 +37,8 @@ class WebhookSecrets:
     def of_installation(cls, sealing_keys: Sequence[str], token: str) -> "WebhookSecrets":
         """Return secrets sealed with the first of the given keys, or with a key of the bot's token without them."""
         derived = [
-            hmac.digest(one.encode(), b"genlock: seals the secrets of webhooks", "sha256")
-            for one in (*sealing_keys, token)
+            hmac.digest(key.encode(), b"genlock: seals the secrets of webhooks", "sha256")
+            for key in (*sealing_keys, token)
         ]
         return cls(
             keys={hashlib.sha256(key).hexdigest()[:12]: key for key in derived},

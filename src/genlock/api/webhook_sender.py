@@ -146,9 +146,9 @@ class WebhookSender:
         limit = 1 if webhook.failures > 1 and not served.delivered else BATCH
         due = self.store.due_webhook_deliveries if webhook.enabled else self.store.due_webhook_tests
         deliveries = await due(webhook.id, limit)
-        attempts = [one for one in await asyncio.gather(*map(attempt, deliveries)) if one is not None]
+        attempts = [outcome for outcome in await asyncio.gather(*map(attempt, deliveries)) if outcome is not None]
         await self.store.settle_webhook_deliveries(attempts)
-        delivered = sum(one.state is DeliveryState.DELIVERED for one in attempts)
+        delivered = sum(outcome.state is DeliveryState.DELIVERED for outcome in attempts)
         served.sent += len(attempts)
         served.delivered += delivered
         await self._disable_if_needed(webhook, attempts, has_failed=bool(served.failed))
@@ -156,9 +156,9 @@ class WebhookSender:
 
     async def _disable_if_needed(self, webhook: Webhook, attempts: list[WebhookAttempt], *, has_failed: bool) -> None:
         reason = ""
-        if any(one.status == GONE for one in attempts):
+        if any(attempt.status == GONE for attempt in attempts):
             reason = "it answered 410 Gone"
-        elif failed := next((one for one in attempts if one.state is DeliveryState.FAILED), None):
+        elif failed := next((attempt for attempt in attempts if attempt.state is DeliveryState.FAILED), None):
             reason = f"it has not taken an event for days: {failed.error}"
         elif has_failed and self._has_failed_for_days(webhook):
             reason = f"it has not taken an event for days: {attempts[0].error}"

@@ -97,7 +97,7 @@ class WebhookRoutes:
 
     async def list(self, call: Call) -> Response:
         found = await self._parts.store.webhooks(call.account_id)
-        return _json(WebhookList(data=[_answer(one) for one in found]))
+        return _json(WebhookList(data=[_answer(webhook) for webhook in found]))
 
     async def get(self, call: Call) -> Response:
         return _json(_answer(await self._find(call)))
@@ -144,7 +144,7 @@ class WebhookRoutes:
         )
         page = found[: query.limit]
         cursor = page[-1].public_id if len(found) > query.limit else None
-        return _json(DeliveryList(data=[self._delivery(one) for one in page], next_cursor=cursor))
+        return _json(DeliveryList(data=[self._delivery(delivery) for delivery in page], next_cursor=cursor))
 
     async def redeliver(self, call: Call) -> Response:
         webhook = await self._find(call)

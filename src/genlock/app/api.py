@@ -50,9 +50,10 @@ def make_api(  # noqa: PLR0913 - one argument per part
     media: MediaStore,
     watch: JobWatch,
     memory: BodyMemory,
+    transfers: Transfers,
     closing: AsyncExitStack,
 ) -> Api:
-    reader = MediaProcess()  # of its own: files of clients do not wait for results
+    reader = MediaProcess(transfers)  # of its own: files of clients do not wait for results
     closing.push_async_callback(reader.close)
     links = ResultLinks.of_installation(settings.telegram_token.get_secret_value(), time)
     return Api(

@@ -5,7 +5,7 @@ from contextlib import AsyncExitStack
 from functools import partial
 from pathlib import Path
 
-from genlock.app.logins import public_address
+from genlock.app.logins import public_url
 from genlock.app.telegram import bot_texts
 from genlock.bot.bundle import BotBundle
 from genlock.bot.handlers.welcome import PACKAGED_PICTURE
@@ -58,7 +58,7 @@ def make_bot_router(  # noqa: PLR0913 - one argument per part
         dashboard_link=partial(_dashboard_link, settings, logins),
         texts=bot_texts(caller.bot.token),
     )
-    media = MediaProcess()
+    media = MediaProcess(transfers)
     closing.push_async_callback(media.close)
     downloads = Downloads(private=settings.media_private_hosts, transfers=transfers)
     closing.push_async_callback(downloads.close)
@@ -77,7 +77,7 @@ def make_bot_router(  # noqa: PLR0913 - one argument per part
 
 async def _dashboard_link(settings: Settings, logins: Logins, operator_id: str) -> str | None:
     path = await logins.make_link(operator_id)
-    return path and f"{public_address(settings)}{path}"
+    return path and f"{public_url(settings)}{path}"
 
 
 def make_operator_tools(

@@ -84,17 +84,17 @@ def report_plugins(plugins: Plugins, process: Process) -> None:
     """Name every plug-in that is left out, and every setting that no plug-in knows."""
     for name, nearest in plugins.unknown_settings():
         process.observer.event(Event.SETTING_UNKNOWN, name=name, nearest=nearest)
-    for one in plugins.left_out:
+    for plugin in plugins.left_out:
         process.observer.event(
             Event.PLUGIN_LEFT_OUT,
-            kind=one.kind,
-            name=one.name,
-            package=f"{one.package} {one.version}",
-            reason=one.reason,
-            remedy=one.remedy,
+            kind=plugin.kind,
+            name=plugin.name,
+            package=f"{plugin.package} {plugin.version}",
+            reason=plugin.reason,
+            remedy=plugin.remedy,
         )
-    for one in plugins.installed:
-        process.metrics.show_plugin(kind=one.kind, name=one.name, version=one.version, state=one.state)
+    for plugin in plugins.installed:
+        process.metrics.show_plugin(kind=plugin.kind, name=plugin.name, version=plugin.version, state=plugin.state)
 
 
 def _make_health(

@@ -33,7 +33,7 @@ def effective_settings(settings: Settings, plugins: Plugins) -> list[EffectiveSe
         _effective(f"{PREFIX}{name.upper()}", field, getattr(settings, name), mask, sources)
         for name, field in type(settings).model_fields.items()
     ]
-    return [*own, *(shown for one in plugins.all for shown in _of_plugin(one, mask, sources))]
+    return [*own, *(shown for plugin in plugins.all for shown in _of_plugin(plugin, mask, sources))]
 
 
 def _of_plugin(plugin: Plugin, mask: Mask, sources: "_Sources") -> list[EffectiveSetting]:
@@ -49,21 +49,21 @@ def _setting(plugin: Plugin, name: str, field: FieldInfo) -> Any:
     if plugin.settings is not None:
         return getattr(plugin.settings, name)
     default = None if field.is_required() else field.get_default(call_default_factory=True)
-    return plugin.read.given.get(name, default) if plugin.read else None
+    return plugin.read.texts.get(name, default) if plugin.read else None
 
 
 def shown_plugins(plugins: Plugins, mask: Callable[[str], str]) -> list[ShownPlugin]:
     return [
         ShownPlugin(
-            kind=one.kind,
-            name=one.name,
-            package=f"{one.package} {one.version}",
-            state=one.state,
-            missing=one.missing,
-            reason=mask(one.reason),
-            remedy=one.remedy,
+            kind=plugin.kind,
+            name=plugin.name,
+            package=f"{plugin.package} {plugin.version}",
+            state=plugin.state,
+            missing=plugin.missing,
+            reason=mask(plugin.reason),
+            remedy=plugin.remedy,
         )
-        for one in plugins.installed
+        for plugin in plugins.installed
     ]
 
 
@@ -87,7 +87,7 @@ def _effective(written: str, field: FieldInfo, setting: Any, mask: Mask, sources
     shown = "" if hidden or setting is None else mask(_shown(written, setting))
     return EffectiveSetting(
         name=written,
-        shown=shown,
+        text=shown,
         source=source,
         is_secret=hidden,
         is_set=setting is not None,
@@ -99,7 +99,7 @@ def _shown(written: str, setting: Any) -> str:
     if written == f"{PREFIX}DATABASE_URL":
         return without_password(setting)
     if isinstance(setting, dict):
-        return ", ".join(f"{key}:{one}" for key, one in setting.items())
+        return ", ".join(f"{key}:{value}" for key, value in setting.items())
     if isinstance(setting, tuple | list):
         return ", ".join(map(str, setting))
     if isinstance(setting, bool):
@@ -119,6 +119,6 @@ def without_password(url: str) -> str:
     except ValueError:
         return f"{scheme}://…"
     login = "" if "@" not in parts.netloc else f"{user}{f':{HIDDEN}' if has_password else ''}@"
-    kept = [f"{name}={HIDDEN if name.lower() in _PASSWORD_OPTIONS else one}" for name, one in options]
+    kept = [f"{name}={HIDDEN if name.lower() in _PASSWORD_OPTIONS else value}" for name, value in options]
     query = f"?{'&'.join(kept)}" if kept else ""
     return f"{scheme}://{login}{parts.netloc.rpartition('@')[2]}{parts.path}{query}"

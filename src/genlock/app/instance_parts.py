@@ -218,6 +218,7 @@ class InstanceParts:
             media=self.media,
             watch=self.watch,
             memory=self.memory,
+            transfers=self.process.transfers,
             closing=self.process.closing,
         )
 

@@ -10,7 +10,7 @@ def make_logins(settings: Settings, store: Database) -> Logins:
     return Logins(store, owners=frozenset(settings.admin_ids), token=token)
 
 
-def public_address(settings: Settings) -> str:
+def public_url(settings: Settings) -> str:
     """Return the base URL under which an operator reaches this installation: the public one, or this machine."""
     if settings.public_url:
         return settings.public_url

@@ -26,6 +26,7 @@ from genlock.engine import (
     offer_order,
     provider_credit,
     retention,
+    tell,
 )
 from genlock.engine.bulk import BulkWork
 from genlock.engine.hourly_figures import HourlyFigureKeeper
@@ -121,6 +122,7 @@ def _chat_tasks(parts: InstanceParts) -> list[PeriodicTask]:
     task = PeriodicTask
     return [
         task(name="act_in_bulk", period_seconds=bulk.PERIOD_SECONDS, run=act_in_bulk),
+        task(name="send_waiting", period_seconds=tell.PERIOD_SECONDS, run=partial(tell.send_waiting, engine.ctx)),
         task(name="send_broadcasts", period_seconds=BOT_TASK_SECONDS, run=router.broadcast),
         task(name="send_daily_report", period_seconds=daily_report.PERIOD_SECONDS, run=router.report),
     ]

@@ -33,9 +33,9 @@ def check_channel(bundle: Any, name: str) -> None:
     _check_adapter(bundle.channel, Channel, name, _OF_CHANNELS)
 
 
-def _check_type(made: Any, wanted: type) -> None:
-    if not isinstance(made, wanted):
-        raise TypeError(f"`make` returned a {type(made).__name__}, not a {wanted.__name__}")
+def _check_type(returned: Any, expected: type) -> None:
+    if not isinstance(returned, expected):
+        raise TypeError(f"`make` returned a {type(returned).__name__}, not a {expected.__name__}")
 
 
 def _check_adapter(adapter: Any, port: type, name: str, required: tuple[str, ...]) -> None:

@@ -20,7 +20,7 @@ from genlock.ports import PORT_VERSION, ChannelPlugin, ProviderPlugin
 from genlock.ports.plugin import PublicSource
 from genlock.providers import built_in_plugins
 from genlock.settings import given_variables
-from genlock.settings.declared import DeclaredSettings, is_secret, read_declared, read_given, variables
+from genlock.settings.declared import DeclaredSettings, is_secret, read_declared, read_texts, variables
 from genlock.settings.reading import own_variables
 
 #: channels that the service makes itself
@@ -94,52 +94,54 @@ class Plugins:
     all: list[Plugin]
 
     def usable(self, kind: PluginKind) -> list[Plugin]:
-        return [one for one in self.all if one.kind is kind and one.state is PluginState.IN_USE]
+        return [plugin for plugin in self.all if plugin.kind is kind and plugin.state is PluginState.IN_USE]
 
     @property
     def installed(self) -> list[Plugin]:
         """Return those of other packages."""
-        return [one for one in self.all if not one.is_built_in]
+        return [plugin for plugin in self.all if not plugin.is_built_in]
 
     @property
     def left_out(self) -> list[Plugin]:
-        return [one for one in self.all if one.state is PluginState.LEFT_OUT]
+        return [plugin for plugin in self.all if plugin.state is PluginState.LEFT_OUT]
 
     def key_settings(self, configured: Collection[str] = ()) -> str:
         """Return for messages which settings configure a provider, except those that are configured already."""
-        usable = [one for one in self.all if one.state is not PluginState.LEFT_OUT and one.name not in configured]
-        ways = [way for one in usable if (way := one.key_settings())]
+        usable = [
+            plugin for plugin in self.all if plugin.state is not PluginState.LEFT_OUT and plugin.name not in configured
+        ]
+        ways = [way for plugin in usable if (way := plugin.key_settings())]
         return " or ".join(filter(None, (", ".join(ways[:-1]), *ways[-1:])))
 
     def titles(self) -> dict[str, str]:
         """Return the names that operators know providers by."""
-        declared = [(one.name, one.declared) for one in self.all]
-        return {name: one.title or name for name, one in declared if isinstance(one, ProviderPlugin)}
+        declared = [(plugin.name, plugin.declared) for plugin in self.all]
+        return {name: plugin.title or name for name, plugin in declared if isinstance(plugin, ProviderPlugin)}
 
     def title(self, provider: str) -> str:
         return self.titles().get(provider, provider)
 
     def setting_names(self, provider: str) -> list[str]:
-        return [name for one in self._of_provider(provider) for name in one.setting_names()]
+        return [name for plugin in self._of_provider(provider) for name in plugin.setting_names()]
 
     def secret_setting_names(self, provider: str) -> list[str]:
-        declared = [one.declared for one in self._of_provider(provider)]
-        fields = [field for one in declared if one for field in variables(provider, one.settings)]
+        declared = [plugin.declared for plugin in self._of_provider(provider)]
+        fields = [field for plugin in declared if plugin for field in variables(provider, plugin.settings)]
         return [name for name, field in fields if is_secret(field)]
 
     def _of_provider(self, name: str) -> list[Plugin]:
-        return [one for one in self.all if one.kind is PluginKind.PROVIDER and one.name == name]
+        return [plugin for plugin in self.all if plugin.kind is PluginKind.PROVIDER and plugin.name == name]
 
     def secrets(self) -> list[str]:
         """Return every secret in the settings of plug-ins, so that the log can mask them."""
-        return [secret for one in self.all if one.read for secret in one.read.secrets()]
+        return [secret for plugin in self.all if plugin.read for secret in plugin.read.secrets()]
 
     def unknown_settings(self) -> Iterator[tuple[str, str | None]]:
         """Yield variables with the prefix of a plug-in that it does not declare, each with the closest known name."""
-        declared = [one for one in self.installed if one.declared is not None]
-        known = [name for one in declared for name in one.setting_names()]
+        declared = [plugin for plugin in self.installed if plugin.declared is not None]
+        known = [name for plugin in declared for name in plugin.setting_names()]
         for variable in sorted(given_variables() - set(known)):
-            if variable.startswith(tuple(setting_prefix(one.name) for one in declared)):
+            if variable.startswith(tuple(setting_prefix(plugin.name) for plugin in declared)):
                 yield variable, next(iter(get_close_matches(variable, known, 1)), None)
 
 
@@ -152,14 +154,16 @@ def find_plugins() -> Plugins:
             for name, declared in built_in_plugins().items()
         ),
         *(
-            _installed(one, [other for other in installed if (other.kind, other.name) == (one.kind, one.name)])
-            for one in installed
+            _installed(
+                declared, [other for other in installed if (other.kind, other.name) == (declared.kind, declared.name)]
+            )
+            for declared in installed
         ),
     ]
     for plugin in plugins:
         if plugin.declared is not None:
             _read_settings(plugin, plugin.declared.settings)
-    _leave_out_shared_settings([one for one in plugins if not one.is_built_in])
+    _leave_out_shared_settings([plugin for plugin in plugins if not plugin.is_built_in])
     return Plugins(plugins)
 
 
@@ -170,32 +174,36 @@ def _leave_out_shared_settings(installed: list[Plugin]) -> None:
         for variable in plugin.setting_names():
             owners.setdefault(variable, []).append(plugin)
     for variable, plugins in owners.items():
-        names = sorted({one.name for one in plugins})
+        names = sorted({plugin.name for plugin in plugins})
         for plugin in plugins if len(names) > 1 else ():
             reason = f"{variable} is a setting of {' and of '.join(map(repr, names))}, which one is meant is unknown"
             plugin.leave_out(reason, "uninstall all of them but one")
 
 
-def _installed(one: Declared, of_this_name: list[Declared]) -> Plugin:
-    plugin = Plugin(kind=one.kind, name=one.name, package=one.package, version=one.version)
-    if one.entry is None:
+def _installed(declared: Declared, of_this_name: list[Declared]) -> Plugin:
+    plugin = Plugin(kind=declared.kind, name=declared.name, package=declared.package, version=declared.version)
+    if declared.entry is None:
         plugin.leave_out("the package's list of entry points cannot be read", _another_version(plugin))
-    elif not _NAME.fullmatch(one.name):
-        plugin.leave_out(f"{one.name!r} is not a name: it must be 3 to 32 characters of a-z, 0-9 and _", _tell(plugin))
-    elif _is_reserved(one.kind, one.name):
-        plugin.leave_out(f"the name {one.name!r} belongs to genlock itself", _tell(plugin))
+    elif not _NAME.fullmatch(declared.name):
+        plugin.leave_out(
+            f"{declared.name!r} is not a name: it must be 3 to 32 characters of a-z, 0-9 and _", _tell(plugin)
+        )
+    elif _is_reserved(declared.kind, declared.name):
+        plugin.leave_out(f"the name {declared.name!r} belongs to genlock itself", _tell(plugin))
     elif len(of_this_name) > 1:
         packages = " and ".join(other.package for other in of_this_name)
-        plugin.leave_out(f"{packages} both bring the {one.kind} {one.name!r}", "uninstall all of them but one")
+        plugin.leave_out(
+            f"{packages} both bring the {declared.kind} {declared.name!r}", "uninstall all of them but one"
+        )
     else:
-        _load(plugin, one.entry)
+        _load(plugin, declared.entry)
     return plugin
 
 
 def _is_reserved(kind: PluginKind, name: str) -> bool:
     """Whether the name, or the prefix of its settings, is used by the service."""
     is_channel = kind is PluginKind.CHANNEL and name in OWN_CHANNELS
-    return is_channel or any(one.startswith(setting_prefix(name)) for one in own_variables())
+    return is_channel or any(variable.startswith(setting_prefix(name)) for variable in own_variables())
 
 
 def _load(plugin: Plugin, entry: EntryPoint) -> None:
@@ -246,7 +254,7 @@ def _wrong_part(declared: ProviderPlugin | ChannelPlugin) -> str | None:
 
 def _read_settings(plugin: Plugin, kind: type[BaseModel]) -> None:
     """Read what a plug-in declares. Without a required setting it is not used; with a wrong one it is left out."""
-    plugin.read = DeclaredSettings(kind=kind, given=read_given(plugin.name, kind))  # an error may repeat a secret
+    plugin.read = DeclaredSettings(kind=kind, texts=read_texts(plugin.name, kind))  # an error may repeat a secret
     try:
         plugin.read = read = read_declared(plugin.name, kind)
     except SettingsError as error:  # a list or a table that is not JSON

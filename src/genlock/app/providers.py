@@ -56,19 +56,21 @@ def load_catalog(settings: Settings, plugins: Plugins) -> Catalog:
     """Load the models of this package and of the plug-ins. A plug-in whose files are wrong is left out."""
 
     def leave_out(name: str, error: Exception) -> None:
-        for one in plugins.installed:
-            if one.name == name and one.kind is PluginKind.PROVIDER and one.state is not PluginState.LEFT_OUT:
-                one.fail("its catalog is wrong", error)
+        for plugin in plugins.installed:
+            if plugin.name == name and plugin.kind is PluginKind.PROVIDER and plugin.state is not PluginState.LEFT_OUT:
+                plugin.fail("its catalog is wrong", error)
 
     catalog = load(
         settings.catalog_overlay,
         extensions=[
-            CatalogExtension(provider=one.name, credit_usd=one.declared.credit_usd, folder=one.declared.catalog)
-            for one in plugins.installed
-            if isinstance(one.declared, ProviderPlugin)
+            CatalogExtension(
+                provider=plugin.name, credit_usd=plugin.declared.credit_usd, folder=plugin.declared.catalog
+            )
+            for plugin in plugins.installed
+            if isinstance(plugin.declared, ProviderPlugin)
         ],
         leave_out=leave_out,
-        absent={one.name for one in plugins.left_out},
+        absent={plugin.name for plugin in plugins.left_out},
     )
     return replace(catalog, provider_titles=plugins.titles())
 
@@ -93,7 +95,7 @@ def make_bundles(plugins: Plugins, catalog: Catalog, *, now: Callable[[], float]
 
 def configured_providers() -> set[str]:
     """Return the names of the providers that have a key; only their models are on sale."""
-    return {one.name for one in find_plugins().usable(PluginKind.PROVIDER)}
+    return {plugin.name for plugin in find_plugins().usable(PluginKind.PROVIDER)}
 
 
 async def fetch_public_lists(catalog: Catalog | None = None) -> dict[str, PublicLists]:
@@ -125,10 +127,10 @@ async def fetch_public_lists(catalog: Catalog | None = None) -> dict[str, Public
 
 def _public_fetches(plugins: Plugins) -> Iterator[tuple[str, Awaitable[PublicLists | None]]]:
     """Yield for each provider that publishes lists for everybody how they are fetched."""
-    for one in plugins.all:
-        source = one.declared.public_lists if isinstance(one.declared, ProviderPlugin) else None
-        if source is not None and one.state is not PluginState.LEFT_OUT:
-            yield one.name, _read_lists(one.name, partial(_fetch_public, one.name, source))
+    for plugin in plugins.all:
+        source = plugin.declared.public_lists if isinstance(plugin.declared, ProviderPlugin) else None
+        if source is not None and plugin.state is not PluginState.LEFT_OUT:
+            yield plugin.name, _read_lists(plugin.name, partial(_fetch_public, plugin.name, source))
 
 
 async def _read_lists(name: str, fetch: Callable[[], Awaitable[PublicLists | None]]) -> PublicLists | None:

@@ -52,7 +52,7 @@ def make_channel(
 ) -> Channel:
     downloads = Downloads(private=settings.media_private_hosts, transfers=transfers)
     closing.push_async_callback(downloads.close)
-    media = MediaProcess()  # of its own: results do not wait for the files of users
+    media = MediaProcess(transfers)  # of its own: results do not wait for the files of users
     closing.push_async_callback(media.close)
     # A self-hosted Bot API server may fetch files that Telegram's servers cannot reach.
     local_bot_api = settings.telegram_api_url != API_URL
@@ -109,4 +109,4 @@ def operator_notifier(settings: Settings, caller: Caller, store: Database) -> Ca
 async def operator_language(store: Database, telegram_id: int) -> str:
     """Return the language of an operator by their Telegram id; empty if they have never used the bot."""
     found = await store.find_profiles(str(telegram_id), 2)
-    return next((one.language for one in found if one.external_id == str(telegram_id)), "")
+    return next((profile.language for profile in found if profile.external_id == str(telegram_id)), "")

@@ -48,9 +48,9 @@ def _find_attachment(message: Message) -> Attachment | None:
             extension="jpg",
             aspect=_aspect(photo),
         )
-    for one in (message.animation, message.video, message.video_note):
-        if one is not None:
-            return _video(one)
+    for video in (message.animation, message.video, message.video_note):
+        if video is not None:
+            return _video(video)
     for sound in (message.audio, message.voice):
         if sound is not None:
             extension = _extension(getattr(sound, "file_name", None), sound.mime_type, FieldType.AUDIO)

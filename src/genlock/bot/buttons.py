@@ -53,7 +53,7 @@ def draft_button(text: str, version: int, verb: str, *args: object) -> Button:
 def staying(message: OutgoingMessage) -> OutgoingMessage:
     """Return the message with buttons that leave it as it is: notices stay readable."""
     rows = tuple(
-        tuple(replace(one, data=_short(f"{one.data}:{BELOW}")) if one.data else one for one in row)
+        tuple(replace(key, data=_short(f"{key.data}:{BELOW}")) if key.data else key for key in row)
         for row in message.buttons
     )
     return replace(message, buttons=rows)
@@ -66,9 +66,9 @@ def grid(buttons: list[Button], columns: int) -> list[Row]:
 def pairs(buttons: list[Button]) -> list[Row]:
     """Put two buttons in a row; a label that is too long for half a phone gets a row of its own."""
     rows: list[Row] = []
-    for one in buttons:
-        beside = rows and len(rows[-1]) == 1 and max(len(one.text), len(rows[-1][0].text)) <= BESIDE_ANOTHER
-        rows[-1:] = [(*rows[-1], one)] if beside else [*rows[-1:], (one,)]
+    for key in buttons:
+        beside = rows and len(rows[-1]) == 1 and max(len(key.text), len(rows[-1][0].text)) <= BESIDE_ANOTHER
+        rows[-1:] = [(*rows[-1], key)] if beside else [*rows[-1:], (key,)]
     return rows
 
 

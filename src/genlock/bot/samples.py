@@ -44,7 +44,7 @@ class Samples:
     async def voices(self) -> frozenset[str]:
         """Return the voices that have a sample."""
         marked = await self._store.kv_list(_VOICE, self._bundle.id)
-        return frozenset((*(one.key.removeprefix(_VOICE) for one in marked), *self._storefront.catalog.samples.voices))
+        return frozenset((*(row.key.removeprefix(_VOICE) for row in marked), *self._storefront.catalog.samples.voices))
 
     def usable(self, job: Job, part: Part) -> bool:
         """Whether a result can be a sample: a file that the channel has and a card can show."""
@@ -68,6 +68,6 @@ class Samples:
 
     def _keys(self, job: Job) -> Iterator[str]:
         model = self._storefront.catalog.get(job.model)
-        voices = [text_of(job, one.name) for one in model.fields if one.traits]
+        voices = [text_of(job, field.name) for field in model.fields if field.traits]
         yield from (f"{_VOICE}{voice}" for voice in voices if voice)
         yield f"{_MODEL}{model.id}"

@@ -77,53 +77,53 @@ def model_label(model: Model, translator: Translator) -> str:
     return model_title(model.title, translator)
 
 
-def field_label(one: Field, translator: Translator) -> str:
+def field_label(field: Field, translator: Translator) -> str:
     """Return the name of a field in the user's language, as it stands before a value."""
-    return field_name(one, translator).removesuffix("?")
+    return field_name(field, translator).removesuffix("?")
 
 
-def field_question(one: Field, translator: Translator) -> str:
+def field_question(field: Field, translator: Translator) -> str:
     """Return the name of a field in the user's language, as the wizard asks for it."""
-    return field_name(one, translator)
+    return field_name(field, translator)
 
 
-def value_label(one: Field, value: object, translator: Translator) -> str:
+def value_label(field: Field, value: object, translator: Translator) -> str:
     """Return a value on one line."""
     if value in NOTHING:
         return translator.plain("options.none")
-    if one.type in FILES:
+    if field.type in FILES:
         return translator.plain("options.files", n=len(value) if isinstance(value, list) else 1)
-    if one.type is FieldType.CHOICE or isinstance(value, bool):
-        return choice_label(one, value, translator)
+    if field.type is FieldType.CHOICE or isinstance(value, bool):
+        return choice_label(field, value, translator)
     if isinstance(value, int | float):
-        return with_unit(one, translator.number(Decimal(str(value))), translator)
+        return with_unit(field, translator.number(Decimal(str(value))), translator)
     if isinstance(value, list):
         return shorten(", ".join(_item(item) for item in value))
     # The provider's task id means nothing to the user.
-    return "✓" if one.type is FieldType.TASK else with_unit(one, shorten(str(value)), translator)
+    return "✓" if field.type is FieldType.TASK else with_unit(field, shorten(str(value)), translator)
 
 
-def choice_label(one: Field, value: object, translator: Translator) -> str:
+def choice_label(field: Field, value: object, translator: Translator) -> str:
     if isinstance(value, bool):
         return translator.plain("button.yes" if value else "button.no")
-    if labels := one.labels.get(str(value)):
+    if labels := field.labels.get(str(value)):
         return in_language(labels, translator)
     key = f"choice.{str(value).lower()}"
-    return translator.plain(key) if key in translator else with_unit(one, str(value), translator)
+    return translator.plain(key) if key in translator else with_unit(field, str(value), translator)
 
 
-def with_unit(one: Field, number: str, translator: Translator) -> str:
+def with_unit(field: Field, number: str, translator: Translator) -> str:
     """Return a number with the unit of its field, `6 s`; other texts as they are. No seconds leave it to the model."""
-    if one.unit is None or not number.replace(".", "").replace(",", "").isdigit():
+    if field.unit is None or not number.replace(".", "").replace(",", "").isdigit():
         return number
     if number == "0":
         return translator.plain("options.usual")
-    return translator.plain(f"unit.short_{one.unit}", number=number)
+    return translator.plain(f"unit.short_{field.unit}", number=number)
 
 
-def members(one: Field, translator: Translator) -> str:
+def members(field: Field, translator: Translator) -> str:
     """Return the names of an object's members, separated by bars, in the order they are typed."""
-    keys = {name: f"member.{name.lower()}" for name in one.members}
+    keys = {name: f"member.{name.lower()}" for name in field.members}
     return " | ".join(translator.plain(key) if key in translator else name for name, key in keys.items())
 
 

@@ -34,7 +34,7 @@ def _first_mistake(model: Model) -> tuple[str, str] | None:
 
 
 def _field_mistake(model: Model) -> str | None:
-    names = [one.name for one in model.fields]
+    names = [field.name for field in model.fields]
     for name in names:
         if names.count(name) > 1:
             return f"{name}: is described twice"
@@ -55,12 +55,12 @@ def _check_prices(model: Model, where: str) -> None:
 def _combinations(model: Model) -> Iterator[dict[str, object]]:
     """Yield every combination of the fields that decide the price, without those that a rule excludes."""
     names = sorted({name for row in model.prices for name in (*row.when, *row.given)})
-    fields = [one for one in model.fields if one.name in names]
+    fields = [field for field in model.fields if field.name in names]
     excluding = [rule for rule in model.rules if rule.never and set(rule.when) <= set(names)]
-    for number, combination in enumerate(product(*(_values(one, model) for one in fields))):
+    for number, combination in enumerate(product(*(_values(field, model) for field in fields))):
         if number >= COMBINATIONS_MAX:
             return
-        values = {one.name: value for one, value in zip(fields, combination, strict=True)}
+        values = {field.name: value for field, value in zip(fields, combination, strict=True)}
         if not _excluded(excluding, values):
             yield values
 
@@ -74,11 +74,11 @@ def _excluded(rules: list[Rule], values: dict[str, object]) -> bool:
     return False
 
 
-def _values(one: Field, model: Model) -> list[object]:
-    absent: list[object] = [None] if not one.required and one.default is None else []
-    if one.choices:
-        return [*one.choices, *absent]
-    if one.type is FieldType.BOOLEAN:
+def _values(field: Field, model: Model) -> list[object]:
+    absent: list[object] = [None] if not field.required and field.default is None else []
+    if field.choices:
+        return [*field.choices, *absent]
+    if field.type is FieldType.BOOLEAN:
         return [False, True, *absent]
-    named = [value for row in model.prices for value in row.when.get(one.name, ())]
-    return [*named, one.least(), *absent]
+    named = [value for row in model.prices for value in row.when.get(field.name, ())]
+    return [*named, field.least(), *absent]

@@ -76,14 +76,14 @@ def undone(table: Table, change: CatalogChange) -> dict[str, object]:
     """Return a table without a change. Raises StaleEdit, with the values that later changes have set."""
     values = dict(_flat(table))
     overwritten = []
-    for one in differences(change.before, change.after):
-        place = (one.field, one.row)
-        if values.get(place) != one.new:
-            overwritten.append(one.row or one.field)
-        elif one.old is None:
+    for difference in differences(change.before, change.after):
+        place = (difference.field, difference.row)
+        if values.get(place) != difference.new:
+            overwritten.append(difference.row or difference.field)
+        elif difference.old is None:
             values.pop(place, None)
         else:
-            values[place] = one.old
+            values[place] = difference.old
     if overwritten:
         raise StaleEdit(f"changed again since: {', '.join(overwritten)}")
     return _nested(values)
@@ -92,11 +92,11 @@ def undone(table: Table, change: CatalogChange) -> dict[str, object]:
 def rebased(base: Table, mine: Table, current: Table) -> dict[str, object]:
     """Return what `mine` changed in `base`, applied to `current`: an edit that began before another was stored."""
     values = dict(_flat(current))
-    for one in differences(base, mine):
-        if one.new is None:
-            values.pop((one.field, one.row), None)
+    for difference in differences(base, mine):
+        if difference.new is None:
+            values.pop((difference.field, difference.row), None)
         else:
-            values[one.field, one.row] = one.new
+            values[difference.field, difference.row] = difference.new
     return _nested(values)
 
 

@@ -83,7 +83,7 @@ def load(
     models, extended = _extend_by_all(dict(files.models), extensions, files.shared_fields, leave_out)
     samples = SampleFiles()
     if overlay is not None:
-        missing = {*absent, *(one.provider for one in extensions if one not in extended)}
+        missing = {*absent, *(extension.provider for extension in extensions if extension not in extended)}
         changes = overlays.without_absent(parse(overlay), missing, models)
         models = overlays.apply(models, changes, overlay.name)
         wishes = overlays.apply_to_wishes(wishes, changes, overlay.name, models)
@@ -92,7 +92,10 @@ def load(
     order = {category: number for number, category in enumerate(Category)}
     return Catalog(
         models=dict(sorted(models.items(), key=lambda item: order[item[1].category])),
-        provider_credit_usd={**files.providers.credit_usd, **{one.provider: one.credit_usd for one in extended}},
+        provider_credit_usd={
+            **files.providers.credit_usd,
+            **{extension.provider: extension.credit_usd for extension in extended},
+        },
         next_steps=load_next_steps(data / STEPS, models),
         styles=styles,
         ideas=ideas,
@@ -165,7 +168,9 @@ def _extend(
 
 def load_providers(path: Path = DATA / PROVIDERS) -> Providers:
     file = check(ProvidersFile, parse(path), path.name)
-    return Providers(default=file.default, credit_usd={name: one.credit_usd for name, one in file.providers.items()})
+    return Providers(
+        default=file.default, credit_usd={name: provider.credit_usd for name, provider in file.providers.items()}
+    )
 
 
 def _load_shared_fields(path: Path) -> dict[str, SharedFieldTable]:
@@ -196,8 +201,8 @@ class _Reader:
     providers: Providers
 
     def model(self, model_id: str, table: ModelTable) -> Model:
-        fields = tuple(self._field(one) for one in table.fields)
-        scope = Scope(where=self.where, fields={one.name: one for one in fields})
+        fields = tuple(self._field(field) for field in table.fields)
+        scope = Scope(where=self.where, fields={field.name: field for field in fields})
         provider = table.provider or self.file.provider or self.providers.default
         if provider not in self.providers.credit_usd:
             known = ", ".join(self.providers.credit_usd)
@@ -239,7 +244,7 @@ class _Reader:
         scope = Scope(where=f"{self.where}: {table.name}", fields={})
         shared = self.shared_fields.get(table.name, _NOT_SHARED)
         choices, labels, traits = _choices(table.choices, self.file.choices, scope)
-        one = Field(
+        field = Field(
             name=table.name,
             type=table.type,
             many=(table.type is FieldType.OBJECTS) if table.many is None else table.many,
@@ -264,9 +269,9 @@ class _Reader:
             unit=shared.unit,
             about={**shared.about(), **table.about},
         )
-        _check_limits(one, scope)
-        _check_values(one, scope)
-        return one
+        _check_limits(field, scope)
+        _check_values(field, scope)
+        return field
 
 
 def _improver(table: ImproverTable | None, scope: Scope) -> PromptImprover | None:
@@ -307,26 +312,26 @@ def _label(label: str | dict[str, Any], scope: Scope) -> dict[str, str]:
     return texts
 
 
-def _check_limits(one: Field, scope: Scope) -> None:
-    if (one.type is FieldType.CHOICE) != bool(one.choices):
-        raise scope.wrong("a choice needs choices" if not one.choices else f"{one.type} takes no choices")
-    if len(set(one.choices)) != len(one.choices):
+def _check_limits(field: Field, scope: Scope) -> None:
+    if (field.type is FieldType.CHOICE) != bool(field.choices):
+        raise scope.wrong("a choice needs choices" if not field.choices else f"{field.type} takes no choices")
+    if len(set(field.choices)) != len(field.choices):
         raise scope.wrong("choices has a value twice")
     for low, high, name in (
-        (one.min, one.max, "max"),
-        (one.min_length, one.max_length, "max_length"),
-        (one.min_count, one.max_count, "max_count"),
+        (field.min, field.max, "max"),
+        (field.min_length, field.max_length, "max_length"),
+        (field.min_count, field.max_count, "max_count"),
     ):
         if low is not None and high is not None and low > high:
             raise scope.wrong(f"{name} is less than min{name[3:]}")
 
 
-def _check_values(one: Field, scope: Scope) -> None:
-    for key, value in (("default", one.default), ("sample", one.sample)):
+def _check_values(field: Field, scope: Scope) -> None:
+    for key, value in (("default", field.default), ("sample", field.sample)):
         if value in (None, "", []):
             continue
         try:
-            clean = one.clean(value)
+            clean = field.clean(value)
         except InvalidInput as refused:
             raise scope.wrong(f"{key} {value!r} {refused.message}") from None
         if clean != value or type(clean) is not type(value):

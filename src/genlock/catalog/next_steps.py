@@ -45,10 +45,10 @@ def _problems(steps: tuple[NextStep, ...], models: Mapping[str, Model]) -> Itera
         where = f"{step.kind.value}.{step.name}"
         for model_id, name in step.models.items():
             model = models.get(model_id)
-            one = model.field(name) if model else None
+            field = model.field(name) if model else None
             if model is None:
                 yield f"{where}: there is no model {model_id!r}"
-            elif one is None or one.type is not step.kind:
+            elif field is None or field.type is not step.kind:
                 yield f"{where}: {model_id} has no field {name!r} for {step.kind.value}"
             else:
                 yield from (f"{where}: {model_id}: {problem}" for problem in _value_problems(step, model))
@@ -57,7 +57,7 @@ def _problems(steps: tuple[NextStep, ...], models: Mapping[str, Model]) -> Itera
 def _value_problems(step: NextStep, model: Model) -> Iterator[str]:
     for name, value in step.values.items():
         try:
-            if (one := model.field(name)) is not None:
-                one.clean(value)
+            if (field := model.field(name)) is not None:
+                field.clean(value)
         except InvalidInput as refused:
             yield f"{name} {refused.message}"

@@ -76,11 +76,11 @@ def _default(offer: Offer, field: str, schema: ModelSchema) -> object | None:
     if offer.inputs is not None and field not in offer.inputs:
         return offer.lacking.get(field)
     name = field if offer.inputs is None else offer.inputs[field]
-    one = (schema.inputs or {}).get(name)
-    if one is None or one.default is None:
+    input_ = (schema.inputs or {}).get(name)
+    if input_ is None or input_.default is None:
         return None
     ours: Mapping[object, object] = offer.values.get(field, {})
-    return next((mine for mine, theirs in ours.items() if theirs == one.default), None if ours else one.default)
+    return next((mine for mine, theirs in ours.items() if theirs == input_.default), None if ours else input_.default)
 
 
 def _is_for(model: Model, row: PriceRow, unit: str) -> bool:

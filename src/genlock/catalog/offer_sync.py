@@ -90,12 +90,12 @@ def _input_changes(model: Model, offer: Offer, inputs: Mapping[str, InputSchema]
     unused = [name for name in inputs if name not in used]
     renamed = {name: _new_name(name, sent[name], unused, inputs) for name in sent if name not in inputs}
     always = offer.input(model.minimal_input())
-    for name, one in inputs.items():
-        if one.required and name not in always:
+    for name, input_ in inputs.items():
+        if input_.required and name not in always:
             yield change(kind=kind.NEEDED, input=name)
     for name, new in renamed.items():
         yield change(kind=kind.REMOVED, input=name, renamed=new)
-    for name in (one for one in sent if one in inputs):
+    for name in (sent_name for sent_name in sent if sent_name in inputs):
         yield from _choice_changes(change, name, sent[name], inputs[name].choices, used[name])
     for name in unused:
         if not inputs[name].required and name not in renamed.values():
@@ -116,7 +116,7 @@ def _choice_changes(
 
 def sent_inputs(model: Model, offer: Offer) -> Sent:
     """Return every input that orders of an offer send."""
-    sent = {name: _values(one, offer) for one in model.fields if (name := _name(offer, one.name))}
+    sent = {name: _values(field, offer) for field in model.fields if (name := _name(offer, field.name))}
     fixed = {name: value for key, value in model.fixed.items() if (name := _name(offer, key))} | dict(offer.fixed)
     return sent | {name: (value,) for name, value in fixed.items() if not isinstance(value, list | dict)}
 
@@ -135,7 +135,7 @@ def _new_name(name: str, values: Values, unused: list[str], inputs: Mapping[str,
     """Return the unused input that is most probably the new name of a removed one; empty: none."""
     if alike := get_close_matches(name, unused, n=1, cutoff=ALIKE):
         return alike[0]
-    same = [one for one in unused if values and not _without(values, inputs[one].choices)]
+    same = [candidate for candidate in unused if values and not _without(values, inputs[candidate].choices)]
     return same[0] if len(same) == 1 else ""
 
 

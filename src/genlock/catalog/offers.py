@@ -29,7 +29,7 @@ def add_offers(models: Mapping[str, Model], folder: Path, credit_usd: Mapping[st
             if model_id not in known:
                 raise InvalidCatalog(f"{where}: there is no such model; `genlock models ls --all` lists every model")
             model = known[model_id]
-            if any(one.provider == file.provider for one in model.offers):
+            if any(other.provider == file.provider for other in model.offers):
                 raise InvalidCatalog(f"{where}: {file.provider} offers this model already")
             offer = _offer(model, table, file.provider, credit_usd[file.provider], where)
             known[model_id] = replace(model, more_offers=(*model.more_offers, offer))
@@ -37,7 +37,7 @@ def add_offers(models: Mapping[str, Model], folder: Path, credit_usd: Mapping[st
 
 
 def _offer(model: Model, table: OfferTable, provider: str, credit_usd: Decimal, where: str) -> Offer:
-    fields = {one.name: one for one in model.fields}
+    fields = {field.name: field for field in model.fields}
     scope = Scope(where=where, fields=fields)
     for key in ("inputs", "values", "ignored", "most"):
         for name in getattr(table, key):
@@ -81,11 +81,11 @@ def _key(choice: object) -> str:
 
 def _lacking(model: Model, table: OfferTable) -> Iterator[tuple[str, object]]:
     """Yield what the provider has no input for, and the value that can be ordered all the same; None: any value."""
-    for one in model.fields:
-        if one.name in table.ignored:
-            yield one.name, None
-        elif one.name not in table.inputs and one.default is not None:
-            yield one.name, one.default
+    for field in model.fields:
+        if field.name in table.ignored:
+            yield field.name, None
+        elif field.name not in table.inputs and field.default is not None:
+            yield field.name, field.default
     for name in model.fixed:
         if name not in table.inputs:
             yield name, None
@@ -107,7 +107,7 @@ def _check(model: Model, offer: Offer, where: str) -> None:
 
 def check_preference(model: Model, preference: object, where: str) -> None:
     """Raise InvalidCatalog if an overlay's `offers` names a provider that does not make the model."""
-    known = [one.provider for one in model.offers]
+    known = [offer.provider for offer in model.offers]
     for name in preference if isinstance(preference, tuple) else ():
         if name not in known:
             raise InvalidCatalog(

@@ -49,10 +49,10 @@ def without_absent(data: dict[str, Any], absent: Collection[str], models: Mappin
 
     def kept(value: Any) -> Any:
         if isinstance(value, list):
-            return [one for one in value if not is_absent(one) and one not in absent]
+            return [item for item in value if not is_absent(item) and item not in absent]
         if isinstance(value, dict):
-            inner = {key: kept(one) for key, one in value.items() if not is_absent(key)}
-            return {key: one for key, one in inner.items() if one != [] or value[key] == []}
+            inner = {key: kept(item) for key, item in value.items() if not is_absent(key)}
+            return {key: item for key, item in inner.items() if item != [] or value[key] == []}
         return value
 
     return {key: kept(table) for key, table in data.items()} if absent else data
@@ -73,7 +73,7 @@ def apply_to_wishes(
         where = f"{name}: wishes: {wish_name}"
         if wish_name not in known:
             raise InvalidCatalog(f"{where}: there is no such entry of the menu; there are {', '.join(known)}")
-        for model_id in (one for one in change.popular or () if one not in models):
+        for model_id in (popular for popular in change.popular or () if popular not in models):
             raise InvalidCatalog(f"{where}: there is no model {model_id!r}")
     return tuple(_changed_wish(wish, changes.get(wish.name)) for wish in wishes if not _is_hidden(wish, changes))
 
@@ -158,7 +158,7 @@ def _table(model_id: str, change: Mapping[str, object]) -> str:
             rows = ", ".join(f"{_quoted(str(label))} = {credits_}" for label, credits_ in value.items())
             lines.append(f"{key} = {{ {rows} }}")
         elif isinstance(value, list):
-            lines.append(f"{key} = [{', '.join(_quoted(str(one)) for one in value)}]")
+            lines.append(f"{key} = [{', '.join(_quoted(str(item)) for item in value)}]")
         else:
             lines.append(f"{key} = {_quoted(str(value))}")
     return "\n".join(lines)

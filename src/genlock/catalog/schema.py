@@ -337,7 +337,7 @@ def _preference(value: object) -> object:
         if value not in set(Preference):
             raise ValueError(f"must be a list of providers, or one of {', '.join(Preference)}, not {value!r}")
         return Preference(value)
-    if not isinstance(value, list) or not value or not all(isinstance(one, str) for one in value):
+    if not isinstance(value, list) or not value or not all(isinstance(item, str) for item in value):
         raise ValueError(f"must be a list of providers, or one of {', '.join(Preference)}, not {value!r}")
     if len(set(value)) != len(value):
         raise ValueError("names a provider twice")

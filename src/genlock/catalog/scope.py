@@ -38,11 +38,11 @@ class Scope:
         return {name: self._allowed(name, value) for name, value in conditions.items()}
 
     def _allowed(self, name: str, value: Any) -> tuple[object, ...]:
-        one, allowed = self.field("when", name), tuple(value if isinstance(value, list) else [value])
+        field, allowed = self.field("when", name), tuple(value if isinstance(value, list) else [value])
         for item in allowed:
-            if one.choices and item not in one.choices:
+            if field.choices and item not in field.choices:
                 raise self.wrong(f"when.{name}: {item!r} is not one of the field's choices")
-            if one.type is FieldType.BOOLEAN and not isinstance(item, bool):
+            if field.type is FieldType.BOOLEAN and not isinstance(item, bool):
                 raise self.wrong(f"when.{name}: must be true or false, not {item!r}")
         return allowed
 

@@ -55,9 +55,9 @@ def diff(catalog: Catalog, lists: Mapping[str, PublicLists]) -> Diff:
     offered = [(model, own) for model, own in listed if model.status is Status.OFFERED]
     used = _used_inputs(catalog)
     offers = [change for model in catalog.offered() for change in _offer_changes(model, lists, used)]
-    own_prices = [one for one in offers if _is_own_price(catalog, one)]
+    own_prices = [change for change in offers if _is_own_price(catalog, change)]
     gone_everywhere = [model.id for model in catalog.offered() if _gone_everywhere(model, lists)]
-    offers = [one for one in offers if one.model not in gone_everywhere and one not in own_prices]
+    offers = [change for change in offers if change.model not in gone_everywhere and change not in own_prices]
     return Diff(
         new=tuple(sorted({model_id for own in lists.values() for model_id in own.ids} - known)),
         gone=(
@@ -68,9 +68,9 @@ def diff(catalog: Catalog, lists: Mapping[str, PublicLists]) -> Diff:
         changed=(
             *_changes(listed),
             *(
-                PriceChange(model=one.model, label=one.row, old=one.old, new=one.new)
-                for one in own_prices
-                if one.old is not None and one.new is not None
+                PriceChange(model=change.model, label=change.row, old=change.old, new=change.new)
+                for change in own_prices
+                if change.old is not None and change.new is not None
             ),
         ),
         unlisted=tuple(
@@ -81,8 +81,8 @@ def diff(catalog: Catalog, lists: Mapping[str, PublicLists]) -> Diff:
                 if normalise_label(label) not in own.prices
             )
         ),
-        offers=tuple(sorted(offers, key=lambda one: _ORDER.index(one.kind))),
-        not_compared=tuple(one for model in catalog.offered() for one in _not_compared(model, lists)),
+        offers=tuple(sorted(offers, key=lambda change: _ORDER.index(change.kind))),
+        not_compared=tuple(skipped for model in catalog.offered() for skipped in _not_compared(model, lists)),
     )
 
 

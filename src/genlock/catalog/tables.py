@@ -51,35 +51,35 @@ def details(model: Model, markup: float, credit_usd: float) -> dict[str, Any]:
 def inputs(model: Model) -> list[dict[str, Any]]:
     return [
         {
-            "input": one.name,
-            "type": f"{one.type}s" if one.many and one.type is not FieldType.OBJECTS else one.type.value,
-            "needed": "yes" if one.required and one.default is None else "",
-            "default": one.default,
-            "allowed": _allowed(one),
-            "meaning": one.about.get("en", ""),
+            "input": field.name,
+            "type": f"{field.type}s" if field.many and field.type is not FieldType.OBJECTS else field.type.value,
+            "needed": "yes" if field.required and field.default is None else "",
+            "default": field.default,
+            "allowed": _allowed(field),
+            "meaning": field.about.get("en", ""),
         }
-        for one in model.fields
+        for field in model.fields
     ]
 
 
-def _allowed(one: Field) -> str:
-    if one.choices:
-        more = " …" if len(one.choices) > CHOICES_SHOWN else ""
-        return ", ".join(_label(one, choice) for choice in one.choices[:CHOICES_SHOWN]) + more
+def _allowed(field: Field) -> str:
+    if field.choices:
+        more = " …" if len(field.choices) > CHOICES_SHOWN else ""
+        return ", ".join(_label(field, choice) for choice in field.choices[:CHOICES_SHOWN]) + more
     limits = (
-        (one.min, "{:g} or more"),
-        (one.max, "{:g} or less"),
-        (one.max_length, "{} characters"),
-        (one.min_count or None, "{} or more of them"),
-        (one.max_count, "at most {} of them"),
-        (one.max_mb, "{:g} MB"),
-        (one.max_seconds, "{:g} seconds"),
+        (field.min, "{:g} or more"),
+        (field.max, "{:g} or less"),
+        (field.max_length, "{} characters"),
+        (field.min_count or None, "{} or more of them"),
+        (field.max_count, "at most {} of them"),
+        (field.max_mb, "{:g} MB"),
+        (field.max_seconds, "{:g} seconds"),
     )
     return ", ".join(text.format(value) for value, text in limits if value is not None)
 
 
-def _label(one: Field, choice: object) -> str:
-    return one.labels.get(str(choice), {}).get("en", str(choice))
+def _label(field: Field, choice: object) -> str:
+    return field.labels.get(str(choice), {}).get("en", str(choice))
 
 
 def prices(model: Model, markup: float, credit_usd: float) -> list[dict[str, Any]]:
@@ -119,7 +119,7 @@ def offers(model: Model) -> list[dict[str, Any]]:
             "cost": _cost(offer, model, least),
             "note": offer.note,
         }
-        for offer in (*used, *(one for one in model.offers if one not in used))
+        for offer in (*used, *(offer for offer in model.offers if offer not in used))
     ]
 
 
@@ -144,37 +144,40 @@ def _per(row: PriceRow) -> str:
     return "run"
 
 
-def differences(found: Diff) -> list[dict[str, Any]]:
+def differences(diff: Diff) -> list[dict[str, Any]]:
     rows = [
-        *(("new", model, "not in the catalog") for model in found.new),
-        *(("gone", model, "offered, but no longer in the provider's list") for model in found.gone),
-        *(("back", model, "paused, but in the provider's list again") for model in found.back),
-        *(("price", one.model, f"{one.old:f} → {one.new:f} credits: {one.label}") for one in found.changed),
-        *(("unlisted", model, f"the provider's price list has no row: {label}") for model, label in found.unlisted),
-        *((one.kind.value, one.model, f"{one.provider}: {_offer_change(one)}") for one in found.offers),
+        *(("new", model, "not in the catalog") for model in diff.new),
+        *(("gone", model, "offered, but no longer in the provider's list") for model in diff.gone),
+        *(("back", model, "paused, but in the provider's list again") for model in diff.back),
+        *(
+            ("price", change.model, f"{change.old:f} → {change.new:f} credits: {change.label}")
+            for change in diff.changed
+        ),
+        *(("unlisted", model, f"the provider's price list has no row: {label}") for model, label in diff.unlisted),
+        *((change.kind.value, change.model, f"{change.provider}: {_offer_change(change)}") for change in diff.offers),
     ]
     return [{"what": what, "model": model, "detail": detail} for what, model, detail in rows]
 
 
-def not_compared(found: Diff) -> list[dict[str, Any]]:
+def not_compared(diff: Diff) -> list[dict[str, Any]]:
     """Return the prices that could not be compared, each with the reason."""
     return [
         {
-            "not compared": one.model,
-            "provider": one.provider,
-            "why": _WHY_NOT_COMPARED[one.why],
-            "prices": "; ".join(one.rows),
+            "not compared": skipped.model,
+            "provider": skipped.provider,
+            "why": _WHY_NOT_COMPARED[skipped.why],
+            "prices": "; ".join(skipped.rows),
         }
-        for one in found.not_compared
+        for skipped in diff.not_compared
     ]
 
 
-def _offer_change(one: OfferChange) -> str:
+def _offer_change(change: OfferChange) -> str:
     """Return what differs at a provider, in words."""
-    text = _OFFER_CHANGES[one.kind].format(input=one.input, values=", ".join(one.values), row=one.row)
-    if one.old is not None and one.new is not None:
-        text = f"{one.old:f} → {one.new:f} {text}"
-    return f"{text}; it may be {one.renamed} now" if one.renamed else text
+    text = _OFFER_CHANGES[change.kind].format(input=change.input, values=", ".join(change.values), row=change.row)
+    if change.old is not None and change.new is not None:
+        text = f"{change.old:f} → {change.new:f} {text}"
+    return f"{text}; it may be {change.renamed} now" if change.renamed else text
 
 
 def plain(value: object) -> object:

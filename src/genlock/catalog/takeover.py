@@ -37,15 +37,15 @@ class Difference:
         return json.dumps([self.kind, self.model, self.row], ensure_ascii=False)
 
 
-def differences(found: Diff) -> list[Difference]:
+def differences(diff: Diff) -> list[Difference]:
     """Return what can be taken over. New models cannot: their inputs have to be described first."""
     kind = DifferenceKind
     return [
-        *(Difference(kind=kind.GONE, model=model) for model in found.gone),
-        *(Difference(kind=kind.BACK, model=model) for model in found.back),
+        *(Difference(kind=kind.GONE, model=model) for model in diff.gone),
+        *(Difference(kind=kind.BACK, model=model) for model in diff.back),
         *(
-            Difference(kind=kind.PRICE, model=one.model, row=one.label, old=one.old, new=one.new)
-            for one in found.changed
+            Difference(kind=kind.PRICE, model=change.model, row=change.label, old=change.old, new=change.new)
+            for change in diff.changed
         ),
     ]
 
@@ -78,12 +78,12 @@ class StoredLists:
     def dump(self) -> str:
         lists = {
             name: {
-                "ids": sorted(one.ids),
-                "families": sorted(one.families),
-                "prices": {label: str(credits_) for label, credits_ in one.prices.items()},
-                "schemas": {model: schema and _dumped(schema) for model, schema in one.schemas.items()},
+                "ids": sorted(provider_lists.ids),
+                "families": sorted(provider_lists.families),
+                "prices": {label: str(credits_) for label, credits_ in provider_lists.prices.items()},
+                "schemas": {model: schema and _dumped(schema) for model, schema in provider_lists.schemas.items()},
             }
-            for name, one in self.lists.items()
+            for name, provider_lists in self.lists.items()
         }
         return json.dumps({"at": self.at.isoformat(), "author": self.author, "lists": lists}, ensure_ascii=False)
 
@@ -92,19 +92,21 @@ class StoredLists:
         stored = json.loads(text)
         lists = {
             name: PublicLists(
-                ids=frozenset(one["ids"]),
-                families=frozenset(one["families"]),
-                prices={label: Decimal(credits_) for label, credits_ in one["prices"].items()},
-                schemas={model: schema and _loaded(schema) for model, schema in one.get("schemas", {}).items()},
+                ids=frozenset(stored_lists["ids"]),
+                families=frozenset(stored_lists["families"]),
+                prices={label: Decimal(credits_) for label, credits_ in stored_lists["prices"].items()},
+                schemas={
+                    model: schema and _loaded(schema) for model, schema in stored_lists.get("schemas", {}).items()
+                },
             )
-            for name, one in stored["lists"].items()
+            for name, stored_lists in stored["lists"].items()
         }
         return cls(lists=lists, at=datetime.fromisoformat(stored["at"]), author=stored["author"])
 
 
 def _dumped(schema: ModelSchema) -> dict[str, object]:
     known = None if schema.inputs is None else schema.inputs.items()
-    inputs = None if known is None else {name: [one.required, one.choices] for name, one in known}
+    inputs = None if known is None else {name: [input_.required, input_.choices] for name, input_ in known}
     price = None if schema.unit_price is None else str(schema.unit_price)
     return {"inputs": inputs, "deprecated": schema.deprecated, "unit_price": price, "unit": schema.unit}
 

@@ -59,7 +59,7 @@ def load_vocabulary(path: Path, models: Mapping[str, Model]) -> Vocabulary:
 
 
 def _all_languages(words: Mapping[str, Iterable[str]]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(word for one in words.values() for word in one))
+    return tuple(dict.fromkeys(word for language_words in words.values() for word in language_words))
 
 
 def _check_models(where: str, model_ids: Iterable[str], models: Mapping[str, Model]) -> None:

@@ -21,7 +21,7 @@ def link(
     as_json: Json = False,
 ) -> None:
     """Print a link that logs in to the dashboard once. It works for 10 minutes."""
-    from genlock.app.logins import make_logins, public_address
+    from genlock.app.logins import make_logins, public_url
     from genlock.domain.errors import Refusal
     from genlock.domain.operator import LoginMethod
     from genlock.engine.logins import COMMAND_OPERATOR
@@ -37,7 +37,7 @@ def link(
         raise Refusal(
             f"{operator} is not an operator: add the id to GENLOCK_ADMIN_IDS, or give it a role in the dashboard"
         )
-    url = f"{public_address(settings)}{path}"
+    url = f"{public_url(settings)}{path}"
     if as_json:
         echo_json({"url": url})
     else:
@@ -54,6 +54,6 @@ def rebuild_figures() -> None:
 
     newest = with_store(work)
     echo(
-        f"The figures were deleted. The active instance counts them again, up to job {newest}: it takes about two"
+        f"The figures were deleted. The leader counts them again, up to job {newest}: it takes about two"
         " minutes for a million orders. The overview says when recent orders are still missing."
     )

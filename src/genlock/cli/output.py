@@ -65,10 +65,10 @@ def _cell(value: object) -> str:
             return f"{value.astimezone(UTC):%d %b %H:%M}"
         case dict():
             return ", ".join(
-                f"{_cell(key)} {text}" for key, one in value.items() if (text := _cell(one)) not in {"", "no"}
+                f"{_cell(key)} {text}" for key, item in value.items() if (text := _cell(item)) not in {"", "no"}
             )
         case list() | tuple():
-            return "\n".join(_cell(one) for one in value)
+            return "\n".join(_cell(item) for item in value)
         case _:
             return escape_unprintable(str(value))
 

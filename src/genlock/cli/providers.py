@@ -25,14 +25,14 @@ def ls(as_json: Json = False) -> None:
     found = with_store(lambda store, _: store.breakers())
     rows = [
         {
-            "provider": one.provider,
-            "model": one.model,
-            "state": one.state(one.read_at).value if as_json else STATES[one.state(one.read_at)],
-            "failures": one.failures,
-            "until": one.open_until and one.open_until.replace(microsecond=0),
-            "reason": one.reason,
+            "provider": breaker.provider,
+            "model": breaker.model,
+            "state": breaker.state(breaker.read_at).value if as_json else STATES[breaker.state(breaker.read_at)],
+            "failures": breaker.failures,
+            "until": breaker.open_until and breaker.open_until.replace(microsecond=0),
+            "reason": breaker.reason,
         }
-        for one in found
+        for breaker in found
     ]
     show(rows, as_json=as_json, empty="No provider has failed lately.")
 
@@ -42,7 +42,7 @@ def reset(
     provider: Annotated[str, typer.Argument(metavar="PROVIDER", help="As `genlock providers ls` shows it.")],
     model: Annotated[str | None, typer.Option(metavar="MODEL", help="Only this model of the provider.")] = None,
 ) -> None:
-    """Use a paused provider again. Its count of failures starts at zero again, and orders go there at once."""
+    """Use a paused provider again. Its count of failures starts at zero again, and orders go there right away."""
     from genlock.domain.errors import ActionNotAllowed
 
     if not with_store(lambda store, _: store.reset_breakers(provider, model)):

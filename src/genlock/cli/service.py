@@ -98,6 +98,6 @@ def _examine_live(chat: int, *, keep: bool, ask: bool, picture_url: str | None, 
         echo(str(failed), color="red", err=True)
         raise typer.Exit(1) from None
     if as_json:
-        echo_json([asdict(one) for one in found])
+        echo_json([asdict(observation) for observation in found])
     else:
         echo(live_table(found, server=settings.telegram_api_url))

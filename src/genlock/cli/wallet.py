@@ -103,7 +103,7 @@ def credit(
     name = f"operator:{key or secrets.token_hex(8)}"
 
     async def work(store: Database, _: Observer) -> tuple[bool, Any]:
-        fresh = await store.transfer(account, kind, amount, name, reason)
+        moved = await store.transfer(account, kind, amount, name, reason)
         await store.add_audit(
             key=name,
             actor="command",
@@ -112,7 +112,7 @@ def credit(
             detail=f"{write_amount(amount)}: {reason}"[:AUDIT_DETAIL],
             bot=(await store.account(account)).bot,
         )
-        return fresh, await store.wallet(account)
+        return moved, await store.wallet(account)
 
     done, wallet = with_store(work)
     outcome = "Done" if done else "This was already done"

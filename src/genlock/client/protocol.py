@@ -104,7 +104,7 @@ class Protocol:
     def jobs(self, cursor: str | None, limit: int) -> Steps[tuple[list[Job], str | None]]:
         after = f"&cursor={escape(cursor, safe='')}" if cursor else ""
         page = yield from self._get(f"/v1/jobs?limit={limit}{after}")
-        return [Job.parse(one) for one in page["data"]], page["next_cursor"]
+        return [Job.parse(job) for job in page["data"]], page["next_cursor"]
 
     def cancel(self, job_id: str) -> Steps[Job]:
         send = Send(method="POST", path=f"/v1/jobs/{escape(job_id, safe='')}/cancel")
@@ -116,7 +116,7 @@ class Protocol:
         return File.parse((yield from self._exchange(send)).json())
 
     def models(self) -> Steps[list[Model]]:
-        return [Model.parse(one) for one in (yield from self._get("/v1/models"))["data"]]
+        return [Model.parse(model) for model in (yield from self._get("/v1/models"))["data"]]
 
     def model(self, model_id: str) -> Steps[Model]:
         return Model.parse((yield from self._get(f"/v1/models/{escape(model_id, safe='/')}")))

@@ -79,7 +79,7 @@ class Job:
             late=data.get("late", False),
             progress=data.get("progress"),
             expected_seconds=data.get("expected_seconds"),
-            results=tuple(Result.parse(one) for one in data.get("results", ())),
+            results=tuple(Result.parse(result) for result in data.get("results", ())),
             error=JobError(code=error["code"], message=error["message"]) if error else None,
             metadata=data.get("metadata", {}),
             input=data.get("input"),

@@ -43,7 +43,7 @@ def verify_webhook(
         raise InvalidWebhook("the call is too old, or from the future")
     expected = hmac.digest(_key(secret), f"{event_id}.{sent_at}.".encode() + body, "sha256")
     signatures = given.get("webhook-signature", "").split()
-    if not any(hmac.compare_digest(_signature(one), expected) for one in signatures):
+    if not any(hmac.compare_digest(_signature(signature), expected) for signature in signatures):
         raise InvalidWebhook("no signature fits")
     content = json.loads(body)
     timestamp = datetime.fromisoformat(content["timestamp"])

@@ -3,10 +3,9 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 from genlock.domain.account_set import AccountSet
-from genlock.ports import HourlyFigureStore
+from genlock.ports import UNITED_DAYS, HourlyFigureStore, united_kind
 
 HOURS_PER_DAY = 24
-DAYS_PER_MONTH = 30
 #: sets in the cache; each takes up to 4 kB per 32,768 accounts
 KEPT_MAX = 200
 #: a kind of set, the first day and the number of days
@@ -40,7 +39,7 @@ class AccountSets:
         return found
 
     async def _read_new(self, kind: str, blocks: Sequence[tuple[int, int]], sizes: Mapping[int, int]) -> None:
-        """Read the days of all blocks that are not in the cache, or that have grown, in one statement."""
+        """Read the days of all blocks that are not in the cache, or that have grown."""
         new = {}
         for day, days in blocks:
             found = [sizes.get(day + number, 0) for number in range(days)]
@@ -49,17 +48,22 @@ class AccountSets:
                 new[day, days] = found
         if not new:
             return
-        wanted = [day + number for day, days in new for number in range(days)]
+        united = await self._united(kind, [day for day, days in new if days == UNITED_DAYS])
+        wanted = [day + number for day, days in new if day not in united for number in range(days)]
         sets = await self._store.account_sets_of_days(kind, wanted)
         for (day, days), found in new.items():
-            united = AccountSet.union(sets[day + number] for number in range(days) if day + number in sets)
-            self._kept[kind, day, days] = found, united
+            single = (sets[day + number] for number in range(days) if day + number in sets)
+            self._kept[kind, day, days] = found, united[day] if day in united else AccountSet.union(single)
+
+    async def _united(self, kind: str, days: Sequence[int]) -> dict[int, AccountSet]:
+        """Return those of the sets of 30 days that the leader has stored, by their first day."""
+        return await self._store.account_sets_of_days(united_kind(kind), days) if days else {}
 
 
 def _blocks(first_day: int, last_day: int) -> Iterator[tuple[int, int]]:
     """Divide days into 30 days that begin at a multiple of 30, and single days before and after them."""
     day = first_day
     while day < last_day:
-        days = DAYS_PER_MONTH if day % DAYS_PER_MONTH == 0 and day + DAYS_PER_MONTH <= last_day else 1
+        days = UNITED_DAYS if day % UNITED_DAYS == 0 and day + UNITED_DAYS <= last_day else 1
         yield day, days
         day += days

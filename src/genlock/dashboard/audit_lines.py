@@ -1,18 +1,14 @@
-"""How a line of the audit log is shown: what was changed, from what to what."""
+"""How a page shows a line of the audit log: in words, with a link, without what the viewer may not read."""
 
 import json
 import re
 from dataclasses import dataclass, replace
 from typing import Any
 
-from genlock.dashboard.audit_words import AuditWords
-from genlock.domain.audit import AuditLine, read_changes
+from genlock.domain.audit import AuditLine
+from genlock.i18n.audit_words import Described, describe
 from genlock.i18n.translator import Translator
 
-#: changed values that one line shows
-CHANGES_MAX = 40
-#: what the end of bulk work writes down
-_BULK_COUNTS = frozenset({"jobs", "done", "left_out"})
 _JOB = re.compile(r"#([0-9]{1,18})")
 _ACCOUNT = re.compile(r"[0-9]{1,18}")
 #: actions whose subject is the number of a user's account
@@ -31,21 +27,10 @@ _ACCOUNT_ACTIONS = frozenset(
 
 
 @dataclass(frozen=True, kw_only=True)
-class Change:
-    #: the changed field; "" if the value has no fields
-    name: str
-    before: str | None
-    after: str | None
-
-
-@dataclass(frozen=True, kw_only=True)
 class ShownLine:
     line: AuditLine
-    changes: tuple[Change, ...]
-    #: the detail as it is, if it is not a change
-    text: str
-    #: what it was done to, in words
-    subject: str
+    #: the line in words
+    described: Described
     #: the page about the subject, below `/dashboard`; "" if there is none
     subject_path: str
 
@@ -67,19 +52,11 @@ def without_texts(line: AuditLine) -> AuditLine:
 def _hide(read: Any) -> Any:
     if not isinstance(read, dict):
         return read
-    return {name: _HIDDEN if name in _TEXTS else _hide(one) for name, one in read.items()}
+    return {name: _HIDDEN if name in _TEXTS else _hide(item) for name, item in read.items()}
 
 
 def show_line(line: AuditLine, t: Translator) -> ShownLine:
-    words = AuditWords(t)
-    changes = _changes(line, words)
-    return ShownLine(
-        line=line,
-        changes=() if changes is None else changes[:CHANGES_MAX],
-        text=words.sentence(line.action, line.detail) if changes is None else "",
-        subject=words.subject(line),
-        subject_path=_subject_path(line),
-    )
+    return ShownLine(line=line, described=describe(line, t), subject_path=_subject_path(line))
 
 
 def _subject_path(line: AuditLine) -> str:
@@ -88,29 +65,3 @@ def _subject_path(line: AuditLine) -> str:
     if line.action in _ACCOUNT_ACTIONS and _ACCOUNT.fullmatch(line.subject):
         return f"/users/{line.subject}"
     return ""
-
-
-def _changes(line: AuditLine, words: AuditWords) -> tuple[Change, ...] | None:
-    """Return what a detail with `before` and `after` says, or the counts of bulk work; None if it has neither."""
-    changes = read_changes(line.detail)
-    if changes is None:
-        changes = _counts(line)
-    return None if changes is None else tuple(_change(line.action, *one, words) for one in changes)
-
-
-def _change(action: str, name: str, before: Any, after: Any, words: AuditWords) -> Change:
-    if not name:
-        was, now = words.change(action, before, after)
-        return Change(name="", before=was, after=now)
-    was, now = (words.value(action, name, one) for one in (before, after))
-    return Change(name=words.field(action, name), before=was, after=now)
-
-
-def _counts(line: AuditLine) -> list[tuple[str, Any, Any]] | None:
-    """Return how many orders bulk work did, which has nothing before it."""
-    try:
-        read = json.loads(line.detail)
-    except (ValueError, RecursionError):
-        return None
-    is_count = isinstance(read, dict) and read.keys() == _BULK_COUNTS and line.action.startswith("bulk_")
-    return [(name, None, number) for name, number in read.items()] if is_count else None

@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from genlock.dashboard.day_edges import DayEdges
 from genlock.domain.figures import JobFigures, ModelFigures, TopupFigures, hour_number, sum_by_provider
-from genlock.ports import HourlyFigureStore, PartAccounts, PartOrders
+from genlock.ports import HourlyFigureStore, PartOrders
 
 T = TypeVar("T")
 Sum = TypeVar("Sum", int, JobFigures, TopupFigures)
@@ -28,9 +28,7 @@ class Bars:
     edges: DayEdges
     #: the beginning of each bar, and the end of the last one
     times: Sequence[datetime]
-    now: datetime
     _orders: Sequence[PartOrders] | None = None
-    _accounts: Sequence[PartAccounts] | None = None
 
     async def orders(self) -> list[list[ModelFigures]]:
         """Return the orders of each bar by provider, all models together."""
@@ -46,23 +44,16 @@ class Bars:
         return await self._sums(self.store.topup_figures, TopupFigures(), edges)
 
     async def started(self) -> list[int]:
-        edges = [part.started for part in await self._account_edges()]
-        return await self._sums(self._reader_of("started"), 0, edges)
+        return await self._sums(self._reader_of("started"), 0, await self.edges.started_before(self.times))
 
     async def first_orders(self) -> list[int]:
-        edges = [part.first_orders for part in await self._account_edges()]
-        return await self._sums(self._reader_of("first_order"), 0, edges)
+        return await self._sums(self._reader_of("first_order"), 0, await self.edges.first_orders_before(self.times))
 
     async def _order_edges(self) -> Sequence[PartOrders]:
         """Return for each time the orders and payments of its hour before that time."""
         if self._orders is None:
-            self._orders = await self.edges.orders_before(self.times, self.now)
+            self._orders = await self.edges.orders_before(self.times)
         return self._orders
-
-    async def _account_edges(self) -> Sequence[PartAccounts]:
-        if self._accounts is None:
-            self._accounts = await self.edges.accounts_before(self.times, self.now)
-        return self._accounts
 
     def _reader_of(self, kind: str) -> ReadPeriods[int]:
         async def read(since: int, until: int, hours: int) -> dict[int, int]:
@@ -98,6 +89,6 @@ def _plus_and_less(
     hours: Iterable[ModelFigures], plus: Iterable[ModelFigures], less: Iterable[ModelFigures]
 ) -> list[ModelFigures]:
     sums = sum_by_provider((*hours, *plus))
-    for one in less:
-        sums[one.provider] -= one.figures
+    for model_figures in less:
+        sums[model_figures.provider] -= model_figures.figures
     return [ModelFigures(provider=provider, model="", figures=figures) for provider, figures in sums.items()]

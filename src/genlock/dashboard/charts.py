@@ -43,19 +43,19 @@ class Chart:
 
     @property
     def is_empty(self) -> bool:
-        return not any(value for one in self.series for value in one.values)
+        return not any(value for dataset in self.series for value in dataset.values)
 
 
 def stacked_bars(title: str, labels: Sequence[str], series: Sequence[Series]) -> Chart:
     """Return bars whose parts stand on each other; the values are counts."""
-    sums = [sum(values) for values in zip(*(one.values for one in series), strict=True)]
+    sums = [sum(values) for values in zip(*(dataset.values for dataset in series), strict=True)]
     axis = _Axis(0.0, max(sums, default=0.0), len(labels), whole=True)
     parts: list[str] = []
     for place, label in enumerate(labels):
         bottom, bars = 0.0, ""
-        for one in series:
-            if value := one.values[place]:
-                bars += _bar(axis, place, bottom, value, one.style)
+        for dataset in series:
+            if value := dataset.values[place]:
+                bars += _bar(axis, place, bottom, value, dataset.style)
                 bottom += value
         parts.append(_group(axis, place, _hover(label, series, place), bars))
     return Chart(
@@ -65,9 +65,9 @@ def stacked_bars(title: str, labels: Sequence[str], series: Sequence[Series]) ->
 
 def lines(title: str, labels: Sequence[str], series: Sequence[Series]) -> Chart:
     """Return one line per series; values may be negative."""
-    values = [value for one in series for value in one.values]
+    values = [value for dataset in series for value in dataset.values]
     axis = _Axis(min(0.0, min(values, default=0.0)), max(values, default=0.0), len(labels))
-    parts = [_line(axis, one) for one in series]
+    parts = [_line(axis, dataset) for dataset in series]
     parts += [_group(axis, place, _hover(label, series, place), "") for place, label in enumerate(labels)]
     return Chart(
         title=title, series=series, labels=labels, svg=_svg(title, axis, labels, parts, series[0].tick)
@@ -95,13 +95,13 @@ class _Axis:
         return [self.low + self.step * tick for tick in range(number + 1)]
 
 
-def _nice_step(wanted: float, *, whole: bool) -> float:
+def _nice_step(least: float, *, whole: bool) -> float:
     """Return the next number that people count in: 1, 2, 2.5 or 5 times a power of ten; an integer if `whole`."""
-    if wanted <= 0 or (whole and wanted <= 1):
+    if least <= 0 or (whole and least <= 1):
         return 1.0
-    power = 10.0 ** floor(log10(wanted))
+    power = 10.0 ** floor(log10(least))
     steps = (step * power for step in _STEPS)
-    return next(step for step in steps if step >= wanted * 0.999 and (not whole or step.is_integer()))
+    return next(step for step in steps if step >= least * 0.999 and (not whole or step.is_integer()))
 
 
 # The functions below return parts of the picture as text: every text in it is escaped where it is put in.
@@ -151,4 +151,4 @@ def _group(axis: _Axis, place: int, hover: str, content: str) -> str:
 
 
 def _hover(label: str, series: Sequence[Series], place: int) -> str:
-    return "\n".join([label, *(f"{one.name}: {one.texts[place]}" for one in series)])
+    return "\n".join([label, *(f"{dataset.name}: {dataset.texts[place]}" for dataset in series)])

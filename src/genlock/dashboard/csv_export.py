@@ -59,7 +59,7 @@ def credits_cell(thousandths: int) -> Decimal:
 def csv_lines(rows: Iterable[Sequence[Cell]]) -> str:
     """Return rows as lines of CSV in which no spreadsheet finds a formula."""
     written = io.StringIO()
-    csv.writer(written).writerows([_cell(one) for one in row] for row in rows)
+    csv.writer(written).writerows([_cell(value) for value in row] for row in rows)
     return written.getvalue()
 
 

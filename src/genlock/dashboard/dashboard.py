@@ -88,7 +88,10 @@ class Dashboard:
         """Return the ASGI application for `/dashboard` and everything below it."""
         routes = [
             Route(f"{ROOT}/static/{{digest}}/{{name}}", _static, methods=["GET"]),
-            *(Route(path, self._guarded(one), methods=[method]) for path, one, method in self._login_pages.routes()),
+            *(
+                Route(path, self._guarded(handler), methods=[method])
+                for path, handler, method in self._login_pages.routes()
+            ),
             Route(f"{ROOT}/language/{{code}}", self._guarded(self._set_language), methods=["POST"]),
             *(Route(f"{ROOT}{page.path}", self._endpoint(page), methods=[page.method]) for page in self.pages),
             Route(f"{ROOT}{{rest:path}}", self._endpoint(None), methods=["GET", "POST"]),

@@ -58,10 +58,10 @@ class FetchedFiles:
                 kept.expiry = loop.call_later(KEPT_SECONDS, self._expire, url, kept)
             else:  # downloaded a second time meanwhile
                 unused.append(kept)
-        unread = [one for one, file in self._kept.items() if file.readers == 0]
-        unused += [taken for one in unread[: max(0, len(unread) - KEPT_MAX)] if (taken := self._take(one))]
-        for one in unused:
-            await one.opened.aclose()
+        unread = [kept_url for kept_url, file in self._kept.items() if file.readers == 0]
+        unused += [taken for kept_url in unread[: max(0, len(unread) - KEPT_MAX)] if (taken := self._take(kept_url))]
+        for file in unused:
+            await file.opened.aclose()
 
     def _expire(self, url: str, kept: _Kept) -> None:
         if self._kept.get(url) is kept and kept.readers == 0:

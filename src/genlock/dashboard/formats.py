@@ -1,15 +1,9 @@
-"""How pages write times, amounts and hostile text. Every function returns text that the template escapes."""
+"""How pages write times. Every function returns text that the template escapes."""
 
 from datetime import UTC, datetime, tzinfo
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from genlock.domain.printable import escape_unprintable
-
-#: what a page shows of a text from outside; the rest is cut
-SHOWN_LENGTH_MAX = 4_000
 _ZONE_LENGTH_MAX = 64
-#: joiners are part of emoji and of some languages; these spaces are harmless
-_KEPT = "\n\t\u200c\u200d\u00a0\u202f\u3000"
 
 
 def read_zone(name: str) -> tzinfo:
@@ -33,10 +27,3 @@ def utc(at: datetime) -> str:
 
 def iso(at: datetime) -> str:
     return at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
-
-def shown(text: object, length: int = SHOWN_LENGTH_MAX) -> str:
-    """Return a text from outside without control characters, cut to a length."""
-    whole = str(text)
-    cut = escape_unprintable(whole[: length + 1], keep=_KEPT)
-    return cut if len(whole) <= length else f"{cut[:length]}…"

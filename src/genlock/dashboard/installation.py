@@ -18,7 +18,7 @@ class EffectiveSetting:
     #: as the operator writes it, with the prefix
     name: str
     #: without any secret; "" if it is not set
-    shown: str
+    text: str
     source: SettingSource
     is_secret: bool = False
     #: whether a secret has a value

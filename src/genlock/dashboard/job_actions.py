@@ -6,7 +6,6 @@ from enum import StrEnum
 
 from genlock.domain.job import OPEN, Delivery, Job, State
 from genlock.domain.money import HoldState
-from genlock.i18n.translator import Translator
 
 _TEXTS = "dashboard.job.action."
 _SETTLED = (Delivery.DELIVERED, Delivery.UNDELIVERABLE, Delivery.UNKNOWN)
@@ -50,13 +49,6 @@ def possible(job: Job, *, refunded: bool) -> Iterator[JobAction]:
 def seen_state(job: Job) -> str:
     """Return what a form remembers of the job that it was made from."""
     return f"{job.state}/{job.delivery}/{job.hold_state}/{job.attention_code or ''}"
-
-
-def seen_in_words(seen: str, t: Translator) -> str:
-    """Return what a form remembered, as pages name it."""
-    state, delivery, hold, *_ = [*seen.split("/"), "", "", ""]
-    keys = (f"dashboard.jobs.state.{state}", f"dashboard.jobs.delivery.{delivery}", f"dashboard.jobs.hold.{hold}")
-    return ", ".join(t.plain(key) for key in keys if key in t) or "—"
 
 
 def _offer(action: JobAction, explanation: str, reason: str, tone: str = "") -> Offer:

@@ -49,7 +49,7 @@ class JobQuery:
 
     filters: JobFilter = field(default_factory=JobFilter)
     #: the filters as they were written, by name
-    given: dict[str, str] = field(default_factory=dict)
+    written: dict[str, str] = field(default_factory=dict)
     #: the text that names a user; resolved by the page
     user: str = ""
     problems: tuple[Problem, ...] = ()
@@ -77,7 +77,7 @@ class _Reader:
         self._now = now
         self._see_prompts = see_prompts
         self._values: dict[str, Any] = {}
-        self._given: dict[str, str] = {}
+        self._written: dict[str, str] = {}
         self._problems: list[Problem] = []
         self._readers: dict[str, Callable[[str, str], None]] = {
             "state": lambda name, text: self._choices(name, text, "states", State, STATE_GROUPS),
@@ -96,23 +96,23 @@ class _Reader:
             return
         read = self._readers.get(name)
         if read is None:
-            self._given[name] = text
+            self._written[name] = text
             near = next(iter(get_close_matches(name, self._readers, n=1)), "")
             self._problem("mistyped_filter" if near else "unknown_filter", name, text, near)
             return
         if len(text) > FILTER_LENGTH_MAX:
             self._problem("too_long", name, f"{text[:_NAMED_MAX]}…")
             return
-        self._given[name] = f"{self._given[name]},{text}" if name in self._given else text
+        self._written[name] = f"{self._written[name]},{text}" if name in self._written else text
         read(name, text)
 
     def query(self) -> JobQuery:
         since, until = self._values.get("since"), self._values.get("until")
         if since is not None and until is not None and since >= until:
-            self._problem("empty_range", "until", self._given.get("until", ""))
-        user = self._given.get("user", "")
+            self._problem("empty_range", "until", self._written.get("until", ""))
+        user = self._written.get("user", "")
         filters = JobFilter(**self._values)
-        return JobQuery(filters=filters, given=self._given, user=user, problems=tuple(self._problems))
+        return JobQuery(filters=filters, written=self._written, user=user, problems=tuple(self._problems))
 
     def _problem(self, key: str, name: str, value: str, near: str = "") -> None:
         if len(self._problems) < _VALUES_MAX:

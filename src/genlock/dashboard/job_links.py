@@ -35,7 +35,7 @@ async def webhook_calls(store: Database, job: Job, *, whole_url: bool) -> list[W
     if job.channel != API:
         return []
     deliveries = await store.job_webhook_deliveries(job.id, DELIVERIES_MAX)
-    endpoints = {one.id: one for one in await store.webhooks(job.account_id)} if deliveries else {}
+    endpoints = {webhook.id: webhook for webhook in await store.webhooks(job.account_id)} if deliveries else {}
     found = []
     for delivery in deliveries:
         endpoint = endpoints.get(delivery.webhook_id)
@@ -74,7 +74,7 @@ async def source_jobs(store: Database, job: Job) -> list[int]:
     if not links:
         return []
     earlier = await store.jobs(account_id=job.account_id, before=job.id, limit=EARLIER_JOBS)
-    return [one.id for one in earlier if one.task_id in links or any(part.value in links for part in one.parts)]
+    return [other.id for other in earlier if other.task_id in links or any(part.value in links for part in other.parts)]
 
 
 def _links(text: str) -> Iterator[str]:
@@ -90,5 +90,5 @@ def _long_texts(value: Any) -> Iterator[str]:
     if isinstance(value, str) and len(value) >= _LINK_LENGTH_MIN and not any(map(str.isspace, value)):
         yield value
     elif isinstance(value, list | dict):
-        for one in value.values() if isinstance(value, dict) else value:
-            yield from _long_texts(one)
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from _long_texts(item)

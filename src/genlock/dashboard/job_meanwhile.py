@@ -2,16 +2,16 @@
 
 from datetime import timedelta
 
-from genlock.dashboard.formats import shown
-from genlock.dashboard.job_actions import seen_in_words, seen_state
+from genlock.dashboard.job_actions import seen_state
 from genlock.dashboard.page import PageContext
 from genlock.domain.job import Job
+from genlock.domain.printable import shown
 from genlock.engine.job_timeline import audit_subjects
+from genlock.i18n.audit_words import actor_in_words, seen_in_words
 from genlock.ports import JobEventStore
 
 #: an action of an operator that is older is not what the form did not know
 _LATELY = timedelta(hours=1)
-_ACTORS = ("token", "command")
 
 
 async def meanwhile(context: PageContext, store: JobEventStore, job: Job) -> dict[str, str]:
@@ -28,10 +28,10 @@ async def _last_action(context: PageContext, store: JobEventStore, job: Job) -> 
     if not lines or job.read_at - lines[0].at > _LATELY:
         return ""
     [line] = lines
-    actor, action = f"dashboard.audit.actor_{line.actor}", f"dashboard.job.action.{line.action.rpartition('.')[2]}"
+    action = f"dashboard.job.action.{line.action.rpartition('.')[2]}"
     said = context.t.plain(
         "dashboard.job.changed_by",
-        actor=context.t.plain(actor) if line.actor in _ACTORS else shown(line.actor, 60),
+        actor=actor_in_words(line.actor, context.t),
         action=context.t.plain(action) if action in context.t else shown(line.action, 60),
         time=f"{line.at.astimezone(context.zone):%H:%M:%S}",
     )

@@ -86,8 +86,8 @@ async def costs_usd(store: JobSearchStore, jobs: Sequence[Job], credit_of: Credi
         for job in jobs
     }
     uncertain = [job.id for job in jobs if job.cost is None or job.attempt > 1]
-    for one in await store.attempt_costs(uncertain) if uncertain else ():
-        bills[one.job_id].append(Bill(provider=one.provider, cost=one.cost, is_abandoned=True))
+    for cost in await store.attempt_costs(uncertain) if uncertain else ():
+        bills[cost.job_id].append(Bill(provider=cost.provider, cost=cost.cost, is_abandoned=True))
     return {job_id: _dollars(found, credit_of) if found else None for job_id, found in bills.items()}
 
 

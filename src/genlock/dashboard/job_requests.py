@@ -26,31 +26,31 @@ class JobRequest:
     users: tuple[AccountSummary, ...] = ()
     user_name: str = ""
 
-    def address(self, path: str = PATH, **changes: str) -> str:
-        """Return the address of a page with these filters, some of them changed."""
-        return _address(path, {**self.query.given, **changes})
+    def url(self, path: str = PATH, **changes: str) -> str:
+        """Return the URL of a page with these filters, some of them changed."""
+        return _url(path, {**self.query.written, **changes})
 
     def without(self, name: str) -> str:
-        """Return the address of the list without a filter."""
-        return _address(PATH, {one: text for one, text in self.query.given.items() if one != name})
+        """Return the URL of the list without a filter."""
+        return _url(PATH, {key: text for key, text in self.query.written.items() if key != name})
 
     @property
     def text(self) -> str:
         """The filters as a form carries them."""
-        return urlencode(list(self.query.given.items()))
+        return urlencode(list(self.query.written.items()))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Chip:
     label: str
     text: str
-    #: the address without this filter
+    #: the URL without this filter
     without: str
     is_known: bool
 
 
-def _address(path: str, given: Mapping[str, str]) -> str:
-    text = urlencode([(name, one) for name, one in given.items() if one])
+def _url(path: str, filters: Mapping[str, str]) -> str:
+    text = urlencode([(name, value) for name, value in filters.items() if value])
     return f"{ROOT}{path}?{text}" if text else f"{ROOT}{path}"
 
 
@@ -96,8 +96,8 @@ def _account_id(text: str) -> int | None:
 
 
 def chips(context: PageContext, request: JobRequest, titles: Mapping[str, str]) -> list[Chip]:
-    """Return the filters that are set, each with the address without it."""
-    given = request.query.given
+    """Return the filters that are set, each with the URL without it."""
+    given = request.query.written
     ordered = [name for name in NAMES if name in given] + [name for name in given if name not in NAMES]
     return [
         Chip(
@@ -111,7 +111,7 @@ def chips(context: PageContext, request: JobRequest, titles: Mapping[str, str]) 
 
 
 def _chip_text(context: PageContext, request: JobRequest, name: str, titles: Mapping[str, str]) -> str:
-    text = request.query.given[name]
+    text = request.query.written[name]
     if name == "user":
         return request.user_name or text
     if name == "model":

@@ -63,7 +63,7 @@ def _read(text: str) -> dict[str, Any]:
 
 def _texts(value: Any) -> list[str]:
     if isinstance(value, list):
-        return [text for one in value for text in _texts(one)]
+        return [text for item in value for text in _texts(item)]
     return [value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)]
 
 

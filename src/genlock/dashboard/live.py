@@ -127,10 +127,10 @@ class LiveReader:
         now = await self._store.read_clock()
         since = hour_number(now - timedelta(days=RATE_DAYS))
         spent: Counter[str] = Counter()
-        for one in await self._store.model_figures(since, hour_number(now) + 1):
-            spent[one.provider] += one.figures.cost
+        for model_figures in await self._store.model_figures(since, hour_number(now) + 1):
+            spent[model_figures.provider] += model_figures.figures.cost
         days = await self._days_with_orders(since, hour_number(now) + 1)
-        return [_credit_left(one, spent[one.provider] / days) for one in known]
+        return [_credit_left(credit, spent[credit.provider] / days) for credit in known]
 
     async def _days_with_orders(self, since: int, until: int) -> float:
         """Return for how many of these days there were orders: a young installation has fewer."""

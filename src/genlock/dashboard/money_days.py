@@ -55,24 +55,27 @@ class MoneyDays:
         if not days:
             return []
         times = [midnight(day, zone) for day in (*days, last + timedelta(days=1))]
-        bars = Bars(self._store, self._edges, times, now)
+        bars = Bars(self._store, self._edges, times)
         figures = zip(days, await bars.orders(), await bars.topups(), strict=True)
         return [self._day(day, orders, topups) for day, orders, topups in figures][::-1]
 
     def _day(self, day: date, orders: Sequence[ModelFigures], topups: TopupFigures) -> Day:
         return Day(
             day=day,
-            orders=sum((one.figures for one in orders), JobFigures()),
+            orders=sum((model_figures.figures for model_figures in orders), JobFigures()),
             topups=topups,
             money=self._rates.money(orders),
-            loss=sum((self._rates.cost(one.provider, one.figures.loss) for one in orders), Decimal(0)),
+            loss=sum(
+                (self._rates.cost(model_figures.provider, model_figures.figures.loss) for model_figures in orders),
+                Decimal(0),
+            ),
         )
 
 
 def lines_of(days: Iterable[Day]) -> list[Day | QuietDays]:
     """Return the days, newest first, with successive empty ones as one line."""
     found: list[Day | QuietDays] = []
-    for is_empty, group in groupby(days, lambda one: one.is_empty):
+    for is_empty, group in groupby(days, lambda day: day.is_empty):
         members = list(group)
         found += [QuietDays(first=members[-1].day, last=members[0].day)] if is_empty else members
     return found

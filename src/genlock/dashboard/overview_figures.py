@@ -13,7 +13,7 @@ from genlock.domain.account_set import AccountSet
 from genlock.domain.current_catalog import CurrentCatalog
 from genlock.domain.figures import JobFigures, ModelFigures, TopupFigures, hour_number
 from genlock.domain.margin import Money, Rates
-from genlock.ports import HourlyFigureStore, PartDetails
+from genlock.ports import HourlyFigureStore
 
 #: the category of models that the catalog does not contain any more
 NO_CATEGORY = ""
@@ -63,7 +63,6 @@ class Overview:
     money: Sequence[Money]
     topups: Sequence[TopupFigures]
     started: Sequence[int]
-    first_orders: Sequence[int]
 
 
 class OverviewReader:
@@ -75,67 +74,66 @@ class OverviewReader:
         self._sets = AccountSets(store)
 
     async def read(self, period: Period) -> Overview:
-        bars = Bars(self._store, self._edges, (*period.starts(), period.end), period.now)
-        first, after_begin, last = await self._edges.details(period.begin, period.end, period.now)
-        models = await self._models(period.begin, period.end, first, last)
-        providers, topups = await bars.orders(), await bars.topups()
-        started, first_orders = await bars.started(), await bars.first_orders()
-        now = Totals(
-            jobs=sum((one.figures for one in models), JobFigures()),
-            money=self._rates.money(models),
-            topups=sum(topups, TopupFigures()),
-            started=sum(started),
-            active=len(await self._active(period.begin, period.end, after_begin, last)),
-            first_orders=sum(first_orders),
-        )
+        # One bar for the period before, one for the time between, which is not shown, and those of the charts.
+        bars = Bars(self._store, self._edges, (*period.previous, *period.starts(), period.end))
+        orders_before, _, *orders = await bars.orders()
+        topups_before, _, *topups = await bars.topups()
+        started_before, _, *started = await bars.started()
+        whole = Bars(self._store, self._edges, (*period.previous, period.begin, period.end))
+        first_before, _, first = await whole.first_orders()
+        models = await self._models(period.begin, period.end)
+        active, active_before = await self._active(period.begin, period.end), await self._active(*period.previous)
         return Overview(
-            period=period, now=now, before=await self._totals(*period.previous, period.now),
-            funnel=await self._funnel(period, after_begin, last), models=self._lines(models, str),
+            period=period,
+            now=self._totals(models, sum(topups, TopupFigures()), sum(started), active, first),
+            before=self._totals(orders_before, topups_before, started_before, active_before, first_before),
+            funnel=await self._funnel(period), models=self._lines(models, str),
             categories=self._lines(models, self._category),
-            jobs=[sum((one.figures for one in bar), JobFigures()) for bar in providers],
-            money=[self._rates.money(bar) for bar in providers], topups=topups, started=started,
-            first_orders=first_orders,
+            jobs=[sum((model_figures.figures for model_figures in bar), JobFigures()) for bar in orders],
+            money=[self._rates.money(bar) for bar in orders], topups=topups, started=started,
         )  # fmt: skip
 
-    async def _totals(self, begin: datetime, end: datetime, now: datetime) -> Totals:
-        bars = Bars(self._store, self._edges, (begin, end), now)
-        _, after_begin, last = await self._edges.details(begin, end, now)
-        [providers] = await bars.orders()
-        [topups], [started], [first_orders] = await bars.topups(), await bars.started(), await bars.first_orders()
+    def _totals(
+        self,
+        orders: Sequence[ModelFigures],
+        topups: TopupFigures,
+        started: int,
+        active: AccountSet,
+        first_orders: int,
+    ) -> Totals:
         return Totals(
-            jobs=sum((one.figures for one in providers), JobFigures()),
-            money=self._rates.money(providers),
-            topups=topups,
-            started=started,
-            active=len(await self._active(begin, end, after_begin, last)),
-            first_orders=first_orders,
-        )
+            jobs=sum((model_figures.figures for model_figures in orders), JobFigures()),
+            money=self._rates.money(orders), topups=topups,
+            started=started, active=len(active), first_orders=first_orders,
+        )  # fmt: skip
 
-    async def _models(
-        self, begin: datetime, end: datetime, first: PartDetails, last: PartDetails
-    ) -> list[ModelFigures]:
+    async def _models(self, begin: datetime, end: datetime) -> list[ModelFigures]:
         hours = await self._store.model_figures(hour_number(begin), hour_number(end))
-        sums = defaultdict(JobFigures, {(one.provider, one.model): one.figures for one in hours})
-        for one in last.models:
-            sums[one.provider, one.model] += one.figures
-        for one in first.models:
-            sums[one.provider, one.model] -= one.figures
+        sums = defaultdict(
+            JobFigures,
+            {(model_figures.provider, model_figures.model): model_figures.figures for model_figures in hours},
+        )
+        before_begin, before_end = await self._edges.models_before((begin, end))
+        for model_figures in before_end:
+            sums[model_figures.provider, model_figures.model] += model_figures.figures
+        for model_figures in before_begin:
+            sums[model_figures.provider, model_figures.model] -= model_figures.figures
         return [
             ModelFigures(provider=provider, model=model, figures=figures)
             for (provider, model), figures in sums.items()
             if figures.orders or figures.cost
         ]
 
-    async def _active(self, begin: datetime, end: datetime, first: PartDetails, last: PartDetails) -> AccountSet:
-        return await self._whole_hours("active", begin, end) | first.active | last.active
+    async def _active(self, begin: datetime, end: datetime) -> AccountSet:
+        return await self._whole_hours("active", begin, end) | await self._edges.active(begin, end)
 
     async def _whole_hours(self, kind: str, begin: datetime, end: datetime) -> AccountSet:
         since = hour_number(begin) + 1 if is_within_hour(begin) else hour_number(begin)
         return await self._sets.read(kind, since, max(since, hour_number(end)))
 
-    async def _funnel(self, period: Period, first: PartDetails, last: PartDetails) -> Funnel:
+    async def _funnel(self, period: Period) -> Funnel:
         hours = await self._whole_hours("started", period.begin, period.end)
-        started = hours | first.started | last.started
+        started = hours | await self._edges.started(period.begin, period.end)
         ordered = started & await self._store.account_set("ordered", 0, 0)
         topped_up = ordered & await self._store.account_set("topped_up", 0, 0)
         again = topped_up & await self._store.account_set("topped_up_again", 0, 0)
@@ -153,12 +151,12 @@ class OverviewReader:
         The lines with the highest revenue come first, then those with the most orders.
         """
         groups: dict[str, list[ModelFigures]] = defaultdict(list)
-        for one in models:
-            groups[name_of(one.model)].append(one)
+        for model_figures in models:
+            groups[name_of(model_figures.model)].append(model_figures)
         lines = [
             Line(
                 name=name,
-                figures=sum((one.figures for one in members), JobFigures()),
+                figures=sum((model_figures.figures for model_figures in members), JobFigures()),
                 money=self._rates.money(members),
             )
             for name, members in groups.items()

@@ -5,7 +5,7 @@ import json
 import secrets
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import tzinfo
+from datetime import UTC, datetime, tzinfo
 from functools import cached_property
 from typing import Any
 from urllib.parse import urlencode
@@ -70,6 +70,12 @@ class PageContext:
     def operator(self) -> Operator:
         return self.login.operator
 
+    def day(self, local: datetime) -> str:
+        """Return the day of a time in the viewer's zone; with its year, if that is not the current one."""
+        written = local.replace(tzinfo=UTC)  # texts are written in UTC
+        is_this_year = local.year == self.login.session.seen_at.astimezone(self.zone).year
+        return self.t.day(written) if is_this_year else self.t.date(written)
+
     def can(self, permission: Permission | str) -> bool:
         return permission in self.permissions
 
@@ -107,7 +113,7 @@ class PageContext:
         `once` says that the form cannot act a second time, so that it adds one line however often it is posted. Any
         other action is a line each time: the key of a form comes from outside, and must not hide what was done.
         """
-        detail = {name: one for name, one in (("before", before), ("after", after)) if one is not None}
+        detail = {name: value for name, value in (("before", before), ("after", after)) if value is not None}
         key = self.request_key if once else secrets.token_hex(16)
         await self.audit_store.add_audit(
             key=f"dashboard:{self.operator.id}:{key}:{action}:{subject}",
@@ -120,7 +126,7 @@ class PageContext:
     def here(self, **changes: object) -> str:
         """Return the address of this page with some parameters changed; None removes one."""
         query = {**self.request.query_params, **changes}
-        text = urlencode({name: one for name, one in query.items() if one not in (None, "")})
+        text = urlencode({name: value for name, value in query.items() if value not in (None, "")})
         return f"{self.request.url.path}?{text}" if text else self.request.url.path
 
 

@@ -38,8 +38,6 @@ class Period:
     begin: datetime
     end: datetime
     zone: tzinfo
-    #: the store's clock when the page was read
-    now: datetime
     problem: Problem | None = None
 
     @property
@@ -118,7 +116,7 @@ def _period(
     end = min(midnight(last_day + timedelta(days=1), zone), hour_start(hour_number(now) + 1))
     return Period(
         name=name, first_day=first_day, last_day=last_day, begin=midnight(first_day, zone), end=end, zone=zone,
-        now=now, problem=problem,
+        problem=problem,
     )  # fmt: skip
 
 

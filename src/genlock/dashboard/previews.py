@@ -147,9 +147,9 @@ class _FileResponse(StreamingResponse):
     """Sends a file and closes it afterwards, also if the browser went away before the first byte."""
 
     def __init__(
-        self, chunks: AsyncIterator[bytes], wanted: ByteRange, headers: Mapping[str, str], opened: AsyncExitStack
+        self, chunks: AsyncIterator[bytes], byte_range: ByteRange, headers: Mapping[str, str], opened: AsyncExitStack
     ) -> None:
-        super().__init__(chunks, wanted.status, headers={**headers, **wanted.headers})
+        super().__init__(chunks, byte_range.status, headers={**headers, **byte_range.headers})
         self._opened = opened
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -171,26 +171,26 @@ def _reason(error: Exception) -> str:
             return "no_media"
 
 
-def _kind(found: Format) -> str:
-    media = _SHOWN.get(found, "").partition("/")[0]
-    return media if media in {one.value for one in MediaType} else ""
+def _kind(media_format: Format) -> str:
+    media = _SHOWN.get(media_format, "").partition("/")[0]
+    return media if media in {media_type.value for media_type in MediaType} else ""
 
 
-def _headers(found: Format, name: str, etag: str = "") -> dict[str, str]:
-    shown = _SHOWN.get(found)
+def _headers(media_format: Format, name: str, etag: str = "") -> dict[str, str]:
+    shown = _SHOWN.get(media_format)
     disposition = "inline" if shown else "attachment"
     return {
         "Content-Type": shown or "application/octet-stream",
-        "Content-Disposition": f'{disposition}; filename="{name}{found.suffix}"',
+        "Content-Disposition": f'{disposition}; filename="{name}{media_format.suffix}"',
         "Content-Security-Policy": _POLICY,
         "Cache-Control": f"private, max-age={SECONDS_CACHED}",
         **({"ETag": f'"{etag}"'} if etag else {}),
     }
 
 
-async def _chunks(file: IO[bytes], wanted: ByteRange) -> AsyncIterator[bytes]:
+async def _chunks(file: IO[bytes], byte_range: ByteRange) -> AsyncIterator[bytes]:
     """Yield a range of a file, by position: several browsers may read it at the same time."""
-    position, end = wanted.start, wanted.start + wanted.length
+    position, end = byte_range.start, byte_range.start + byte_range.length
     while position < end:
         chunk = await asyncio.to_thread(os.pread, file.fileno(), min(CHUNK_BYTES, end - position), position)
         if not chunk:

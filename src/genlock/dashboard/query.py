@@ -6,10 +6,10 @@ from difflib import get_close_matches
 from enum import StrEnum
 from typing import TypeVar
 
-from genlock.dashboard.formats import shown
 from genlock.dashboard.page import PageContext
 from genlock.domain.errors import Refusal
 from genlock.domain.place import NEWEST, Place, microseconds
+from genlock.domain.printable import shown
 
 _LENGTH_MAX = 200
 _ID_DIGITS_MAX = 18
@@ -36,7 +36,7 @@ class Query:
 
     def choice(self, name: str, choices: type[Choice], default: Choice) -> Choice:
         found = self.text(name)
-        if not found or found in {one.value for one in choices}:
+        if not found or found in {choice.value for choice in choices}:
             return choices(found) if found else default
         self._refuse("wrong", name, found)
         return default

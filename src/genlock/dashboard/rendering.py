@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from decimal import Decimal
 from functools import cache
 from importlib.resources import files
@@ -16,6 +16,8 @@ from markupsafe import Markup
 from genlock import __version__
 from genlock.dashboard import formats
 from genlock.domain.money import THOUSANDTHS
+from genlock.domain.printable import shown
+from genlock.i18n.audit_words import actor_in_words, change_in_words
 
 _MEDIA_TYPES = {
     "css": "text/css; charset=utf-8",
@@ -47,8 +49,10 @@ def environment() -> Environment:
         "number": _number,
         "duration": _duration,
         "fine_dollars": _fine_dollars,
-        "shown": formats.shown,
+        "shown": shown,
         "provider_title": _provider_title,
+        "actor": _actor,
+        "change_in_words": _change_in_words,
     }
     return found
 
@@ -94,16 +98,26 @@ def _provider_title(context: Context, name: str) -> str:
 
 
 @pass_context
+def _actor(context: Context, actor: str) -> str:
+    return actor_in_words(actor, context["context"].t)
+
+
+@pass_context
+def _change_in_words(context: Context, fields: Mapping[str, Any]) -> str:
+    return change_in_words(fields, context["context"].t)
+
+
+@pass_context
 def _time(context: Context, at: datetime | None, *, seconds: bool = False, after: datetime | None = None) -> str:
     """Return a time in the viewer's zone; the hover text is UTC. The day is left out if it is the day of `after`."""
     if at is None:
         return "—"
     page = context["context"]
     local = at.astimezone(page.zone)
-    shown = f"{local:%H:%M:%S}" if seconds else f"{local:%H:%M}"
+    written = f"{local:%H:%M:%S}" if seconds else f"{local:%H:%M}"
     if after is None or after.astimezone(page.zone).date() != local.date():
-        shown = f"{page.t.day(local.replace(tzinfo=None).replace(tzinfo=UTC))}, {shown}"
-    return Markup('<time datetime="{}" title="{}">{}</time>').format(formats.iso(at), formats.utc(at), shown)
+        written = f"{page.day(local)}, {written}"
+    return Markup('<time datetime="{}" title="{}">{}</time>').format(formats.iso(at), formats.utc(at), written)
 
 
 # static files

@@ -48,6 +48,8 @@ class InvalidMessage(Exception):
 class ChatMessage:
     #: as Telegram would show it, safe for a page
     shown: Markup
+    #: without tags
+    text: str
     #: in UTF-16 units, as Telegram counts
     length: int
 
@@ -60,7 +62,7 @@ def read_message(source: str) -> ChatMessage:
         raise InvalidMessage("empty")
     if length > TEXT_MAX:
         raise InvalidMessage("long", detail=str(length))
-    return ChatMessage(shown=shown, length=length)
+    return ChatMessage(shown=shown, text=text, length=length)
 
 
 def _parse(source: str) -> tuple[Markup, str]:

@@ -151,7 +151,9 @@ class Doctor:
         database = self._migrated()
         bundles = [bundle for bundle in self._bundles.values() if bundle.sample_callback is not None]
         details = [await self._check_callbacks(database, public_url, bundle) for bundle in bundles]
-        signing = [one for one in self._bundles.values() if one not in bundles and one.verify_callback is not None]
+        signing = [
+            bundle for bundle in self._bundles.values() if bundle not in bundles and bundle.verify_callback is not None
+        ]
         details += [await self._network.check_unsigned_callback(public_url, bundle) for bundle in signing]
         await self._network.check_webhook_secret(public_url)
         return "; ".join([f"callbacks to {public_url} reach this database", *details])
@@ -225,15 +227,17 @@ class Doctor:
 
     async def plugins(self) -> str:
         """Say what became of every installed plug-in, and ask the channels among them whether they work."""
-        broken = [f"the {one.kind} {one.name}: {one.reason}: {one.remedy}" for one in self._plugins.left_out]
+        broken = [
+            f"the {plugin.kind} {plugin.name}: {plugin.reason}: {plugin.remedy}" for plugin in self._plugins.left_out
+        ]
         healthy = []
         for name, bundle in self._channels.items():
             problem = await self._network.channel_problem(name, bundle)
             broken += [problem] if problem else []
         require(not broken, "; ".join(broken))
-        for one in self._plugins.installed:
-            state = f"waits for {', '.join(one.missing)}" if one.missing else "in use"
-            healthy.append(f"the {one.kind} {one.name} of {one.package} {one.version}: {state}")
+        for plugin in self._plugins.installed:
+            state = f"waits for {', '.join(plugin.missing)}" if plugin.missing else "in use"
+            healthy.append(f"the {plugin.kind} {plugin.name} of {plugin.package} {plugin.version}: {state}")
         return "; ".join(healthy) or "no plug-ins are installed"
 
 

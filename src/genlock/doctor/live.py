@@ -99,9 +99,9 @@ class LiveTrial:
         await self._edit_media(f"text → {kind}, upload", message, upload(kind), kind)
         return message
 
-    async def _repeats(self, text: int, shown: dict[str, int]) -> None:
+    async def _repeats(self, text: int, messages: dict[str, int]) -> None:
         await self._edit_text("the same text again", text, _words("first"), NOT_MODIFIED)
-        for kind, message in shown.items():
+        for kind, message in messages.items():
             file = self._files.get(kind)
             if file is not None:
                 again = by_reference(kind, file)
@@ -111,10 +111,10 @@ class LiveTrial:
                 f"{kind}: the same caption again", message, f"genlock doctor: {kind}", NOT_MODIFIED
             )
 
-    async def _transitions(self, shown: dict[str, int]) -> None:
-        for kind, message in shown.items():
+    async def _transitions(self, messages: dict[str, int]) -> None:
+        for kind, message in messages.items():
             await self._edit_text(f"{kind} → text", message, "genlock doctor: text again", REFUSED)
-        for kind, message in shown.items():
+        for kind, message in messages.items():
             other = _NEXT[kind]
             await self._edit_media(f"{kind} → {other}, upload", message, upload(other), other)
         text = await self._text("caption")

@@ -17,7 +17,7 @@ _HEAD = "| attempt | expected | Telegram | its words | genlock reads it as |\n|-
 
 def live_table(observations: Sequence[Observation], *, server: str) -> str:
     """Return the table. It names the server, but neither the bot nor the chat."""
-    different = sum(not one.as_expected for one in observations)
+    different = sum(not observation.as_expected for observation in observations)
     return "\n".join(
         [
             f"genlock {__version__}, {server}: {len(observations)} attempts, {different} not as expected (marked ≠)",
@@ -30,9 +30,10 @@ def live_table(observations: Sequence[Observation], *, server: str) -> str:
     )
 
 
-def _row(one: Observation) -> str:
-    outcome = one.outcome if one.as_expected else f"≠ {one.outcome}"
-    return f"| {' | '.join(map(_cell, (one.attempt, one.expected, outcome, one.answer, one.read_as)))} |"
+def _row(observation: Observation) -> str:
+    outcome = observation.outcome if observation.as_expected else f"≠ {observation.outcome}"
+    cells = (observation.attempt, observation.expected, outcome, observation.answer, observation.read_as)
+    return f"| {' | '.join(map(_cell, cells))} |"
 
 
 def _cell(text: str) -> str:

@@ -36,7 +36,7 @@ async def check_leases(store: Database, clock: TrialClock) -> str:
     require(not await store.claim_jobs(10, B), "a leased job was claimed by a second instance")
     clock.advance(A.seconds + 1)
     claimed = await store.claim_jobs(10, B)
-    require([one.id for one in claimed] == [job.id], "an expired lease was not taken over")
+    require([claimed_job.id for claimed_job in claimed] == [job.id], "an expired lease was not taken over")
     token = claimed[0].lease_token
     require(
         not await store.begin_submit(job.id, job.lease_token, "", None),
@@ -95,7 +95,7 @@ async def check_replays(store: Database) -> str:
     """Repeat every operation that must take effect once."""
     order = await _order(store)
     first, again = await store.accept_job(order, None), await store.accept_job(order, None)
-    require(again.job.id == first.job.id and not again.fresh, "the same idempotency key made a second job")
+    require(again.job.id == first.job.id and not again.created, "the same idempotency key made a second job")
     try:
         await store.accept_job(replace(order, input='{"prompt":"another"}'), None)
     except IdempotencyKeyReused:

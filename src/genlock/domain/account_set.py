@@ -25,13 +25,25 @@ class AccountSet:
     @classmethod
     def union(cls, sets: Iterable["AccountSet"]) -> "AccountSet":
         pieces: dict[int, int] = {}
-        for one in sets:
-            for number, bits in one.pieces.items():
+        for accounts in sets:
+            for number, bits in accounts.pieces.items():
                 pieces[number] = pieces.get(number, 0) | bits
         return cls(pieces)
 
     def ids(self) -> list[int]:
         return [number * PIECE_ACCOUNTS + bit for number, bits in self.pieces.items() for bit in _bits(bits)]
+
+    def bounds(self) -> tuple[int, int] | None:
+        """Return the lowest and the highest account; None if there is none."""
+        numbers = [number for number, bits in self.pieces.items() if bits]
+        if not numbers:
+            return None
+        first, last = min(numbers), max(numbers)
+        lowest, highest = self.pieces[first], self.pieces[last]
+        return (
+            first * PIECE_ACCOUNTS + (lowest & -lowest).bit_length() - 1,
+            last * PIECE_ACCOUNTS + highest.bit_length() - 1,
+        )
 
     def __len__(self) -> int:
         return sum(bits.bit_count() for bits in self.pieces.values())

@@ -11,7 +11,7 @@ FAILURES_LEAST = 5
 FAILURES_SHARE = 0.5
 #: long enough for several retries of a refund whose answer was lost
 REFUND_SECONDS = 900
-#: how long there may be no active instance before operators are notified
+#: how long there may be no leader before operators are notified
 INACTIVE_SECONDS = 30
 #: The money check runs every few seconds. After so long without a completed round it fails, or does not run.
 LEDGER_CHECK_SECONDS = 1800

@@ -11,6 +11,14 @@ class BroadcastState(StrEnum):
     DONE = "done"
 
 
+class BroadcastOutcome(StrEnum):
+    """What became of the message to one recipient."""
+
+    SENT = "sent"
+    FAILED = "failed"
+    UNKNOWN = "unknown"  #: the answer was lost, or the sender crashed during the call: it may have arrived
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Segment:
     """Which of the users that can be reached a broadcast goes to."""
@@ -43,6 +51,7 @@ class Broadcast:
     failed: int
     total: int
     created_at: datetime
+    unknown: int = 0
     segment: Segment = EVERYONE
 
 
@@ -54,3 +63,5 @@ class Recipient:
     language: str
     #: where the channel reaches the user; empty if unknown
     address: str
+    #: grows each time the recipient is taken
+    token: int

@@ -87,8 +87,8 @@ class Rule:
                 raise _refused(name, f"{_at_most(values.get(name), limit)} when {condition}", problem="range")
         self._check_apart(given)
 
-    def _check_apart(self, given: set[str]) -> None:
-        used = [[name for name in group if name in given] for group in self.apart]
+    def _check_apart(self, filled: set[str]) -> None:
+        used = [[name for name in group if name in filled] for group in self.apart]
         first, *others = [names for names in used if names] or [[]]
         if others:
             raise _refused(others[0][0], f"cannot be combined with {', '.join(first)}")
@@ -176,41 +176,43 @@ class Model:
 
     def used_offers(self) -> list[Offer]:
         """Return the offers that orders may use: those the operator lists, in that order, or all that are verified."""
-        known = {one.provider: one for one in self.offers}
+        known = {offer.provider: offer for offer in self.offers}
         if isinstance(self.preference, tuple) and self.preference:
             return [known[name] for name in self.preference if name in known]
-        return [one for one in known.values() if one.verified]
+        return [offer for offer in known.values() if offer.verified]
 
     def made_by(self, providers: Collection[str]) -> bool:
         """Return whether one of these providers can make it."""
-        return any(one.provider in providers for one in self.used_offers())
+        return any(offer.provider in providers for offer in self.used_offers())
 
     @property
     def needs_file(self) -> bool:
         """Whether every order has a file of the user."""
         given = self.minimal_input()
-        return any(one.type in FILES and given.get(one.name) not in NOTHING for one in self.fields)
+        return any(
+            input_field.type in FILES and given.get(input_field.name) not in NOTHING for input_field in self.fields
+        )
 
     def field(self, name: str) -> Field | None:
-        return next((one for one in self.fields if one.name == name), None)
+        return next((input_field for input_field in self.fields if input_field.name == name), None)
 
     def validate(self, values: Mapping[str, object]) -> dict[str, object]:
         """Return the input for the provider: known fields only, cleaned, with defaults. Raises InvalidInput."""
-        known = {one.name for one in self.fields}
+        known = {input_field.name for input_field in self.fields}
         for name, value in values.items():
             if name not in known and (name not in self.fixed or value != self.fixed[name]):
                 raise _refused(str(name), f"is not an input of {self.title}; there are {', '.join(sorted(known))}")
         clean: dict[str, object] = {}
-        for one in self.fields:
-            value = values.get(one.name)
+        for input_field in self.fields:
+            value = values.get(input_field.name)
             if value not in NOTHING:
-                value = one.clean(value)
+                value = input_field.clean(value)
             if value in NOTHING:
-                value = one.default
+                value = input_field.default
             if value is not None:
-                clean[one.name] = value
-            elif one.required:
-                raise one.refused("is required", "missing", type=one.type.value)
+                clean[input_field.name] = value
+            elif input_field.required:
+                raise input_field.refused("is required", "missing", type=input_field.type.value)
         clean |= self.fixed
         for rule in self.rules:
             rule.check(clean)
@@ -225,7 +227,9 @@ class Model:
 
     def lengths(self, seconds: Seconds | None = None) -> Seconds:
         """Return the length of every field's files; a file of unknown length counts as the longest allowed."""
-        return {one.name: one.max_seconds or ASSUMED_SECONDS for one in self.fields} | dict(seconds or {})
+        return {input_field.name: input_field.max_seconds or ASSUMED_SECONDS for input_field in self.fields} | dict(
+            seconds or {}
+        )
 
     def credits_from(self) -> int:
         """Return the lowest cost of an order, in thousandths of the provider's credit."""
@@ -242,10 +246,10 @@ class Model:
 
     def _numbers(self, name: str, row: PriceRow) -> list[Number]:
         """Return the listed values of a field that multiplies a price row."""
-        one = self.field(name)
-        if one is None:
+        input_field = self.field(name)
+        if input_field is None:
             return []
-        listed = row.when.get(name) or one.choices or (one.min,)
+        listed = row.when.get(name) or input_field.choices or (input_field.min,)
         return [float(str(value)) for value in listed if value is not None and float(str(value)) > 0]
 
     def results(self, values: Mapping[str, object]) -> int:
@@ -254,7 +258,13 @@ class Model:
 
     def minimal_input(self) -> dict[str, object]:
         """Return the smallest valid input: the required fields and those that the rules require."""
-        return self._completed({one.name: one.least() for one in self.fields if one.required and one.default is None})
+        return self._completed(
+            {
+                input_field.name: input_field.least()
+                for input_field in self.fields
+                if input_field.required and input_field.default is None
+            }
+        )
 
     def _completed(self, values: dict[str, object]) -> dict[str, object]:
         """Return the validated values, with missing required fields set to their smallest value."""
@@ -271,13 +281,13 @@ class Model:
     def maximal_input(self, accepts: Callable[[Mapping[str, object]], bool] = bool) -> dict[str, object]:
         """Return the largest valid input: every field at its largest value that the rules and `accepts` allow."""
         values = self.minimal_input()
-        for one in (
+        for input_field in (
             *self.fields,
             *self.fields,
         ):  # a value set in the first round may allow larger values of other fields in the second
-            for option in (one.most(), *reversed(one.choices)):
+            for option in (input_field.most(), *reversed(input_field.choices)):
                 try:
-                    larger = self._completed(values | {one.name: option})
+                    larger = self._completed(values | {input_field.name: option})
                 except InvalidInput:
                     continue
                 if accepts(larger):
@@ -337,7 +347,9 @@ class Catalog:
     def step_models(self, step: NextStep) -> list[Model]:
         """Return the models on sale that do a step: those the operator features, then in the order of the catalog."""
         known = [self.models[model_id] for model_id in step.models if model_id in self.models]
-        return sorted((one for one in known if one.status is Status.OFFERED), key=lambda one: not one.featured)
+        return sorted(
+            (model for model in known if model.status is Status.OFFERED), key=lambda model: not model.featured
+        )
 
     def step(self, key: str) -> NextStep | None:
         return next((step for step in self.next_steps if step.key == key), None)

@@ -134,7 +134,7 @@ class InvalidEdit(Refusal):
     """The edit of the model has wrong values; nothing was changed."""
 
     def __init__(self, problems: "Mapping[str, EditProblem]") -> None:
-        super().__init__("; ".join(one.message for one in problems.values()))
+        super().__init__("; ".join(problem.message for problem in problems.values()))
         #: by the key of the overlay table that is wrong
         self.problems = problems
 

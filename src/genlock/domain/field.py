@@ -240,8 +240,8 @@ class Field:
         elif isinstance(value, dict):
             self._check_texts([*value, *value.values()])
         elif isinstance(value, list):
-            for one in value:
-                self._check_texts(one)
+            for text in value:
+                self._check_texts(text)
 
     def _not_objects(self) -> InvalidInput:
         members = ", ".join(self.members)
@@ -254,15 +254,15 @@ class Field:
             return self.sample
         if self.default is not None:
             return self.default
-        one = self._sample(most=False)
-        return [one] * max(self.min_count, 1) if self.many else one
+        sample = self._sample(most=False)
+        return [sample] * max(self.min_count, 1) if self.many else sample
 
     def most(self) -> object:
         """Return the largest valid value."""
         if self.sample is not None:
             return self.sample
-        one = self._sample(most=True)
-        return [one] * (self.max_count or max(self.min_count, 2)) if self.many else one
+        sample = self._sample(most=True)
+        return [sample] * (self.max_count or max(self.min_count, 2)) if self.many else sample
 
     def _sample(self, *, most: bool) -> object:
         match self.type:

@@ -2,31 +2,11 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from genlock.domain.value import value
 
 HOUR_SECONDS = 3600
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Figures:
-    """A period in numbers; money in thousandths of a credit."""
-
-    orders: int
-    delivered: int
-    failed: int
-    users: int
-    newcomers: int
-    #: prices that were captured, less what operators refunded
-    revenue: int
-    topups: int
-    stars: int
-    #: what the providers billed without a paying user, in thousandths of their credits
-    loss: int
-    #: what each provider billed, in thousandths of its credit
-    costs: Mapping[str, int]
 
 
 #: upper bounds in seconds of the buckets of a histogram of durations; the last bucket has none
@@ -99,16 +79,16 @@ class ModelFigures:
 def sum_by_model(models: Iterable[ModelFigures]) -> dict[str, JobFigures]:
     """Put the figures of all providers of a model together."""
     sums: dict[str, JobFigures] = defaultdict(JobFigures)
-    for one in models:
-        sums[one.model] += one.figures
+    for model_figures in models:
+        sums[model_figures.model] += model_figures.figures
     return dict(sums)
 
 
 def sum_by_provider(models: Iterable[ModelFigures]) -> dict[str, JobFigures]:
     """Put the figures of all models of a provider together."""
     sums: dict[str, JobFigures] = defaultdict(JobFigures)
-    for one in models:
-        sums[one.provider] += one.figures
+    for model_figures in models:
+        sums[model_figures.provider] += model_figures.figures
     return sums
 
 

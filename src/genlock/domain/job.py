@@ -208,7 +208,7 @@ class Job:
         )
 
     @property
-    def given(self) -> bool:
+    def is_received(self) -> bool:
         """Whether the user has got the result, paid for or free, so that another order may begin with it.
 
         A result whose hold was released is given once it is shown, as after an operator's resend.
@@ -219,7 +219,7 @@ class Job:
         return self.late or self.hold_state is not HoldState.RELEASED or shown
 
     @property
-    def fresh(self) -> bool:
+    def just_ended(self) -> bool:
         """Whether this row was returned by the commit that ended the job, before any delivery."""
         return self.ended_at == self.read_at
 

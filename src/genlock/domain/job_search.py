@@ -94,14 +94,15 @@ class JobFilter:
             "text": self.text,
             "attention": self.attention,
         }
-        return {name: one for name, one in rows.items() if one}
+        return {name: filter_value for name, filter_value in rows.items() if filter_value}
 
     @classmethod
     def load(cls, stored: dict[str, Any]) -> "JobFilter":
         """Return the filters that `dump` returned."""
         kinds: dict[str, Any] = {"states": State, "deliveries": Delivery, "holds": HoldState}
         values: dict[str, Any] = {
-            name: tuple(map(kinds[name], one)) if name in kinds else one for name, one in stored.items()
+            name: tuple(map(kinds[name], filter_value)) if name in kinds else filter_value
+            for name, filter_value in stored.items()
         }
         for name in ("since", "until"):
             if name in values:

@@ -44,11 +44,14 @@ class Rates:
 
     def money(self, models: Iterable[ModelFigures]) -> Money:
         revenue, costs = 0, Counter[str]()
-        for one in models:
-            revenue += one.figures.revenue
-            costs[one.provider] += one.figures.cost
+        for model_figures in models:
+            revenue += model_figures.figures.revenue
+            costs[model_figures.provider] += model_figures.figures.cost
         cost = sum((self.cost(provider, amount) for provider, amount in costs.items()), Decimal(0))
         return Money(revenue=self.revenue(revenue), cost=cost)
 
-    def of(self, one: ModelFigures) -> Money:
-        return Money(revenue=self.revenue(one.figures.revenue), cost=self.cost(one.provider, one.figures.cost))
+    def of(self, model_figures: ModelFigures) -> Money:
+        return Money(
+            revenue=self.revenue(model_figures.figures.revenue),
+            cost=self.cost(model_figures.provider, model_figures.figures.cost),
+        )

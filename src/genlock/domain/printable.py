@@ -1,4 +1,16 @@
-"""Text from outside, made safe for a terminal and for a log of one line per record."""
+"""Text from outside, made safe for a terminal, a page, and a log of one line per record."""
+
+#: what a page shows of a text from outside; the rest is cut
+SHOWN_LENGTH_MAX = 4_000
+#: joiners are part of emoji and of some languages; these spaces are harmless
+_KEPT = "\n\t\u200c\u200d\u00a0\u202f\u3000"
+
+
+def shown(text: object, length: int = SHOWN_LENGTH_MAX) -> str:
+    """Return a text from outside without control characters, cut to a length."""
+    whole = str(text)
+    cut = escape_unprintable(whole[: length + 1], keep=_KEPT)
+    return cut if len(whole) <= length else f"{cut[:length]}…"
 
 
 def escape_unprintable(text: str, keep: str = "") -> str:
@@ -10,7 +22,7 @@ def escape_unprintable(text: str, keep: str = "") -> str:
     """
     if text.isprintable():
         return text
-    return "".join(one if one.isprintable() or one in keep else _escape(one) for one in text)
+    return "".join(char if char.isprintable() or char in keep else _escape(char) for char in text)
 
 
 def _escape(character: str) -> str:

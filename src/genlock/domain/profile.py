@@ -23,7 +23,7 @@ class Profile:
     blocked_at: datetime | None
     created_at: datetime
     #: the call that returned it created it
-    fresh: bool = False
+    created: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -80,12 +80,12 @@ class TaskOrder:
 
 
 def _with_files(values: Mapping[str, object], urls: Mapping[str, str]) -> dict[str, object]:
-    def replaced(given: object) -> object:
-        if isinstance(given, list):
-            return [replaced(item) for item in given]
-        return urls.get(given, given) if isinstance(given, str) else given
+    def replaced(input_value: object) -> object:
+        if isinstance(input_value, list):
+            return [replaced(item) for item in input_value]
+        return urls.get(input_value, input_value) if isinstance(input_value, str) else input_value
 
-    return {name: replaced(given) for name, given in values.items()}
+    return {name: replaced(input_value) for name, input_value in values.items()}
 
 
 class CancelOutcome(StrEnum):

@@ -25,5 +25,5 @@ async def accept(ctx: EngineContext, order: NewJob, *, lease: bool) -> Accepted:
     except Refusal as refusal:
         ctx.observer.event(Event.JOB_REFUSED, order.correlation_id, reason=type(refusal).__name__)
         raise
-    ctx.event(Event.JOB_CREATED if accepted.fresh else Event.JOB_REPLAYED, accepted.job)
+    ctx.event(Event.JOB_CREATED if accepted.created else Event.JOB_REPLAYED, accepted.job)
     return accepted

@@ -86,7 +86,7 @@ class AccountActions:
                 await self.store.kv_delete(entry)
 
     async def tell_moved(self, account_id: int, kind: EntryKind, amount: int) -> bool:
-        """Tell the user of an account about a transfer. Returns whether the user was reached."""
+        """Tell the user of an account about a transfer. False if the user cannot be reached."""
         t = await self._translator(account_id)
         balance = (await self.store.wallet(account_id)).available
         return await self.tell(account_id, t.html(_TEXTS[kind], credits=t.credits(amount), balance=t.credits(balance)))
@@ -137,7 +137,7 @@ class AccountActions:
         return wait == 0
 
     async def send(self, account_id: int, text: str) -> bool:
-        """Send an operator's own text to a user. Returns whether the user was reached. Raises InvalidInput."""
+        """Send an operator's own text to a user. False if the user cannot be reached. Raises InvalidInput."""
         return await self.tell(account_id, await self.message(account_id, text))
 
     async def _translator(self, account_id: int) -> Translator:

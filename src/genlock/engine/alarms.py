@@ -91,17 +91,17 @@ class Alarms:
             if self._leader.role is not None:
                 await self._store.kv_delete(_LAST_LEADER)
 
-    async def _update(self, alarm: Alarm, found: Finding | None, incident: Any) -> None:
+    async def _update(self, alarm: Alarm, finding: Finding | None, incident: Any) -> None:
         key = f"alarm:{alarm.name}"
-        if found is not None:
+        if finding is not None:
             self._quiet_checks[key] = 0
             if incident is None:
                 since = (await self._store.read_clock()).timestamp()
                 incident = {"since": since, "told": False}
                 await self._store.kv_put(key, json.dumps(incident))
-                self._ctx.observer.event(Event.ALARM, name=alarm.name, found=str(found))
+                self._ctx.observer.event(Event.ALARM, name=alarm.name, found=str(finding))
             # Notify first, then write that it was done: a crash in between repeats the notification.
-            if not incident["told"] and await self._try_to_notify(AlarmNotice(name=alarm.name, finding=found)):
+            if not incident["told"] and await self._try_to_notify(AlarmNotice(name=alarm.name, finding=finding)):
                 await self._store.kv_put(key, json.dumps({**incident, "told": True}))
         elif incident is not None:
             self._quiet_checks[key] = self._quiet_checks.get(key, 0) + 1

@@ -45,7 +45,7 @@ async def create_api_key(
     request, a repeated request gets the same secret again.
     """
     secret = make_secret(random_bytes)
-    key, fresh = await store.add_api_key(
+    key, created = await store.add_api_key(
         NewApiKey(
             account_id=account_id,
             name=" ".join(name.split())[:NAME_LENGTH] or "key",
@@ -57,4 +57,4 @@ async def create_api_key(
             author=author,
         )
     )
-    return key, secret if fresh else None
+    return key, secret if created else None

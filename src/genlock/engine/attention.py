@@ -8,7 +8,7 @@ from genlock.domain.events import Event
 from genlock.engine.context import EngineContext
 from genlock.ports import AttentionStore, Database
 
-FRESH_SECONDS = 5.0
+CACHE_SECONDS = 5.0
 #: no group is counted further
 COUNT_MAX = 1000
 #: a refund that Telegram has not confirmed for longer needs a human
@@ -27,10 +27,10 @@ class AttentionCounts:
         self._read_at = float("-inf")
         self._counts: Mapping[str, int] = {}
 
-    async def read(self, *, fresh: bool = False) -> Mapping[str, int]:
-        """Return the counts, a few seconds old unless `fresh`."""
+    async def read(self, *, reload: bool = False) -> Mapping[str, int]:
+        """Return the counts, a few seconds old unless `reload`."""
         async with self._lock:
-            if fresh or self._ctx.loop.time() - self._read_at >= FRESH_SECONDS:
+            if reload or self._ctx.loop.time() - self._read_at >= CACHE_SECONDS:
                 self._counts = await self._store.attention_counts(COUNT_MAX, REFUND_SECONDS)
                 self._read_at = self._ctx.loop.time()
             return self._counts

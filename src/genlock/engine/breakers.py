@@ -22,7 +22,7 @@ class ProviderBreakers:
 
     async def read(self) -> None:
         """Read what all instances have counted."""
-        self._known = {(one.provider, one.model): one for one in await self._store.breakers()}
+        self._known = {(breaker.provider, breaker.model): breaker for breaker in await self._store.breakers()}
 
     async def allows(self, provider: str, model: str, now: datetime) -> bool:
         """Return whether an order may go there now. After a pause one order may, which tries the provider again."""
@@ -38,7 +38,7 @@ class ProviderBreakers:
     def open_until(self, provider: str, model: str) -> datetime:
         """Return until when orders go elsewhere; long ago if they do not."""
         known = [self._known.get((provider, name)) for name in ("", model)]
-        times = [one.open_until for one in known if one is not None and one.open_until is not None]
+        times = [breaker.open_until for breaker in known if breaker is not None and breaker.open_until is not None]
         return max(times, default=_LONG_AGO)
 
     async def failed(self, provider: str, model: str, code: str) -> None:

@@ -253,13 +253,13 @@ def _end_by(job_id: int, report: Report, **source: Any) -> EndJob:
 # events and counters
 
 
-def _report_received(ctx: EngineContext, callback: Callback, took: float) -> None:
+def _report_received(ctx: EngineContext, callback: Callback, seconds: float) -> None:
     ctx.observer.event(
         Event.CALLBACK_RECEIVED,
         callback.correlation_id,
         callback=callback.id,
         job=callback.job_id,
-        seconds=round(took, 4),
+        seconds=round(seconds, 4),
     )
 
 

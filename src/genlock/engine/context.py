@@ -12,7 +12,7 @@ from functools import cached_property
 
 from genlock.domain.delivery import MESSAGE_ONLY, Part
 from genlock.domain.events import Event
-from genlock.domain.job import AttentionCode, Delivery, Job, NewJob, Notice, State
+from genlock.domain.job import AttentionCode, Delivery, Job, NewJob, State
 from genlock.domain.offer import Offer
 from genlock.domain.retry import POLL_SECONDS
 from genlock.domain.task import TaskOrder
@@ -183,13 +183,15 @@ class EngineContext:
     def order_of(self, job: Job) -> TaskOrder:
         """Return what the job's provider is asked to make, by the present catalog."""
         known = (self.all_offers or self.offers)(job)
-        offer = next((one for one in known if one.provider == job.provider), None)
+        offer = next((candidate for candidate in known if candidate.provider == job.provider), None)
         return TaskOrder(job=job, offer=offer or own_offer(job)[0])
 
     async def sent_order(self, job: Job) -> TaskOrder:
         """Return what the job's provider was asked to make, as it was recorded before the call."""
         order = self.order_of(job)
-        attempt = next((one for one in await self.store.attempts(job.id) if one.number == job.attempt), None)
+        attempt = next(
+            (candidate for candidate in await self.store.attempts(job.id) if candidate.number == job.attempt), None
+        )
         if attempt is None:
             return order  # of a version that recorded no attempts
         return replace(order, offer=replace(order.offer, model=attempt.offer), sent_input=attempt.sent_input)
@@ -225,7 +227,6 @@ class EngineContext:
         failed: bool | None = False,
         state: State | None = None,
         delivery: Delivery | None = None,
-        notice: Notice | None = None,
         parts: tuple[Part, ...] | None = None,
         grace: bool = False,
         progress_settled: bool = False,
@@ -244,7 +245,6 @@ class EngineContext:
             after=after,
             state=state,
             delivery=delivery,
-            notice=notice,
             parts=parts,
             grace=grace,
             failed=failed,

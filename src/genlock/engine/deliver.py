@@ -1,5 +1,6 @@
 """Deliver: put each part of a result on its message. Puts can be repeated; a send is journaled before it is made."""
 
+import asyncio
 from dataclasses import replace
 
 from genlock.domain.delivery import Part, Step, shown_results, without_invalid
@@ -12,18 +13,23 @@ from genlock.domain.errors import (
     LevelRefused,
     PlaceholderGone,
     RecipientUnreachable,
+    StoreError,
 )
 from genlock.domain.events import Event
 from genlock.domain.job import AttentionCode, Delivery, Job, Notice, State
 from genlock.domain.money import HoldState
 from genlock.domain.result import PartKind
 from genlock.domain.retry import backoff
-from genlock.engine.context import EngineContext
+from genlock.engine.context import EngineContext, LeaseLost
 from genlock.engine.put_again import part_to_put_again
 from genlock.ports import Channel, Placed
 
 #: the share of a lease during which its holder may call the channel; after that it must renew the lease first
 LEASE_TRUSTED_SHARE = 0.8
+#: how old an end may be for its notice to be tried again, for as long as the channel asks to wait
+NOTICE_SECONDS_MAX = 86_400.0
+#: before a notice is tried again that waits for the database
+STORE_PAUSE_SECONDS = 1.0
 
 
 class _SendUnknown(Exception):
@@ -243,11 +249,7 @@ async def notify(ctx: EngineContext, job: Job) -> None:
     try:
         await _send_notice(ctx, job)
     except ChannelBusy as busy:
-        if job.attempts >= ctx.rules.stage_attempts:
-            ctx.event(Event.NOTICE_FAIL, job, reason="busy for too long")
-            return
-        # The channel did not send it, so it may be tried again.
-        await ctx.reschedule(job, after=busy.after, notice=Notice.DUE, failed=True)
+        await _send_notice_later(ctx, job, busy)
     except Exception as error:  # noqa: BLE001 - whatever failed, the notice may have been sent: never again
         ctx.event(Event.NOTICE_FAIL, job, reason=type(error).__name__)
     else:
@@ -259,4 +261,30 @@ async def _send_notice(ctx: EngineContext, job: Job) -> None:
     try:
         await channel.notify(job)
     except AddressChanged as change:  # nothing was sent to the old address
-        await channel.notify(await ctx.change_address(job, change.address, job.parts))
+        await channel.notify(await _moved(ctx, job, change.address))
+
+
+async def _moved(ctx: EngineContext, job: Job, address: str) -> Job:
+    """Return the job at its chat's new address, and record that unless the job is leased again meanwhile."""
+    try:
+        return await ctx.change_address(job, address, job.parts)
+    except LeaseLost:
+        return replace(job, address=address, placeholder=None)
+    except StoreError as error:
+        raise ChannelBusy(STORE_PAUSE_SECONDS, str(error), failed=True) from error
+
+
+async def _send_notice_later(ctx: EngineContext, job: Job, busy: ChannelBusy) -> None:
+    """Make a notice due again that the channel has not sent. The job may be leased again meanwhile."""
+    age = (job.read_at - (job.ended_at or job.read_at)).total_seconds()
+    if age > NOTICE_SECONDS_MAX or (busy.failed and job.attempts >= ctx.rules.stage_attempts):
+        ctx.event(Event.NOTICE_FAIL, job, reason="busy for too long")
+        return
+    for attempt in range(ctx.rules.stage_attempts):
+        try:
+            await ctx.store.return_notice(job.id, job.lease_token, busy.after, failed=busy.failed)
+        except StoreError as error:
+            ctx.event(Event.STAGE_ERROR, job, step="notice", error=str(error))
+            await asyncio.sleep(backoff(attempt, ctx.rng.random()))
+        else:
+            return

@@ -16,6 +16,9 @@ from genlock.engine.unauthenticated import UnauthenticatedCallbacks
 from genlock.engine.updates import UpdateWorker
 from genlock.engine.worker import Worker
 
+#: how often orphans are checked in the time after which they expire
+ORPHAN_CHECKS = 60
+
 
 class Engine:
     """One instance. Any number of them may share a PostgreSQL store, and each may crash at any line."""
@@ -36,21 +39,33 @@ class Engine:
 
     def periodic_tasks(self) -> list[PeriodicTask]:
         """Return everything this instance does by itself, with its periods."""
-        rules, wake = self.ctx.rules, self.updates.wake if self.updates else None
-        tasks = [
+        rules = self.ctx.rules
+        return [
             PeriodicTask(name="claim_jobs", period_seconds=rules.claim_seconds, run=self.worker.claim),
+            # The instance that takes over from a crashed one claims at once; the period is for the others.
             PeriodicTask(
-                name="claim_poison_jobs", period_seconds=rules.claim_seconds, run=self.worker.claim_poison_jobs
+                name="claim_poison_jobs",
+                period_seconds=2 * rules.claim_seconds,
+                run=self.worker.claim_poison_jobs,
+                wake=self.worker.crashes_found,
             ),
             *self._keep_alive_tasks(),
             # Twice per heartbeat, so that a role that was given up is taken at once.
-            PeriodicTask(name="elect_leader", period_seconds=rules.heartbeat_seconds / 2, run=self.leader.elect),
+            PeriodicTask(
+                name="elect_leader", period_seconds=rules.heartbeat_seconds / 2, run=self.leader.elect_when_due
+            ),
             # With jitter: an instance that lacks a callback's provider could otherwise always be the first to claim it.
             PeriodicTask(
                 name="sweep_callbacks",
                 period_seconds=rules.sweep_seconds,
                 run=self.sweeper.sweep,
                 jitter=self.ctx.rng,
+            ),
+            PeriodicTask(
+                name="expire_orphans",
+                period_seconds=max(rules.sweep_seconds, rules.orphan_expire_seconds / ORPHAN_CHECKS),
+                run=self.sweeper.expire_orphans,
+                leader_only=True,
             ),
             PeriodicTask(name="read_breakers", period_seconds=breakers.PERIOD_SECONDS, run=self.ctx.breakers.read),
             PeriodicTask(
@@ -59,26 +74,32 @@ class Engine:
                 run=self.sweeper.prune_limits,
                 leader_only=True,
             ),
+            *self._update_tasks(),
         ]
-        if self.updates:
-            tasks += [
-                PeriodicTask(
-                    name="claim_updates", period_seconds=rules.claim_seconds, run=self.updates.claim, wake=wake
-                ),
-                # Isolated queues wait for seconds anyway; two statements twice a second would be most of an idle load.
-                PeriodicTask(
-                    name="claim_poison_updates",
-                    period_seconds=4 * rules.claim_seconds,
-                    run=self.updates.claim_poison_queues,
-                ),
-            ]
-        return tasks
+
+    def _update_tasks(self) -> list[PeriodicTask]:
+        if self.updates is None:
+            return []
+        claim_seconds = self.ctx.rules.claim_seconds
+        return [
+            # An update is leased when it is stored: a claim is for those that were postponed or left by a crash.
+            PeriodicTask(
+                name="claim_updates",
+                period_seconds=2 * claim_seconds,
+                run=self.updates.claim,
+                wake=self.updates.wake,
+            ),
+            # Isolated queues wait for seconds anyway; two statements twice a second would be most of an idle load.
+            PeriodicTask(
+                name="claim_poison_updates", period_seconds=4 * claim_seconds, run=self.updates.claim_poison_queues
+            ),
+        ]
 
     def _keep_alive_tasks(self) -> list[PeriodicTask]:
         """Return the tasks that must also run while the instance stops: without them it is taken for dead."""
         rules = self.ctx.rules
         tasks = [
-            PeriodicTask(name="heartbeat", period_seconds=rules.heartbeat_seconds, run=self.worker.heartbeat),
+            PeriodicTask(name="heartbeat", period_seconds=rules.heartbeat_seconds, run=self._heartbeat),
             PeriodicTask(name="renew_leases", period_seconds=rules.lease_seconds / 6, run=self.worker.renew_leases),
         ]
         if self.updates:
@@ -89,11 +110,15 @@ class Engine:
             )
         return tasks
 
+    async def _heartbeat(self) -> None:
+        if await self.worker.heartbeat() and self.updates:
+            self.updates.wake.set()  # updates of a dead instance are due now
+
     async def order(self, order: NewJob) -> Job:
         """Accept an order and start on it. The same idempotency key again returns the same job."""
         is_held = self.ctx.liveness.watch()
         accepted = await accept(self.ctx, order, lease=self.worker.free_capacity > 0)
-        if accepted.fresh and accepted.job.lease_owner:
+        if accepted.created and accepted.job.lease_owner:
             self.worker.start(accepted.job, is_held)
         return accepted.job
 

@@ -24,14 +24,14 @@ BUSY_SECONDS = 20.0
 
 def candidates(ctx: EngineContext, job: Job) -> list[Offer]:
     """Return the offers that can make the job's values here, the preferred one first."""
-    offers = [one for one in ctx.offers(job) if one.provider in ctx.providers]
+    offers = [offer for offer in ctx.offers(job) if offer.provider in ctx.providers]
     if len(offers) < 2:  # noqa: PLR2004 - one offer needs no choice
         return offers
     try:
         values = json.loads(job.input)
     except ValueError:
         return offers[:1]
-    return [one for one in offers if isinstance(values, dict) and one.accepts(values)] or offers[:1]
+    return [offer for offer in offers if isinstance(values, dict) and offer.accepts(values)] or offers[:1]
 
 
 async def choose_offer(ctx: EngineContext, job: Job, without: Collection[str] = ()) -> Offer | None:
@@ -39,13 +39,13 @@ async def choose_offer(ctx: EngineContext, job: Job, without: Collection[str] = 
     offers = candidates(ctx, job)
     if job.attempt and len(offers) > 1:
         offers = _untried(offers, await ctx.store.attempts(job.id))
-    offers = [one for one in offers if one.provider not in without]
+    offers = [offer for offer in offers if offer.provider not in without]
     if len(offers) < 2:  # noqa: PLR2004 - one offer needs no choice
         return offers[0] if offers else None
     for offer in offers:
         if await _is_free(ctx, job, offer):
             return offer
-    return min(offers, key=lambda one: ctx.breakers.open_until(one.provider, job.model))
+    return min(offers, key=lambda offer: ctx.breakers.open_until(offer.provider, job.model))
 
 
 async def _is_free(ctx: EngineContext, job: Job, offer: Offer) -> bool:
@@ -66,8 +66,10 @@ def _untried(offers: Sequence[Offer], attempts: Sequence[Attempt]) -> list[Offer
 
     An attempt with an unknown outcome is repeated only because an operator decided so: then all providers count again.
     """
-    failed = {one.provider for one in attempts if one.outcome in (AttemptOutcome.REFUSED, AttemptOutcome.FAILED)}
-    busy = [one.provider for one in attempts if one.outcome is AttemptOutcome.BUSY]
+    failed = {
+        attempt.provider for attempt in attempts if attempt.outcome in (AttemptOutcome.REFUSED, AttemptOutcome.FAILED)
+    }
+    busy = [attempt.provider for attempt in attempts if attempt.outcome is AttemptOutcome.BUSY]
     waiting = attempts[-1].provider if attempts and _is_waited_for(attempts[-1]) else None
 
     def place(offer: Offer) -> int:
@@ -75,7 +77,7 @@ def _untried(offers: Sequence[Offer], attempts: Sequence[Attempt]) -> list[Offer
             return -1
         return busy.index(offer.provider) + 1 if offer.provider in busy else 0
 
-    return sorted((one for one in offers if one.provider not in failed), key=place)
+    return sorted((offer for offer in offers if offer.provider not in failed), key=place)
 
 
 def _is_waited_for(attempt: Attempt) -> bool:
@@ -85,7 +87,7 @@ def _is_waited_for(attempt: Attempt) -> bool:
 
 async def has_other_offer(ctx: EngineContext, job: Job, *, busy: bool = False) -> bool:
     """Return whether another provider than the job's present one could still make it."""
-    offers = [one for one in candidates(ctx, job) if one.provider != job.provider]
+    offers = [offer for offer in candidates(ctx, job) if offer.provider != job.provider]
     if not offers:
         return False
     attempts = await ctx.store.attempts(job.id)

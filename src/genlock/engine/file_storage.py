@@ -42,39 +42,39 @@ class FileStorage:
 
     def __init__(self, storages: Sequence[ProviderStorage], *, now: Callable[[], float] = monotonic) -> None:
         #: storages whose files the models of all providers can read come first
-        self._storages = sorted(storages, key=lambda one: not one.is_public)
+        self._storages = sorted(storages, key=lambda storage: not storage.is_public)
         self._now = now
         self._failed_at: dict[str, float] = {}
 
     def of(self, provider: str) -> ProviderStorage | None:
         """Return the provider's own storage; None if it has none."""
-        return next((one for one in self._storages if one.provider == provider), None)
+        return next((storage for storage in self._storages if storage.provider == provider), None)
 
     def is_old(self, age_seconds: float) -> bool:
         """Whether a file of this age must be stored again, whichever of the preferred providers has it."""
-        preferred = [one for one in self._storages if one.is_public] or self._storages
-        return any(one.is_old(one.keep_seconds - age_seconds) for one in preferred)
+        preferred = [storage for storage in self._storages if storage.is_public] or self._storages
+        return any(storage.is_old(storage.keep_seconds - age_seconds) for storage in preferred)
 
     def serves(self, provider: str) -> bool:
         """Whether the provider's models can read files that are stored here: at its own storage, or at a public one."""
-        return any(one.is_public or one.provider == provider for one in self._storages)
+        return any(storage.is_public or storage.provider == provider for storage in self._storages)
 
     async def store(self, read: ReadContent, name: str) -> UploadCopy:
         """Store a file where the models of all providers can read it, if one such provider takes it.
 
-        Its URL becomes the file's address. Raises ProviderError if no provider takes it.
+        Its URL becomes the file's key. Raises ProviderError if no provider takes it.
         """
         return await self._store_at_first(self._storages, read, name)
 
     async def store_public(self, read: ReadContent, name: str) -> UploadCopy:
         """Store a file where the models of all providers can read it. Raises ProviderError if no provider takes it."""
-        return await self._store_at_first([one for one in self._storages if one.is_public], read, name)
+        return await self._store_at_first([storage for storage in self._storages if storage.is_public], read, name)
 
     async def _store_at_first(self, storages: Sequence[ProviderStorage], read: ReadContent, name: str) -> UploadCopy:
         error: ProviderError | None = None
-        for one in sorted(storages, key=lambda storage: self._is_avoided(storage.provider)):
+        for storage in sorted(storages, key=lambda storage: self._is_avoided(storage.provider)):
             try:
-                return await self.store_at(one, read, name)
+                return await self.store_at(storage, read, name)
             except SourceFailed:
                 raise
             except ProviderError as failure:
@@ -93,7 +93,7 @@ class FileStorage:
             if isinstance(error, ProviderError):
                 raise
             raise ProviderError(f"{type(error).__name__}: {error}") from error  # a plug-in may raise anything
-        return UploadCopy(address=url, provider=storage.provider, url=url, left_seconds=storage.keep_seconds)
+        return UploadCopy(key=url, provider=storage.provider, url=url, left_seconds=storage.keep_seconds)
 
     def public_url(self, copies: Sequence[UploadCopy]) -> str | None:
         """Return the URL of a copy that the models of every provider can read and that is not old."""

@@ -80,7 +80,7 @@ class FullMoneyCheck:
             rows=run.rows,
             error=run.error,
             count=run.count,
-            violations=[Violation(rule=one[0], subject=one[1], detail=one[2]) for one in run.violations],
+            violations=[Violation(rule=row[0], subject=row[1], detail=row[2]) for row in run.violations],
             age_seconds=entry.age,
         )
 
@@ -120,9 +120,13 @@ class FullMoneyCheck:
             self._observer.event(Event.STAGE_ERROR, step="full_money_check", error=repr(error))
         else:
             run.state, run.count = RunState.DONE, len(found)
-            run.violations = [[one.rule, one.subject, one.detail] for one in found[:VIOLATIONS_SHOWN]]
-            for one in found[:VIOLATIONS_SHOWN]:
-                self._observer.event(Event.ATTENTION, rule=one.rule, subject=one.subject, detail=one.detail)
+            run.violations = [
+                [violation.rule, violation.subject, violation.detail] for violation in found[:VIOLATIONS_SHOWN]
+            ]
+            for violation in found[:VIOLATIONS_SHOWN]:
+                self._observer.event(
+                    Event.ATTENTION, rule=violation.rule, subject=violation.subject, detail=violation.detail
+                )
         finally:
             reporting.cancel()
         await self._save(run)

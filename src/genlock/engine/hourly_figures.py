@@ -8,7 +8,8 @@ What is counted where:
   a late result, the cost of a cancelled task or of an attempt that was given up, a refund by an operator) leaves a row
   in `figure_changes`, by a trigger, and its block is counted again.
 - **Payments.** All payments of an hour are counted together, again when one of them changes.
-- **Accounts.** Who started, ordered and paid is kept as sets, so that the users of any period are counted exactly.
+- **Accounts.** Who started, ordered and paid is kept as sets, so that the users of any period are counted exactly. Days
+  that have passed are united to sets of 30 days: a long period is then read from few sets.
 
 Every step may be repeated, and a crash between two steps loses nothing: the next leader reads from the store what is
 left to do. Counting everything again (`clear_figures`) gives the same figures.
@@ -19,10 +20,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from genlock.domain.account_set import PIECE_ACCOUNTS
+from genlock.domain.account_set import PIECE_ACCOUNTS, AccountSet
 from genlock.engine.context import EngineContext
 from genlock.engine.leader import Leader
-from genlock.ports import HourlyFigureStore, NewPayment, Role, SetKey
+from genlock.ports import UNITED_DAYS, HourlyFigureStore, NewPayment, Role, SetKey, united_kind
 
 PERIOD_SECONDS = 10.0
 #: between two steps, so that other statements can pass
@@ -47,7 +48,7 @@ class HourlyFigureKeeper:
         """Bring all figures up to date."""
         await self._count_jobs()
         await self._count_changed_topups()
-        for step in (self._add_accounts, self._add_orders, self._add_payments):
+        for step in (self._add_accounts, self._add_orders, self._add_payments, self._unite_days):
             more = True
             while more and (role := self.leader.role):
                 more = await step(role)
@@ -115,6 +116,32 @@ class HourlyFigureKeeper:
             return False
         to = str(settled[-1].at) if settled else position
         return await self._save("payments", position, to, members, role) and to != position
+
+    async def _unite_days(self, role: Role) -> bool:
+        """Unite the next 30 days of each kind that no order or account is added to any more. Returns whether it did."""
+        account_id = int(await self.store.figure_position("accounts") or 0)
+        job_id = int(await self.store.figure_position("orders") or 0)
+        accounts = await self.store.accounts_after(account_id - 1, 1) if account_id else []
+        orders = await self.store.orders_after(job_id - 1, 1) if job_id else []
+        united = [await self._unite_until("started", account.hour // HOURS_PER_DAY, role) for account in accounts]
+        united += [await self._unite_until("active", order.hour // HOURS_PER_DAY, role) for order in orders]
+        return any(united)
+
+    async def _unite_until(self, kind: str, today: int, role: Role) -> bool:
+        """Unite the next 30 days if they ended before the day that is being counted."""
+        name = united_kind(kind)
+        position = await self.store.figure_position(name)
+        if position:
+            day = int(position)
+        else:
+            known = await self.store.account_set_days(kind, 0, today)
+            day = min(known, default=today) // UNITED_DAYS * UNITED_DAYS
+        if day + UNITED_DAYS >= today:
+            return False
+        sets = await self.store.account_sets_of_days(kind, range(day, day + UNITED_DAYS))
+        pieces = AccountSet.union(sets.values()).pieces
+        keys = {SetKey(kind=name, span="day", start=day, bot="", piece=piece): bits for piece, bits in pieces.items()}
+        return await self.store.save_account_sets(name, position, str(day + UNITED_DAYS), keys, role)
 
     async def _save(self, name: str, before: str, to: str, members: Iterable[Member], role: Role) -> bool:
         """Add accounts to their sets and move the position, in one commit."""

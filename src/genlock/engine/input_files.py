@@ -37,7 +37,7 @@ SPARE_SECONDS = 3600.0
 #: returns the content of a user's file from where the user sent it
 #: raises ProviderError, ChannelError and MediaStoreError
 ReadUpload = Callable[[Upload], AsyncIterator[bytes]]
-#: the addresses of files in an order's input, each with the URL that the provider gets instead
+#: the keys of files in an order's input, each with the URL that the provider gets instead
 FileUrls = tuple[tuple[str, str], ...]
 
 
@@ -56,7 +56,7 @@ class InputFiles:
         self._pass_on_seconds = pass_on_seconds
         #: by provider: one whose storage does not answer must not stop the files for the others
         self._slots: defaultdict[str, asyncio.Semaphore] = defaultdict(lambda: asyncio.Semaphore(FILES_AT_ONCE))
-        #: by address and provider, while an upload goes on
+        #: by key and provider, while an upload goes on
         self._locks: WeakValueDictionary[tuple[str, str], asyncio.Lock] = WeakValueDictionary()
         #: by channel; the application adds them when it makes the bots and the API
         self.sources: dict[str, ReadUpload] = {}
@@ -81,7 +81,7 @@ class InputFiles:
         return [(url, upload) for url, upload in found if upload is not None and upload.account_id == job.account_id]
 
     async def _prepared(self, job: Job, upload: Upload, url: str, provider: str, until: float) -> str:
-        copies, storage = await self._store.upload_copies(upload.address), self._storage.of(provider)
+        copies, storage = await self._store.upload_copies(upload.key), self._storage.of(provider)
         if (good := self._good(copies, storage)) is not None:
             return good
         if _is_original(upload, copies):
@@ -94,7 +94,7 @@ class InputFiles:
             readable = self._readable(job, copies, storage)
             if readable is None and copies:
                 raise
-            return readable or url  # without recorded copies, the file is still at its address
+            return readable or url  # without recorded copies, the file is still at its URL
 
     def _good(self, copies: Sequence[UploadCopy], storage: ProviderStorage | None) -> str | None:
         """Return the URL of a copy that need not be made again."""
@@ -117,16 +117,16 @@ class InputFiles:
         if asyncio.get_running_loop().time() >= until:
             raise ProviderError(TOO_LONG)
         provider = storage.provider if storage else ""
-        lock = self._locks.setdefault((upload.address, provider), asyncio.Lock())
+        lock = self._locks.setdefault((upload.key, provider), asyncio.Lock())
         try:
             async with asyncio.timeout_at(until) as limit, lock:
-                good = self._good(await self._store.upload_copies(upload.address), storage)
+                good = self._good(await self._store.upload_copies(upload.key), storage)
                 if good is not None:
                     return good
                 async with self._slots[provider]:
                     copy = await self._upload(job, upload, storage, name)
                 limit.reschedule(None)  # what was uploaded is recorded, however long that takes
-                return await self._save(replace(copy, address=upload.address))
+                return await self._save(replace(copy, key=upload.key))
         except TimeoutError as error:
             raise ProviderError(TOO_LONG) from error
 
@@ -170,7 +170,7 @@ def _is_original(upload: Upload, copies: Sequence[UploadCopy]) -> bool:
 
 
 def _of(copies: Sequence[UploadCopy], provider: str) -> UploadCopy | None:
-    return next((one for one in copies if one.provider == provider), None)
+    return next((copied for copied in copies if copied.provider == provider), None)
 
 
 def _name(url: str, upload: Upload) -> str:

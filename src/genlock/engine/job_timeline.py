@@ -201,22 +201,22 @@ def _audit_fields(line: AuditLine) -> dict[str, Any]:
         found = None
     if not isinstance(found, dict):
         return {"action": line.action, **({"detail": line.detail} if line.detail else {})}
-    return {"action": line.action, **{str(name): _in_words(one) for name, one in found.items()}}
+    return {"action": line.action, **{str(name): _in_words(value) for name, value in found.items()}}
 
 
-def _in_words(found: object) -> str:
-    if isinstance(found, dict):
-        return ", ".join(f"{name} {_in_words(one)}" for name, one in found.items())
-    if isinstance(found, list):
-        return ", ".join(_in_words(one) for one in found)
-    return str(found)
+def _in_words(value: object) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {_in_words(item)}" for name, item in value.items())
+    if isinstance(value, list):
+        return ", ".join(_in_words(item) for item in value)
+    return str(value)
 
 
 # events
 
 
 def _event(event: JobEvent) -> TimelineEntry:
-    fields = {name: one for name, one in event.fields.items() if name != "job"}
+    fields = {name: value for name, value in event.fields.items() if name != "job"}
     actor = str(fields.pop("by", "")) if event.event == Event.OPERATOR_ACTION else ""
     return TimelineEntry(
         at=event.at,

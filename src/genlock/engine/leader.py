@@ -2,7 +2,7 @@
 
             take_role (free, or its lease expired)
   passive ────────────────────────────────────────▶ active
-     ▲                                                │  renews every half heartbeat
+     ▲                                                │  renews with every heartbeat
      └────────────────────────────────────────────────┘
        another instance has the role, or the lease was not renewed in time, or this instance stopped
 
@@ -18,6 +18,8 @@ from genlock.engine.context import EngineContext
 from genlock.ports import Role
 
 ROLE = "active"
+#: the share of a heartbeat after which the role is renewed: at every second call of `elect_when_due`
+RENEW_SHARE = 0.75
 
 
 class Leader:
@@ -25,6 +27,7 @@ class Leader:
         self._ctx = ctx
         self._role: Role | None = None
         self._trusted_until = 0.0
+        self._renew_at = 0.0
 
     @property
     def role(self) -> Role | None:
@@ -32,6 +35,11 @@ class Leader:
         if self._role and asyncio.get_running_loop().time() < self._trusted_until:
             return self._role
         return None
+
+    async def elect_when_due(self) -> None:
+        """Take the role if it is free, or renew it when a heartbeat has passed. A periodic task."""
+        if self.role is None or asyncio.get_running_loop().time() >= self._renew_at:
+            await self.elect()
 
     async def elect(self) -> None:
         """Take the role if it is free, or renew it."""
@@ -41,6 +49,7 @@ class Leader:
         mine = role.holder == ctx.instance
         if mine:
             self._trusted_until = started + ctx.rules.role_seconds
+            self._renew_at = started + ctx.rules.heartbeat_seconds * RENEW_SHARE
         self._change(role if mine else None)
 
     async def take_over(self, dead: Iterable[str]) -> None:

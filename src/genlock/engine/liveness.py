@@ -15,11 +15,11 @@ class Liveness:
         self._recorded_at: float | None = None
         self._gaps = 0
 
-    def note_heartbeat(self, asked: float) -> None:
-        """Note that a heartbeat is recorded. It was sent at `asked`, and recorded at an unknown time since then."""
+    def note_heartbeat(self, sent_at: float) -> None:
+        """Note that a heartbeat is recorded. It was sent at `sent_at`, and recorded at an unknown time since then."""
         if self._is_silent():
             self._gaps += 1
-        self._recorded_at = asked
+        self._recorded_at = sent_at
 
     def watch(self) -> Callable[[], bool]:
         """Return a function that tells whether the heartbeat had no gap from now until it is called.

@@ -86,9 +86,9 @@ class MoneyCheck:
             return
         entry = await self.store.kv_get(POSITION)
         position = _Position(**json.loads(entry.value)) if entry else await self._start()
-        broken = {tuple(one) for one in position.broken if await self._is_broken(*one)}
+        broken = {tuple(subject) for subject in position.broken if await self._is_broken(*subject)}
         broken |= await self._aged(position) | await self._rolling(position)
-        position.broken = [list(one) for one in sorted(broken)[:REMEMBERED]]
+        position.broken = [list(subject) for subject in sorted(broken)[:REMEMBERED]]
         await self.store.kv_put(COUNT, str(len(broken)))
         await self.store.kv_put(POSITION, json.dumps(asdict(position)))
 

@@ -139,11 +139,11 @@ async def refund(ctx: EngineContext, job_id: int, by: str, *, allowance: Allowan
         if await ctx.store.ledger_entry(refund_key(job_id)) is not None:
             return False
         await ctx.store.use_allowance(allowance.name, job.price, allowance.most)
-    fresh = await ctx.store.transfer(
+    refunded = await ctx.store.transfer(
         job.account_id, EntryKind.REFUND, job.price, refund_key(job_id), f"order {job_id} refunded"
     )
-    if allowance is not None and not fresh:  # another operator was faster
+    if allowance is not None and not refunded:  # another operator was faster
         await ctx.store.use_allowance(allowance.name, -job.price, allowance.most)
-    if fresh:
+    if refunded:
         ctx.event(Event.OPERATOR_ACTION, job, action="refund", by=by)
-    return fresh
+    return refunded

@@ -13,7 +13,7 @@ from genlock.ports import KvStore, ProviderBundle
 
 #: shorter than the time for which an amount is good, so that a new leader need not wait for it
 PERIOD_SECONDS = 15.0
-FRESH_SECONDS = 60.0
+CACHE_SECONDS = 60.0
 ANSWER_SECONDS = 10.0
 KEY = "provider_credit:"
 
@@ -38,10 +38,10 @@ class ProviderCreditReader:
 
     async def read(self) -> None:
         """Ask every provider whose amount is old. One that does not answer keeps its last amount."""
-        known = {one.provider: one for one in await provider_credits(self.store)}
+        known = {stored_credit.provider: stored_credit for stored_credit in await provider_credits(self.store)}
         silent = await self._silent()
         for name, bundle in self.bundles.items():
-            if bundle.credit is None or (name in known and known[name].age < FRESH_SECONDS):
+            if bundle.credit is None or (name in known and known[name].age < CACHE_SECONDS):
                 continue
             try:
                 async with asyncio.timeout(ANSWER_SECONDS):

@@ -9,7 +9,7 @@ later, and any instance may continue.
 from dataclasses import replace
 
 from genlock.domain.delivery import Level, Part, Step, message_instead
-from genlock.domain.errors import ChannelBusy, ChannelError, ChannelOutcomeUnknown
+from genlock.domain.errors import ChannelBusy, ChannelError, ChannelOutcomeUnknown, StoreError
 from genlock.domain.events import Event
 from genlock.domain.job import Job
 from genlock.domain.result import PartKind
@@ -51,12 +51,21 @@ async def put_again(ctx: EngineContext, job: Job) -> float | None:
     try:
         # The message of a late job is about the end before its result arrived.
         await ctx.channels[job.channel].put(replace(job, late=False), 0, part)
-    except (ChannelBusy, ChannelOutcomeUnknown) as error:
-        ctx.event(Event.DELIVER_FAIL, job, step="put_again", reason=type(error).__name__)
-        if age >= 2 * over:
-            return None
-        return max(RETRY_SECONDS, error.after if isinstance(error, ChannelBusy) else 0.0)
-    except ChannelError as error:  # the message is gone, or the user: nothing is left to be overwritten
-        ctx.event(Event.DELIVER_FAIL, job, step="put_again", reason=type(error).__name__)
-        return None
+    except StoreError:
+        raise
+    except Exception as error:  # noqa: BLE001 - the job has its end, so a bug in the channel must not park it
+        return _seconds_after(ctx, job, error, give_up=age >= 2 * over)
     return min(max(FIRST_SECONDS, GROWTH * age), over - age) if age < over - TICK else None
+
+
+def _seconds_after(ctx: EngineContext, job: Job, error: Exception, *, give_up: bool) -> float | None:
+    """Return the seconds after which a failed put is tried again; None if it is not."""
+    ctx.event(Event.DELIVER_FAIL, job, step="put_again", reason=type(error).__name__)
+    if not isinstance(error, ChannelError):
+        ctx.event(Event.STAGE_ERROR, job, error=repr(error))
+        ctx.observer.count("stage_errors", 1, state=job.state)
+    elif not isinstance(error, ChannelBusy | ChannelOutcomeUnknown):
+        return None  # the message is gone, or the user: nothing is left to be overwritten
+    if give_up:
+        return None
+    return max(RETRY_SECONDS, error.after if isinstance(error, ChannelBusy) else 0.0)

@@ -64,12 +64,14 @@ class ReconciliationRecord:
         """Store the outcome of a run. Its differences are added to those of earlier runs."""
         before = await self.read()
         known = before.differences if before else ()
-        new = [one for one in reversed(run.differences) if one not in known]
+        new = [difference for difference in reversed(run.differences) if difference not in known]
         body = {
             "read": run.read,
             "position": run.position,
             "error": error[:ERROR_LENGTH_MAX],
-            "differences": [{**asdict(one), "at": one.at.isoformat()} for one in (*new, *known)[:REMEMBERED]],
+            "differences": [
+                {**asdict(difference), "at": difference.at.isoformat()} for difference in (*new, *known)[:REMEMBERED]
+            ],
         }
         await self._store.kv_put(RECORD, json.dumps(body), self._bot)
 
@@ -85,12 +87,12 @@ class ReconciliationRecord:
             error=body["error"],
             differences=tuple(
                 Difference(
-                    kind=DifferenceKind(one["kind"]),
-                    charge=one["charge"],
-                    user=one["user"],
-                    stars=one["stars"],
-                    at=datetime.fromisoformat(one["at"]),
+                    kind=DifferenceKind(row["kind"]),
+                    charge=row["charge"],
+                    user=row["user"],
+                    stars=row["stars"],
+                    at=datetime.fromisoformat(row["at"]),
                 )
-                for one in body["differences"]
+                for row in body["differences"]
             ),
         )

@@ -138,7 +138,7 @@ class Refunds:
             for entry in await self._store.kv_list(REFUND, self._bot)
             if (payment := await self._open(entry.key.removeprefix(REFUND))) is not None
         ]
-        return sorted(found, key=lambda one: -one[2])
+        return sorted(found, key=lambda refund: -refund[2])
 
     async def tell_refunded(self, payment: Payment) -> bool:
         """Tell the user that their stars are back (Telegram tells them, too); False if they were not reached."""

@@ -34,6 +34,11 @@ class SaleRules:
     per_minute: int | None = 10
     per_hour: int | None = 100
 
+    @property
+    def limited_by_time(self) -> bool:
+        """Whether the orders of an account per minute and per hour are limited."""
+        return self.per_minute is not None and self.per_hour is not None
+
 
 class NotSoldReason(StrEnum):
     UNKNOWN_MODEL = "unknown_model"  #: no such model, or the operator does not offer it
@@ -144,7 +149,9 @@ class Seller:
         `state` was read for this order a moment ago; without it, it is read now. `before_accept` is awaited after all
         checks have passed and before anything is written.
         """
-        state = state or await self._store.order_state(order.account_id, order.key)
+        if state is None:
+            with_activity = self._rules.limited_by_time
+            state = await self._store.order_state(order.account_id, order.key, with_activity=with_activity)
         if state.job is not None:
             return state.job
         model = self._find(order.model)  # once: an operator's edit in between does not change this order
@@ -174,14 +181,14 @@ class Seller:
             return NotSold(reason=NotSoldReason.DEARER, price=quote.price)
         if quote.price > state.available:
             return NotSold(reason=NotSoldReason.INSUFFICIENT_BALANCE, price=quote.price, available=state.available)
-        return await self._over_limit(order.account_id, state.open_api_jobs)
+        return await self._over_limit(order.account_id, state)
 
-    async def _over_limit(self, account_id: int, open_jobs: int) -> NotSold | None:
+    async def _over_limit(self, account_id: int, state: OrderState) -> NotSold | None:
         rules = self._rules
         if rules.per_minute is None or rules.per_hour is None:  # the commit checks it again, exactly
-            is_full = open_jobs >= rules.running_max
-            return NotSold(reason=NotSoldReason.TOO_MANY_RUNNING, count=open_jobs) if is_full else None
-        recent = await self._store.activity(account_id)
+            is_full = state.open_api_jobs >= rules.running_max
+            return NotSold(reason=NotSoldReason.TOO_MANY_RUNNING, count=state.open_api_jobs) if is_full else None
+        recent = state.activity or await self._store.activity(account_id)
         if recent.running >= rules.running_max:
             return NotSold(reason=NotSoldReason.TOO_MANY_RUNNING, count=recent.running)
         if recent.minute >= rules.per_minute:
@@ -228,7 +235,8 @@ def make_quote(
     _check_internal(model, values)
     clean = model.validate(values)  # what the provider gets: several addresses in one text are several files
     lengths = file_seconds(model, clean, seconds)
-    price = list_price(replace(model, free=False), clean, markup, credit_usd, lengths)
+    paid = replace(model, free=False) if model.free else model
+    price = list_price(paid, clean, markup, credit_usd, lengths)
     if model.free and free_left > 0 and price > 0:
         return Quote(price=0, free=True, assumed_seconds=_assumed(model, clean, seconds))
     return Quote(price=price, assumed_seconds=_assumed(model, clean, seconds))
@@ -236,9 +244,9 @@ def make_quote(
 
 def _check_internal(model: Model, values: Mapping[str, Any]) -> None:
     """Refuse values of fields that users are never shown: such a field may switch off the provider's content check."""
-    for one in model.fields:
-        if one.internal and values.get(one.name) not in (*NOTHING, one.default):
-            raise InvalidInput(one.name, f"is not an input of {model.title}", problem="combination")
+    for input_field in model.fields:
+        if input_field.internal and values.get(input_field.name) not in (*NOTHING, input_field.default):
+            raise InvalidInput(input_field.name, f"is not an input of {model.title}", problem="combination")
 
 
 def _assumed(model: Model, values: Mapping[str, Any], seconds: Mapping[str, float]) -> float | None:
@@ -248,9 +256,9 @@ def _assumed(model: Model, values: Mapping[str, Any], seconds: Mapping[str, floa
     by_length = {row.seconds for row in (*model.prices, *model.extras) if row.seconds and row.matches(values)}
     lengths = file_seconds(model, values, seconds)
     guessed = [
-        lengths[one.name]
-        for one in model.fields
-        if one.name in by_length and not all(url in seconds for url in field_urls(one, values))
+        lengths[input_field.name]
+        for input_field in model.fields
+        if input_field.name in by_length and not all(url in seconds for url in field_urls(input_field, values))
     ]
     return max(guessed, default=None)
 
@@ -261,9 +269,9 @@ def file_seconds(model: Model, values: Mapping[str, Any], seconds: Mapping[str, 
     `values` are cleaned: a list of files is a list.
     """
     return {
-        one.name: sum(seconds.get(url, one.max_seconds or ASSUMED_SECONDS) for url in urls)
-        for one in model.fields
-        if (urls := field_urls(one, values))
+        input_field.name: sum(seconds.get(url, input_field.max_seconds or ASSUMED_SECONDS) for url in urls)
+        for input_field in model.fields
+        if (urls := field_urls(input_field, values))
     }
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from genlock.engine.context import EngineContext
 from genlock.ports import StatsStore
 
-FRESH_SECONDS = 2.0
+CACHE_SECONDS = 2.0
 TIMEOUT_SECONDS = 3.0
 
 
@@ -22,13 +22,13 @@ class Stats:
     async def read(self) -> Mapping[str, float] | None:
         """Return the counts, at most a few seconds old; None if the store does not answer in time."""
         loop = self._ctx.loop
-        if loop.time() - self._read_at < FRESH_SECONDS:
+        if loop.time() - self._read_at < CACHE_SECONDS:
             return self.last
         if self._task is None:
             self._task = loop.create_task(self._query())
             self._task.add_done_callback(self._queried)
         done, _ = await asyncio.wait([self._task], timeout=TIMEOUT_SECONDS)
-        return self.last if done and loop.time() - self._read_at < FRESH_SECONDS else None
+        return self.last if done and loop.time() - self._read_at < CACHE_SECONDS else None
 
     async def _query(self) -> None:
         self.last = await self._store.stats()

@@ -65,7 +65,7 @@ async def _submit_order(ctx: EngineContext, order: TaskOrder) -> Job | None:
     if not await ctx.begin_submit(order, hash_secret(secret), placeholder):
         await ctx.reschedule(job, after=_slot_wait(ctx, offer.provider), failed=None)
         return None
-    job = replace(job, provider=offer.provider)
+    job = job if job.provider == offer.provider else replace(job, provider=offer.provider)
     if permit.missed and job.placeholder and job.attempts < PERMITS_MISSED_MAX:
         # The commit took too long for the permit. The provider was not called, so the job may wait for another one.
         await ctx.reschedule(job, after=0.0, state=State.QUEUED, failed=True)

@@ -25,7 +25,6 @@ class Sweeper:
     async def sweep(self) -> None:
         await self.claim_callbacks()
         await self.match_orphans()
-        await self.expire_orphans()
 
     async def claim_callbacks(self) -> None:
         # Claim only what fits our free capacity: a claimed callback is hidden from other instances until its hold
@@ -42,6 +41,7 @@ class Sweeper:
             self.ctx.observer.event(Event.ORPHAN_MATCHED, callback=callback_id, job=job_id)
 
     async def expire_orphans(self) -> None:
+        """Set orphans that no job was found for apart, for the operator."""
         if role := self.leader.role:
             for callback_id in await self.ctx.store.expire_orphans(self.ctx.rules.orphan_expire_seconds, role):
                 self.ctx.observer.event(Event.ORPHAN_EXPIRED, callback=callback_id)

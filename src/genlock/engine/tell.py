@@ -1,8 +1,10 @@
 """Send a user a message that belongs to no job, through the channel of the user's account."""
 
+import json
 from collections.abc import Awaitable, Callable
+from secrets import token_hex
 
-from genlock.domain.errors import AccountNotFound, ChannelError
+from genlock.domain.errors import AccountNotFound, ChannelBusy, ChannelError
 from genlock.domain.events import Event
 from genlock.domain.job import Job
 from genlock.engine.context import EngineContext
@@ -10,12 +12,24 @@ from genlock.i18n.loader import DEFAULT
 from genlock.i18n.translator import Texts
 from genlock.ports import ProfileStore
 
-#: sends a text to the user of an account; False if the user was not reached
+#: sends a text to the user of an account; False if the user cannot be reached
 Tell = Callable[[int, str], Awaitable[bool]]
+#: beginning of the keys of messages that the channel asked to wait with
+WAITING = "tell:"
+#: a message that could not be sent for this long is given up
+WAITING_SECONDS_MAX = 86_400.0
+PERIOD_SECONDS = 5.0
 
 
 async def tell(ctx: EngineContext, account_id: int, text: str) -> bool:
-    """Send `text`, in the channel's markup, to the user of an account. Returns whether the user was reached."""
+    """Send `text`, in the channel's markup, to the user of an account, at most once. False if that is not possible.
+
+    A message that the channel asks to wait with is stored, and sent by the leader.
+    """
+    return await _tell(ctx, account_id, text, waited=0.0)
+
+
+async def _tell(ctx: EngineContext, account_id: int, text: str, *, waited: float) -> bool:
     try:
         account = await ctx.store.account(account_id)
     except AccountNotFound:
@@ -28,12 +42,25 @@ async def tell(ctx: EngineContext, account_id: int, text: str) -> bool:
         await channel.tell(account.address, text)
     except ChannelError as error:
         ctx.observer.event(Event.DELIVER_FAIL, step="tell", account=account_id, reason=type(error).__name__)
-        return False
+        if not isinstance(error, ChannelBusy) or waited > WAITING_SECONDS_MAX:
+            return False
+        entry = {"text": text, "after": error.after, "waited": waited}
+        await ctx.store.kv_put(f"{WAITING}{account_id}:{token_hex(8)}", json.dumps(entry))
     return True
 
 
+async def send_waiting(ctx: EngineContext) -> None:
+    """Send the messages that the channel asked to wait with, as soon as their time has come."""
+    for entry in await ctx.store.kv_list(WAITING):
+        waiting = json.loads(entry.value)
+        # It is deleted before it is sent: at most one instance sends it, and at most once.
+        if entry.age >= waiting["after"] and await ctx.store.kv_delete(entry.key):
+            account_id = int(entry.key.removeprefix(WAITING).partition(":")[0])
+            await _tell(ctx, account_id, waiting["text"], waited=waiting["waited"] + entry.age)
+
+
 async def tell_refund(ctx: EngineContext, profiles: ProfileStore, texts: Texts, job: Job) -> bool:
-    """Inform the user that the credits of an order were returned. Returns whether the user was reached."""
+    """Inform the user that the credits of an order were returned. False if that is not possible."""
     try:
         language = (await profiles.profile(job.account_id)).language
     except AccountNotFound:  # it was not ordered in a chat

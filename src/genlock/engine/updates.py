@@ -118,7 +118,7 @@ class UpdateWorker:
 
     def _free_capacity(self, *, urgent: bool) -> int:
         """Return how many more queues this instance may handle now."""
-        running = sum(one.urgent == urgent for one in self._queues.values())
+        running = sum(queue.urgent == urgent for queue in self._queues.values())
         return 0 if self._stopping or not self._started else (URGENT_CAPACITY if urgent else CAPACITY) - running
 
     async def _begin(self, queue: UpdateQueue, is_held: Callable[[], bool], *, urgent: bool) -> None:

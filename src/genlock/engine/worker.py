@@ -95,6 +95,8 @@ class Worker:
         #: tasks that send the notice of a job that is leased again
         self._notifying: dict[asyncio.Task[None], None] = {}
         self._capacity_freed = asyncio.Event()
+        #: set when jobs whose worker crashed may be due, so that the next claim of them comes at once
+        self.crashes_found = asyncio.Event()
         self._stopping = False
         self._uncertain_commits = 0
 
@@ -147,6 +149,8 @@ class Worker:
         running = self._jobs.get(job_id)
         if running is not None and running.task is task:
             del self._jobs[job_id]
+            if running.job.crash_count:  # another one may have waited for its slot
+                self.crashes_found.set()
         self._capacity_freed.set()
 
     async def _process(self, job: Job, is_held: Callable[[], bool]) -> None:
@@ -273,6 +277,8 @@ class Worker:
                     Event.POISON_SUSPECTED, job, crash_count=job.crash_count, state=job.state, delivery=job.delivery
                 )
             self.start(job, is_held)
+        if jobs:  # more of them may be due
+            self.crashes_found.set()
         await self._give_way(jobs)
 
     async def _give_way(self, jobs: Iterable[Job]) -> None:
@@ -280,15 +286,17 @@ class Worker:
         if not all(self._ctx.is_configured(job) for job in jobs):
             await asyncio.sleep(self._ctx.rules.claim_seconds * self._ctx.rng.random())
 
-    async def heartbeat(self) -> None:
-        """Record that this instance is alive, and take over the jobs of instances that are not."""
+    async def heartbeat(self) -> bool:
+        """Record that this instance is alive, and take over from those that are not; return whether any is not."""
         ctx = self._ctx
-        await self.take_over(await ctx.heartbeat())
+        dead = await ctx.heartbeat()
+        await self.take_over(dead)
         if ctx.store.uncertain_commits != self._uncertain_commits:
             # A statement was retried after a lost connection, so we may own leases we never saw. Release every lease
             # that no local task uses.
             self._uncertain_commits = ctx.store.uncertain_commits
             await ctx.store.release_leases(ctx.instance, list(self._jobs) or [0])
+        return bool(dead)
 
     async def take_over(self, dead: Iterable[str]) -> None:
         """Make the jobs of dead instances due for all instances."""
@@ -297,6 +305,7 @@ class Worker:
             jobs = await ctx.store.release_leases(instance, died=True)
             ctx.observer.event(Event.INSTANCE_DEAD, peer=instance, jobs=jobs)
             ctx.observer.count("takeovers", jobs)
+            self.crashes_found.set()
 
     async def renew_leases(self) -> None:
         """Renew the leases of jobs that take long, and cancel the work on those that were lost."""

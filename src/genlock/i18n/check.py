@@ -93,7 +93,7 @@ def main(folders: list[str]) -> int:
     problems = find_problems(texts)
     for problem in problems:
         sys.stderr.write(f"{problem}\n")
-    names = ", ".join(f"{one.name} ({len(one.texts)})" for one in texts.languages.values())
+    names = ", ".join(f"{language.name} ({len(language.texts)})" for language in texts.languages.values())
     sys.stdout.write(f"Texts: {names}; problems: {len(problems)}\n")
     return 1 if problems else 0
 

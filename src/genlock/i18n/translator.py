@@ -83,10 +83,6 @@ class Translator:
     def number(self, value: Number) -> str:
         return _written_number(Decimal(str(value)), self._locale)
 
-    def cents(self, value: Decimal) -> str:
-        """Return an amount of money with two decimals."""
-        return _written_money(value, self._locale, fine=False)
-
     def dollars(self, value: Decimal, *, fine: bool = False) -> str:
         """Return an amount of US dollars as the language writes it; a `fine` one has four decimals, not two."""
         sign = "\N{MINUS SIGN}" if value < 0 else ""

@@ -38,6 +38,6 @@ _BY_SUFFIX = {
 }
 
 
-def content_type_of(found: Format) -> str:
+def content_type_of(media_format: Format) -> str:
     """Return the Content-Type of a format, without spaces."""
-    return _BY_SUFFIX.get(found.suffix, BINARY)
+    return _BY_SUFFIX.get(media_format.suffix, BINARY)

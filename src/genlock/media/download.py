@@ -82,7 +82,7 @@ def is_public(address: str) -> bool:
         if int(found) >> 32 == _NAT64 >> 32:
             return _is_public(IPv4Address(int(found) & 0xFFFFFFFF))
         inner = (found.sixtofour, *(found.teredo or ()))
-        if any(one is not None and not _is_public(one) for one in inner):
+        if any(embedded is not None and not _is_public(embedded) for embedded in inner):
             return False
     return _is_public(found)
 

@@ -90,11 +90,11 @@ def _read_segment(content: Content, start: int, film: _Film, budget: Budget) -> 
     return found
 
 
-def _nothing_hidden(content: Content, film: _Film, found: list[Element], budget: Budget) -> None:
+def _nothing_hidden(content: Content, film: _Film, elements: list[Element], budget: Budget) -> None:
     """Check that no other header or cluster is in the file: some players follow references or search for them."""
-    heads = [(one.start, one.end or 0) for one in found if one.name == _SEEK_HEAD]
+    heads = [(element.start, element.end or 0) for element in elements if element.name == _SEEK_HEAD]
     for name, ranges in ((_SEGMENT, []), (_INFO, heads), (_TRACKS, heads), (_CLUSTER, sorted(heads + film.blocks))):
-        expected = 1 if name == _SEGMENT else sum(one.name == name for one in found)
+        expected = 1 if name == _SEGMENT else sum(element.name == name for element in elements)
         require(name == _CLUSTER or expected == 1, "a header that is missing or repeated")
         count = _count(content, name.to_bytes(4), ranges, budget)
         require(count == expected, "a header or a cluster in a place where it is not read here")
@@ -113,14 +113,14 @@ def _count(content: Content, mark: bytes, skipped: list[tuple[int, int]], budget
 
 def _read_info(content: Content, info: Element, film: _Film, budget: Budget) -> None:
     scales = lengths = 0
-    for one, body in _children(content, info, budget):
-        if one.name == _SCALE:
+    for element, body in _children(content, info, budget):
+        if element.name == _SCALE:
             scales, film.scale = scales + 1, _unsigned(body)
-        elif one.name == _DURATION:
+        elif element.name == _DURATION:
             require(len(body) in (4, 8), "a duration of another form")
             lengths, film.stated = lengths + 1, struct.unpack(">f" if len(body) == 4 else ">d", body)[0]  # noqa: PLR2004
         else:
-            require(one.name in _INFO_IGNORED, f"an element {one.name:x}")
+            require(element.name in _INFO_IGNORED, f"an element {element.name:x}")
     require(scales <= 1 and lengths <= 1 and film.scale and film.stated >= 0, "a header with several times")
 
 
@@ -130,10 +130,10 @@ def _read_tracks(content: Content, tracks: Element, film: _Film, budget: Budget)
             continue
         require(entry.name == _TRACK, f"an element {entry.name:x}")
         values = {_NUMBER: b"", _CODEC: b"", _FRAME_LENGTH: b""}
-        for one, body in _children(content, entry, budget):
-            require(one.name not in _TRACK_REFUSED and not values.get(one.name), f"an element {one.name:x}")
-            if one.name in values:
-                values[one.name] = body
+        for element, body in _children(content, entry, budget):
+            require(element.name not in _TRACK_REFUSED and not values.get(element.name), f"an element {element.name:x}")
+            if element.name in values:
+                values[element.name] = body
         codec, number = values[_CODEC].rstrip(b"\0"), _unsigned(values[_NUMBER])
         require(codec in (*_VIDEO, _OPUS) or codec.startswith(b"S_"), f"the codec {codec[:20]!r}")
         require(number not in film.tracks, "two tracks of one number")
@@ -146,20 +146,20 @@ def _read_cluster(content: Content, cluster: Element, film: _Film, budget: Budge
     time: int | None = None
     while position < end:
         budget.spend()
-        one = _element(content, position, end)
-        if cluster.end is None and one.name in (_CLUSTER, _CUES, _TAGS):
+        element = _element(content, position, end)
+        if cluster.end is None and element.name in (_CLUSTER, _CUES, _TAGS):
             return position
-        require(one.end is not None, "an element without a size")
-        assert one.end is not None
-        if one.name == _TIME:
+        require(element.end is not None, "an element without a size")
+        assert element.end is not None
+        if element.name == _TIME:
             require(time is None, "a cluster with two times")
-            time = _unsigned(bytes(content[one.start : min(one.end, one.start + 9)]))
-        elif one.name in (_SIMPLE_BLOCK, _GROUP):
+            time = _unsigned(bytes(content[element.start : min(element.end, element.start + 9)]))
+        elif element.name in (_SIMPLE_BLOCK, _GROUP):
             require(time is not None, "a block before the time of its cluster")
-            _read_block(content, one, time or 0, film, budget)
+            _read_block(content, element, time or 0, film, budget)
         else:
-            require(one.name in _CLUSTER_IGNORED, f"an element {one.name:x}")
-        position = one.end
+            require(element.name in _CLUSTER_IGNORED, f"an element {element.name:x}")
+        position = element.end
     return end
 
 
@@ -169,10 +169,12 @@ def _read_block(content: Content, element: Element, time: int, film: _Film, budg
     start, end, length = element.start, element.end, 0
     if element.name == _GROUP:
         inside = list(_children(content, element, budget))
-        known = [one for one, _ in inside if one.name not in _GROUP_IGNORED]
-        require(sorted(one.name for one in known) in ([_BLOCK], [_LENGTH, _BLOCK]), "a group of blocks of another form")
-        length = sum(_unsigned(body) for one, body in inside if one.name == _LENGTH)
-        [(start, end)] = [(one.start, one.end or 0) for one in known if one.name == _BLOCK]
+        known = [child for child, _ in inside if child.name not in _GROUP_IGNORED]
+        require(
+            sorted(child.name for child in known) in ([_BLOCK], [_LENGTH, _BLOCK]), "a group of blocks of another form"
+        )
+        length = sum(_unsigned(body) for child, body in inside if child.name == _LENGTH)
+        [(start, end)] = [(child.start, child.end or 0) for child in known if child.name == _BLOCK]
     number, start = _number(content, start, end)
     require(start + 3 <= end and number in film.tracks, "a block of no track")
     offset, flags = struct.unpack_from(">hB", content, start)
@@ -190,11 +192,11 @@ def _children(content: Content, parent: Element, budget: Budget) -> Iterator[tup
     assert end is not None
     while position < end:
         budget.spend()
-        one = _element(content, position, end)
-        require(one.end is not None, "an element without a size")
-        assert one.end is not None
-        yield one, bytes(content[one.start : min(one.end, one.start + 32)])
-        position = one.end
+        element = _element(content, position, end)
+        require(element.end is not None, "an element without a size")
+        assert element.end is not None
+        yield element, bytes(content[element.start : min(element.end, element.start + 32)])
+        position = element.end
 
 
 def _element(content: Content, position: int, end: int) -> Element:

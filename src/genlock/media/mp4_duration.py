@@ -68,7 +68,7 @@ def read_duration(content: Content, budget: Budget) -> float:
     return max(movie.seconds, *lengths)
 
 
-def _children(content: Content, parent: Box, budget: Budget, found: Counter[bytes]) -> Tree:
+def _children(content: Content, parent: Box, budget: Budget, box_counts: Counter[bytes]) -> Tree:
     """Return the boxes in a box by name. Each must be known at this place, and occur as often as it may."""
     tree: Tree = {}
     allowed = _CHILDREN[parent.name]
@@ -76,18 +76,18 @@ def _children(content: Content, parent: Box, budget: Budget, found: Counter[byte
         require(box.name in allowed, f"{box.name!r} in {parent.name!r}")
         require(tree or box.name == _FIRST.get(parent.name, box.name), "a header that is not the first box")
         tree.setdefault(box.name, []).append(box)
-        found[box.name] += 1
+        box_counts[box.name] += 1
     for name, (least, most) in allowed.items():
         require(least <= len(tree.get(name, ())) <= most, f"{len(tree.get(name, ()))} of {name!r} in {parent.name!r}")
     return tree
 
 
-def _nothing_hidden(content: Content, media: list[Box], found: Counter[bytes]) -> None:
+def _nothing_hidden(content: Content, media: list[Box], box_counts: Counter[bytes]) -> None:
     """Check that no box that players would read is inside another one, whatever its name or nesting."""
     require(content.find(_PROGRAM_STREAM) < 0, "a program stream inside")
     for name in _MEANINGFUL:
         occurrences = sum(_count(content, name, start, end) for start, end in _outside(media, len(content)))
-        require(occurrences == found[name], f"{name!r} in a place where it is not read here")
+        require(occurrences == box_counts[name], f"{name!r} in a place where it is not read here")
 
 
 def _outside(media: list[Box], size: int) -> Iterator[tuple[int, int]]:
@@ -125,15 +125,15 @@ class Edits(NamedTuple):
     first: int
 
 
-def _track(content: Content, track: Tree, movie: Movie, budget: Budget, found: Counter[bytes]) -> float:
+def _track(content: Content, track: Tree, movie: Movie, budget: Budget, box_counts: Counter[bytes]) -> float:
     """Return the longest duration that headers, edits, the times of samples and decoded samples give."""
-    media = _children(content, track[b"mdia"][0], budget, found)
-    info = _children(content, media[b"minf"][0], budget, found)
-    tables = _children(content, info[b"stbl"][0], budget, found)
+    media = _children(content, track[b"mdia"][0], budget, box_counts)
+    info = _children(content, media[b"minf"][0], budget, box_counts)
+    tables = _children(content, info[b"stbl"][0], budget, box_counts)
     scale, length = header_times(content, media[b"mdhd"][0], MEDIA_HEADER)
     kind = _handler(content, media[b"hdlr"][0])
     span = presented(content, {name: boxes_[0] for name, boxes_ in tables.items()}, budget)
-    edits = _edits(content, track, movie, budget, found)
+    edits = _edits(content, track, movie, budget, box_counts)
     # Reordered frames begin late, and the edit list takes that back. A later start counts as part of the film.
     start = min(span.start, edits.first)
     start = start if 0 < start <= START_SECONDS_MAX * scale else 0
@@ -159,10 +159,10 @@ def _track_header(content: Content, header: Box) -> int:
     return length
 
 
-def _edits(content: Content, track: Tree, movie: Movie, budget: Budget, found: Counter[bytes]) -> Edits:
+def _edits(content: Content, track: Tree, movie: Movie, budget: Budget, box_counts: Counter[bytes]) -> Edits:
     if b"edts" not in track:
         return Edits(0.0, 0.0, 0)
-    box = _children(content, track[b"edts"][0], budget, found)[b"elst"][0]
+    box = _children(content, track[b"edts"][0], budget, box_counts)[b"elst"][0]
     delay = whole = 0
     first: int | None = None
     for length, position, speed in _edit_list(content, box, budget):

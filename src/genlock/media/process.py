@@ -11,6 +11,7 @@ from typing import IO, Any, Protocol
 from genlock.media.budget import TooComplex
 from genlock.media.photo import NotUsableAsPhoto
 from genlock.media.sniff import Format
+from genlock.media.transfers import Transfers
 
 #: a busy machine needs several times the CPU seconds that the process limits itself to
 SECONDS_MAX = 60.0
@@ -25,12 +26,15 @@ class MediaReader(Protocol):
     """Reads files whose content may be hostile."""
 
     async def measure(self, file: IO[bytes]) -> float | None:
-        """Return how long a file plays; None if that cannot be determined. Raises TooComplex."""
+        """Return how long a file plays; None if that cannot be determined.
+
+        Raises TooComplex, and ChannelBusy if the instance stops meanwhile.
+        """
 
     async def fit_photo(self, file: IO[bytes], size: int, format_: Format) -> IO[bytes] | None:
         """Convert an image that Telegram would refuse as a photo; return None if it can stay as it is.
 
-        Raises NotUsableAsPhoto and TooComplex.
+        Raises NotUsableAsPhoto and TooComplex, and ChannelBusy if the instance stops meanwhile.
         """
 
     async def close(self) -> None: ...
@@ -39,7 +43,14 @@ class MediaReader(Protocol):
 class MediaProcess:
     """Starts the process when a file comes, gives it one file after the other, and kills it when one takes too long."""
 
-    def __init__(self, *, seconds_max: float = SECONDS_MAX, idle_seconds: float = IDLE_SECONDS) -> None:
+    def __init__(
+        self,
+        transfers: Transfers | None = None,
+        *,
+        seconds_max: float = SECONDS_MAX,
+        idle_seconds: float = IDLE_SECONDS,
+    ) -> None:
+        self._transfers = transfers or Transfers()
         self._seconds_max = seconds_max
         self._idle_seconds = idle_seconds
         self._lock = asyncio.Lock()
@@ -82,8 +93,11 @@ class MediaProcess:
             self._kill()
 
     async def _request(self, request: dict[str, Any], *files: IO[bytes]) -> dict[str, Any]:
-        """Let the process read files. Raises TooComplex if it dies or takes too long: the file is not tried again."""
-        async with self._lock:
+        """Let the process read files. Raises TooComplex if it dies or takes too long: the file is not tried again.
+
+        Raises ChannelBusy if the instance stops meanwhile.
+        """
+        async with self._transfers.interruptible(), self._lock:
             if self._idle is not None:
                 self._idle.cancel()
             try:

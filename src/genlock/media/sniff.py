@@ -137,9 +137,9 @@ SIGNATURES: tuple[Signature, ...] = (
     _uncertain(MP3, b"\xff\xe0", mask=b"\xff\xe0"),  # a frame of MPEG audio, any layer
 )
 _BY_MIME_TYPE = {
-    mime_type: one
-    for one in (JPEG, PNG, GIF, MP4, MP3, M4A, PDF, ZIP, TXT, SVG, SRT, VTT)
-    for mime_type in one.mime_types
+    mime_type: media_format
+    for media_format in (JPEG, PNG, GIF, MP4, MP3, M4A, PDF, ZIP, TXT, SVG, SRT, VTT)
+    for mime_type in media_format.mime_types
 }
 _DEFAULT_SUFFIX = {MediaType.IMAGE: "png", MediaType.VIDEO: "mp4", MediaType.AUDIO: "mp3"}
 
@@ -161,12 +161,12 @@ def recognise(head: bytes, content_type: str = "") -> Format:
 
 def likely_format(head: bytes) -> Format | None:
     """Return the format of the first signature that matches, certain or not."""
-    return next((one.format for one in SIGNATURES if one.matches(head)), None)
+    return next((signature.format for signature in SIGNATURES if signature.matches(head)), None)
 
 
 def could_be(head: bytes, media: MediaType) -> bool:
     """Whether a file that begins like this can hold this type of media."""
-    return any(media in one.format.media and one.matches(head) for one in SIGNATURES)
+    return any(media in signature.format.media and signature.matches(head) for signature in SIGNATURES)
 
 
 def _refuse_page(head: bytes, mime_type: str) -> None:

@@ -37,7 +37,7 @@ def main() -> None:
             if not request:
                 return
             with ExitStack() as closing:
-                files = [closing.enter_context(os.fdopen(one, "r+b")) for one in descriptors]
+                files = [closing.enter_context(os.fdopen(descriptor, "r+b")) for descriptor in descriptors]
                 answer = _answer(json.loads(request), files)
             connection.sendall(json.dumps(answer).encode() + b"\n")
 
@@ -62,7 +62,7 @@ def _fit_photo(request: dict[str, Any], file: IO[bytes], result: IO[bytes]) -> d
     _limit(PHOTO_CPU_SECONDS, PHOTO_BYTES)
     file.seek(0)
     try:
-        [format_] = [one for one in DECODERS if one.suffix == request["suffix"]]
+        [format_] = [decoder for decoder in DECODERS if decoder.suffix == request["suffix"]]
         photo = fit_photo(file, request["size"], format_)
     except NotUsableAsPhoto as error:
         return {"not_usable": str(error)}

@@ -15,17 +15,17 @@ from genlock.ports.clock import Clock
 from genlock.ports.database import Database, DatabaseCheck
 from genlock.ports.drafts import DraftStore
 from genlock.ports.hourly_figures import (
+    UNITED_DAYS,
     FiguresProgress,
     HourlyFigureStore,
     InstanceInfo,
     NewAccount,
     NewOrder,
     NewPayment,
-    PartAccounts,
-    PartDetails,
     PartOrders,
     SetKey,
     TimeSpan,
+    united_kind,
 )
 from genlock.ports.instances import InstanceStore, Role
 from genlock.ports.job_events import JobEventStore, JobEventWriter
@@ -72,6 +72,7 @@ from genlock.ports.webhooks import WebhookStore
 
 __all__ = [
     "PORT_VERSION",
+    "UNITED_DAYS",
     "Accepted",
     "AccountStore",
     "AgedJob",
@@ -128,8 +129,6 @@ __all__ = [
     "OrderState",
     "Orders",
     "OutgoingMessage",
-    "PartAccounts",
-    "PartDetails",
     "PartOrders",
     "PaymentStore",
     "PermitBlockStore",
@@ -158,4 +157,5 @@ __all__ = [
     "UpdateStore",
     "Violation",
     "WebhookStore",
+    "united_kind",
 ]

@@ -2,7 +2,7 @@
 
 from typing import Protocol
 
-from genlock.domain.broadcast import EVERYONE, Broadcast, BroadcastState, Recipient, Segment
+from genlock.domain.broadcast import EVERYONE, Broadcast, BroadcastOutcome, BroadcastState, Recipient, Segment
 
 
 class BroadcastStore(Protocol):
@@ -30,13 +30,25 @@ class BroadcastStore(Protocol):
         """Return the oldest running broadcast of this bot, or of any."""
 
     async def next_recipient(self, broadcast_id: int) -> Recipient | None:
-        """Take the next recipient. No other caller gets the same one.
+        """Take the next recipient. No other caller gets the same one, unless it is given back or its sender crashes.
 
-        None when all recipients were reached, or the broadcast was stopped.
+        None when no recipient can be taken now, or the broadcast was stopped.
         """
 
-    async def count_broadcast_message(self, broadcast_id: int, *, sent: bool) -> None:
-        """Count one message of the broadcast as sent or failed."""
+    async def begin_broadcast_message(self, broadcast_id: int, recipient: Recipient) -> bool:
+        """Record the call to a recipient before it is made, so that it is made at most once.
+
+        Returns False if another caller took the recipient meanwhile, or the broadcast has ended.
+        """
+
+    async def return_recipient(self, broadcast_id: int, recipient: Recipient, after: float) -> None:
+        """Give a recipient back whose message was certainly not sent; it can be taken again after some seconds."""
+
+    async def count_broadcast_message(self, broadcast_id: int, recipient: Recipient, outcome: BroadcastOutcome) -> None:
+        """Count the outcome of the message to a recipient, once."""
+
+    async def expire_recipients(self) -> None:
+        """Count messages as of unknown outcome whose sender crashed during the call."""
 
     async def end_broadcast(self, broadcast_id: int, state: BroadcastState) -> bool:
-        """End a running broadcast. Returns False if it had ended before."""
+        """End a running broadcast. Returns False if it had ended before, or is not done yet."""

@@ -22,15 +22,15 @@ class DraftStore(Protocol):
     async def add_upload(self, upload: Upload) -> None:
         """Record a file that was uploaded to the provider."""
 
-    async def mark_upload_used(self, address: str) -> None:
-        """Record that an order uses a file, so that it is not pruned. An unknown address is ignored."""
+    async def mark_upload_used(self, key: str) -> None:
+        """Record that an order uses a file, so that it is not pruned. An unknown key is ignored."""
 
-    async def upload(self, address: str) -> Upload | None: ...
+    async def upload(self, key: str) -> Upload | None: ...
 
     async def input_file(self, url: str) -> Upload | None:
-        """Return the upload that a URL in an order's input stands for: its own address, or a provider's copy of it."""
+        """Return the upload that a URL in an order's input stands for: its own key, or a provider's copy of it."""
 
-    async def upload_copies(self, address: str) -> Sequence[UploadCopy]:
+    async def upload_copies(self, key: str) -> Sequence[UploadCopy]:
         """Return where providers keep copies of an upload, also those that have expired; the last to expire first."""
 
     async def save_upload_copy(self, copy: UploadCopy, *, needed_seconds: float | None = None) -> str:

@@ -3,7 +3,7 @@
 Hours and days are numbers of full hours and days since 1970, UTC.
 """
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Protocol
 
@@ -72,6 +72,15 @@ class InstanceInfo:
     active: bool
 
 
+#: successive days whose sets of accounts are united when they have passed, from a day whose number is a multiple
+UNITED_DAYS = 30
+
+
+def united_kind(kind: str) -> str:
+    """Return the kind of the sets of 30 days, of all bots together; each is stored with its first day."""
+    return f"{kind}_30days"
+
+
 #: from a time until another, within one hour of UTC
 TimeSpan = tuple[datetime, datetime]
 
@@ -83,24 +92,6 @@ class PartOrders:
     #: all models of a provider together
     providers: tuple[ModelFigures, ...]
     topups: TopupFigures
-
-
-@value
-class PartAccounts:
-    """How many accounts started, and ordered for the first time, in a part of an hour."""
-
-    started: int
-    first_orders: int
-
-
-@value
-class PartDetails:
-    """The orders of a part of an hour by model, and its accounts."""
-
-    models: tuple[ModelFigures, ...]
-    #: accounts that started, and accounts that ordered
-    started: AccountSet
-    active: AccountSet
 
 
 class HourlyFigureStore(Protocol):
@@ -157,20 +148,26 @@ class HourlyFigureStore(Protocol):
     async def provider_figures(self, since: int, until: int, hours: int = 1) -> dict[int, list[ModelFigures]]:
         """Return the figures of each provider, of all models together, in successive periods, as `period_figures`."""
 
-    async def hour_versions(self, hours: Sequence[int]) -> dict[int, Hashable]:
-        """Return for each hour a value that changes with its figures; an hour without figures is left out."""
-
     async def model_figures(self, since: int, until: int, bot: str | None = None) -> list[ModelFigures]:
         """Return the figures of each model from one hour until another."""
 
     async def part_orders(self, parts: Sequence[TimeSpan]) -> list[PartOrders]:
-        """Count the orders and payments of parts of hours, from the rows themselves."""
+        """Return the orders and payments of parts of hours, which begin and end at quarters of an hour."""
 
-    async def part_accounts(self, parts: Sequence[TimeSpan]) -> list[PartAccounts]:
-        """Count the accounts of parts of hours: those of the sets of the hours, by the time of each account."""
+    async def part_models(self, parts: Sequence[TimeSpan]) -> list[Sequence[ModelFigures]]:
+        """Count the orders of parts of hours by provider and model, from the rows themselves."""
 
-    async def part_details(self, parts: Sequence[TimeSpan]) -> list[PartDetails]:
-        """Return the orders by model, and the accounts, of parts of hours."""
+    async def part_active(self, parts: Sequence[TimeSpan]) -> list[AccountSet]:
+        """Return the accounts that ordered in parts of hours."""
+
+    async def part_started(self, parts: Sequence[TimeSpan]) -> list[AccountSet]:
+        """Return the accounts of parts of hours: those of the sets of the hours, by the time of each account."""
+
+    async def count_started(self, parts: Sequence[TimeSpan]) -> list[int]:
+        """Return how many accounts started in parts of hours."""
+
+    async def part_first_orders(self, parts: Sequence[TimeSpan]) -> list[AccountSet]:
+        """Return the accounts whose first order was made in parts of hours."""
 
     async def model_durations(
         self, since: int, until: int, bot: str | None = None

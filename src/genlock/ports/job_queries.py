@@ -17,6 +17,8 @@ class OrderState(NamedTuple):
     available: int
     #: jobs of API keys that have not ended
     open_api_jobs: int
+    #: what the account has ordered recently, if it was asked for
+    activity: Activity | None = None
 
 
 class JobQueries(Protocol):
@@ -31,7 +33,7 @@ class JobQueries(Protocol):
     async def job_by_request_key(self, account_id: int, request_key: str) -> Job | None:
         """Return the job that an idempotency key of this account was used for."""
 
-    async def order_state(self, account_id: int, request_key: str) -> OrderState:
+    async def order_state(self, account_id: int, request_key: str, *, with_activity: bool = False) -> OrderState:
         """Return what the decision about an order needs. Raises AccountNotFound."""
 
     async def jobs(

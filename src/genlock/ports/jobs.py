@@ -23,7 +23,7 @@ class Lease:
 class Accepted:
     job: Job
     #: False when the idempotency key was known: `job` is the job it was used for
-    fresh: bool
+    created: bool
 
 
 @value
@@ -96,7 +96,6 @@ class Reschedule:
     #: fields to set, where not None
     state: State | None = None
     delivery: Delivery | None = None
-    notice: Notice | None = None
     parts: tuple[Part, ...] | None = None
     #: the wait is the grace time of a submit whose outcome is unknown
     grace: bool = False
@@ -196,6 +195,12 @@ class JobStore(Protocol):
 
     async def begin_notice(self, job_id: int, token: int) -> bool:
         """Record the notice before it is sent, so that it is sent at most once, and release the lease."""
+
+    async def return_notice(self, job_id: int, token: int, after: float, *, failed: bool) -> bool:
+        """Make a notice due again that was recorded with this token and provably not sent.
+
+        The job may be leased again meanwhile. Returns False if the notice of a later end has replaced it.
+        """
 
     # leases
     async def claim_jobs(self, limit: int, lease: Lease) -> list[Job]:

@@ -4,7 +4,6 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Protocol
 
-from genlock.domain.figures import Figures
 from genlock.domain.value import value
 
 
@@ -67,9 +66,6 @@ class StatsStore(Protocol):
 
     async def stats(self) -> dict[str, float]:
         """Counts and ages of open work, and how the latest jobs ended."""
-
-    async def figures(self, bot: str, seconds: float) -> Figures:
-        """Orders, users, revenue less refunds, and costs of a bot in the last `seconds`."""
 
     async def last_callback_id(self) -> int:
         """Return the id of the newest callback, 0 if there is none."""

@@ -25,7 +25,7 @@ def read_schema(document: Any) -> ModelSchema:
     found = _input(schemas, operations)
     return ModelSchema(
         inputs=None if found is None else _inputs(found, schemas),
-        deprecated=any(one.get("deprecated") is True for one in (*operations, _mapping(found))),
+        deprecated=any(part.get("deprecated") is True for part in (*operations, _mapping(found))),
     )
 
 
@@ -52,21 +52,23 @@ def _inputs(schema: Mapping[str, Any], schemas: Mapping[str, Any]) -> dict[str, 
     return {
         clean(name)[:NAME_CHARS_MAX]: InputSchema(
             required=name in required,
-            choices=tuple(_choices(one, schemas, 0) or ())[:CHOICES_MAX],
-            default=next(iter(_values([_resolved(one, schemas).get("default")])), None),
+            choices=tuple(_choices(input_, schemas, 0) or ())[:CHOICES_MAX],
+            default=next(iter(_values([_resolved(input_, schemas).get("default")])), None),
         )
-        for name, one in list(_mapping(schema.get("properties")).items())[:INPUTS_MAX]
+        for name, input_ in list(_mapping(schema.get("properties")).items())[:INPUTS_MAX]
     }
 
 
 def _choices(schema: Any, schemas: Mapping[str, Any], depth: int) -> list[object] | None:
     """Return the values that an input takes; None: any value."""
-    one = _resolved(schema, schemas)
-    if "const" in one:
-        return _values([one["const"]])
-    if isinstance(one.get("enum"), list):
-        return _values(one["enum"])
-    alternatives = [part for key in _NESTED for part in _list(one.get(key)) if _mapping(part).get("type") != "null"]
+    resolved = _resolved(schema, schemas)
+    if "const" in resolved:
+        return _values([resolved["const"]])
+    if isinstance(resolved.get("enum"), list):
+        return _values(resolved["enum"])
+    alternatives = [
+        part for key in _NESTED for part in _list(resolved.get(key)) if _mapping(part).get("type") != "null"
+    ]
     if not alternatives or depth >= _DEPTH_MAX:
         return None
     found = [_choices(part, schemas, depth + 1) for part in alternatives[:CHOICES_MAX]]

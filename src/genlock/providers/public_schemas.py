@@ -23,14 +23,14 @@ async def fetch_each(
     """
     slots = asyncio.Semaphore(AT_ONCE)
 
-    async def one(model: str) -> ModelSchema | None:
+    async def fetch_one(model: str) -> ModelSchema | None:
         async with slots:
             return await fetch(model)
 
     wanted = list(dict.fromkeys(ids))
     try:
         async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(one(model)) for model in wanted]
+            tasks = [group.create_task(fetch_one(model)) for model in wanted]
     except ExceptionGroup as errors:
         raise errors.exceptions[0] from errors
     found = {model: task.result() for model, task in zip(wanted, tasks, strict=True)}

@@ -52,7 +52,7 @@ class Fleet:
 
     async def stop(self) -> list[int]:
         """Stop all running instances gracefully; return their exit statuses."""
-        return list(await asyncio.gather(*(one.stop() for one in self.instances if one.running)))
+        return list(await asyncio.gather(*(instance.stop() for instance in self.instances if instance.running)))
 
 
 def simulator_settings(telegram_url: str, token: str, kie: KieSimulator, database_url: str) -> dict[str, str]:

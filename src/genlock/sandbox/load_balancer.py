@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 PROBE_SECONDS = 0.25
-#: an instance that does not answer a probe within this time loses its connections
+#: an instance that does not answer a probe within this time loses its connections, if another one is ready
 TIMEOUT_SECONDS = 1.0
 CHUNK = 65_536
 _PROBE = b"GET /ready HTTP/1.1\r\nHost: balancer\r\nConnection: close\r\n\r\n"
@@ -26,7 +26,10 @@ class Backend:
 
 
 class LoadBalancer:
-    """Forward bytes. An instance that is not ready gets no new connections; one that does not answer loses its own."""
+    """Forward bytes. An instance that is not ready gets no new connections; one that does not answer loses its own.
+
+    The only ready instance keeps its connections while it is slow: on a busy machine, its clients would only fail.
+    """
 
     def __init__(self) -> None:
         self.url = ""
@@ -69,13 +72,15 @@ class LoadBalancer:
 
     # connections
 
-    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+        return task
 
     def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._spawn(self._forward(reader, writer))
+        # Not by the task itself: a task that is cancelled before its first step runs no `finally`.
+        self._spawn(self._forward(reader, writer)).add_done_callback(lambda _: writer.close())
 
     async def _forward(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
@@ -94,8 +99,6 @@ class LoadBalancer:
                 inner_writer.close()
         except OSError:
             return  # one end is gone; closing tells the other
-        finally:
-            writer.close()
 
     async def _connect(self) -> tuple[Backend, asyncio.StreamReader, asyncio.StreamWriter] | None:
         """Connect to the next instance that is ready and reachable."""
@@ -106,9 +109,15 @@ class LoadBalancer:
             try:
                 async with asyncio.timeout(TIMEOUT_SECONDS):
                     return (backend, *await asyncio.open_connection("127.0.0.1", backend.port))
-            except (OSError, TimeoutError):
+            except TimeoutError:
+                backend.ready = not self._has_other(backend)
+            except OSError:
                 backend.ready = False
         return None
+
+    def _has_other(self, backend: Backend) -> bool:
+        """Whether another instance is ready to take the connections of this one."""
+        return any(other.ready for other in self._backends.values() if other is not backend)
 
     # readiness
 
@@ -128,11 +137,18 @@ class LoadBalancer:
                     line = await reader.readline()
                 finally:
                     writer.close()
-        except (OSError, TimeoutError):
-            backend.ready = False
-            _abort_connections(backend)
+        except TimeoutError:
+            if self._has_other(backend):
+                self._leave(backend)
+        except OSError:
+            self._leave(backend)
         else:
             backend.ready = b" 200 " in line
+
+    def _leave(self, backend: Backend) -> None:
+        """Give an instance no new connections, and abort those it has."""
+        backend.ready = False
+        _abort_connections(backend)
 
 
 def _abort_connections(backend: Backend) -> None:

@@ -176,7 +176,7 @@ def _write_fast_catalog(folder: Path, speed: float) -> Path:
 
 def _fast_table(model: Model, speed: float) -> str:
     seconds = max(2, round(model.expected_seconds / speed))
-    offers = f"offers = {json.dumps([one.provider for one in model.offers])}\n" if model.more_offers else ""
+    offers = f"offers = {json.dumps([offer.provider for offer in model.offers])}\n" if model.more_offers else ""
     return f'[models."{model.id}"]\nexpected_seconds = {seconds}\n{offers}'
 
 
@@ -256,10 +256,12 @@ def _welcome_panel(fleet: Fleet, options: Options, folder: Path, seconds: float)
     table.add_row("Operator", f"{operators}: choose this user on the chat page and write [bold]/admin[/]")
     table.add_row("Health", f"{fleet.url}/health")
     table.add_row("Metrics", f"{fleet.url}/metrics")
-    for one in fleet.telegram.providers.values():
-        table.add_row(one.title, f"{one.listener.url}/_control (simulated)")
+    for provider in fleet.telegram.providers.values():
+        table.add_row(provider.title, f"{provider.listener.url}/_control (simulated)")
     store = "PostgreSQL" if options.postgres else "SQLite"
-    table.add_row("Running", f"genlock serve on {store}, {len(fleet.instances)} instance(s), ready in {seconds:.1f} s")
+    count = len(fleet.instances)
+    instances = "1 instance" if count == 1 else f"{count} instances"
+    table.add_row("Running", f"genlock serve on {store}, {instances}, ready in {seconds:.1f} s")
     for instance in fleet.instances:
         table.add_row("", f"[dim]{instance.name}: pid {instance.pid}, {instance.url}, log {instance.log}[/]")
     kept = f"{folder} (--fresh starts an empty one)" if options.state else "a temporary folder, removed at the end"

@@ -38,7 +38,7 @@ def _popular(catalog: Catalog) -> list[Model]:
 
 
 def _voices(catalog: Catalog) -> list[str]:
-    return list(dict.fromkeys(voice for model in catalog.offered() for one in model.fields for voice in one.traits))
+    return list(dict.fromkeys(voice for model in catalog.offered() for field in model.fields for voice in field.traits))
 
 
 def _table(name: str, files: dict[str, str], folder: Path) -> str:

@@ -28,7 +28,7 @@ class DeclaredSettings:
     #: None: some are missing or wrong
     values: BaseModel | None = None
     #: the text of each variable that is set, by the name of its field
-    given: Mapping[str, str | SecretStr]
+    texts: Mapping[str, str | SecretStr]
     #: a sentence for each required variable that is not set, by its name
     missing: Mapping[str, str] = field(default_factory=dict)
     #: a sentence for each variable that is wrong
@@ -36,31 +36,33 @@ class DeclaredSettings:
 
     def secrets(self) -> list[str]:
         """Return every secret that is set, as it was written and as it is used, even if other settings are wrong."""
-        return list(dict.fromkeys([*secrets_in(self.given), *secrets_in(self.values)]))
+        return list(dict.fromkeys([*secrets_in(self.texts), *secrets_in(self.values)]))
 
 
 def read_declared(name: str, kind: type[BaseModel]) -> DeclaredSettings:
     """Read the settings of one provider or plug-in. Raises what the checks of a plug-in raise beside ValueError."""
-    given = read_given(name, kind)
-    problems: list[Any] = _nothing_set(kind) if not given else []
+    texts = read_texts(name, kind)
+    problems: list[Any] = _nothing_set(kind) if not texts else []
     if not problems:
         try:
-            return DeclaredSettings(kind=kind, values=_reader(name, kind)(), given=given)
+            return DeclaredSettings(kind=kind, values=_reader(name, kind)(), texts=texts)
         except ValidationError as error:
             problems = list(error.errors(include_url=False))
     prefix = setting_prefix(name)
-    missing = [one for one in problems if one["type"] == "missing" and field_at_fault(kind, one)]
+    missing = [problem for problem in problems if problem["type"] == "missing" and field_at_fault(kind, problem)]
     return DeclaredSettings(
         kind=kind,
-        given=given,
-        missing={f"{prefix}{field_at_fault(kind, one)}".upper(): explain(kind, one, prefix) for one in missing},
-        wrong=tuple(explain(kind, one, prefix) for one in problems if one not in missing),
+        texts=texts,
+        missing={
+            f"{prefix}{field_at_fault(kind, problem)}".upper(): explain(kind, problem, prefix) for problem in missing
+        },
+        wrong=tuple(explain(kind, problem, prefix) for problem in problems if problem not in missing),
     )
 
 
 def _nothing_set(kind: type[BaseModel]) -> list[Any]:
     """Return what pydantic would report, without the time that it takes: most providers are not configured."""
-    required = [name for name, one in kind.model_fields.items() if one.is_required()]
+    required = [name for name, info in kind.model_fields.items() if info.is_required()]
     return [{"type": "missing", "loc": (name,), "msg": "Field required"} for name in required]
 
 
@@ -77,12 +79,12 @@ def built_in_fields() -> Iterator[tuple[str, FieldInfo]]:
 
 def variables(name: str, kind: type[BaseModel]) -> Iterator[tuple[str, FieldInfo]]:
     """Yield each variable of a provider or plug-in, with its description."""
-    for field_name, one in kind.model_fields.items():
-        yield f"{setting_prefix(name)}{field_name.upper()}", one
+    for field_name, info in kind.model_fields.items():
+        yield f"{setting_prefix(name)}{field_name.upper()}", info
 
 
-def is_secret(one: FieldInfo) -> bool:
-    return _holds_secret(one.annotation, set())
+def is_secret(info: FieldInfo) -> bool:
+    return _holds_secret(info.annotation, set())
 
 
 def _holds_secret(kind: Any, seen: set[Any]) -> bool:
@@ -93,8 +95,8 @@ def _holds_secret(kind: Any, seen: set[Any]) -> bool:
     inner = list(get_args(kind))
     if isinstance(origin, type) and issubclass(origin, BaseModel) and origin not in seen:
         seen.add(origin)
-        inner += [one.annotation for one in origin.model_fields.values()]
-    return any(_holds_secret(one, seen) for one in inner)
+        inner += [info.annotation for info in origin.model_fields.values()]
+    return any(_holds_secret(argument, seen) for argument in inner)
 
 
 def secrets_in(setting: Any) -> Iterator[str]:
@@ -106,11 +108,11 @@ def secrets_in(setting: Any) -> Iterator[str]:
         for name in type(setting).model_fields:
             yield from secrets_in(getattr(setting, name))
     elif isinstance(setting, Mapping):
-        for one in setting.values():
-            yield from secrets_in(one)
+        for item in setting.values():
+            yield from secrets_in(item)
     elif isinstance(setting, list | tuple | set | frozenset):
-        for one in setting:
-            yield from secrets_in(one)
+        for item in setting:
+            yield from secrets_in(item)
 
 
 @cache
@@ -127,15 +129,15 @@ def _reader(name: str, kind: type[BaseModel]) -> type[BaseSettings]:
     return type(kind.__name__, (kind, BaseSettings), {"__module__": kind.__module__, "model_config": config})
 
 
-def read_given(name: str, kind: type[BaseModel]) -> dict[str, str | SecretStr]:
+def read_texts(name: str, kind: type[BaseModel]) -> dict[str, str | SecretStr]:
     """Return the text of each variable that is set, by the name of its field; the environment goes before the file."""
     found: dict[str, str | SecretStr] = {}
     sources: tuple[Mapping[str, Any], ...] = (EnvSettingsSource(_Any).env_vars, DotEnvSettingsSource(_Any).env_vars)
-    for field_name, one in kind.model_fields.items():
-        names = [written.lower() for written in (f"{setting_prefix(name)}{field_name}", *aliases(one))]
+    for field_name, info in kind.model_fields.items():
+        names = [written.lower() for written in (f"{setting_prefix(name)}{field_name}", *aliases(info))]
         texts = (source[written] for source in sources for written in names if source.get(written))
         if (text := next(texts, None)) is not None:
-            found[field_name] = SecretStr(text) if is_secret(one) else text
+            found[field_name] = SecretStr(text) if is_secret(info) else text
     return found
 
 

@@ -40,9 +40,9 @@ def _provider_problems(*, needed: bool) -> list[str]:
     provider: it is loaded later.
     """
     read = list(read_built_in().values())
-    problems = [sentence for one in read for sentence in one.wrong]
-    is_absent = all(one.missing for one in read)
-    if needed and is_absent and not any(one.kind is PluginKind.PROVIDER for one in declared_plugins()):
+    problems = [sentence for plugin in read for sentence in plugin.wrong]
+    is_absent = all(plugin.missing for plugin in read)
+    if needed and is_absent and not any(plugin.kind is PluginKind.PROVIDER for plugin in declared_plugins()):
         problems[:0] = read[0].missing.values()
     return problems
 

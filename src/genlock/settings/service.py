@@ -19,8 +19,8 @@ class ServiceSettings(Settings):
 
     @field_validator("public_url")
     @classmethod
-    def _is_https(cls, url: str | None, given: ValidationInfo) -> str | None:
-        official_api = given.data.get("telegram_api_url") == Settings.model_fields["telegram_api_url"].default
+    def _is_https(cls, url: str | None, info: ValidationInfo) -> str | None:
+        official_api = info.data.get("telegram_api_url") == Settings.model_fields["telegram_api_url"].default
         if url is not None and url.startswith("http://") and official_api:
             raise ValueError(
                 "must begin with https://, because Telegram sends updates only to https URLs; or do not set it"

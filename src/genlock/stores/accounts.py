@@ -9,7 +9,7 @@ from genlock.domain.errors import (
     StoreError,
 )
 from genlock.domain.money import REPAYING, ROUTE, EntryKind, LedgerAccount, LedgerEntry, Wallet
-from genlock.stores.rows import read_account, read_ledger_entry
+from genlock.stores.rows import read_account, read_ledger_entry, read_wallet
 from genlock.stores.session import Subject
 
 #: kv entries of the installation, one per allowance: the day since 1970 and what was moved on it
@@ -40,8 +40,7 @@ class Accounts(Subject):
         rows = await self.session.one("wallet", account_id=account_id)
         if not rows:
             raise AccountNotFound
-        row = rows[0]
-        return Wallet(account_id=account_id, available=row["available"], held=row["held"], debt=row["debt"])
+        return read_wallet(rows[0])
 
     async def transfer(self, account_id: int, kind: EntryKind, amount: int, key: str, reason: str = "") -> bool:
         debit, credit = ROUTE[kind]

@@ -2,7 +2,7 @@
 
 from dataclasses import asdict
 
-from genlock.domain.broadcast import EVERYONE, Broadcast, BroadcastState, Recipient, Segment
+from genlock.domain.broadcast import EVERYONE, Broadcast, BroadcastOutcome, BroadcastState, Recipient, Segment
 from genlock.domain.errors import StoreError
 from genlock.stores.rows import Row, Time, not_null
 from genlock.stores.scan import NEWEST
@@ -12,6 +12,8 @@ from genlock.stores.session import Subject
 COUNTED_AT_ONCE = 20_000
 #: profiles that one statement reads to find the next recipient
 PROFILES_AT_ONCE = 1000
+#: a sender that has not reported for this long has crashed: longer than it waits for a permit, or for an answer
+SENDER_SECONDS = 180.0
 
 
 class Broadcasts(Subject):
@@ -68,21 +70,43 @@ class Broadcasts(Subject):
         return _read_broadcast(rows[0], self.session.time) if rows else None
 
     async def next_recipient(self, broadcast_id: int) -> Recipient | None:
-        while rows := await self.session.one("next_recipient", broadcast_id=broadcast_id, window=PROFILES_AT_ONCE):
+        while rows := await self.session.one(
+            "next_recipient", broadcast_id=broadcast_id, window=PROFILES_AT_ONCE, seconds=SENDER_SECONDS
+        ):
             row = rows[0]
             if row["moved"] and row["account_id"] is not None:
-                return Recipient(account_id=row["account_id"], language=row["language"], address=row["address"])
+                return _read_recipient(row)
             if not row["moved"]:
                 current = await self.broadcast(broadcast_id)
                 if current is None or current.state is not BroadcastState.RUNNING:
                     return None
-        return None
+        rows = await self.session.one("retake_recipient", broadcast_id=broadcast_id, seconds=SENDER_SECONDS)
+        return _read_recipient(rows[0]) if rows else None
 
-    async def count_broadcast_message(self, broadcast_id: int, *, sent: bool) -> None:
-        await self.session.one("count_broadcast_message", broadcast_id=broadcast_id, sent=sent)
+    async def begin_broadcast_message(self, broadcast_id: int, recipient: Recipient) -> bool:
+        taken = _taken(broadcast_id, recipient)
+        return bool(await self.session.one("begin_broadcast_message", **taken, seconds=SENDER_SECONDS))
+
+    async def return_recipient(self, broadcast_id: int, recipient: Recipient, after: float) -> None:
+        await self.session.one("return_recipient", **_taken(broadcast_id, recipient), after=after)
+
+    async def count_broadcast_message(self, broadcast_id: int, recipient: Recipient, outcome: BroadcastOutcome) -> None:
+        taken = _taken(broadcast_id, recipient)
+        await self.session.one("count_broadcast_message", **taken, outcome=outcome.value)
+
+    async def expire_recipients(self) -> None:
+        await self.session.one("expire_recipients")
 
     async def end_broadcast(self, broadcast_id: int, state: BroadcastState) -> bool:
         return bool(await self.session.one("end_broadcast", broadcast_id=broadcast_id, state=state.value))
+
+
+def _read_recipient(row: Row) -> Recipient:
+    return Recipient(account_id=row["account_id"], language=row["language"], address=row["address"], token=row["token"])
+
+
+def _taken(broadcast_id: int, recipient: Recipient) -> dict[str, int]:
+    return {"broadcast_id": broadcast_id, "account_id": recipient.account_id, "token": recipient.token}
 
 
 def _read_broadcast(row: Row, time: Time) -> Broadcast:
@@ -96,6 +120,7 @@ def _read_broadcast(row: Row, time: Time) -> Broadcast:
         reached=row["reached"],
         sent=row["sent"],
         failed=row["failed"],
+        unknown=row["unknown"],
         total=row["total"],
         created_at=not_null(time(row["created_at"])),
         segment=_segment(row, time),

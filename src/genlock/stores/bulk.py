@@ -66,7 +66,7 @@ class BulkActions(Subject):
                 "begin_bulk_step",
                 bulk_id=action.id,
                 version=action.version,
-                step=json.dumps([[one.job_id, one.token] for one in step], separators=(",", ":")),
+                step=json.dumps([[lease.job_id, lease.token] for lease in step], separators=(",", ":")),
                 below=below,
                 **self._bulk_failure_params(action, failures),
             )
@@ -97,9 +97,9 @@ class BulkActions(Subject):
         kept = failures[: max(FAILURES_KEPT - action.failed, 0)]
         return {
             "failed": len(failures),
-            "job_ids": self.session.array([one.job_id for one in kept]),
-            "reasons": self.session.array([one.reason.value for one in kept]),
-            "details": self.session.array([one.detail for one in kept]),
+            "job_ids": self.session.array([failure.job_id for failure in kept]),
+            "reasons": self.session.array([failure.reason.value for failure in kept]),
+            "details": self.session.array([failure.detail for failure in kept]),
         }
 
     def _bulk_or_none(self, rows: Sequence[Row]) -> BulkAction | None:

@@ -36,31 +36,31 @@ class Drafts(Subject):
     async def add_upload(self, upload: Upload) -> None:
         await self.session.one(
             "add_upload",
-            address=upload.address,
+            address=upload.key,
             account_id=upload.account_id,
             file=upload.file,
             kind=upload.kind,
             seconds=upload.seconds,
         )
 
-    async def mark_upload_used(self, address: str) -> None:
-        await self.session.one("mark_upload_used", address=address)
+    async def mark_upload_used(self, key: str) -> None:
+        await self.session.one("mark_upload_used", address=key)
 
-    async def upload(self, address: str) -> Upload | None:
-        rows = await self.session.one("upload", address=address)
+    async def upload(self, key: str) -> Upload | None:
+        rows = await self.session.one("upload", address=key)
         return read_upload(rows[0]) if rows else None
 
     async def input_file(self, url: str) -> Upload | None:
         rows = await self.session.one("input_file", url=url)
         return read_upload(rows[0]) if rows else None
 
-    async def upload_copies(self, address: str) -> list[UploadCopy]:
-        return [read_upload_copy(row) for row in await self.session.one("upload_copies", address=address)]
+    async def upload_copies(self, key: str) -> list[UploadCopy]:
+        return [read_upload_copy(row) for row in await self.session.one("upload_copies", address=key)]
 
     async def save_upload_copy(self, copy: UploadCopy, *, needed_seconds: float | None = None) -> str:
         rows = await self.session.one(
             "save_upload_copy",
-            address=copy.address,
+            address=copy.key,
             provider=copy.provider,
             url=copy.url,
             seconds=copy.left_seconds,

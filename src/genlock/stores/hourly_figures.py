@@ -1,7 +1,7 @@
 """The figures by hour: written by the leader in small steps, read by the dashboard."""
 
 from collections import defaultdict
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import takewhile
 
 from genlock.domain.account_set import AccountSet, dump_piece, load_piece
@@ -25,8 +25,6 @@ DAYS_PER_MONTH = 30
 _JOB_FIGURES = (
     "orders", "delivered", "failed", "cancelled", "refunded", "revenue", "cost", "loss", "last_failed_job",
 )  # fmt: skip
-#: the columns of `hour_versions`
-_VERSION = ("kind", *"abcdefgh")
 _TOPUP_FIGURES = ("topups", "stars", "credits", "repeated", "refunds", "refunded_stars")
 
 
@@ -123,12 +121,6 @@ class HourlyFigures(Subject):
         for row in await self.session.one("provider_figures", since=since, until=until, hours=hours):
             periods[row["start"]].append(read_model_figures(row))
         return dict(periods)
-
-    async def hour_versions(self, hours: Sequence[int]) -> dict[int, Hashable]:
-        found: dict[int, set[tuple[object, ...]]] = defaultdict(set)
-        for row in await self.session.one("hour_versions", hours=self.session.array(hours)):
-            found[row["hour"]].add(tuple(row[name] for name in _VERSION))
-        return {hour: frozenset(rows) for hour, rows in found.items()}
 
     async def model_figures(self, since: int, until: int, bot: str | None = None) -> list[ModelFigures]:
         rows = await self.session.one("model_figures", **_months_days_and_hours(since, until), bot=bot)

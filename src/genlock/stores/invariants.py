@@ -31,6 +31,7 @@ _STEPS = {
     "check_payments": _Steps("payments", 20_000, ""),
     "check_debts": _ACCOUNTS,
     "check_open_api_jobs": _ACCOUNTS,
+    "check_gift_runs": _ACCOUNTS,
     "check_update_queues": _Steps("update_queues", 20_000),
 }
 

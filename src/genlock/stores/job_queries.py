@@ -33,11 +33,15 @@ class JobLookups(Subject):
         rows = await self._accept_lookup(account_id, request_key)
         return read_order_state(rows[0], self.session.time).job if rows else None
 
-    async def order_state(self, account_id: int, request_key: str) -> OrderState:
-        rows = await self._accept_lookup(account_id, request_key)
-        if not rows:
+    async def order_state(self, account_id: int, request_key: str, *, with_activity: bool = False) -> OrderState:
+        if with_activity:
+            rows = await self.session.one("order_lookup", account_id=account_id, request_key=request_key)
+        else:
+            rows = await self._accept_lookup(account_id, request_key)
+        if not rows or rows[0]["available"] is None:
             raise AccountNotFound
-        return read_order_state(rows[0], self.session.time)
+        state = read_order_state(rows[0], self.session.time)
+        return state._replace(activity=read_activity(rows[0])) if with_activity else state
 
     async def _accept_lookup(self, account_id: int, request_key: str) -> list[Row]:
         return await self.session.one("accept_lookup", account_id=account_id, request_key=request_key)
@@ -79,7 +83,7 @@ class JobLookups(Subject):
         return [read_job(row, self.session.time) for row in rows]
 
     async def activity(self, account_id: int) -> Activity:
-        return read_activity((await self.session.one("activity", account_id=account_id))[0])
+        return read_activity((await self.session.one("order_lookup", account_id=account_id, request_key=""))[0])
 
     async def late_cancels(self, account_id: int) -> int:
         return int((await self.session.one("late_cancels", account_id=account_id))[0]["cancels"])

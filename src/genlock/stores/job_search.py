@@ -158,9 +158,9 @@ class JobSearch(Subject):
         return {
             "starts": array([start for start, _ in ranges]),
             "ends": array([end for _, end in ranges]),
-            "states": array([one.value for one in filters.states]),
-            "deliveries": array([one.value for one in filters.deliveries]),
-            "holds": array([one.value for one in filters.holds]),
+            "states": array([state.value for state in filters.states]),
+            "deliveries": array([delivery.value for delivery in filters.deliveries]),
+            "holds": array([hold.value for hold in filters.holds]),
             "model": filters.model,
             "provider": filters.provider,
             "account_id": filters.account_id,

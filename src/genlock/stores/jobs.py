@@ -29,6 +29,7 @@ _FENCED = (
     "begin_progress",
     "save_parts",
     "begin_notice",
+    "return_notice",
     "reschedule",
     "renew_lease",
 )
@@ -92,7 +93,7 @@ class Jobs(Subject):
         orders = {(item.value.account_id, item.value.request_key): item.value for item in items}
         owner, time = items[0].shared["owner"], self.session.time
         return {
-            key: Accepted(job=read_new_job(row, time, orders[key], owner), fresh=True)
+            key: Accepted(job=read_new_job(row, time, orders[key], owner), created=True)
             for row in rows
             for key in [(row["account_id"], row["request_key"])]
         }
@@ -111,7 +112,7 @@ class Jobs(Subject):
             return InsufficientBalance(price=item["price"], available=row["available"])
         if row["request_hash"] != item["request_hash"]:
             return IdempotencyKeyReused()
-        return Accepted(job=read_job(row, self.session.time), fresh=False)
+        return Accepted(job=read_job(row, self.session.time), created=False)
 
     async def _over_spend_limit(self, item: Params) -> SpendLimitReached | None:
         if item["api_key_id"] is None:
@@ -261,6 +262,9 @@ class Jobs(Subject):
     async def begin_notice(self, job_id: int, token: int) -> bool:
         return await self._fence("begin_notice", job_id=job_id, token=token)
 
+    async def return_notice(self, job_id: int, token: int, after: float, *, failed: bool) -> bool:
+        return await self._fence("return_notice", job_id=job_id, token=token, after=after, failed=failed)
+
     # leases
 
     async def claim_jobs(self, limit: int, lease: Lease) -> list[Job]:
@@ -282,7 +286,6 @@ class Jobs(Subject):
             after=wait.after,
             state=_value(wait.state),
             delivery=_value(wait.delivery),
-            notice=_value(wait.notice),
             parts=None if wait.parts is None else dump_parts(wait.parts),
             grace=wait.grace,
             failed=wait.failed,
@@ -322,7 +325,7 @@ def _lease(lease: Lease | None) -> Params:
     return {"owner": lease.owner, "seconds": lease.seconds} if lease else {"owner": None, "seconds": 0.0}
 
 
-def _value(member: State | Delivery | Notice | None) -> str | None:
+def _value(member: State | Delivery | None) -> str | None:
     return None if member is None else member.value
 
 

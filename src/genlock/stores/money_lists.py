@@ -38,7 +38,7 @@ class MoneyTables(Subject):
         for kind in kinds:  # the index is by kind and time: one look into it for each kind
             rows = await self.session.one("ledger_moves", kind=kind.value, **_page(before, since, limit))
             found += [read_ledger_entry(row, self.session.time) for row in rows]
-        return sorted(found, key=lambda one: (one.at, one.key), reverse=True)[:limit]
+        return sorted(found, key=lambda entry: (entry.at, entry.key), reverse=True)[:limit]
 
     async def order_ledger(
         self, kinds: Sequence[EntryKind], *, before: int | None, since: datetime | None, limit: int

@@ -8,6 +8,7 @@ class Parking(Subject):
         """Park open jobs, callbacks, updates and broadcasts, and count them. Notices and bulk actions are given up."""
         jobs = await self.session.one("park_jobs", reason=reason)
         await self.session.one("discard_due_notices")
+        await self.session.one("discard_waiting_messages")
         await self.session.one("park_callbacks", reason=reason)
         updates = await self.session.one("park_updates", reason=reason)
         await self.session.one("clear_update_queues")

@@ -16,6 +16,8 @@ _LOCK = 4_729_106
 _INDEX_LOCK = 4_729_107
 #: between two attempts to get the second lock
 _LOCK_POLL_SECONDS = 0.1
+#: deadlocks with running instances after which a migration is tried again
+DEADLOCKS_MAX = 10
 _INDEX = re.compile(r"CREATE (?:UNIQUE )?INDEX CONCURRENTLY IF NOT EXISTS (\w+)")
 _INVALID = """
 SELECT c.relname FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
@@ -28,12 +30,22 @@ async def migrate(url: str, known: Sequence[Migration]) -> list[str]:
     connection = await asyncpg.connect(url, statement_cache_size=0)
     try:
         applied: list[str] = []
-        while todo := await _apply_in_transaction(connection, known, applied):
+        while todo := await _apply_repeatedly(connection, known, applied):
             if await _apply_concurrently(connection, url, known, todo[0]):
                 applied.append(todo[0].label)
         return applied
     finally:
         await connection.close()
+
+
+async def _apply_repeatedly(connection: Any, known: Sequence[Migration], applied: list[str]) -> list[Migration]:
+    """Apply them again after a deadlock with a statement of an instance that is running."""
+    for _ in range(DEADLOCKS_MAX):
+        try:
+            return await _apply_in_transaction(connection, known, applied)
+        except asyncpg.DeadlockDetectedError:
+            await asyncio.sleep(_LOCK_POLL_SECONDS)
+    return await _apply_in_transaction(connection, known, applied)
 
 
 async def _apply_in_transaction(connection: Any, known: Sequence[Migration], applied: list[str]) -> list[Migration]:

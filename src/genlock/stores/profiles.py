@@ -38,7 +38,7 @@ class Profiles(Subject):
                 chat=chat,
             )
             if rows:
-                profile = replace(read_profile(rows[0], self.session.time), fresh=bool(rows[0]["fresh"]))
+                profile = replace(read_profile(rows[0], self.session.time), created=bool(rows[0]["fresh"]))
                 return profile, read_draft(rows[0]) if rows[0]["body"] is not None else None
         raise StoreError(f"could not find or create the profile of account {account_id}")
 

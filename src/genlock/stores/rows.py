@@ -12,10 +12,9 @@ from genlock.domain.attempt import Attempt, AttemptOutcome
 from genlock.domain.audit import AuditLine
 from genlock.domain.delivery import Part, load_parts
 from genlock.domain.draft import SavedDraft
-from genlock.domain.figures import Figures
 from genlock.domain.inbox import Callback, InboxState
 from genlock.domain.job import Actor, AttentionCode, Delivery, Job, NewJob, Notice, State, Verdict
-from genlock.domain.money import EntryKind, HoldState, LedgerAccount, LedgerEntry
+from genlock.domain.money import EntryKind, HoldState, LedgerAccount, LedgerEntry, Wallet
 from genlock.domain.payment import Payment, PaymentState
 from genlock.domain.profile import AccountSummary, Profile
 from genlock.domain.update import Update, UpdateQueue, UpdateState
@@ -275,6 +274,14 @@ def read_account_summary(row: Row, time: Time) -> AccountSummary:
     )
 
 
+def read_wallet(row: Row) -> Wallet:
+    return Wallet(account_id=row["account_id"], available=row["available"], held=row["held"], debt=row["debt"])
+
+
+def read_wallet_and_favourites(row: Row) -> tuple[Wallet, tuple[str, ...]]:
+    return read_wallet(row), _texts(row["favourites"])
+
+
 def read_activity(row: Row) -> Activity:
     return Activity(**{name: row[name] for name in Activity.__slots__})
 
@@ -285,7 +292,7 @@ def read_draft(row: Row) -> SavedDraft:
 
 def read_upload(row: Row) -> Upload:
     return Upload(
-        address=row["address"],
+        key=row["address"],
         account_id=row["account_id"],
         file=row["file"],
         kind=row["kind"],
@@ -295,9 +302,7 @@ def read_upload(row: Row) -> Upload:
 
 
 def read_upload_copy(row: Row) -> UploadCopy:
-    return UploadCopy(
-        address=row["address"], provider=row["provider"], url=row["url"], left_seconds=row["left_seconds"]
-    )
+    return UploadCopy(key=row["address"], provider=row["provider"], url=row["url"], left_seconds=row["left_seconds"])
 
 
 def read_payment(row: Row, time: Time) -> Payment:
@@ -328,10 +333,6 @@ def read_audit_line(row: Row, time: Time) -> AuditLine:
 
 def read_anomaly(row: Row, time: Time) -> Anomaly:
     return Anomaly(id=row["id"], job_id=row["job_id"], kind=AnomalyKind(row["kind"]), at=not_null(time(row["at"])))
-
-
-def read_figures(row: Row, costs: Mapping[str, int]) -> Figures:
-    return Figures(**{name: row[name] for name in Figures.__slots__ if name != "costs"}, costs=costs)
 
 
 def _texts(column: Any) -> tuple[str, ...]:

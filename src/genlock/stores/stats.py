@@ -1,9 +1,8 @@
-"""Counts and figures."""
+"""Counts and ages of open work."""
 
 from datetime import datetime
 
-from genlock.domain.figures import Figures
-from genlock.stores.rows import not_null, read_figures
+from genlock.stores.rows import not_null
 from genlock.stores.session import Subject
 
 #: error codes that the user causes, not the provider
@@ -25,11 +24,6 @@ class Statistics(Subject):
     async def stats(self) -> dict[str, float]:
         rows = await self.session.one("stats", window=STATS_WINDOW_SECONDS, user_errors=self.session.array(USER_ERRORS))
         return {row["name"]: float(row["value"] or 0) for row in rows}
-
-    async def figures(self, bot: str, seconds: float) -> Figures:
-        [row] = await self.session.one("figures", bot=bot, seconds=seconds)
-        costs = await self.session.one("figure_costs", bot=bot, seconds=seconds)
-        return read_figures(row, {cost["provider"]: cost["cost"] for cost in costs})
 
     async def last_callback_id(self) -> int:
         return int((await self.session.one("last_callback_id"))[0]["id"])

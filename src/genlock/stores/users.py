@@ -22,7 +22,7 @@ class Users(Subject):
             return []
         rows = await self.session.one("users_by_id", ids=self.session.array(account_ids))
         found = {row["id"]: _read_user(row, self.session.time) for row in rows}
-        return [found[one] for one in account_ids if one in found]
+        return [found[account_id] for account_id in account_ids if account_id in found]
 
     async def users(self, which: UserFilter, *, before: int | None, limit: int) -> list[User]:
         return await self._listed(_IDS[which], before, limit)

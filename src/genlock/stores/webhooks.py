@@ -100,19 +100,19 @@ class Webhooks(Subject):
     async def settle_webhook_deliveries(self, attempts: Sequence[WebhookAttempt]) -> None:
         items = [
             Item(
-                one.delivery_id,
+                attempt.delivery_id,
                 {},
                 {
-                    "delivery_id": one.delivery_id,
-                    "state": one.state.value,
-                    "after": one.after,
-                    "status": one.status,
-                    "error": one.error,
-                    "answer": one.answer,
+                    "delivery_id": attempt.delivery_id,
+                    "state": attempt.state.value,
+                    "after": attempt.after,
+                    "status": attempt.status,
+                    "error": attempt.error,
+                    "answer": attempt.answer,
                 },
                 None,
             )
-            for one in attempts
+            for attempt in attempts
         ]
         if items:
             await self.session.rows("settle_webhook_deliveries", items)

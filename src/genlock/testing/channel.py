@@ -48,7 +48,7 @@ class ChannelConformance(Suite[ChannelSubject]):
         part = await _placed_text(channel, job, TEXT)
         first = await channel.put(job, 0, part)
         seen = list(await subject.shown())
-        problems = _text_problems(subject, [one.text for one in seen], [TEXT])
+        problems = _text_problems(subject, [message.text for message in seen], [TEXT])
         for again in (channel, subject.make()):
             placed = await again.put(job, 0, part)
             if (placed, list(await subject.shown())) != (first, seen):
@@ -63,7 +63,7 @@ class ChannelConformance(Suite[ChannelSubject]):
         assert all(messages), "a message without an id"
         for index, message in enumerate(messages):
             await channel.put(job, index, _text(f"{TEXT} {index}", message))
-        texts = [one.text for one in await subject.shown()]
+        texts = [message.text for message in await subject.shown()]
         report(_text_problems(subject, texts, [f"{TEXT} {index}" for index in range(3)]))
 
     @on_subject
@@ -71,7 +71,7 @@ class ChannelConformance(Suite[ChannelSubject]):
         channel, job = subject.make(), _job(subject)
         for index, text in enumerate(TEXTS):
             await channel.put(job, index, await _placed_text(channel, job, text, index))
-        report(_text_problems(subject, [one.text for one in await subject.shown()], TEXTS))
+        report(_text_problems(subject, [message.text for message in await subject.shown()], TEXTS))
 
     @on_subject
     async def test_a_long_text_is_split_without_losing_a_character(self, subject: ChannelSubject) -> None:
@@ -130,7 +130,7 @@ class ChannelConformance(Suite[ChannelSubject]):
         assert raised.value.after >= 0, f"asks to wait {raised.value.after} s"
         assert list(await subject.shown()) == before, "it was busy, but something was shown"
         await channel.put(job, 0, part)
-        report(_text_problems(subject, [one.text for one in await subject.shown()], [TEXT]))
+        report(_text_problems(subject, [message.text for message in await subject.shown()], [TEXT]))
 
     @on_subject
     async def test_a_put_whose_answer_is_lost_can_be_repeated(self, subject: ChannelSubject) -> None:
@@ -140,7 +140,7 @@ class ChannelConformance(Suite[ChannelSubject]):
         with suppress(ChannelOutcomeUnknown, ChannelBusy):
             await channel.put(job, 0, part)
         await channel.put(job, 0, part)
-        report(_text_problems(subject, [one.text for one in await subject.shown()], [TEXT]))
+        report(_text_problems(subject, [message.text for message in await subject.shown()], [TEXT]))
 
     @on_subject
     async def test_a_new_message_whose_answer_is_lost_is_unknown_and_not_repeated(
@@ -190,7 +190,7 @@ class ChannelConformance(Suite[ChannelSubject]):
             await channel.put(job, 0, part)
         placed = await channel.send(job, 0, part)
         assert placed.message != part.message, "the new message has the id of the deleted one"
-        report(_text_problems(subject, [one.text for one in await subject.shown()], [TEXT]))
+        report(_text_problems(subject, [message.text for message in await subject.shown()], [TEXT]))
 
     @on_subject
     async def test_calls_that_are_cut_off_at_any_point_leave_one_message_with_the_result(
@@ -204,7 +204,7 @@ class ChannelConformance(Suite[ChannelSubject]):
             seen = len(await subject.shown())
             assert seen <= max(before, 1), f"a put cut off after {turns} turns made a new message"
         await subject.make().put(job, 0, part)
-        texts = [one.text for one in await subject.shown()]
+        texts = [message.text for message in await subject.shown()]
         report(_text_problems(subject, texts, [TEXT]))
 
     @on_subject

@@ -54,7 +54,7 @@ def _replaced(content: Any) -> Iterator[Any]:
     yield from VALUES
     if isinstance(content, dict):
         for key, inner in content.items():
-            yield {name: one for name, one in content.items() if name != key}
+            yield {name: value for name, value in content.items() if name != key}
             yield from ({**content, key: changed} for changed in _replaced(inner))
     elif isinstance(content, list):
         for place, inner in enumerate(content):

@@ -187,7 +187,7 @@ class ProviderConformance(ProviderCallbackConformance):
                 outcomes += await _check_cancel(subject, bundle, calls)
                 calls.require(
                     CancelOutcome.UNKNOWN not in outcomes or set(outcomes) == {CancelOutcome.UNKNOWN},
-                    f"cancelling: unknown though the provider answered: {[str(one) for one in outcomes]}",
+                    f"cancelling: unknown though the provider answered: {[str(outcome) for outcome in outcomes]}",
                 )
                 if await _arranged(subject, Situation.CANCEL_UNHEARD):
                     await _check_unheard_cancel(subject, bundle, calls)
@@ -214,7 +214,7 @@ class ProviderConformance(ProviderCallbackConformance):
                     await wrong.credit()
                     calls.problems.append("credit: answered with a wrong key")
                 except ProviderError as error:
-                    calls.require(not any(one in str(error) for one in subject.secrets), "credit: shows a secret")
+                    calls.require(not any(secret in str(error) for secret in subject.secrets), "credit: shows a secret")
         report(calls.problems)
 
     @on_subject

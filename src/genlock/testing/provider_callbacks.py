@@ -67,7 +67,7 @@ class ProviderCallbackConformance(Suite[ProviderSubject]):
             handle = await bundle.provider.create(order)
             await subject.ended(bundle, handle, order)
             sent = await subject.callback(handle)
-            problems = [await _problem(bundle.verify_callback, one) for one in _presented(sent, handle)]
+            problems = [await _problem(bundle.verify_callback, callback) for callback in _presented(sent, handle)]
         finally:
             await bundle.close()
         report([problem for problem in problems if problem])
@@ -113,11 +113,11 @@ def _presented(sent: SentCallback, handle: Handle) -> Iterator[_Presented]:
         yield _Presented(f"without {name}", kept, body, at, genuine=None)
 
 
-async def _problem(verify: VerifyCallback, one: _Presented) -> str:
+async def _problem(verify: VerifyCallback, callback: _Presented) -> str:
     try:
-        found = await verify(Headers(dict(one.headers)), one.body, one.at)
+        found = await verify(Headers(dict(callback.headers)), callback.body, callback.at)
     except ProviderError:
-        return f"{one.what}: the check could not be made" if one.genuine else ""
+        return f"{callback.what}: the check could not be made" if callback.genuine else ""
     except Exception as error:  # noqa: BLE001 - reported
-        return f"{one.what}: raised {error!r}"
-    return "" if one.genuine is None or found is one.genuine else f"{one.what}: verified as {found!r}"
+        return f"{callback.what}: raised {error!r}"
+    return "" if callback.genuine is None or found is callback.genuine else f"{callback.what}: verified as {found!r}"

@@ -61,14 +61,14 @@ class Calls:
         self._look(what, report)
         return report.outcome.value
 
-    def _look(self, what: str, shown: object) -> None:
-        text = f"{shown} {shown!r} {getattr(shown, 'text', '')}"
+    def _look(self, what: str, value: object) -> None:
+        text = f"{value} {value!r} {getattr(value, 'text', '')}"
         if any(secret in text for secret in self._secrets):
             self.problems.append(f"{what}: shows a secret")
 
-    def expect(self, what: str, found: object, *allowed: object) -> None:
-        if found not in allowed:
-            self.problems.append(f"{what}: {found!r}, expected {' or '.join(repr(one) for one in allowed)}")
+    def expect(self, what: str, actual: object, *allowed: object) -> None:
+        if actual not in allowed:
+            self.problems.append(f"{what}: {actual!r}, expected {' or '.join(repr(value) for value in allowed)}")
 
     def require(self, condition: object, otherwise: str) -> None:
         if not condition:

@@ -113,8 +113,8 @@ class UnknownSenders:
         finally:
             places.discard(given)
 
-    def _leave_queue(self, given: asyncio.Future[bool]) -> None:
-        self._waiting.pop(given, None)
+    def _leave_queue(self, slot: asyncio.Future[bool]) -> None:
+        self._waiting.pop(slot, None)
 
     def give_back(self) -> None:
         self._used -= 1

@@ -10,7 +10,7 @@ Requests of unauthenticated senders begin a few at a time; those with a secret t
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from http import HTTPStatus
 from typing import Any, cast
@@ -34,8 +34,8 @@ AUTHENTICATED_BODY_SECONDS = 150.0
 PIPELINED_MAX = 8
 #: One read takes at most this much, so that no more of a body is in memory before the endpoint has checked the sender.
 READ_BYTES = 8192
-#: what a piece of a body counts as head, beside its own framing: a body of one-byte chunks takes the parser long
-PIECE_BYTES = 40
+#: pieces in which a body may arrive before its sender is authenticated: one of one-byte chunks takes the parser long
+PIECES_MAX = 200
 #: connections with an unanswered request that one client with a key may have; more than it may have waiting requests
 SENDER_CONNECTIONS_MAX = 700
 #: The ASGI extension through which an endpoint tells that the sender of a request is authenticated, and who it is if
@@ -50,13 +50,15 @@ HEALTH_PATH = "/health"
 
 # Every read fills this buffer, and is copied from it before the next read of any connection.
 _buffer = bytearray(READ_BYTES)
+#: replaces the head of a request that was answered
+_NO_SCOPE: Any = {}
 
 
 class ConnectionPool:
     """The connections of unauthenticated senders, oldest first, with the bytes that each of them holds."""
 
     #: how many connections may wait for an answer to a whole request, for each that may wait for its sender
-    ANSWERING_SHARE = 3
+    ANSWERING_SHARE = 2
 
     def __init__(self, connections_max: int, bytes_max: int) -> None:
         self._connections_max = connections_max
@@ -135,6 +137,8 @@ class HttpProtocol(HttpToolsProtocol):
         self._held_bytes = 0
         self._head_bytes = 0
         self._header_count = 0
+        #: pieces of a body
+        self._pieces = 0
         #: of the secret that the request carries which is being answered
         self._fingerprint: int | None = None
         #: of the last answer
@@ -163,7 +167,7 @@ class HttpProtocol(HttpToolsProtocol):
             self._abandon()
         elif self._head_bytes > HEAD_BYTES_MAX or self._header_count > HEADERS_MAX:
             self._refuse_head()
-        elif self._timer is None and self._is_idle:
+        elif self._timer is None and self._is_idle and self.timeout_keep_alive_task is None:
             self._expect(HEAD_SECONDS)  # empty lines between requests end uvicorn's own timer
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -171,18 +175,21 @@ class HttpProtocol(HttpToolsProtocol):
         self._pool.remove(self)
         self._abandon()  # uvicorn tells only the last of several pipelined requests that its client is gone
         super().connection_lost(exc)
+        self._unset_keepalive_if_required()  # uvicorn does not after an error
         self._free()
+        self._running = self.cycle = self._handling = None  # type: ignore[assignment]
 
     # the parser's events
 
     def on_message_begin(self) -> None:
         if len(self.pipeline) >= PIPELINED_MAX:
             raise ValueError("too many pipelined requests")
+        self._unset_keepalive_if_required()
         super().on_message_begin()
         own: Any = {AUTHENTICATED: self._authenticate, WHEN_GONE: self._call_when_gone}  # ASGI types them as JSON
         self.scope["extensions"] = own
         self._receiving = True
-        self._head_bytes = self._header_count = 0
+        self._head_bytes = self._header_count = self._pieces = 0
         if self._timer is None:  # a further request on the same connection
             self._expect(HEAD_SECONDS)
 
@@ -193,19 +200,35 @@ class HttpProtocol(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         self._expect(BODY_SECONDS)
+        is_upgrade = self.parser.should_upgrade()
+        if is_upgrade and _has_body(self.headers):  # the parser would take its body for the next request
+            raise ValueError("a request to change the protocol has a body")
         super().on_headers_complete()
+        if is_upgrade:  # the parser has dropped what it read behind the head
+            self.cycle.keep_alive = False
+        self.url, self.headers = b"", []  # the parsed head has them; what follows a body does not become a part of it
         self.flow.pause_reading()  # until the endpoint asks for the body, or has answered
 
     def on_body(self, body: bytes) -> None:
-        self._head_bytes += (0 if self._authenticated else PIECE_BYTES) - len(body)
+        self._head_bytes -= len(body)
+        self._pieces += not self._authenticated
+        if self._pieces > PIECES_MAX:
+            raise ValueError("too many pieces of a body")
         super().on_body(body)
-        self.flow.pause_reading()  # one read at a time, so that connections take turns
+        if not self.cycle.response_complete:  # then nothing would ask for the rest
+            self.flow.pause_reading()  # one read at a time, so that connections take turns
 
     def on_message_complete(self) -> None:
         self._receiving = False
         self._expect(None)
         super().on_message_complete()
-        self._hold(self._held_bytes)  # it does not count as idle any more
+        if self._is_idle:  # the answer came before the rest of the body
+            self._free()
+            self._held_bytes = 0
+            self.timeout_keep_alive_task = self.loop.call_later(
+                self.timeout_keep_alive, self.timeout_keep_alive_handler
+            )
+        self._hold(self._held_bytes)  # with an answer to come, it does not count as idle any more
 
     # the endpoint's events
 
@@ -214,6 +237,10 @@ class HttpProtocol(HttpToolsProtocol):
         if self._fingerprint is not None and not self._authenticated and refused:  # such as a key that was revoked
             self._pool.secrets.discard(self._fingerprint)
         self._authenticated = False  # the next request on the connection may be another sender's, behind a proxy
+        if self._running is not None:
+            self._running.scope = _NO_SCOPE  # the connection may stay open, and its head is not counted any more
+        if not self._receiving and not self.pipeline:
+            self._free()
         self._hold(self._head_bytes if self._receiving else 0)
         super().on_response_complete()
 
@@ -298,6 +325,7 @@ class HttpProtocol(HttpToolsProtocol):
     def _free(self) -> None:
         """Drop the parsed head now: it refers to this object, so that only the garbage collector would free it."""
         self.scope = self.headers = None  # type: ignore[assignment]
+        self.url = b""
 
     @property
     def is_answering(self) -> bool:
@@ -325,6 +353,10 @@ class HttpProtocol(HttpToolsProtocol):
         if self._timer is not None:
             self._timer.cancel()
         self._timer = None if seconds is None else self.loop.call_later(seconds, self.transport.close)
+
+
+def _has_body(headers: Iterable[tuple[bytes, bytes]]) -> bool:
+    return any(name == b"transfer-encoding" or (name == b"content-length" and value != b"0") for name, value in headers)
 
 
 class BoundedReader(asyncio.BufferedProtocol):

@@ -12,8 +12,9 @@ from starlette.types import ASGIApp
 
 from genlock.web.connections import BoundedReader, ConnectionPool, HttpProtocol
 
-#: connections whose sender is not authenticated, and the bytes that these hold together
-CONNECTIONS_MAX = 800
+#: Connections whose sender is not authenticated, and the bytes that these hold together. A provider that reports a
+#: thousand results at once connects a thousand times before it sends anything.
+CONNECTIONS_MAX = 1200
 UNAUTHENTICATED_BYTES_MAX = 8_000_000
 #: more than the connections of all senders, the files they read and the databases need
 OPEN_FILES = 65_536
@@ -22,6 +23,9 @@ RECEIVE_BUFFER_BYTES = 65_536
 #: The event loop accepts one connection per listening socket and turn, so that a flood of connections would make others
 #: wait for seconds.
 ACCEPTED_PER_TURN = 16
+#: How long a connection may wait for its next request: longer than load balancers and clients keep theirs, so that they
+#: close it first. When there are too many, the one that has waited longest is closed.
+KEEP_ALIVE_SECONDS = 75
 #: how long a stop waits for open requests
 STOP_SECONDS = 5
 
@@ -60,6 +64,7 @@ async def serving(web: ASGIApp, host: str, port: int) -> AsyncIterator[str]:
             log_config=None,
             access_log=False,
             server_header=False,
+            timeout_keep_alive=KEEP_ALIVE_SECONDS,
             timeout_graceful_shutdown=STOP_SECONDS,
         )
     )

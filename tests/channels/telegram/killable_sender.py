@@ -90,7 +90,7 @@ class SteppedCaller(Caller):
     case: Case
 
     async def call(
-        self, method: Callable[..., Awaitable[T]], /, *, chat: int | None, priority: Priority, **arguments: Any
+        self, method: Callable[..., Awaitable[T]], /, *, chat: int | None, priority: Priority | None, **arguments: Any
     ) -> T:
         name = getattr(method, "__name__", "")
         lose = self.steps.record(f"before {name}")

@@ -121,7 +121,7 @@ async def test_a_failure_is_shown_on_the_placeholder(harness: Harness) -> None:
 
 async def test_the_notice_replies_to_the_result_and_is_the_only_notification(harness: Harness) -> None:
     job = await harness.deliver(harness.files.put("a.png", image(), PNG))
-    assert [(one.text, one.message) for one in harness.ann.notifications] == [
+    assert [(notification.text, notification.message) for notification in harness.ann.notifications] == [
         ("✅ Generation complete", harness.ann.last.id)
     ]
     assert harness.ann.last.reply_to == int(job.placeholder or 0)

@@ -206,7 +206,7 @@ async def test_a_placeholder_with_a_reply_keyboard_is_replaced_by_a_new_message(
     job = await harness.end(job, url)
     assert job.delivery is Delivery.DELIVERED
     assert job.parts[0].message != str(message.id)
-    assert [one.kind for one in harness.ann.messages] == ["text", "photo", "text"]
+    assert [shown.kind for shown in harness.ann.messages] == ["text", "photo", "text"]
 
 
 async def test_a_cleared_history_does_not_stop_the_notice(harness: Harness, url: str) -> None:

@@ -13,6 +13,7 @@ from telegram import InputFile
 from telegram.error import NetworkError, TimedOut
 
 from genlock.channels.telegram.caller import make_bot
+from genlock.channels.telegram.direct_calls import DirectCalls
 from genlock.channels.telegram.errors import classify_error
 from genlock.channels.telegram.http import HttpRequest
 from genlock.domain.errors import ChannelBusy, ChannelOutcomeUnknown
@@ -29,6 +30,8 @@ class BotApi:
         #: calls whose body arrived whole
         self.done = 0
         self.files: list[tuple[str, bytes]] = []
+        #: the parameters of calls that sent them as JSON
+        self.json: list[Any] = []
         self.called = asyncio.Event()
         self.answer = asyncio.Event()
         self.answer.set()
@@ -36,6 +39,8 @@ class BotApi:
     async def handle(self, request: web.Request) -> web.Response:
         self.called.set()
         self.lengths.append(request.content_length)
+        if request.content_type == "application/json":
+            self.json.append(await request.json())
         for value in (await request.post()).values():
             if isinstance(value, web.FileField):
                 self.files.append((value.filename, value.file.read()))
@@ -53,6 +58,15 @@ async def api() -> AsyncIterator[tuple[BotApi, str]]:
     async with TestServer(app) as server:
         yield found, str(server.make_url("/"))
         found.answer.set()
+
+
+async def test_the_parameters_of_the_frequent_calls_are_sent_as_json(api: tuple[BotApi, str]) -> None:
+    server, url = api
+    bot = make_bot("1:t", url)
+    markup = {"inline_keyboard": [[{"text": "Повтор & ещё", "callback_data": "a:1"}]]}
+    await DirectCalls(bot).send_message(chat_id=-5, text="5 < 7 \ud83d", message_thread_id=None, reply_markup=markup)
+    assert server.json == [{"chat_id": -5, "text": "5 < 7 \ud83d", "reply_markup": markup}]
+    await _close(bot)
 
 
 async def test_a_file_is_sent_with_its_length_and_can_be_sent_again(api: tuple[BotApi, str]) -> None:

@@ -162,10 +162,10 @@ def test_calls_to_one_chat_stay_within_its_limit(chat: int, rate: Any, allowed: 
     async def scenario() -> None:
         async with some_limiters(instances) as limiters:
             found = sorted(time for time, _, _ in await times(limiters, [(chat, Priority.RESULT)] * 5))
-            for one, later in zip(found, found[rate.burst :], strict=False):
-                assert later - one >= rate.interval * 0.9
+            for earlier, later in zip(found, found[rate.burst :], strict=False):
+                assert later - earlier >= rate.interval * 0.9
             count, seconds = allowed
-            assert all(later - one >= seconds * 0.9 for one, later in zip(found, found[count:], strict=False))
+            assert all(later - earlier >= seconds * 0.9 for earlier, later in zip(found, found[count:], strict=False))
 
     quickly(scenario())
 
@@ -197,7 +197,7 @@ def test_calls_to_all_chats_together_stay_within_the_limit_of_the_bot() -> None:
     async def scenario() -> None:
         async with some_limiters(3) as limiters:
             found = [time for time, _, _ in await times(limiters, [(chat, Priority.RESULT) for chat in range(1, 301)])]
-            assert all(later - one >= BOT.interval * 0.99 for one, later in pairwise(sorted(found)))
+            assert all(later - earlier >= BOT.interval * 0.99 for earlier, later in pairwise(sorted(found)))
             assert max(found) <= 300 * BOT.interval * 1.05
 
     quickly(scenario())
@@ -270,9 +270,9 @@ def test_a_long_stop_raises_busy_with_the_time_to_retry() -> None:
     async def scenario() -> None:
         async with some_limiters(2) as limiters:
             await limiters[0].stop(5, 500.0)
-            for one in limiters:
+            for limiter in limiters:
                 with pytest.raises(ChannelBusy) as busy:
-                    await one.acquire(5, Priority.RESULT)
+                    await limiter.acquire(5, Priority.RESULT)
                 assert busy.value.after == pytest.approx(500.0, abs=1.0)
 
     quickly(scenario())

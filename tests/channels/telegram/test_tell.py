@@ -20,7 +20,7 @@ async def test_tell_sends_one_html_message_that_makes_a_sound(harness: Harness) 
     [message] = harness.ann.messages
     assert message.text == "You got 5 credits & a smile"
     assert message.content["entities"] == [{"type": "bold", "offset": 8, "length": 1}]
-    assert [one.message for one in harness.ann.notifications] == [message.id]
+    assert [notification.message for notification in harness.ann.notifications] == [message.id]
 
 
 async def test_tell_waits_for_a_permit_behind_results(harness: Harness) -> None:
@@ -32,7 +32,7 @@ async def test_tell_writes_into_the_topic_of_the_address(harness: Harness) -> No
     group = harness.telegram.group("Forum", [harness.ann], kind="supergroup")
     thread = await group.topic("News")
     await harness.channel.tell(f"{group.id}.{thread}/en", "hello")
-    assert harness.telegram.calls("sendMessage")[-1].arguments["message_thread_id"] == str(thread)
+    assert harness.telegram.calls("sendMessage")[-1].arguments["message_thread_id"] == thread
 
 
 async def test_tell_shortens_a_text_over_the_limit(harness: Harness) -> None:

@@ -46,11 +46,11 @@ async def test_updates_with_the_stored_secret_are_accepted_until_the_webhook_has
     leader, other = (UpdateSecrets(store, TOKEN, lambda _: None) for _ in range(2))
     await leader.read()
     await other.read()
-    assert all(one.accepts(secret) for one in (leader, other) for secret in (STORED, update_secret(TOKEN)))
+    assert all(source.accepts(secret) for source in (leader, other) for secret in (STORED, update_secret(TOKEN)))
 
     await leader.retire_stored()
     await other.read()
 
     assert await store.kv_get(KEY) is None
-    assert not any(one.accepts(STORED) for one in (leader, other))
-    assert all(one.accepts(update_secret(TOKEN)) for one in (leader, other))
+    assert not any(source.accepts(STORED) for source in (leader, other))
+    assert all(source.accepts(update_secret(TOKEN)) for source in (leader, other))

@@ -128,3 +128,19 @@ async def test_files_can_be_pasted_and_dropped(tabs: Tabs, ann: SimulatedUser, w
     await expect(page.locator(".sending")).to_contain_text("words.txt")
     await page.keyboard.press("Enter")
     await expect(bubbles(page, "Got a document")).to_be_visible()
+
+
+async def test_places_contacts_dice_and_polls_are_lines_of_text(
+    tabs: Tabs, ann: SimulatedUser, example: ExampleBot
+) -> None:
+    page = await tabs.open(ann)
+    await example.bot.send_venue(ann.id, 52.5, 13.25, "Home", "Street 1")
+    await expect(bubbles(page, "Place: Home")).to_contain_text("Street 1")
+    await example.bot.send_contact(ann.id, "+1", "Bob", "Builder")
+    await expect(bubbles(page, "Contact: Bob Builder")).to_contain_text("+1")
+    await example.bot.send_dice(ann.id, emoji="🎲")
+    await expect(bubbles(page, "Dice: 🎲")).to_be_visible()
+    await example.bot.send_poll(ann.id, "Is it?", ["Yes", "No"])
+    await expect(bubbles(page, "Poll: Is it?")).to_contain_text("○ No")
+    await example.bot.send_message(ann.id, "Or?", reply_to_message_id=ann.last.id)
+    await expect(bubbles(page, "Or?").last.locator(".quote")).to_contain_text("Poll")

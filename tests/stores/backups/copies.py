@@ -33,7 +33,7 @@ async def rows_of(url: str, folder: Path) -> Lines:
             await snapshot.dump(table, pieces.append)
             rows = [[plain(value) for value in json.loads(line)] for line in b"".join(pieces).split(b"\n")[:-1]]
             by_name = [dict(zip(columns, row, strict=True)) for row in rows]
-            found[table] = sorted(([one[name] for name in sorted(one)] for one in by_name), key=repr)
+            found[table] = sorted(([row[name] for name in sorted(row)] for row in by_name), key=repr)
     return found
 
 

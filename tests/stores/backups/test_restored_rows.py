@@ -27,7 +27,7 @@ async def fill(store: SqlDatabase, clock: ManualClock) -> None:
     await store.store_callback("kie", None, "", bytes(range(256)))
     await store.transfer(account_id, EntryKind.TOPUP, 1, "stars:charge")  # the payment that use_jobs added
     await store.take_free_run(account_id, "key", 1)
-    await store.add_upload(Upload(address="a", account_id=1, file="f", kind="image", seconds=None, age_seconds=0))
+    await store.add_upload(Upload(key="a", account_id=1, file="f", kind="image", seconds=None, age_seconds=0))
     await store.kv_put("key", "\\N")
     await store.kv_put("other", "")
 
@@ -95,6 +95,7 @@ async def test_open_work_waits_for_the_operator_after_a_restore(
     await store.store_update(update(1))
     await store.store_callback("kie", None, "", b"{}")
     await store.begin_broadcast("text", bot="bot", author="me", request_key="key")
+    await store.kv_put("tell:1:a", "{}")
     await backed_up(url, file)
 
     summary = await restored(new_url, file)
@@ -106,8 +107,11 @@ async def test_open_work_waits_for_the_operator_after_a_restore(
     assert {job.attention_code for job in listed} == {AttentionCode.PARKED}
     assert all("restored from the backup of 20" in str(job.attention_reason) for job in listed)
     assert (await see(again, notice_due)).notice is Notice.SENT
-    assert [one.note[:22] for one in await again.updates(UpdateState.DEAD, 10)] == ["restored from the back"]
+    assert [dead_update.note[:22] for dead_update in await again.updates(UpdateState.DEAD, 10)] == [
+        "restored from the back"
+    ]
     assert await again.running_broadcast() is None
+    assert await again.kv_list("tell:") == []
     assert await again.violations(settled=True) == []
 
 

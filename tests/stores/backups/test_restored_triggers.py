@@ -29,7 +29,7 @@ async def client_with(store: SqlDatabase, jobs: int) -> int:
 async def opened_jobs(url: str, account_ids: list[int]) -> list[int]:
     """How many open jobs of API keys are counted in the restored database."""
     store = await open_store(url, observer=RecordingObserver(), clock=ManualClock())
-    counted = [(await store.order_state(one, "none")).open_api_jobs for one in account_ids]
+    counted = [(await store.order_state(account_id, "none")).open_api_jobs for account_id in account_ids]
     await store.close()
     return counted
 
@@ -55,7 +55,7 @@ async def test_open_jobs_are_counted_in_a_backup_from_before_they_were(
 
     def older(lines: list[bytes]) -> list[bytes]:
         header = json.loads(lines[0])
-        header["migrations"] = [one for one in header["migrations"] if one[0] < COUNTED_SINCE]
+        header["migrations"] = [migration for migration in header["migrations"] if migration[0] < COUNTED_SINCE]
         return [json.dumps(header).encode() + b"\n", *lines[1:]]
 
     rewritten(file, older)

@@ -17,7 +17,7 @@ async def test_an_order_becomes_a_job_with_the_same_values(store: Store, clock: 
 
     accepted = await store.accept_job(wanted, ME)
 
-    assert accepted.fresh
+    assert accepted.created
     assert accepted.job == Job(
         id=accepted.job.id,
         account_id=account_id,
@@ -98,7 +98,7 @@ async def test_the_same_key_again_gives_the_same_job(store: Store) -> None:
     wanted = order(account_id, price=300)
     first = await store.accept_job(wanted, ME)
 
-    assert await store.accept_job(wanted, OTHER) == Accepted(job=first.job, fresh=False)
+    assert await store.accept_job(wanted, OTHER) == Accepted(job=first.job, created=False)
 
     assert await store.wallet(account_id) == Wallet(account_id=account_id, available=700, held=300)
 
@@ -118,7 +118,7 @@ async def test_the_same_order_may_come_from_another_address(store: Store) -> Non
 
     moved = replace(wanted, address="elsewhere", placeholder=None, correlation_id="other", notice=False)
 
-    assert await store.accept_job(moved, ME) == Accepted(job=first.job, fresh=False)
+    assert await store.accept_job(moved, ME) == Accepted(job=first.job, created=False)
 
 
 @pytest.mark.parametrize(
@@ -142,7 +142,7 @@ async def test_two_accounts_may_use_the_same_key(store: Store) -> None:
     first = await store.accept_job(order(one, request_key="key"), ME)
     second = await store.accept_job(order(other, request_key="key"), ME)
 
-    assert (first.fresh, second.fresh) == (True, True)
+    assert (first.created, second.created) == (True, True)
     assert first.job.id != second.job.id
 
 
@@ -157,7 +157,7 @@ async def test_without_enough_money_nothing_is_written_and_nothing_held(store: S
     assert await store.wallet(account_id) == Wallet(account_id=account_id, available=99, held=0)
     assert await store.jobs() == []
     await store.transfer(account_id, EntryKind.TOPUP, 1, "one more")
-    assert (await store.accept_job(wanted, ME)).fresh, "the key is still free"
+    assert (await store.accept_job(wanted, ME)).created, "the key is still free"
 
 
 async def test_the_whole_balance_may_be_spent(store: Store) -> None:
@@ -200,7 +200,7 @@ async def test_concurrent_repetitions_of_an_order_are_one_job(store: Store) -> N
     accepted = await asyncio.gather(*(store.accept_job(wanted, ME) for _ in range(20)))
 
     assert len({acceptance.job.id for acceptance in accepted}) == 1
-    assert sum(acceptance.fresh for acceptance in accepted) == 1
+    assert sum(acceptance.created for acceptance in accepted) == 1
     assert await store.wallet(account_id) == Wallet(account_id=account_id, available=900, held=100)
 
 
@@ -213,16 +213,20 @@ async def test_orders_merged_into_one_batch_each_get_their_own_job(store: Store)
 
     wanted = [order(account_id, price=number) for number, account_id in enumerate(rich)] + [old]
     leases = [ME if number % 2 else None for number in range(len(wanted))]
-    orders = [store.accept_job(one, lease) for one, lease in zip(wanted, leases, strict=True)]
+    orders = [store.accept_job(new_order, lease) for new_order, lease in zip(wanted, leases, strict=True)]
     too_dear = [store.accept_job(order(account_id), ME) for account_id in poor]
     answers = await asyncio.gather(*orders, *too_dear, return_exceptions=True)
 
-    for one, lease, answer in zip(wanted[:-1], leases, answers, strict=False):
+    for new_order, lease, answer in zip(wanted[:-1], leases, answers, strict=False):
         assert isinstance(answer, Accepted)
-        assert (answer.job.account_id, answer.job.request_key, answer.fresh) == (one.account_id, one.request_key, True)
+        assert (answer.job.account_id, answer.job.request_key, answer.created) == (
+            new_order.account_id,
+            new_order.request_key,
+            True,
+        )
         assert answer.job.lease_owner == (lease.owner if lease else None)
         assert await see(store, answer.job) == answer.job
-    assert answers[len(rich)] == Accepted(job=known.job, fresh=False)
+    assert answers[len(rich)] == Accepted(job=known.job, created=False)
     assert all(isinstance(answer, InsufficientBalance) for answer in answers[len(wanted) :])
 
 
@@ -232,14 +236,19 @@ async def test_orders_of_one_account_at_the_same_time_are_covered_together_or_re
     prices = [300, 900, 300, 300, 300, 100, 0]
     wanted = [order(account_id, price=price) for price in prices]
 
-    answers = await asyncio.gather(*(store.accept_job(one, ME) for one in wanted), return_exceptions=True)
+    answers = await asyncio.gather(*(store.accept_job(new_order, ME) for new_order in wanted), return_exceptions=True)
 
-    accepted = [one.job for one in answers if isinstance(one, Accepted)]
-    refused = [one for one in answers if not isinstance(one, Accepted)]
-    assert all(isinstance(one, InsufficientBalance) and one.price > one.available for one in refused), refused
+    accepted = [answer.job for answer in answers if isinstance(answer, Accepted)]
+    refused = [answer for answer in answers if not isinstance(answer, Accepted)]
+    assert all(isinstance(refusal, InsufficientBalance) and refusal.price > refusal.available for refusal in refused), (
+        refused
+    )
     spent = sum(job.price for job in accepted)
     assert await store.wallet(account_id) == Wallet(account_id=account_id, available=1000 - spent, held=spent)
-    assert min((one.price for one in refused if isinstance(one, InsufficientBalance)), default=0) > 1000 - spent
+    assert (
+        min((refusal.price for refusal in refused if isinstance(refusal, InsufficientBalance)), default=0)
+        > 1000 - spent
+    )
     for job in accepted:
         assert await see(store, job) == job
     assert {job.request_key for job in await store.jobs(account_id=account_id)} == {job.request_key for job in accepted}
@@ -249,10 +258,10 @@ async def test_orders_of_many_accounts_and_repetitions_at_the_same_time_are_each
     accounts = [await account_with(store, 1000) for _ in range(3)]
     wanted = [order(account_id, price=100) for account_id in accounts for _ in range(5)]
 
-    answers = await asyncio.gather(*(store.accept_job(one, ME) for one in (*wanted, *wanted)))
+    answers = await asyncio.gather(*(store.accept_job(new_order, ME) for new_order in (*wanted, *wanted)))
 
-    assert sorted(answer.fresh for answer in answers) == [False] * 15 + [True] * 15
-    for one, again in zip(answers[:15], answers[15:], strict=True):
-        assert one.job.id == again.job.id
+    assert sorted(answer.created for answer in answers) == [False] * 15 + [True] * 15
+    for answer, again in zip(answers[:15], answers[15:], strict=True):
+        assert answer.job.id == again.job.id
     for account_id in accounts:
         assert await store.wallet(account_id) == Wallet(account_id=account_id, available=500, held=500)

@@ -123,7 +123,7 @@ async def test_a_revoked_key_is_not_found_by_its_secret_and_stays_in_the_list(st
     assert revoked.revoked_at is not None
     assert await store.revoke_api_key(key.id) is None
     assert await store.api_key_by_secret("hash-1") is None
-    assert [one.id for one in await store.api_keys(account_id, before=None, limit=10)] == [key.id]
+    assert [listed_key.id for listed_key in await store.api_keys(account_id, before=None, limit=10)] == [key.id]
 
 
 async def test_a_key_and_a_job_of_its_account_are_read_at_once(store: SqlDatabase) -> None:
@@ -133,9 +133,9 @@ async def test_a_key_and_a_job_of_its_account_are_read_at_once(store: SqlDatabas
     foreign = (await store.accept_job(order(other.account_id, api_key_id=other.id), ME)).job
     wanted = [("hash-0", job.id), ("hash-0", chat.id), ("hash-0", foreign.id), ("hash-1", foreign.id), ("no", job.id)]
 
-    found = await asyncio.gather(*(store.api_key_with_job(*one) for one in wanted))
+    found = await asyncio.gather(*(store.api_key_with_job(*arguments) for arguments in wanted))
 
-    assert [one and (one[0].id, one[1] and one[1].id) for one in found] == [
+    assert [pair and (pair[0].id, pair[1] and pair[1].id) for pair in found] == [
         (mine.id, job.id),
         (mine.id, None),
         (mine.id, None),
@@ -152,10 +152,10 @@ async def test_a_key_and_the_state_of_an_order_are_read_at_once(store: SqlDataba
     jobs = [(await store.accept_job(order(keys[0].account_id, api_key_id=keys[0].id), ME)).job for _ in range(3)]
     wanted = [("hash-0", jobs[0].request_key), ("hash-0", "new"), ("hash-1", jobs[0].request_key), ("no", "new")]
 
-    found = await asyncio.gather(*(store.api_key_with_order(*one) for one in wanted))
+    found = await asyncio.gather(*(store.api_key_with_order(*arguments) for arguments in wanted))
 
     available = (await store.wallet(keys[0].account_id)).available
-    assert [one and (one[0].id, one[1]) for one in found] == [
+    assert [pair and (pair[0].id, pair[1]) for pair in found] == [
         (keys[0].id, OrderState(await store.api_job(jobs[0].id), available, 3)),
         (keys[0].id, OrderState(None, available, 3)),
         (keys[1].id, OrderState(None, 5000, 0)),
@@ -169,7 +169,7 @@ async def test_a_revoked_key_is_read_with_nothing(store: SqlDatabase) -> None:
     await store.ensure_profile(key.account_id, language="en", name="Ann", username="", referred_by=None)
     await store.set_ban(key.account_id, banned=True, reason="spam")
     both = [await store.api_key_with_job("hash-1", job.id), await store.api_key_with_order("hash-1", "new")]
-    assert [one and one[0].banned for one in both] == [True, True]
+    assert [pair and pair[0].banned for pair in both] == [True, True]
 
     await store.revoke_api_key(key.id)
 
@@ -181,9 +181,9 @@ async def test_keys_are_listed_newest_first_of_one_account_or_of_all(store: SqlD
     accounts = [await account_with(store) for _ in range(2)]
     keys = [(await store.add_api_key(new_key(accounts[n % 2], n)))[0].id for n in range(5)]
 
-    assert [one.id for one in await store.api_keys(None, before=None, limit=3)] == keys[:1:-1]
-    assert [one.id for one in await store.api_keys(None, before=keys[2], limit=3)] == [keys[1], keys[0]]
-    assert [one.id for one in await store.api_keys(accounts[1], before=None, limit=3)] == [keys[3], keys[1]]
+    assert [key.id for key in await store.api_keys(None, before=None, limit=3)] == keys[:1:-1]
+    assert [key.id for key in await store.api_keys(None, before=keys[2], limit=3)] == [keys[1], keys[0]]
+    assert [key.id for key in await store.api_keys(accounts[1], before=None, limit=3)] == [keys[3], keys[1]]
 
 
 async def test_a_key_of_a_banned_user_says_so(store: SqlDatabase) -> None:
@@ -201,15 +201,15 @@ async def test_a_key_of_a_banned_user_says_so(store: SqlDatabase) -> None:
 async def test_orders_beyond_the_limit_of_the_day_are_refused_with_the_figures(store: SqlDatabase) -> None:
     key = await limited_key(store, orders=2)
     for _ in range(2):
-        assert (await store.accept_job(order(key.account_id, api_key_id=key.id), ME)).fresh
+        assert (await store.accept_job(order(key.account_id, api_key_id=key.id), ME)).created
 
     with pytest.raises(SpendLimitReached) as refused:
         await store.accept_job(order(key.account_id, api_key_id=key.id), ME)
 
     assert (refused.value.price, refused.value.spent, refused.value.limit) == (PRICE, 2 * PRICE, 2 * PRICE)
     assert (await store.wallet(key.account_id)).held == 2 * PRICE
-    assert (await store.accept_job(order(key.account_id), ME)).fresh  # in the chat, without the key
-    assert (await store.accept_job(order(key.account_id, api_key_id=key.id, price=0), ME)).fresh
+    assert (await store.accept_job(order(key.account_id), ME)).created  # in the chat, without the key
+    assert (await store.accept_job(order(key.account_id, api_key_id=key.id, price=0), ME)).created
 
 
 async def test_a_repeated_order_counts_once_also_when_the_limit_is_reached(store: SqlDatabase) -> None:
@@ -218,7 +218,7 @@ async def test_a_repeated_order_counts_once_also_when_the_limit_is_reached(store
 
     repeated = [await store.accept_job(wanted, ME) for _ in range(3)]
 
-    assert [one.fresh for one in repeated] == [True, False, False]
+    assert [accepted.created for accepted in repeated] == [True, False, False]
     assert await spent(store, key) == PRICE
 
 
@@ -229,7 +229,7 @@ async def test_the_limit_begins_anew_each_day(store: SqlDatabase, clock: ManualC
     clock.advance(DAY)
 
     assert await spent(store, key) == 0
-    assert (await store.accept_job(order(key.account_id, api_key_id=key.id), ME)).fresh
+    assert (await store.accept_job(order(key.account_id, api_key_id=key.id), ME)).created
     assert await spent(store, key) == PRICE
 
 
@@ -270,7 +270,7 @@ async def test_orders_at_the_same_time_do_not_pass_the_limit_together(store: Sql
         *(store.accept_job(order(key.account_id, api_key_id=key.id), ME) for _ in range(8)), return_exceptions=True
     )
 
-    assert sum(isinstance(one, SpendLimitReached) for one in done) == 5
+    assert sum(isinstance(outcome, SpendLimitReached) for outcome in done) == 5
     assert await spent(store, key) == 3 * PRICE
     assert (await store.wallet(key.account_id)).held == 3 * PRICE
 
@@ -340,7 +340,7 @@ async def test_a_job_of_an_api_key_is_without_end_until_its_result_is_delivered(
 async def test_permits_are_taken_in_blocks_as_far_as_they_are_free(store: SqlDatabase, clock: ManualClock) -> None:
     taken = [await store.take_block("api:1", 3, 0.5, 8) for _ in range(4)]
 
-    assert [(one.granted, one.remaining) for one in taken] == [(3, 5), (3, 2), (2, 0), (0, 0)]
+    assert [(permits.granted, permits.remaining) for permits in taken] == [(3, 5), (3, 2), (2, 0), (0, 0)]
     assert taken[-1].wait == pytest.approx(0.5)
     clock.advance(1.0)
     later = await store.take_block("api:1", 3, 0.5, 8)
@@ -378,10 +378,10 @@ async def test_orders_of_two_keys_at_the_same_time_keep_the_limit_of_each(store:
     free, _ = await store.add_api_key(new_key(account_id, 2))
     wanted = [order(account_id, api_key_id=key.id) for key in (limited, free) for _ in range(6)]
 
-    answers = await asyncio.gather(*(store.accept_job(one, ME) for one in wanted), return_exceptions=True)
+    answers = await asyncio.gather(*(store.accept_job(new_order, ME) for new_order in wanted), return_exceptions=True)
 
-    assert [isinstance(one, SpendLimitReached) for one in answers[:6]].count(True) == 3
-    assert not any(isinstance(one, Exception) for one in answers[6:])
+    assert [isinstance(answer, SpendLimitReached) for answer in answers[:6]].count(True) == 3
+    assert not any(isinstance(answer, Exception) for answer in answers[6:])
     spent = [key.spent_today for number in (limited.id, free.id) if (key := await store.api_key(number))]
     assert spent == [PRICE * 3, PRICE * 6]
     assert (await store.wallet(account_id)).held == PRICE * 9

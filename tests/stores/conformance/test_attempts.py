@@ -43,7 +43,7 @@ async def test_an_attempt_is_recorded_in_the_commit_that_begins_the_submit(store
     row = await see(store, job)
     assert (row.attempt, row.provider) == (1, "other")
     assert not await store.begin_submit(job.id, job.lease_token + 1, OTHER, None, "third", "third/model")
-    assert [one.provider for one in await store.attempts(job.id)] == ["other"]
+    assert [recorded.provider for recorded in await store.attempts(job.id)] == ["other"]
 
 
 async def test_a_busy_provider_is_asked_again_under_the_same_number(store: Store, clock: ManualClock) -> None:
@@ -72,12 +72,14 @@ async def test_an_attempt_records_what_the_last_call_sends(store: Store) -> None
     assert await store.begin_submit(job.id, job.lease_token, OTHER, None, "other", "other/model", '{"url": "\\u0000"}')
     assert not await store.begin_submit(job.id, job.lease_token - 1, HASH, None, "other", "other/model", "{}")
 
-    assert [(one.number, one.sent_input) for one in await store.attempts(job.id)] == [(1, '{"url": "\\u0000"}')]
+    assert [(attempt.number, attempt.sent_input) for attempt in await store.attempts(job.id)] == [
+        (1, '{"url": "\\u0000"}')
+    ]
     assert await store.mark_submitted(job.id, job.lease_token, "task", 5.0)
     assert await store.fail_over(failed(job.id))
     job = await claimed(store, job)
     assert await store.begin_submit(job.id, job.lease_token, HASH, None)
-    assert [one.sent_input for one in await store.attempts(job.id)] == ['{"url": "\\u0000"}', None]
+    assert [attempt.sent_input for attempt in await store.attempts(job.id)] == ['{"url": "\\u0000"}', None]
 
 
 async def test_the_end_of_a_job_ends_its_attempt_with_its_cost(store: Store, clock: ManualClock) -> None:
@@ -96,7 +98,7 @@ async def test_the_costs_of_attempts_are_those_that_the_row_of_the_job_does_not_
 
     await end(store, job_id, State.SUCCEEDED, task_id="task", cost=30, attempt=1)
 
-    assert [(one.job_id, one.cost) for one in await store.attempt_costs([job_id, 404])] == [(job_id, 30)]
+    assert [(cost.job_id, cost.cost) for cost in await store.attempt_costs([job_id, 404])] == [(job_id, 30)]
 
 
 async def test_a_job_whose_attempt_failed_is_queued_for_another_provider(store: Store, clock: ManualClock) -> None:
@@ -149,7 +151,7 @@ async def test_a_report_about_an_abandoned_attempt_neither_ends_the_job_nor_is_l
         first, second = await store.attempts(job_id)
         assert (first.outcome, first.late_report, first.cost) == (AttemptOutcome.FAILED, state, cost or 0)
         assert (second.outcome, second.late_report) == (None, None)
-        assert {one.kind for one in await store.job_anomalies(job_id)} == kinds
+        assert {anomaly.kind for anomaly in await store.job_anomalies(job_id)} == kinds
         assert await store.mark_submitted(job_id, row.lease_token, f"second {job_id}", 5.0)
         done = await end(store, job_id, State.SUCCEEDED, task_id=f"second {job_id}", cost=10, attempt=2)
         assert done.verdict is Verdict.WON

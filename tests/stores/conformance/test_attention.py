@@ -103,9 +103,11 @@ async def test_unreadable_callbacks_are_listed_by_cursor_with_the_beginning_of_t
 
     found = await store.kept_callbacks(InboxState.UNREADABLE, 10, 3)
 
-    assert [one.id for one in found] == [others[1], others[0], known.id]
+    assert [callback.id for callback in found] == [others[1], others[0], known.id]
     assert (found[2].job_id, found[2].correlation_id, found[2].body) == (job.id, job.correlation_id, b"\xff\xff\xff")
-    assert [one.id for one in await store.kept_callbacks(InboxState.UNREADABLE, 1, 3, others[0])] == [known.id]
+    assert [callback.id for callback in await store.kept_callbacks(InboxState.UNREADABLE, 1, 3, others[0])] == [
+        known.id
+    ]
     assert await store.kept_callbacks(InboxState.EXPIRED, 10, 3) == []
     assert await counts(store) == {"unreadable": 3}
 
@@ -123,9 +125,9 @@ async def test_a_kept_callback_is_read_again_or_closed_once(store: SqlDatabase, 
     assert not await actions[act](callback_id)
     assert not await actions[act](10**9)
 
-    assert [one.id for one in await store.kept_callbacks(InboxState.UNREADABLE, 10, 9)] == [other]
+    assert [callback.id for callback in await store.kept_callbacks(InboxState.UNREADABLE, 10, 9)] == [other]
     claimed = await store.claim_callbacks(10, 5.0)
-    assert [one.id for one in claimed] == ([callback_id] if act == "retry" else [])
+    assert [callback.id for callback in claimed] == ([callback_id] if act == "retry" else [])
 
 
 # updates
@@ -142,13 +144,13 @@ async def dead_update(store: SqlDatabase, number: int) -> int:
 async def test_dead_updates_are_listed_by_cursor_and_discarded_once(store: SqlDatabase) -> None:
     ids = [await dead_update(store, number) for number in range(1, 4)]
 
-    assert [one.id for one in await store.dead_updates(10)] == ids[::-1]
-    assert [one.id for one in await store.dead_updates(1, ids[2])] == [ids[1]]
+    assert [listed.id for listed in await store.dead_updates(10)] == ids[::-1]
+    assert [listed.id for listed in await store.dead_updates(1, ids[2])] == [ids[1]]
     assert await counts(store) == {"dead_update": 3}
     assert await store.discard_update(ids[0], "discarded by op")
     assert not await store.discard_update(ids[0], "again")
     assert not await store.retry_update(ids[0])
-    assert [one.id for one in await store.dead_updates(10)] == [ids[2], ids[1]]
+    assert [listed.id for listed in await store.dead_updates(10)] == [ids[2], ids[1]]
     [done] = await store.updates(UpdateState.DONE, 10)
     assert done.note == "discarded by op"
 
@@ -172,10 +174,10 @@ async def test_what_the_provider_should_not_have_done_is_noted_in_the_commit_tha
 
     assert await counts(store) == {"contradiction": 2, "wrong_task": 1, "loss": 1}
     found = await store.anomalies(AnomalyKind.CONTRADICTION, 10)
-    assert [one.job_id for one in found] == [late.id, contradicted.id]
+    assert [anomaly.job_id for anomaly in found] == [late.id, contradicted.id]
     [older] = await store.anomalies(AnomalyKind.CONTRADICTION, 10, found[0].id)
     assert older.job_id == contradicted.id
-    assert [one.kind for one in await store.job_anomalies(cancelled.id)] == [AnomalyKind.LOSS]
+    assert [anomaly.kind for anomaly in await store.job_anomalies(cancelled.id)] == [AnomalyKind.LOSS]
 
 
 async def test_an_end_as_usual_is_no_anomaly(store: SqlDatabase) -> None:

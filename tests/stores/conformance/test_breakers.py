@@ -59,7 +59,7 @@ async def test_a_reset_is_for_one_model_or_the_whole_provider(store: Store) -> N
     await fail(store, model="two")
 
     assert await store.reset_breakers("kie", "one") == 1
-    assert [one.model for one in await store.breakers()] == ["", "two"]
+    assert [breaker.model for breaker in await store.breakers()] == ["", "two"]
     assert await store.reset_breakers("other") == 0
     assert await store.reset_breakers("kie") == 2
     assert await store.breakers() == []

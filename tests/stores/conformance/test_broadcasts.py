@@ -4,8 +4,9 @@ import asyncio
 
 import pytest
 
-from genlock.domain.broadcast import BroadcastState, Segment
+from genlock.domain.broadcast import BroadcastOutcome, BroadcastState, Segment
 from genlock.domain.money import EntryKind
+from genlock.stores.broadcasts import SENDER_SECONDS
 from genlock.stores.database import SqlDatabase
 from tests.stores.builders import ManualClock, profiled
 
@@ -39,7 +40,9 @@ async def test_concurrent_senders_of_a_broadcast_reach_every_user_once(store: Sq
     async def send() -> None:
         while found := await store.next_recipient(sent.id):
             reached.append(found.account_id)
-            await store.count_broadcast_message(sent.id, sent=found.account_id % 2 == 0)
+            outcome = BroadcastOutcome.SENT if found.account_id % 2 else BroadcastOutcome.FAILED
+            await store.count_broadcast_message(sent.id, found, outcome)
+            await store.count_broadcast_message(sent.id, found, outcome)  # the second one changes nothing
 
     await asyncio.gather(*(send() for _ in range(5)))
     assert sorted(reached) == [account for account in accounts if account not in accounts[3:5]]
@@ -93,3 +96,61 @@ async def test_a_stopped_broadcast_reaches_no_further_user(store: SqlDatabase) -
 
     assert await store.next_recipient(sent.id) is None
     assert await store.running_broadcast() is None
+
+
+async def test_a_recipient_that_was_given_back_is_taken_again_by_one_sender(
+    store: SqlDatabase, clock: ManualClock
+) -> None:
+    await profiled(store, "1")
+    sent = await store.begin_broadcast("Hello", bot="bot", author="op", request_key="u1")
+    first = await store.next_recipient(sent.id)
+    assert first is not None
+    assert await store.begin_broadcast_message(sent.id, first)
+    assert not await store.begin_broadcast_message(sent.id, first), "one call at most"
+    await store.return_recipient(sent.id, first, 30.0)
+    assert await store.next_recipient(sent.id) is None
+    assert not await store.end_broadcast(sent.id, BroadcastState.DONE)
+
+    clock.advance(30)
+    found = [
+        recipient for recipient in await asyncio.gather(*(store.next_recipient(sent.id) for _ in range(4))) if recipient
+    ]
+    [second] = found
+    assert (second.account_id, second.token) == (first.account_id, first.token + 1)
+    assert not await store.begin_broadcast_message(sent.id, first)
+    await store.count_broadcast_message(sent.id, first, BroadcastOutcome.SENT)
+    await store.count_broadcast_message(sent.id, second, BroadcastOutcome.FAILED)
+    now = await store.broadcast(sent.id)
+    assert now is not None
+    assert (now.sent, now.failed, now.unknown) == (0, 1, 0)
+    assert await store.end_broadcast(sent.id, BroadcastState.DONE)
+
+
+async def test_a_sender_that_crashed_is_replaced_unless_its_call_may_have_been_made(
+    store: SqlDatabase, clock: ManualClock
+) -> None:
+    for name in "12":
+        await profiled(store, name)
+    sent = await store.begin_broadcast("Hello", bot="bot", author="op", request_key="u1")
+    before, during = [await store.next_recipient(sent.id) for _ in range(2)]
+    assert before is not None
+    assert during is not None
+    assert await store.begin_broadcast_message(sent.id, during)
+    await store.expire_recipients()
+    assert await store.next_recipient(sent.id) is None
+
+    clock.advance(SENDER_SECONDS)
+    await store.expire_recipients()
+    again = await store.next_recipient(sent.id)
+    assert again is not None
+    assert again.account_id == before.account_id
+    assert await store.next_recipient(sent.id) is None
+    now = await store.broadcast(sent.id)
+    assert now is not None
+    assert (now.sent, now.failed, now.unknown) == (0, 0, 1)
+
+    await store.end_broadcast(sent.id, BroadcastState.STOPPED)
+    assert not await store.begin_broadcast_message(sent.id, again)
+    clock.advance(SENDER_SECONDS)
+    await store.expire_recipients()
+    assert await store.next_recipient(sent.id) is None

@@ -210,7 +210,9 @@ async def test_unauthenticated_callbacks_that_name_a_known_task_are_counted_and_
 
     assert await store.count_unauthenticated_callbacks(HOUR, 100) == 5
     assert await found(store, InboxState.MATCHED) == [first]
-    assert [(one.body, one.note) for one in await store.callbacks(InboxState.DONE, 10)] == [(b"", "repeated")] * 4
+    assert [(callback.body, callback.note) for callback in await store.callbacks(InboxState.DONE, 10)] == [
+        (b"", "repeated")
+    ] * 4
     assert (await see(store, job)).due_at == clock.now(), "each of them causes a status query"
     assert await found(store, InboxState.NEW) == [authenticated.id], "a callback with the job's secret is kept"
 
@@ -254,8 +256,12 @@ async def test_an_untrusted_callback_that_two_instances_handle_keeps_the_state_o
             assert await store.note_untrusted_callback(callback.id, "kie", "task") is None
     await store.settle_callback(repeated.id, InboxState.UNREADABLE, note="an instance that fell behind")
 
-    assert [(one.id, one.body) for one in await store.callbacks(InboxState.ORPHAN, 10)] == [(orphan.id, b"first")]
-    assert [(one.id, one.note) for one in await store.callbacks(InboxState.DONE, 10)] == [(repeated.id, "repeated")]
+    assert [(callback.id, callback.body) for callback in await store.callbacks(InboxState.ORPHAN, 10)] == [
+        (orphan.id, b"first")
+    ]
+    assert [(callback.id, callback.note) for callback in await store.callbacks(InboxState.DONE, 10)] == [
+        (repeated.id, "repeated")
+    ]
     assert await found(store, InboxState.UNREADABLE) == []
 
 

@@ -46,7 +46,7 @@ async def test_an_edit_of_an_older_state_is_refused(store: SqlDatabase) -> None:
     second = await added(store, edit("b", follows=first.id))
     assert await store.add_catalog_change(edit("c", follows=first.id)) is None
     other = await added(store, edit("d", model="maker/other"))
-    assert [one.id for one in await store.catalog_changes(10)] == [other.id, second.id, first.id]
+    assert [change.id for change in await store.catalog_changes(10)] == [other.id, second.id, first.id]
 
 
 async def test_of_edits_of_one_state_at_the_same_time_one_is_stored(store: SqlDatabase) -> None:
@@ -58,7 +58,7 @@ async def test_of_edits_of_one_state_at_the_same_time_one_is_stored(store: SqlDa
 async def test_edits_of_different_models_at_the_same_time_are_all_stored_without_gaps(store: SqlDatabase) -> None:
     models = [f"maker/{n}" for n in range(8)]
     results = await asyncio.gather(*(store.add_catalog_change(edit(model, model=model)) for model in models))
-    ids = sorted(one.id for one in results if one is not None)
+    ids = sorted(change.id for change in results if change is not None)
     assert ids == list(range(1, 9))
     assert await store.newest_catalog_change() == 8
 
@@ -69,13 +69,13 @@ async def test_changes_are_read_forwards_and_backwards_in_pages(store: SqlDataba
     for number in range(5):
         follows = (await added(store, edit(f"k{number}", follows=follows))).id
         await added(store, edit(f"o{number}", model=f"maker/o{number}"))
-    everything = [one.id for one in await store.catalog_changes_after(0, 100)]
+    everything = [change.id for change in await store.catalog_changes_after(0, 100)]
     assert everything == list(range(1, 11))
-    assert [one.id for one in await store.catalog_changes_after(4, 3)] == [5, 6, 7]
-    assert [one.id for one in await store.catalog_changes(3)] == [10, 9, 8]
-    assert [one.id for one in await store.catalog_changes(3, before=8)] == [7, 6, 5]
-    assert [one.id for one in await store.catalog_changes(3, model=MODEL)] == [9, 7, 5]
-    assert [one.id for one in await store.catalog_changes(3, model=MODEL, before=5)] == [3, 1]
+    assert [change.id for change in await store.catalog_changes_after(4, 3)] == [5, 6, 7]
+    assert [change.id for change in await store.catalog_changes(3)] == [10, 9, 8]
+    assert [change.id for change in await store.catalog_changes(3, before=8)] == [7, 6, 5]
+    assert [change.id for change in await store.catalog_changes(3, model=MODEL)] == [9, 7, 5]
+    assert [change.id for change in await store.catalog_changes(3, model=MODEL, before=5)] == [3, 1]
 
 
 async def test_promo_codes_are_listed_newest_first_by_cursor(store: SqlDatabase, clock: ManualClock) -> None:
@@ -84,9 +84,13 @@ async def test_promo_codes_are_listed_newest_first_by_cursor(store: SqlDatabase,
         assert await store.create_promo(promo, lasting=None, author="7")
         if code != "BBB222":  # two codes of the same moment
             clock.advance(1)
-    assert [one.code for one in await store.promos(2, "bot")] == ["DDD444", "BBB222"]
-    assert [one.code for one in await store.promos(2, "bot", before="BBB222")] == ["AAA111"]
-    assert [one.code for one in await store.promos(9, before="DDD444")] == ["CCC333", "BBB222", "AAA111"]
+    assert [listed_promo.code for listed_promo in await store.promos(2, "bot")] == ["DDD444", "BBB222"]
+    assert [listed_promo.code for listed_promo in await store.promos(2, "bot", before="BBB222")] == ["AAA111"]
+    assert [listed_promo.code for listed_promo in await store.promos(9, before="DDD444")] == [
+        "CCC333",
+        "BBB222",
+        "AAA111",
+    ]
     assert await store.promos(9, before="NOTHING") == []
     found = await store.promo("AAA111")
     assert found is not None
@@ -102,6 +106,6 @@ async def test_broadcasts_are_listed_newest_first_by_cursor(store: SqlDatabase) 
         )
         ids.append(made.id)
         await store.end_broadcast(made.id, BroadcastState.DONE)
-    assert [one.id for one in await store.broadcasts(2, "bot")] == [ids[3], ids[1]]
-    assert [one.id for one in await store.broadcasts(2, "bot", before=ids[1])] == [ids[0]]
-    assert [one.id for one in await store.broadcasts(9)] == ids[::-1]
+    assert [broadcast.id for broadcast in await store.broadcasts(2, "bot")] == [ids[3], ids[1]]
+    assert [broadcast.id for broadcast in await store.broadcasts(2, "bot", before=ids[1])] == [ids[0]]
+    assert [broadcast.id for broadcast in await store.broadcasts(9)] == ids[::-1]

@@ -55,7 +55,7 @@ async def test_the_message_of_a_draft_is_recorded_only_for_the_version_that_it_s
 async def test_an_uploaded_file_is_found_by_its_address(store: SqlDatabase, clock: ManualClock) -> None:
     for number in range(3):
         await store.add_upload(
-            Upload(address=f"https://f/{number}", account_id=1, file="id", kind="image", seconds=2.5, age_seconds=0)
+            Upload(key=f"https://f/{number}", account_id=1, file="id", kind="image", seconds=2.5, age_seconds=0)
         )
         clock.advance(600)
 
@@ -96,18 +96,20 @@ async def test_the_jobs_that_a_message_shows_are_found_newest_first_and_for_thei
 
 
 def copy(provider: str, url: str, left: float = 3600.0) -> UploadCopy:
-    return UploadCopy(address="https://f/0", provider=provider, url=url, left_seconds=left)
+    return UploadCopy(key="https://f/0", provider=provider, url=url, left_seconds=left)
 
 
 async def test_each_provider_has_one_copy_of_a_file_until_it_expires(store: SqlDatabase, clock: ManualClock) -> None:
     await store.add_upload(
-        Upload(address="https://f/0", account_id=1, file="id", kind="image", seconds=None, age_seconds=0)
+        Upload(key="https://f/0", account_id=1, file="id", kind="image", seconds=None, age_seconds=0)
     )
     await store.save_upload_copy(copy("one", "https://one/old", 60.0))
     await store.save_upload_copy(copy("two", "https://two/0", 100.0))
     clock.advance(70)
     await store.save_upload_copy(copy("one", "https://one/new"))
-    kept = [(one.provider, one.url, round(one.left_seconds)) for one in await store.upload_copies("https://f/0")]
+    kept = [
+        (copied.provider, copied.url, round(copied.left_seconds)) for copied in await store.upload_copies("https://f/0")
+    ]
     files = [
         await store.input_file(url)
         for url in ("https://f/0", "https://one/new", "https://two/0", "https://one/old", "https://f/none")
@@ -115,7 +117,7 @@ async def test_each_provider_has_one_copy_of_a_file_until_it_expires(store: SqlD
 
     assert kept == [("one", "https://one/new", 3600), ("two", "https://two/0", 30)]
     assert await store.upload_copies("https://one/new") == []
-    assert [one.address if one else None for one in files] == ["https://f/0"] * 3 + [None, None]
+    assert [file.key if file else None for file in files] == ["https://f/0"] * 3 + [None, None]
 
 
 async def test_a_copy_that_lasts_as_long_as_needed_stays(store: SqlDatabase) -> None:
@@ -127,7 +129,7 @@ async def test_a_copy_that_lasts_as_long_as_needed_stays(store: SqlDatabase) -> 
     ]
 
     assert saved == ["https://one/0", "https://one/0", "https://one/2"]
-    assert [(one.url, round(one.left_seconds)) for one in await store.upload_copies("https://f/0")] == [
+    assert [(copied.url, round(copied.left_seconds)) for copied in await store.upload_copies("https://f/0")] == [
         (third.url, 102)
     ]
     assert await store.save_upload_copy(first) == first.url, "without a need, the newer copy replaces the other"
@@ -142,4 +144,4 @@ async def test_copies_are_pruned_after_their_provider_deleted_them(store: SqlDat
     assert role is not None
     assert await store.prune("upload_copies", 3550.0, 2, role) == 0, "not old enough"
     assert [await store.prune("upload_copies", 3500.0, 2, role) for _ in range(3)] == [2, 1, 0]
-    assert [one.provider for one in await store.upload_copies("https://f/0")] == ["later"]
+    assert [copied.provider for copied in await store.upload_copies("https://f/0")] == ["later"]

@@ -3,12 +3,13 @@
 from typing import Any
 
 from genlock.domain.draft import SavedDraft
-from genlock.domain.job import Delivery, State, hash_secret
+from genlock.domain.job import Delivery, Notice, State, hash_secret
 from genlock.domain.job_event import EventRow
 from genlock.domain.money import EntryKind
 from genlock.domain.upload import Upload, UploadCopy
 from genlock.domain.webhook import NewWebhook
 from genlock.engine.erasure import Erasure
+from genlock.engine.tell import WAITING
 from genlock.stores.database import SqlDatabase
 from tests.stores.builders import ME, SECRET, account_with, end, ended, finish, new_key, queued, running, see, update
 from tests.stores.conftest import Raw
@@ -26,13 +27,14 @@ async def user_with(store: SqlDatabase, mark: str) -> int:
     await store.ensure_profile(account_id, language="en", name=f"Ann {mark}", username=mark, referred_by=None)
     await store.set_ban(account_id, banned=True, reason=f"{mark} was rude")
     await store.save_draft(account_id, 7, SavedDraft(version=0, message=None, body=f'{{"text": "{mark}"}}'))
+    await store.kv_put(f"{WAITING}{account_id}:1", f'{{"text": "{mark}"}}')
     address = f"https://files/{mark}"
     await store.add_upload(
-        Upload(address=address, account_id=account_id, file=mark, kind="image", seconds=None, age_seconds=0)
+        Upload(key=address, account_id=account_id, file=mark, kind="image", seconds=None, age_seconds=0)
     )
     for provider in ("one", "two"):
         await store.save_upload_copy(
-            UploadCopy(address=address, provider=provider, url=f"https://{provider}/{mark}", left_seconds=60.0)
+            UploadCopy(key=address, provider=provider, url=f"https://{provider}/{mark}", left_seconds=60.0)
         )
     await store.add_audit(
         key=str(account_id), actor="op", action="ban", subject=str(account_id), detail=f"{mark} was rude"
@@ -45,7 +47,7 @@ async def left_of(raw: Raw, mark: str) -> list[tuple[str, Any]]:
     found = []
     for table in TABLES:
         for row in await raw(f"SELECT * FROM {table}"):  # noqa: S608
-            found += [(table, one) for one in row if mark in str(one) and one != f"id-{mark}"]
+            found += [(table, value) for value in row if mark in str(value) and value != f"id-{mark}"]
     return found
 
 
@@ -69,7 +71,7 @@ async def test_an_erased_user_leaves_only_numbers_and_money(store: SqlDatabase, 
     await raw("UPDATE update_queues SET waiting = 0, due_at = NULL")
     assert {table for table, _ in await left_of(raw, "annmark")} >= {
         "jobs", "attempts", "inbox", "updates", "profiles", "drafts", "uploads", "upload_copies", "audit", "ledger",
-        "job_events",
+        "job_events", "kv",
     }  # fmt: skip
     before, bobs = await store.wallet(ann), await left_of(raw, "bobmark")
     erasure = Erasure(store)
@@ -121,6 +123,17 @@ async def test_an_erasure_waits_until_the_jobs_have_ended_and_leaves_newer_ones(
     assert await erasure.run("bot", older_than=0.0) == [job.account_id]
     assert (await store.job(job.id)).input == "null"  # type: ignore[union-attr]
     assert (await store.job(newer.id)).input != "null"  # type: ignore[union-attr]
+
+
+async def test_a_notice_of_an_erased_job_is_not_made_due_again(store: SqlDatabase) -> None:
+    """The channel may ask to wait with it after the job was erased."""
+    job = await ended(store, notice=Notice.WANTED)
+    assert await finish(store, job, Delivery.DELIVERED)
+    assert await store.begin_notice(job.id, job.lease_token)
+    assert await store.erase_jobs(job.account_id, job.id, 10) == 1
+
+    assert not await store.return_notice(job.id, job.lease_token, 5.0, failed=False)
+    assert (await see(store, job)).due_at is None
 
 
 async def _end(store: SqlDatabase, job_id: int) -> bool:

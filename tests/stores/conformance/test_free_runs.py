@@ -3,10 +3,12 @@
 import asyncio
 from datetime import timedelta
 
-from genlock.domain.job import Actor, State
+from genlock.domain.job import Actor, State, Verdict
 from genlock.domain.money import EntryKind
 from genlock.domain.promo import Promo, PromoVerdict
 from genlock.stores.database import SqlDatabase
+from genlock.stores.migrate import shipped
+from genlock.stores.sqlite import SqliteStore
 from tests.stores.builders import (
     ManualClock,
     account_with,
@@ -18,6 +20,7 @@ from tests.stores.builders import (
     running,
     submitting,
 )
+from tests.stores.conftest import Raw
 
 # free runs
 
@@ -123,6 +126,65 @@ async def test_free_runs_of_a_code_add_to_those_of_the_day(store: SqlDatabase) -
     assert (runs.today, runs.gifts, runs.left) == (1, 2, 3)
     assert [await store.take_free_run(account, f"k{n}", 1) for n in range(4)] == [True, True, True, False]
     assert (await store.free_runs(account, 1)).left == 0
+
+
+async def gifted(store: SqlDatabase, runs: int) -> int:
+    """An account with free runs from a code, and none of the day."""
+    account = await profiled(store, "gifted")
+    await store.create_promo(promo(code="RUNS", amount=0, runs=runs), lasting=None, author="op")
+    await store.use_promo("RUNS", account, "u")
+    return account
+
+
+async def test_a_run_of_a_code_comes_back_when_its_job_fails(store: SqlDatabase) -> None:
+    account = await gifted(store, 3)
+    for key, state in (("a", State.FAILED), ("b", State.EXPIRED), ("c", State.SUCCEEDED)):
+        assert await store.take_free_run(account, key, 0)
+        assert (await store.free_runs(account, 0)).gifts == 2
+        assert (await store.free_runs(account, 0, ignore_key=key)).gifts == 3
+        job = await submitting(store, account_id=account, request_key=key, price=0)
+        await end(store, job, state, lease=None)
+        left = 2 if state is State.SUCCEEDED else 3
+        assert (await store.free_runs(account, 0)).gifts == left
+        assert (await store.free_runs(account, 0, ignore_key=key)).gifts == 3
+        assert await store.violations(settled=False) == []
+
+    expired = await store.job_by_request_key(account, "b")
+    assert expired is not None
+    assert (await end(store, expired, State.SUCCEEDED)).verdict is Verdict.LATE
+    assert (await store.free_runs(account, 0)).gifts == 2, "a late result is free"
+    assert await store.violations(settled=False) == []
+
+
+async def test_a_run_that_is_taken_for_an_order_which_has_failed_does_not_count(store: SqlDatabase) -> None:
+    """A repeated press may take the run after the first one's order was accepted as a paid one and has failed."""
+    account = await gifted(store, 1)
+    await end(store, await submitting(store, account_id=account, request_key="k", price=0), State.FAILED)
+
+    assert await store.take_free_run(account, "k", 0)
+
+    assert (await store.free_runs(account, 0)).gifts == 1
+    assert await store.violations(settled=False) == []
+
+
+async def test_the_migration_counts_the_runs_of_codes_that_were_used_before(store: SqlDatabase, raw: Raw) -> None:
+    account = await gifted(store, 9)
+    for number, state in enumerate((State.FAILED, State.SUCCEEDED, State.CANCELLED, State.EXPIRED)):
+        assert await store.take_free_run(account, f"k{number}", 0)
+        job = await submitting(store, account_id=account, request_key=f"k{number}", price=0)
+        await end(store, job, state)
+    assert await store.take_free_run(account, "not ordered yet", 0)
+    assert (await store.free_runs(account, 0)).gifts == 6
+    await raw("UPDATE accounts SET gift_runs_used = 0")
+    assert len(await store.violations(settled=False)) == 1
+
+    dialect = "sqlite" if isinstance(store, SqliteStore) else "postgres"
+    [migration] = [candidate.text for candidate in shipped(dialect) if candidate.name == "used_gifts_and_quarters"]
+    begin = migration.rindex("UPDATE accounts SET gift_runs_used = g.used")
+    await raw(migration[begin : migration.index(";", begin)])
+
+    assert (await store.free_runs(account, 0)).gifts == 6
+    assert await store.violations(settled=False) == []
 
 
 async def test_concurrent_users_cannot_exceed_the_uses_of_a_code(store: SqlDatabase) -> None:

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from genlock.domain.errors import AccountNotFound
 from genlock.domain.job import Delivery, State
 from genlock.stores.database import SqlDatabase
 from tests.stores.builders import ManualClock, account_with, delivered, ended, finish, see
@@ -91,7 +92,12 @@ async def test_favourites_are_bounded_and_added_once(store: SqlDatabase, monkeyp
     await store.remove_favourite(account, "a")
     await store.remove_favourite(account, "a")
     assert sorted(await store.favourites(account)) == ["b", "c"]
+    wallet, favourites = await store.wallet_and_favourites(account)
+    assert (wallet, list(favourites)) == (await store.wallet(account), await store.favourites(account))
     assert await store.favourites(await account_with(store)) == []
+    assert (await store.wallet_and_favourites(await account_with(store)))[1] == ()
+    with pytest.raises(AccountNotFound):
+        await store.wallet_and_favourites(10**9)
 
 
 async def test_settings_are_kept_for_the_models_used_last(
@@ -111,9 +117,9 @@ async def test_settings_are_kept_for_the_models_used_last(
 
 async def test_an_erased_account_keeps_neither_favourites_nor_settings(store: SqlDatabase) -> None:
     account, other = await account_with(store), await account_with(store)
-    for one in (account, other):
-        await store.add_favourite(one, "a")
-        await store.save_model_settings(one, "a", "{}")
+    for account_id in (account, other):
+        await store.add_favourite(account_id, "a")
+        await store.save_model_settings(account_id, "a", "{}")
     await store.erase_account(account, 10)
     assert (await store.favourites(account), await store.model_settings(account, "a")) == ([], None)
     assert (await store.favourites(other), await store.model_settings(other, "a")) == (["a"], "{}")

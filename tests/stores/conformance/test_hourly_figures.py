@@ -4,13 +4,14 @@ from datetime import timedelta
 
 from genlock.domain.attempt import AttemptOutcome
 from genlock.domain.delivery import again
-from genlock.domain.figures import DURATION_BOUNDS, hour_number
+from genlock.domain.figures import DURATION_BOUNDS, hour_number, hour_start
 from genlock.domain.job import Job, State, Verdict
 from genlock.domain.money import EntryKind
 from genlock.ports import FailedAttempt, Role, SetKey
 from genlock.stores.database import SqlDatabase
 from genlock.stores.hourly_figures import BLOCK_JOBS, COMMIT_SECONDS, RECHECK_SECONDS, SETTLED_SECONDS
 from tests.stores.builders import RESULT, ManualClock, account_with, claimed, delivered, end, finish, queued, running
+from tests.stores.conftest import Raw
 
 EVER = (0, 10**6)
 
@@ -70,15 +71,17 @@ async def test_orders_that_have_ended_are_counted_once_more_and_open_ones_again_
     clock.advance(RECHECK_SECONDS + 1)
     assert await store.due_job_blocks(10) == []
     clock.advance(SETTLED_SECONDS)
-    assert await store.due_job_blocks(10) == [0], "an order with a lower number may have been committed since"
+    due = await store.due_job_blocks(10)
+    assert due == [(done.id - 1) // BLOCK_JOBS], "an order with a lower number may have been committed since"
     await fold(store, done)
     clock.advance(100 * SETTLED_SECONDS)
     assert await store.due_job_blocks(10) == []
 
-    await fold(store, await queued(store))
+    waiting = await queued(store)
+    await fold(store, waiting)
     clock.advance(RECHECK_SECONDS + 1)
 
-    assert await store.due_job_blocks(10) == [0]
+    assert await store.due_job_blocks(10) == [(waiting.id - 1) // BLOCK_JOBS]
 
 
 async def test_a_cost_that_is_reported_after_the_deadline_leaves_a_mark(store: SqlDatabase, clock: ManualClock) -> None:
@@ -95,7 +98,9 @@ async def test_a_cost_that_is_reported_after_the_deadline_leaves_a_mark(store: S
 
     assert await store.due_job_blocks(10) == [(job.id - 1) // BLOCK_JOBS]
     await fold(store, job)
-    assert [(one.figures.cost, one.figures.loss) for one in await store.model_figures(*EVER)] == [(70, 70)]
+    assert [
+        (model_figures.figures.cost, model_figures.figures.loss) for model_figures in await store.model_figures(*EVER)
+    ] == [(70, 70)]
 
 
 async def test_a_refund_by_an_operator_is_subtracted_from_the_revenue_of_its_order(
@@ -105,8 +110,8 @@ async def test_a_refund_by_an_operator_is_subtracted_from_the_revenue_of_its_ord
     clock.advance(SETTLED_SECONDS + 1)
     await fold(store, kept)
     assert await store.due_job_blocks(10) == []
-    before = [one.figures for one in await store.model_figures(*EVER)]
-    assert [(one.revenue, one.refunded, one.loss) for one in before] == [(2 * kept.price, 0, 0)]
+    before = [model_figures.figures for model_figures in await store.model_figures(*EVER)]
+    assert [(figures.revenue, figures.refunded, figures.loss) for figures in before] == [(2 * kept.price, 0, 0)]
 
     for _ in range(2):
         await store.transfer(refunded.account_id, EntryKind.REFUND, refunded.price, f"refund:{refunded.id}")
@@ -115,12 +120,12 @@ async def test_a_refund_by_an_operator_is_subtracted_from_the_revenue_of_its_ord
     assert await store.due_job_blocks(10) == [(refunded.id - 1) // BLOCK_JOBS]
     await fold(store, refunded)
     assert await store.due_job_blocks(10) == []
-    after = [one.figures for one in await store.model_figures(*EVER)]
-    assert [(one.revenue, one.refunded, one.loss) for one in after] == [(kept.price, 1, 40)]
+    after = [model_figures.figures for model_figures in await store.model_figures(*EVER)]
+    assert [(figures.revenue, figures.refunded, figures.loss) for figures in after] == [(kept.price, 1, 40)]
 
     await store.clear_figures()
     await fold(store, kept)
-    assert [one.figures for one in await store.model_figures(*EVER)] == after
+    assert [model_figures.figures for model_figures in await store.model_figures(*EVER)] == after
 
 
 async def test_a_refund_counts_once_in_parts_beside_each_other(store: SqlDatabase) -> None:
@@ -129,10 +134,34 @@ async def test_a_refund_counts_once_in_parts_beside_each_other(store: SqlDatabas
     await store.transfer(job.account_id, EntryKind.REFUND, job.price, f"refund:{job.id}")
     since, edge = job.created_at - timedelta(seconds=20), job.created_at + timedelta(seconds=10)
 
-    first, second = await store.part_orders([(since, edge), (edge, edge + timedelta(seconds=20))])
+    first, second = await store.part_models([(since, edge), (edge, edge + timedelta(seconds=20))])
 
-    assert [(one.figures.revenue, one.figures.refunded) for one in first.providers] == [(0, 1)]
-    assert second.providers == ()
+    assert [(model_figures.figures.revenue, model_figures.figures.refunded) for model_figures in first] == [(0, 1)]
+    assert second == []
+
+
+async def test_a_block_that_an_older_version_counted_is_counted_again_by_quarters(
+    store: SqlDatabase, clock: ManualClock, raw: Raw
+) -> None:
+    clock.advance(1000)  # into the second quarter of an hour
+    job = await sold(store, cost=40)
+    clock.advance(SETTLED_SECONDS + 1)
+    await fold(store, job)
+    hour = hour_start(hour_number(job.created_at))
+    quarters = [
+        (hour + timedelta(minutes=15 * quarter), hour + timedelta(minutes=15 * quarter + 15)) for quarter in range(4)
+    ]
+    parts = await store.part_orders(quarters)
+    assert [sum(model_figures.figures.orders for model_figures in part.providers) for part in parts] == [0, 1, 0, 0]
+    assert await store.due_job_blocks(10) == []
+
+    await raw("DELETE FROM quarter_figures")
+    await raw("UPDATE figure_blocks SET quarters_at = NULL")
+    assert await store.due_job_blocks(10) == [(job.id - 1) // BLOCK_JOBS]
+    await fold(store, job)
+
+    assert await store.part_orders(quarters) == parts
+    assert await store.due_job_blocks(10) == []
 
 
 async def test_a_block_with_open_jobs_is_counted_again_less_and_less_often(
@@ -186,12 +215,12 @@ async def test_rows_before_which_others_may_still_be_committed_are_not_returned(
     assert await store.accounts_after(0, 10) == []
 
     clock.advance(COMMIT_SECONDS / 2 + 0.1)
-    assert [(one.job_id, one.first) for one in await store.orders_after(0, 10)] == [(first.id, True)]
-    assert [one.account_id for one in await store.accounts_after(0, 10)] == [account_id]
+    assert [(order.job_id, order.first) for order in await store.orders_after(0, 10)] == [(first.id, True)]
+    assert [row.account_id for row in await store.accounts_after(0, 10)] == [account_id]
 
     clock.advance(COMMIT_SECONDS)
     orders = await store.orders_after(0, 10)
-    assert [(one.job_id, one.first) for one in orders] == [(first.id, True), (second.id, False)]
+    assert [(order.job_id, order.first) for order in orders] == [(first.id, True), (second.id, False)]
     assert await store.orders_after(second.id, 10) == []
 
 
@@ -216,7 +245,10 @@ async def test_instances_tell_their_version_and_who_is_active(store: SqlDatabase
         clock.advance(1.0)
     await the_role(store)
 
-    found = [(one.id, one.version, one.active, round(one.silent_seconds, 3)) for one in await store.instances()]
+    found = [
+        (instance.id, instance.version, instance.active, round(instance.silent_seconds, 3))
+        for instance in await store.instances()
+    ]
 
     assert found == [("one", "1.2.3", False, 2.0), ("me", "1.2.3", True, 1.0)]
 
@@ -233,9 +265,16 @@ async def test_the_late_cost_of_an_attempt_that_was_given_up_is_a_loss_at_its_ow
         task_id="first task",
         cost=0,
     )
+    await fold(store, job)
     assert await store.fail_over(failed)
     claim = await claimed(store, job)
     assert await store.begin_submit(job.id, claim.lease_token, "second", None, "other", "other/model")
+    await fold(store, job)
+    hour = hour_start(hour_number(job.created_at))
+    [part] = await store.part_orders([(hour, hour + timedelta(hours=1))])
+    assert [(model_figures.provider, model_figures.figures.orders) for model_figures in part.providers] == [
+        ("other", 1)
+    ]
     assert await store.mark_submitted(job.id, claim.lease_token, "second task", 5.0)
     won = (await end(store, job, State.SUCCEEDED, task_id="second task", attempt=2, cost=70)).job
     assert won
@@ -251,11 +290,9 @@ async def test_the_late_cost_of_an_attempt_that_was_given_up_is_a_loss_at_its_ow
     await fold(store, job)
     await fold(store, job)
 
-    found = {one.provider: one.figures for one in await store.model_figures(*EVER)}
+    found = {model_figures.provider: model_figures.figures for model_figures in await store.model_figures(*EVER)}
     assert (found["kie"].orders, found["kie"].cost, found["kie"].loss) == (0, 30, 30)
     assert (found["other"].orders, found["other"].cost, found["other"].loss) == (1, 70, 0)
     assert found["other"].revenue == job.price, "the user pays the price once"
-    lately = await store.figures(job.bot, 10 * SETTLED_SECONDS)
-    assert (lately.loss, lately.costs, lately.revenue) == (30, {"kie": 30, "other": 70}, job.price)
     assert (await store.wallet(job.account_id)).held == 0
     assert await store.violations(settled=False) == []

@@ -65,6 +65,7 @@ BREAKAGE = [
     ("check_debts", "{account}", "UPDATE accounts SET debt = debt + 1 WHERE id = {account}"),
     ("check_debts", "{account}", "UPDATE payments SET owed = owed + 1"),
     ("check_open_api_jobs", "{account}", "UPDATE accounts SET open_api_jobs = open_api_jobs + 1 WHERE id = {account}"),
+    ("check_gift_runs", "{account}", "UPDATE accounts SET gift_runs_used = gift_runs_used + 1 WHERE id = {account}"),
     ("check_update_queues", "{queue}", "UPDATE update_queues SET waiting = waiting + 1 WHERE id = {queue}"),
     ("check_update_queues", "{queue}", "UPDATE updates SET state = 'done'"),
     (

@@ -38,13 +38,13 @@ async def test_events_are_dated_by_the_clock_of_the_database_and_read_oldest_fir
 
     found = await store.job_events("a", 10)
 
-    assert [(one.at, one.event, one.instance, dict(one.fields)) for one in found] == [
+    assert [(event.at, event.event, event.instance, dict(event.fields)) for event in found] == [
         (begin - timedelta(milliseconds=1500), "SUBMIT_START", "one", {"provider": "kie"}),
         (begin - timedelta(milliseconds=20), "SUBMIT_OK", "one", {"task_id": "t"}),
         (begin + timedelta(milliseconds=100), "JOB_ENDED", "two", {"seconds": 1.5}),
     ]
-    assert [one.event for one in await store.job_events("b", 10)] == ["JOB_CREATED"]
-    assert [one.event for one in await store.job_events("a", 1)] == ["JOB_ENDED"]
+    assert [event.event for event in await store.job_events("b", 10)] == ["JOB_CREATED"]
+    assert [event.event for event in await store.job_events("a", 1)] == ["JOB_ENDED"]
     assert await store.job_events("c", 10) == []
 
 
@@ -54,7 +54,7 @@ async def test_a_row_that_was_written_twice_is_read_once(store: SqlDatabase, clo
     clock.advance(1)
     await store.add_job_events("one", [written, row("a", 2, (0, "JOB_ENDED", {}))])
 
-    assert [one.event for one in await store.job_events("a", 10)] == ["JOB_CREATED", "JOB_ENDED"]
+    assert [event.event for event in await store.job_events("a", 10)] == ["JOB_CREATED", "JOB_ENDED"]
 
 
 async def test_texts_with_any_character_are_kept(store: SqlDatabase) -> None:
@@ -75,7 +75,7 @@ async def test_old_events_are_pruned_by_the_leader_only(store: SqlDatabase, cloc
     assert await store.prune("job_events", 100.1, 10, role) == 0
     assert await store.prune("job_events", 50.0, 2, role) == 2
     assert await store.prune("job_events", 50.0, 2, role) == 1
-    assert [one.event for one in await store.job_events("a", 10)] == ["JOB_ENDED"]
+    assert [event.event for event in await store.job_events("a", 10)] == ["JOB_ENDED"]
     await store.release_role("active", "me")
     await store.take_role("active", "other", 3.0)
     assert await store.prune("job_events", 0.0, 10, role) == 0

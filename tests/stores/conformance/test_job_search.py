@@ -167,7 +167,7 @@ async def test_jobs_are_found_between_the_first_and_the_last_time_there_is(store
     job = await queued(store, account_id=await account_with(store))
     first, last = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
     found = [
-        [one.id for one in (await store.search_jobs(filters)).jobs]
+        [found_job.id for found_job in (await store.search_jobs(filters)).jobs]
         for filters in (JobFilter(since=first, until=last), JobFilter(since=last), JobFilter(until=first))
     ]
     assert found == [[job.id], [], []]
@@ -197,7 +197,7 @@ async def test_hostile_texts_are_data(store: SqlDatabase) -> None:
         ("a.b", False),
         ("'; DROP TABLE jobs;--", False),
     ):
-        found = [one.id for one in (await store.search_jobs(JobFilter(text=text))).jobs]
+        found = [found_job.id for found_job in (await store.search_jobs(JobFilter(text=text))).jobs]
         assert found == ([job.id] if is_found else []), text
     for hostile in ("\ud800", "a\0b", "x" * 100_000):
         for filters in (JobFilter(text=hostile), JobFilter(error_code=hostile), JobFilter(task_id=hostile)):

@@ -130,7 +130,7 @@ async def test_an_account_with_many_entries_is_checked_from_its_last_checkpoint(
     await raw("UPDATE ledger SET amount = 1 WHERE key = 'new'")
     await raw("UPDATE ledger SET amount = 9 WHERE key = 'old-0'")
     assert await store.wallet_violations(0, 10**9) == []  # only the check of everything reads it again
-    assert [one.subject for one in await store.violations(settled=False)] == [str(account)]
+    assert [violation.subject for violation in await store.violations(settled=False)] == [str(account)]
     await raw("UPDATE ledger SET amount = 1 WHERE key = 'old-0'")
     clock.advance(7200)
     for number in range(3):
@@ -204,13 +204,13 @@ async def test_only_the_beginning_of_an_unauthenticated_callback_is_stored(store
         else:
             await store.settle_callback(callback.id, InboxState.UNREADABLE)
     states = (InboxState.MATCHED, InboxState.ORPHAN, InboxState.UNREADABLE)
-    lengths = [len(one.body) for state in states for one in await store.callbacks(state, 10)]
+    lengths = [len(stored_callback.body) for state in states for stored_callback in await store.callbacks(state, 10)]
     assert lengths == [2000, 2000, 60_000, 2000]
 
 
 async def sent(store: SqlDatabase, address: str, account: int = 1) -> None:
     await store.add_upload(
-        Upload(address=address, account_id=account, file="id", kind="image", seconds=None, age_seconds=0)
+        Upload(key=address, account_id=account, file="id", kind="image", seconds=None, age_seconds=0)
     )
 
 
@@ -267,7 +267,7 @@ async def test_only_the_active_instance_prunes(store: SqlDatabase, clock: Manual
 async def test_what_is_no_longer_needed_is_pruned_by_age(store: SqlDatabase, raw: Raw, clock: ManualClock) -> None:
     account = await account_with(store, 5)
     await store.save_draft(account, 7, SavedDraft(version=0, message=None, body="{}"))
-    await store.add_upload(Upload(address="a", account_id=account, file="f", kind="image", seconds=None, age_seconds=0))
+    await store.add_upload(Upload(key="a", account_id=account, file="f", kind="image", seconds=None, age_seconds=0))
     await store.mark_upload_used("a")
     await store.take_free_run(account, "day", 1)
     await store.add_audit(key="k", actor="me", action="look", subject="", detail="")

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from genlock.domain.job import Delivery, Job, Notice, State, hash_secret
+from genlock.domain.job import Delivery, Job, State, hash_secret
 from genlock.ports import Reschedule, Store
 from tests.stores.builders import (
     ME,
@@ -56,11 +56,6 @@ async def test_reschedule_sets_the_fields_that_it_names(store: Store) -> None:
     assert await store.reschedule(wait(sending, delivery=Delivery.PENDING, parts=SHOWN))
     now = await see(store, sending)
     assert (now.delivery, now.parts) == (Delivery.PENDING, SHOWN)
-
-    shown = await delivered(store)
-    assert await store.begin_notice(shown.id, shown.lease_token)
-    assert await store.reschedule(wait(shown, notice=Notice.DUE))
-    assert (await see(store, shown)).notice is Notice.DUE
 
 
 async def test_reschedule_leaves_fields_that_it_does_not_name(store: Store, clock: ManualClock) -> None:

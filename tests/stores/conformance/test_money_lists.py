@@ -17,7 +17,7 @@ MOVES = [kind for kind in EntryKind if kind not in ORDER_KINDS]
 
 
 def keys(entries: list[LedgerEntry]) -> list[str]:
-    return [one.key for one in entries]
+    return [entry.key for entry in entries]
 
 
 async def grants(store: SqlDatabase, clock: ManualClock, account_id: int, count: int) -> None:
@@ -75,10 +75,10 @@ async def test_entries_of_orders_are_listed_by_their_job(
     await queued(store, price=0)
 
     everything = await store.order_ledger(list(ORDER_KINDS), before=None, since=None, limit=10)
-    assert {one.key for one in everything.entries} == {
+    assert {entry.key for entry in everything.entries} == {
         f"hold:{held.id}", f"hold:{paid.id}", f"settle:{paid.id}", f"hold:{released.id}", f"settle:{released.id}"
     }  # fmt: skip
-    assert [one.job_id for one in everything.entries] == [released.id] * 2 + [paid.id] * 2 + [held.id]
+    assert [entry.job_id for entry in everything.entries] == [released.id] * 2 + [paid.id] * 2 + [held.id]
     assert everything.before is None
 
     async def of(kind: EntryKind, **page: object) -> tuple[list[str], int | None]:
@@ -105,7 +105,7 @@ async def test_a_page_of_order_entries_looks_at_a_bounded_number_of_jobs(
     assert not page.entries
     assert page.before is not None
     rest = await store.order_ledger([EntryKind.RELEASE], before=page.before, since=None, limit=5)
-    assert [one.job_id for one in rest.entries] == [rare.id]
+    assert [entry.job_id for entry in rest.entries] == [rare.id]
 
 
 async def test_the_job_of_a_time(store: SqlDatabase, clock: ManualClock) -> None:
@@ -135,19 +135,20 @@ async def test_payments_are_listed_by_state_and_account(store: SqlDatabase, cloc
     await store.book_external_refund("c2", "outside")
 
     found = await store.payments_before(before=NEWEST, since=None, limit=3)
-    assert [one.charge for one in found] == ["c3", "c2", "c1"]
+    assert [payment.charge for payment in found] == ["c3", "c2", "c1"]
     rest = await store.payments_before(before=Place.of(found[-1].at, "c1"), since=None, limit=3)
-    assert [one.charge for one in rest] == ["c0"]
+    assert [payment.charge for payment in rest] == ["c0"]
     since = await store.payments_before(before=NEWEST, since=found[1].at, limit=3)
-    assert [one.charge for one in since] == ["c3", "c2"]
+    assert [payment.charge for payment in since] == ["c3", "c2"]
     for state, charges in ((PaymentState.REFUNDING, ["c0"]), (PaymentState.REFUNDED, ["c2", "c1"])):
         in_state = await store.payments_in_state(state, before=NEWEST, since=None, limit=5)
-        assert [one.charge for one in in_state] == charges
-    assert [one.charge for one in await store.external_refunds(before=NEWEST, since=None, limit=5)] == ["c2"]
+        assert [payment.charge for payment in in_state] == charges
+    assert [refund.charge for refund in await store.external_refunds(before=NEWEST, since=None, limit=5)] == ["c2"]
     own = await store.account_payments(account_id, before=NEWEST, limit=1)
-    assert [one.charge for one in own] == ["c1"]
+    assert [payment.charge for payment in own] == ["c1"]
     assert [
-        one.charge for one in await store.account_payments(account_id, before=Place.of(own[0].at, "c1"), limit=5)
+        payment.charge
+        for payment in await store.account_payments(account_id, before=Place.of(own[0].at, "c1"), limit=5)
     ] == ["c0"]
 
 
@@ -212,9 +213,9 @@ async def test_concurrent_transfers_do_not_pass_the_allowance_together(store: Sq
         *(within(store, account_id, 30, f"key-{account_id}") for account_id in accounts), return_exceptions=True
     )
 
-    assert [one for one in done if not isinstance(one, AllowanceExceeded)] == [True] * 3
+    assert [outcome for outcome in done if not isinstance(outcome, AllowanceExceeded)] == [True] * 3
     assert await store.allowance_used("op") == 90
-    assert sum([(await store.wallet(one)).available for one in accounts]) == 90
+    assert sum([(await store.wallet(account_id)).available for account_id in accounts]) == 90
 
 
 async def test_concurrent_repetitions_within_an_allowance_happen_once(store: SqlDatabase) -> None:

@@ -41,7 +41,7 @@ async def test_an_order_above_the_limit_is_refused_and_nothing_is_held(store: Sq
     assert refused.value.open_jobs == 2
     assert await store.wallet(ann[0]) == before
     assert await opened(store, ann) == 2
-    assert (await store.accept_job(order(ann[0]), ME)).fresh, "an order of the chat is not counted"
+    assert (await store.accept_job(order(ann[0]), ME)).created, "an order of the chat is not counted"
     assert await store.violations(settled=False) == []
 
 
@@ -67,7 +67,7 @@ async def test_a_repeated_order_is_answered_also_when_the_account_is_full(store:
 
     again = await store.accept_job(wanted, ME)
 
-    assert (first.fresh, again.fresh) == (True, False)
+    assert (first.created, again.created) == (True, False)
     assert again.job.id == first.job.id
     assert await unchanged(store, await see(store, first.job))
 
@@ -88,28 +88,28 @@ async def test_orders_at_the_same_time_fill_the_limit_exactly(store: SqlDatabase
         for account, key in [clients[number % 2]]
     ]
     answers = await asyncio.gather(
-        *(store.accept_job(one, ME) for one in [*wanted[:8], *wanted]), return_exceptions=True
+        *(store.accept_job(new_order, ME) for new_order in [*wanted[:8], *wanted]), return_exceptions=True
     )
 
-    fresh = [one.job.account_id for one in answers if isinstance(one, Accepted) and one.fresh]
+    fresh = [answer.job.account_id for answer in answers if isinstance(answer, Accepted) and answer.created]
     assert [fresh.count(account) for account, _ in clients] == [7, 7]
-    assert {type(one) for one in answers if isinstance(one, Exception)} == {TooManyOpenJobs}
+    assert {type(answer) for answer in answers if isinstance(answer, Exception)} == {TooManyOpenJobs}
     assert await store.violations(settled=False) == []
 
 
 async def test_the_migration_counts_the_jobs_that_were_open_before(store: SqlDatabase, raw: Raw) -> None:
     clients = [await client(store) for _ in range(3)]
-    for one, count in zip(clients, (2, 1, 0), strict=True):
+    for client_id, count in zip(clients, (2, 1, 0), strict=True):
         for _ in range(count):
-            await buy(store, one)
+            await buy(store, client_id)
     await end(store, await buy(store, clients[0], most=3), State.FAILED)
     await store.accept_job(order(clients[2][0]), ME)
     await raw("UPDATE accounts SET open_api_jobs = 0")
     assert len(await store.violations(settled=False)) == 2
 
     dialect = "sqlite" if isinstance(store, SqliteStore) else "postgres"
-    [migration] = [one.text for one in shipped(dialect) if one.name == "open_api_jobs"]
+    [migration] = [candidate.text for candidate in shipped(dialect) if candidate.name == "open_api_jobs"]
     await raw(migration[migration.rindex("UPDATE accounts SET open_api_jobs = o.jobs") :])
 
-    assert [await opened(store, one) for one in clients] == [2, 1, 0]
+    assert [await opened(store, client_id) for client_id in clients] == [2, 1, 0]
     assert await store.violations(settled=False) == []

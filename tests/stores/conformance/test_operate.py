@@ -213,7 +213,7 @@ async def test_an_undeliverable_result_is_paid_when_it_is_resent(store: Store) -
     assert (await see(store, job)).hold_state is HoldState.CAPTURED
     assert await store.wallet(account) == Wallet(account_id=account, available=700, held=0)
     assert await store.violations(settled=False) == []
-    assert len([one for one in await store.ledger_entries(account, 50) if one.job_id == job.id]) == 6
+    assert len([entry for entry in await store.ledger_entries(account, 50) if entry.job_id == job.id]) == 6
     assert not await store.resend_paid_job(job.id, again(job.parts), (await see(store, job)).lease_token)
 
 

@@ -30,7 +30,7 @@ async def test_a_link_opens_one_session_only(store: SqlDatabase) -> None:
 
     opened = await asyncio.gather(*(store.use_login_link("link", f"session-{n}", **BROWSER) for n in range(8)))
 
-    [session] = [one for one in opened if one is not None]
+    [session] = [opened_session for opened_session in opened if opened_session is not None]
     assert (session.operator, session.method, session.remote, session.agent) == (
         "101", LoginMethod.LINK, "203.0.113.9", "Firefox",
     )  # fmt: skip

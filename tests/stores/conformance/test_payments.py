@@ -87,7 +87,7 @@ async def test_a_refund_made_without_us_takes_what_is_there_and_records_the_rest
     assert await store.begin_refund("c1", "op") is None
 
     assert await balances(store, account_id) == (0, 0, 70)
-    assert [(one.account_id, one.debt) for one in await store.debtors(5)] == [(account_id, 70)]
+    assert [(debtor.account_id, debtor.debt) for debtor in await store.debtors(5)] == [(account_id, 70)]
     assert await lines(store, account_id) == {("chargeback:c1", 50)}
     assert (await store.stats())["external_refunds"] == 1
     assert await store.violations(settled=False) == []
@@ -217,4 +217,4 @@ async def test_a_wrong_debt_is_a_violation(store: SqlDatabase) -> None:
     assert await store.violations(settled=False) == []
     await store.session.one("add_payment", charge="c2", account_id=job.account_id, stars=1, amount=1)
 
-    assert [one.subject for one in await store.violations(settled=False)] == ["c2"]
+    assert [violation.subject for violation in await store.violations(settled=False)] == ["c2"]

@@ -31,7 +31,7 @@ MANY = (100,) * len(SLOTS)
 
 async def taken(store: Store, job: Job, lease: Lease = ME) -> Job:
     """Claim the due poison jobs and return this one."""
-    [found] = [one for one in await store.claim_poison_jobs(MANY, lease) if one.id == job.id]
+    [found] = [leased for leased in await store.claim_poison_jobs(MANY, lease) if leased.id == job.id]
     return found
 
 
@@ -73,7 +73,7 @@ async def test_an_expired_lease_counts_as_a_crash(store: Store, clock: ManualClo
 async def test_poison_jobs_are_claimed_separately(store: Store, clock: ManualClock) -> None:
     job, healthy = await poison_job(store, clock, 1), await queued(store, lease=None)
 
-    assert [one.id for one in await store.claim_jobs(10, ME)] == [healthy.id]
+    assert [leased.id for leased in await store.claim_jobs(10, ME)] == [healthy.id]
     [one] = await store.claim_poison_jobs(MANY, OTHER)
 
     assert (one.id, one.crash_count, one.delivery) == (job.id, 1, Delivery.SENDING)

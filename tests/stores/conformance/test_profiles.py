@@ -14,7 +14,7 @@ async def test_a_profile_is_returned_with_the_draft_of_the_chat(store: SqlDataba
     account = await store.ensure_account("chat", "bot", "502")
     user = {"language": "ru", "name": "Ann", "username": "ann", "referred_by": None}
     profile, draft = await store.ensure_profile_and_draft(account, chat=CHAT, **user)  # type: ignore[arg-type]
-    assert (profile.fresh, profile.account_id, draft) == (True, account, None)
+    assert (profile.created, profile.account_id, draft) == (True, account, None)
     saved = SavedDraft(version=0, message=5, body="{}", uploads=("https://a",))
     version = await store.save_draft(account, CHAT, saved)
     profile, draft = await store.ensure_profile_and_draft(account, chat=CHAT, **user)  # type: ignore[arg-type]
@@ -28,9 +28,10 @@ async def test_the_state_of_an_order_is_its_job_the_balance_and_the_open_jobs_of
     account = await account_with(store, 5000)
     assert await store.order_state(account, "key") == OrderState(None, 5000, 0)
     job = await queued(store, account_id=account)
-    found, available, open_jobs = await store.order_state(account, job.request_key)
-    assert found is not None
-    assert (found.id, available, open_jobs) == (job.id, (await store.wallet(account)).available, 0)
+    state = await store.order_state(account, job.request_key)
+    assert state.job is not None
+    assert (state.job.id, state.available) == (job.id, (await store.wallet(account)).available)
+    assert (state.open_api_jobs, state.activity) == (0, None)
     await queued(store, account_id=account, api_key_id=1)
     available = (await store.wallet(account)).available
     assert await store.order_state(account, "key") == OrderState(None, available, 1)
@@ -45,8 +46,8 @@ async def test_a_profile_is_created_once_and_updated(store: SqlDatabase, clock: 
     clock.advance(1)
     again = await store.ensure_profile(account, language="en", name="Anna", username="ann", referred_by=None)
 
-    assert first.fresh
-    assert not again.fresh
+    assert first.created
+    assert not again.created
     assert (again.language, again.name, again.external_id) == ("ru", "Anna", "501")
     assert again.created_at == first.created_at == made
     assert await store.profile(account) == again

@@ -1,18 +1,19 @@
 """Progress edits whose outcome is unknown."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from genlock.domain.delivery import again
-from genlock.domain.job import Job, Notice, State, Verdict
+from genlock.domain.job import Job, State, Verdict
 from genlock.ports import Reschedule, Store
 from tests.stores.builders import ME, OTHER, SHOWN, ManualClock, claimed, end, finish, running, see, unchanged
 
 
-async def edited(store: Store, clock: ManualClock) -> Job:
+async def edited(store: Store, clock: ManualClock, **changes: Any) -> Job:
     """A running job with a progress edit on its way."""
-    job = await running(store, placeholder="m1")
+    job = await running(store, placeholder="m1", **changes)
     clock.advance(5)
     job = await claimed(store, job)
     clock.advance(1)
@@ -48,23 +49,18 @@ async def test_the_end_of_a_job_says_whether_a_progress_edit_may_take_effect(sto
     assert quiet is not None
     assert loud is not None
     assert (quiet.progress_message, loud.progress_message) == (None, "m1")
-    assert loud.fresh
+    assert loud.just_ended
     clock.advance(60)
-    assert not (await claimed(store, loud)).fresh
+    assert not (await claimed(store, loud)).just_ended
 
 
 @pytest.mark.parametrize("notice", [True, False], ids=["notice", "no notice"])
 async def test_an_overwritable_message_is_due_again_after_its_delivery(
     store: Store, clock: ManualClock, *, notice: bool
 ) -> None:
-    job = await edited(store, clock)
+    job = await edited(store, clock, notice=notice)
     ending = (await end(store, job, State.FAILED)).job
     assert ending is not None
-    if not notice:
-        assert await store.reschedule(
-            Reschedule(job_id=job.id, token=ending.lease_token, after=0.0, notice=Notice.NONE)
-        )
-        ending = await claimed(store, ending)
 
     assert await finish(store, ending, overwritable=True)
     if notice:

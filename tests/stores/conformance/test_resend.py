@@ -158,8 +158,55 @@ async def test_a_notice_that_was_not_sent_may_be_retried(store: Store, clock: Ma
     job = await delivered(store)
     assert await store.begin_notice(job.id, job.lease_token)
 
-    again_in_5 = Reschedule(job_id=job.id, token=job.lease_token, after=5.0, notice=Notice.DUE, failed=True)
-    assert await store.reschedule(again_in_5)
+    assert await store.return_notice(job.id, job.lease_token, 5.0, failed=True)
+    assert not await store.return_notice(job.id, job.lease_token, 5.0, failed=True)
 
     clock.advance(5)
-    assert (await claimed(store, job)).notice is Notice.DUE
+    taken = await claimed(store, job)
+    assert (taken.notice, taken.attempts) == (Notice.DUE, 1)
+    assert await store.begin_notice(job.id, taken.lease_token)
+    assert not await store.return_notice(job.id, job.lease_token, 5.0, failed=True), "a repeated answer of the first"
+
+
+async def test_a_notice_that_was_not_sent_is_due_although_its_job_was_leased_again(store: Store) -> None:
+    """A cancelled job is leased again at once, to ask what its task cost."""
+    job = await delivered(store, State.CANCELLED)
+    assert await store.begin_notice(job.id, job.lease_token)
+    asking = await claimed(store, job, OTHER)
+
+    assert await store.return_notice(job.id, job.lease_token, 5.0, failed=False)
+    now = await see(store, job)
+    assert (now.notice, now.lease_owner, now.due_at) == (Notice.DUE, OTHER.owner, asking.due_at)
+
+    assert await store.reschedule(Reschedule(job_id=job.id, token=asking.lease_token, after=None))
+    taken = await claimed(store, job)
+    assert taken.notice is Notice.DUE
+    assert await store.begin_notice(job.id, taken.lease_token)
+    assert not await store.return_notice(job.id, job.lease_token, 5.0, failed=False)
+    assert await store.violations(settled=False) == []
+
+
+async def test_a_notice_that_was_not_sent_follows_the_result_that_is_sent_again(store: Store) -> None:
+    job = await delivered(store)
+    assert await store.begin_notice(job.id, job.lease_token)
+    assert await store.resend_job(job.id, again(job.parts))
+
+    assert await store.return_notice(job.id, job.lease_token, 5.0, failed=False)
+
+    again_sent = await claimed(store, job)
+    assert again_sent.notice is Notice.WANTED
+    assert await finish(store, again_sent)
+    assert (await see(store, job)).notice is Notice.DUE
+
+
+async def test_the_notice_of_a_later_end_is_not_made_due_by_the_answer_to_an_earlier_one(store: Store) -> None:
+    job = await delivered(store, State.EXPIRED)
+    assert await store.begin_notice(job.id, job.lease_token)
+    late = (await end(store, job, State.SUCCEEDED)).job
+    assert late is not None
+    assert not await store.return_notice(job.id, job.lease_token, 5.0, failed=False)
+    assert await finish(store, late)
+    assert await store.begin_notice(job.id, late.lease_token)
+
+    assert not await store.return_notice(job.id, job.lease_token, 5.0, failed=False)
+    assert (await see(store, job)).notice is Notice.SENT

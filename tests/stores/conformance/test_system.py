@@ -24,8 +24,8 @@ async def test_every_role_is_listed_with_its_holder_and_whether_it_is_held(
 
 async def test_the_applied_migrations_are_listed_with_their_times(store: SqlDatabase) -> None:
     applied = await store.applied_migrations()
-    assert [one.label for one in applied] == [migration.label for migration in reversed(shipped("sqlite"))]
-    assert all(one.applied_at.tzinfo is not None for one in applied)
+    assert [migration.label for migration in applied] == [migration.label for migration in reversed(shipped("sqlite"))]
+    assert all(migration.applied_at.tzinfo is not None for migration in applied)
 
 
 async def test_the_database_says_what_it_is_and_how_large(store: SqlDatabase) -> None:

@@ -48,7 +48,7 @@ async def test_the_same_statement_again_takes_no_second_slot(store: Store) -> No
     first, second, third = [await queued(store) for _ in range(3)]
     assert [await begin(store, first) for _ in range(3)] == [True, True, True]
     assert [await begin(store, second), await begin(store, third)] == [True, None]
-    assert [one.number for one in await store.attempts(first.id)] == [1]
+    assert [attempt.number for attempt in await store.attempts(first.id)] == [1]
 
 
 async def test_without_a_slot_nothing_is_recorded_but_the_message_that_was_sent(store: Store) -> None:

@@ -57,7 +57,7 @@ async def test_an_unusual_text_is_stored_unchanged(store: Store, text: str) -> N
     assert set(values) == {text}
     assert (now.placeholder, now.task_id, now.error_code, now.error_text) == (text, text, text, text)
     assert now.parts == parts
-    assert not (await store.accept_job(wanted, ME)).fresh
+    assert not (await store.accept_job(wanted, ME)).created
 
 
 async def test_a_long_text_is_stored_whole(store: Store) -> None:
@@ -112,10 +112,10 @@ async def test_an_impossible_order_among_fifty_is_refused_alone(store: Store, te
     accounts = [await account_with(store, 1000) for _ in range(50)]
     orders = [order(account_id, input=text if place == 17 else "{}") for place, account_id in enumerate(accounts)]
 
-    answers = await asyncio.gather(*(store.accept_job(one, ME) for one in orders), return_exceptions=True)
+    answers = await asyncio.gather(*(store.accept_job(new_order, ME) for new_order in orders), return_exceptions=True)
 
     assert isinstance(answers.pop(17), REFUSED)
-    assert all(isinstance(answer, Accepted) and answer.fresh for answer in answers)
+    assert all(isinstance(answer, Accepted) and answer.created for answer in answers)
     assert len(await store.jobs(limit=100)) == 49
 
 
@@ -124,8 +124,8 @@ async def test_an_order_above_the_balance_is_refused_alone(store: Store, price: 
     accounts = [await account_with(store, 1000) for _ in range(10)]
     orders = [order(account_id, price=price if place == 3 else 100) for place, account_id in enumerate(accounts)]
 
-    answers = await asyncio.gather(*(store.accept_job(one, ME) for one in orders), return_exceptions=True)
+    answers = await asyncio.gather(*(store.accept_job(new_order, ME) for new_order in orders), return_exceptions=True)
 
     assert isinstance(answers.pop(3), Exception)
-    assert all(isinstance(answer, Accepted) and answer.fresh for answer in answers)
+    assert all(isinstance(answer, Accepted) and answer.created for answer in answers)
     assert (await store.wallet(accounts[3])).held == 0

@@ -35,7 +35,7 @@ async def test_every_time_is_aware_and_in_utc(store: Store) -> None:
     assert len(found) > 20
     assert {time.utcoffset() for time in found} == {timedelta(0)}
     named = {field.name for field in fields(job) if field.name.endswith(("_at", "_until"))}
-    assert all(any(getattr(one, name) for one in seen[:2]) for name in named), "one of each kind was looked at"
+    assert all(any(getattr(row, name) for row in seen[:2]) for name in named), "one of each kind was looked at"
 
 
 async def test_times_are_stored_to_the_microsecond(store: Store, clock: ManualClock) -> None:

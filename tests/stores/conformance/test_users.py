@@ -14,7 +14,7 @@ async def user(store: SqlDatabase, name: str, *, invited_by: int | None = None) 
 
 
 async def ids(store: SqlDatabase, which: UserFilter, before: int | None = None, limit: int = 10) -> list[int]:
-    return [one.account_id for one in await store.users(which, before=before, limit=limit)]
+    return [listed_user.account_id for listed_user in await store.users(which, before=before, limit=limit)]
 
 
 async def test_users_are_listed_newest_first_in_pages(store: SqlDatabase) -> None:
@@ -75,8 +75,10 @@ async def test_invited_users_are_listed_newest_first(store: SqlDatabase) -> None
     await user(store, "Other")
 
     found = await store.invited_users(inviter, before=None, limit=5)
-    assert [one.account_id for one in found] == [second, first]
-    assert [one.account_id for one in await store.invited_users(inviter, before=second, limit=5)] == [first]
+    assert [listed_user.account_id for listed_user in found] == [second, first]
+    assert [listed_user.account_id for listed_user in await store.invited_users(inviter, before=second, limit=5)] == [
+        first
+    ]
 
 
 async def test_the_promo_codes_that_a_user_has_used(store: SqlDatabase, clock: ManualClock) -> None:
@@ -88,8 +90,8 @@ async def test_the_promo_codes_that_a_user_has_used(store: SqlDatabase, clock: M
         clock.advance(1)
 
     found = await store.used_promos(account_id, 5)
-    assert [(one.code, one.amount, one.runs, one.author) for one in found] == [
+    assert [(used_promo.code, used_promo.amount, used_promo.runs, used_promo.author) for used_promo in found] == [
         ("NEW", 0, 3, "op"),
         ("OLD", 100, 0, "op"),
     ]
-    assert [one.code for one in await store.used_promos(account_id, 1)] == ["NEW"]
+    assert [used_promo.code for used_promo in await store.used_promos(account_id, 1)] == ["NEW"]

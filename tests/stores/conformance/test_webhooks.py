@@ -31,16 +31,18 @@ async def client(store: SqlDatabase, number: int = 1) -> tuple[int, int]:
 
 async def events(store: SqlDatabase, webhook: Webhook) -> list[str]:
     found = await store.webhook_deliveries(webhook.id, state=None, before=None, limit=100)
-    return [one.event.value for one in reversed(found)]
+    return [delivery.event.value for delivery in reversed(found)]
 
 
 async def due(store: SqlDatabase, webhook: Webhook) -> list[tuple[int | None, str]]:
-    return [(one.job_id, one.event.value) for one in await store.due_webhook_deliveries(webhook.id, 100)]
+    return [(delivery.job_id, delivery.event.value) for delivery in await store.due_webhook_deliveries(webhook.id, 100)]
 
 
 async def settle(store: SqlDatabase, webhook: Webhook, state: DeliveryState = DONE, **more: Any) -> None:
     found = await store.due_webhook_deliveries(webhook.id, 100)
-    await store.settle_webhook_deliveries([WebhookAttempt(delivery_id=one.id, state=state, **more) for one in found])
+    await store.settle_webhook_deliveries(
+        [WebhookAttempt(delivery_id=delivery.id, state=state, **more) for delivery in found]
+    )
 
 
 async def claim(store: SqlDatabase, limit: int, hold_seconds: float, owner: str = "me") -> list[Webhook]:
@@ -73,7 +75,7 @@ async def test_what_was_sent_about_a_job_is_found_by_the_job(store: SqlDatabase)
 
     found = await store.job_webhook_deliveries(job.id, 10)
 
-    assert [(one.webhook_id, one.event) for one in found] == [
+    assert [(delivery.webhook_id, delivery.event) for delivery in found] == [
         (webhook.id, event)
         for event in (WebhookEvent.JOB_STARTED, WebhookEvent.JOB_SUCCEEDED)
         for webhook in (first, second)
@@ -111,7 +113,9 @@ async def test_events_of_one_job_are_due_one_after_the_other(store: SqlDatabase,
     assert await due(store, webhook) == [], "a later event waits for the earlier one"
     await end(store, other, State.FAILED)
     waiting = await store.webhook_deliveries(webhook.id, state=None, before=None, limit=10)
-    assert {one.due_at for one in waiting} == {clock.now() + timedelta(seconds=60)}, "none is read in vain until then"
+    assert {delivery.due_at for delivery in waiting} == {clock.now() + timedelta(seconds=60)}, (
+        "none is read in vain until then"
+    )
     clock.advance(61)
     await settle(store, webhook)
     assert await due(store, webhook) == [(job.id, "job.failed"), (other.id, "job.failed")]
@@ -130,14 +134,14 @@ async def test_an_endpoint_is_claimed_by_one_instance_while_it_has_due_events(
     assert await claim(store, 10, 30.0) == []
     await ended(store, State.FAILED, account_id=account_id, api_key_id=key_id)
 
-    assert [one.id for one in await claim(store, 10, 30.0)] == [webhook.id]
+    assert [claimed.id for claimed in await claim(store, 10, 30.0)] == [webhook.id]
     assert await claim(store, 10, 30.0) == []
     clock.advance(31)
-    assert [one.id for one in await claim(store, 10, 30.0)] == [webhook.id], "its instance died"
+    assert [claimed.id for claimed in await claim(store, 10, 30.0)] == [webhook.id], "its instance died"
     await store.release_webhook(webhook.id, "me", 5.0, failed=False)
     assert await claim(store, 10, 30.0) == []
     clock.advance(6)
-    assert [one.id for one in await claim(store, 10, 30.0)] == [webhook.id]
+    assert [claimed.id for claimed in await claim(store, 10, 30.0)] == [webhook.id]
     await store.release_webhook(webhook.id, "me", 0.0, failed=False)
     while await due(store, webhook):
         await settle(store, webhook)
@@ -153,9 +157,9 @@ async def test_a_disabled_endpoint_gets_only_tests_and_its_events_wait(store: Sq
     assert await claim(store, 10, 1.0) == []
     assert await store.add_test_delivery(webhook.id, "msg_test") is not None
 
-    assert [one.id for one in await claim(store, 10, 1.0)] == [webhook.id]
+    assert [claimed.id for claimed in await claim(store, 10, 1.0)] == [webhook.id]
     assert await store.add_test_delivery(webhook.id, "msg_test") is None, "it is there already"
-    assert [one.event for one in await store.due_webhook_tests(webhook.id, 10)] == [WebhookEvent.TEST]
+    assert [delivery.event for delivery in await store.due_webhook_tests(webhook.id, 10)] == [WebhookEvent.TEST]
     changed = await store.change_webhook(webhook.id, enabled=True)
     assert changed is not None
     assert (changed.enabled, changed.disabled_reason) == (True, "")
@@ -183,14 +187,14 @@ async def test_deliveries_are_sent_again_one_by_one_or_by_time(store: SqlDatabas
     assert len(await due(store, webhook)) == 3
     assert [await store.count_waiting_deliveries(webhook.id, limit) for limit in (2, 10)] == [2, 3]
     pages = await store.webhook_deliveries(webhook.id, state=DeliveryState.PENDING, before=None, limit=1)
-    assert [one.id for one in pages] == [newest.id]
+    assert [delivery.id for delivery in pages] == [newest.id]
     for size in (1, 1, 0):
         page = await store.webhook_deliveries(
             webhook.id, state=DeliveryState.PENDING, before=pages[-1].public_id, limit=1
         )
         assert len(page) == size
         pages = [*pages, *page]
-    assert len({one.id for one in pages}) == 3
+    assert len({delivery.id for delivery in pages}) == 3
 
 
 async def test_endpoints_are_read_changed_and_removed_by_their_account_only(store: SqlDatabase) -> None:
@@ -228,7 +232,7 @@ async def test_a_dead_endpoint_with_many_waiting_events_delays_no_other(store: S
     await claim(store, 1, HOUR)
     await ended(store, State.FAILED, account_id=other_id, api_key_id=key_id)
 
-    assert [one.id for one in await claim(store, 1, 30.0)] == [alive.id]
+    assert [claimed.id for claimed in await claim(store, 1, 30.0)] == [alive.id]
 
 
 async def test_old_deliveries_and_those_of_removed_endpoints_are_pruned_a_few_at_a_time(
@@ -259,7 +263,7 @@ async def test_the_endpoints_of_a_dead_instance_are_free_at_once_and_it_releases
     assert await claim(store, 1, HOUR, "dead")
     assert await claim(store, 1, HOUR, "another") == []
     await store.release_leases("dead", died=True)
-    assert [one.id for one in await claim(store, 1, HOUR, "another")] == [webhook.id]
+    assert [claimed.id for claimed in await claim(store, 1, HOUR, "another")] == [webhook.id]
 
     await store.release_webhook(webhook.id, "dead", 0.0, failed=True)  # it was only paused
     assert await claim(store, 1, HOUR, "third") == []
@@ -269,8 +273,8 @@ async def test_endpoints_that_are_slow_or_fail_repeatedly_share_a_few_places(sto
     account_id = await account_with(store)
     good, slow, failing, recovered = [await endpoint(store, account_id, f"we_{n}") for n in range(4)]
     every = (good, slow, failing, recovered)
-    for one in every:
-        await store.add_test_delivery(one.id, f"msg_{one.id}")
+    for webhook in every:
+        await store.add_test_delivery(webhook.id, f"msg_{webhook.id}")
 
     async def serve(webhook: Webhook, **outcome: bool) -> None:
         await store.claim_webhooks("me", limit=9, degraded=9, hold_seconds=HOUR)
@@ -284,10 +288,10 @@ async def test_endpoints_that_are_slow_or_fail_repeatedly_share_a_few_places(sto
     await store.release_leases("me")
 
     claimed = await store.claim_webhooks("me", limit=9, degraded=1, hold_seconds=HOUR)
-    assert {one.id for one in claimed} >= {good.id, recovered.id}
-    assert [one.is_degraded for one in claimed].count(True) == 1
+    assert {webhook.id for webhook in claimed} >= {good.id, recovered.id}
+    assert [webhook.is_degraded for webhook in claimed].count(True) == 1
     [other] = await store.claim_webhooks("me", limit=0, degraded=9, hold_seconds=HOUR)
-    assert {one.id: one.failures for one in (*claimed, other)}[failing.id] == 2
+    assert {webhook.id: webhook.failures for webhook in (*claimed, other)}[failing.id] == 2
     changed = await store.change_webhook(failing.id, enabled=True)
     assert changed is not None
     assert (changed.failures, changed.failing_since) == (0, None)
@@ -339,12 +343,12 @@ async def test_a_deleted_endpoint_leaves_nothing_waiting(store: SqlDatabase) -> 
     role = await store.take_role("active", "me", 10**9)
     account_id, _ = await client(store)
     webhook, other = await endpoint(store, account_id), await endpoint(store, account_id, "we_2")
-    for name, one in (("msg_1", webhook), ("msg_2", webhook), ("msg_3", other)):
-        await store.add_test_delivery(one.id, name)
+    for name, target in (("msg_1", webhook), ("msg_2", webhook), ("msg_3", other)):
+        await store.add_test_delivery(target.id, name)
     assert await store.remove_webhook(webhook.id)
     assert not await store.remove_webhook(webhook.id)
     assert await store.prune("webhook_deliveries", HOUR, 10, role) == 2
 
     assert await events(store, webhook) == []
     assert await due(store, other) == [(None, "webhook.test")]
-    assert [one.id for one in await claim(store, 10, 60.0)] == [other.id]
+    assert [claimed.id for claimed in await claim(store, 10, 60.0)] == [other.id]

@@ -1,6 +1,6 @@
 """Call every method that only the bot uses."""
 
-from genlock.domain.broadcast import BroadcastState
+from genlock.domain.broadcast import BroadcastOutcome, BroadcastState, Recipient
 from genlock.domain.draft import SavedDraft
 from genlock.domain.promo import Promo
 from genlock.domain.upload import Upload, UploadCopy
@@ -22,6 +22,7 @@ async def use_what_users_keep(store: Database) -> None:
     await store.result_after(HEAVY, ["model"], 0)
     assert await store.add_favourite(HEAVY, "model")
     assert await store.favourites(HEAVY)
+    await store.wallet_and_favourites(shown.account_id)
     await store.remove_favourite(HEAVY, "model")
     await store.save_model_settings(HEAVY, "model", "{}")
     assert await store.model_settings(HEAVY, "model")
@@ -57,10 +58,10 @@ async def use_drafts_and_files(store: Database) -> None:
     await store.draft_owner(7, 5)
     await store.is_job_message(1, "5")
     await store.jobs_shown_by(1, "5")
-    await store.add_upload(Upload(address="a", account_id=1, file="f", kind="image", seconds=None, age_seconds=0))
+    await store.add_upload(Upload(key="a", account_id=1, file="f", kind="image", seconds=None, age_seconds=0))
     await store.mark_upload_used("a")
     await store.upload("a")
-    await store.save_upload_copy(UploadCopy(address="a", provider="p", url="https://p/a", left_seconds=1.0))
+    await store.save_upload_copy(UploadCopy(key="a", provider="p", url="https://p/a", left_seconds=1.0))
     await store.upload_copies("a")
     await store.input_file("https://p/a")
 
@@ -93,6 +94,10 @@ async def use_broadcasts(store: Database) -> None:
     broadcast = await store.begin_broadcast("text", bot="bot", author="me", request_key="key")
     await store.broadcast(broadcast.id)
     await store.running_broadcast()
+    found = await store.next_recipient(broadcast.id) or Recipient(account_id=1, language="en", address="", token=1)
+    await store.begin_broadcast_message(broadcast.id, found)
+    await store.return_recipient(broadcast.id, found, 0.0)
     await store.next_recipient(broadcast.id)
-    await store.count_broadcast_message(broadcast.id, sent=True)
+    await store.count_broadcast_message(broadcast.id, found, BroadcastOutcome.SENT)
+    await store.expire_recipients()
     await store.end_broadcast(broadcast.id, BroadcastState.DONE)

@@ -118,6 +118,7 @@ async def use_deliveries(store: SqlDatabase) -> None:
     assert await store.mark_result_invalid(page.id, page.lease_token, RESULT, "broken_result", "a page")
     assert await finish(store, shown)
     assert await store.begin_notice(shown.id, shown.lease_token)
+    assert await store.return_notice(shown.id, shown.lease_token, 60.0, failed=False)
     assert await store.resend_job(shown.id, again(RESULT))
     await claimed(store, shown)
     assert await finish(store, lost := await ended(store), Delivery.UNDELIVERABLE)

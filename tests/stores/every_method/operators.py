@@ -96,7 +96,6 @@ async def use_the_operators_lists(store: Database) -> None:
     await store.roles()
     await store.applied_migrations()
     await store.database_facts()
-    await store.figures("bot", 60)
     await use_the_logins(store)
     await use_the_lists_of_users_and_money(store, job.account_id)
 

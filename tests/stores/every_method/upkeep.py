@@ -52,11 +52,13 @@ async def use_figures(store: SqlDatabase) -> None:
     span = (hour - 72, hour + 1)
     await store.period_figures(*span)
     await store.provider_figures(*span)
-    await store.hour_versions([hour - 1, hour])
     await store.model_figures(*span)
     half = (hour_start(hour), hour_start(hour) + timedelta(minutes=30))
-    for count in (store.part_orders, store.part_accounts, store.part_details):
-        await count([half])
+    await store.part_orders([half])
+    await store.part_models([half])
+    await store.count_started([half])
+    for accounts in (store.part_active, store.part_started, store.part_first_orders):
+        await accounts([half])
     await store.model_durations(*span)
     await store.delivery_durations(*span)
     await store.topup_figures(*span)
@@ -66,4 +68,4 @@ async def use_figures(store: SqlDatabase) -> None:
     assert 0 in await store.account_set("active", *span)
     await store.heartbeat("me", 3.0)
     await store.describe_instance("me", "1.0")
-    assert [one.version for one in await store.instances() if one.id == "me"] == ["1.0"]
+    assert [instance.version for instance in await store.instances() if instance.id == "me"] == ["1.0"]

@@ -39,7 +39,7 @@ def openai_response(problem: Problem) -> Response:
 def rename_fields(problem: Problem, parameters: dict[str, str]) -> Problem:
     """Return a problem that names the parameters of the request in place of the model's fields that they set."""
     errors: list[dict[str, Any]] = problem.members.get("errors", [])
-    renamed = [{**one, "pointer": _renamed(str(one["pointer"]), parameters)} for one in errors]
+    renamed = [{**error, "pointer": _renamed(str(error["pointer"]), parameters)} for error in errors]
     return replace(problem, members={**problem.members, "errors": renamed}) if renamed else problem
 
 
@@ -50,7 +50,7 @@ def _renamed(pointer: str, parameters: dict[str, str]) -> str:
 
 def _message(problem: Problem) -> str:
     errors = problem.members.get("errors", [])
-    return "; ".join(f"{one['pointer'].lstrip('/?')}: {one['detail']}" for one in errors)[:1000] or problem.detail
+    return "; ".join(f"{error['pointer'].lstrip('/?')}: {error['detail']}" for error in errors)[:1000] or problem.detail
 
 
 def _type(status: int) -> str:

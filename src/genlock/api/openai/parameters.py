@@ -32,30 +32,30 @@ class ModelInput:
         if self._faults:
             raise invalid(self._faults, "invalid_input")
 
-    def set(self, parameter: str, one: Field, value: Any) -> None:
-        if one.name in self.parameters:
-            self.refuse(parameter, f"cannot be combined with {self.parameters[one.name]}")
+    def set(self, parameter: str, field: Field, value: Any) -> None:
+        if field.name in self.parameters:
+            self.refuse(parameter, f"cannot be combined with {self.parameters[field.name]}")
             return
-        self.parameters[one.name] = parameter
+        self.parameters[field.name] = parameter
         try:
-            self.values[one.name] = value if one.type in FILES else one.clean(value)
+            self.values[field.name] = value if field.type in FILES else field.clean(value)
         except InvalidInput as error:
             self.refuse(parameter, error.message)
 
     def set_prompt(self, prompt: str, output: Output) -> None:
-        one = self.model.field(PROMPT)
-        if output not in self.model.outputs or one is None or one.type is not FieldType.TEXT:
+        field = self.model.field(PROMPT)
+        if output not in self.model.outputs or field is None or field.type is not FieldType.TEXT:
             self.refuse("model", f"does not make {output.value}s from a prompt here; order it with POST /v1/jobs")
         else:
-            self.set(PROMPT, one, prompt)
+            self.set(PROMPT, field, prompt)
 
     def set_count(self, count: int | None) -> None:
         made = self.model.count
-        one = self.model.field(made) if isinstance(made, str) else None
+        field = self.model.field(made) if isinstance(made, str) else None
         if count is None or count == made:
             return
-        if one is not None:
-            self.set("n", one, count)
+        if field is not None:
+            self.set("n", field, count)
         else:
             self.refuse("n", f"must be {made}: {self.model.title} does not let you choose")
 
@@ -68,7 +68,7 @@ class ModelInput:
         elif pixels is None:
             self.set("size", shape, size)  # one of the model's own words, such as 16:9
         elif (choice := nearest_ratio(shape, *pixels)) is None:
-            known = ", ".join(str(one) for one in shape.choices)
+            known = ", ".join(str(option) for option in shape.choices)
             self.refuse("size", f"has an aspect ratio that {self.model.title} does not make; it makes {known}")
         else:
             self.set("size", shape, choice)
@@ -78,27 +78,27 @@ class ModelInput:
     def set_seconds(self, seconds: str | int | None) -> None:
         if seconds is None:
             return
-        one = seconds_field(self.model)
-        if one is None:
+        field = seconds_field(self.model)
+        if field is None:
             self.refuse("seconds", f"must be left out: {self.model.title} does not let you choose")
         else:
-            self.set("seconds", one, seconds)
+            self.set("seconds", field, seconds)
 
     def set_same_named(self, parameter: str, value: str | None) -> None:
         """Set the model's field of the same name, written with or without underscores."""
         if value is None:
             return
-        one = next((one for one in self._fields() if _plain(one.name) == _plain(parameter)), None)
-        if one is not None and value == "jpeg" and value not in one.choices and "jpg" in one.choices:
+        field = next((field for field in self._fields() if _plain(field.name) == _plain(parameter)), None)
+        if field is not None and value == "jpeg" and value not in field.choices and "jpg" in field.choices:
             value = "jpg"
-        if one is not None and (value != AUTO or AUTO in one.choices):
-            self.set(parameter, one, value)
-        elif one is None and value != AUTO:
+        if field is not None and (value != AUTO or AUTO in field.choices):
+            self.set(parameter, field, value)
+        elif field is None and value != AUTO:
             self.refuse(parameter, f"is not supported by {self.model.title}")
 
     def set_own(self, values: Mapping[str, Any]) -> None:
         """Set fields that the request names as the model does."""
-        known = {one.name: one for one in self._fields()}
+        known = {field.name: field for field in self._fields()}
         for name, value in values.items():
             if value in NOTHING:
                 continue
@@ -109,17 +109,17 @@ class ModelInput:
 
     def image_field(self) -> Field | None:
         """Return the field for a reference image; refuse the parameter if there is none."""
-        one = next((one for one in self._fields() if one.type is FieldType.IMAGE), None)
-        if one is None:
+        field = next((field for field in self._fields() if field.type is FieldType.IMAGE), None)
+        if field is None:
             self.refuse("input_reference", f"must be left out: {self.model.title} takes no image")
-        return one
+        return field
 
     def _fields(self) -> list[Field]:
-        return [one for one in self.model.fields if not one.internal]
+        return [field for field in self.model.fields if not field.internal]
 
 
 def seconds_field(model: Model) -> Field | None:
-    return next((one for one in model.fields if one.unit == SECONDS_UNIT and not one.internal), None)
+    return next((field for field in model.fields if field.unit == SECONDS_UNIT and not field.internal), None)
 
 
 def _plain(name: str) -> str:

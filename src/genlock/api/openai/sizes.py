@@ -28,33 +28,33 @@ def read_size(text: str) -> tuple[int, int] | None:
 
 
 def ratio_field(model: Model) -> Field | None:
-    return _first(model, lambda one: any(_ratio(choice) for choice in one.choices))
+    return _first(model, lambda field: any(_ratio(choice) for choice in field.choices))
 
 
 def resolution_field(model: Model) -> Field | None:
-    return _first(model, lambda one: any(_side(choice, is_video=False) for choice in one.choices))
+    return _first(model, lambda field: any(_side(choice, is_video=False) for choice in field.choices))
 
 
-def nearest_ratio(one: Field, width: int, height: int) -> Scalar | None:
+def nearest_ratio(field: Field, width: int, height: int) -> Scalar | None:
     """Return the choice with this aspect ratio; None if there is none."""
     wanted = math.log(width / height)
     found = [
-        (round(abs(math.log(ratio) - wanted), 9), choice != one.default, number, choice)
-        for number, choice in enumerate(one.choices)
+        (round(abs(math.log(ratio) - wanted), 9), choice != field.default, number, choice)
+        for number, choice in enumerate(field.choices)
         if (ratio := _ratio(choice)) is not None
     ]
     distance, _, _, choice = min(found, key=lambda row: row[:3])
     return choice if distance <= TOLERANCE else None
 
 
-def nearest_resolution(model: Model, one: Field, width: int, height: int) -> Scalar:
+def nearest_resolution(model: Model, field: Field, width: int, height: int) -> Scalar:
     """Return the choice whose side is nearest to that of the size."""
     is_video = Output.VIDEO in model.outputs
     if is_video:
         wanted = float(min(width, height))
     else:
         wanted = 4096.0 if max(width, height) >= ULTRA_WIDE else math.sqrt(width * height)
-    known = [(side, choice) for choice in one.choices if (side := _side(choice, is_video=is_video))]
+    known = [(side, choice) for choice in field.choices if (side := _side(choice, is_video=is_video))]
     return min(known, key=lambda row: (round(abs(math.log(row[0] / wanted)), 9), row[0]))[1]
 
 
@@ -70,8 +70,8 @@ def size_of(model: Model, values: Mapping[str, object]) -> str | None:
 
 
 def _first(model: Model, fits: Callable[[Field], bool]) -> Field | None:
-    fields = (one for one in model.fields if one.type is FieldType.CHOICE and not one.internal)
-    return next((one for one in fields if fits(one)), None)
+    fields = (field for field in model.fields if field.type is FieldType.CHOICE and not field.internal)
+    return next((field for field in fields if fits(field)), None)
 
 
 def _ratio(choice: object) -> float | None:

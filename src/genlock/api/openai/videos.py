@@ -66,13 +66,13 @@ class VideoRoutes:
     def operations(self) -> list[Operation]:
         return [
             replace(
-                one,
+                operation,
                 tag="openai",
                 refuse=openai_response,
                 refusal=ErrorAnswer,
                 refusal_media_type="application/json",
             )
-            for one in (self._create_operation(), *self._read_operations())
+            for operation in (self._create_operation(), *self._read_operations())
         ]
 
     def _create_operation(self) -> Operation:
@@ -174,11 +174,11 @@ class VideoRoutes:
         headers = POLL_HEADERS | ({REPLAYED_HEADER: "true"} if accepted.replayed else {})
         return self._answer(call, accepted.job, headers)
 
-    def _completing(self, call: Call, found: ModelInput, image: Field, file: IO[bytes], size: int) -> Complete:
+    def _completing(self, call: Call, model_input: ModelInput, image: Field, file: IO[bytes], size: int) -> Complete:
         async def complete() -> Mapping[str, Any]:
             await self._uploads.check_quota(call)
             stored = await self._uploads.store(call, file, size)
-            return {**found.values, image.name: [stored.id] if image.many else stored.id}
+            return {**model_input.values, image.name: [stored.id] if image.many else stored.id}
 
         return complete
 
@@ -242,7 +242,7 @@ class VideoRoutes:
         length = seconds_field(model) if model else None
         seconds = values.get(length.name) if length else None
         prompt = values.get(PROMPT)
-        expires = min((one.expires_at for one in answer.results if one.expires_at), default=None)
+        expires = min((result.expires_at for result in answer.results if result.expires_at), default=None)
         is_completed = answer.status is Status.SUCCEEDED
         return VideoAnswer(
             id=answer.id,
@@ -267,25 +267,25 @@ def _validated(content: Any, *, strict: bool | None = None) -> VideoRequest:
     return body
 
 
-def _set_parameters(found: ModelInput, body: VideoRequest, *, has_file: bool) -> Field | None:
+def _set_parameters(model_input: ModelInput, body: VideoRequest, *, has_file: bool) -> Field | None:
     """Set the model's fields; return the one for the reference image, if the request has one. Raises Problem."""
-    found.set_prompt(body.prompt, Output.VIDEO)
-    found.set_size(body.size)
-    found.set_seconds(body.seconds)
-    found.set_own(body.model_extra or {})
+    model_input.set_prompt(body.prompt, Output.VIDEO)
+    model_input.set_size(body.size)
+    model_input.set_seconds(body.seconds)
+    model_input.set_own(body.model_extra or {})
     reference = body.input_reference
-    image = found.image_field() if has_file or reference is not None else None
+    image = model_input.image_field() if has_file or reference is not None else None
     if image is not None and reference is not None:
         given = [value for value in (reference.image_url, reference.file_id) if value]
         if len(given) == 1 and not has_file:
-            found.set(REFERENCE, image, given if image.many else given[0])
+            model_input.set(REFERENCE, image, given if image.many else given[0])
         else:
-            found.refuse(REFERENCE, "needs one of a file, image_url and file_id")
+            model_input.refuse(REFERENCE, "needs one of a file, image_url and file_id")
     elif image is not None:
-        found.parameters[image.name] = REFERENCE
-        if image.name in found.values:
-            found.refuse(REFERENCE, f"cannot be combined with {image.name}")
-    found.check()
+        model_input.parameters[image.name] = REFERENCE
+        if image.name in model_input.values:
+            model_input.refuse(REFERENCE, f"cannot be combined with {image.name}")
+    model_input.check()
     return image
 
 

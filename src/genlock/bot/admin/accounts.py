@@ -1,4 +1,4 @@
-"""`/admin find`, `person`, `credit`, `debit`, `ban`, `unban`, `erase`: accounts of this bot's users."""
+"""`/admin find`, `user`, `credit`, `debit`, `ban`, `unban`, `erase`: accounts of this bot's users."""
 
 from collections.abc import Mapping, Sequence
 
@@ -33,7 +33,8 @@ class AccountCommands:
     def commands(self) -> Mapping[str, AdminCommand]:
         return {
             "find": AdminCommand(run=self._find, usage="find"),
-            "person": AdminCommand(run=self._account, usage="person"),
+            "user": AdminCommand(run=self._account, usage="user"),
+            "person": AdminCommand(run=self._account, usage="user"),  # its earlier name, and that of its buttons
             "credit": AdminCommand(run=self._credit, usage="credit"),
             "debit": AdminCommand(run=self._debit, usage="debit", ask=self._ask_debit),
             "ban": AdminCommand(run=self._ban, usage="ban", ask=self._ask_ban),
@@ -46,22 +47,22 @@ class AccountCommands:
         wanted = name.lstrip("@").lower()
         found = await self._store.find_profiles(wanted, READ)
         exact = await self._of_this_bot(
-            [one for one in found if wanted in (str(one.account_id), one.external_id, one.username)]
+            [profile for profile in found if wanted in (str(profile.account_id), profile.external_id, profile.username)]
         )
         if not exact:
-            raise Declined("no_person", word=name)
+            raise Declined("no_user", word=name)
         if len(exact) > 1:
             raise Declined("many_people", word=name)
         return exact[0]
 
-    async def _of_this_bot(self, found: Sequence[Profile], limit: int = LISTED) -> list[Profile]:
+    async def _of_this_bot(self, profiles: Sequence[Profile], limit: int = LISTED) -> list[Profile]:
         """The first profiles, up to the limit, that belong to this bot."""
         ours: list[Profile] = []
-        for one in found:
+        for profile in profiles:
             if len(ours) == limit:
                 break
-            if (await self._store.account(one.account_id)).bot == self._bundle.id:
-                ours.append(one)
+            if (await self._store.account(profile.account_id)).bot == self._bundle.id:
+                ours.append(profile)
         return ours
 
     async def _find(self, ctx: UpdateContext, args: Sequence[str]) -> OutgoingMessage:
@@ -94,9 +95,9 @@ class AccountCommands:
         (profile, amount, reason), t = await self._read_move(args), ctx.translator
         action, operator_text = MOVES[kind]
         key = f"admin:{self._bundle.id}:{ctx.update}"  # ids of updates are unique within a bot only
-        fresh = await self._actions.move_credits(profile.account_id, kind, amount, key=key, reason=reason)
+        moved = await self._actions.move_credits(profile.account_id, kind, amount, key=key, reason=reason)
         await self._audit.write(ctx, action, profile.account_id, f"{write_amount(amount)}: {reason}")
-        if not fresh:
+        if not moved:
             return await self._card(ctx, profile.account_id, t.html("admin.moved_before"))
         reached = await self._actions.tell_moved(profile.account_id, kind, amount)
         note = t.html(operator_text, credits=t.credits(amount), reached=screens.reached(t, reached=reached))
@@ -141,7 +142,7 @@ class AccountCommands:
         """Have a user's personal data erased."""
         profile = await self._profile_by_number(args)
         await Erasure(self._store).request(profile.account_id, ctx.profile.external_id, f"update:{ctx.update}")
-        return screens.message(ctx.translator, ctx.translator.html("admin.erase_done", person=str(profile.account_id)))
+        return screens.message(ctx.translator, ctx.translator.html("admin.erase_done", user=str(profile.account_id)))
 
     async def _ask_erase(self, ctx: UpdateContext, args: Sequence[str]) -> Question:
         profile = await self._profile_by_number(args)
@@ -151,5 +152,5 @@ class AccountCommands:
         """Return the user with an account number or Telegram id; a name could be mistaken. Raises Declined."""
         profile = await self.profile(argument(args))
         if argument(args).lstrip("@") not in (str(profile.account_id), profile.external_id):
-            raise Declined("erase_by_number", person=str(profile.account_id))
+            raise Declined("erase_by_number", user=str(profile.account_id))
         return profile

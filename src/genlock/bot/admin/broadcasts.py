@@ -17,8 +17,15 @@ from genlock.bot.bundle import BotBundle
 from genlock.channels.telegram.address import Address
 from genlock.channels.telegram.caller import Caller, Priority
 from genlock.channels.telegram.text import keyboard
-from genlock.domain.broadcast import SILENT_DAYS_MAX, Broadcast, BroadcastState, Recipient, Segment
-from genlock.domain.errors import ChannelBusy, ChannelError, RecipientUnreachable
+from genlock.domain.broadcast import (
+    SILENT_DAYS_MAX,
+    Broadcast,
+    BroadcastOutcome,
+    BroadcastState,
+    Recipient,
+    Segment,
+)
+from genlock.domain.errors import ChannelBusy, ChannelError, ChannelOutcomeUnknown, RecipientUnreachable
 from genlock.ports import Database
 from genlock.ports.call_fence import calls_while
 
@@ -35,6 +42,8 @@ SENDERS = 10
 #: how long to wait for a permit to write to one user, and how often to check whether the broadcast was stopped
 PERMIT_WAIT_SECONDS = 60.0
 STOP_CHECK_SECONDS = 2.0
+#: how often a user is taken whom Telegram asks to wait with, or whose sender crashed
+TAKES_MAX = 10
 #: an animation also has a document, so it is checked first
 KINDS = ("animation", "photo", "video", "audio", "voice", "document")
 #: entities that Telegram finds in any text by itself; the others are the operator's formatting
@@ -71,8 +80,8 @@ class Content:
         whole, buttons = _without_buttons(whole)
         entities_left = [
             part
-            for one in entities
-            if one.type not in AUTOMATIC and (part := _within(one, cut, _utf16_length(whole))) is not None
+            for entity in entities
+            if entity.type not in AUTOMATIC and (part := _within(entity, cut, _utf16_length(whole))) is not None
         ]
         text = whole[cut:] if entities_left else whole[cut:].strip()
         for kind in KINDS:
@@ -94,8 +103,8 @@ class Content:
     def dump(self) -> str:
         return json.dumps(asdict(self), ensure_ascii=False)
 
-    async def send(self, caller: Caller, chat: int, priority: Priority) -> None:
-        entities = [MessageEntity.de_json(one, caller.bot) for one in self.entities]
+    async def send(self, caller: Caller, chat: int, priority: Priority | None) -> None:
+        entities = [MessageEntity.de_json(entity, caller.bot) for entity in self.entities]
         how: dict[str, Any] = {"parse_mode": ParseMode.HTML} if not entities else {}
         if self.buttons:
             rows = [[InlineKeyboardButton(label, url=url)] for label, url in self.buttons]
@@ -111,7 +120,7 @@ class Content:
 
 def segment_of(line: str) -> Segment:
     """Return whom a broadcast goes to, from the options in front of its text. Raises NotUnderstood."""
-    given = dict(one.lower().split("=", 1) for one in line.split())
+    given = dict(word.lower().split("=", 1) for word in line.split())
     paid, silent = given.get("paid"), given.get("silent", "0")
     if paid not in (None, "yes", "no") or not silent.isdigit() or int(silent[:6]) > SILENT_DAYS_MAX:
         raise NotUnderstood
@@ -179,6 +188,7 @@ class Broadcasts:
 
     async def round(self) -> int:
         """Continue the running broadcast for a while. Safe on several instances at once: each takes other users."""
+        await self._store.expire_recipients()
         broadcast = await self._store.running_broadcast(self._bundle.id)
         if broadcast is None:
             return 0
@@ -194,25 +204,22 @@ class Broadcasts:
         if errors:
             raise errors[0]  # only after every sender has finished the message it had begun
         counts = [result for result in results if isinstance(result, tuple)]
-        if any(ended for _, ended in counts):
-            await self._store.end_broadcast(broadcast.id, BroadcastState.DONE)
+        if any(ended for _, ended in counts) and await self._store.end_broadcast(broadcast.id, BroadcastState.DONE):
             await self._show_progress(broadcast.id)
         return sum(sent for sent, _ in counts)
 
     async def _send_until(self, broadcast: Broadcast, until: float, taking: asyncio.Lock) -> tuple[int, bool]:
-        """Send to one recipient after the other; return how many, and whether there are no more.
-
-        Nothing is read from the store between taking a recipient and sending, so that no error there skips a user.
-        """
+        """Send to one recipient after the other; return how many, and whether there are no more."""
         content, sent = Content.load(broadcast), 0
         while monotonic() < until:
             async with taking:  # recipients are taken one by one; the lock spares failed attempts
                 found = await self._store.next_recipient(broadcast.id)
             if found is None:
                 return sent, True
-            arrived = await self._send(broadcast, content, found)
-            await self._store.count_broadcast_message(broadcast.id, sent=arrived)
-            sent += 1
+            outcome = await self._send(broadcast, content, found)
+            if outcome is not None:
+                await self._store.count_broadcast_message(broadcast.id, found, outcome)
+                sent += 1
         return sent, False
 
     async def _keep_showing(self, broadcast_id: int) -> None:
@@ -220,25 +227,46 @@ class Broadcasts:
             await asyncio.sleep(PROGRESS_SECONDS)
             await self._show_progress(broadcast_id)
 
-    async def _send(self, broadcast: Broadcast, content: Content, recipient: Recipient) -> bool:
-        """Send to a user at most once: only what was certainly not sent is tried again."""
-        account_id, until = recipient.account_id, monotonic() + PERMIT_WAIT_SECONDS
+    async def _send(self, broadcast: Broadcast, content: Content, recipient: Recipient) -> BroadcastOutcome | None:
+        """Send to a user at most once. None: it was certainly not sent, and the user can be taken again."""
         chat = Address.parse(recipient.address).chat if recipient.address else None
-        while chat is not None:
+        if chat is None or recipient.token > TAKES_MAX:
+            return BroadcastOutcome.FAILED
+        if not await self._take_permit(broadcast, chat, recipient):
+            return None
+        if not await self._store.begin_broadcast_message(broadcast.id, recipient):
+            return None
+        try:
+            await content.send(self._bundle.caller, chat, None)
+        except ChannelBusy as busy:
+            await self._give_back(broadcast, recipient, busy)
+            return None
+        except ChannelError as error:
+            if isinstance(error, RecipientUnreachable):
+                await self._store.set_blocked(recipient.account_id, blocked=True)
+            unknown = isinstance(error, ChannelOutcomeUnknown)
+            return BroadcastOutcome.UNKNOWN if unknown else BroadcastOutcome.FAILED
+        return BroadcastOutcome.SENT
+
+    async def _take_permit(self, broadcast: Broadcast, chat: int, recipient: Recipient) -> bool:
+        """Wait for the permit to write to a chat; False if the broadcast was stopped or the chat must wait longer."""
+        until = monotonic() + PERMIT_WAIT_SECONDS
+        while True:
             try:
-                await content.send(self._bundle.caller, chat, Priority.PROGRESS)
+                await self._bundle.caller.take_permit(chat, Priority.PROGRESS)
             except ChannelBusy as busy:
-                if monotonic() + STOP_CHECK_SECONDS > until or not await self._is_running(broadcast):
+                if monotonic() + STOP_CHECK_SECONDS > until:
+                    await self._give_back(broadcast, recipient, busy)
+                    return False
+                if not await self._is_running(broadcast):
                     return False
                 await asyncio.sleep(min(busy.after, STOP_CHECK_SECONDS))
-            except RecipientUnreachable:
-                await self._store.set_blocked(account_id, blocked=True)
-                return False
-            except ChannelError:
-                return False
             else:
                 return True
-        return False
+
+    async def _give_back(self, broadcast: Broadcast, recipient: Recipient, busy: ChannelBusy) -> None:
+        """Let a recipient be taken again, later each time: an outage of Telegram must not use up all takes."""
+        await self._store.return_recipient(broadcast.id, recipient, max(busy.after, 2.0**recipient.token))
 
     async def _is_running(self, broadcast: Broadcast) -> bool:
         now = await self._store.broadcast(broadcast.id)

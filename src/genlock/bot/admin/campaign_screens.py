@@ -22,16 +22,16 @@ def gift(t: Translator, promo: Promo) -> str:
     return t.credits(promo.amount) if promo.amount else t.plain("unit.runs", n=promo.runs)
 
 
-def promos(t: Translator, found: Sequence[Promo], now: datetime) -> OutgoingMessage:
+def promos(t: Translator, codes: Sequence[Promo], now: datetime) -> OutgoingMessage:
     usage: Html = t.html("admin.usage_promo")
-    if not found:
+    if not codes:
         return message(t, Html(f"{t.html('admin.promo_none')}\n\n{usage}"))
     lines = [
-        t.html("admin.promo_line", code=one.code, gift=gift(t, one), facts=" · ".join(_details(t, one, now)))
-        for one in found
+        t.html("admin.promo_line", code=promo.code, gift=gift(t, promo), facts=" · ".join(_details(t, promo, now)))
+        for promo in codes
     ]
-    open_ = [one for one in found if not one.closed and not _is_over(one, now)][:BUTTONS_MAX]
-    rows = [(admin_button(t, "end_promo", "askclose", one.code, code=one.code),) for one in open_]
+    open_ = [promo for promo in codes if not promo.closed and not _is_over(promo, now)][:BUTTONS_MAX]
+    rows = [(admin_button(t, "end_promo", "askclose", promo.code, code=promo.code),) for promo in open_]
     return message(t, Html("\n".join([t.html("admin.promos"), *lines, "", usage])), *rows)
 
 
@@ -91,13 +91,14 @@ def progress(broadcast: Broadcast, t: Translator) -> OutgoingMessage:
         *([_bar(broadcast, t)] if running else []),
         t.html("admin.broadcast_sent", sent=broadcast.sent, total=broadcast.total),
         *([t.html("admin.broadcast_failed", failed=broadcast.failed)] if broadcast.failed else []),
+        *([t.html("admin.broadcast_unknown", unknown=broadcast.unknown)] if broadcast.unknown else []),
     ]
     stop: list[Row] = [(admin_button(t, "stop", "stop"),)] if running else []
     return message(t, Html("\n".join(lines)), *stop)
 
 
 def _bar(broadcast: Broadcast, t: Translator) -> Html:
-    done = broadcast.sent + broadcast.failed
+    done = broadcast.sent + broadcast.failed + broadcast.unknown
     share = min(1.0, done / broadcast.total) if broadcast.total else 1.0
     full = round(share * BAR_LENGTH)
     return t.html("admin.broadcast_bar", bar="▓" * full + "░" * (BAR_LENGTH - full), percent=round(share * 100))

@@ -53,6 +53,7 @@ class Admin:
             **campaigns.commands,
             **dashboard.commands,
             "commands": AdminCommand(run=self._list_commands),
+            "help": AdminCommand(run=self._list_commands),
         }
 
     def may(self, ctx: UpdateContext) -> bool:
@@ -134,7 +135,9 @@ def _why_not(error: Exception, t: Translator) -> Html:
         case Declined():
             return t.html(f"admin.{error.text}", **error.values)
         case NoRefund():
-            values = {name: t.credits(one) if isinstance(one, int) else one for name, one in error.values.items()}
+            values = {
+                name: t.credits(value) if isinstance(value, int) else value for name, value in error.values.items()
+            }
             return t.html(f"admin.{error.text}", **values)
         case InsufficientBalance():
             return t.html("admin.too_little", balance=t.credits(error.available))

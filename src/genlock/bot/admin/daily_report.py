@@ -70,7 +70,7 @@ class DailyReport:
 
     async def _language(self, operator: int) -> str:
         found = await self._store.find_profiles(str(operator), 2)
-        return next((one.language for one in found if one.external_id == str(operator)), DEFAULT)
+        return next((profile.language for profile in found if profile.external_id == str(operator)), DEFAULT)
 
     async def _send(self, due: datetime, chat: int, thread: int | None, language: str) -> int:
         key, claim = f"{SENT}{due.date().isoformat()}:{chat}", secrets.token_hex(8)
@@ -106,7 +106,11 @@ class DailyReport:
         started = sum((await self._store.account_set_sizes("started", since, until, DAY_HOURS, bot)).values())
         catalog = self._storefront.catalog
         rates = Rates(self._bundle.rules.credit_usd, catalog.provider_credit_usd)
-        titles = {one.model: catalog.models[one.model].title for one in models if one.model in catalog.models}
+        titles = {
+            model_figures.model: catalog.models[model_figures.model].title
+            for model_figures in models
+            if model_figures.model in catalog.models
+        }
         credit = await provider_credits(self._store)
         lines = [
             *_sums(t, due, models, topups, started, rates),
@@ -129,7 +133,7 @@ def _due(now: datetime, rules: ReportRules) -> datetime | None:
 def _sums(
     t: Translator, due: datetime, models: Sequence[ModelFigures], topups: TopupFigures, started: int, rates: Rates
 ) -> list[str]:
-    jobs, money = sum((one.figures for one in models), JobFigures()), rates.money(models)
+    jobs, money = sum((model_figures.figures for model_figures in models), JobFigures()), rates.money(models)
     return [
         t.html("report.title", date=t.day_and_time(due)),
         "",
@@ -150,7 +154,7 @@ def _models(t: Translator, models: Sequence[ModelFigures], titles: Mapping[str, 
             n=figures.orders,
             usd=t.dollars(rates.revenue(figures.revenue)),
         )
-        for model, figures in sorted(ordered, key=lambda one: -one[1].orders)[:TOP_MODELS]
+        for model, figures in sorted(ordered, key=lambda item: -item[1].orders)[:TOP_MODELS]
     ]
     return ["", t.html("report.models"), *lines] if lines else []
 
@@ -165,7 +169,7 @@ def _failures(t: Translator, models: Sequence[ModelFigures], titles: Mapping[str
             orders=figures.orders,
             code=f"#{figures.last_failed_job}",
         )
-        for model, figures in sorted(failing, key=lambda one: -one[1].failed)[:FAILING_MODELS]
+        for model, figures in sorted(failing, key=lambda item: -item[1].failed)[:FAILING_MODELS]
     ]
     return ["", t.html("report.failures"), *lines] if lines else []
 
@@ -175,11 +179,11 @@ def _credit(
 ) -> list[str]:
     """Return what is left at each provider, and how many days it lasts at the rate of this day."""
     lines = []
-    for one in credit:
-        spent = sum(figures.figures.cost for figures in models if figures.provider == one.provider)
-        left = {"provider": catalog.provider_title(one.provider), "credit": t.credits(one.credit)}
+    for balance in credit:
+        spent = sum(figures.figures.cost for figures in models if figures.provider == balance.provider)
+        left = {"provider": catalog.provider_title(balance.provider), "credit": t.credits(balance.credit)}
         if spent > 0:
-            lines.append(t.html("report.credit", **left, days=t.plain("unit.days", n=one.credit // spent)))
+            lines.append(t.html("report.credit", **left, days=t.plain("unit.days", n=balance.credit // spent)))
         else:
             lines.append(t.html("report.credit_unspent", **left))
     return ["", *lines] if lines else []

@@ -53,7 +53,7 @@ class OrderCommands:
             "retry": AdminCommand(run=self._with_order(self._retry), usage="order"),
             "cancel": AdminCommand(run=self._with_order(self._cancel), usage="order", ask=self._ask_cancel),
             "refund": AdminCommand(run=self._with_order(self._refund), usage="order", ask=self._ask_refund),
-            "orders": AdminCommand(run=self._orders, usage="person"),
+            "orders": AdminCommand(run=self._orders, usage="user"),
             "attention": AdminCommand(run=self._attention),
         }
 
@@ -162,9 +162,9 @@ class OrderCommands:
         t = ctx.translator
         if job.hold_state is not HoldState.CAPTURED:
             return t.html("admin.not_captured")
-        fresh = await operate.refund(self._engine.ctx, job.id, ctx.profile.external_id)
+        refunded = await operate.refund(self._engine.ctx, job.id, ctx.profile.external_id)
         await self._audit.write(ctx, "refund", code(job.id), write_amount(job.price))
-        if not fresh:
+        if not refunded:
             return t.html("admin.refunded_before")
         reached = await tell_refund(self._engine.ctx, self._store, self._bundle.texts, job)
         return t.html("admin.refunded", credits=t.credits(job.price), reached=screens.reached(t, reached=reached))

@@ -1,7 +1,6 @@
 """`/admin`: figures, and the log of what operators did."""
 
 from collections.abc import Mapping, Sequence
-from decimal import Decimal
 
 from genlock.bot.admin import screens
 from genlock.bot.admin.campaigns import MAINTENANCE
@@ -9,16 +8,14 @@ from genlock.bot.admin.command import AdminCommand
 from genlock.bot.bundle import BotBundle
 from genlock.bot.context import UpdateContext
 from genlock.bot.storefront.storefront import Storefront
-from genlock.domain.figures import Figures
-from genlock.domain.margin import Money, Rates
+from genlock.domain.figures import JobFigures, TopupFigures, hour_number
+from genlock.domain.margin import Rates
 from genlock.engine.refunds import REFUND
-from genlock.i18n.translator import DAY
+from genlock.i18n.audit_words import actor_in_words
 from genlock.ports import Database, OutgoingMessage
 
 LOG_LINES = 20
-#: actors of the audit log that are no operators of a chat
-OTHER_ACTORS = ("command", "token")
-DAYS = {"today": 1, "week": 7}
+HOURS = {"today": 24, "week": 7 * 24}
 
 
 class OverviewCommands:
@@ -37,22 +34,30 @@ class OverviewCommands:
 
     async def _figures(self, ctx: UpdateContext, period: str) -> OutgoingMessage:
         bot = self._bundle.id
-        numbers = await self._store.figures(bot, DAYS[period] * DAY)
         return screens.figures(
             ctx.translator,
             period,
-            numbers,
-            self._money(numbers),
+            await self._sales(HOURS[period]),
             await self._store.counts(),
             refunds=len(await self._store.kv_list(REFUND, bot)),
             maintenance=await self._store.kv_get(MAINTENANCE, bot) is not None,
             broadcast=await self._store.running_broadcast(bot),
         )
 
-    def _money(self, numbers: Figures) -> Money:
+    async def _sales(self, hours: int) -> screens.Sales:
+        """Return the figures of the last hours, this one included, as the dashboard shows them."""
+        store, bot = self._store, self._bundle.id
+        until = hour_number(await store.read_clock()) + 1
+        since = until - hours
+        models = await store.model_figures(since, until, bot)
         rates = Rates(self._bundle.rules.credit_usd, self._storefront.catalog.provider_credit_usd)
-        cost = sum((rates.cost(provider, billed) for provider, billed in numbers.costs.items()), Decimal(0))
-        return Money(revenue=rates.revenue(numbers.revenue), cost=cost)
+        return screens.Sales(
+            jobs=sum((model_figures.figures for model_figures in models), JobFigures()),
+            money=rates.money(models),
+            topups=sum((await store.topup_figures(since, until, hours, bot)).values(), TopupFigures()),
+            users=len(await store.account_set("active", since, until, bot)),
+            newcomers=sum((await store.account_set_sizes("started", since, until, hours, bot)).values()),
+        )
 
     async def _log(self, ctx: UpdateContext, _: Sequence[str]) -> OutgoingMessage:
         lines = await self._store.audit(LOG_LINES, self._bundle.id)
@@ -60,7 +65,6 @@ class OverviewCommands:
         return screens.log(ctx.translator, lines, names)
 
     async def _name(self, ctx: UpdateContext, external_id: str) -> str:
-        if external_id in OTHER_ACTORS:
-            return ctx.translator.plain(f"admin.actor_{external_id}")
         found = await self._store.find_profiles(external_id, 2)
-        return next((one.name for one in found if one.external_id == external_id), external_id)
+        known = (profile.name for profile in found if profile.external_id == external_id)
+        return next(known, actor_in_words(external_id, ctx.translator))

@@ -17,7 +17,7 @@ REASON_SHOWN = 200
 
 def ban(t: Translator, profile: Profile, wallet: Wallet, reason: str) -> Question:
     balance = t.credits(wallet.available)
-    text = t.html("admin_ask.ban", name=profile.name, person=str(profile.account_id), balance=balance)
+    text = t.html("admin_ask.ban", name=profile.name, user=str(profile.account_id), balance=balance)
     return Question(text=_with_reason(t, text, reason), yes=t.plain("admin_ask.ban_yes"), back=_to_user(t, profile))
 
 
@@ -26,7 +26,7 @@ def debit(t: Translator, profile: Profile, wallet: Wallet, amount: int, reason: 
         "admin_ask.debit",
         credits=t.credits(amount),
         name=profile.name,
-        person=str(profile.account_id),
+        user=str(profile.account_id),
         balance=t.credits(wallet.available),
         left=t.credits(wallet.available - amount),
     )
@@ -36,7 +36,7 @@ def debit(t: Translator, profile: Profile, wallet: Wallet, amount: int, reason: 
 
 def erase(t: Translator, profile: Profile, wallet: Wallet) -> Question:
     balance = t.credits(wallet.available)
-    text = t.html("admin_ask.erase", name=profile.name, person=str(profile.account_id), balance=balance)
+    text = t.html("admin_ask.erase", name=profile.name, user=str(profile.account_id), balance=balance)
     return Question(text=text, yes=t.plain("admin_ask.erase_yes"), back=_to_user(t, profile))
 
 

@@ -6,23 +6,28 @@ from collections.abc import Mapping, Sequence
 from genlock.bot.buttons import Row, button
 from genlock.bot.screen_context import code, public_code, shorten
 from genlock.channels.telegram.text import without_tags
-from genlock.domain.audit import AuditLine, read_changes
+from genlock.domain.audit import AuditLine
 from genlock.domain.broadcast import Broadcast
-from genlock.domain.figures import Figures
-from genlock.domain.job import Delivery, Job
+from genlock.domain.figures import JobFigures, TopupFigures
+from genlock.domain.job import AttentionCode, Delivery, Job
 from genlock.domain.margin import Money
 from genlock.domain.money import HoldState, Wallet
 from genlock.domain.payment import Payment, PaymentState
 from genlock.domain.profile import Profile
 from genlock.domain.result import PartKind
+from genlock.domain.value import value
+from genlock.i18n.audit_words import describe
 from genlock.i18n.translator import Html, Translator
 from genlock.ports import Button, OutgoingMessage
 
 OPEN = ("queued", "submitting", "running")
 #: a phone cuts the text of a button at about forty characters
 NAME_IN_ROW = 26
+TITLE_IN_ROW = 18
 ERROR_SHOWN = 300
 DETAIL_SHOWN = 80
+#: actions whose detail is a message in Telegram's HTML
+_WITH_MARKUP = frozenset({"broadcast", "test broadcast"})
 PROMPT_SHOWN = 300
 #: how much of a result the card of an order shows: addresses of files, or the beginning of a text
 RESULT_SHOWN = 400
@@ -31,7 +36,7 @@ RESULTS_SHOWN = 4
 DIGEST_LENGTH = 12
 #: commands that are listed together
 COMMAND_GROUPS = (
-    ("find", "person"),
+    ("find", "user"),
     ("credit", "debit"),
     ("ban", "unban", "erase"),
     ("order", "stars"),
@@ -62,7 +67,7 @@ def message(t: Translator, text: Html, *rows: Row) -> OutgoingMessage:
 
 def reached(t: Translator, *, reached: bool) -> str:
     """Return the text that says whether the user was notified of what the operator did."""
-    return t.plain("admin.person_told" if reached else "admin.person_not_reached")
+    return t.plain("admin.user_told" if reached else "admin.user_not_reached")
 
 
 def commands(t: Translator, names: Sequence[str], *, note: Html | None = None) -> OutgoingMessage:
@@ -81,26 +86,38 @@ def usage(t: Translator, name: str) -> OutgoingMessage:
 # figures
 
 
+@value
+class Sales:
+    """The figures of a period."""
+
+    jobs: JobFigures
+    money: Money
+    topups: TopupFigures
+    #: who ordered
+    users: int
+    newcomers: int
+
+
 def figures(
     t: Translator,
     period: str,
-    numbers: Figures,
-    money: Money,
+    sales: Sales,
     counts: Mapping[str, int],
     *,
     refunds: int,
     maintenance: bool,
     broadcast: Broadcast | None,
 ) -> OutgoingMessage:
+    jobs, money, topups = sales.jobs, sales.money, sales.topups
     lines = [
         t.html("admin.title", period=t.plain(f"admin.{period}")),
         "",
-        t.html("admin.orders", orders=numbers.orders, delivered=numbers.delivered, failed=numbers.failed),
-        t.html("admin.people", people=numbers.users, newcomers=numbers.newcomers),
-        t.html("admin.revenue", revenue=t.credits(numbers.revenue), usd=t.dollars(money.revenue)),
+        t.html("admin.orders", orders=jobs.orders, delivered=jobs.delivered, failed=jobs.failed),
+        t.html("admin.people", people=sales.users, newcomers=sales.newcomers),
+        t.html("admin.revenue", revenue=t.credits(jobs.revenue), usd=t.dollars(money.revenue)),
         t.html("admin.margin", **margin(t, money)),
-        t.html("admin.topups", stars=numbers.stars, topups=t.credits(numbers.topups)),
-        *([t.html("admin.loss", loss=t.amount(numbers.loss))] if numbers.loss else []),
+        t.html("admin.topups", stars=topups.stars, topups=t.credits(topups.credits)),
+        *([t.html("admin.loss", loss=t.amount(jobs.loss))] if jobs.loss else []),
         "",
         t.html("admin.now"),
         t.html("admin.open", n=sum(counts.get(state, 0) for state in OPEN)),
@@ -110,9 +127,7 @@ def figures(
         *([t.html("admin.maintenance_now")] if maintenance else []),
     ]
     if broadcast is not None:
-        lines.append(
-            t.html("admin.broadcast_now", number=broadcast.id, sent=broadcast.sent, total=broadcast.total),
-        )
+        lines.append(t.html("admin.broadcast_now", number=broadcast.id, sent=broadcast.sent, total=broadcast.total))
     rows: tuple[Row, ...] = (
         (_period(t, "today", period), _period(t, "week", period)),
         (admin_button(t, "find", "find"), admin_button(t, "attention", "attention")),
@@ -143,6 +158,7 @@ def attention(t: Translator, jobs: Sequence[tuple[Job, str]]) -> OutgoingMessage
             "admin.attention_line",
             code=code(job.id),
             title=title,
+            group=t.plain(f"dashboard.attention.group.{job.attention_code or AttentionCode.OTHER}.title"),
             reason=shorten(job.attention_reason or "", ERROR_SHOWN),
         )
         for job, title in jobs
@@ -167,48 +183,39 @@ def log(t: Translator, lines: Sequence[AuditLine], names: Mapping[str, str]) -> 
 
 
 def _action(t: Translator, line: AuditLine) -> str:
-    """Return what was done; the dashboard's texts name what only it can do."""
-    action = line.action.replace(" ", "_").replace(".", "_")
-    name = f"admin.audit_{action}_{line.subject}" if action == "maintenance" else f"admin.audit_{action}"
-    subject, detail = shorten(line.subject, DETAIL_SHOWN), shorten(_detail(line), DETAIL_SHOWN)
-    if name in t:
-        return t.plain(name, subject=subject, detail=detail).rstrip(": ")
-    name = f"dashboard.audit.action.{action}"
-    did = t.plain(name) if name in t else line.action
-    return t.plain("admin.audit_other", did=did, subject=subject, detail=detail).rstrip("·: ")
-
-
-def _detail(line: AuditLine) -> str:
-    """Return the detail in words: changed values with an arrow, and a broadcast's text without its formatting."""
-    changes = read_changes(line.detail)
-    if changes is None:
-        return without_tags(line.detail) if line.action == "broadcast" else line.detail
-    texts = [(name, *(str(one) for one in (before, after) if one is not None)) for name, before, after in changes]
-    return ", ".join(f"{name}: {' → '.join(values)}" if name else " → ".join(values) for name, *values in texts)
+    """Return what was done; what only the dashboard can do has the dashboard's name."""
+    described = describe(line, t)
+    name = line.action.replace(" ", "_").replace(".", "_")
+    key = f"admin.audit_{name}_{line.subject}" if name == "maintenance" else f"admin.audit_{name}"
+    detail = without_tags(described.detail) if line.action in _WITH_MARKUP else described.detail
+    values = {"subject": shorten(described.subject, DETAIL_SHOWN), "detail": shorten(detail, DETAIL_SHOWN)}
+    if key in t:
+        return t.plain(key, **values).rstrip(": ")
+    return t.plain("admin.audit_other", did=described.action, **values).rstrip("·: ")
 
 
 # accounts
 
 
-def profiles(t: Translator, text: str, found: Sequence[Profile], *, more: bool) -> OutgoingMessage:
-    if not found:
-        return message(t, t.html("admin.person_not_found", text=text))
+def profiles(t: Translator, text: str, matches: Sequence[Profile], *, more: bool) -> OutgoingMessage:
+    if not matches:
+        return message(t, t.html("admin.user_not_found", text=text))
     if not text:
         head = t.html("admin.find")
     elif more:
-        head = t.html("admin.found_many", text=text, count=len(found))
+        head = t.html("admin.found_many", text=text, count=len(matches))
     else:
-        head = t.html("admin.found", text=text, n=len(found))
+        head = t.html("admin.found", text=text, n=len(matches))
     rows = [
         (
             button(
-                t.plain("admin.person_row", name=_row_name(one), person=str(one.account_id)),
+                t.plain("admin.user_row", name=_row_name(profile), user=str(profile.account_id)),
                 "adm",
                 "person",
-                one.account_id,
+                profile.account_id,
             ),
         )
-        for one in found
+        for profile in matches
     ]
     return message(t, head, *rows)
 
@@ -221,29 +228,29 @@ def _row_name(profile: Profile) -> str:
 def account(t: Translator, profile: Profile, wallet: Wallet) -> OutgoingMessage:
     number = str(profile.account_id)
     lines: list[str] = [
-        t.html("admin.person", name=profile.name),
+        t.html("admin.user", name=profile.name),
         *([f"@{profile.username}"] if profile.username else []),
         t.html(
-            "admin.person_ids",
-            person=number,
+            "admin.user_ids",
+            user=number,
             outside=profile.external_id,
             language=t.language_name(profile.language),
         ),
-        t.html("admin.person_since", since=t.date(profile.created_at)),
+        t.html("admin.user_since", since=t.date(profile.created_at)),
     ]
     if profile.referred_by is not None:
-        lines.append(t.html("admin.person_inviter", inviter=str(profile.referred_by)))
+        lines.append(t.html("admin.user_inviter", inviter=str(profile.referred_by)))
     if profile.banned_at is not None:
         banned = "admin.banned" if profile.ban_reason else "admin.banned_without_reason"
         lines.append(t.html(banned, reason=profile.ban_reason))
     if profile.blocked_at is not None:
         lines.append(t.html("admin.blocked"))
-    lines += ["", t.html("admin.person_balance", available=t.credits(wallet.available))]
+    lines += ["", t.html("admin.user_balance", available=t.credits(wallet.available))]
     if wallet.held:
-        lines.append(t.html("admin.person_held", held=t.credits(wallet.held)))
+        lines.append(t.html("admin.user_held", held=t.credits(wallet.held)))
     if wallet.debt:
-        lines.append(t.html("admin.person_debt", debt=t.credits(wallet.debt)))
-    lines += ["", t.html("admin.person_money", person=number)]
+        lines.append(t.html("admin.user_debt", debt=t.credits(wallet.debt)))
+    lines += ["", t.html("admin.user_money", user=number)]
     ban = "unban" if profile.banned_at is not None else "ban"
     rows: tuple[Row, ...] = (
         (admin_button(t, "orders", "orders", number), admin_button(t, "payments", "payments", number)),
@@ -256,7 +263,7 @@ def account(t: Translator, profile: Profile, wallet: Wallet) -> OutgoingMessage:
 
 
 def orders(t: Translator, jobs: Sequence[tuple[Job, str]], profile: Profile) -> OutgoingMessage:
-    back: Row = (admin_button(t, "person", "person", profile.account_id), *home(t))
+    back: Row = (admin_button(t, "user", "person", profile.account_id), *home(t))
     if not jobs:
         return OutgoingMessage(text=t.html("admin.no_orders", name=profile.name), buttons=(back,))
     rows = [(button(_order_row(t, job, title), "adm", "order", job.id),) for job, title in jobs]
@@ -265,7 +272,8 @@ def orders(t: Translator, jobs: Sequence[tuple[Job, str]], profile: Profile) -> 
 
 def _order_row(t: Translator, job: Job, title: str) -> str:
     icon = t.plain(f"admin.state_{state_key(job)}").partition(" ")[0]
-    return t.plain("admin.order_row", icon=icon, code=code(job.id), title=title, when=t.day(job.created_at))
+    short = shorten(title, TITLE_IN_ROW)
+    return t.plain("admin.order_row", icon=icon, code=code(job.id), title=short, when=t.day(job.created_at))
 
 
 def state_key(job: Job) -> str:
@@ -285,7 +293,7 @@ def order(t: Translator, job: Job, title: str, *, name: str, prompt: str, refund
     lines: list[str] = [
         t.html("admin.order", code=code(job.id), title=title),
         *([t.html("admin.order_public", code=seen)] if (seen := public_code(job.id, t)) != code(job.id) else []),
-        t.html("admin.order_person", name=name, person=str(job.account_id)),
+        t.html("admin.order_user", name=name, user=str(job.account_id)),
         t.html(f"admin.hold_{hold_state}", price=t.credits(job.price)),
         t.html(f"admin.state_{state_key(job)}"),
     ]
@@ -298,7 +306,7 @@ def order(t: Translator, job: Job, title: str, *, name: str, prompt: str, refund
     lines += _results(t, job)
     lines += ["", t.html("admin.times"), *_times(t, job)]
     lines += ["", t.html("admin.order_marks", task=job.task_id or "—", mark=job.correlation_id or "—")]
-    rows = (*_actions(t, job, refunded=refunded), (admin_button(t, "person", "person", job.account_id), *home(t)))
+    rows = (*_actions(t, job, refunded=refunded), (admin_button(t, "user", "person", job.account_id), *home(t)))
     return OutgoingMessage(text="\n".join(lines), buttons=rows)
 
 
@@ -336,42 +344,46 @@ def receipt_digest(charge: str) -> str:
     return hashlib.sha256(charge.encode()).hexdigest()[:DIGEST_LENGTH]
 
 
-def payments(t: Translator, found: Sequence[Payment], profile: Profile) -> OutgoingMessage:
-    back: Row = (admin_button(t, "person", "person", profile.account_id), *home(t))
-    if not found:
+def payments(t: Translator, listed: Sequence[Payment], profile: Profile) -> OutgoingMessage:
+    back: Row = (admin_button(t, "user", "person", profile.account_id), *home(t))
+    if not listed:
         return OutgoingMessage(text=t.html("admin.no_payments", name=profile.name), buttons=(back,))
     lines = [
         t.html(
             "admin.payment",
-            when=t.day_and_time(one.at),
-            stars=one.stars,
-            credits=t.credits(one.amount),
-            state=t.plain(f"admin.payment_{one.state.value}"),
-            charge=one.charge,
+            when=t.day_and_time(payment.at),
+            stars=payment.stars,
+            credits=t.credits(payment.amount),
+            state=t.plain(f"admin.payment_{payment.state.value}"),
+            charge=payment.charge,
         )
-        for one in found
+        for payment in listed
     ]
     rows = [
         (
             button(
-                t.plain("admin.payment_row", stars=one.stars, when=t.day_and_time(one.at)),
-                *("adm", "askstars", profile.account_id, receipt_digest(one.charge)),
+                t.plain("admin.payment_row", stars=payment.stars, when=t.day_and_time(payment.at)),
+                *("adm", "askstars", profile.account_id, receipt_digest(payment.charge)),
             ),
         )
-        for one in found
-        if one.state is not PaymentState.REFUNDED
+        for payment in listed
+        if payment.state is not PaymentState.REFUNDED
     ]
     return OutgoingMessage(text="\n".join([t.html("admin.payments", name=profile.name), *lines]), buttons=(*rows, back))
 
 
-def refunds(t: Translator, found: Sequence[tuple[Payment, str, float]]) -> OutgoingMessage:
+def refunds(t: Translator, open_refunds: Sequence[tuple[Payment, str, float]]) -> OutgoingMessage:
     """Refunds that Telegram has not confirmed: the payment, the user's name, the age in seconds."""
-    if not found:
+    if not open_refunds:
         return message(t, t.html("admin.refunds_none"))
     lines = [
-        t.html("admin.refund_line", stars=payment.stars, name=name, age=t.duration(age)) for payment, name, age in found
+        t.html("admin.refund_line", stars=payment.stars, name=name, age=t.duration(age))
+        for payment, name, age in open_refunds
     ]
-    rows = [(button(f"👤 {shorten(name, NAME_IN_ROW)}", "adm", "payments", one.account_id),) for one, name, _ in found]
+    rows = [
+        (button(f"👤 {shorten(name, NAME_IN_ROW)}", "adm", "payments", payment.account_id),)
+        for payment, name, _ in open_refunds
+    ]
     return message(
         t,
         Html("\n".join([t.html("admin.refunds"), "", *lines])),

@@ -28,7 +28,7 @@ class StarsCommands:
     @property
     def commands(self) -> Mapping[str, AdminCommand]:
         return {
-            "payments": AdminCommand(run=self._list, usage="person"),
+            "payments": AdminCommand(run=self._list, usage="user"),
             "stars": AdminCommand(run=self._stars, usage="stars", ask=self._ask),
             "refunds": AdminCommand(run=self._list_refunds),
         }

@@ -85,7 +85,7 @@ class ApiKeyPages:
 
     async def _ask(self, ctx: UpdateContext, data: ButtonData) -> None:
         """Ask before a key is revoked: a program that uses it stops working."""
-        key = next((one for one in await self._keys(ctx) if one.id == data.number()), None)
+        key = next((candidate for candidate in await self._keys(ctx) if candidate.id == data.number()), None)
         if ctx.group or key is None:
             await self.show(ctx)
             return

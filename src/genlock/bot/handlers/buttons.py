@@ -259,7 +259,7 @@ class ButtonHandler:
 def _category_for(model: Model, draft: Draft) -> str:
     """Return the category that an order starts from: one about the kind of file that waits, else the model's own."""
     kind = draft.sent[0].kind if draft.sent else None
-    about_file = (one for one in (model.category, *model.also) if kind and BEGINS_WITH.get(one) is kind)
+    about_file = (category for category in (model.category, *model.also) if kind and BEGINS_WITH.get(category) is kind)
     return next(about_file, model.category).value
 
 

@@ -47,4 +47,4 @@ async def register(bundle: BotBundle, store: KvStore) -> bool:
 def by_telegram_code(texts: Texts) -> list[tuple[str, str]]:
     """Languages other than the default, by each Telegram language code they serve."""
     others = [language for language in texts.languages.values() if language.code != DEFAULT]
-    return [(code, one.code) for one in others for code in (one.code, *one.telegram_codes)]
+    return [(code, language.code) for language in others for code in (language.code, *language.telegram_codes)]

@@ -160,7 +160,7 @@ class Files:
             return Problem(name="upload_failed")
         await self._record(
             Upload(
-                address=copy.address,
+                key=copy.key,
                 account_id=ctx.account_id,
                 file=sent.file,
                 kind=sent.kind.value,
@@ -169,7 +169,7 @@ class Files:
             ),
             copy,
         )
-        return SentFile(kind=sent.kind, address=copy.address, seconds=seconds)
+        return SentFile(kind=sent.kind, url=copy.key, seconds=seconds)
 
     async def _record(self, upload: Upload, copy: UploadCopy) -> None:
         await self._store.add_upload(upload)
@@ -179,33 +179,33 @@ class Files:
 
     async def resolve_task(self, ctx: UpdateContext, model: Model, text: str) -> str:
         """Return the provider's task of an order whose result the user has got, by its number; else nothing."""
-        one = model.field(ctx.draft.field)
-        if one is None or one.type is not FieldType.TASK:
+        field = model.field(ctx.draft.field)
+        if field is None or field.type is not FieldType.TASK:
             return text
         job_id = ctx.translator.numbers.order_id(text)
         job = None if job_id is None else await self._store.job(job_id)
-        return job.task_id or "" if job is not None and job.account_id == ctx.account_id and job.given else ""
+        return job.task_id or "" if job is not None and job.account_id == ctx.account_id and job.is_received else ""
 
     # files of past orders
 
-    async def renew(self, ctx: UpdateContext, address: str) -> str | Problem:
-        """Return an address that still works, uploading an old file again; or why that is not possible."""
-        upload = await self._store.upload(address)
+    async def renew(self, ctx: UpdateContext, url: str) -> str | Problem:
+        """Return a URL that still works, uploading an old file again; or why that is not possible."""
+        upload = await self._store.upload(url)
         if upload is None or upload.account_id != ctx.account_id:
-            return address
+            return url
         if not self._transfer.storage.is_old(upload.age_seconds):
-            return address
+            return url
         if (wait := await self._quotas.upload(ctx)) is not None:
             return wait
         kind = FieldType(upload.kind)
         try:
-            fresh, seconds = await self._transfer.copy(
+            renewed, seconds = await self._transfer.copy(
                 upload.file, kind, choose_suffix(None, None, MediaType(kind.value))
             )
         except (WrongContent, TooComplex, ProviderError):
             return Problem(name="file_gone")
-        await self._record(replace(upload, address=fresh.address, seconds=seconds), fresh)
-        return fresh.address
+        await self._record(replace(upload, key=renewed.key, seconds=seconds), renewed)
+        return renewed.key
 
 
 async def _album_continues(ctx: UpdateContext, sent: Attachment) -> bool:
@@ -216,7 +216,7 @@ async def _album_continues(ctx: UpdateContext, sent: Attachment) -> bool:
 
 def _with(draft: Draft, taken: SentFile) -> tuple[SentFile, ...]:
     """Return the waiting files with one more; files of another kind are dropped."""
-    same = tuple(one for one in draft.sent if one.kind is taken.kind)[-WAITING_FILES_MAX + 1 :]
+    same = tuple(file for file in draft.sent if file.kind is taken.kind)[-WAITING_FILES_MAX + 1 :]
     return (*same, taken)
 
 
@@ -224,7 +224,7 @@ def _with_aspect(draft: Draft, sent: Attachment, taken: SentFile) -> Draft:
     if sent.aspect is None:
         return draft
     recent = dict(list(draft.aspects.items())[-2 * WAITING_FILES_MAX :])
-    return replace(draft, aspects={**recent, taken.address: sent.aspect})
+    return replace(draft, aspects={**recent, taken.url: sent.aspect})
 
 
 def _no_place(draft: Draft, model: Model, sent: Attachment) -> Problem:
@@ -233,8 +233,8 @@ def _no_place(draft: Draft, model: Model, sent: Attachment) -> Problem:
     if now is not None and now.type in FILES:
         return Problem(name=f"wrong_kind_{now.type.value}")
     if sent.kind is None:
-        wanted = next((one.type for one in model.fields if one.type in FILES), None)
+        wanted = next((field.type for field in model.fields if field.type in FILES), None)
         return Problem(name=f"not_a_file_{wanted.value}") if wanted else Problem(name="no_place_file")
-    if full := [one for one in model.fields if one.type is sent.kind]:
+    if full := [field for field in model.fields if field.type is sent.kind]:
         return Problem(name="full", allowed={"n": full[0].max_count or 1})
     return Problem(name=f"no_place_{sent.kind.value}")

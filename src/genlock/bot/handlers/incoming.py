@@ -87,7 +87,7 @@ def _command(message: Message) -> tuple[str, str, str]:
     """Return the command, the bot it names (empty if none), and the rest of the line."""
     text = message.text or ""
     entities = message.entities or ()
-    if not any(one.type == MessageEntityType.BOT_COMMAND and one.offset == 0 for one in entities):
+    if not any(entity.type == MessageEntityType.BOT_COMMAND and entity.offset == 0 for entity in entities):
         return "", "", text
     first, _, rest = text.partition(" ")
     if "\n" in first:

@@ -41,7 +41,7 @@ USERS_MAX = 50
 #: between two answers to one user: what is typed meanwhile is answered once
 PAUSE_SECONDS = 0.3
 #: how long an instance uses the results it has read, and Telegram the answer to the same text
-FRESH_SECONDS = 5.0
+CACHE_SECONDS = 5.0
 USERS_CACHED = 1000
 JOBS_READ = 30
 RESULTS_SHOWN = 20
@@ -154,7 +154,7 @@ class InlineQueries:
             priority=Priority.SCREEN,
             inline_query_id=query.id,
             results=list(self._results(shared, query.query))[:RESULTS_SHOWN],
-            cache_time=round(FRESH_SECONDS),
+            cache_time=round(CACHE_SECONDS),
             is_personal=True,
             button=_order_button(query.query, shared.translator),
         )
@@ -175,7 +175,7 @@ class InlineQueries:
             t = self._bundle.texts.translator(profile.language)
             if await self._access.denial(user, profile, t) is None:
                 jobs = await self._store.jobs(account_id=profile.account_id, limit=JOBS_READ)
-        return Shared(monotonic() + FRESH_SECONDS, t, tuple(job for job in jobs if job.given))
+        return Shared(monotonic() + CACHE_SECONDS, t, tuple(job for job in jobs if job.is_received))
 
     def _results(self, shared: Shared, text: str) -> Iterator[InlineQueryResult]:
         """Yield the user's newest results; those whose prompt has a word of the text come first."""

@@ -239,7 +239,7 @@ class MessageHandler:
                 "menu.hello", name=ctx.profile.name, models=t.plain("unit.networks", n=len(self._storefront.models()))
             )
         ]
-        if ctx.profile.fresh and self._bundle.rules.welcome:
+        if ctx.profile.created and self._bundle.rules.welcome:
             notes.append(t.html("menu.welcome_gift", credits=t.credits(self._bundle.rules.welcome)))
         if ctx.draft.sent:
             notes.append(t.html("menu.files_dropped"))

@@ -197,7 +197,7 @@ class Pages:
     async def paysupport(self, ctx: UpdateContext) -> None:
         t = ctx.translator
         support = self._bundle.rules.support or t.plain("paysupport.support_default")
-        await self.send_text(ctx, t.html("paysupport.text", support=support, person=ctx.profile.external_id))
+        await self.send_text(ctx, t.html("paysupport.text", support=support, user=ctx.profile.external_id))
 
     async def language(self, ctx: UpdateContext) -> None:
         await self.show_text(ctx, languages_text(ctx.translator), *language_rows(ctx.translator))

@@ -22,7 +22,7 @@ class Welcome:
     async def show_picture(self, ctx: UpdateContext) -> None:
         """Send the picture to a new user. A second attempt at the same update leaves it out, so it comes once."""
         path = self._bundle.rules.welcome_picture
-        if path is None or ctx.group or not ctx.first or not ctx.profile.fresh:
+        if path is None or ctx.group or not ctx.first or not ctx.profile.created:
             return
         content = path.read_bytes()
         mark = hashlib.sha256(content).hexdigest()[:16]

@@ -154,7 +154,7 @@ class Wishes:
 
 def open_model(draft: Draft, model: Model, wish: Wish, category: str) -> Draft:
     """Begin an order with what waits for a model."""
-    found_in = (one for one in wish.categories if one in (model.category, *model.also))
+    found_in = (candidate for candidate in wish.categories if candidate in (model.category, *model.also))
     started = per_file.start(
         draft, model, category or next(found_in, model.category.value), defaults=not wish.asks_settings
     )

@@ -19,7 +19,9 @@ from genlock.ports import Database
 STARS = "XTR"
 PAYLOAD = "credits"
 HOUR = 3600
-#: Telegram waits ten seconds for the answer; without the store's, the invoice itself decides
+#: Telegram waits ten seconds for the answer. If the store takes longer than this, the payment is refused: the user can
+#: pay later, but a payment by a banned user or at an old price would be taken. After three seconds in which the store
+#: has not answered a heartbeat, the instance may not call Telegram any more.
 STORE_SECONDS = 2.0
 #: longer numbers are not ours, and Python would take long to read them
 DIGITS_MAX = 18
@@ -67,7 +69,7 @@ class Invoices:
     async def send(self, ctx: UpdateContext, stars: int) -> None:
         """Send the invoice of a package. A repeated one is harmless: each can be paid once at most."""
         t, view = ctx.translator, self._view
-        package = next((one for one in self._bundle.rules.packages if one.stars == stars), None)
+        package = next((candidate for candidate in self._bundle.rules.packages if candidate.stars == stars), None)
         if package is None or ctx.group:
             await view.toast(ctx, t.plain("topup.wrong"), alert=True)
             return
@@ -115,7 +117,7 @@ class Invoices:
                 denial = await self._access.denial(query.from_user.id, profile, t)
                 now = int((await self._store.read_clock()).timestamp())
         except (TimeoutError, StoreError):
-            denial, now = None, invoice.issued
+            return t.plain("topup.unchecked")
         if denial is not None:
             return t.plain(f"topup.{denial.reason}", **denial.values)
         return t.plain("topup.expired") if not self._is_payable(invoice, query.from_user.id, now) else None
@@ -126,7 +128,7 @@ class Invoices:
         return (
             invoice.user == payer
             and now - invoice.issued <= rules.invoice_hours * HOUR
-            and any((one.stars, one.credits) == (invoice.stars, invoice.credits) for one in rules.packages)
+            and any((package.stars, package.credits) == (invoice.stars, invoice.credits) for package in rules.packages)
         )
 
     async def _profile(self, user: int) -> Profile | None:

@@ -56,8 +56,8 @@ class Payments:
             await self._view.send_text(ctx, t.html("topup.strange", support=support, charge=charge))
             return
         account_id = ctx.profile.account_id
-        fresh = await self._credit(account_id, charge, invoice)
-        if fresh or not ctx.first:  # otherwise the reconciliation was first, and has thanked the user
+        credited = await self._credit(account_id, charge, invoice)
+        if credited or not ctx.first:  # otherwise the reconciliation was first, and has thanked the user
             await self._view.send_text(ctx, await self._thanks(account_id, ctx.translator.language, charge, invoice))
         # The receipt stays. Below it comes the order that waited, or the menu; the page of packages goes away.
         ready = ctx.translator.html("topup.ready") if ctx.draft.step is Step.CONFIRM else None
@@ -91,9 +91,9 @@ class Payments:
     async def _credit(self, account_id: int, charge: str, invoice: Invoice) -> bool:
         """Credit a charge once. The ledger is written first, so that no stored payment is without its credits."""
         reason = f"{invoice.stars} stars"
-        fresh = await self._store.transfer(account_id, EntryKind.TOPUP, invoice.amount, _key(charge), reason)
+        credited = await self._store.transfer(account_id, EntryKind.TOPUP, invoice.amount, _key(charge), reason)
         await self._store.add_payment(charge, account_id, invoice.stars, invoice.amount)
-        return fresh
+        return credited
 
     async def _report_strange(self, charge: str, payload: str) -> None:
         """Record a payment that no invoice of ours asked for."""

@@ -122,7 +122,7 @@ def history(screen: ScreenContext, jobs: Sequence[Job], *, newest: bool, older: 
         pages.append((button(t.plain("button.newer"), "history"),))
     if older is not None:
         pages.append((button(t.plain("button.more"), "history", older),))
-    rows += [tuple(one for row in pages for one in row)] if pages else []
+    rows += [tuple(key for row in pages for key in row)] if pages else []
     rows.append((button(t.plain("button.menu"), "menu"),))
     return OutgoingMessage(text=t.html("history.title"), buttons=tuple(rows))
 

@@ -22,7 +22,7 @@ def usual_cost(storefront: Storefront, category: Category) -> int | None:
     wish = storefront.catalog.wish_of(category.value)
     models = storefront.popular(wish, category.value) if wish else storefront.models(category)
     usual = [storefront.usual_price(model) for model in models]
-    return min((one.price for one in usual if one.price > 0 and not one.per), default=None)
+    return min((price.price for price in usual if price.price > 0 and not price.per), default=None)
 
 
 def worth(screen: ScreenContext, amount: int) -> str:

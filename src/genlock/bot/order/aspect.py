@@ -16,42 +16,42 @@ _AUTOMATIC = ("auto", "adaptive")
 
 def fit_picture(draft: Draft, model: Model) -> Draft:
     """Choose the aspect ratio closest to the order's first picture, where the model's default would be a fixed one."""
-    one, ratio = aspect_field(model), _ratio_of_picture(draft, model)
-    if one is None or ratio is None or one.name in draft.values:
+    field, ratio = aspect_field(model), _ratio_of_picture(draft, model)
+    if field is None or ratio is None or field.name in draft.values:
         return draft
-    return replace(draft, values={**draft.values, one.name: _closest(one, ratio)})
+    return replace(draft, values={**draft.values, field.name: _closest(field, ratio)})
 
 
 def refit_picture(draft: Draft, model: Model, before: Draft) -> Draft:
     """Fit a draft whose picture was exchanged, unless the user chose the aspect ratio of the order before it."""
-    one, ratio = aspect_field(model), _ratio_of_picture(before, model)
-    if one is None or ratio is None or before.values.get(one.name) != _closest(one, ratio):
+    field, ratio = aspect_field(model), _ratio_of_picture(before, model)
+    if field is None or ratio is None or before.values.get(field.name) != _closest(field, ratio):
         return draft
     return fit_picture(
-        replace(draft, values={name: value for name, value in draft.values.items() if name != one.name}), model
+        replace(draft, values={name: value for name, value in draft.values.items() if name != field.name}), model
     )
 
 
 def aspect_field(model: Model) -> Field | None:
     """Return the field with a fixed aspect ratio as its default; None if there is none or the provider decides."""
-    for one in model.fields:
-        if one.type is FieldType.CHOICE and not one.many and one.default not in NOTHING:
-            ratios = [choice for choice in one.choices if _ratio(choice) is not None]
-            if len(ratios) > 1 and _ratio(str(one.default)) is not None:
-                return one
+    for field in model.fields:
+        if field.type is FieldType.CHOICE and not field.many and field.default not in NOTHING:
+            ratios = [choice for choice in field.choices if _ratio(choice) is not None]
+            if len(ratios) > 1 and _ratio(str(field.default)) is not None:
+                return field
     return None
 
 
-def _closest(one: Field, ratio: float) -> Scalar:
-    automatic = next((choice for choice in one.choices if str(choice).lower() in _AUTOMATIC), None)
+def _closest(field: Field, ratio: float) -> Scalar:
+    automatic = next((choice for choice in field.choices if str(choice).lower() in _AUTOMATIC), None)
     if automatic is not None:
         return automatic
 
     def distance(choice: Scalar) -> tuple[float, bool]:
         own = _ratio(choice) or 1.0
-        return max(own / ratio, ratio / own), choice != one.default
+        return max(own / ratio, ratio / own), choice != field.default
 
-    return min((choice for choice in one.choices if _ratio(choice) is not None), key=distance)
+    return min((choice for choice in field.choices if _ratio(choice) is not None), key=distance)
 
 
 def _ratio(choice: Scalar) -> float | None:
@@ -68,8 +68,8 @@ def _ratio(choice: Scalar) -> float | None:
 
 def _ratio_of_picture(draft: Draft, model: Model) -> float | None:
     """Return width divided by height of the first picture; None if it is unknown or nearly square."""
-    first = next((one for one in model.fields if one.type is FieldType.IMAGE), None)
+    first = next((field for field in model.fields if field.type is FieldType.IMAGE), None)
     value = draft.values.get(first.name) if first else None
-    address = value[0] if isinstance(value, list) and value else value
-    ratio = draft.aspects.get(str(address), 1.0)
+    url = value[0] if isinstance(value, list) and value else value
+    ratio = draft.aspects.get(str(url), 1.0)
     return None if 1 / NEARLY_SQUARE < ratio < NEARLY_SQUARE else ratio

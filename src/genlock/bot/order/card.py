@@ -48,18 +48,18 @@ def _needed(draft: Draft, model: Model, t: Translator) -> list[Html]:
     """Return the line that lists what must be sent; none if a text is all."""
     asked = asked_fields(model, category_of(draft, model))
     about = BEGINS_WITH.get(category_of(draft, model))
-    wanted = [one for one in asked if not may_skip(one) or (one.type in FILES and one.type is about)]
-    if not any(one.type in FILES for one in wanted):
+    wanted = [field for field in asked if not may_skip(field) or (field.type in FILES and field.type is about)]
+    if not any(field.type in FILES for field in wanted):
         return []
-    return [t.html("card.needed", fields=t.list([_needed_name(one, model, t) for one in wanted]))]
+    return [t.html("card.needed", fields=t.list([_needed_name(field, model, t) for field in wanted]))]
 
 
-def _needed_name(one: Field, model: Model, t: Translator) -> str:
+def _needed_name(field: Field, model: Model, t: Translator) -> str:
     """Name an input: by its kind, or by its own name if the model has several of the kind."""
-    alike = [other for other in model.fields if other.type is one.type and other.required]
-    key = f"ask.needed_{one.type.value}{'s' if one.many and one.max_count != 1 else ''}"
-    named_by_kind = one.type in FILES or one is main_text(model)
-    return t.plain(key) if len(alike) < 2 and named_by_kind and key in t else field_label(one, t).lower()  # noqa: PLR2004 - one alone
+    alike = [other for other in model.fields if other.type is field.type and other.required]
+    key = f"ask.needed_{field.type.value}{'s' if field.many and field.max_count != 1 else ''}"
+    named_by_kind = field.type in FILES or field is main_text(model)
+    return t.plain(key) if len(alike) < 2 and named_by_kind and key in t else field_label(field, t).lower()  # noqa: PLR2004 - one alone
 
 
 def example(draft: Draft, model: Model, t: Translator) -> str:

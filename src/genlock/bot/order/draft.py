@@ -31,7 +31,7 @@ class SentFile:
     """A file of the user, uploaded to the provider."""
 
     kind: FieldType
-    address: str
+    url: str
     #: the measured length in seconds; None if it could not be measured
     seconds: float | None = None
 
@@ -161,9 +161,9 @@ def dump(draft: Draft) -> str:
     """Return the draft as JSON, without defaults and without the members that have columns of their own."""
     plain = Draft()
     body = {
-        one.name: getattr(draft, one.name)
-        for one in fields(Draft)
-        if one.name not in ("version", "message") and getattr(draft, one.name) != getattr(plain, one.name)
+        field.name: getattr(draft, field.name)
+        for field in fields(Draft)
+        if field.name not in ("version", "message") and getattr(draft, field.name) != getattr(plain, field.name)
     }
     if draft.sale:
         body["sale"] = asdict(draft.sale)
@@ -171,22 +171,33 @@ def dump(draft: Draft) -> str:
         body["problem"] = asdict(draft.problem)
     for name, files in (("sent", draft.sent), ("others", draft.others)):
         if files:
-            body[name] = [asdict(one) for one in files]
+            body[name] = [_dump_file(file) for file in files]
     if draft.partial_text:
         body["partial_text"] = asdict(draft.partial_text)
     return json.dumps(body, ensure_ascii=False, separators=(",", ":"))
 
 
+# The URL is stored as `address`: instances of an older version read the same drafts.
+def _dump_file(file: SentFile) -> dict[str, Any]:
+    return {"kind": file.kind, "address": file.url, "seconds": file.seconds}
+
+
+def _load_file(stored: Mapping[str, Any]) -> SentFile:
+    return SentFile(kind=FieldType(stored["kind"]), url=stored["address"], seconds=stored["seconds"])
+
+
 def file_urls(draft: Draft) -> tuple[str, ...]:
     """Return the URLs of all files that the draft uses."""
-    given = [one for value in draft.values.values() for one in (value if isinstance(value, list | tuple) else [value])]
-    urls = [one for one in given if isinstance(one, str) and one.startswith(("https://", "http://"))]
-    return tuple(dict.fromkeys([*(one.address for one in (*draft.sent, *draft.others)), *draft.seconds, *urls]))
+    given = [
+        item for value in draft.values.values() for item in (value if isinstance(value, list | tuple) else [value])
+    ]
+    urls = [item for item in given if isinstance(item, str) and item.startswith(("https://", "http://"))]
+    return tuple(dict.fromkeys([*(file.url for file in (*draft.sent, *draft.others)), *draft.seconds, *urls]))
 
 
 def load(body: str, *, version: int, message: int | None) -> Draft:
     values = json.loads(body)
-    known = {one.name for one in fields(Draft)}
+    known = {field.name for field in fields(Draft)}
     values = {name: value for name, value in values.items() if name in known}
     for table in (values, values.get("partial_text") or {}):
         if "step" in table:
@@ -201,7 +212,7 @@ def load(body: str, *, version: int, message: int | None) -> Draft:
     if values.get("problem"):
         values["problem"] = Problem(**values["problem"])
     for name in {"sent", "others"} & set(values):
-        values[name] = tuple(SentFile(**{**one, "kind": FieldType(one["kind"])}) for one in values[name])
+        values[name] = tuple(_load_file(file) for file in values[name])
     for name in ("other_prices", "seeds"):
         values[name] = tuple(values.get(name, ()))
     return Draft(**values, version=version, message=message)

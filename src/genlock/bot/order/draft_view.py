@@ -105,9 +105,9 @@ class DraftView:
         return remembered.begin_with(draft, model, remembered.read(last)) if last else draft
 
     async def screen_context(self, ctx: UpdateContext) -> ScreenContext:
-        """Read what screens show besides the draft: the wallet and the free runs."""
+        """Read what screens show besides the draft: the wallet, favourites and the free runs."""
         await self._popularity.refresh()
-        wallet = await self._store.wallet(ctx.account_id)
+        wallet, favourites = await self._store.wallet_and_favourites(ctx.account_id)
         free = await self._free_runs(ctx) if self._storefront.has_free_models else NO_FREE_RUNS
         draft = ctx.draft
         starred = draft.step in (Step.HOME, Step.ORDERED) or is_card(draft)
@@ -118,7 +118,7 @@ class DraftView:
             wallet=wallet,
             free=free,
             group=ctx.group,
-            favourites=tuple(await self._store.favourites(ctx.account_id)) if starred else (),
+            favourites=favourites if starred else (),
             voices_with_sample=await self._samples.voices() if voices else frozenset(),
             first_order=not ctx.profile.last_model,
         )
@@ -143,9 +143,9 @@ class DraftView:
             return None
         if draft.step is Step.STYLE:
             return styles.sheet(styles.styles_for(self._storefront.catalog, model))
-        one = self._field(draft)
-        if one is not None and is_voice(one) and draft.played:
-            return await self._samples.of_voice(draft.played, choice_label(one, draft.played, t))
+        field = self._field(draft)
+        if field is not None and is_voice(field) and draft.played:
+            return await self._samples.of_voice(draft.played, choice_label(field, draft.played, t))
         return await self._samples.of_model(model) if is_card(draft) and not draft.problem else None
 
 

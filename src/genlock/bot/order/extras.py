@@ -28,14 +28,14 @@ def is_card(draft: Draft) -> bool:
 def last_settings(draft: Draft, model: Model, t: Translator) -> list[Html]:
     """Return the line about the settings that the order begins with because the last one had them."""
     settings = settings_of(model, draft.values)
-    shown = [_setting(one, settings[one.name], t) for one in model.fields if one.name in settings]
+    shown = [_setting(field, settings[field.name], t) for field in model.fields if field.name in settings]
     return [t.html("settings.as_last", values=" · ".join(shown[:SETTINGS_SHOWN]))] if shown else []
 
 
-def _setting(one: Field, value: object, t: Translator) -> str:
+def _setting(field: Field, value: object, t: Translator) -> str:
     """Return the value of a setting, with its name unless the value says enough."""
-    label = value_label(one, value, t)
-    return label if one.type is FieldType.CHOICE else f"{field_label(one, t)}: {label}"
+    label = value_label(field, value, t)
+    return label if field.type is FieldType.CHOICE else f"{field_label(field, t)}: {label}"
 
 
 def ideas_for(catalog: Catalog, category: Category) -> Sequence[Idea]:
@@ -81,10 +81,13 @@ def prompt_rows(draft: Draft, model: Model, screen: ScreenContext) -> list[Row]:
         price = found[1].price
         text = t.plain("improve.button", price=t.credits(price)) if price else t.plain("improve.button_free")
         rows.append((draft_button(text, draft.version, "improve"),))
-    return [*rows, *((_voice(draft, model, one, t),) for one in model.fields if one.traits and not one.internal)]
+    return [
+        *rows,
+        *((_voice(draft, model, field, t),) for field in model.fields if field.traits and not field.internal),
+    ]
 
 
-def _voice(draft: Draft, model: Model, one: Field, t: Translator) -> Button:
+def _voice(draft: Draft, model: Model, field: Field, t: Translator) -> Button:
     """Return the button that opens the list of voices."""
-    name = choice_label(one, draft.values.get(one.name) or one.default, t)
-    return draft_button(t.plain("voice.button", name=name), draft.version, "edit", model.fields.index(one))
+    name = choice_label(field, draft.values.get(field.name) or field.default, t)
+    return draft_button(t.plain("voice.button", name=name), draft.version, "edit", model.fields.index(field))

@@ -17,17 +17,17 @@ def explain(problem: Problem, model: Model, values: Values, translator: Translat
     """Explain what is wrong with the last value, or with the combination of values."""
     if (text := explain_file(problem, translator)) is not None:
         return text
-    one = model.field(problem.field)
+    field = model.field(problem.field)
     explain_problem = _EXPLAIN.get(problem.name)
     if problem.name == "range" and problem.allowed:  # without limits it comes from a rule
         explain_problem = _range
     rule = broken_rule(model, values)
     if (
         explain_problem is not None
-        and one is not None
-        and not (problem.name == "missing" and rule and not one.required)
+        and field is not None
+        and not (problem.name == "missing" and rule and not field.required)
     ):
-        return explain_problem(problem, one, translator)
+        return explain_problem(problem, field, translator)
     if rule is not None:
         return _rule(rule, model, values, translator)
     return translator.html("refused.combination")
@@ -68,16 +68,16 @@ def _range(problem: Problem, _: Field, translator: Translator) -> Html:
     return translator.html("refused.number_most", high=high) if high is not None else translator.html("refused.number")
 
 
-def _type(problem: Problem, one: Field, translator: Translator) -> Html:
-    match one.type:
+def _type(problem: Problem, field: Field, translator: Translator) -> Html:
+    match field.type:
         case FieldType.NUMBER | FieldType.INTEGER:
             if problem.allowed.get("min") is not None and (problem.allowed.get("max") or ANY) < ANY:
-                return _range(problem, one, translator)
-            return translator.html("refused.whole_number" if one.type is FieldType.INTEGER else "refused.number")
+                return _range(problem, field, translator)
+            return translator.html("refused.whole_number" if field.type is FieldType.INTEGER else "refused.number")
         case FieldType.BOOLEAN:
             return translator.html("refused.boolean")
         case FieldType.OBJECTS:
-            return translator.html("refused.objects", members=members(one, translator))
+            return translator.html("refused.objects", members=members(field, translator))
         case FieldType.TASK:
             return translator.html("refused.task")
         case _:
@@ -91,12 +91,12 @@ def _count(problem: Problem, _: Field, translator: Translator) -> Html:
     return translator.html("refused.count", low=low, high=high, given=given)
 
 
-def _address(_: Problem, one: Field, translator: Translator) -> Html:
-    return translator.html(f"refused.address_{one.type.value}")
+def _address(_: Problem, field: Field, translator: Translator) -> Html:
+    return translator.html(f"refused.address_{field.type.value}")
 
 
-def _missing(_: Problem, one: Field, translator: Translator) -> Html:
-    return translator.html("refused.missing", field=field_label(one, translator))
+def _missing(_: Problem, field: Field, translator: Translator) -> Html:
+    return translator.html("refused.missing", field=field_label(field, translator))
 
 
 def _choice(_: Problem, __: Field, translator: Translator) -> Html:
@@ -132,7 +132,7 @@ def _rule(rule: Rule, model: Model, values: Values, translator: Translator) -> H
     def names(*fields: str) -> str:
         return _names(fields, model, translator)
 
-    any_of = translator.list([names(one) for one in rule.any_of], style="or")
+    any_of = translator.list([names(group) for group in rule.any_of], style="or")
     text = {
         rule.never: lambda: html("never", parts=parts),
         bool(rule.any_of): lambda: html("any_of", fields=any_of),
@@ -147,14 +147,14 @@ def _rule(rule: Rule, model: Model, values: Values, translator: Translator) -> H
 def _condition(rule: Rule, model: Model, translator: Translator) -> str:
     parts = []
     for name, allowed in rule.when.items():
-        one = model.field(name)
-        if one is not None:
-            value = " / ".join(value_label(one, value, translator) for value in allowed)
-            parts.append(translator.plain("refused.pair", field=field_label(one, translator), value=value))
+        field = model.field(name)
+        if field is not None:
+            value = " / ".join(value_label(field, value, translator) for value in allowed)
+            parts.append(translator.plain("refused.pair", field=field_label(field, translator), value=value))
     parts += [_names([name], model, translator) for name in rule.given]
     return " + ".join(parts)
 
 
 def _names(names: Sequence[str], model: Model, translator: Translator) -> str:
     fields = [model.field(name) for name in names]
-    return ", ".join(field_label(one, translator) for one in fields if one is not None)
+    return ", ".join(field_label(field, translator) for field in fields if field is not None)

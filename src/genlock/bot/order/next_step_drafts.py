@@ -14,9 +14,9 @@ from genlock.domain.next_step import NextStep, PromptSource
 
 def input_field(step: NextStep, model: Model) -> Field:
     """Return the field of a model that takes what the step is done with."""
-    one = model.field(step.models[model.id])
-    assert one is not None, "the catalog checks the fields of its steps"
-    return one
+    field = model.field(step.models[model.id])
+    assert field is not None, "the catalog checks the fields of its steps"
+    return field
 
 
 def reply_step(catalog: Catalog, kind: FieldType | None, category: str = "") -> NextStep | None:
@@ -40,7 +40,7 @@ def captioned(draft: Draft, storefront: Storefront, category: str) -> Draft:
     step = asked_step(storefront, draft.sent[-1].kind, draft.text, category) if draft.text and draft.sent else None
     if step is None:
         return draft
-    longest = max((one.seconds for one in draft.sent if one.seconds is not None), default=None)
+    longest = max((file.seconds for file in draft.sent if file.seconds is not None), default=None)
     model = fitting(step, catalog.step_models(step), longest, draft.text)
     started = start_step(draft, step, model, draft.sent, draft.text)
     return draft if started.problem and not wizard.refused_text(started, model) else started
@@ -53,8 +53,8 @@ def fitting(step: NextStep, models: Sequence[Model], seconds: float | None, text
     return next(iter([*with_text, *taking, *models]))
 
 
-def _takes(one: Field, seconds: float | None) -> bool:
-    return seconds is None or one.max_seconds is None or seconds <= one.max_seconds + wizard.ROUNDING_SECONDS
+def _takes(field: Field, seconds: float | None) -> bool:
+    return seconds is None or field.max_seconds is None or seconds <= field.max_seconds + wizard.ROUNDING_SECONDS
 
 
 def start_step(draft: Draft, step: NextStep, model: Model, files: Sequence[SentFile], text: str) -> Draft:
@@ -76,7 +76,9 @@ def start_step(draft: Draft, step: NextStep, model: Model, files: Sequence[SentF
     main = target if not files else questions.main_text(model)
     asked = main if step.prompt is PromptSource.ASK and not text else None
     left = [
-        one.name for one in questions.asked_fields(model, step.category) if questions.may_skip(one) and one is not asked
+        field.name
+        for field in questions.asked_fields(model, step.category)
+        if questions.may_skip(field) and field is not asked
     ]
     started = replace(started, settled=tuple(dict.fromkeys((*started.settled, *left))))
     if text and main is not None:

@@ -137,7 +137,7 @@ class NextSteps:
     async def _shown_by(self, ctx: UpdateContext, message: int) -> tuple[Job, Part] | None:
         """Return the user's result that a message of this chat shows."""
         for job in await self._store.jobs_shown_by(ctx.account_id, str(message)):
-            if job.given and job.channel == CHANNEL and Address.parse(job.address).chat == ctx.chat:
+            if job.is_received and job.channel == CHANNEL and Address.parse(job.address).chat == ctx.chat:
                 return job, next(part for part in job.parts if part.message == str(message))
         return None
 

@@ -274,17 +274,17 @@ class Orders:
     ) -> tuple[dict[str, Any], Problem | None]:
         """Return the values with files the provider can still fetch, and the problem if some are gone."""
         values_now, problem = dict(values), None
-        for one in model.fields:
-            if one.type not in FILES or one.name not in values:
+        for field in model.fields:
+            if field.type not in FILES or field.name not in values:
                 continue
-            given = values[one.name] if isinstance(values[one.name], list) else [values[one.name]]
+            given = values[field.name] if isinstance(values[field.name], list) else [values[field.name]]
             found = [await self._files.renew(ctx, str(url)) for url in given]
             refused = [url for url in found if isinstance(url, Problem)]
             if refused:
                 problem = refused[0]
-                del values_now[one.name]
+                del values_now[field.name]
             else:
-                values_now[one.name] = found if one.many else found[0]
+                values_now[field.name] = found if field.many else found[0]
         return values_now, problem
 
     async def _seconds(self, model: Model, values: dict[str, Any]) -> dict[str, float]:
@@ -331,7 +331,7 @@ def not_given(job: Job) -> str | None:
 
     A client may press a button that we never showed: before the delivery, or after the hold was released.
     """
-    if job.given or not job.has_result:
+    if job.is_received or not job.has_result:
         return None
     return "order.part_unpaid" if job.unpaid else "order.part_not_yet"
 
@@ -357,5 +357,5 @@ def _accepted(ctx: UpdateContext, model: Model, version: int, count: int) -> Out
 def _user_values(model: Model, values: Any) -> dict[str, Any]:
     """Return the values of a past job without those that equal the defaults, or that users may not set."""
     known = values if isinstance(values, dict) else {}
-    fields = [one for one in model.fields if one.name in known and not one.internal]
-    return {one.name: known[one.name] for one in fields if known[one.name] != one.default}
+    fields = [field for field in model.fields if field.name in known and not field.internal]
+    return {field.name: known[field.name] for field in fields if known[field.name] != field.default}

@@ -70,7 +70,7 @@ class Originals:
             return
         key = _record_key(job, part)
         await self._store.add_upload(
-            Upload(address=key, account_id=ctx.account_id, file=file, kind="document", seconds=None, age_seconds=0.0)
+            Upload(key=key, account_id=ctx.account_id, file=file, kind="document", seconds=None, age_seconds=0.0)
         )
         await self._store.mark_upload_used(key)  # kept as long as files of orders
 

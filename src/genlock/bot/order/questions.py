@@ -18,9 +18,9 @@ ASKED_FIRST = (FieldType.TASK, FieldType.IMAGE, FieldType.VIDEO, FieldType.AUDIO
 
 def main_text(model: Model) -> Field | None:
     """Return the field that a text message fills."""
-    texts = [one for one in model.fields if one.type is FieldType.TEXT and not one.many and not one.advanced]
-    named = next((one for one in texts if one.name == PROMPT), None)
-    return named or next((one for one in texts if one.required), None)
+    texts = [field for field in model.fields if field.type is FieldType.TEXT and not field.many and not field.advanced]
+    named = next((field for field in texts if field.name == PROMPT), None)
+    return named or next((field for field in texts if field.required), None)
 
 
 def takes_text(model: Model, text: str) -> bool:
@@ -42,54 +42,58 @@ def asked_fields(model: Model, category: str) -> list[Field]:
     Files come first, and of them pictures: a user thinks of the photo, then of the speech, then of what happens.
     """
     begins = BEGINS_WITH.get(Category(category)) if category in set(Category) else None
-    if begins and any(one.type is begins and one.required for one in model.fields):
+    if begins and any(field.type is begins and field.required for field in model.fields):
         begins = None
-    about = next((one for one in model.fields if one.type is begins and not one.advanced), None) if begins else None
-    asked = (
-        one
-        for one in model.fields
-        if (one.required and not (one.advanced and one.default is not None))
-        or (one.name == PROMPT and not one.advanced)
-        or one is about
+    about = (
+        next((field for field in model.fields if field.type is begins and not field.advanced), None) if begins else None
     )
-    return sorted(asked, key=lambda one: ASKED_FIRST.index(one.type) if one.type in ASKED_FIRST else len(ASKED_FIRST))
+    asked = (
+        field
+        for field in model.fields
+        if (field.required and not (field.advanced and field.default is not None))
+        or (field.name == PROMPT and not field.advanced)
+        or field is about
+    )
+    return sorted(
+        asked, key=lambda field: ASKED_FIRST.index(field.type) if field.type in ASKED_FIRST else len(ASKED_FIRST)
+    )
 
 
 def editable_fields(model: Model) -> list[Field]:
     """Return fields the user can change, the common ones first."""
-    return sorted((one for one in model.fields if not one.internal), key=lambda one: one.advanced)
+    return sorted((field for field in model.fields if not field.internal), key=lambda field: field.advanced)
 
 
-def may_skip(one: Field) -> bool:
+def may_skip(field: Field) -> bool:
     """Whether the field by itself is optional."""
-    return not one.required or one.default is not None
+    return not field.required or field.default is not None
 
 
-def choices_of(one: Field) -> Sequence[Any]:
+def choices_of(field: Field) -> Sequence[Any]:
     """Return the values to offer as buttons; empty if there are too many or none."""
-    if one.many and one.type is not FieldType.CHOICE:
+    if field.many and field.type is not FieldType.CHOICE:
         return ()
-    match one.type:
+    match field.type:
         case FieldType.CHOICE:
-            return one.choices
+            return field.choices
         case FieldType.BOOLEAN:
             return (True, False)
-        case FieldType.INTEGER if one.min is not None and one.max is not None:
-            step = int(one.step or 1)
-            numbers = range(int(one.min), int(one.max) + 1, step)
+        case FieldType.INTEGER if field.min is not None and field.max is not None:
+            step = int(field.step or 1)
+            numbers = range(int(field.min), int(field.max) + 1, step)
             return numbers if len(numbers) <= NUMBERS_OFFERED else ()
         case _:
             return ()
 
 
-def read_list(one: Field, text: str) -> object:
+def read_list(field: Field, text: str) -> object:
     """Parse a typed list: one item per line, members of an object separated by bars; or JSON."""
-    if one.type is not FieldType.OBJECTS:
+    if field.type is not FieldType.OBJECTS:
         return [line.strip() for line in text.splitlines() if line.strip()]
     if text.lstrip().startswith(("[", "{")):
         return text if text.lstrip().startswith("[") else f"[{text}]"
     rows = [[part.strip() for part in line.split("|")] for line in text.splitlines() if line.strip()]
-    return [dict(zip(one.members, map(_scalar, row), strict=False)) for row in rows]
+    return [dict(zip(field.members, map(_scalar, row), strict=False)) for row in rows]
 
 
 def _scalar(word: str) -> str | int:
@@ -98,7 +102,7 @@ def _scalar(word: str) -> str | int:
 
 def broken_rule(model: Model, values: Mapping[str, Any]) -> Rule | None:
     """Return the first rule of the model that the values break."""
-    whole: dict[str, object] = {one.name: one.default for one in model.fields if one.default is not None}
+    whole: dict[str, object] = {field.name: field.default for field in model.fields if field.default is not None}
     whole |= {name: value for name, value in values.items() if value not in NOTHING}
     whole |= model.fixed
     for rule in model.rules:

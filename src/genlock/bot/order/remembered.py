@@ -18,17 +18,17 @@ RANGE_MAX = 1000
 
 def settings_of(model: Model, values: Mapping[str, Any]) -> dict[str, Any]:
     """Return what is remembered of an order: choices and numbers, but neither texts nor files."""
-    return {one.name: values[one.name] for one in model.fields if one.name in values and _is_setting(one)}
+    return {field.name: values[field.name] for field in model.fields if field.name in values and _is_setting(field)}
 
 
-def _is_setting(one: Field) -> bool:
-    if one.internal or one.many:
+def _is_setting(field: Field) -> bool:
+    if field.internal or field.many:
         return False
-    if one.type in (FieldType.CHOICE, FieldType.BOOLEAN):
+    if field.type in (FieldType.CHOICE, FieldType.BOOLEAN):
         return True
-    if one.type not in (FieldType.NUMBER, FieldType.INTEGER) or one.min is None or one.max is None:
+    if field.type not in (FieldType.NUMBER, FieldType.INTEGER) or field.min is None or field.max is None:
         return False
-    return one.max - one.min <= RANGE_MAX
+    return field.max - field.min <= RANGE_MAX
 
 
 def read(body: str | None) -> dict[str, Any]:
@@ -54,13 +54,13 @@ def begin_with(draft: Draft, model: Model, settings: Mapping[str, Any]) -> Draft
 def _valid(draft: Draft, model: Model, settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return the settings that the model still has. The aspect ratio of a picture goes before the remembered one."""
     aspect = aspect_field(model)
-    has_picture = any(one.type is FieldType.IMAGE and draft.values.get(one.name) for one in model.fields)
+    has_picture = any(field.type is FieldType.IMAGE and draft.values.get(field.name) for field in model.fields)
     valid = {}
-    for one in model.fields:
-        if one.name not in settings or not _is_setting(one) or (has_picture and one is aspect):
+    for field in model.fields:
+        if field.name not in settings or not _is_setting(field) or (has_picture and field is aspect):
             continue
         try:
-            valid[one.name] = one.clean(settings[one.name])
+            valid[field.name] = field.clean(settings[field.name])
         except InvalidInput:
             continue  # the catalog has changed since
     return {name: value for name, value in valid.items() if value not in NOTHING}

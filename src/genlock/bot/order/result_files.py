@@ -52,7 +52,7 @@ class ResultFiles:
         except _UNREADABLE:
             return None
         await self._record(ctx, part.value, part, kind, seconds)
-        return SentFile(kind=kind, address=part.value, seconds=seconds)
+        return SentFile(kind=kind, url=part.value, seconds=seconds)
 
     async def _by_copy(self, ctx: UpdateContext, part: Part, kind: FieldType) -> SentFile | Problem:
         """Copy the channel's file to the provider, as a file that the user sends."""
@@ -63,16 +63,14 @@ class ResultFiles:
             copy, seconds = await self._transfer.copy(file, kind, choose_suffix(None, None, MediaType(kind.value)))
         except (WrongContent, TooComplex, ProviderError):
             return GONE
-        await self._record(ctx, copy.address, part, kind, seconds)
+        await self._record(ctx, copy.key, part, kind, seconds)
         await self._store.save_upload_copy(copy)
-        return SentFile(kind=kind, address=copy.address, seconds=seconds)
+        return SentFile(kind=kind, url=copy.key, seconds=seconds)
 
-    async def _record(
-        self, ctx: UpdateContext, address: str, part: Part, kind: FieldType, seconds: float | None
-    ) -> None:
+    async def _record(self, ctx: UpdateContext, key: str, part: Part, kind: FieldType, seconds: float | None) -> None:
         """Record where the channel has the file, so that the new order can be repeated when the link is gone."""
         if (file := file_id(part)) is not None:
             upload = Upload(
-                address=address, account_id=ctx.account_id, file=file, kind=kind.value, seconds=seconds, age_seconds=0.0
+                key=key, account_id=ctx.account_id, file=file, kind=kind.value, seconds=seconds, age_seconds=0.0
             )
             await self._store.add_upload(upload)

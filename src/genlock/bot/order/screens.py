@@ -49,8 +49,8 @@ PROMPT_SHOWN, CARRIED_SHOWN = 600, 200
 
 def ask(draft: Draft, model: Model, screen: ScreenContext) -> OutgoingMessage:
     """Ask for one field; the first question of an order shows the model's card."""
-    one = model.field(draft.field)
-    assert one is not None, "the draft asks for no field"
+    field = model.field(draft.field)
+    assert field is not None, "the draft asks for no field"
     t = screen.translator
     first = extras.is_card(draft)
     head = card(draft, model, screen)
@@ -62,12 +62,16 @@ def ask(draft: Draft, model: Model, screen: ScreenContext) -> OutgoingMessage:
     takers = _takers(draft, model, screen)
     if refused_text(draft, model):
         lines.append(t.html("refused.text_kept" if takers else "refused.text_shorten"))
-    lines += ["", *_question(draft, model, one, screen)]
-    if screen.group and not choices_of(one):
+    lines += ["", *_question(draft, model, field, screen)]
+    if screen.group and not choices_of(field):
         lines.append(t.html("ask.in_group"))
     return OutgoingMessage(
         text="\n".join(lines),
-        buttons=(*_instead(draft, screen), *_take_buttons(draft, takers, screen), *_answers(draft, model, one, screen)),
+        buttons=(
+            *_instead(draft, screen),
+            *_take_buttons(draft, takers, screen),
+            *_answers(draft, model, field, screen),
+        ),
     )
 
 
@@ -77,11 +81,11 @@ def _takers(draft: Draft, model: Model, screen: ScreenContext) -> list[Model]:
     if not text:
         return []
     category = category_of(draft, model)
-    kinds = {one.kind for one in files_given(draft, model)}
+    kinds = {file.kind for file in files_given(draft, model)}
     return [
         other
         for other in screen.storefront.models(category)
-        if kinds <= {one.type for one in other.fields} and takes_text(other, text)
+        if kinds <= {field.type for field in other.fields} and takes_text(other, text)
     ]
 
 
@@ -101,140 +105,145 @@ def _instead(draft: Draft, screen: ScreenContext) -> list[Row]:
     return [(draft_button(screen.translator.plain("button.instead"), draft.version, "instead"),)]
 
 
-def _question(draft: Draft, model: Model, one: Field, screen: ScreenContext) -> list[Html]:
+def _question(draft: Draft, model: Model, field: Field, screen: ScreenContext) -> list[Html]:
     t = screen.translator
-    lines = _by_type(draft, model, one, screen)
+    lines = _by_type(draft, model, field, screen)
     asking = draft.step is Step.ASK
     main = main_text(model)
-    if asking and one.type in FILES and main is not None and (text := draft.values.get(main.name)):
+    if asking and field.type in FILES and main is not None and (text := draft.values.get(main.name)):
         lines.append(t.html("list.carried_text", text=shorten(str(text), CARRIED_SHOWN)))
     if asking:
-        lines += _other_files(draft, model, one, t)
-    now = draft.values.get(one.name, one.default)
-    if now not in NOTHING and one.type not in FILES and not choices_of(one):
-        lines.append(t.html("ask.now", value=shorten(value_label(one, now, t), 300)))
-    if asking and one.default in NOTHING and can_skip(draft, model, one):
+        lines += _other_files(draft, model, field, t)
+    now = draft.values.get(field.name, field.default)
+    if now not in NOTHING and field.type not in FILES and not choices_of(field):
+        lines.append(t.html("ask.now", value=shorten(value_label(field, now, t), 300)))
+    if asking and field.default in NOTHING and can_skip(draft, model, field):
         lines.append(t.html("ask.not_needed"))
-    if one is main and asking and (more := _addable(draft, model, t)):
+    if field is main and asking and (more := _addable(draft, model, t)):
         lines.append(t.html("ask.may_add", fields=t.list(more).lower()))
     return lines
 
 
 def _addable(draft: Draft, model: Model, t: Translator) -> list[str]:
     """Return names of optional file fields that are not asked for; their files may be sent at any time."""
-    wanted = {one.name for one in asked_fields(model, draft.category)}
-    free = [one for one in model.fields if one.type in FILES and not one.advanced and one.name not in wanted]
-    return list(dict.fromkeys(field_label(one, t) for one in free))[:ADDED_SHOWN]
+    wanted = {field.name for field in asked_fields(model, draft.category)}
+    free = [field for field in model.fields if field.type in FILES and not field.advanced and field.name not in wanted]
+    return list(dict.fromkeys(field_label(field, t) for field in free))[:ADDED_SHOWN]
 
 
-def _by_type(draft: Draft, model: Model, one: Field, screen: ScreenContext) -> list[Html]:
+def _by_type(draft: Draft, model: Model, field: Field, screen: ScreenContext) -> list[Html]:
     t = screen.translator
-    about = field_question(one, t)
-    if one.type in FILES:
-        return [t.html(f"ask.{one.type.value}", about=about), *_file_limits(draft, one, screen)]
-    if one.many:
-        key = "ask.objects" if one.type is FieldType.OBJECTS else "ask.list"
-        return [t.html(key, about=about, members=members(one, t))]
-    match one.type:
+    about = field_question(field, t)
+    if field.type in FILES:
+        return [t.html(f"ask.{field.type.value}", about=about), *_file_limits(draft, field, screen)]
+    if field.many:
+        key = "ask.objects" if field.type is FieldType.OBJECTS else "ask.list"
+        return [t.html(key, about=about, members=members(field, t))]
+    match field.type:
         case FieldType.CHOICE | FieldType.BOOLEAN:
-            hint = [] if one.default in NOTHING else [t.html("ask.choice_hint")]
-            hint = [t.html("voice.hint"), *now_played(draft, one, screen)] if is_voice(one) else hint
+            hint = [] if field.default in NOTHING else [t.html("ask.choice_hint")]
+            hint = [t.html("voice.hint"), *now_played(draft, field, screen)] if is_voice(field) else hint
             return [t.html("ask.choice", about=about), *hint]
         case FieldType.NUMBER | FieldType.INTEGER:
-            return [t.html("ask.number", about=about), _range(one, screen)]
+            return [t.html("ask.number", about=about), _range(field, screen)]
         case FieldType.TASK:
             return [t.html("ask.task", about=about)]
         case _:
-            return [t.html("ask.text", about=about), *_text_hints(draft, model, one, screen)]
+            return [t.html("ask.text", about=about), *_text_hints(draft, model, field, screen)]
 
 
-def _other_files(draft: Draft, model: Model, asked: Field, t: Translator) -> list[Html]:
+def _other_files(draft: Draft, model: Model, asked_field: Field, t: Translator) -> list[Html]:
     """Return which files the order has already, by the names of their fields."""
     lines = []
-    for one in model.fields:
-        given = draft.values.get(one.name)
-        if one.type not in FILES or one is asked or given in NOTHING:
+    for field in model.fields:
+        given = draft.values.get(field.name)
+        if field.type not in FILES or field is asked_field or given in NOTHING:
             continue
-        more = sum(file.kind is one.type for file in draft.others)
+        more = sum(file.kind is field.type for file in draft.others)
         count = more + (len(given) if isinstance(given, list) else 1)
-        lines.append(t.html("ask.have_other", field=field_label(one, t), n=count))
+        lines.append(t.html("ask.have_other", field=field_label(field, t), n=count))
     return lines
 
 
-def _text_hints(draft: Draft, model: Model, one: Field, screen: ScreenContext) -> list[Html]:
+def _text_hints(draft: Draft, model: Model, field: Field, screen: ScreenContext) -> list[Html]:
     t = screen.translator
     hints = [
-        t.html("ask.text_hint", characters=t.plain("unit.characters", n=one.max_length))
-        if one.max_length
+        t.html("ask.text_hint", characters=t.plain("unit.characters", n=field.max_length))
+        if field.max_length
         else t.html("ask.text_hint_any")
     ]
-    if main_text(model) is one:
+    if main_text(model) is field:
         hints.append(t.html("ask.example", example=example(draft, model, t)))
     return hints
 
 
-def _range(one: Field, screen: ScreenContext) -> Html:
-    if one.min is None or one.max is None or one.max >= ANY:
+def _range(field: Field, screen: ScreenContext) -> Html:
+    if field.min is None or field.max is None or field.max >= ANY:
         return screen.translator.html("ask.number_any")
-    high = value_label(one, one.max, screen.translator)
-    return screen.translator.html("ask.number_range", low=one.min, high=high)
+    high = value_label(field, field.max, screen.translator)
+    return screen.translator.html("ask.number_range", low=field.min, high=high)
 
 
-def _file_limits(draft: Draft, one: Field, screen: ScreenContext) -> list[Html]:
+def _file_limits(draft: Draft, field: Field, screen: ScreenContext) -> list[Html]:
     t = screen.translator
     lines = []
-    if one.many and one.max_count != 1:
-        low = max(one.min_count, 1)
-        if one.max_count is None or low != one.max_count:
-            high = "∞" if one.max_count is None else one.max_count
+    if field.many and field.max_count != 1:
+        low = max(field.min_count, 1)
+        if field.max_count is None or low != field.max_count:
+            high = "∞" if field.max_count is None else field.max_count
             lines.append(t.html("ask.several", low=low, high=high))
         else:
             lines.append(t.html("ask.several_exactly", n=low))
-    if one.max_mb:
-        lines.append(t.html("ask.size", size=t.plain("unit.megabytes", n=min(one.max_mb, MEGABYTES_MAX))))
-    if one.max_seconds:
-        lines.append(t.html("ask.lasting", time=t.duration(float(one.max_seconds))))
-    have = draft.values.get(one.name)
+    if field.max_mb:
+        lines.append(t.html("ask.size", size=t.plain("unit.megabytes", n=min(field.max_mb, MEGABYTES_MAX))))
+    if field.max_seconds:
+        lines.append(t.html("ask.lasting", time=t.duration(float(field.max_seconds))))
+    have = draft.values.get(field.name)
     if have not in NOTHING:
         lines.append(t.html("ask.have_files", n=len(have) if isinstance(have, list) else 1))
     return lines
 
 
-def _answers(draft: Draft, model: Model, one: Field, screen: ScreenContext) -> list[Row]:
+def _answers(draft: Draft, model: Model, field: Field, screen: ScreenContext) -> list[Row]:
     t, version = screen.translator, draft.version
-    rows = _choices(draft, one, screen)
-    have = draft.values.get(one.name)
+    rows = _choices(draft, field, screen)
+    have = draft.values.get(field.name)
     more: list[Button] = []
-    if one.type in FILES and isinstance(have, list) and len(have) >= max(one.min_count, 1):
+    if field.type in FILES and isinstance(have, list) and len(have) >= max(field.min_count, 1):
         more.append(draft_button(t.plain("button.done_files", n=len(have)), version, "skip"))
-    elif draft.step is Step.ASK and not choices_of(one) and have in NOTHING and can_skip(draft, model, one):
+    elif draft.step is Step.ASK and not choices_of(field) and have in NOTHING and can_skip(draft, model, field):
         more.append(draft_button(t.plain("button.skip"), version, "skip"))
-    if draft.step is Step.EDIT and have not in NOTHING and (not one.required or isinstance(have, list)):
+    if draft.step is Step.EDIT and have not in NOTHING and (not field.required or isinstance(have, list)):
         more.append(draft_button(t.plain("button.clear"), version, "clear"))
     rows += [(other,) for other in more]
-    if main_text(model) is one and draft.step is Step.ASK and have in NOTHING and not draft.problem:
+    if main_text(model) is field and draft.step is Step.ASK and have in NOTHING and not draft.problem:
         rows.append(extras.prompt_sources(draft, model, screen))
     if extras.is_card(draft):
         rows.append((extras.star(draft, model, screen),))
-    if draft.step is Step.ASK and one.default not in NOTHING and choices_of(one) and _more_to_come(draft, model, one):
+    if (
+        draft.step is Step.ASK
+        and field.default not in NOTHING
+        and choices_of(field)
+        and _more_to_come(draft, model, field)
+    ):
         rows.append((draft_button(t.plain("button.rest"), version, "rest"),))
     return [*rows, back_and_cancel(draft, screen)]
 
 
 def _more_to_come(draft: Draft, model: Model, now: Field) -> bool:
-    return any(one is not now and one.name not in draft.settled for one in asked_fields(model, draft.category))
+    return any(field is not now and field.name not in draft.settled for field in asked_fields(model, draft.category))
 
 
-def _choices(draft: Draft, one: Field, screen: ScreenContext) -> list[Row]:
+def _choices(draft: Draft, field: Field, screen: ScreenContext) -> list[Row]:
     t = screen.translator
-    values = choices_of(one)
+    values = choices_of(field)
     if not values:
         return []
-    if is_voice(one):
-        return voice_list.rows(draft, one, screen)
-    now = draft.values.get(one.name, one.default)
-    marks = {True: "✓ ", False: ""} if one.name in draft.values else {True: "• ", False: ""}
-    labels = [choice_label(one, value, t) for value in values]
+    if is_voice(field):
+        return voice_list.rows(draft, field, screen)
+    now = draft.values.get(field.name, field.default)
+    marks = {True: "✓ ", False: ""} if field.name in draft.values else {True: "• ", False: ""}
+    labels = [choice_label(field, value, t) for value in values]
     columns = _columns(max(map(len, labels)), len(labels))
     size = CHOICE_ROWS * columns
     pages = max(1, -(-len(values) // size))
@@ -263,9 +272,9 @@ def options(draft: Draft, model: Model, screen: ScreenContext) -> OutgoingMessag
     pages = max(1, -(-len(fields) // OPTIONS_A_PAGE))
     page = min(draft.page, pages - 1)
     rows = _instead(draft, screen)
-    for one in fields[page * OPTIONS_A_PAGE : (page + 1) * OPTIONS_A_PAGE]:
-        text = _option(draft, one, screen, main=one is main_text(model))
-        rows.append((draft_button(text, draft.version, "edit", model.fields.index(one)),))
+    for field in fields[page * OPTIONS_A_PAGE : (page + 1) * OPTIONS_A_PAGE]:
+        text = _option(draft, field, screen, main=field is main_text(model))
+        rows.append((draft_button(text, draft.version, "edit", model.fields.index(field)),))
     if pages > 1:
         rows.append(pager(draft, screen, page, pages))
     if settings_of(model, draft.values):
@@ -275,22 +284,22 @@ def options(draft: Draft, model: Model, screen: ScreenContext) -> OutgoingMessag
     return OutgoingMessage(text="\n".join(lines), buttons=(*rows, (done, cancel)))
 
 
-def _option(draft: Draft, one: Field, screen: ScreenContext, *, main: bool) -> str:
+def _option(draft: Draft, field: Field, screen: ScreenContext, *, main: bool) -> str:
     t = screen.translator
-    value = _effective(draft, one, screen)
-    if main and draft.values.get(one.name):
+    value = _effective(draft, field, screen)
+    if main and draft.values.get(field.name):
         return t.plain("options.main", value=shorten(value, MAIN_LENGTH))
-    about = field_label(one, t)
+    about = field_label(field, t)
     return t.plain("options.row", about=about, value=shorten(value, max(OPTION_LENGTH - len(about), OPTION_VALUE)))
 
 
-def _effective(draft: Draft, one: Field, screen: ScreenContext) -> str:
-    value = draft.values.get(one.name)
+def _effective(draft: Draft, field: Field, screen: ScreenContext) -> str:
+    value = draft.values.get(field.name)
     if value in NOTHING:
-        value = one.default
-    if value in NOTHING and one.type in (FieldType.CHOICE, FieldType.BOOLEAN, FieldType.NUMBER, FieldType.INTEGER):
+        value = field.default
+    if value in NOTHING and field.type in (FieldType.CHOICE, FieldType.BOOLEAN, FieldType.NUMBER, FieldType.INTEGER):
         return screen.translator.plain("options.usual")
-    return value_label(one, value, screen.translator)
+    return value_label(field, value, screen.translator)
 
 
 def confirm(draft: Draft, model: Model, screen: ScreenContext, *, note: Html | None = None) -> OutgoingMessage:
@@ -327,14 +336,16 @@ def _step_line(draft: Draft, t: Translator) -> list[Html]:
 def _summary(draft: Draft, model: Model, main: Field | None, screen: ScreenContext) -> list[Html]:
     t = screen.translator
     lines = []
-    for one in model.fields:
-        value = draft.values.get(one.name)
-        if one is main or (value in NOTHING and (one.advanced or one.default in NOTHING)):
+    for field in model.fields:
+        value = draft.values.get(field.name)
+        if field is main or (value in NOTHING and (field.advanced or field.default in NOTHING)):
             continue
-        if draft.others and one.type is draft.others[0].kind:  # the line about all files says it
+        if draft.others and field.type is draft.others[0].kind:  # the line about all files says it
             continue
-        effective = value if value not in NOTHING else one.default
-        lines.append(t.html("confirm.line", about=field_label(one, t), value=shorten(value_label(one, effective, t))))
+        effective = value if value not in NOTHING else field.default
+        lines.append(
+            t.html("confirm.line", about=field_label(field, t), value=shorten(value_label(field, effective, t)))
+        )
     return lines[:LINES_MAX]
 
 
@@ -388,6 +399,6 @@ def _confirm_rows(draft: Draft, model: Model, screen: ScreenContext, go: list[Ro
     if draft.next_step or draft.suggested or (not draft.path and text_only(model)):
         small.append(draft_button(t.plain("button.other_model"), draft.version, "other"))
     rows = [*_instead(draft, screen), *go, *extras.prompt_rows(draft, model, screen)]
-    if not any(one.name in draft.values for one in asked_fields(model, draft.category)):
+    if not any(field.name in draft.values for field in asked_fields(model, draft.category)):
         return [*rows, *grid(small, 2), (button(t.plain("button.menu"), "menu"),)]
     return [*rows, *grid([*small, *other_wishes(draft, screen)], 2), back_and_cancel(draft, screen)]

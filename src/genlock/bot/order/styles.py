@@ -35,7 +35,7 @@ def styles_for(catalog: Catalog, model: Model) -> list[Style]:
 
 def style_of(draft: Draft, model: Model, catalog: Catalog) -> Style | None:
     """Return the style of an order; None if it has none or the prompt leaves no room for it."""
-    style = next((one for one in styles_for(catalog, model) if one.key == draft.style), None)
+    style = next((candidate for candidate in styles_for(catalog, model) if candidate.key == draft.style), None)
     prompt = str(draft.values.get(PROMPT, ""))
     return style if style and prompt and takes_text(model, style.added_to(prompt)) else None
 

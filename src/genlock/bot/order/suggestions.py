@@ -55,7 +55,9 @@ def _unlisted(category: str) -> Wish:
 
 def _main_category(storefront: Storefront, wish: Wish) -> str:
     """Return the first category of a wish with a model on sale."""
-    return next((one for one in wish.categories if storefront.wish_models(wish, one)), wish.categories[0])
+    return next(
+        (category for category in wish.categories if storefront.wish_models(wish, category)), wish.categories[0]
+    )
 
 
 def suggest(
@@ -74,7 +76,7 @@ def suggest(
         return _start(carried, models[0], target)
     ready = ((model, one) for model in models if (one := _start(carried, model, target)).suggested)
     if budget is None:
-        return next((one for _, one in ready), None) or _start(carried, models[0], target)
+        return next((suggestion for _, suggestion in ready), None) or _start(carried, models[0], target)
     by_price = sorted(ready, key=lambda found: _price(storefront, *found) > budget)
     return by_price[0][1] if by_price else _start(carried, models[0], target)
 
@@ -85,10 +87,14 @@ def _price(storefront: Storefront, model: Model, draft: Draft) -> int:
 
 def suggest_for_file(storefront: Storefront, draft: Draft, wish: Wish, category: str = "") -> Draft | None:
     """Return the order of a wish for the files that wait; None if none of its models takes them."""
-    kinds = {one.kind for one in draft.sent}
+    kinds = {file.kind for file in draft.sent}
     for model in storefront.recommended(wish, category):
-        required = {one.type for one in model.fields if one.type in FILES and (one.required or one.type in kinds)}
-        found_in = category or next(one for one in wish.categories if one in (model.category, *model.also))
+        required = {
+            field.type for field in model.fields if field.type in FILES and (field.required or field.type in kinds)
+        }
+        found_in = category or next(
+            candidate for candidate in wish.categories if candidate in (model.category, *model.also)
+        )
         if kinds and kinds <= required and BEGINS_WITH.get(Category(found_in)) in (None, *kinds):
             started = per_file.start(draft, model, found_in, defaults=not wish.asks_settings)
             return replace(started, wish=wish.name, path=())

@@ -22,8 +22,8 @@ def varies(model: Model) -> bool:
 def with_copies(draft: Draft, model: Model, count: int, rng: Random) -> Draft:
     """Return the draft as an order that is made `count` times; the first keeps the seed that the user chose."""
     copies = count if count in COUNTS and varies(model) else 1
-    one = _seed_field(model)
-    seeds = tuple(_draw(one, rng) for _ in range(copies)) if one is not None and copies > 1 else ()
+    field = _seed_field(model)
+    seeds = tuple(_draw(field, rng) for _ in range(copies)) if field is not None and copies > 1 else ()
     if seeds and draft.values.get(SEED) is not None:
         seeds = (draft.values[SEED], *seeds[1:])
     return replace(draft, copies=copies, seeds=seeds, price=None, other_prices=())
@@ -46,10 +46,10 @@ def without_ordered(draft: Draft, ordered: int) -> Draft:
 
 
 def _seed_field(model: Model) -> Field | None:
-    one = model.field(SEED)
-    return one if one is not None and one.type is FieldType.INTEGER and not one.internal else None
+    field = model.field(SEED)
+    return field if field is not None and field.type is FieldType.INTEGER and not field.internal else None
 
 
-def _draw(one: Field, rng: Random) -> int:
-    low, high = max(int(one.min or 0), 0), min(int(one.max or SEED_MAX), SEED_MAX)
+def _draw(field: Field, rng: Random) -> int:
+    low, high = max(int(field.min or 0), 0), min(int(field.max or SEED_MAX), SEED_MAX)
     return rng.randint(low, max(low, high))

@@ -46,8 +46,8 @@ def transcribers(storefront: Storefront) -> list[Transcriber]:
     """Return the models on sale that need only a recording and return text."""
     found = []
     for model in storefront.models(Category.SPEECH_TO_TEXT):
-        required = [one for one in model.fields if one.required and one.default is None]
-        if model.outputs == (Output.TEXT,) and [one.type for one in required] == [FieldType.AUDIO]:
+        required = [field for field in model.fields if field.required and field.default is None]
+        if model.outputs == (Output.TEXT,) and [field.type for field in required] == [FieldType.AUDIO]:
             found.append(Transcriber(model=model, field=required[0]))
     return found
 
@@ -55,14 +55,16 @@ def transcribers(storefront: Storefront) -> list[Transcriber]:
 def cheapest(storefront: Storefront, sent: Attachment) -> Transcriber | None:
     """Return the cheapest model that takes such a recording; None if there is none."""
     prices: list[tuple[int, Transcriber]] = []
-    for one in transcribers(storefront):
-        if file_limits(one.field, sent) is not None:
+    for transcriber in transcribers(storefront):
+        if file_limits(transcriber.field, sent) is not None:
             continue
         try:
-            quote = storefront.quote(one.model, _values(one, _ANY_FILE), _lengths(_ANY_FILE, sent.seconds), free_left=0)
+            quote = storefront.quote(
+                transcriber.model, _values(transcriber, _ANY_FILE), _lengths(_ANY_FILE, sent.seconds), free_left=0
+            )
         except InvalidInput:
             continue
-        prices.append((quote.price, one))
+        prices.append((quote.price, transcriber))
     return min(prices, key=lambda priced: priced[0])[1] if prices else None
 
 
@@ -71,13 +73,13 @@ def transcript(job: Job) -> str:
     return "\n".join(part.value for part in job.parts if part.kind is PartKind.TEXT).strip()
 
 
-def _values(transcriber: Transcriber, address: str) -> dict[str, object]:
-    one = transcriber.field
-    return {one.name: [address] if one.many else address}
+def _values(transcriber: Transcriber, url: str) -> dict[str, object]:
+    field = transcriber.field
+    return {field.name: [url] if field.many else url}
 
 
-def _lengths(address: str, seconds: float | None) -> dict[str, float]:
-    return {} if seconds is None else {address: seconds}
+def _lengths(url: str, seconds: float | None) -> dict[str, float]:
+    return {} if seconds is None else {url: seconds}
 
 
 class Voices:
@@ -194,8 +196,8 @@ class Voices:
         order = Order(
             account_id=ctx.account_id,
             model=transcriber.model.id,
-            values=_values(transcriber, file.address),
-            seconds=_lengths(file.address, file.seconds),
+            values=_values(transcriber, file.url),
+            seconds=_lengths(file.url, file.seconds),
             key=str(key),
             channel=CHANNEL,
             bot=self._bundle.id,

@@ -18,18 +18,18 @@ OPTIONS_A_PAGE = 8
 
 def start_order(draft: Draft, model: Model, category: str) -> Draft:
     """Start an order with the text and files that waited for a model."""
-    fresh = replace(draft.cleared(), model=model.id, category=category, aspects=draft.aspects)
-    for one in draft.sent:
-        target = field_for_file(fresh, model, one.kind)
+    started = replace(draft.cleared(), model=model.id, category=category, aspects=draft.aspects)
+    for file in draft.sent:
+        target = field_for_file(started, model, file.kind)
         if target is not None:
-            fresh = add_file(fresh, target, one)
-    error = fresh.problem
-    fresh = fit_picture(fresh, model)
+            started = add_file(started, target, file)
+    error = started.problem
+    started = fit_picture(started, model)
     if draft.text and (main := main_text(model)) is not None:
-        fresh = _with_main_text(fresh, main, draft.text)
-        if fresh.problem:
-            return fresh
-    return _ask(fresh, error.field, error) if error else advance(fresh, model)
+        started = _with_main_text(started, main, draft.text)
+        if started.problem:
+            return started
+    return _ask(started, error.field, error) if error else advance(started, model)
 
 
 def start_with_defaults(draft: Draft, model: Model, category: str) -> Draft:
@@ -40,19 +40,21 @@ def start_with_defaults(draft: Draft, model: Model, category: str) -> Draft:
 
 def draft_from_job(draft: Draft, model: Model, values: Mapping[str, Any], seconds: Mapping[str, float]) -> Draft:
     """Return a draft with the values of a past job."""
-    known = {one.name for one in editable_fields(model)}
+    known = {field.name for field in editable_fields(model)}
     editable = {name: value for name, value in values.items() if name in known}
-    fresh = replace(
+    started = replace(
         draft.cleared(),
         model=model.id,
         category=model.category.value,
         values=editable,
         seconds=dict(seconds),
         settled=tuple(
-            one.name for one in asked_fields(model, model.category.value) if one.name in editable or may_skip(one)
+            field.name
+            for field in asked_fields(model, model.category.value)
+            if field.name in editable or may_skip(field)
         ),
     )
-    return advance(fresh, model)
+    return advance(started, model)
 
 
 def refused_text(draft: Draft, model: Model) -> str:
@@ -64,14 +66,14 @@ def refused_text(draft: Draft, model: Model) -> str:
     return text if len(text) > main.min_length else ""
 
 
-def can_skip(draft: Draft, model: Model, one: Field) -> bool:
+def can_skip(draft: Draft, model: Model, field: Field) -> bool:
     """Whether the field may be skipped with the values given so far: a rule may require it."""
-    if not may_skip(one):
+    if not may_skip(field):
         return False
     try:
-        model.validate({name: value for name, value in draft.values.items() if name != one.name})
+        model.validate({name: value for name, value in draft.values.items() if name != field.name})
     except InvalidInput as error:
-        return not (error.field == one.name and error.problem == "missing")
+        return not (error.field == field.name and error.problem == "missing")
     return True
 
 
@@ -80,22 +82,22 @@ def can_skip(draft: Draft, model: Model, one: Field) -> bool:
 
 def answer(draft: Draft, model: Model, value: object) -> Draft:
     """Set the field that is asked for; an invalid value keeps the question and adds the problem."""
-    one = model.field(draft.field)
-    assert one is not None, "the draft asks for no field"
-    if isinstance(value, str) and one.many and one.type not in FILES:
-        value = read_list(one, value)
-    if one.many and one.type in FILES:
-        value = [*draft.values.get(one.name, []), *str(value).split()]
-    taken = _with_main_text(draft, one, value) if one is main_text(model) else _with_value(draft, one, value)
-    if taken.problem or (one.many and one.type in FILES and _has_room(taken, one)):
+    field = model.field(draft.field)
+    assert field is not None, "the draft asks for no field"
+    if isinstance(value, str) and field.many and field.type not in FILES:
+        value = read_list(field, value)
+    if field.many and field.type in FILES:
+        value = [*draft.values.get(field.name, []), *str(value).split()]
+    taken = _with_main_text(draft, field, value) if field is main_text(model) else _with_value(draft, field, value)
+    if taken.problem or (field.many and field.type in FILES and _has_room(taken, field)):
         return taken
     return _continue(taken, model)
 
 
 def answer_text(draft: Draft, model: Model, text: str) -> Draft:
     """Take a text message as the answer; while a file is asked for, a text without a link is the prompt."""
-    one, main = model.field(draft.field), main_text(model)
-    asks_file = one is not None and one.type in FILES and draft.step is Step.ASK
+    field, main = model.field(draft.field), main_text(model)
+    asks_file = field is not None and field.type in FILES and draft.step is Step.ASK
     if asks_file and main is not None and main.name not in draft.values and "://" not in text:
         return _with_main_text(draft, main, text)
     return answer(draft, model, text)
@@ -103,26 +105,26 @@ def answer_text(draft: Draft, model: Model, text: str) -> Draft:
 
 def pick(draft: Draft, model: Model, index: int) -> Draft:
     """Set the field to the value of a button."""
-    one = model.field(draft.field)
-    offered = choices_of(one) if one else ()
+    field = model.field(draft.field)
+    offered = choices_of(field) if field else ()
     return answer(draft, model, offered[index]) if 0 <= index < len(offered) else draft
 
 
 def skip(draft: Draft, model: Model) -> Draft:
     """Skip the field, or continue with the files given so far."""
-    one = model.field(draft.field)
-    if one is None or (not may_skip(one) and one.name not in draft.values):
+    field = model.field(draft.field)
+    if field is None or (not may_skip(field) and field.name not in draft.values):
         return draft
-    return _continue(_settle(draft, one), model)
+    return _continue(_settle(draft, field), model)
 
 
 def clear(draft: Draft, model: Model) -> Draft:
     """Remove the value of the field; its files may then be sent again."""
     values = {name: value for name, value in draft.values.items() if name != draft.field}
-    one = model.field(draft.field)
-    others = () if one is not None and one.type in FILES else draft.others
+    field = model.field(draft.field)
+    others = () if field is not None and field.type in FILES else draft.others
     without = replace(draft, values=values, others=others, problem=None)
-    return without if one is not None and one.type in FILES else _continue(without, model)
+    return without if field is not None and field.type in FILES else _continue(without, model)
 
 
 def skip_rest(draft: Draft, model: Model) -> Draft:
@@ -131,7 +133,7 @@ def skip_rest(draft: Draft, model: Model) -> Draft:
 
 
 def _settle_optional(draft: Draft, model: Model) -> Draft:
-    left = [one.name for one in asked_fields(model, draft.category) if may_skip(one)]
+    left = [field.name for field in asked_fields(model, draft.category) if may_skip(field)]
     return replace(draft, settled=tuple(dict.fromkeys((*draft.settled, *left))))
 
 
@@ -176,39 +178,43 @@ def turn_page(draft: Draft, page: int) -> Draft:
 
 def field_for_file(draft: Draft, model: Model, kind: FieldType) -> Field | None:
     """Return the field for a file of this kind: the one asked for, else the first with room."""
-    fitting = [one for one in model.fields if one.type is kind and _has_room(draft, one)]
+    fitting = [field for field in model.fields if field.type is kind and _has_room(draft, field)]
     now = model.field(draft.field)
     if now is not None and now.type is kind and draft.step in (Step.ASK, Step.EDIT):
         return now
-    return next((one for one in fitting if not one.advanced), fitting[0] if fitting else None)
+    return next((field for field in fitting if not field.advanced), fitting[0] if fitting else None)
 
 
 def files_given(draft: Draft, model: Model) -> tuple[SentFile, ...]:
     """Return the files of the order, as files that wait for a model."""
     given = (
-        SentFile(kind=one.type, address=str(address), seconds=draft.seconds.get(str(address)))
-        for one in model.fields
-        if one.type in FILES and (value := draft.values.get(one.name))
-        for address in (value if isinstance(value, list) else [value])
+        SentFile(kind=field.type, url=str(url), seconds=draft.seconds.get(str(url)))
+        for field in model.fields
+        if field.type in FILES and (value := draft.values.get(field.name))
+        for url in (value if isinstance(value, list) else [value])
     )
     return (*given, *draft.others)
 
 
-def add_file(draft: Draft, one: Field, sent: SentFile) -> Draft:
+def add_file(draft: Draft, field: Field, sent: SentFile) -> Draft:
     """Add a file to a field; a field for one file replaces it."""
-    if sent.seconds is not None and one.max_seconds is not None and sent.seconds > one.max_seconds + ROUNDING_SECONDS:
-        allowed = {"given": sent.seconds, "most": one.max_seconds}
-        return replace(draft, problem=Problem(name="too_long", field=one.name, allowed=allowed))
-    before = list(draft.values.get(one.name, [])) if one.many else []
-    if one.many and one.max_count is not None and len(before) >= one.max_count:
-        return replace(draft, problem=Problem(name="full", field=one.name, allowed={"n": one.max_count}))
-    value: object = [*before, sent.address] if one.many else sent.address
-    seconds = draft.seconds if sent.seconds is None else {**draft.seconds, sent.address: sent.seconds}
+    if (
+        sent.seconds is not None
+        and field.max_seconds is not None
+        and sent.seconds > field.max_seconds + ROUNDING_SECONDS
+    ):
+        allowed = {"given": sent.seconds, "most": field.max_seconds}
+        return replace(draft, problem=Problem(name="too_long", field=field.name, allowed=allowed))
+    before = list(draft.values.get(field.name, [])) if field.many else []
+    if field.many and field.max_count is not None and len(before) >= field.max_count:
+        return replace(draft, problem=Problem(name="full", field=field.name, allowed={"n": field.max_count}))
+    value: object = [*before, sent.url] if field.many else sent.url
+    seconds = draft.seconds if sent.seconds is None else {**draft.seconds, sent.url: sent.seconds}
     return replace(
         draft,
-        values={**draft.values, one.name: value},
+        values={**draft.values, field.name: value},
         seconds=seconds,
-        settled=tuple(dict.fromkeys((*draft.settled, one.name))),
+        settled=tuple(dict.fromkeys((*draft.settled, field.name))),
         problem=None,
     )
 
@@ -222,19 +228,19 @@ def with_caption(draft: Draft, model: Model, caption: str) -> Draft:
     return taken if draft.field != main.name or taken.problem else advance(taken, model)
 
 
-def after_file(draft: Draft, model: Model, one: Field) -> Draft:
+def after_file(draft: Draft, model: Model, field: Field) -> Draft:
     """Continue when the field asked for has all its files; wait while it has room for more."""
-    if draft.problem or draft.field != one.name:
+    if draft.problem or draft.field != field.name:
         return draft
-    if one.many and _has_room(draft, one):
-        return replace(draft, settled=tuple(name for name in draft.settled if name != one.name))
+    if field.many and _has_room(draft, field):
+        return replace(draft, settled=tuple(name for name in draft.settled if name != field.name))
     return _continue(draft, model)
 
 
-def _has_room(draft: Draft, one: Field) -> bool:
-    if not one.many:
-        return draft.values.get(one.name) in NOTHING
-    return one.max_count is None or len(draft.values.get(one.name, [])) < one.max_count
+def _has_room(draft: Draft, field: Field) -> bool:
+    if not field.many:
+        return draft.values.get(field.name) in NOTHING
+    return field.max_count is None or len(draft.values.get(field.name, [])) < field.max_count
 
 
 # the next step
@@ -242,9 +248,9 @@ def _has_room(draft: Draft, one: Field) -> bool:
 
 def advance(draft: Draft, model: Model) -> Draft:
     """Ask the next question, or go to the confirmation when there is none."""
-    for one in asked_fields(model, draft.category):
-        if one.name not in draft.settled:
-            return _ask(draft, one.name)
+    for field in asked_fields(model, draft.category):
+        if field.name not in draft.settled:
+            return _ask(draft, field.name)
     try:
         model.validate(draft.values)
     except InvalidInput as error:
@@ -272,32 +278,32 @@ def _continue(draft: Draft, model: Model) -> Draft:
 
 def _back_to_options(draft: Draft, model: Model) -> Draft:
     """Return the options, on the page of the field that was edited; a voice is chosen from the confirmation, too."""
-    one = model.field(draft.field)
-    if one is not None and one.traits:
+    field = model.field(draft.field)
+    if field is not None and field.traits:
         return advance(replace(draft, step=Step.HOME, field="", problem=None), model)
-    names = [one.name for one in editable_fields(model)]
+    names = [field.name for field in editable_fields(model)]
     page = names.index(draft.field) // OPTIONS_A_PAGE if draft.field in names else 0
     return replace(draft, step=Step.OPTIONS, field="", page=page, problem=None)
 
 
 def _after_refusal(draft: Draft, model: Model, error: InvalidInput) -> Draft:
     """Ask for a missing field; show the options for values that do not go together."""
-    one = model.field(error.field)
-    if one is not None and error.problem == "missing":
-        return _ask(draft, one.name)
-    if one is not None and error.problem == "range" and one.type in (FieldType.TEXT, *FILES):
-        return _ask(draft, one.name, to_problem(error))
+    field = model.field(error.field)
+    if field is not None and error.problem == "missing":
+        return _ask(draft, field.name)
+    if field is not None and error.problem == "range" and field.type in (FieldType.TEXT, *FILES):
+        return _ask(draft, field.name, to_problem(error))
     return replace(draft, step=Step.OPTIONS, field="", page=0, problem=to_problem(error))
 
 
-def _with_value(draft: Draft, one: Field, value: object) -> Draft:
+def _with_value(draft: Draft, field: Field, value: object) -> Draft:
     try:
-        clean = one.clean(value)
+        clean = field.clean(value)
     except InvalidInput as error:
         return replace(draft, problem=to_problem(error))
-    if clean in NOTHING and not may_skip(one):
-        return replace(draft, problem=Problem(name="missing", field=one.name))
-    return _settle(replace(draft, values={**draft.values, one.name: clean}), one)
+    if clean in NOTHING and not may_skip(field):
+        return replace(draft, problem=Problem(name="missing", field=field.name))
+    return _settle(replace(draft, values={**draft.values, field.name: clean}), field)
 
 
 def _with_main_text(draft: Draft, main: Field, text: object) -> Draft:
@@ -309,8 +315,8 @@ def _with_main_text(draft: Draft, main: Field, text: object) -> Draft:
     return replace(taken, step=step, field=main.name, text=str(text).strip())
 
 
-def _settle(draft: Draft, one: Field) -> Draft:
-    return replace(draft, settled=tuple(dict.fromkeys((*draft.settled, one.name))), problem=None)
+def _settle(draft: Draft, field: Field) -> Draft:
+    return replace(draft, settled=tuple(dict.fromkeys((*draft.settled, field.name))), problem=None)
 
 
 def to_problem(error: InvalidInput) -> Problem:

@@ -81,23 +81,23 @@ class IntentReader:
 
     def _read_words(self, text: str) -> list[_Word]:
         found = _WORD.finditer(plain(text))
-        return [_Word(one[0][:WORD_LENGTH], one.end()) for one in found][: 2 * WORDS_MAX]
+        return [_Word(match[0][:WORD_LENGTH], match.end()) for match in found][: 2 * WORDS_MAX]
 
     def _find(self, words: list[_Word]) -> tuple[Phrase, Intent] | None:
         """Return the longest phrase that the words begin with."""
-        fitting = [one for one in self._candidates(words[0].text) if _matches(one[0], words)]
-        return max(fitting, key=lambda one: len(one[0]), default=None)
+        fitting = [candidate for candidate in self._candidates(words[0].text) if _matches(candidate[0], words)]
+        return max(fitting, key=lambda candidate: len(candidate[0]), default=None)
 
     def _candidates(self, word: str) -> Iterator[tuple[Phrase, Intent]]:
         yield from self._by_word.get(word, ())
-        yield from (one for one in self._by_stem if _is_word(one[0][0], word))
+        yield from (candidate for candidate in self._by_stem if _is_word(candidate[0][0], word))
         if len(word) >= SOUND_LENGTH:
             yield from self._by_sound.get(sound(word), ())
 
     def _names_wish(self, word: str, intent: Intent) -> bool:
         """Whether a word only names what is wanted, or what it is made from, and describes nothing."""
         named = self._words[intent.category] | self._words.get(Category.TEXT_TO_IMAGE.value, set())
-        return word in self._stops or any(_is_word(one, word) for one in named)
+        return word in self._stops or any(_is_word(stem, word) for stem in named)
 
     def _spoken(self, text: str, end: int, intent: Intent) -> str:
         """Return what is to be spoken: what follows the words of the wish, or a colon near them."""
@@ -114,7 +114,9 @@ def intent_reader(vocabulary: Vocabulary) -> IntentReader:
 
 
 def _matches(phrase: Phrase, words: list[_Word]) -> bool:
-    return len(phrase) <= len(words) and all(_is_word(one, word.text) for one, word in zip(phrase, words, strict=False))
+    return len(phrase) <= len(words) and all(
+        _is_word(stem, word.text) for stem, word in zip(phrase, words, strict=False)
+    )
 
 
 def _is_word(pattern: str, word: str) -> bool:

@@ -10,13 +10,13 @@ COLUMNS = 2
 
 def languages_text(t: Translator) -> Html:
     """Return the request to choose, in every language that has it, the user's first."""
-    ordered = sorted(t.languages.values(), key=lambda one: one.code != t.language)
-    asked = [text for one in ordered if isinstance(text := one.texts.get("language.choose"), str)]
+    ordered = sorted(t.languages.values(), key=lambda language: language.code != t.language)
+    asked = [text for language in ordered if isinstance(text := language.texts.get("language.choose"), str)]
     return Html("🌐 " + " / ".join(dict.fromkeys(asked)))
 
 
 def language_rows(t: Translator) -> list[Row]:
-    return grid([_language(one, t) for one in t.languages.values()], COLUMNS)
+    return grid([_language(language, t) for language in t.languages.values()], COLUMNS)
 
 
 def _language(language: Language, t: Translator) -> Button:

@@ -38,7 +38,7 @@ def menu(draft: Draft, screen: ScreenContext, *, note: Html | None = None) -> Ou
 def _menu_rows(screen: ScreenContext) -> list[Row]:
     t = screen.translator
     entries = [wish_button(wish, t) for wish in screen.storefront.wishes()]
-    rows = grid(entries or [category_button(screen, one) for one in screen.storefront.categories()], 2)
+    rows = grid(entries or [category_button(screen, category) for category in screen.storefront.categories()], 2)
     if screen.group:
         return [*rows, (button(t.plain("button.models"), "cat", ALL, 0), button(t.plain("button.help"), "help"))]
     helping = [button(t.plain("button.help"), "help"), _language(t)]
@@ -98,7 +98,7 @@ def _about(model: Model, screen: ScreenContext) -> list[Html]:
 
 def model_button(model: Model, wish: Wish, category: str, text: str) -> Button:
     """Return the button that begins an order of a model in the category of the wish that it was found in."""
-    found_in = (one for one in wish.categories if one in (model.category, *model.also))
+    found_in = (candidate for candidate in wish.categories if candidate in (model.category, *model.also))
     usual = () if wish.asks_settings else (AS_USUAL,)
     return button(text, "model", code_of(model.id), category or next(found_in, model.category.value), *usual)
 

@@ -82,8 +82,8 @@ def _make(draft: Draft, screen: ScreenContext) -> Row:
 
 def taking(draft: Draft, models: list[Model]) -> list[Model]:
     """Return models that take the kinds of files and the text that wait for one; all models if none does."""
-    kinds = {one.kind for one in draft.sent}
-    taking = [model for model in models if kinds <= {one.type for one in model.fields}] or models
+    kinds = {file.kind for file in draft.sent}
+    taking = [model for model in models if kinds <= {field.type for field in model.fields}] or models
     if not draft.text:
         return taking
     return [model for model in taking if main_text(model) is None or takes_text(model, draft.text)] or taking

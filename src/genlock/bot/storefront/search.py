@@ -86,7 +86,7 @@ class ModelSearch:
         if exact := self._exactly(text):
             return exact
         titled = [entry for entry in self._entries if "".join(asked) == entry.title]
-        return self._ordered(titled or [one for one in self._entries if all(word in one.names for word in asked)])
+        return self._ordered(titled or [entry for entry in self._entries if all(word in entry.names for word in asked)])
 
     def named_before(self, text: str) -> tuple[Model, str] | None:
         """Return the model whose title a description begins with, and the description."""
@@ -112,12 +112,12 @@ class ModelSearch:
         joined = "".join(_sounds(text))
         return self._ordered(entry for entry in self._entries if len(joined) >= TITLE_PART and joined == entry.title)
 
-    def _titled(self, asked: Sequence[str]) -> list[Model]:
-        joined = "".join(asked)
-        return self._ordered(one for one in self._entries if len(joined) >= TITLE_PART and joined in one.title)
+    def _titled(self, typed_words: Sequence[str]) -> list[Model]:
+        joined = "".join(typed_words)
+        return self._ordered(entry for entry in self._entries if len(joined) >= TITLE_PART and joined in entry.title)
 
-    def _with_every_word(self, asked: Sequence[str], *, topics: bool) -> list[Model]:
-        left, categories = self._without_phrases(asked) if topics else (list(asked), [])
+    def _with_every_word(self, typed_words: Sequence[str], *, topics: bool) -> list[Model]:
+        left, categories = self._without_phrases(typed_words) if topics else (list(typed_words), [])
         if not left and not categories:
             return []
         return self._ordered(
@@ -127,9 +127,9 @@ class ModelSearch:
             and all(_is_named(entry, word) or (topics and word in entry.topics) for word in left)
         )
 
-    def _without_phrases(self, asked: Sequence[str]) -> tuple[list[str], list[str]]:
+    def _without_phrases(self, typed_words: Sequence[str]) -> tuple[list[str], list[str]]:
         """Return the words that are left, and the categories that phrases of several words have named."""
-        left, categories = list(asked), []
+        left, categories = list(typed_words), []
         for phrase in self._known.phrases:
             length = len(phrase.sounds)
             starts = (at for at in range(len(left) - length + 1) if tuple(left[at : at + length]) == phrase.sounds)
@@ -138,9 +138,9 @@ class ModelSearch:
                 categories.append(phrase.category)
         return left, categories
 
-    def _corrected(self, asked: Sequence[str]) -> list[str]:
+    def _corrected(self, typed_words: Sequence[str]) -> list[str]:
         """Return the words with their typos corrected: to a name if there is a similar one, else to a topic."""
-        return [self._correct(word) for word in asked]
+        return [self._correct(word) for word in typed_words]
 
     def _correct(self, word: str) -> str:
         if word in self._names or word in self._topics:
@@ -173,10 +173,10 @@ def _entry(key: IdentityKey[Model], known: _KnownWords) -> _Entry:
         model=model,
         title="".join(title),
         title_words=title,
-        names=frozenset((*title, *_sounds(model.vendor), *(word for one in ids for word in _sounds(one)))),
+        names=frozenset((*title, *_sounds(model.vendor), *(word for model_id in ids for word in _sounds(model_id)))),
         topics=frozenset().union(
             *(known.topics[category] for category in categories),
-            *(known.inputs.get(one.type.value, frozenset()) for one in model.fields if not one.advanced),
+            *(known.inputs.get(field.type.value, frozenset()) for field in model.fields if not field.advanced),
         ),
         categories=frozenset(categories),
     )
@@ -197,7 +197,7 @@ def _known_words(vocabulary: Vocabulary) -> _KnownWords:
 
 def _topics(vocabulary: Vocabulary) -> dict[str, frozenset[str]]:
     """Return the words that name each category: those of its id, and the phrases of one word."""
-    found = {one.value: {sound(part) for part in one.value.split("-")} - _CONNECTING for one in Category}
+    found = {category.value: {sound(part) for part in category.value.split("-")} - _CONNECTING for category in Category}
     for intent in vocabulary.intents:
         single = (phrase.rstrip("*") for phrase in intent.phrases if " " not in phrase)
         found[intent.category].update(sound("".join(words(word))) for word in single)

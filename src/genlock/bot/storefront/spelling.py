@@ -69,8 +69,8 @@ def typos_allowed(word: str) -> int:
 def closest(word: str, known: Iterable[str]) -> str | None:
     """Return the known word that is meant by one with typos; None if none is similar."""
     typos = typos_allowed(word)
-    near = (one for one in known if typos and could_be_typo(word, one, typos))
-    distance, found = min(((edit_distance(word, one), one) for one in near), default=(typos + 1, ""))
+    near = (candidate for candidate in known if typos and could_be_typo(word, candidate, typos))
+    distance, found = min(((edit_distance(word, candidate), candidate) for candidate in near), default=(typos + 1, ""))
     return found if distance <= typos else None
 
 

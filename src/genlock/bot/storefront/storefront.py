@@ -214,9 +214,10 @@ class Storefront:
             return None
         return next(
             (
-                one
-                for one in self._models
-                if one.improves is not None and (not one.improves.of or model.category.value in one.improves.of)
+                candidate
+                for candidate in self._models
+                if candidate.improves is not None
+                and (not candidate.improves.of or model.category.value in candidate.improves.of)
             ),
             None,
         )
@@ -226,7 +227,9 @@ class Storefront:
         return [
             category
             for category in self.categories()
-            if any(one.type is kind and not one.advanced for model in self.models(category) for one in model.fields)
+            if any(
+                field.type is kind and not field.advanced for model in self.models(category) for field in model.fields
+            )
             and category not in (Category.TEXT_TO_IMAGE, Category.TEXT_TO_VIDEO)
             and (BEGINS_WITH.get(category) in (None, kind) or any(_begins_with(m, kind) for m in self.models(category)))
         ]
@@ -239,12 +242,12 @@ def _menu_position(model: Model) -> tuple[bool, int]:
 
 def _begins_with(model: Model, kind: FieldType) -> bool:
     """Whether this is the only kind of file that the model requires."""
-    return {one.type for one in model.fields if one.type in FILES and one.required} == {kind}
+    return {field.type for field in model.fields if field.type in FILES and field.required} == {kind}
 
 
 def text_only(model: Model) -> bool:
     """Whether the model requires one text and nothing else."""
-    wanted = [one for one in model.fields if one.required and one.default is None]
+    wanted = [field for field in model.fields if field.required and field.default is None]
     if len(wanted) != 1 or wanted[0].type is not FieldType.TEXT or wanted[0].many:
         return False
     try:

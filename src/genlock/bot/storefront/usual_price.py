@@ -40,7 +40,7 @@ def _usual_price(key: IdentityKey[Model], markup: float, credit_usd: float) -> U
     except InvalidInput:
         return least
     row = next(row for row in model.prices if row.matches(values))
-    measures = {measure[0] for one in (row, *model.extras) if one.matches(values) and (measure := one.measure())}
+    measures = {measure[0] for part in (row, *model.extras) if part.matches(values) and (measure := part.measure())}
     if measures & {"seconds", "characters"}:
         return _rate(model, row, least, markup, credit_usd) if len(measures) == 1 else least
     return UsualPrice(price=whole, exact="count" not in measures)

@@ -60,15 +60,21 @@ class Caller:
         #: called when Telegram refuses the token or has frozen the bot
         self._on_bot_refused = on_bot_refused
 
+    async def take_permit(self, chat: int, priority: Priority) -> None:
+        """Take the permit of a call that is journaled in between. Raises ChannelBusy if there is none in time."""
+        await self._limiter.acquire(chat, priority)
+
     async def call(
-        self, method: Callable[..., Awaitable[T]], /, *, chat: int | None, priority: Priority, **arguments: Any
+        self, method: Callable[..., Awaitable[T]], /, *, chat: int | None, priority: Priority | None, **arguments: Any
     ) -> T:
         """Call a method of the bot when the limiter permits it; `chat` becomes the argument `chat_id`.
 
-        Calls without a chat (getMe, answers to queries) are not limited. Raises only ChannelErrors.
+        Calls without a chat (getMe, answers to queries) are not limited, nor are those without a priority, for which
+        the caller has taken the permit. Raises only ChannelErrors.
         """
         if chat is not None:
-            await self._limiter.acquire(chat, priority)
+            if priority is not None:
+                await self._limiter.acquire(chat, priority)
             arguments.setdefault("chat_id", chat)
         try:
             return await method(**arguments)

@@ -169,7 +169,7 @@ class TelegramChannel(Channel):
     async def _put_file(self, job: Job, index: int, part: Part) -> Placed:
         address, message_id = Address.parse(job.address), int(part.message or 0)
         caption = self._texts.caption(job, address.language, index, part)
-        if _uploads(part) and not job.fresh:
+        if _uploads(part) and not job.just_ended:
             shown, file = await self._is_shown(address, message_id, caption)
             if shown:
                 return Placed(message=str(message_id), file=file)

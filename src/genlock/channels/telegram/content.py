@@ -180,8 +180,7 @@ class Contents:
         if kind is not FileKind.PHOTO:
             return kind, fetched.file, found.suffix
         try:
-            async with self._downloads.transfers.interruptible():
-                photo = await self._media.fit_photo(fetched.file, fetched.size, found)
+            photo = await self._media.fit_photo(fetched.file, fetched.size, found)
         except (NotUsableAsPhoto, TooComplex) as error:
             raise LevelRefused(str(error)) from error
         return kind, photo or fetched.file, ".jpg" if photo else found.suffix

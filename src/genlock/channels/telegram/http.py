@@ -6,8 +6,10 @@ for a connection.
 
 import asyncio
 import io
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import IO, Any
 from urllib.parse import urlencode
 
@@ -21,15 +23,16 @@ from genlock.ports.call_fence import CallFenced, check_call
 
 CHUNK_BYTES = 2**16
 FORM = "application/x-www-form-urlencoded"
+JSON = "application/json"
 #: errors before the request was sent: no connection could be had or made
 NOT_SENT = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohttp.InvalidURL)
 
 
 @dataclass(frozen=True, slots=True)
 class CallParameters:
-    """The parameters of a call without files: what the request reads of a `RequestData`."""
+    """The parameters of a call without files, in place of a `RequestData`. They are sent as JSON: a form costs more."""
 
-    json_parameters: Mapping[str, str]
+    values: Mapping[str, Any]
     contains_files: bool = False
 
 
@@ -129,10 +132,12 @@ class _FilePayload(Payload):
         raise TypeError("the payload is a file and not a text")
 
 
-def _body(request: RequestData | None) -> aiohttp.FormData | Payload | None:
-    """Return the parameters as a form, with one part for each file."""
+def _body(request: RequestData | CallParameters | None) -> aiohttp.FormData | Payload | None:
+    """Return the parameters as JSON, or as a form with one part for each file."""
     if request is None:
         return None
+    if isinstance(request, CallParameters):
+        return _TextPayload(json.dumps(request.values).encode(), content_type=JSON)
     if not request.contains_files:
         return _TextPayload(urlencode(request.json_parameters).encode(), content_type=FORM)
     form = aiohttp.FormData(quote_fields=False)  # else names are percent-encoded, and Telegram shows them so
@@ -144,6 +149,7 @@ def _body(request: RequestData | None) -> aiohttp.FormData | Payload | None:
     return form
 
 
+@lru_cache
 def _timeouts(*, read: float, write: float, connect: float, pool: float) -> aiohttp.ClientTimeout:
     """Limit each phase; aiohttp has no limit of its own for writing, so the whole request is limited too."""
     return aiohttp.ClientTimeout(

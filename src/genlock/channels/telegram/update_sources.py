@@ -182,7 +182,7 @@ class UpdateSecrets:
 
     def accepts(self, secret: str) -> bool:
         known = (self.derived, self._stored or self.derived)
-        return any([hmac.compare_digest(secret.encode("latin-1", "replace"), one.encode()) for one in known])  # noqa: C419 - compares both
+        return any([hmac.compare_digest(secret.encode("latin-1", "replace"), expected.encode()) for expected in known])  # noqa: C419 - compares both
 
 
 class WebhookRegistrar:

@@ -37,7 +37,7 @@ class ApiKeysPage:
         given = context.request.query_params.get("before", "")
         before = int(given) if given.isascii() and given.isdigit() and len(given) <= _DIGITS_MAX else None
         keys = await self._store.api_keys(None, before=before, limit=ROWS_MAX + 1)
-        accounts = {one.account_id for one in keys[:ROWS_MAX]}
+        accounts = {key.account_id for key in keys[:ROWS_MAX]}
         return context.render(
             "system_api_keys.html",
             status,

@@ -114,7 +114,7 @@ class AttentionPage:
     # pages
 
     async def _show(self, context: PageContext) -> Response:
-        counts = await self._counts.read(fresh=True)
+        counts = await self._counts.read(reload=True)
         groups = [
             GroupView(group=group, count=counts[group.name], rows=await self._rows(context, group, SHOWN_ON_OVERVIEW))
             for group in GROUPS
@@ -127,7 +127,7 @@ class AttentionPage:
         if group is None:
             raise PageNotFound
         before = _cursor(context.request.query_params.get("before", ""))
-        counts = await self._counts.read(fresh=True)
+        counts = await self._counts.read(reload=True)
         rows = await self._rows(context, group, SHOWN_ON_GROUP + 1, before)
         shown = rows[:SHOWN_ON_GROUP]
         older = _id_of(shown[-1]) if len(rows) > SHOWN_ON_GROUP else None
@@ -177,7 +177,7 @@ class AttentionPage:
 
     def _posted(self, path: str, act: Act) -> Callable[[PageContext], Awaitable[Response]]:
         what, _, name = path.replace("/{number:int}", "").partition("/")
-        one = {"anomalies": "anomaly"}.get(what, what.removesuffix("s"))
+        singular = {"anomalies": "anomaly"}.get(what, what.removesuffix("s"))
 
         async def answer(context: PageContext) -> Response:
             number: int = context.request.path_params["number"]
@@ -186,7 +186,7 @@ class AttentionPage:
                 await act(self._store, self._ctx, min(number, _ID_MAX), context.operator.id)
             except ActionNotAllowed:
                 return context.redirect(back, "dashboard.attention.done_before", tone="bad")
-            await context.audit(f"{what}.{name}", f"{one} {number}")
+            await context.audit(f"{what}.{name}", f"{singular} {number}")
             return context.redirect(back, f"dashboard.attention.done.{what}_{name}")
 
         return answer

@@ -59,7 +59,7 @@ class AuditLogPage:
         while True:
             page = await self._store.search_audit(filters, before=before, limit=CSV_PAGE)
             lines = _readable(context, page.lines)
-            yield [[one.id, one.at, one.bot, one.actor, one.action, one.subject, one.detail] for one in lines]
+            yield [[line.id, line.at, line.bot, line.actor, line.action, line.subject, line.detail] for line in lines]
             if (before := page.before) is None:
                 return
             await asyncio.sleep(CSV_PAUSE_SECONDS)

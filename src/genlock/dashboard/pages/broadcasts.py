@@ -4,7 +4,7 @@ The bot sends them; this page only writes the rows that say so.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from time import monotonic
 
@@ -16,6 +16,7 @@ from genlock.dashboard.page import PageContext, PageNotFound, PageRoute
 from genlock.dashboard.roles import Permission
 from genlock.dashboard.telegram_html import TEXT_MAX, ChatMessage, InvalidMessage, read_message
 from genlock.domain.broadcast import SILENT_DAYS_MAX, Broadcast, BroadcastState, Segment
+from genlock.engine.tell import Tell
 from genlock.ports import Database
 
 LISTED = 20
@@ -26,8 +27,6 @@ ID_MAX = 2**62
 ID_DIGITS_MAX = 18
 #: how long a page waits for the number of recipients, and how long that number is used
 PAGE_WAIT_SECONDS, COUNT_SECONDS = 0.08, 10.0
-#: sends a text to the user of an account; False if the user was not reached
-Tell = Callable[[int, str], Awaitable[bool]]
 #: segments whose number of recipients is remembered
 COUNTS_MAX = 20
 BUTTON_LINES_MAX = 4000
@@ -45,14 +44,14 @@ class Draft:
     buttons: str = ""
 
     @classmethod
-    def read(cls, given: Mapping[str, str]) -> "Draft":
-        silent = given.get("silent", "").strip()
+    def read(cls, form: Mapping[str, str]) -> "Draft":
+        silent = form.get("silent", "").strip()
         return cls(
-            text=given.get("text", "")[:SOURCE_LENGTH_MAX],
-            language=given.get("language", "")[:20],
-            paid=given.get("paid", "") if given.get("paid", "") in ("yes", "no") else "",
+            text=form.get("text", "")[:SOURCE_LENGTH_MAX],
+            language=form.get("language", "")[:20],
+            paid=form.get("paid", "") if form.get("paid", "") in ("yes", "no") else "",
             silent=silent if silent.isascii() and silent.isdigit() and len(silent) <= DAYS_DIGITS_MAX else "",
-            buttons=given.get("buttons", "")[:BUTTON_LINES_MAX],
+            buttons=form.get("buttons", "")[:BUTTON_LINES_MAX],
         )
 
     @property
@@ -97,7 +96,7 @@ class RecipientCount:
         if known is None or (known.done() and monotonic() - begun > COUNT_SECONDS):
             known = asyncio.create_task(self._store.count_reachable(self._bot, segment))
             self._counts[segment] = (known, monotonic())
-            for old in [one for one, (task, _) in self._counts.items() if task.done()][:-COUNTS_MAX]:
+            for old in [counted for counted, (task, _) in self._counts.items() if task.done()][:-COUNTS_MAX]:
                 del self._counts[old]
         await asyncio.wait([known], timeout=seconds)
         if not known.done():
@@ -115,15 +114,15 @@ class BroadcastsPage:
         self._recipients = RecipientCount(store, bot)
 
     def routes(self) -> list[PageRoute]:
-        manage, one = Permission.MANAGE_CAMPAIGNS, f"{PATH}/{{broadcast:int}}"
+        manage, path = Permission.MANAGE_CAMPAIGNS, f"{PATH}/{{broadcast:int}}"
         return [
             PageRoute(path=PATH, handler=self._list, permission=Permission.VIEW),
             PageRoute(path=f"{PATH}/recipients", handler=self._count, permission=manage, is_data=True),
             PageRoute(path=f"{PATH}/preview", handler=self._preview, permission=manage, method="POST"),
             PageRoute(path=f"{PATH}/test", handler=self._test, permission=manage, method="POST"),
             PageRoute(path=f"{PATH}/start", handler=self._start, permission=manage, method="POST"),
-            PageRoute(path=one, handler=self._show, permission=Permission.VIEW),
-            PageRoute(path=f"{one}/stop", handler=self._stop, permission=manage, method="POST"),
+            PageRoute(path=path, handler=self._show, permission=Permission.VIEW),
+            PageRoute(path=f"{path}/stop", handler=self._stop, permission=manage, method="POST"),
         ]
 
     async def _list(
@@ -135,6 +134,7 @@ class BroadcastsPage:
         return context.render(
             "campaigns_broadcasts.html",
             status,
+            plain_text=_plain_text,
             broadcasts=broadcasts[:LISTED],
             older=broadcasts[LISTED - 1].id if len(broadcasts) > LISTED else None,
             at_start=before is None,
@@ -180,7 +180,7 @@ class BroadcastsPage:
     async def _own_account(self, context: PageContext) -> int | None:
         """Return the operator's own account with the bot; None if there is none, as after a login with the token."""
         found = await self._store.find_profiles(context.operator.id, 5)
-        return next((one.account_id for one in found if one.external_id == context.operator.id), None)
+        return next((profile.account_id for profile in found if profile.external_id == context.operator.id), None)
 
     async def _test(self, context: PageContext) -> Response:
         """Send the message to the operator alone."""
@@ -224,17 +224,13 @@ class BroadcastsPage:
         broadcast = await self._find(context)
         if context.is_part:
             return context.render("campaigns_progress.html", broadcast=broadcast)
-        try:
-            message = read_message(broadcast.text)
-        except InvalidMessage:  # written in the chat, with formatting of its own
-            message = None
-        written = Content.load(broadcast)
+        message = _read_markup(broadcast)
         return context.render(
             "campaigns_broadcast.html",
             broadcast=broadcast,
             message=message,
-            from_chat=bool(broadcast.content) and (bool(written.entities) or bool(written.file) or message is None),
-            buttons=written.buttons,
+            from_chat=bool(broadcast.content) and message is None,
+            buttons=Content.load(broadcast).buttons,
             segment=segment_text(context.t, broadcast.segment),
         )
 
@@ -245,3 +241,20 @@ class BroadcastsPage:
             return context.redirect(path, "dashboard.campaigns.ended_before")
         await context.audit("stop broadcast", broadcast.id, after={"sent": broadcast.sent, "failed": broadcast.failed})
         return context.redirect(path, "dashboard.campaigns.stopped")
+
+
+def _read_markup(broadcast: Broadcast) -> ChatMessage | None:
+    """Return the message; None if its text is not markup: it was written in the chat, with formatting of its own."""
+    written = Content.load(broadcast)
+    if broadcast.content and (written.entities or written.file):
+        return None
+    try:
+        return read_message(broadcast.text)
+    except InvalidMessage:
+        return None
+
+
+def _plain_text(broadcast: Broadcast) -> str:
+    """Return the text as users read it, without tags."""
+    message = _read_markup(broadcast) if len(broadcast.text) <= SOURCE_LENGTH_MAX else None
+    return message.text if message else broadcast.text

@@ -175,7 +175,7 @@ class JobPage:
 
     async def _part(self, context: PageContext) -> tuple[Job, Part, int]:
         job, number = await self._job(context), context.request.path_params["part"]
-        found = next((one for one in result_parts(job) if one.number == number), None)
+        found = next((part for part in result_parts(job) if part.number == number), None)
         if found is None or found.part.kind is not PartKind.FILE:
             raise PageNotFound("dashboard.error.no_result", number=str(job.id))
         return job, found.part, number
@@ -255,8 +255,8 @@ def _version(timeline: Sequence[TimelineEntry]) -> str:
     return f"{len(timeline)}-{last.at.timestamp():.3f}-{last.times}"
 
 
-def _back(wanted: str, job: Job) -> str:
+def _back(page: str, job: Job) -> str:
     """Return the page that a form leads back to: a group of the attention page, or the job."""
-    if wanted == "attention" or (wanted.startswith("attention/") and wanted[10:].isidentifier()):
-        return f"/{wanted}"
+    if page == "attention" or (page.startswith("attention/") and page[10:].isidentifier()):
+        return f"/{page}"
     return f"/jobs/{job.id}"

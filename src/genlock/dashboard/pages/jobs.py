@@ -5,7 +5,6 @@ from collections.abc import Callable, Mapping, Sequence
 from starlette.responses import Response
 
 from genlock.dashboard.csv_export import csv_response
-from genlock.dashboard.formats import shown
 from genlock.dashboard.job_export import export_jobs, header
 from genlock.dashboard.job_filters import DELIVERY_GROUPS, NAMES, PERIODS, STATE_GROUPS, local_input
 from genlock.dashboard.job_money import CreditOf
@@ -17,6 +16,7 @@ from genlock.domain.bulk import SELECTED_MAX, BulkKind
 from genlock.domain.job import Delivery, Job, State
 from genlock.domain.job_search import CountKind, JobCount, JobFilter, JobPage
 from genlock.domain.money import HoldState
+from genlock.domain.printable import shown
 from genlock.ports import Database
 
 PAGE = 50
@@ -136,11 +136,11 @@ class JobsPage:
 
     async def _choices(self, context: PageContext, request: JobRequest) -> dict[str, object]:
         """Return what the filters offer. A value that is set and not offered is offered as it is."""
-        t, given, filters = context.t, request.query.given, request.query.filters
+        t, given, filters = context.t, request.query.written, request.query.filters
 
         def words(name: str, *codes: str) -> list[tuple[str, str]]:
             offered = [(code, t.plain(f"dashboard.jobs.{name}.{code}")) for code in codes]
-            return with_given(offered, given.get(name, ""))
+            return with_chosen(offered, given.get(name, ""))
 
         models = sorted(self._titles().items(), key=lambda item: item[1].casefold())
         providers = [(name, context.provider_title(name)) for name in await self._store.job_providers()]
@@ -149,8 +149,8 @@ class JobsPage:
             "deliveries": words("delivery", *DELIVERY_GROUPS, *Delivery),
             "holds": words("hold", *HoldState),
             "periods": words("period", *PERIODS),
-            "models": with_given(models, given.get("model", "")),
-            "providers": with_given(providers, given.get("provider", "")),
+            "models": with_chosen(models, given.get("model", "")),
+            "providers": with_chosen(providers, given.get("provider", "")),
             "since": local_input(filters.since, context.zone) if "since" in given else "",
             "until": local_input(filters.until, context.zone),
             "has_rare_filters": bool(RARE_FILTERS & given.keys()),
@@ -158,8 +158,8 @@ class JobsPage:
         }
 
 
-def with_given(offered: list[tuple[str, str]], given: str) -> list[tuple[str, str]]:
-    return offered if not given or given in dict(offered) else [*offered, (given, given)]
+def with_chosen(offered: list[tuple[str, str]], chosen: str) -> list[tuple[str, str]]:
+    return offered if not chosen or chosen in dict(offered) else [*offered, (chosen, chosen)]
 
 
 def read_id(text: str) -> int | None:
@@ -176,4 +176,4 @@ def chosen_jobs(context: PageContext) -> list[int]:
 
 def back(context: PageContext, request: JobRequest, notice: str) -> Response:
     """Return to the list with its filters, and say why nothing was done."""
-    return context.redirect(request.address().removeprefix("/dashboard"), notice, tone="bad")
+    return context.redirect(request.url().removeprefix("/dashboard"), notice, tone="bad")

@@ -63,7 +63,7 @@ class ModelFilter:
             "category": {"", *Category},
             "status": {"", ALL, *Status},
             "days": {"", *map(str, PERIODS)},
-            "sort": {"", *SORTS, *(f"-{one}" for one in SORTS)},
+            "sort": {"", *SORTS, *(f"-{column}" for column in SORTS)},
         }
         unknown = {name: value for name, value in query.items() if name not in _NAMES}
         unknown |= {name: query[name] for name, values in allowed.items() if query.get(name, "") not in values}
@@ -175,9 +175,9 @@ def by_model(
 ) -> dict[str, PeriodFigures]:
     """Return the figures of each model, of all its providers together."""
     found: dict[str, PeriodFigures] = {}
-    for one in figures:
-        known = found.get(one.model, PeriodFigures())
-        own = durations.get((one.provider, one.model), {})
+    for model_figures in figures:
+        known = found.get(model_figures.model, PeriodFigures())
+        own = durations.get((model_figures.provider, model_figures.model), {})
         buckets = {bucket: known.durations.get(bucket, 0) + own.get(bucket, 0) for bucket in {*known.durations, *own}}
-        found[one.model] = PeriodFigures(figures=known.figures + one.figures, durations=buckets)
+        found[model_figures.model] = PeriodFigures(figures=known.figures + model_figures.figures, durations=buckets)
     return found

@@ -79,7 +79,7 @@ class ModelsPage:
             matching=len(rows),
             filter=chosen,
             total=len(catalog.models),
-            categories={one: category_title(one, context.t) for one in Category},
+            categories={category: category_title(category, context.t) for category in Category},
             labels={name: context.t.plain(f"dashboard.models.column.{name}") for name in SORTS[1:]},
             statuses=list(Status),
             periods=PERIODS,
@@ -174,14 +174,14 @@ class ModelsPage:
         try:
             self._editor.edited(base.id, table)
         except InvalidEdit as error:
-            return {key: one.code for key, one in error.problems.items()}
+            return {key: problem.code for key, problem in error.problems.items()}
         return {}
 
     async def _show_stale(self, context: PageContext, base: Model, table: Table, seen: int, saved: Table) -> Response:
         """Show what changed meanwhile, with the operator's own changes put on top of it."""
         mine_from = await self._store.catalog_change(seen) if 0 < seen < ID_MAX else None
         began: Table = mine_from.after if mine_from and mine_from.model == base.id else {}
-        newer = [one for one in await self._store.catalog_changes(LISTED, model=base.id) if one.id > seen]
+        newer = [change for change in await self._store.catalog_changes(LISTED, model=base.id) if change.id > seen]
         form = ModelForm.of(rebased(began, table, saved))
         state = EditState(form=form, follows=newer[0].id if newer else 0, problems={}, meanwhile=newer)
         return await self._show(context, base, state, 409)

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from datetime import UTC, datetime, time
+from datetime import datetime, time
 from enum import StrEnum
 from functools import partial
 
@@ -75,11 +75,11 @@ class MoneyPage:
             "money.html",
             tab="",
             lines=lines_of(days),
-            orders=sum((one.orders for one in days), JobFigures()),
-            topups=sum((one.topups for one in days), TopupFigures()),
-            money=sum((one.money for one in days), Money()),
+            orders=sum((day.orders for day in days), JobFigures()),
+            topups=sum((day.topups for day in days), TopupFigures()),
+            money=sum((day.money for day in days), Money()),
             zone=zone_name(context.zone),
-            date=lambda day: context.t.date(datetime.combine(day, time(), UTC)),
+            date=lambda day: context.day(datetime.combine(day, time(), context.zone)),
             since=query.text("since"),
             until=query.text("until"),
             balance=await self._balance.read(),

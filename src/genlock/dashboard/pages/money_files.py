@@ -52,7 +52,7 @@ class MoneyFiles:
 
     async def _ledger_pages(self, which: LedgerFilter) -> AsyncIterator[list[Sequence[Cell]]]:
         async for entries in self._reader.pages(which, STEP):
-            yield [_ledger_row(one) for one in entries]
+            yield [_ledger_row(entry) for entry in entries]
             await asyncio.sleep(PAUSE_SECONDS)
 
     async def _payments(self, context: PageContext) -> Response:
@@ -65,7 +65,7 @@ class MoneyFiles:
             before: Place | None = query.place("before", until)
             while before is not None:
                 found = await read(before=before)
-                yield [_payment_row(one) for one in found]
+                yield [_payment_row(payment) for payment in found]
                 before = payment_place(found[-1], which) if len(found) == STEP else None
                 await asyncio.sleep(PAUSE_SECONDS)
 
@@ -75,30 +75,30 @@ class MoneyFiles:
         days = await self._days.read(context.zone, *Query(context, ("since", "until")).range())
 
         async def pages() -> AsyncIterator[list[Sequence[Cell]]]:
-            yield [_day_row(one, zone_name(context.zone)) for one in days]
+            yield [_day_row(day, zone_name(context.zone)) for day in days]
 
         return csv_response(context, "days.csv", DAYS, pages())
 
 
-def _day_row(one: Day, zone: str) -> Sequence[Cell]:
-    orders, money, topups = one.orders, one.money, one.topups
+def _day_row(day: Day, zone: str) -> Sequence[Cell]:
+    orders, money, topups = day.orders, day.money, day.topups
     return (
-        one.day.isoformat(), zone, orders.orders, orders.delivered, orders.failed, orders.cancelled, orders.refunded,
-        credits_cell(orders.revenue), money.revenue, money.cost, one.loss, money.margin, topups.topups, topups.stars,
+        day.day.isoformat(), zone, orders.orders, orders.delivered, orders.failed, orders.cancelled, orders.refunded,
+        credits_cell(orders.revenue), money.revenue, money.cost, day.loss, money.margin, topups.topups, topups.stars,
         credits_cell(topups.credits), topups.repeated, topups.refunds, topups.refunded_stars,
     )  # fmt: skip
 
 
-def _ledger_row(one: LedgerEntry) -> Sequence[Cell]:
-    change = credits_cell(change_of(one))
+def _ledger_row(entry: LedgerEntry) -> Sequence[Cell]:
+    change = credits_cell(change_of(entry))
     return (
-        one.at, one.key, one.account_id, one.job_id, one.kind.value, one.debit.value, one.credit.value,
-        credits_cell(one.amount), change, one.reason,
+        entry.at, entry.key, entry.account_id, entry.job_id, entry.kind.value, entry.debit.value, entry.credit.value,
+        credits_cell(entry.amount), change, entry.reason,
     )  # fmt: skip
 
 
-def _payment_row(one: Payment) -> Sequence[Cell]:
+def _payment_row(payment: Payment) -> Sequence[Cell]:
     return (
-        one.at, one.charge, one.account_id, one.stars, credits_cell(one.amount), one.state.value,
-        one.external_refund_at, credits_cell(one.owed),
+        payment.at, payment.charge, payment.account_id, payment.stars, credits_cell(payment.amount),
+        payment.state.value, payment.external_refund_at, credits_cell(payment.owed),
     )  # fmt: skip

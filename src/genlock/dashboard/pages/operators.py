@@ -45,7 +45,7 @@ class OperatorsPage:
             manages=manages,
             owners=self._owners,
             operators=operators,
-            names={one.id: one.name for one in (*operators, context.operator) if one.name},
+            names={operator.id: operator.name for operator in (*operators, context.operator) if operator.name},
             roles=tuple(OperatorRole),
             sessions=await self._sessions(context),
             own_session=context.login.session.id,
@@ -111,7 +111,7 @@ class OperatorsPage:
 
     async def _end_session(self, context: PageContext) -> Response:
         session_id = context.request.path_params["session_id"]
-        session = next((one for one in await self._sessions(context) if one.id == session_id), None)
+        session = next((candidate for candidate in await self._sessions(context) if candidate.id == session_id), None)
         if session is None or not await self._store.end_session(session_id):
             return context.redirect(PATH, "dashboard.system.session_gone", tone="bad")
         await context.audit("end_session", session.operator, before={"session": session.id})

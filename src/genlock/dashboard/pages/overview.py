@@ -231,24 +231,24 @@ def _charts(context: PageContext, overview: Overview) -> list[Chart]:
         return sign + t.plain("dashboard.overview.usd", amount=t.number(round(abs(amount), 3)))
 
     jobs = overview.jobs
-    open_ = [max(0, one.orders - one.delivered - one.failed - one.cancelled) for one in jobs]
+    open_ = [max(0, figures.orders - figures.delivered - figures.failed - figures.cancelled) for figures in jobs]
     return [
         stacked_bars(t.plain("dashboard.overview.chart.orders"), labels, [
-            series("delivered", [one.delivered for one in jobs], 2),
-            series("failed", [one.failed for one in jobs], 4),
-            series("cancelled", [one.cancelled for one in jobs], 3),
+            series("delivered", [figures.delivered for figures in jobs], 2),
+            series("failed", [figures.failed for figures in jobs], 4),
+            series("cancelled", [figures.cancelled for figures in jobs], 3),
             series("other", open_, 1),
         ]),
         lines(t.plain("dashboard.overview.chart.money"), labels, [
-            series("revenue", [float(one.revenue) for one in overview.money], 1, dollars),
-            series("cost", [float(one.cost) for one in overview.money], 4, dollars),
-            series("margin", [float(one.margin) for one in overview.money], 2, dollars),
+            series("revenue", [float(money.revenue) for money in overview.money], 1, dollars),
+            series("cost", [float(money.cost) for money in overview.money], 4, dollars),
+            series("margin", [float(money.margin) for money in overview.money], 2, dollars),
         ]),
         stacked_bars(t.plain("dashboard.overview.chart.users"), labels, [
             series("started", overview.started, 1),
         ]),
         stacked_bars(t.plain("dashboard.overview.chart.stars"), labels, [
-            series("stars", [one.stars for one in overview.topups], 3),
+            series("stars", [topup.stars for topup in overview.topups], 3),
         ]),
     ]  # fmt: skip
 

@@ -96,7 +96,7 @@ class ProviderListsPage:
     async def _take(self, context: PageContext) -> Response:
         """Take over the chosen differences, or all of them, each as an edit of its model."""
         stored = await self._stored()
-        found = {one.key: one for one in differences(self._diff(stored))} if stored else {}
+        found = {difference.key: difference for difference in differences(self._diff(stored))} if stored else {}
         wanted = (
             found
             if context.form["all"]
@@ -121,15 +121,15 @@ class ProviderListsPage:
     async def _take_model(self, context: PageContext, model_id: str, own: list[Difference], today: str) -> None:
         follows, table = await self._editor.newest(model_id)
         after = dict(table)
-        for one in own:
-            after = taken_over(self._editor.base.get(model_id), after, one, today)
+        for difference in own:
+            after = taken_over(self._editor.base.get(model_id), after, difference, today)
         key = f"{context.request_key}:{model_id}"
         change = await self._editor.save(model_id, after, follows=follows, author=context.operator.id, request_key=key)
         await context.audit("take over from provider", model_id, before=change.before, after=change.after, once=True)
 
 
-def _by_model(found: Iterable[Difference]) -> dict[str, list[Difference]]:
+def _by_model(listed: Iterable[Difference]) -> dict[str, list[Difference]]:
     grouped: dict[str, list[Difference]] = {}
-    for one in found:
-        grouped.setdefault(one.model, []).append(one)
+    for difference in listed:
+        grouped.setdefault(difference.model, []).append(difference)
     return grouped

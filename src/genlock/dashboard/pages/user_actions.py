@@ -6,7 +6,6 @@ from types import MappingProxyType
 
 from starlette.responses import Response
 
-from genlock.dashboard.formats import shown
 from genlock.dashboard.page import PageContext, PageRoute
 from genlock.dashboard.pages.users import (
     RECENT,
@@ -31,6 +30,7 @@ from genlock.domain.money import EntryKind, read_amount, write_amount
 from genlock.domain.operator import OperatorRole
 from genlock.domain.payment import Payment
 from genlock.domain.place import NEWEST
+from genlock.domain.printable import shown
 from genlock.domain.user import User
 from genlock.engine.accounts import FREE_RUNS_MAX, MESSAGE_LENGTH_MAX, AccountActions, Allowance
 from genlock.engine.erasure import Erasure
@@ -98,13 +98,13 @@ class UserActions:
         if (stale := await self._changed(context, user)) and await self._store.ledger_entry(key) is None:
             return stale
         try:
-            fresh = await self._accounts.move_credits(
+            moved = await self._accounts.move_credits(
                 user.account_id, kind, amount, key=key, reason=reason, allowance=self._allowance(context)
             )
         except (AllowanceExceeded, InsufficientBalance, IdempotencyKeyReused) as error:
             text, figures = why_not_moved(context, error)
             return await self._refuse(context, user, text, values=figures)
-        return await self._moved(context, user, kind, amount, reason, fresh=fresh)
+        return await self._moved(context, user, kind, amount, reason, moved=moved)
 
     async def _changed(self, context: PageContext, user: User) -> Response | None:
         """Return the page with what changed, if another operator moved credits since the form was made."""
@@ -117,7 +117,7 @@ class UserActions:
         return await self._refuse(context, user, text, status=_CONFLICT, values=values)
 
     async def _moved(
-        self, context: PageContext, user: User, kind: EntryKind, amount: int, reason: str, *, fresh: bool
+        self, context: PageContext, user: User, kind: EntryKind, amount: int, reason: str, *, moved: bool
     ) -> Response:
         available = (await self._store.wallet(user.account_id)).available
         action = "credit" if kind is EntryKind.GRANT else "debit"
@@ -129,7 +129,7 @@ class UserActions:
             after={"balance": write_amount(available), "credits": write_amount(amount), "reason": reason},
             once=True,
         )
-        if not fresh:
+        if not moved:
             return self._back(context, user, "moved_before")
         reached = await self._accounts.tell_moved(user.account_id, kind, amount)
         values = {"credits": context.t.credits(amount), "balance": context.t.credits(available)}
@@ -221,7 +221,7 @@ class UserActions:
 
     async def _give_runs_alone(self, context: PageContext, user: User, runs: int, key: str) -> Response:
         try:
-            fresh = await self._accounts.give_free_runs(
+            given_now = await self._accounts.give_free_runs(
                 user.account_id,
                 runs,
                 key=key,
@@ -234,7 +234,7 @@ class UserActions:
             return await self._refuse(context, user, text, status=_CONFLICT, values=values)
         await context.audit("free runs", user.account_id, after={"runs": runs}, once=True)
         return self._back(
-            context, user, "runs_given" if fresh else "runs_before", runs=context.t.plain("unit.runs", n=runs)
+            context, user, "runs_given" if given_now else "runs_before", runs=context.t.plain("unit.runs", n=runs)
         )
 
     # refunds and erasure
@@ -251,7 +251,9 @@ class UserActions:
             done = await self._refunds.refund(charge, context.operator.id)
         except NoRefund as error:
             in_words = context.t.credits
-            values = {name: in_words(one) if isinstance(one, int) else str(one) for name, one in error.values.items()}
+            values = {
+                name: in_words(value) if isinstance(value, int) else str(value) for name, value in error.values.items()
+            }
             return await self._refuse(context, user, f"refund_{error.text}", status=_CONFLICT, values=values)
         except (ChannelBusy, ChannelOutcomeUnknown):
             return self._back(context, user, "refund_open", reached=False)
@@ -304,7 +306,7 @@ def why_not_moved(context: PageContext, error: Refusal) -> tuple[str, dict[str, 
         case AllowanceExceeded():
             left = max(error.most - error.used, 0)
             figures = {"amount": error.amount, "used": error.used, "most": error.most, "left": left}
-            return "allowance", {name: in_words(one) for name, one in figures.items()}
+            return "allowance", {name: in_words(figure) for name, figure in figures.items()}
         case InsufficientBalance():
             return "too_little", {"available": in_words(error.available), "amount": in_words(error.price)}
         case _:

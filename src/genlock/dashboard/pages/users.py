@@ -64,8 +64,8 @@ class UsersPage:
         before = query.number("before")
         if text:
             found = await self._store.account_summaries(text, FOUND_MAX)
-            users = await self._store.users_by_id([one.account_id for one in found])
-            users = [one for one in users if _is_selected(one, which)]
+            users = await self._store.users_by_id([user.account_id for user in found])
+            users = [user for user in users if _is_selected(user, which)]
             older = None
         else:
             users = await self._store.users(which, before=before, limit=PAGE)
@@ -183,12 +183,12 @@ def state_of_gifts(used: Sequence[UsedPromo]) -> str:
 
 
 def newest_gift(used: Sequence[UsedPromo]) -> UsedPromo | None:
-    return next((one for one in used if one.code.startswith(GIFT_CODE)), None)
+    return next((promo for promo in used if promo.code.startswith(GIFT_CODE)), None)
 
 
 def newest_operator_move(entries: Sequence[LedgerEntry]) -> LedgerEntry | None:
     kinds = (EntryKind.GRANT, EntryKind.DEBIT)
-    return next((one for one in entries if one.kind in kinds and one.key.startswith(OPERATOR_KEYS)), None)
+    return next((entry for entry in entries if entry.kind in kinds and entry.key.startswith(OPERATOR_KEYS)), None)
 
 
 def _is_selected(user: User, which: UserFilter) -> bool:

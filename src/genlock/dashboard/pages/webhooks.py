@@ -70,14 +70,16 @@ class WebhooksPage:
         query = Query(context, ("endpoint", "state", "before"))
         webhooks = await self._store.webhooks(user.account_id)
         wanted, state = query.text("endpoint"), query.choice("state", StateFilter, StateFilter.ALL)
-        chosen = next((one for one in webhooks if one.public_id == wanted), webhooks[0] if webhooks else None)
+        chosen = next(
+            (webhook for webhook in webhooks if webhook.public_id == wanted), webhooks[0] if webhooks else None
+        )
         before = query.text("before") or None
         deliveries = await self._deliveries(chosen, state, before) if chosen else []
         return context.render(
             "user_webhooks.html",
             user=user,
             tab="webhooks",
-            endpoints=[await self._endpoint(context, one) for one in webhooks],
+            endpoints=[await self._endpoint(context, webhook) for webhook in webhooks],
             chosen=chosen,
             deliveries=deliveries,
             seen=_seen,

@@ -69,7 +69,7 @@ class FolderMediaStore:
     def _days(self) -> list[str]:
         if not self._folder.exists():
             return []
-        return sorted(one.name for one in self._folder.iterdir() if one.is_dir() and one.name.isdigit())
+        return sorted(folder.name for folder in self._folder.iterdir() if folder.is_dir() and folder.name.isdigit())
 
     async def delete_day(self, day: str) -> int:
         return await _in_thread(self._delete_day, day)
@@ -78,7 +78,7 @@ class FolderMediaStore:
         folder = self._folder / check_key(f"{day}/a/a")[:8]
         if not folder.exists():
             return 0
-        found = sum(one.is_file() for one in folder.rglob("*"))
+        found = sum(path.is_file() for path in folder.rglob("*"))
         shutil.rmtree(folder)
         return found
 
@@ -89,9 +89,9 @@ class FolderMediaStore:
         folder = (self._folder / check_key(f"{day}/{account_id}/a")).parent
         if not folder.exists():
             return 0
-        found = [one for one in folder.iterdir() if not keep(one.name) and not self._is_being_written(one)]
-        for one in found:
-            one.unlink(missing_ok=True)
+        found = [file for file in folder.iterdir() if not keep(file.name) and not self._is_being_written(file)]
+        for file in found:
+            file.unlink(missing_ok=True)
         return len(found)
 
     def _is_being_written(self, path: Path) -> bool:

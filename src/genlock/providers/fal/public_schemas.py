@@ -24,12 +24,12 @@ async def fetch_schemas(
 ) -> dict[str, ModelSchema | None]:
     """Return the schema, with its price where there is one, of every model. Raises ProviderError."""
 
-    async def one(model: str) -> ModelSchema | None:
+    async def fetch(model: str) -> ModelSchema | None:
         answer = await site.request("GET", f"{site_url}{SCHEMA_PATH}", params={"endpoint_id": model})
         document = published(answer, f"fal's schema of {model}")
         return None if document is None else read_schema(document)
 
-    found = await fetch_each(ids, one)
+    found = await fetch_each(ids, fetch)
     prices = await _fetch_prices(platform, platform_url, [model for model, schema in found.items() if schema])
     return {model: _priced(schema, prices.get(model)) for model, schema in found.items()}
 

@@ -106,8 +106,8 @@ class Replicate(Provider):
         wanted = order.input()
         return [
             Handle(task_id=task_id)
-            async for one in self._newest(since - _SKEW)
-            if (task_id := _task_id(one)) and _is_order(one, order.model, wanted, since - _SKEW)
+            async for prediction in self._newest(since - _SKEW)
+            if (task_id := _task_id(prediction)) and _is_order(prediction, order.model, wanted, since - _SKEW)
         ]
 
     async def _newest(self, since: datetime) -> AsyncIterator[Any]:
@@ -119,8 +119,8 @@ class Replicate(Provider):
                 raise ProviderError(f"status {answer.status}: {_text(answer)}")
             page = _object(answer)
             results = page.get("results")
-            for one in results if isinstance(results, list) else []:
-                yield one
+            for prediction in results if isinstance(results, list) else []:
+                yield prediction
             following = self._own_url(page.get("next"))
             if following is None:
                 return

@@ -15,7 +15,7 @@ _MODEL = re.compile(r"([A-Za-z0-9_.-]+/[A-Za-z0-9_.-]+)(?::([0-9a-f]{64}))?")
 async def fetch_schemas(http: HttpClient, api_url: str, ids: Collection[str]) -> dict[str, ModelSchema | None]:
     """Return the schema of every model: of the version that its id names, or of the newest. Raises ProviderError."""
 
-    async def one(model: str) -> ModelSchema | None:
+    async def fetch(model: str) -> ModelSchema | None:
         found = _MODEL.fullmatch(model)
         if found is None:
             raise ProviderError(f"{model!r} is not a model of Replicate")
@@ -28,4 +28,4 @@ async def fetch_schemas(http: HttpClient, api_url: str, ids: Collection[str]) ->
             version = document and (document.get("latest_version") or {})
         return None if version is None else read_schema(version.get("openapi_schema"))
 
-    return await fetch_each(ids, one)
+    return await fetch_each(ids, fetch)

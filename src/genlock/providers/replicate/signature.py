@@ -39,7 +39,7 @@ def is_signed(headers: Mapping[str, str], body: bytes, key: bytes) -> bool:
     expected = base64.b64encode(hmac.new(key, signed, hashlib.sha256).digest())
     given = headers.get(SIGNATURE, "").split(" ")[:_SIGNATURES_MAX]
     return any(
-        hmac.compare_digest(expected, one.removeprefix("v1,").encode(errors="replace"))
-        for one in given
-        if one.startswith("v1,")
+        hmac.compare_digest(expected, signature.removeprefix("v1,").encode(errors="replace"))
+        for signature in given
+        if signature.startswith("v1,")
     )

@@ -129,7 +129,7 @@ class _ApiBench:
         servers = (self._api, self._bare)
         before = {server: cpu_seconds(server.pid) for server in servers}
         await asyncio.sleep(self._load.seconds)
-        self._idle = {one: (cpu_seconds(one.pid) - before[one]) / self._load.seconds for one in servers}
+        self._idle = {server: (cpu_seconds(server.pid) - before[server]) / self._load.seconds for server in servers}
 
     async def round(self) -> dict[str, float]:
         """Measure each kind of request once, one after the other."""
@@ -169,4 +169,4 @@ class _ApiBench:
 
 def _summary(rounds: list[dict[str, float]]) -> dict[str, float]:
     """Return the median of each figure."""
-    return {name: round(statistics.median(one[name] for one in rounds), 2) for name in rounds[0]}
+    return {name: round(statistics.median(figures[name] for figures in rounds), 2) for name in rounds[0]}

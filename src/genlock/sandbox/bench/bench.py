@@ -248,7 +248,7 @@ def run(store: str, database_url: str | None, sizes: Sizes, parts: Collection[st
 def _print_table(figures: Mapping[str, Any], indent: str = "") -> None:
     """Print one figure per line; the figures of an order are a table of their own."""
     for name, figure in figures.items():
-        if isinstance(figure, dict) and any(isinstance(one, dict) for one in figure.values()):
+        if isinstance(figure, dict) and any(isinstance(value, dict) for value in figure.values()):
             print(f"{indent}{name.replace('_', ' ')}")  # noqa: T201
             _print_table(figure, f"{indent}  ")
         else:

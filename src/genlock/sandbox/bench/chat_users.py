@@ -113,10 +113,10 @@ class ChatUser:
         await self._users.post(f"/sim/people/{self._chat}/press", message=message, button=button)
         return await self._wait(shown, button)
 
-    async def _wait(self, shown: asyncio.Future[View], action: str) -> View:
+    async def _wait(self, next_view: asyncio.Future[View], action: str) -> View:
         try:
             async with asyncio.timeout(ORDER_SECONDS_MAX):
-                return await shown
+                return await next_view
         except TimeoutError:
             raise OrderFailed(f"nothing in chat {self._chat} {ORDER_SECONDS_MAX:g} s after {action!r}") from None
 
@@ -128,7 +128,7 @@ def _buttons(view: View) -> list[str]:
 
 def _button(view: View, data: str) -> str:
     """Return the callback data of the first button that begins or ends with `data`; empty if there is none."""
-    return next((one for one in _buttons(view) if one.startswith(data) or one.endswith(data)), "")
+    return next((button for button in _buttons(view) if button.startswith(data) or button.endswith(data)), "")
 
 
 def _is_notice(view: View) -> bool:

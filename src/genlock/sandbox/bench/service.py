@@ -213,7 +213,7 @@ async def _measure_callbacks(
     loop = asyncio.get_running_loop()
     took: list[float] = []
 
-    async def one(session: aiohttp.ClientSession, job: int, due: float) -> None:
+    async def call_back(session: aiohttp.ClientSession, job: int, due: float) -> None:
         assert await _call(session, instance, kie, job) == 200
         took.append((loop.time() - due) * 1000)
 
@@ -223,7 +223,7 @@ async def _measure_callbacks(
         for number, job in enumerate(jobs):
             due = started + number / per_second
             await asyncio.sleep(max(0.0, due - loop.time()))
-            tasks.append(loop.create_task(one(session, job, due)))
+            tasks.append(loop.create_task(call_back(session, job, due)))
         await asyncio.gather(*tasks)
     took.sort()
     return {name: round(took[int(len(took) * share)], 2) for name, share in (("p50", 0.5), ("p99", 0.99))} | {

@@ -145,7 +145,7 @@ async def report(chaos: ApiChaosRun) -> tuple[dict[str, Any], list[list[str]]]:
     store = await open_store(chaos.database_url, observer=Silent())
     try:
         broken = await store.violations(settled=True)
-        evaluation.violations += [f"{one.rule} {one.subject}: {one.detail}" for one in broken]
+        evaluation.violations += [f"{violation.rule} {violation.subject}: {violation.detail}" for violation in broken]
         evaluation.ledger_ok &= not broken
         histories = await _histories(chaos, store, evaluation.concerned[:HISTORIES_MAX])
     finally:
@@ -178,9 +178,9 @@ async def _histories(chaos: ApiChaosRun, store: Database, orders: list[ApiOrder]
                 *(f"  {format_line(line)}" for line in own),
                 *(f"  Kie.ai: task {task.id} {task.state}" for task in chaos.records.tasks()[order.prompt]),
                 *(
-                    f"  webhook {one.number}: {one.event} at {one.endpoint.path}, {one.message_id}"
-                    for one in chaos.receiver.arrivals
-                    if one.job in order.ids
+                    f"  webhook {arrival.number}: {arrival.event} at {arrival.endpoint.path}, {arrival.message_id}"
+                    for arrival in chaos.receiver.arrivals
+                    if arrival.job in order.ids
                 ),
             ]
         )

@@ -97,12 +97,12 @@ class ApiClients:
         slots = asyncio.Semaphore(ORDERS_AT_ONCE)
         async with self._session() as session:
 
-            async def one(number: int) -> None:
+            async def place_order(number: int) -> None:
                 await asyncio.sleep(spread_seconds * number / count)
                 async with slots:
                     await self._live(session, number)
 
-            await asyncio.gather(*map(one, range(count)))
+            await asyncio.gather(*map(place_order, range(count)))
 
     async def read_accounts(self) -> None:
         """Read what the API tells each account in the end: its balance, all of its jobs, and its ledger."""

@@ -171,7 +171,7 @@ def check_job_webhooks(
         return
     if STARTED in first and first[STARTED].number > first[end].number:
         evaluation.webhooks_out_of_order += 1
-    told = max((one for one in arrivals if one.event == end), key=lambda one: one.number).data
+    told = max((arrival for arrival in arrivals if arrival.event == end), key=lambda arrival: arrival.number).data
     # A result may come after the webhook that told the failure: then the job is late, and the webhook could not know.
     is_late_untrue = told["late"] and not job["late"]
     if is_late_untrue or any(told[name] != job[name] for name in ("status", "charged", "price")):

@@ -89,7 +89,7 @@ def _print(report: dict[str, Any]) -> None:
         if key in {"violations", "concerned"}:
             value = "\n".join(value) or "none"  # noqa: PLW2901 - shown, not changed
         if isinstance(value, dict):
-            value = ", ".join(f"{name} {one}" for name, one in value.items()) or "none"  # noqa: PLW2901
+            value = ", ".join(f"{name} {count}" for name, count in value.items()) or "none"  # noqa: PLW2901
         table.add_row(key.replace("_", " "), str(value))
     console = Console()
     console.print()

@@ -208,7 +208,7 @@ async def until_quiet(instances: Sequence[Instance]) -> bool:
         quiet = 0
         while quiet < 3 and time() < deadline:
             health = [await _health(session, instance.url) for instance in instances]
-            idle = all(one.get(key) == 0 for one in health for key in ("busy", "queue_depth", "undelivered"))
+            idle = all(answer.get(key) == 0 for answer in health for key in ("busy", "queue_depth", "undelivered"))
             quiet = quiet + 1 if idle else 0
             await asyncio.sleep(0.5)
     return quiet == 3

@@ -125,10 +125,14 @@ class Disruptor:
 
     async def _pick_instance(self) -> Instance:
         """Pick mostly a ready instance, sometimes a starting one; wait while none is ready."""
-        while not (working := [one for one in self._running_instances() if self.fleet.balancer.is_ready(one.port)]):
+        while not (
+            working := [
+                instance for instance in self._running_instances() if self.fleet.balancer.is_ready(instance.port)
+            ]
+        ):
             await self.fleet.balancer.wait_until_ready()
             await asyncio.sleep(LIFE_SECONDS)
-        starting = [one for one in self._running_instances() if one not in working]
+        starting = [instance for instance in self._running_instances() if instance not in working]
         return self.rng.choice(starting if starting and self.rng.random() < START_SHARE else working)
 
     def _running_instances(self) -> list[Instance]:

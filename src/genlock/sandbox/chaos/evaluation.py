@@ -60,7 +60,7 @@ async def evaluate(
     if extra_rows := len(rows) - len(by_prompt):
         evaluation.violations.append(f"{extra_rows} jobs that no user ordered")
     broken = [*await store.violations(settled=True), *await _check_wallets(store, users, rows, welcome)]
-    evaluation.violations += [f"{one.rule} {one.subject}: {one.detail}" for one in broken]
+    evaluation.violations += [f"{violation.rule} {violation.subject}: {violation.detail}" for violation in broken]
     evaluation.ledger_ok = not broken and not evaluation.wrongly_charged
     return evaluation
 
@@ -113,8 +113,8 @@ def _check_file(evaluation: Evaluation, records: Records, order: Order, job: Job
 def file_urls(job: Job) -> list[str]:
     """Return the links in a job's input."""
     values = json.loads(job.input).values()
-    every = [one for value in values for one in (value if isinstance(value, list) else [value])]
-    return [one for one in every if isinstance(one, str) and one.startswith("http")]
+    every = [item for value in values for item in (value if isinstance(value, list) else [value])]
+    return [item for item in every if isinstance(item, str) and item.startswith("http")]
 
 
 def _check_recipients(

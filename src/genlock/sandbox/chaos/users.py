@@ -28,7 +28,9 @@ _GENERATE = re.compile(r"w:[0-9a-z]+:go")
 
 def _generate_button(message: Message) -> str | None:
     """Return the data of the button that confirms an order."""
-    found = [one["callback_data"] for one in message.buttons if _GENERATE.fullmatch(one.get("callback_data") or "")]
+    found = [
+        button["callback_data"] for button in message.buttons if _GENERATE.fullmatch(button.get("callback_data") or "")
+    ]
     return str(found[0]) if found else None
 
 

@@ -22,9 +22,9 @@ def output_of(generation: Generation) -> dict[str, Any]:
     if model.output is Output.TEXT:
         return {"text": results[0]} if results else {}
     files = [{"url": url, "content_type": TYPES[model.output], "file_name": url.rpartition("/")[2]} for url in results]
-    many, one = KEYS[model.output]
+    many, single = KEYS[model.output]
     if model.single or model.output is not Output.IMAGE:
-        return {one: files[0]} if files else {}
+        return {single: files[0]} if files else {}
     return {many: files, "seed": 1, "prompt": generation.values.get("prompt", "")}
 
 

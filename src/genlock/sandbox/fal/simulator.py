@@ -138,13 +138,13 @@ class FalSimulator(GenerationSimulator):
 
     async def _prices(self, request: web.Request) -> web.Response:
         self._check_key(request)
-        models = [self.service.schemas.get(one) for one in request.query.getall("endpoint_id", [])]
+        models = [self.service.schemas.get(model_id) for model_id in request.query.getall("endpoint_id", [])]
         if None in models:
             raise ApiError(404, {"error": {"type": "not_found", "message": "Endpoint not found"}})
         rows = [
-            {"endpoint_id": one.id, "unit_price": one.unit_usd, "unit": one.unit, "currency": "USD"}
-            for one in models
-            if one is not None and one.unit
+            {"endpoint_id": model.id, "unit_price": model.unit_usd, "unit": model.unit, "currency": "USD"}
+            for model in models
+            if model is not None and model.unit
         ]
         return web.json_response({"prices": rows, "next_cursor": None, "has_more": False})
 

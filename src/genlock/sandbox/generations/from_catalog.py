@@ -17,7 +17,7 @@ def simulated_models(catalog: Catalog, provider: str) -> dict[str, SimulatedMode
     """
     found: dict[str, SimulatedModel] = {}
     for model in catalog.models.values():
-        for offer in (one for one in model.offers if one.provider == provider):
+        for offer in (offer for offer in model.offers if offer.provider == provider):
             made = _simulated(model, offer)
             found[made.id] = _merge(found[made.id], made) if made.id in found else made
     return found
@@ -41,10 +41,10 @@ def _simulated(model: Model, offer: Offer) -> SimulatedModel:
 
 
 def _inputs(model: Model, offer: Offer) -> Iterator[SimulatedInput]:
-    for one in model.fields:
-        if name := _name(offer, one.name):
-            choices = _choices(one, offer)
-            yield SimulatedInput(name=name, required=one.required, choices=choices, default=_default(one, offer))
+    for field in model.fields:
+        if name := _name(offer, field.name):
+            choices = _choices(field, offer)
+            yield SimulatedInput(name=name, required=field.required, choices=choices, default=_default(field, offer))
     own = {name: value for key, value in model.fixed.items() if (name := _name(offer, key))}
     for name, value in (own | dict(offer.fixed)).items():
         yield SimulatedInput(name=name, required=True, choices=(value,))
@@ -79,8 +79,8 @@ def _price_usd(model: Model, offer: Offer) -> float:
 
 def _unit_price(model: Model, offer: Offer, output: Output) -> tuple[float, str]:
     """Return the price that the provider publishes, and its unit: that of an order with its defaults."""
-    defaults = {one.name: one.default for one in model.fields} | dict(offer.lacking)
-    row = next((one for one in offer.prices if one.matches(defaults)), None)
+    defaults = {field.name: field.default for field in model.fields} | dict(offer.lacking)
+    row = next((price for price in offer.prices if price.matches(defaults)), None)
     if row is None or row.each != 1 or any(extra.matches(defaults) for extra in offer.extras):
         return 0.0, ""
     how, name = row.measure() or ("", "")
@@ -90,8 +90,8 @@ def _unit_price(model: Model, offer: Offer, output: Output) -> tuple[float, str]
 
 def _merge(first: SimulatedModel, second: SimulatedModel) -> SimulatedModel:
     """Return one model that takes what either takes, and requires what both require."""
-    inputs = {one.name: one for one in first.inputs}
-    others = {one.name: one for one in second.inputs}
+    inputs = {input_.name: input_ for input_ in first.inputs}
+    others = {input_.name: input_ for input_ in second.inputs}
     merged = [
         SimulatedInput(
             name=name,
@@ -105,5 +105,5 @@ def _merge(first: SimulatedModel, second: SimulatedModel) -> SimulatedModel:
 
 
 def _either(first: SimulatedInput | None, second: SimulatedInput | None) -> tuple[object, ...]:
-    given = [one.choices for one in (first, second) if one is not None]
+    given = [input_.choices for input_ in (first, second) if input_ is not None]
     return tuple(dict.fromkeys(value for choices in given for value in choices)) if all(given) else ()

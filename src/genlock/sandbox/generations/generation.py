@@ -42,18 +42,18 @@ class SimulatedModel:
     @property
     def writes(self) -> bool:
         """Whether it is a language model: it makes a text of a prompt."""
-        return self.output is Output.TEXT and any(one.name == "prompt" and one.required for one in self.inputs)
+        return self.output is Output.TEXT and any(input_.name == "prompt" and input_.required for input_ in self.inputs)
 
     def problems(self, values: Mapping[str, Any]) -> list[tuple[str, str]]:
         """Return each input that is missing or wrong, with what is wrong about it. Unknown inputs are ignored."""
         found = []
-        for one in self.inputs:
-            value = values.get(one.name)
+        for input_ in self.inputs:
+            value = values.get(input_.name)
             if value is None:
-                if one.required:
-                    found.append((one.name, "missing"))
-            elif one.choices and value not in one.choices:
-                found.append((one.name, "not one of " + ", ".join(map(repr, one.choices))))
+                if input_.required:
+                    found.append((input_.name, "missing"))
+            elif input_.choices and value not in input_.choices:
+                found.append((input_.name, "not one of " + ", ".join(map(repr, input_.choices))))
         return found
 
     def count(self, values: Mapping[str, Any]) -> int:

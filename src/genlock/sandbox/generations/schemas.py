@@ -24,15 +24,15 @@ class SchemaEdit:
     def applied(self, model: SimulatedModel) -> SimulatedModel:
         inputs = [
             replace(
-                one,
-                name=self.rename.get(one.name, one.name),
-                choices=tuple(self.choices.get(one.name, one.choices)),
-                required=one.required or one.name in self.require,
+                input_,
+                name=self.rename.get(input_.name, input_.name),
+                choices=tuple(self.choices.get(input_.name, input_.choices)),
+                required=input_.required or input_.name in self.require,
             )
-            for one in model.inputs
-            if one.name not in self.remove
+            for input_ in model.inputs
+            if input_.name not in self.remove
         ]
-        known = {one.name for one in inputs}
+        known = {input_.name for input_ in inputs}
         inputs += [SimulatedInput(name=name) for name in self.add]
         inputs += [SimulatedInput(name=name, required=True) for name in self.require if name not in known]
         return replace(model, inputs=tuple(inputs), unit_usd=model.unit_usd if self.unit_usd is None else self.unit_usd)
@@ -62,8 +62,8 @@ class PublishedSchemas:
             }
         }
         schemas: dict[str, Any] = {}
-        properties = {one.name: _property(one, schemas) for one in model.inputs}
-        required = [one.name for one in model.inputs if one.required]
+        properties = {input_.name: _property(input_, schemas) for input_ in model.inputs}
+        required = [input_.name for input_ in model.inputs if input_.required]
         schemas[input_name] = {"type": "object", "properties": properties, "required": required}
         return {
             "openapi": "3.0.2",
@@ -73,10 +73,10 @@ class PublishedSchemas:
         }
 
 
-def _property(one: SimulatedInput, schemas: dict[str, Any]) -> dict[str, Any]:
+def _property(input_: SimulatedInput, schemas: dict[str, Any]) -> dict[str, Any]:
     """Return the schema of an input. Choices are in a schema of their own, as the providers' generators write them."""
-    usual = {} if one.default is None else {"default": one.default}
-    if not one.choices:
-        return {"title": one.name, "description": f"The {one.name}"} | usual
-    schemas[f"{one.name}_choices"] = {"title": one.name, "enum": list(one.choices)}
-    return {"allOf": [{"$ref": f"#/components/schemas/{one.name}_choices"}]} | usual
+    usual = {} if input_.default is None else {"default": input_.default}
+    if not input_.choices:
+        return {"title": input_.name, "description": f"The {input_.name}"} | usual
+    schemas[f"{input_.name}_choices"] = {"title": input_.name, "enum": list(input_.choices)}
+    return {"allOf": [{"$ref": f"#/components/schemas/{input_.name}_choices"}]} | usual

@@ -109,8 +109,13 @@ def _state(service: GenerationService, sender: CallbackSender) -> dict[str, Any]
         "speed": service.speed,
         "credit": service.credit_usd,
         "generations": [
-            {"id": one.id, "model": one.model.id, "ended": one.ended is not None, "faults": sorted(one.faults)}
-            for one in list(service.generations.values())[-100:]
+            {
+                "id": generation.id,
+                "model": generation.model.id,
+                "ended": generation.ended is not None,
+                "faults": sorted(generation.faults),
+            }
+            for generation in list(service.generations.values())[-100:]
         ],
         "callbacks": [{"generation": sent.generation, "status": sent.status} for sent in sender.sent[-100:]],
     }

@@ -135,7 +135,10 @@ class KieService:
 
     def _result(self, task: Task, kind: Output, number: int) -> str:
         if kind is Output.TEXT:
-            if any(one.type is FieldType.AUDIO and task.values.get(one.name) for one in task.model.fields):
+            if any(
+                input_field.type is FieldType.AUDIO and task.values.get(input_field.name)
+                for input_field in task.model.fields
+            ):
                 return SPOKEN
             given = "; ".join(f"{key}: {value}" for key, value in task.values.items())
             return f"{task.model.title} no. {number + 1} was asked: {given}"
@@ -162,7 +165,7 @@ class KieService:
 
     def _input_urls(self, model: Model, values: Mapping[str, Any], type_: FieldType) -> list[str]:
         """Return the URLs of the input files of a type, among them the results of an earlier task that is named."""
-        earlier = [self.tasks[one] for one in file_urls(model, values, FieldType.TASK) if one in self.tasks]
+        earlier = [self.tasks[task_id] for task_id in file_urls(model, values, FieldType.TASK) if task_id in self.tasks]
         results = [url for task in earlier if task.model.outputs[0].value == type_.value for url in task.results]
         return file_urls(model, values, type_) + results
 
@@ -226,7 +229,7 @@ def _is_fixed(model: Model, values: Mapping[str, Any]) -> bool:
 
 def _validated(model: Model, values: Mapping[str, Any]) -> dict[str, Any]:
     """Validate the known fields and ignore unknown ones, as the real service does. Raises KieError."""
-    known = {one.name for one in model.fields} | set(model.fixed)
+    known = {input_field.name for input_field in model.fields} | set(model.fixed)
     try:
         return model.validate({name: value for name, value in values.items() if name in known})
     except InvalidInput as refused:
@@ -255,5 +258,5 @@ def _make_once(kind: Output) -> Callable[[], bytes]:
 def file_urls(model: Model, values: Mapping[str, Any], type_: FieldType) -> list[str]:
     """Return the values of all fields of a type, as one list."""
     given = [values.get(field.name) for field in model.fields if field.type is type_]
-    each = [value for one in given for value in (one if isinstance(one, list) else [one])]
+    each = [value for item in given for value in (item if isinstance(item, list) else [item])]
     return [value for value in each if isinstance(value, str) and value]

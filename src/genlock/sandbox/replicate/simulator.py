@@ -140,11 +140,11 @@ class ReplicateSimulator(GenerationSimulator):
         after, before = (_read_time(request.query.get(name)) for name in ("created_after", "created_before"))
         start = _read_cursor(request.query.get("cursor"))
         matching = [
-            one
-            for one in reversed(self.service.generations.values())
-            if (after is None or one.created > after) and (before is None or one.created < before)
+            generation
+            for generation in reversed(self.service.generations.values())
+            if (after is None or generation.created > after) and (before is None or generation.created < before)
         ]
-        page = [prediction(one, self.url) for one in matching[start : start + PAGE_SIZE]]
+        page = [prediction(generation, self.url) for generation in matching[start : start + PAGE_SIZE]]
         following = None
         if len(matching) > start + PAGE_SIZE:
             cursor = base64.urlsafe_b64encode(str(start + PAGE_SIZE).encode()).decode()

@@ -206,7 +206,9 @@ class FaultyProvider(Provider):
         if self._world.happens("callback: unreadable", job=task.job_id):
             self._call(task, token, b"<html>502</html>", self._rng.uniform(0.0, 5.0))
         if self._world.happens("callback: names another task", job=task.job_id):
-            other = self._rng.choice([one for one in self._truth.tasks.values() if one.provider == task.provider])
+            other = self._rng.choice(
+                [sibling for sibling in self._truth.tasks.values() if sibling.provider == task.provider]
+            )
             self._truth.named_elsewhere.add((task.job_id, other.id))
             body = _body(other.id, other.outcome, other.pieces, unbilled=other.unbilled)
             self._call(task, token, body, self._rng.uniform(0.0, 5.0))

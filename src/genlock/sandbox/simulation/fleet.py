@@ -110,7 +110,7 @@ class Fleet:
             offers = tuple(own_offer(job))
         # The catalog and the URLs of files change while orders are open.
         edition = int(self._world.loop.time() // EDITION_SECONDS)
-        return tuple(replace(one, fixed={"edition": edition}) for one in offers)
+        return tuple(replace(offer, fixed={"edition": edition}) for offer in offers)
 
     def random_instance(self) -> Instance | None:
         up = [instance for instance in self.instances if instance.up]

@@ -72,10 +72,11 @@ _NOT_SIMULATED = {
     "store.late_cancels",
     "store.slots_used",
     "store.begin_limited_submit",
+    "store.return_notice",
     "channel.tell",
 }
 #: instances are killed and paused at these calls where they are at the others
-_SAME_POINT = {"begin_limited_submit": "begin_submit"}
+_SAME_POINT = {"begin_limited_submit": "begin_submit", "return_notice": "reschedule"}
 #: Every call that an instance can make.
 CALLS = [
     call

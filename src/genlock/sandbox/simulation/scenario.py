@@ -197,24 +197,26 @@ class Scenario:
             await asyncio.sleep(max(0.0, self._takeover_due(faults_over, checked) - self.world.loop.time()))
             now = self.world.loop.time()
             dead = {
-                one.lifecycle.name
-                for one in self._fleet.instances
-                if one.lifecycle.missed and now >= max(one.lifecycle.died_at, faults_over) + TAKEOVER_SECONDS
+                instance.lifecycle.name
+                for instance in self._fleet.instances
+                if instance.lifecycle.missed and now >= max(instance.lifecycle.died_at, faults_over) + TAKEOVER_SECONDS
             }
             for job in await self.store.jobs(limit=1000):
                 if job.lease_owner in dead - checked:
                     rule = "A dead instance's jobs are taken over within seconds."
                     self._truth.add_violation(rule, job.id, f"leased to {job.lease_owner} {TAKEOVER_SECONDS} s after")
             checked |= dead
-            if all(one.lifecycle.name in checked for one in self._fleet.instances if one.lifecycle.missed):
+            if all(
+                instance.lifecycle.name in checked for instance in self._fleet.instances if instance.lifecycle.missed
+            ):
                 return
 
     def _takeover_due(self, faults_over: float, checked: set[str]) -> float:
         """Return when the jobs of the next dead instance must have been taken over."""
         crashed_at = [
-            one.lifecycle.died_at
-            for one in self._fleet.instances
-            if one.lifecycle.missed and one.lifecycle.name not in checked
+            instance.lifecycle.died_at
+            for instance in self._fleet.instances
+            if instance.lifecycle.missed and instance.lifecycle.name not in checked
         ]
         return max(min(crashed_at, default=0.0), faults_over) + TAKEOVER_SECONDS
 

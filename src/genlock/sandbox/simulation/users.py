@@ -83,7 +83,7 @@ class Users:
                 continue
             if job is None or (job.ended and not job.has_result):
                 return
-            if job.given:
+            if job.is_received:
                 await self._order_from(job, order)
                 return
 
@@ -94,7 +94,7 @@ class Users:
         chosen = self._chains.choice(results)
         # A result whose delivery is unknown is the user's for nothing, and so is a late one.
         is_free = not job.price or job.late or job.delivery is Delivery.UNKNOWN
-        if not is_free and not any(one.shows and one.shows[0] == job.id for one in self._messages):
+        if not is_free and not any(message.shows and message.shows[0] == job.id for message in self._messages):
             self._truth.add_violation(
                 "An order begins only with a result that its user has got.", job.id, f"{chosen!r} was not shown"
             )

@@ -59,6 +59,12 @@ class CallArguments:
         value = self.values.get(name, "")
         return value if isinstance(value, str) else json.dumps(value)
 
+    def required(self, name: str) -> str:
+        """Return a text. Raises if it is empty."""
+        if not self.has(name):
+            raise bad_request(f'parameter "{name}" is required')
+        return self.text(name)
+
     def number(self, name: str, default: int = 0) -> int:
         try:
             return int(self.text(name).strip('"') or default)
@@ -88,7 +94,7 @@ class CallArguments:
 
     def objects(self, name: str, what: str) -> list[dict[str, Any]]:
         value = self.json(name, what) or []
-        if not isinstance(value, list) or not all(isinstance(one, dict) for one in value):
+        if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
             raise bad_request(f"can't parse {what} JSON object")
         return value
 

@@ -72,7 +72,10 @@ class Page:
                 "profile": state.profile,
                 "people": [self._control.user_json(user) for user in state.users.values()],
                 "chats": [self._chat(chat) for chat in state.chats.values()],
-                "sounded": [[one.user_id, one.chat, one.message] for one in state.notifications],
+                "sounded": [
+                    [notification.user_id, notification.chat, notification.message]
+                    for notification in state.notifications
+                ],
                 "faults": telegram.faults.as_json(),
                 "kinds_of_faults": list(Fault),
                 "methods": self._methods,

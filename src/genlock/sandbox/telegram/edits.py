@@ -1,6 +1,7 @@
 """Bot API methods that edit and delete messages, with Telegram's rules about what may become what."""
 
 import asyncio
+from collections.abc import Collection
 from typing import Any
 
 from genlock.sandbox.telegram.api_call import ApiError, CallArguments, bad_request
@@ -14,7 +15,7 @@ from genlock.sandbox.telegram.messages import (
     media_kind,
     message_numbers,
 )
-from genlock.sandbox.telegram.state import MEDIA, Message, TelegramState
+from genlock.sandbox.telegram.state import KINDS, MEDIA, Message, TelegramState
 from genlock.sandbox.telegram.text import read_text
 
 NOT_MODIFIED = (
@@ -23,11 +24,15 @@ NOT_MODIFIED = (
 )
 DELETE_SECONDS = 48 * 3600
 REPLACEABLE = {"text", "animation", "audio", "document", "photo", "video"}
+CAPTIONED = (*MEDIA, "paid_media")
+#: kinds of which more than the keyboard can be edited
+EDITABLE = ("text", *CAPTIONED, "poll")
+ALBUM_KINDS = {"audio", "document", "photo", "live_photo", "video"}
 
 
 async def edit_text(state: TelegramState, arguments: CallArguments) -> Any:
     content, markup = read_text(arguments, edit=True), read_inline(arguments)
-    message = _editable_message(state, arguments)
+    message = editable_message(state, arguments)
     if message.kind != "text":
         raise bad_request("there is no text in the message to edit")
     await _delay_inside(state, arguments, message)
@@ -35,25 +40,25 @@ async def edit_text(state: TelegramState, arguments: CallArguments) -> Any:
         # The message became media after this edit was validated: Telegram then sets the text as its caption.
         names = {"text": "caption", "entities": "caption_entities"}
         content = _without_caption(message) | {names[name]: value for name, value in content.items() if name in names}
-    return _apply_change(state, message, content, markup)
+    return apply_change(state, message, content, markup)
 
 
 async def edit_caption(state: TelegramState, arguments: CallArguments) -> Any:
     caption, markup = caption_of(arguments, edit=True), read_inline(arguments)
-    message = _editable_message(state, arguments)
-    if message.kind not in MEDIA:
+    message = editable_message(state, arguments)
+    if message.kind not in CAPTIONED:
         raise bad_request("there is no caption in the message to edit")
     await _delay_inside(state, arguments, message)
-    return _apply_change(state, message, _without_caption(message) | caption, markup)
+    return apply_change(state, message, _without_caption(message) | caption, markup)
 
 
 async def edit_markup(state: TelegramState, arguments: CallArguments) -> Any:
     markup = read_inline(arguments)
-    message = _editable_message(state, arguments)
+    message = editable_message(state, arguments, kinds=KINDS)
     if message.album is not None:
         raise bad_request(NOT_MODIFIED)
     await _delay_inside(state, arguments, message)
-    return _apply_change(state, message, message.content, markup)
+    return apply_change(state, message, message.content, markup)
 
 
 async def edit_media(state: TelegramState, arguments: CallArguments) -> Any:
@@ -61,7 +66,7 @@ async def edit_media(state: TelegramState, arguments: CallArguments) -> Any:
     markup = read_inline(arguments)
     item = arguments.json("media", "media")
     kind = media_kind(item)
-    message = _editable_message(state, arguments, "message media can't be edited")
+    message = editable_message(state, arguments, "message media can't be edited")
     _replaceable(message, kind)
     check_right(state.chats[message.chat], kind)
     mine, place, seconds = object(), (message.chat, message.id), state.upload_seconds
@@ -80,7 +85,7 @@ async def edit_media(state: TelegramState, arguments: CallArguments) -> Any:
         raise bad_request("message was deleted")
     if not newest:
         raise bad_request("canceled by new edit message request")
-    return _apply_change(state, message, content, markup)
+    return apply_change(state, message, content, markup)
 
 
 async def _new_media(state: TelegramState, item: Any, arguments: CallArguments) -> dict[str, Any]:
@@ -97,15 +102,21 @@ def _replaceable(message: Message, kind: str) -> None:
     if message.kind not in REPLACEABLE:
         raise bad_request("message media can't be edited")
     if message.album is not None:
-        same = {"photo", "video"} if message.kind in {"photo", "video"} else {message.kind}
+        if kind not in ALBUM_KINDS:
+            raise bad_request("message content type can't be used in an album")
+        same = {"photo", "video", "live_photo"} if message.kind in {"photo", "video"} else {message.kind}
         if kind not in same:
             raise bad_request("can't change media type in the album")
 
 
-def _editable_message(
-    state: TelegramState, arguments: CallArguments, uneditable: str = "message can't be edited"
+def editable_message(
+    state: TelegramState,
+    arguments: CallArguments,
+    uneditable: str = "message can't be edited",
+    *,
+    kinds: Collection[str] = EDITABLE,
 ) -> Message:
-    """Return the message to edit. Raises if it is not the bot's own or cannot be edited."""
+    """Return the message to edit. Raises if it is not the bot's own or not of these kinds."""
     if arguments.has("inline_message_id"):
         raise bad_request("MESSAGE_ID_INVALID")
     chat = state.reachable(state.chat(arguments))
@@ -115,7 +126,7 @@ def _editable_message(
     if message is None:
         raise bad_request("message to edit not found")
     foreign = message.sender != state.bot_id or message.forwarded is not None
-    if foreign or message.kind == "service" or not is_inline(message.markup):
+    if foreign or message.kind not in kinds or not is_inline(message.markup):
         raise bad_request(uneditable)
     return message
 
@@ -132,7 +143,7 @@ def _without_caption(message: Message) -> dict[str, Any]:
     return {name: value for name, value in message.content.items() if name not in {"caption", "caption_entities"}}
 
 
-def _apply_change(
+def apply_change(
     state: TelegramState, message: Message, content: dict[str, Any], markup: Markup | None
 ) -> dict[str, Any]:
     if content == message.content and markup == message.markup:
@@ -142,9 +153,11 @@ def _apply_change(
 
 
 async def delete_message(state: TelegramState, arguments: CallArguments) -> bool:
-    chat = state.deletable(state.chat(arguments))
+    if not arguments.has("chat_id"):
+        raise bad_request("chat identifier is not specified")
     if not arguments.number("message_id"):
         raise bad_request("message identifier is not specified")
+    chat = state.deletable(state.chat(arguments))
     message = chat.messages.get(arguments.number("message_id"))
     if message is None:
         raise bad_request("message to delete not found")

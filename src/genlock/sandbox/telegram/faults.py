@@ -110,7 +110,7 @@ class Faults:
 
     def off(self, switch: Switch | int) -> None:
         gone = switch if isinstance(switch, int) else switch.id
-        self.switches = [one for one in self.switches if one.id != gone]
+        self.switches = [other for other in self.switches if other.id != gone]
 
     def clear(self) -> None:
         self.switches.clear()
@@ -129,7 +129,7 @@ class Faults:
             drawn[switch.fault] = switch
             if switch.times is not None:
                 switch.times -= 1
-        self.switches = [one for one in self.switches if one.times != 0]
+        self.switches = [switch for switch in self.switches if switch.times != 0]
         return drawn
 
     def as_json(self) -> list[dict[str, Any]]:

@@ -16,6 +16,8 @@ PREFIXES = {
     "voice": "AwAC",
     "document": "BQAC",
     "sticker": "CAAC",
+    "video_note": "DQAC",
+    "live_photo": "BAAC",
 }
 FOLDERS = {
     "photo": "photos",
@@ -24,6 +26,8 @@ FOLDERS = {
     "audio": "music",
     "voice": "voice",
     "sticker": "stickers",
+    "video_note": "video_notes",
+    "live_photo": "videos",
 }
 #: names in the error `can't use file of type X as Y`
 TYPE_NAMES = {
@@ -34,6 +38,8 @@ TYPE_NAMES = {
     "voice": "VoiceNote",
     "document": "Document",
     "sticker": "Sticker",
+    "video_note": "VideoNote",
+    "live_photo": "Video",
 }
 
 
@@ -96,4 +102,4 @@ class Files:
     def load(self, text: str) -> None:
         saved = json.loads(text)
         self.count = saved["count"]
-        self.known = {one["id"]: Stored(**one) for one in saved["known"]}
+        self.known = {file["id"]: Stored(**file) for file in saved["known"]}

@@ -20,7 +20,7 @@ async def copy_message(state: TelegramState, arguments: CallArguments) -> Any:
     return {"message_id": _copied(state, chat, _source(state, arguments, "copy"), arguments).id}
 
 
-def send_many(one: Callable[[TelegramState, Chat, Message, CallArguments], Message]) -> Method:
+def send_many(send_one: Callable[[TelegramState, Chat, Message, CallArguments], Message]) -> Method:
     """Return the method for several messages: it skips those that do not exist or may not be forwarded."""
 
     async def send(state: TelegramState, arguments: CallArguments) -> Any:
@@ -34,7 +34,7 @@ def send_many(one: Callable[[TelegramState, Chat, Message, CallArguments], Messa
         sent = []
         for message in found:
             try:
-                sent.append(one(state, chat, message, arguments))
+                sent.append(send_one(state, chat, message, arguments))
             except ApiError:
                 continue
         if not sent:
@@ -45,6 +45,7 @@ def send_many(one: Callable[[TelegramState, Chat, Message, CallArguments], Messa
 
 
 def _source(state: TelegramState, arguments: CallArguments, action: str) -> Message:
+    arguments.required("from_chat_id")
     message = state.chat(arguments, "from_chat_id").messages.get(arguments.number("message_id"))
     if message is None or message.kind == "service":
         raise bad_request(f"message to {action} not found")
@@ -80,7 +81,7 @@ async def pin_message(state: TelegramState, arguments: CallArguments) -> bool:
     number = arguments.number("message_id")
     if number not in chat.messages:
         raise bad_request("message to pin not found")
-    chat.pinned = [*(one for one in chat.pinned if one != number), number]
+    chat.pinned = [*(other for other in chat.pinned if other != number), number]
     return True
 
 
@@ -90,7 +91,7 @@ async def unpin_message(state: TelegramState, arguments: CallArguments) -> bool:
     number = arguments.number("message_id") or next(reversed(chat.pinned), 0)
     if number not in chat.messages:
         raise bad_request("message to unpin not found")
-    chat.pinned = [one for one in chat.pinned if one != number]
+    chat.pinned = [other for other in chat.pinned if other != number]
     return True
 
 

@@ -1,6 +1,7 @@
 """Inline mode: users type the bot's name in any chat, the bot answers with results to share."""
 
 import re
+import secrets
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,6 +12,7 @@ from genlock.sandbox.telegram.state import Message, TelegramState, User
 from genlock.sandbox.telegram.text import found_entities
 
 QUERY_SECONDS = 10
+PREPARED_SECONDS = 86_400
 QUERY_LENGTH_MAX = 256
 RESULTS_MAX = 50
 ID_BYTES_MAX = 64
@@ -58,7 +60,7 @@ def ask(state: TelegramState, user: User, text: str, chat: int) -> InlineQuery:
 
 def share(state: TelegramState, user: User, query: InlineQuery, result_id: str, chat: int) -> Message:
     """Send a result of an answered query to a chat in the name of the user."""
-    result = next(one for one in query.results if one["id"] == result_id)
+    result = next(candidate for candidate in query.results if candidate["id"] == result_id)
     stored = state.files.known[result[FILE_IDS[result["type"]]]]
     caption = str(result.get("caption", ""))
     content = content_of(stored) | {"via_bot": state.bot}
@@ -98,4 +100,16 @@ def _check_result(state: TelegramState, result: dict[str, Any]) -> None:
         raise bad_request("TITLE_INVALID")
 
 
-METHODS: dict[str, Method] = {"answerInlineQuery": answer_inline_query}
+async def save_prepared(state: TelegramState, arguments: CallArguments) -> Any:
+    """Accept a message for a Mini App to share. There are no Mini Apps here, so nothing is stored."""
+    if arguments.number("user_id") not in state.users:
+        raise bad_request("user not found")
+    if not arguments.object("result", "result"):
+        raise bad_request("RESULT_INVALID")
+    return {"id": secrets.token_urlsafe(12), "expiration_date": state.now() + PREPARED_SECONDS}
+
+
+METHODS: dict[str, Method] = {
+    "answerInlineQuery": answer_inline_query,
+    "savePreparedInlineMessage": save_prepared,
+}

@@ -25,10 +25,10 @@ def link_preview(arguments: CallArguments, text: str, entities: list[Entity]) ->
 
 
 def _first_url(text: str, entities: list[Entity]) -> str:
-    for one in entities:
-        if one["type"] == "text_link":
-            return str(one["url"])
-        if one["type"] == "url":
+    for entity in entities:
+        if entity["type"] == "text_link":
+            return str(entity["url"])
+        if entity["type"] == "url":
             units = text.encode("utf-16-le")
-            return units[one["offset"] * 2 : (one["offset"] + one["length"]) * 2].decode("utf-16-le")
+            return units[entity["offset"] * 2 : (entity["offset"] + entity["length"]) * 2].decode("utf-16-le")
     return ""

@@ -55,7 +55,7 @@ class _Parser:
             self._close(self.opened.pop())
         if self.opened:
             raise self._unclosed(self.opened[-1])
-        return "".join(self.text), sorted(self.entities, key=lambda one: (one["offset"], -one["length"]))
+        return "".join(self.text), sorted(self.entities, key=lambda entity: (entity["offset"], -entity["length"]))
 
     def _step(self) -> None:
         rest = self.source[self.place : self.place + 3]
@@ -89,7 +89,7 @@ class _Parser:
 
     def _quote(self, character: str) -> bool:
         """Begin, continue or end a quotation, which is made of lines that begin with `>`."""
-        quoted = any(one.type in QUOTES for one in self.opened)
+        quoted = any(open_mark.type in QUOTES for open_mark in self.opened)
         at_line_start = self.place == 0 or self.source[self.place - 1] == "\n"
         # `**`, an empty bold text, separates a quotation from the one before it
         if character == ">" and (at_line_start or (not quoted and self._is_line_empty())):
@@ -119,7 +119,7 @@ class _Parser:
         elif self.opened and self.opened[-1].mark == mark:
             self._close(self.opened.pop())
             self.place += len(mark)
-        elif any(one.type == type_ for one in self.opened):
+        elif any(open_mark.type == type_ for open_mark in self.opened):
             raise self._unclosed(self.opened[-1])
         else:
             self._open(type_, mark, len(mark))
@@ -131,37 +131,37 @@ class _Parser:
             self.opened[-1].language = found[1] or ""
             self.place = found.end()
 
-    def _close(self, one: _Open, **more: Any) -> None:
-        entity: Entity = {"type": one.type, "offset": one.offset, "length": self.offset - one.offset, **more}
-        if one.language:
-            entity["language"] = one.language
+    def _close(self, mark: _Open, **more: Any) -> None:
+        entity: Entity = {"type": mark.type, "offset": mark.offset, "length": self.offset - mark.offset, **more}
+        if mark.language:
+            entity["language"] = mark.language
         if entity["length"] > 0:
             self.entities.append(entity)
 
-    def _close_link(self, one: _Open) -> None:
+    def _close_link(self, mark: _Open) -> None:
         self.place += 1
         end = self.source.find(")", self.place) if self.source.startswith("(", self.place) else -1
         if end < 0:
             if not self.strict:
                 return
-            raise self._unclosed(one)
+            raise self._unclosed(mark)
         url = self.source[self.place + 1 : end].replace("\\", "")
         self.place = end + 1
-        if one.type == "custom_emoji":
-            self._close(one, custom_emoji_id=parse_qs(urlsplit(url).query).get("id", [""])[0])
+        if mark.type == "custom_emoji":
+            self._close(mark, custom_emoji_id=parse_qs(urlsplit(url).query).get("id", [""])[0])
         elif "." in url or "://" in url:
-            self._close(one, url=url)
+            self._close(mark, url=url)
 
     def _add(self, piece: str, length: int) -> None:
         self.text.append(piece)
         self.offset += len(piece.encode("utf-16-le")) // 2
         self.place += length
 
-    def _unclosed(self, one: _Open) -> ApiError:
-        offset = len(self.source[: one.start].encode())
+    def _unclosed(self, mark: _Open) -> ApiError:
+        offset = len(self.source[: mark.start].encode())
         if not self.strict:
             return unparsable(f"Can't find end of the entity starting at byte offset {offset}")
-        name = NAMES.get(one.type, one.type.capitalize())
+        name = NAMES.get(mark.type, mark.type.capitalize())
         return unparsable(f"Can't find end of {name} entity at byte offset {offset}")
 
 

@@ -14,7 +14,14 @@ import aiohttp
 
 from genlock.sandbox.telegram.api_call import Upload, bad_request
 from genlock.sandbox.telegram.files import TYPE_NAMES, Files, Stored
-from genlock.sandbox.telegram.probe import NotMedia, Probe, make_sizes, probe_content
+from genlock.sandbox.telegram.probe import (
+    THUMBNAIL_SIDE_MAX,
+    NotMedia,
+    Probe,
+    make_sizes,
+    make_thumbnail,
+    probe_content,
+)
 
 URL_MAX = {"photo": 5_242_880}
 URL_MAX_OTHERS = 20_971_520
@@ -25,11 +32,16 @@ FETCH_SECONDS = 15
 OK = 200
 AGENT = "TelegramBot (like TwitterBot)"
 SIDES_MAX = 10_000
-THUMBNAIL_SIDE_MAX = 320
 THUMBNAIL_BYTES_MAX = 204_800
 RATIO_MAX = 20
 DOCUMENTS_BY_URL = {"image/gif", "application/pdf", "application/zip"}
+FAMILIES = {"photo": "image/", "sticker": "image/", "video": "video/", "audio": "audio/", "voice": "audio/"}
 VOICE_TYPES = {"audio/ogg", "audio/mpeg", "audio/mp4"}
+ANIMATED_STICKER = "application/x-tgsticker"
+STICKER_TYPES = {ANIMATED_STICKER, "video/webm"}
+STICKER_SIDE = 512
+#: names in the error `there is no X in the request`, where they differ from the field's
+NAMES = {"video_note": "video note", "live_photo": "live photo"}
 FETCH_FAILED = "failed to get HTTP URL content"
 WRONG_TYPE = "wrong type of the web page content"
 
@@ -47,15 +59,14 @@ class Media:
     ) -> Stored:
         """Store the file. `hints` are the call's duration, title and so on; only an upload takes a thumbnail."""
         if isinstance(source, Upload):
-            stored = await self._uploaded(kind, source, hints)
-            return await self._with_thumbnail(stored, thumbnail) if thumbnail else stored
+            return await self._uploaded(kind, source, hints, thumbnail)
         if not source:
-            raise bad_request(f"there is no {kind} in the request")
+            raise bad_request(f"there is no {NAMES.get(kind, kind)} in the request")
         if "." not in source:
             return self._by_id(kind, source)
         return await self._by_url(kind, source, hints)
 
-    async def _uploaded(self, kind: str, upload: Upload, hints: Mapping[str, Any]) -> Stored:
+    async def _uploaded(self, kind: str, upload: Upload, hints: Mapping[str, Any], thumbnail: Upload | None) -> Stored:
         size = len(upload.content)
         if not size:
             raise bad_request("file must be non-empty")
@@ -63,18 +74,17 @@ class Media:
         if size > limit:
             what = f"a {kind}" if kind in UPLOAD_MAX else "a file"
             raise bad_request(f"file of size {size} bytes is too big for {what}; the maximum size is {limit} bytes")
-        return await self.store(kind, upload, hints)
+        return await self.store(kind, upload, hints, thumbnail)
 
-    async def _with_thumbnail(self, stored: Stored, thumbnail: Upload) -> Stored:
-        """Add a thumbnail. Telegram ignores one that is too large, and photos and voice messages have none."""
-        probe = await asyncio.to_thread(probe_content, thumbnail.content)
-        fits = probe.kind == "photo" and max(probe.width, probe.height) <= THUMBNAIL_SIDE_MAX
-        if stored.kind in {"photo", "voice"} or not fits or len(thumbnail.content) > THUMBNAIL_BYTES_MAX:
-            return stored
-        small = await self.files.add("photo", thumbnail.content, extension=".jpg", type_="image/jpeg")
+    async def _thumbnail(self, content: bytes, given: Upload | None) -> dict[str, Any]:
+        """Return the field `thumbnail`. Telegram makes its own of pictures and videos, whatever was given."""
+        made = await asyncio.to_thread(make_thumbnail, content) or await asyncio.to_thread(_usable, given)
+        if made is None:
+            return {}
+        width, height, picture = made
+        small = await self.files.add("photo", picture, extension=".jpg", type_="image/jpeg")
         fields = {"file_id": small.id, "file_unique_id": small.unique, "file_size": small.size}
-        stored.media_object["thumbnail"] = fields | {"width": probe.width, "height": probe.height}
-        return stored
+        return {"thumbnail": fields | {"width": width, "height": height}}
 
     def _by_id(self, kind: str, file_id: str) -> Stored:
         stored = self.files.find(file_id)
@@ -120,7 +130,7 @@ class Media:
     async def _fitting(self, kind: str, url: str, content: bytes, type_: str, hints: Mapping[str, Any]) -> Stored | str:
         """Accept a fetched file only if its type fits the kind of message."""
         probe = await asyncio.to_thread(probe_content, content)
-        family = {"photo": "image/", "video": "video/", "audio": "audio/", "voice": "audio/"}.get(kind)
+        family = FAMILIES.get(kind)
         if kind == "document" and type_ not in DOCUMENTS_BY_URL:
             return WRONG_TYPE
         if kind == "animation" and type_ not in {"image/gif", "video/mp4"}:
@@ -132,7 +142,9 @@ class Media:
         name = PurePath(url.partition("?")[0]).name
         return await self.store(kind, Upload(name=name, type=type_, content=content), hints)
 
-    async def store(self, kind: str, upload: Upload, hints: Mapping[str, Any]) -> Stored:
+    async def store(
+        self, kind: str, upload: Upload, hints: Mapping[str, Any], thumbnail: Upload | None = None
+    ) -> Stored:
         probe = await asyncio.to_thread(probe_content, upload.content)
         if kind == "photo":
             return await self._photo(upload, probe)
@@ -141,6 +153,8 @@ class Media:
         type_ = probe.type or mimetypes.guess_type(upload.name)[0] or upload.type
         stored = await self.files.add(real, upload.content, extension=extension, type_=type_)
         stored.media_object = _media_object(real, stored, upload.name, probe, hints)
+        if real not in {"voice", "live_photo"}:
+            stored.media_object |= await self._thumbnail(upload.content, thumbnail)
         return stored
 
     async def _photo(self, upload: Upload, probe: Probe) -> Stored:
@@ -166,6 +180,14 @@ class Media:
         return main
 
 
+def _usable(given: Upload | None) -> tuple[int, int, bytes] | None:
+    """Return an uploaded thumbnail. Telegram ignores one that is too large."""
+    probe = probe_content(given.content) if given and len(given.content) <= THUMBNAIL_BYTES_MAX else None
+    if given is None or probe is None or probe.kind != "photo" or max(probe.width, probe.height) > THUMBNAIL_SIDE_MAX:
+        return None
+    return probe.width, probe.height, given.content
+
+
 def content_of(stored: Stored) -> dict[str, Any]:
     """Return fields of a Message that shows the file."""
     if stored.kind != "animation":
@@ -180,7 +202,7 @@ def content_of(stored: Stored) -> dict[str, Any]:
 
 def _real_kind(kind: str, probe: Probe, *, detect: bool) -> str:
     """Return the kind Telegram makes of it, which depends on the content and not on its name."""
-    if kind == "video" and probe.kind != "video":
+    if kind in {"video", "live_photo"} and probe.kind != "video":
         raise bad_request("VIDEO_CONTENT_TYPE_INVALID")
     moving = probe.type == "image/gif" or (probe.type == "video/mp4" and not probe.sound)
     becomes = {
@@ -189,20 +211,35 @@ def _real_kind(kind: str, probe: Probe, *, detect: bool) -> str:
         "animation": "animation" if moving else "video" if probe.type == "video/mp4" else "document",
         "voice": "voice" if probe.type in VOICE_TYPES else "document",
         "audio": "audio" if probe.kind == "audio" else "document",
+        "video_note": "video_note" if probe.type == "video/mp4" else "document",
+        "live_photo": "live_photo",
+        "sticker": "sticker" if probe.kind == "photo" or probe.type in STICKER_TYPES else "document",
     }
     return becomes[kind]
 
 
 def _media_object(kind: str, stored: Stored, name: str, probe: Probe, hints: Mapping[str, Any]) -> dict[str, Any]:
     fields: dict[str, Any] = {"file_id": stored.id, "file_unique_id": stored.unique, "file_size": stored.size}
-    fields |= {"mime_type": stored.type} | ({} if kind == "voice" else {"file_name": name})
-    if kind in {"video", "animation"}:
+    if kind == "sticker":
+        return fields | _sticker_fields(probe, hints)
+    if kind == "video_note":
+        fields["length"] = min(probe.width, probe.height)
+    else:
+        fields |= {"mime_type": stored.type} | ({} if kind in {"voice", "live_photo"} else {"file_name": name})
+    if kind in {"video", "animation", "live_photo"}:
         fields |= {"width": probe.width, "height": probe.height}
-    if kind in {"video", "animation", "audio", "voice"}:
+    if kind in {"video", "animation", "audio", "voice", "video_note", "live_photo"}:
         fields["duration"] = round(probe.seconds) or _number(hints.get("duration"))
     if kind == "audio":
         fields |= {key: str(hints[key]) for key in ("performer", "title") if hints.get(key)}
     return fields
+
+
+def _sticker_fields(probe: Probe, hints: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of a sticker that belongs to no set. An animated one is vector graphics without a size."""
+    fields = {"type": "regular", "width": probe.width or STICKER_SIDE, "height": probe.height or STICKER_SIDE}
+    fields |= {"is_animated": probe.type == ANIMATED_STICKER, "is_video": probe.kind == "video"}
+    return fields | ({"emoji": str(hints["emoji"])} if hints.get("emoji") else {})
 
 
 def _number(value: Any) -> int:

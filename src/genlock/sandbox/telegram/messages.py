@@ -12,7 +12,7 @@ from genlock.sandbox.telegram.text import read_caption, read_entities, read_text
 Method = Callable[[TelegramState, CallArguments], Awaitable[Any]]
 ALBUM_MAX = 10
 IDS_MAX = 100
-MEDIA_KINDS = {"photo", "video", "audio", "document", "animation"}
+MEDIA_KINDS = {"photo", "live_photo", "video", "audio", "document", "animation"}
 #: errors inside an album are reported with the item's number and these codes
 SERVER_ERRORS = {
     FETCH_FAILED: "WEBPAGE_CURL_FAILED",
@@ -43,7 +43,23 @@ RIGHTS = {
     "audio": "music",
     "voice": "voice notes",
     "document": "documents",
+    "video_note": "video notes",
+    "sticker": "stickers",
+    "live_photo": "photos",
+    "poll": "polls",
+    "dice": "dice",
+    "location": "locations",
+    "venue": "venues",
+    "contact": "contacts",
+    "invoice": "invoice messages",
 }
+#: kinds that need the right to send another kind
+NEEDED_RIGHTS = {
+    **dict.fromkeys(("location", "venue", "contact", "invoice"), "text"),
+    "live_photo": "photo",
+    "dice": "sticker",
+}
+SENT_FILES = ("photo", "video", "animation", "audio", "voice", "document", "video_note", "live_photo")
 
 
 async def send_message(state: TelegramState, arguments: CallArguments) -> Any:
@@ -57,9 +73,9 @@ def send_media(kind: str) -> Method:
         caption, markup = caption_of(arguments), read_markup(arguments)
         chat = chat_for_sending(state, arguments, kind)
         reply_and_thread(chat, arguments)
-        stored = await state.media.take(kind, arguments.media(kind), arguments.values, thumbnail_of(arguments))
+        shown = await media_content(state.media, kind, arguments.media(kind), arguments)
         state.writable(chat)
-        content = content_of(stored) | caption | display_flags(arguments)
+        content = shown | caption | display_flags(arguments)
         return state.show(post_message(state, chat, arguments, content, markup=markup))
 
     return send
@@ -123,8 +139,22 @@ async def input_media(media: Media, item: Any, arguments: CallArguments) -> dict
     if source == "":
         raise bad_request("can't parse InputMedia: media not found")
     nested = CallArguments(item, arguments.uploads)
-    stored = await media.take(kind, source, nested.values, thumbnail_of(nested))
-    return content_of(stored) | caption_of(nested) | display_flags(nested)
+    return await media_content(media, kind, source, nested) | caption_of(nested) | display_flags(nested)
+
+
+async def media_content(media: Media, kind: str, source: Upload | str, arguments: CallArguments) -> dict[str, Any]:
+    """Return the fields of a message that shows the file, and what else the arguments give to show with it."""
+    stored = await media.take(kind, source, arguments.values, thumbnail_of(arguments))
+    if kind == "live_photo":
+        photo = (await media.take("photo", arguments.media("photo"), {})).media_object
+        return {"photo": photo, "live_photo": stored.media_object | {"photo": photo}}
+    content = content_of(stored)
+    if "video" in content and arguments.has("cover"):
+        cover = await media.take("photo", arguments.media("cover"), {})
+        content = {"video": content["video"] | {"cover": cover.media_object}}
+    if "video" in content and arguments.number("start_timestamp"):
+        content = {"video": content["video"] | {"start_timestamp": arguments.number("start_timestamp")}}
+    return content
 
 
 def thumbnail_of(arguments: CallArguments) -> Upload | None:
@@ -182,7 +212,7 @@ def chat_for_sending(state: TelegramState, arguments: CallArguments, kind: str) 
 
 
 def check_right(chat: Chat, kind: str) -> None:
-    if kind in chat.forbidden:
+    if NEEDED_RIGHTS.get(kind, kind) in chat.forbidden:
         raise bad_request(f"not enough rights to send {RIGHTS[kind]} to the chat")
 
 
@@ -209,7 +239,7 @@ def _thread(chat: Chat, arguments: CallArguments) -> int | None:
     topic = chat.topics.get(number)
     if topic is None:
         raise bad_request("message thread not found")
-    if topic.closed:
+    if topic.closed and chat.bot_status != "administrator":
         raise bad_request("TOPIC_CLOSED")
     return number
 
@@ -249,5 +279,5 @@ METHODS: dict[str, Method] = {
     "sendChatAction": send_chat_action,
     "sendMessageDraft": send_draft,
     "setMessageReaction": set_reaction,
-    **{f"send{kind.capitalize()}": send_media(kind) for kind in RIGHTS if kind != "text"},
+    **{"send" + kind.title().replace("_", ""): send_media(kind) for kind in SENT_FILES},
 }

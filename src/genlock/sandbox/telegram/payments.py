@@ -20,7 +20,7 @@ LINK = "https://t.me/$"
 
 async def send_invoice(state: TelegramState, arguments: CallArguments) -> Any:
     markup = read_markup(arguments)
-    chat = chat_for_sending(state, arguments, "text")
+    chat = chat_for_sending(state, arguments, "invoice")
     reply_and_thread(chat, arguments)
     invoice = _invoice(arguments)
     message = post_message(state, chat, arguments, {"invoice": invoice.as_json()}, markup=markup)
@@ -35,14 +35,18 @@ async def create_link(state: TelegramState, arguments: CallArguments) -> str:
 
 
 def _invoice(arguments: CallArguments) -> Invoice:
+    for name in ("title", "description", "payload", "currency", "prices"):
+        arguments.required(name)
     prices = arguments.objects("prices", "prices")
     if not prices:
         raise bad_request("there must be at least one price")
+    if not all(price.get("label") for price in prices):
+        raise bad_request("can't parse labeled price: LabeledPrice label must be non-empty")
     lengths = {"title": (arguments.text("title"), 32), "description": (arguments.text("description"), 255)}
     for name, (text, limit) in lengths.items():
-        if not 1 <= len(text) <= limit:
+        if len(text) > limit:
             raise bad_request(f"INVOICE_{name.upper()}_INVALID")
-    if not 1 <= len(arguments.text("payload").encode()) <= 128:
+    if len(arguments.text("payload").encode()) > 128:
         raise bad_request("INVOICE_PAYLOAD_INVALID")
     return Invoice(
         title=arguments.text("title"),
@@ -135,16 +139,16 @@ async def answer_checkout(state: TelegramState, arguments: CallArguments) -> boo
     question = state.stars_ledger.asked.get(arguments.text("pre_checkout_query_id"))
     if question is None or question.done():
         raise bad_request(QUERY_EXPIRED)
-    agreed, reason = arguments.flag("ok"), arguments.text("error_message")
-    if not agreed and not reason:
-        raise bad_request("error message must be non-empty")
-    question.set_result((agreed, reason))
+    agreed = arguments.flag("ok")
+    question.set_result((agreed, "" if agreed else arguments.required("error_message")))
     return True
 
 
 async def refund(state: TelegramState, arguments: CallArguments) -> bool:
     number, user_id = arguments.text("telegram_payment_charge_id"), arguments.number("user_id")
-    found = [one for one in state.stars_ledger.charges if one.id == number and one.user_id == user_id]
+    found = [
+        candidate for candidate in state.stars_ledger.charges if candidate.id == number and candidate.user_id == user_id
+    ]
     if not found:
         raise bad_request("CHARGE_NOT_FOUND")
     charge = found[0]

@@ -21,6 +21,7 @@ def dump(state: TelegramState) -> dict[str, Any]:
         "chats": list(state.chats.values()),
         "notifications": state.notifications,
         "profile": state.profile,
+        "sticker_sets": state.sticker_sets,
         "last_id": state.last_id,
         "invoices": state.stars_ledger.invoices,
         "paid": state.stars_ledger.paid,
@@ -65,17 +66,18 @@ async def load(state: TelegramState, folder: Path) -> None:
     if not await asyncio.to_thread(file.exists):
         return
     saved = json.loads(await asyncio.to_thread(file.read_text))
-    state.users = {one["id"]: User(**one) for one in saved["users"]}
-    state.chats = {one["id"]: _chat(one) for one in saved["chats"]}
-    state.notifications = [Notification(**one) for one in saved["notifications"]]
+    state.users = {user["id"]: User(**user) for user in saved["users"]}
+    state.chats = {chat["id"]: _chat(chat) for chat in saved["chats"]}
+    state.notifications = [Notification(**notification) for notification in saved["notifications"]]
     state.profile = saved["profile"]
+    state.sticker_sets = saved.get("sticker_sets", {})
     state.last_id = saved["last_id"]
-    state.stars_ledger.invoices = {key: Invoice(**one) for key, one in saved["invoices"].items()}
+    state.stars_ledger.invoices = {key: Invoice(**invoice) for key, invoice in saved["invoices"].items()}
     state.stars_ledger.paid = set(saved["paid"])
-    state.stars_ledger.charges = [Charge(**one) for one in saved["charges"]]
+    state.stars_ledger.charges = [Charge(**charge) for charge in saved["charges"]]
     state.files.load(saved["files"])
     state.updates.last_id = saved["update_id"]
-    state.updates.pending = {one["id"]: Update(**one) for one in saved["pending"]}
+    state.updates.pending = {update["id"]: Update(**update) for update in saved["pending"]}
     state.updates.allowed = saved["allowed"]
     if saved["webhook"]:
         await state.updates.set_webhook(CallArguments(saved["webhook"]))
@@ -83,15 +85,18 @@ async def load(state: TelegramState, folder: Path) -> None:
 
 def _chat(saved: dict[str, Any]) -> Chat:
     messages = {
-        one["id"]: Message(**one | {"hidden_from": set(one["hidden_from"]), "reactions": _numbered(one["reactions"])})
-        for one in saved["messages"].values()
+        message["id"]: Message(
+            **message | {"hidden_from": set(message["hidden_from"]), "reactions": _numbered(message["reactions"])}
+        )
+        for message in saved["messages"].values()
     }
-    topics = {int(number): Topic(**one) for number, one in saved["topics"].items()}
+    topics = {int(number): Topic(**topic) for number, topic in saved["topics"].items()}
     sets = {name: set(saved[name]) for name in ("members", "forbidden")}
     forum = saved.get("forum", bool(topics))  # saved since groups without topics ignore them
-    return Chat(**saved | sets | {"messages": messages, "topics": topics, "forum": forum})
+    general = {"general": Topic(**saved["general"])} if "general" in saved else {}
+    return Chat(**saved | sets | general | {"messages": messages, "topics": topics, "forum": forum})
 
 
 def _numbered(saved: dict[str, Any]) -> dict[int, Any]:
     """Convert JSON's text keys back to numbers."""
-    return {int(number): one for number, one in saved.items()}
+    return {int(number): value for number, value in saved.items()}

@@ -2,6 +2,7 @@
 
 import io
 import warnings
+import zlib
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import import_module
@@ -22,6 +23,7 @@ AV = _codecs()
 
 PIXELS_MAX = 60_000_000
 LONG_SIDES = (90, 320, 800, 1280)
+THUMBNAIL_SIDE_MAX = 320
 PHOTO_FORMATS = {"JPEG", "PNG", "WEBP", "BMP", "TIFF"}
 #: container names of libav, and their MIME subtypes
 CONTAINERS = {"mp4": "mp4", "matroska": "webm", "ogg": "ogg", "mp3": "mpeg", "wav": "wav", "flac": "flac", "aac": "aac"}
@@ -71,7 +73,7 @@ def _as_stream(content: bytes) -> Probe | None:
             seconds = (media.duration or 0) / 1_000_000
             if not container or not (media.streams.video or media.streams.audio):
                 return None
-            pictures = [one for one in media.streams.video if one.codec_context.width and container != "mpeg"]
+            pictures = [stream for stream in media.streams.video if stream.codec_context.width and container != "mpeg"]
             if pictures:
                 return Probe(
                     kind="video",
@@ -97,7 +99,17 @@ def _by_first_bytes(content: bytes) -> Probe | None:
 
 
 def _plain_type(content: bytes) -> str:
+    if content[:2] == b"\x1f\x8b":
+        return "application/x-tgsticker" if _unpacked(content).startswith(b"{") else "application/gzip"
     return {b"%PDF": "application/pdf", b"PK\x03\x04": "application/zip"}.get(content[:4], "")
+
+
+def _unpacked(content: bytes) -> bytes:
+    """Return the first bytes of a gzip file."""
+    try:
+        return zlib.decompressobj(wbits=31).decompress(content, 64)
+    except zlib.error:
+        return b""
 
 
 @lru_cache(maxsize=16)  # every delivery attempt sends the same bytes
@@ -123,3 +135,37 @@ def _jpeg(whole: Image.Image, side: int) -> tuple[int, int, bytes]:
     file = io.BytesIO()
     picture.save(file, "JPEG", quality=87)
     return picture.width, picture.height, file.getvalue()
+
+
+@lru_cache(maxsize=16)
+def make_thumbnail(content: bytes) -> tuple[int, int, bytes] | None:
+    """Return the thumbnail that Telegram makes of a picture or a video: a JPEG. None for other content."""
+    try:
+        frame = _first_frame(content)
+    except NotMedia:
+        return None
+    frame.thumbnail((THUMBNAIL_SIDE_MAX, THUMBNAIL_SIDE_MAX), Image.Resampling.BILINEAR)
+    return _jpeg(frame, THUMBNAIL_SIDE_MAX)
+
+
+def _first_frame(content: bytes) -> Image.Image:
+    """Return a picture, or the first one of an animation or a video. Raises NotMedia."""
+    try:
+        with Image.open(io.BytesIO(content)) as opened:
+            if opened.width * opened.height > PIXELS_MAX:
+                raise NotMedia
+            opened.draft("RGB", (THUMBNAIL_SIDE_MAX, THUMBNAIL_SIDE_MAX))  # decode a JPEG at a smaller size
+            return opened.convert("RGB")
+    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError):
+        return _first_video_frame(content)
+
+
+def _first_video_frame(content: bytes) -> Image.Image:
+    if AV is None:
+        raise NotMedia
+    try:
+        with AV.open(io.BytesIO(content)) as media:
+            frame: Image.Image = next(media.decode(video=0)).to_image()
+    except (AV.FFmpegError, StopIteration, IndexError, OSError, ValueError) as error:
+        raise NotMedia from error
+    return frame

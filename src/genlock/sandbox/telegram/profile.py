@@ -9,13 +9,17 @@ from genlock.sandbox.telegram.state import Chat, TelegramState
 
 DOWNLOAD_MAX = 20_971_520
 QUERY_SECONDS = 60
-COMMAND = re.compile("[a-z0-9_]{1,32}")
+COMMAND = re.compile("[a-z0-9_]+")
+COMMANDS_MAX = 100
+MENU_BUTTONS = {"default", "commands", "web_app"}
 ANSWER_MAX = 200
 RIGHTS = (
     *("can_be_edited", "is_anonymous", "can_manage_chat", "can_delete_messages", "can_manage_video_chats"),
     *("can_restrict_members", "can_promote_members", "can_change_info", "can_invite_users"),
     *("can_post_stories", "can_edit_stories", "can_delete_stories", "can_send_welcome_messages"),
 )
+#: what an administrator does not get unless the one who appoints it says so
+WITHHELD = ("is_anonymous", "can_promote_members")
 QUERY_EXPIRED = "query is too old and response timeout expired or query ID is invalid"
 
 
@@ -38,19 +42,35 @@ async def log_out(_: TelegramState, __: CallArguments) -> bool:
 
 async def set_commands(state: TelegramState, arguments: CallArguments) -> bool:
     commands = arguments.objects("commands", "commands")
-    if len(commands) > 100:
+    _check_language(arguments)
+    read = [_command(command) for command in commands]
+    if len(commands) > COMMANDS_MAX:
         raise bad_request("BOT_COMMANDS_TOO_MUCH")
-    for command in commands:
-        for name in ("command", "description"):
-            if not isinstance(command.get(name), str):
-                raise bad_request(f"can't parse BotCommand: Can't find field \"{name}\"")
-        if not COMMAND.fullmatch(command["command"].removeprefix("/")):
-            raise bad_request("BOT_COMMAND_INVALID")
-        if not 1 <= len(str(command.get("description", ""))) <= 256:
-            raise bad_request("BOT_COMMAND_DESCRIPTION_INVALID")
-    state.profile["commands"][_scope(arguments)] = commands
+    if not all(COMMAND.fullmatch(command["command"]) for command in read):
+        raise bad_request("BOT_COMMAND_INVALID")
+    state.profile["commands"][_scope(arguments)] = read
     state.events.add("profile", profile=state.profile)
     return True
+
+
+def _command(given: dict[str, Any]) -> dict[str, str]:
+    """Return a command without its slash and the spaces around it."""
+    for name in ("command", "description"):
+        if not isinstance(given.get(name), str):
+            raise bad_request(f"can't parse BotCommand: Can't find field \"{name}\"")
+    command = given["command"].strip().removeprefix("/")
+    description = given["description"].strip()
+    for what, text, limit in (("command", command, 32), ("command description", description, 256)):
+        if not text:
+            raise bad_request(f"{what} must be non-empty")
+        if len(text) > limit:
+            raise bad_request(f"{what} length must not exceed {limit}")
+    return {"command": command, "description": description}
+
+
+def _check_language(arguments: CallArguments) -> None:
+    if not re.fullmatch(r"|[a-z]{2}", arguments.text("language_code")):
+        raise bad_request("invalid language code specified")
 
 
 async def get_commands(state: TelegramState, arguments: CallArguments) -> Any:
@@ -78,10 +98,9 @@ def text_methods(field: str) -> tuple[Method, Method]:
     """Return the setter and getter of a name or description, per language."""
 
     async def set_text(state: TelegramState, arguments: CallArguments) -> bool:
+        _check_language(arguments)
         if len(arguments.text(field)) > TEXT_MAX[field]:
             raise bad_request(f"BOT_{field.upper()}_TOO_LONG")
-        if not re.fullmatch(r"|[a-z]{2}", arguments.text("language_code")):
-            raise bad_request("LANG_CODE_INVALID")
         state.profile[f"{field}/{arguments.text('language_code')}"] = arguments.text(field)
         state.events.add("profile", profile=state.profile)
         return True
@@ -95,9 +114,12 @@ def text_methods(field: str) -> tuple[Method, Method]:
 
 
 async def set_menu_button(state: TelegramState, arguments: CallArguments) -> bool:
-    state.profile[f"menu/{arguments.number('chat_id')}"] = arguments.object("menu_button", "menu button") or {
-        "type": "default"
-    }
+    button = arguments.object("menu_button", "menu button") if arguments.has("menu_button") else {"type": "default"}
+    if not isinstance(button.get("type"), str):
+        raise bad_request("can't parse menu button: Can't find field \"type\"")
+    if button["type"] not in MENU_BUTTONS:
+        raise bad_request("can't parse menu button: MenuButton has unsupported type")
+    state.profile[f"menu/{arguments.number('chat_id')}"] = button
     return True
 
 
@@ -116,6 +138,8 @@ async def get_chat(state: TelegramState, arguments: CallArguments) -> Any:
     gifts = ("unlimited_gifts", "limited_gifts", "unique_gifts", "premium_subscription", "gifts_from_channels")
     fields = state.show_chat(chat) | {"accent_color_id": 0, "max_reaction_count": 11}
     fields["accepted_gift_types"] = dict.fromkeys(gifts, False)
+    fields |= {"description": chat.description} if chat.description else {}
+    fields |= {"photo": chat.photo} if chat.photo else {}
     if chat.pinned:
         fields["pinned_message"] = state.show(chat.messages[chat.pinned[-1]], reply=False)
     return fields
@@ -162,7 +186,7 @@ def member(state: TelegramState, number: int, status: str) -> dict[str, Any]:
     if status == "creator":
         fields["is_anonymous"] = False
     if status == "administrator":
-        fields |= dict.fromkeys(RIGHTS, True)
+        fields |= dict.fromkeys(RIGHTS, True) | dict.fromkeys(WITHHELD, False)
     return fields
 
 

@@ -33,7 +33,7 @@ class SimulatedProvider:
 def add_provider_switches(app: web.Application, telegram: "TelegramSimulator") -> None:
     def answer() -> web.Response:
         lines = [event.data["line"] for event in telegram.state.events.since(0) if event.kind == "log"]
-        providers = [one.as_json() for one in telegram.providers.values()]
+        providers = [provider.as_json() for provider in telegram.providers.values()]
         return web.json_response({"providers": providers, "orders": recent_orders(lines)})
 
     async def show(_: web.Request) -> web.Response:

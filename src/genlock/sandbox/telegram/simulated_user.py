@@ -52,7 +52,7 @@ class SimulatedUser:
 
     @property
     def notifications(self) -> list[Notification]:
-        return [one for one in self._state.notifications if one.user_id == self.id]
+        return [notification for notification in self._state.notifications if notification.user_id == self.id]
 
     async def sees(
         self, what: str | Callable[[Message], bool], *, chat: int | None = None, seconds: float = 10
@@ -153,8 +153,8 @@ class SimulatedUser:
         album = str(self._state.rng.randrange(10**16, 10**17)) if len(files) > 1 else None
         captions = [caption, *[""] * len(files)]
         return [
-            self._write(content_of(one) | ({"caption": text} if text else {}), chat, reply_to=reply_to, album=album)
-            for one, text in zip(stored, captions, strict=False)
+            self._write(content_of(file) | ({"caption": text} if text else {}), chat, reply_to=reply_to, album=album)
+            for file, text in zip(stored, captions, strict=False)
         ]
 
     async def _stored(self, kind: str, content: bytes, name: str | None) -> Stored:
@@ -164,10 +164,10 @@ class SimulatedUser:
     async def press(self, message: Message | int, button: str, *, chat: int | None = None) -> CallbackQuery | str:
         """Press the button with this callback data or text. A URL button returns its URL."""
         pressed = self._find(message, chat)
-        found = [one for one in pressed.buttons if one.get("callback_data") == button]
-        found = found or [one for one in pressed.buttons if one["text"] == button]
+        found = [key for key in pressed.buttons if key.get("callback_data") == button]
+        found = found or [key for key in pressed.buttons if key["text"] == button]
         if not found:
-            raise NotInChat(f"{button!r} is not among {[one['text'] for one in pressed.buttons]}")
+            raise NotInChat(f"{button!r} is not among {[key['text'] for key in pressed.buttons]}")
         if "url" in found[0]:
             return str(found[0]["url"])
         if "callback_data" not in found[0]:
@@ -245,21 +245,21 @@ class SimulatedUser:
     ) -> list[Message]:
         """Forward messages that this user sees to another chat. Those of one album are an album again."""
         found = [self._find(message, chat) for message in messages]
-        if any(one.kind == "service" or self.id in one.hidden_from for one in found):
+        if any(message.kind == "service" or self.id in message.hidden_from for message in found):
             raise NotInChat("message to forward not found")
-        if any(one.protected for one in found):
+        if any(message.protected for message in found):
             raise ValueError("message has protected content and can't be forwarded")
-        albums = {one.album: str(self._state.rng.randrange(10**16, 10**17)) for one in found if one.album}
+        albums = {message.album: str(self._state.rng.randrange(10**16, 10**17)) for message in found if message.album}
         together = albums if len(found) > 1 else {}
         return [
             self._write(
-                dict(one.content),
+                dict(message.content),
                 to,
                 reply_to=None,
-                forwarded=origin_of(self._state, one),
-                album=together.get(one.album or ""),
+                forwarded=origin_of(self._state, message),
+                album=together.get(message.album or ""),
             )
-            for one in found
+            for message in found
         ]
 
     async def delete(self, message: Message | int, *, for_both: bool = True, chat: int | None = None) -> None:

@@ -30,8 +30,9 @@ It also runs as a program (`python -m genlock.sandbox.telegram`), and all of thi
 port: see control.py. It serves one bot, identified by its token. Like a Bot API server run with `--local` it accepts
 plain HTTP webhooks on this machine, but it has the size limits of api.telegram.org.
 
-Not simulated: rich messages, stickers sent by the bot, polls, inline mode, channels, subscriptions. Such calls get
-`Not Found: method not found`.
+Not simulated: rich messages, games, channels, business accounts, stories, gifts that are sent, subscriptions. Such
+calls get `Not Found: method not found`. Of what the product does not use, only the bot's side is simulated: users do
+not vote in polls, buy paid media or join by a link.
 """
 
 import asyncio
@@ -46,7 +47,6 @@ from typing import Any
 
 from aiohttp import web
 
-from genlock.sandbox.telegram import edits, forwards, inline, messages, payments, profile
 from genlock.sandbox.telegram.api_call import ApiError, CallArguments, error_response, ok_response, read_call
 from genlock.sandbox.telegram.chat_page import add_page
 from genlock.sandbox.telegram.composing import add_composing
@@ -58,6 +58,7 @@ from genlock.sandbox.telegram.journal import Call
 from genlock.sandbox.telegram.limiter import Limiter, Limits, too_many
 from genlock.sandbox.telegram.media import Media
 from genlock.sandbox.telegram.messages import Method
+from genlock.sandbox.telegram.methods import METHODS, NAMES, DescribedResult
 from genlock.sandbox.telegram.persistence import load, save, save_periodically
 from genlock.sandbox.telegram.provider_switches import SimulatedProvider, add_provider_switches
 from genlock.sandbox.telegram.simulated_user import SimulatedUser
@@ -71,48 +72,10 @@ REFUSED_CODES = {"Unauthorized": 401, "Forbidden": 403, "Not Found": 404, "Confl
 RESTART = ApiError(500, "Internal Server Error: restart")
 
 
-async def get_updates(state: TelegramState, arguments: CallArguments) -> Any:
-    return await state.updates.get(arguments)
-
-
-async def get_webhook_info(state: TelegramState, _: CallArguments) -> Any:
-    return state.updates.webhook_info()
-
-
 @dataclass(frozen=True, kw_only=True)
 class DashboardLogin:
     url: str
     token: str
-
-
-@dataclass(frozen=True)
-class DescribedResult:
-    """The result `true` with a description."""
-
-    description: str
-
-
-async def set_webhook(state: TelegramState, arguments: CallArguments) -> Any:
-    return DescribedResult(await state.updates.set_webhook(arguments))
-
-
-async def delete_webhook(state: TelegramState, arguments: CallArguments) -> Any:
-    return DescribedResult(await state.updates.delete_webhook(arguments))
-
-
-NAMES: dict[str, Method] = {
-    "getUpdates": get_updates,
-    "setWebhook": set_webhook,
-    "deleteWebhook": delete_webhook,
-    "getWebhookInfo": get_webhook_info,
-    **messages.METHODS,
-    **edits.METHODS,
-    **forwards.METHODS,
-    **profile.METHODS,
-    **payments.METHODS,
-    **inline.METHODS,
-}
-METHODS = {name.lower(): (name, method) for name, method in NAMES.items()}
 
 
 class TelegramSimulator:

@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from genlock.sandbox.telegram.inline import InlineQuery
 
 MEDIA = ("animation", "photo", "video", "audio", "voice", "document")
-KINDS = ("text", *MEDIA, "sticker", "invoice")
+#: kinds that show a file
+FILE_KINDS = (*MEDIA, "video_note", "sticker")
+KINDS = ("text", *FILE_KINDS, "invoice", "paid_media", "venue", "location", "contact", "dice", "game", "poll")
 FIRST_USER_ID = 1_000_001
 FIRST_GROUP_ID = -4_000_001
 FIRST_SUPERGROUP_ID = -1_002_000_000_001
@@ -76,7 +78,7 @@ class Message:
     @property
     def file_id(self) -> str | None:
         """Id of the file it shows; for a photo the largest size."""
-        if self.kind not in (*MEDIA, "sticker"):
+        if self.kind not in FILE_KINDS:
             return None
         media = self.content[self.kind]
         return str((media[-1] if self.kind == "photo" else media)["file_id"])
@@ -91,6 +93,10 @@ class Message:
 class Topic:
     name: str
     closed: bool = False
+    #: only the general topic can be hidden
+    hidden: bool = False
+    #: id of a custom emoji
+    icon: str = ""
 
 
 @dataclass(kw_only=True)
@@ -106,6 +112,13 @@ class Chat:
     migrated_to: int | None = None
     forum: bool = False
     topics: dict[int, Topic] = field(default_factory=dict)
+    #: of messages without a topic, in a forum
+    general: Topic = field(default_factory=lambda: Topic(name="General"))
+    description: str = ""
+    #: the Bot API's ChatPhoto
+    photo: dict[str, str] = field(default_factory=dict)
+    #: the Bot API's ChatInviteLink by its address
+    invite_links: dict[str, dict[str, Any]] = field(default_factory=dict)
     #: ids of pinned messages, the last pinned one last
     pinned: list[int] = field(default_factory=list)
     messages: dict[int, Message] = field(default_factory=dict)
@@ -168,6 +181,8 @@ class TelegramState:
         self.notifications: list[Notification] = []
         self.callback_queries: dict[str, CallbackQuery] = {}
         self.inline_queries: dict[str, InlineQuery] = {}
+        #: the Bot API's StickerSet by its name
+        self.sticker_sets: dict[str, dict[str, Any]] = {}
         #: by chat and message: the newest edit whose media is being uploaded
         self.uploading: dict[tuple[int, int], object] = {}
         #: additional duration of media edits, to provoke races

@@ -71,9 +71,9 @@ def read_text(arguments: CallArguments, *, edit: bool = False) -> dict[str, Any]
 
 def read_entities(arguments: CallArguments, name: str) -> list[Entity]:
     entities = arguments.objects(name, "entities")
-    for one in entities:
-        whole = isinstance(one.get("offset"), int) and isinstance(one.get("length"), int)
-        if not whole or not isinstance(one.get("type"), str):
+    for entity in entities:
+        whole = isinstance(entity.get("offset"), int) and isinstance(entity.get("length"), int)
+        if not whole or not isinstance(entity.get("type"), str):
             raise bad_request("can't parse MessageEntity: Can't find field \"type\"")
     return entities
 
@@ -116,9 +116,9 @@ def found_entities(text: str) -> list[Entity]:
 def _unmarked(text: str, marked: list[Entity]) -> list[Entity]:
     """Detected entities that do not overlap explicit ones."""
     return [
-        one
-        for one in found_entities(text)
-        if not any(_place(one)[0] < _end(other) and other["offset"] < _end(one) for other in marked)
+        entity
+        for entity in found_entities(text)
+        if not any(_place(entity)[0] < _end(other) and other["offset"] < _end(entity) for other in marked)
     ]
 
 
@@ -205,16 +205,16 @@ def _close(source: str, place: int, name: str, opened: list[_Open], text: str, o
 
 def _merged(entities: list[Entity]) -> list[Entity]:
     """A language named by the `code` inside a `pre` belongs to the `pre`."""
-    places = {(one["offset"], one["length"]): one for one in entities if one["type"] == "pre"}
+    places = {(entity["offset"], entity["length"]): entity for entity in entities if entity["type"] == "pre"}
     kept: list[Entity] = []
-    for one in entities:
-        around = places.get((one["offset"], one["length"]))
-        if one["type"] == "code" and around is not None:
-            around |= {"language": one["language"]} if "language" in one else {}
+    for entity in entities:
+        around = places.get((entity["offset"], entity["length"]))
+        if entity["type"] == "code" and around is not None:
+            around |= {"language": entity["language"]} if "language" in entity else {}
             continue
-        if one["type"] == "code":
-            one.pop("language", None)
-        kept.append(one)
+        if entity["type"] == "code":
+            entity.pop("language", None)
+        kept.append(entity)
     return kept
 
 
@@ -239,9 +239,9 @@ def _trimmed(text: str, entities: list[Entity]) -> tuple[str, list[Entity]]:
     cut = utf16(text[: len(text) - len(text.lstrip())])
     whole = utf16(kept)
     moved = []
-    for one in entities:
-        start = max(one["offset"] - cut, 0)
-        end = min(one["offset"] + one["length"] - cut, whole)
+    for entity in entities:
+        start = max(entity["offset"] - cut, 0)
+        end = min(entity["offset"] + entity["length"] - cut, whole)
         if end > start:
-            moved.append(one | {"offset": start, "length": end - start})
+            moved.append(entity | {"offset": start, "length": end - start})
     return kept, moved

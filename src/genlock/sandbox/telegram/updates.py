@@ -24,7 +24,8 @@ OPT_IN_KINDS = {"chat_member", "message_reaction", "message_reaction_count"}
 #: seconds after which an update is dropped
 EXPIRE = {"callback_query": 150, "pre_checkout_query": 150, "shipping_query": 150, "inline_query": 30}
 EXPIRE_OTHERS = 86_400
-SECRET = re.compile(r"[A-Za-z0-9_-]{1,256}")
+SECRET = re.compile(r"[A-Za-z0-9_-]+")
+SECRET_MAX = 256
 
 
 @dataclass(kw_only=True)
@@ -143,8 +144,8 @@ class Updates:
         self._retain(lambda update: update.id >= offset)
         return list(self.pending.values())
 
-    def _retain(self, wanted: Callable[[Update], bool]) -> None:
-        self.pending = {number: update for number, update in self.pending.items() if wanted(update)}
+    def _retain(self, keep: Callable[[Update], bool]) -> None:
+        self.pending = {number: update for number, update in self.pending.items() if keep(update)}
         self._events.wake()
 
     def _end_poll(self, reason: str) -> None:
@@ -169,6 +170,8 @@ class Updates:
             return await self.delete_webhook(arguments)
         if not url.startswith(("http://", "https://")):
             raise bad_request("bad webhook: An HTTPS URL must be provided for webhook")
+        if len(secret) > SECRET_MAX:
+            raise bad_request("secret token is too long")
         if secret and not SECRET.fullmatch(secret):
             raise bad_request("secret token contains unallowed characters")
         connections = min(max(arguments.number("max_connections", 40), 1), 100)
@@ -177,8 +180,8 @@ class Updates:
             self.pending.clear()
         ip = arguments.text("ip_address") or _local_address(url)
         certified = isinstance(arguments.media("certificate"), Upload)
-        same = (url, secret, connections, ip, certified)
-        if self.webhook and self.webhook.settings == same and not arguments.flag("drop_pending_updates"):
+        same = self.webhook is not None and self.webhook.settings == (url, secret, connections, ip, False)
+        if same and not certified and not arguments.flag("drop_pending_updates"):
             return "Webhook is already set"
         await self.close()
         self._end_poll("Conflict: terminated by setWebhook request")

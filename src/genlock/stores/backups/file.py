@@ -43,7 +43,7 @@ class Header:
     tables: Mapping[str, Sequence[str]]
 
     def line(self) -> bytes:
-        migrations = [[one.number, one.name, one.checksum] for one in self.migrations]
+        migrations = [[migration.number, migration.name, migration.checksum] for migration in self.migrations]
         return to_line(
             {
                 "format": FORMAT,

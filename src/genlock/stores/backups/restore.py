@@ -42,30 +42,33 @@ async def restore_backup(backup: Backup, target: Target, *, force: bool, resume:
         created_at=header.created_at,
         rows=rows,
         left_out=tuple(left_out),
-        migrated=tuple(f"{one.number:04d}_{one.name}" for one in later),
+        migrated=tuple(f"{migration.number:04d}_{migration.name}" for migration in later),
         parked_jobs=parked.get("jobs", 0),
         parked_updates=parked.get("updates", 0),
         stopped_broadcasts=parked.get("broadcasts", 0),
-        violations=tuple(f"{one.rule} {one.subject}: {one.detail}" for one in violations),
+        violations=tuple(f"{violation.rule} {violation.subject}: {violation.detail}" for violation in violations),
     )
 
 
 def _split_migrations(header: Header, dialect: str) -> tuple[list[Migration], list[Migration]]:
     """Return the migrations that the backup has, and those that came later. Raises BackupUnusable."""
     known = shipped(dialect)
-    numbers = {(one.number, one.name): one for one in known}
-    newer = [one for one in header.migrations if one.number > known[-1].number]
+    numbers = {(migration.number, migration.name): migration for migration in known}
+    newer = [migration for migration in header.migrations if migration.number > known[-1].number]
     if newer:
         label = f"{newer[0].number:04d}_{newer[0].name}"
         raise BackupUnusable(f"the backup is of a newer version of genlock (it has {label}): upgrade genlock first")
     applied: Sequence[Migration] = header.migrations
     if header.dialect != dialect:  # the other database has files of its own for the same migrations
-        applied = [replace(one, checksum=_checksum(numbers.get((one.number, one.name)))) for one in applied]
+        applied = [
+            replace(migration, checksum=_checksum(numbers.get((migration.number, migration.name))))
+            for migration in applied
+        ]
     try:
         later = pending(known, applied)
     except SchemaMismatch as error:
         raise BackupUnusable(f"the backup does not belong to this version of genlock: {error}") from None
-    return [one for one in known if one not in later], later
+    return [migration for migration in known if migration not in later], later
 
 
 def _checksum(migration: Migration | None) -> str:
@@ -78,7 +81,7 @@ async def _empty(target: Target, *, force: bool) -> None:
         pending(shipped(target.dialect), await target.applied())
     except SchemaMismatch as error:
         raise Refusal(f"the database has another schema ({error}): restore into an empty database") from None
-    ours = {name for one in shipped(target.dialect) for name in _CREATED.findall(one.text)}
+    ours = {name for migration in shipped(target.dialect) for name in _CREATED.findall(migration.text)}
     present = [table for table in await target.tables() if table in ours]
     if not force:
         full = [f"{count} in {table}" for table in present if (count := await target.count(table))]

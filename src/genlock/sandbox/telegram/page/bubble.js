@@ -3,6 +3,7 @@ import { keysOf } from "./buttons.js";
 import { formatted, onlyEmoji } from "./entities.js";
 import { icon, star } from "./icons.js";
 import { albumOf, isVisual, mediaOf, thumbnailOf } from "./media.js";
+import { isPlain, plainOf } from "./plain.js";
 import { hue, initials, node } from "./dom.js";
 import { view } from "./view.js";
 import { botName, kindOf, nameOf, state } from "./state.js";
@@ -73,6 +74,7 @@ function bubbleOf(messages, { run, jump }) {
     const media = messages.length > 1 ? albumOf(messages) : [mediaOf(first)];
     const above = withText?.show_caption_above_media;
     if (kind === "invoice") parts.push(invoiceOf(first.invoice));
+    else if (isPlain(kind)) parts.push(plainOf(kind, first));
     else if (kind !== "text" && !above) parts.push(...media);
     const last = messages.at(-1);
     const bare = isVisual(first) && !withText;

@@ -221,10 +221,13 @@ function draw() {
     const wanted = [place(), mode, keys?.message_id, open, commands, context?.kind, context?.message.message_id].join();
     if (wanted === shape) return;
     shape = wanted;
+    const typing = document.activeElement === field;
     closeStickers();
     if (mode === "none") composer.replaceChildren();
     else if (mode === "write") composer.replaceChildren(...writing({ keys, open, commands }));
     else composer.replaceChildren(instead(mode));
+    // A field that is put into the page again has lost the focus, and what is typed next would go nowhere.
+    if (typing) field.focus();
     fit();
 }
 
@@ -263,7 +266,8 @@ function fieldLine({ keys, open, commands }) {
     sendButton.replaceChildren(icon(editing() ? "check" : "plane"));
     micButton.setAttribute("aria-label", getText("record"));
     micButton.title = getText("record");
-    field.value = editing() ? context.text : (written.get(place()) ?? "");
+    const text = editing() ? context.text : (written.get(place()) ?? "");
+    if (field.value !== text) field.value = text;
     return node("div", { class: "write" }, menuButton, attach, field, toggle, smile, micButton, sendButton);
 }
 

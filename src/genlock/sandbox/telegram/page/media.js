@@ -9,7 +9,6 @@ import { bytes, duration, getText } from "./texts.js";
 const WIDTH = 420;
 const HEIGHT = 440;
 const NARROWEST = 180;
-const THUMBNAIL = 72;
 
 /** Number of tiles in each row of an album, by its size. */
 const ROWS = {
@@ -24,7 +23,7 @@ const ROWS = {
     10: [2, 4, 4],
 };
 
-export const isVisual = (message) => ["photo", "video", "animation", "sticker"].includes(kindOf(message));
+export const isVisual = (message) => ["photo", "video", "video_note", "animation", "sticker"].includes(kindOf(message));
 
 /** The media of one message, or null. */
 export function mediaOf(message) {
@@ -42,6 +41,7 @@ function marked(made, message) {
 const MAKERS = {
     photo: (sizes, message) => sized(picture(message), sizes.at(-1)),
     video: (video, message) => sized(videoTile(video, message), video),
+    video_note: (note, message) => sized(videoTile(note, message), { width: note.length, height: note.length }),
     animation: (animation, message) => sized(animationTile(animation, message), animation),
     audio: (audio) =>
         player(
@@ -63,22 +63,7 @@ export function thumbnailOf(message) {
     if (kind === "photo") return image((media.find((size) => size.width >= 90) ?? media.at(-1)).file_id);
     if (kind === "sticker") return image(media.file_id);
     if (media?.thumbnail) return image(media.thumbnail.file_id);
-    if (media?.mime_type?.startsWith("image/")) return image(media.file_id);
-    return kind === "video" || kind === "animation" ? stillOf(fileUrl(media.file_id)) : null;
-}
-
-/** The first frame of a video, cut to a square. */
-function stillOf(url) {
-    const canvas = node("canvas", { class: "thumb", width: THUMBNAIL, height: THUMBNAIL });
-    const film = node("video", { src: `${url}#t=0.001`, preload: "auto" });
-    film.muted = true;
-    film.addEventListener("loadeddata", () => {
-        const side = Math.min(film.videoWidth, film.videoHeight);
-        const [left, top] = [(film.videoWidth - side) / 2, (film.videoHeight - side) / 2];
-        canvas.getContext("2d").drawImage(film, left, top, side, side, 0, 0, THUMBNAIL, THUMBNAIL);
-        canvas.dataset.drawn = "";
-    });
-    return canvas;
+    return null;
 }
 
 /** Photos and videos as tiles, other files below each other. */

@@ -225,6 +225,9 @@ export function messagesOf(person, chat) {
 
 export const sees = (person, message) => !message.hidden_from?.includes(person);
 
-const KINDS = ["animation", "photo", "video", "audio", "voice", "document", "sticker", "invoice", "text"];
+const KINDS = [
+    ...["animation", "photo", "video", "audio", "voice", "document", "video_note", "sticker", "invoice", "text"],
+    ...["paid_media", "venue", "location", "contact", "dice", "poll"],
+];
 
 export const kindOf = (message) => KINDS.find((kind) => kind in message) ?? "service";

@@ -16,6 +16,8 @@ CREATE TABLE accounts (
     debt         bigint NOT NULL DEFAULT 0,
     -- jobs of API keys that have not ended; triggers count them
     open_api_jobs bigint NOT NULL DEFAULT 0,
+    -- free runs from promo codes that count as used; triggers count them
+    gift_runs_used bigint NOT NULL DEFAULT 0,
     CONSTRAINT accounts_external_id_once UNIQUE (channel, bot, external_id),
     CONSTRAINT accounts_available_not_negative CHECK (available >= 0),
     CONSTRAINT accounts_held_not_negative CHECK (held >= 0),
@@ -77,6 +79,8 @@ CREATE TABLE jobs (
     attempt           bigint NOT NULL DEFAULT 0,
     -- the API key that the order was made with
     api_key_id        bigint,
+    -- the fencing token under which the notice was journaled as sent; NULL once it is known that it was not sent
+    notice_token      bigint,
     CONSTRAINT jobs_request_once UNIQUE (account_id, request_key),
     CONSTRAINT jobs_price_not_negative CHECK (price >= 0),
     CONSTRAINT jobs_hold_state_known CHECK (hold_state IN ('free', 'held', 'captured', 'released')),
@@ -425,6 +429,32 @@ CREATE TABLE free_runs (
 
 CREATE INDEX free_runs_account ON free_runs (account_id, source, at);
 
+CREATE OR REPLACE FUNCTION count_gift_run() RETURNS trigger LANGUAGE plpgsql AS
+$$ BEGIN
+    UPDATE accounts SET gift_runs_used = gift_runs_used + 1 WHERE id = NEW.account_id AND NOT EXISTS (
+        SELECT FROM jobs WHERE account_id = NEW.account_id AND request_key = NEW.request_key
+            AND (state IN ('failed', 'expired') OR state = 'cancelled' AND submitted_at IS NULL));
+    RETURN NULL;
+END $$;
+
+CREATE TRIGGER free_runs_gift_taken AFTER INSERT ON free_runs FOR EACH ROW
+WHEN (NEW.source = 'gift') EXECUTE FUNCTION count_gift_run();
+
+CREATE OR REPLACE FUNCTION return_gift_run() RETURNS trigger LANGUAGE plpgsql AS
+$$ BEGIN
+    UPDATE accounts SET gift_runs_used = gift_runs_used
+        + CASE WHEN NEW.state IN ('failed', 'expired') OR NEW.state = 'cancelled' AND NEW.submitted_at IS NULL THEN -1 ELSE 1 END
+    WHERE id = NEW.account_id AND EXISTS (
+        SELECT FROM free_runs WHERE account_id = NEW.account_id AND request_key = NEW.request_key AND source = 'gift');
+    RETURN NULL;
+END $$;
+
+-- A run whose job failed does not count, and one that was cancelled counts only after its submit.
+CREATE TRIGGER jobs_gift_run_returned AFTER UPDATE OF state ON jobs FOR EACH ROW
+WHEN ((OLD.state IN ('failed', 'expired') OR OLD.state = 'cancelled' AND OLD.submitted_at IS NULL)
+    <> (NEW.state IN ('failed', 'expired') OR NEW.state = 'cancelled' AND NEW.submitted_at IS NULL))
+EXECUTE FUNCTION return_gift_run();
+
 CREATE TABLE promos (
     code         text PRIMARY KEY,
     -- '' for codes that users of every bot may use
@@ -473,11 +503,29 @@ CREATE TABLE broadcasts (
     language     text NOT NULL DEFAULT '',
     paid         boolean,
     silent_since timestamptz,
+    -- recipients whose message may or may not have arrived
+    unknown      bigint NOT NULL DEFAULT 0,
     CONSTRAINT broadcasts_request_once UNIQUE (bot, request_key),
     CONSTRAINT broadcasts_state_known CHECK (state IN ('running', 'stopped', 'done'))
 );
 
 CREATE INDEX broadcasts_running ON broadcasts (id) WHERE state = 'running';
+
+-- Recipients of broadcasts between being taken and the outcome of their message. A sender that stops reporting is
+-- replaced, unless its call may have been made.
+CREATE TABLE broadcast_recipients (
+    broadcast_id bigint NOT NULL,
+    account_id   bigint NOT NULL,
+    -- whether the call may have been made
+    sending      boolean NOT NULL DEFAULT false,
+    -- grows each time the recipient is taken: a sender that was replaced must not send
+    token        bigint NOT NULL DEFAULT 1,
+    -- when the recipient may be taken again, or, while it is being sent to, when the outcome counts as unknown
+    due_at       timestamptz NOT NULL,
+    PRIMARY KEY (broadcast_id, account_id)
+);
+
+CREATE INDEX broadcast_recipients_due ON broadcast_recipients (due_at);
 
 CREATE TABLE audit (
     id       bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -614,10 +662,14 @@ CREATE TABLE figure_blocks (
     last_job_id  bigint NOT NULL,
     -- when its figures changed last
     changed_at   timestamptz NOT NULL,
-    due_at       timestamptz
+    due_at       timestamptz,
+    -- when its figures changed last as the quarters of an hour were counted
+    quarters_at  timestamptz
 );
 
 CREATE INDEX figure_blocks_due ON figure_blocks (due_at) WHERE due_at IS NOT NULL;
+-- Blocks whose quarters of an hour were not counted when their figures changed last.
+CREATE INDEX figure_blocks_quarters ON figure_blocks (block) WHERE quarters_at IS DISTINCT FROM changed_at;
 
 -- The figures of each block, as they are contained in `job_figures`.
 CREATE TABLE block_figures (
@@ -658,6 +710,26 @@ CREATE TABLE job_figures (
     PRIMARY KEY (span, start, bot, provider, model),
     CONSTRAINT job_figures_span_known CHECK (span IN ('hour', 'day', '30days', 'hour_total'))
 ) WITH (fillfactor = 80);
+
+-- The orders of each block by provider and quarter of an hour (counted from 1970, UTC): days begin at quarters of an hour in
+-- some time zones.
+CREATE TABLE quarter_figures (
+    quarter    bigint NOT NULL,
+    bot        text NOT NULL,
+    provider   text NOT NULL,
+    block      bigint NOT NULL,
+    orders     bigint NOT NULL,
+    delivered  bigint NOT NULL,
+    failed     bigint NOT NULL,
+    cancelled  bigint NOT NULL,
+    refunded   bigint NOT NULL,
+    revenue    bigint NOT NULL,
+    cost       bigint NOT NULL,
+    loss       bigint NOT NULL,
+    PRIMARY KEY (quarter, bot, provider, block)
+) WITH (fillfactor = 80);
+
+CREATE INDEX quarter_figures_block ON quarter_figures (block);
 
 -- Histograms: from the order to the result by day and model (`result`), from the result to the chat by hour (`delivery`).
 CREATE TABLE block_durations (
@@ -710,6 +782,11 @@ CREATE TABLE account_sets (
     PRIMARY KEY (kind, span, start, bot, piece),
     CONSTRAINT account_sets_span_known CHECK (span IN ('hour', 'day', 'ever'))
 ) WITH (fillfactor = 80);
+
+-- A long period is read from these indexes alone, without the rows: they are wide, or lie between those of the models.
+CREATE INDEX job_figures_totals ON job_figures (start, bot, provider)
+    INCLUDE (orders, delivered, failed, cancelled, refunded, revenue, cost, loss, last_failed_job) WHERE span = 'hour_total';
+CREATE INDEX account_sets_sizes ON account_sets (kind, span, start, bot) INCLUDE (size);
 
 -- How far the sets have been filled.
 CREATE TABLE figure_positions (

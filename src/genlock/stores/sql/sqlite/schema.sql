@@ -17,6 +17,8 @@ CREATE TABLE accounts (
     debt         INTEGER NOT NULL DEFAULT 0,
     -- jobs of API keys that have not ended; triggers count them
     open_api_jobs INTEGER NOT NULL DEFAULT 0,
+    -- free runs from promo codes that count as used; triggers count them
+    gift_runs_used INTEGER NOT NULL DEFAULT 0,
     CONSTRAINT accounts_external_id_once UNIQUE (channel, bot, external_id),
     CONSTRAINT accounts_available_not_negative CHECK (available >= 0),
     CONSTRAINT accounts_held_not_negative CHECK (held >= 0),
@@ -76,6 +78,8 @@ CREATE TABLE jobs (
     attempt           INTEGER NOT NULL DEFAULT 0,
     -- the API key that the order was made with
     api_key_id        INTEGER,
+    -- the fencing token under which the notice was journaled as sent; NULL once it is known that it was not sent
+    notice_token      INTEGER,
     CONSTRAINT jobs_request_once UNIQUE (account_id, request_key),
     CONSTRAINT jobs_price_not_negative CHECK (price >= 0),
     CONSTRAINT jobs_hold_state_known CHECK (hold_state IN ('free', 'held', 'captured', 'released')),
@@ -411,6 +415,25 @@ CREATE TABLE free_runs (
 
 CREATE INDEX free_runs_account ON free_runs (account_id, source, at);
 
+CREATE TRIGGER free_runs_gift_taken AFTER INSERT ON free_runs FOR EACH ROW
+WHEN NEW.source = 'gift'
+BEGIN
+    UPDATE accounts SET gift_runs_used = gift_runs_used + 1 WHERE id = NEW.account_id AND NOT EXISTS (
+        SELECT 1 FROM jobs WHERE account_id = NEW.account_id AND request_key = NEW.request_key
+            AND (state IN ('failed', 'expired') OR state = 'cancelled' AND submitted_at IS NULL));
+END;
+
+-- A run whose job failed does not count, and one that was cancelled counts only after its submit.
+CREATE TRIGGER jobs_gift_run_returned AFTER UPDATE OF state ON jobs FOR EACH ROW
+WHEN (OLD.state IN ('failed', 'expired') OR OLD.state = 'cancelled' AND OLD.submitted_at IS NULL)
+    <> (NEW.state IN ('failed', 'expired') OR NEW.state = 'cancelled' AND NEW.submitted_at IS NULL)
+BEGIN
+    UPDATE accounts SET gift_runs_used = gift_runs_used
+        + CASE WHEN NEW.state IN ('failed', 'expired') OR NEW.state = 'cancelled' AND NEW.submitted_at IS NULL THEN -1 ELSE 1 END
+    WHERE id = NEW.account_id AND EXISTS (
+        SELECT 1 FROM free_runs WHERE account_id = NEW.account_id AND request_key = NEW.request_key AND source = 'gift');
+END;
+
 CREATE TABLE promos (
     code         TEXT PRIMARY KEY,
     -- '' for codes that users of every bot may use
@@ -459,11 +482,29 @@ CREATE TABLE broadcasts (
     language     TEXT NOT NULL DEFAULT '',
     paid         INTEGER,
     silent_since INTEGER,
+    -- recipients whose message may or may not have arrived
+    unknown      INTEGER NOT NULL DEFAULT 0,
     CONSTRAINT broadcasts_request_once UNIQUE (bot, request_key),
     CONSTRAINT broadcasts_state_known CHECK (state IN ('running', 'stopped', 'done'))
 ) STRICT;
 
 CREATE INDEX broadcasts_running ON broadcasts (id) WHERE state = 'running';
+
+-- Recipients of broadcasts between being taken and the outcome of their message. A sender that stops reporting is
+-- replaced, unless its call may have been made.
+CREATE TABLE broadcast_recipients (
+    broadcast_id INTEGER NOT NULL,
+    account_id   INTEGER NOT NULL,
+    -- whether the call may have been made
+    sending      INTEGER NOT NULL DEFAULT 0,
+    -- grows each time the recipient is taken: a sender that was replaced must not send
+    token        INTEGER NOT NULL DEFAULT 1,
+    -- when the recipient may be taken again, or, while it is being sent to, when the outcome counts as unknown
+    due_at       INTEGER NOT NULL,
+    PRIMARY KEY (broadcast_id, account_id)
+) STRICT;
+
+CREATE INDEX broadcast_recipients_due ON broadcast_recipients (due_at);
 
 CREATE TABLE audit (
     id       INTEGER PRIMARY KEY,
@@ -598,10 +639,14 @@ CREATE TABLE figure_blocks (
     last_job_id  INTEGER NOT NULL,
     -- when its figures changed last
     changed_at   INTEGER NOT NULL,
-    due_at       INTEGER
+    due_at       INTEGER,
+    -- when its figures changed last as the quarters of an hour were counted
+    quarters_at  INTEGER
 ) STRICT;
 
 CREATE INDEX figure_blocks_due ON figure_blocks (due_at) WHERE due_at IS NOT NULL;
+-- Blocks whose quarters of an hour were not counted when their figures changed last.
+CREATE INDEX figure_blocks_quarters ON figure_blocks (block) WHERE quarters_at IS NOT changed_at;
 
 -- The figures of each block, as they are contained in `job_figures`.
 CREATE TABLE block_figures (
@@ -642,6 +687,26 @@ CREATE TABLE job_figures (
     PRIMARY KEY (span, start, bot, provider, model),
     CONSTRAINT job_figures_span_known CHECK (span IN ('hour', 'day', '30days', 'hour_total'))
 ) STRICT;
+
+-- The orders of each block by provider and quarter of an hour (counted from 1970, UTC): days begin at quarters of an hour in
+-- some time zones.
+CREATE TABLE quarter_figures (
+    quarter    INTEGER NOT NULL,
+    bot        TEXT NOT NULL,
+    provider   TEXT NOT NULL,
+    block      INTEGER NOT NULL,
+    orders     INTEGER NOT NULL,
+    delivered  INTEGER NOT NULL,
+    failed     INTEGER NOT NULL,
+    cancelled  INTEGER NOT NULL,
+    refunded   INTEGER NOT NULL,
+    revenue    INTEGER NOT NULL,
+    cost       INTEGER NOT NULL,
+    loss       INTEGER NOT NULL,
+    PRIMARY KEY (quarter, bot, provider, block)
+) STRICT;
+
+CREATE INDEX quarter_figures_block ON quarter_figures (block);
 
 -- Histograms: from the order to the result by day and model (`result`), from the result to the chat by hour (`delivery`).
 CREATE TABLE block_durations (
@@ -694,6 +759,12 @@ CREATE TABLE account_sets (
     PRIMARY KEY (kind, span, start, bot, piece),
     CONSTRAINT account_sets_span_known CHECK (span IN ('hour', 'day', 'ever'))
 ) STRICT;
+
+-- A long period is read from these indexes alone, without the rows: they are wide, or lie between those of the models.
+CREATE INDEX job_figures_totals ON job_figures (
+    start, bot, provider, orders, delivered, failed, cancelled, refunded, revenue, cost, loss, last_failed_job)
+    WHERE span = 'hour_total';
+CREATE INDEX account_sets_sizes ON account_sets (kind, span, start, bot, size);
 
 -- How far the sets have been filled.
 CREATE TABLE figure_positions (

@@ -45,8 +45,8 @@ SELECT * FROM broadcasts WHERE state = 'running' AND (:bot::text IS NULL OR bot 
 
 -- name: next_recipient
 -- use: periodic
--- Advance a broadcast to its next recipient before anything is sent: only the caller that advanced it sends. At most
--- `window` profiles are read; if none of them is a recipient, the broadcast advances behind them.
+-- Take the next recipient of a broadcast before anything is sent: only the caller that took it sends. At most `window`
+-- profiles are read; if none of them is a recipient, the broadcast advances behind them.
 WITH next AS MATERIALIZED (
     SELECT p.account_id, p.language, owner.external_id, owner.address
     FROM (SELECT account_id, language, blocked_at, banned_at, seen_at FROM profiles
@@ -67,16 +67,70 @@ WITH next AS MATERIALIZED (
     UPDATE broadcasts b SET reached = goal.reached
     FROM goal WHERE b.id = :broadcast_id AND b.state = 'running' AND b.reached < goal.reached
     RETURNING b.id
+), taken AS (
+    INSERT INTO broadcast_recipients (broadcast_id, account_id, due_at)
+    SELECT moved.id, next.account_id, :now + make_interval(secs => :seconds::float8) FROM moved, next
+    RETURNING token
 )
-SELECT next.*, EXISTS (SELECT FROM moved) AS moved
+SELECT next.*, EXISTS (SELECT FROM moved) AS moved, (SELECT token FROM taken) AS token
 FROM goal LEFT JOIN next ON true WHERE goal.reached IS NOT NULL;
 
+-- name: retake_recipient
+-- use: periodic
+-- Take a recipient of a running broadcast whose message was not sent: its sender gave it back, or crashed before.
+WITH due AS MATERIALIZED (
+    SELECT r.account_id FROM broadcast_recipients r JOIN broadcasts b ON b.id = r.broadcast_id
+    WHERE r.broadcast_id = :broadcast_id AND r.due_at <= :now AND NOT r.sending AND b.state = 'running'
+    ORDER BY r.due_at LIMIT 1 FOR UPDATE OF r SKIP LOCKED
+), taken AS (
+    UPDATE broadcast_recipients r
+    SET token = r.token + 1, due_at = :now + make_interval(secs => :seconds::float8)
+    FROM due WHERE r.broadcast_id = :broadcast_id AND r.account_id = due.account_id
+    RETURNING r.account_id, r.token
+)
+SELECT t.account_id, t.token, p.language, a.address
+FROM taken t JOIN profiles p ON p.account_id = t.account_id JOIN accounts a ON a.id = t.account_id;
+
+-- name: begin_broadcast_message
+-- Record that the call to a recipient is made next, unless another sender took the recipient or the broadcast ended.
+UPDATE broadcast_recipients SET sending = true, due_at = :now + make_interval(secs => :seconds::float8)
+WHERE broadcast_id = :broadcast_id AND account_id = :account_id AND token = :token AND NOT sending AND EXISTS (
+    SELECT 1 FROM broadcasts WHERE id = :broadcast_id AND state = 'running')
+RETURNING account_id;
+
+-- name: return_recipient
+-- Give a recipient back whose message was certainly not sent.
+UPDATE broadcast_recipients SET sending = false, due_at = :now + make_interval(secs => :after::float8)
+WHERE broadcast_id = :broadcast_id AND account_id = :account_id AND token = :token
+RETURNING account_id;
+
 -- name: count_broadcast_message
--- Count one message of a broadcast as sent or failed.
-UPDATE broadcasts SET sent = sent + CASE WHEN :sent::boolean THEN 1 ELSE 0 END,
-    failed = failed + CASE WHEN :sent THEN 0 ELSE 1 END
-WHERE id = :broadcast_id;
+-- Count the outcome of a message, once for each recipient.
+WITH ended AS (
+    DELETE FROM broadcast_recipients
+    WHERE broadcast_id = :broadcast_id AND account_id = :account_id AND token = :token
+    RETURNING broadcast_id
+)
+UPDATE broadcasts b SET sent = b.sent + (:outcome::text = 'sent')::int, failed = b.failed + (:outcome = 'failed')::int,
+    unknown = b.unknown + (:outcome = 'unknown')::int
+FROM ended WHERE b.id = ended.broadcast_id;
+
+-- name: expire_recipients
+-- use: periodic
+-- Count messages as of unknown outcome whose sender crashed during the call, and drop the recipients whom an ended
+-- broadcast does not go to any more.
+WITH expired AS (
+    DELETE FROM broadcast_recipients r USING broadcasts b
+    WHERE r.due_at <= :now AND b.id = r.broadcast_id AND (r.sending OR b.state <> 'running')
+    RETURNING r.broadcast_id, r.sending
+), counted AS (
+    SELECT broadcast_id, count(*) AS count FROM expired WHERE sending GROUP BY broadcast_id
+)
+UPDATE broadcasts b SET unknown = b.unknown + c.count FROM counted c WHERE b.id = c.broadcast_id;
 
 -- name: end_broadcast
--- End a running broadcast: it is done, or an operator stopped it.
-UPDATE broadcasts SET state = :state WHERE id = :broadcast_id AND state = 'running' RETURNING id;
+-- End a running broadcast: an operator stopped it, or it is done, unless a recipient is still open.
+UPDATE broadcasts SET state = :state::text
+WHERE id = :broadcast_id AND state = 'running' AND (:state <> 'done' OR NOT EXISTS (
+    SELECT 1 FROM broadcast_recipients WHERE broadcast_id = :broadcast_id))
+RETURNING id;

@@ -68,6 +68,20 @@ CROSS JOIN LATERAL (
 ) o
 WHERE wallet.id > :after AND wallet.id <= :until AND wallet.open_api_jobs <> o.jobs;
 
+-- name: check_gift_runs
+-- use: check
+-- Every account's count of used free runs from promo codes equals the number of those whose job did not fail.
+SELECT wallet.id::text AS subject, format('counted %s, used %s', wallet.gift_runs_used, g.used) AS detail
+FROM accounts wallet
+CROSS JOIN LATERAL (
+    SELECT count(*) AS used FROM free_runs f
+    LEFT JOIN LATERAL (
+        SELECT state, submitted_at FROM jobs WHERE account_id = f.account_id AND request_key = f.request_key LIMIT 1) j ON true
+    WHERE f.account_id = wallet.id AND f.source = 'gift' AND (coalesce(j.state, '') NOT IN ('failed', 'cancelled', 'expired')
+        OR j.state = 'cancelled' AND j.submitted_at IS NOT NULL)
+) g
+WHERE wallet.id > :after AND wallet.id <= :until AND wallet.gift_runs_used <> g.used;
+
 -- name: check_payments
 -- use: check
 -- Every payment is in the ledger with its amount.

@@ -5,11 +5,12 @@ WHERE account_id = :account_id AND id <= :until AND (state IN ('queued', 'submit
 
 -- name: erase_jobs
 -- Erase the inputs, results and error texts of an account's ended jobs, a few at a time. Without its secret, a callback
--- cannot bring another result; with another token, a resend that has read the result cannot write it back. The address
--- of an API order loses the client's own notes, and keeps what its idempotency key needs.
+-- cannot bring another result; with another token, a resend that has read the result cannot write it back, and a notice
+-- does not become due again. The address of an API order loses the client's own notes, and keeps what its idempotency key
+-- needs.
 UPDATE jobs
 SET input = 'null', parts = '[]', error_text = '', secret_hash = NULL, handle = '', lease_token = lease_token + 1,
-    hidden_at = coalesce(hidden_at, :now),
+    notice_token = NULL, hidden_at = coalesce(hidden_at, :now),
     address = CASE WHEN api_key_id IS NULL THEN address ELSE (address::jsonb - 'metadata')::text END,
     attention_reason = CASE WHEN attention_reason IS NOT NULL THEN 'erased' END
 WHERE id IN (
@@ -87,6 +88,8 @@ WITH named AS (
         AND (last_error <> '' OR last_answer <> '')
 ), unhooked AS (
     DELETE FROM webhooks WHERE account_id = :account_id
+), untold AS (
+    DELETE FROM kv WHERE starts_with(key, 'tell:' || :account_id || ':')
 ), explained AS (
     UPDATE ledger SET reason = ''
     WHERE account_id = :account_id AND reason <> '' AND (

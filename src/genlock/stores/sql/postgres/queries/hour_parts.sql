@@ -1,5 +1,16 @@
--- Parts of hours, counted from the rows themselves: where days of the viewer's time zone begin within an hour of UTC.
--- Each statement counts several parts, which have numbers.
+-- Parts of hours: where days of the viewer's time zone begin within an hour of UTC. The orders of each provider are summed
+-- up from quarters of an hour, the rest is counted from the rows. Each statement counts several parts, which have numbers.
+
+-- name: part_quarters
+-- use: operator
+-- Return the figures of each part by provider.
+SELECT p.number, f.provider, '' AS model, sum(f.orders)::bigint AS orders, sum(f.delivered)::bigint AS delivered,
+    sum(f.failed)::bigint AS failed, sum(f.cancelled)::bigint AS cancelled, sum(f.refunded)::bigint AS refunded,
+    sum(f.revenue)::bigint AS revenue, sum(f.cost)::bigint AS cost, sum(f.loss)::bigint AS loss, 0 AS last_failed_job
+FROM unnest(:number::bigint[], :since_us::bigint[], :until_us::bigint[]) AS p (number, since_us, until_us)
+CROSS JOIN LATERAL (
+    SELECT * FROM quarter_figures WHERE quarter >= p.since_us / 900000000 AND quarter < p.until_us / 900000000 OFFSET 0) f
+GROUP BY p.number, f.provider ORDER BY p.number, f.provider;
 
 -- name: first_jobs_since
 -- use: operator
@@ -19,8 +30,8 @@ SELECT at_us, low AS id FROM search WHERE low >= high;
 
 -- name: part_jobs
 -- use: operator
--- Return the figures of each part by provider, and by model if asked for, of the jobs of ranges of ids that were ordered
--- in a time; as `fold_jobs` counts them. The ranges of parts beside each other overlap: refunds are matched by part.
+-- Return the figures of each part by provider and model, of the jobs of ranges of ids that were ordered in a time; as
+-- `fold_jobs` counts them. The ranges of parts beside each other overlap: refunds are matched by part.
 WITH part AS MATERIALIZED (
     SELECT number, low, high, timestamptz 'epoch' + since_us * interval '1 microsecond' AS since,
         timestamptz 'epoch' + until_us * interval '1 microsecond' AS until
@@ -32,7 +43,7 @@ WITH part AS MATERIALIZED (
         WHERE kind = 'refund' AND CASE WHEN key ~ '^refund:[0-9]{1,18}$' THEN substr(key, 8)::bigint END >= p.low
             AND CASE WHEN key ~ '^refund:[0-9]{1,18}$' THEN substr(key, 8)::bigint END < p.high OFFSET 0) r
 ), job AS MATERIALIZED (
-    SELECT p.number, j.id, j.provider, CASE WHEN :by_model::boolean THEN j.model ELSE '' END AS model, j.state,
+    SELECT p.number, j.id, j.provider, j.model, j.state,
         j.state = 'succeeded' AND j.delivery = 'delivered' AS delivered, j.hold_state, j.price,
         coalesce((SELECT r.amount FROM refund r WHERE r.number = p.number AND r.job_id = j.id), 0) AS refund,
         coalesce(j.cost, 0) AS cost, j.cost IS NULL AS cost_unknown, j.attempt
@@ -87,6 +98,18 @@ FROM unnest(:number::bigint[], :account_id::bigint[], :since_us::bigint[], :unti
 JOIN accounts a ON a.id = p.account_id
 WHERE a.created_at >= timestamptz 'epoch' + p.since_us * interval '1 microsecond'
     AND a.created_at < timestamptz 'epoch' + p.until_us * interval '1 microsecond';
+
+-- name: count_part_accounts
+-- use: operator
+-- Count the accounts of ranges of ids that started in each part.
+SELECT p.number, count(*) AS accounts
+FROM unnest(:number::bigint[], :low::bigint[], :high::bigint[], :since_us::bigint[], :until_us::bigint[])
+    AS p (number, low, high, since_us, until_us)
+CROSS JOIN LATERAL (
+    SELECT FROM accounts
+    WHERE id >= p.low AND id <= p.high AND created_at >= timestamptz 'epoch' + p.since_us * interval '1 microsecond'
+        AND created_at < timestamptz 'epoch' + p.until_us * interval '1 microsecond' OFFSET 0) a
+GROUP BY p.number;
 
 -- name: part_first_orders
 -- use: operator

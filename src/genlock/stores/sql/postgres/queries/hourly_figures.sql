@@ -10,8 +10,11 @@ SELECT coalesce((SELECT max(id) FROM jobs), 0) AS newest, (SELECT min(id) FROM j
 
 -- name: due_job_blocks
 -- use: periodic
--- Return blocks whose figures may have changed: jobs of theirs were open, or changed later.
+-- Return blocks whose figures may have changed: jobs of theirs were open, or changed later. A block that an older version
+-- has counted is counted again for the quarters of an hour, the newest first.
 (SELECT block FROM figure_blocks WHERE due_at <= :now ORDER BY due_at LIMIT :limit)
+UNION
+(SELECT block FROM figure_blocks WHERE quarters_at IS DISTINCT FROM changed_at ORDER BY block DESC LIMIT :limit)
 UNION
 (SELECT (job_id - 1) / :size::bigint FROM (
     SELECT job_id FROM figure_changes WHERE job_id IS NOT NULL ORDER BY job_id LIMIT :limit) changed);
@@ -30,46 +33,55 @@ WITH role AS MATERIALIZED (
     WHERE kind = 'refund' AND CASE WHEN key ~ '^refund:[0-9]{1,18}$' THEN substr(key, 8)::bigint END > :after
         AND CASE WHEN key ~ '^refund:[0-9]{1,18}$' THEN substr(key, 8)::bigint END <= :until
 ), job AS MATERIALIZED (
-    SELECT j.id, j.created_at, floor(date_part('epoch', j.created_at) / 3600)::bigint AS hour, j.bot, j.provider, j.model, j.state,
+    SELECT j.id, j.created_at, floor(date_part('epoch', j.created_at) / 900)::bigint AS quarter, j.bot, j.provider, j.model, j.state,
         j.state = 'succeeded' AND j.delivery = 'delivered' AS delivered, j.hold_state, j.price, coalesce(r.amount, 0) AS refund,
         coalesce(j.cost, 0) AS cost, j.cost IS NULL AS cost_unknown, j.attempt,
         j.due_at IS NOT NULL OR j.ended_at IS NULL AS open,
         date_part('epoch', j.ended_at - j.created_at) AS result_seconds,
         date_part('epoch', j.delivered_at - j.ended_at) AS delivery_seconds
     FROM role CROSS JOIN jobs j LEFT JOIN refund r ON r.job_id = j.id WHERE j.id > :after AND j.id <= :until
+), counted AS MATERIALIZED (
+    SELECT quarter, bot, provider, model, count(*) AS orders, count(*) FILTER (WHERE delivered) AS delivered,
+        count(*) FILTER (WHERE state IN ('failed', 'expired')) AS failed,
+        count(*) FILTER (WHERE state = 'cancelled') AS cancelled,
+        count(*) FILTER (WHERE hold_state = 'released' OR refund > 0) AS refunded,
+        coalesce(sum(price - refund) FILTER (WHERE hold_state = 'captured'), 0) AS revenue, sum(cost) AS cost,
+        coalesce(sum(cost) FILTER (WHERE hold_state <> 'captured' OR refund > 0), 0) AS loss,
+        coalesce(max(id) FILTER (WHERE state IN ('failed', 'expired')), 0) AS last_failed_job
+    FROM job GROUP BY quarter, bot, provider, model
+    UNION ALL
+    SELECT j.quarter, j.bot, a.provider, j.model, 0, 0, 0, 0, 0, 0, a.cost,
+        CASE WHEN a.number <> j.attempt OR j.hold_state <> 'captured' OR j.refund > 0 THEN a.cost ELSE 0 END, 0
+    FROM job j JOIN attempts a ON a.job_id = j.id
+    WHERE a.cost > 0 AND (a.number <> j.attempt OR j.cost_unknown)
 ), difference AS MATERIALIZED (
     SELECT hour, bot, provider, model, sum(orders)::bigint AS orders, sum(delivered)::bigint AS delivered,
         sum(failed)::bigint AS failed, sum(cancelled)::bigint AS cancelled, sum(refunded)::bigint AS refunded,
         sum(revenue)::bigint AS revenue, sum(cost)::bigint AS cost, sum(loss)::bigint AS loss,
         max(last_failed_job) AS last_failed_job
     FROM (
-        SELECT hour, bot, provider, model, count(*) AS orders, count(*) FILTER (WHERE delivered) AS delivered,
-            count(*) FILTER (WHERE state IN ('failed', 'expired')) AS failed,
-            count(*) FILTER (WHERE state = 'cancelled') AS cancelled,
-            count(*) FILTER (WHERE hold_state = 'released' OR refund > 0) AS refunded,
-            coalesce(sum(price - refund) FILTER (WHERE hold_state = 'captured'), 0) AS revenue, sum(cost) AS cost,
-            coalesce(sum(cost) FILTER (WHERE hold_state <> 'captured' OR refund > 0), 0) AS loss,
-            coalesce(max(id) FILTER (WHERE state IN ('failed', 'expired')), 0) AS last_failed_job
-        FROM job GROUP BY hour, bot, provider, model
-        UNION ALL
-        SELECT j.hour, j.bot, a.provider, j.model, 0, 0, 0, 0, 0, 0, a.cost,
-            CASE WHEN a.number <> j.attempt OR j.hold_state <> 'captured' OR j.refund > 0 THEN a.cost ELSE 0 END, 0
-        FROM job j JOIN attempts a ON a.job_id = j.id
-        WHERE a.cost > 0 AND (a.number <> j.attempt OR j.cost_unknown)
+        SELECT quarter / 4 AS hour, bot, provider, model, orders, delivered, failed, cancelled, refunded, revenue, cost,
+            loss, last_failed_job
+        FROM counted
         UNION ALL
         SELECT hour, bot, provider, model, -orders, -delivered, -failed, -cancelled, -refunded, -revenue, -cost, -loss, 0
         FROM role CROSS JOIN block_figures WHERE block = :block
     ) parts GROUP BY hour, bot, provider, model
     HAVING sum(orders) <> 0 OR sum(delivered) <> 0 OR sum(failed) <> 0 OR sum(cancelled) <> 0 OR sum(refunded) <> 0
         OR sum(revenue) <> 0 OR sum(cost) <> 0 OR sum(loss) <> 0
+), by_quarter AS MATERIALIZED (
+    SELECT quarter, bot, provider, sum(orders)::bigint AS orders, sum(delivered)::bigint AS delivered,
+        sum(failed)::bigint AS failed, sum(cancelled)::bigint AS cancelled, sum(refunded)::bigint AS refunded,
+        sum(revenue)::bigint AS revenue, sum(cost)::bigint AS cost, sum(loss)::bigint AS loss
+    FROM counted GROUP BY quarter, bot, provider
 ), durations AS MATERIALIZED (
     SELECT kind, start, bot, provider, model, bucket, sum(jobs)::bigint AS jobs
     FROM (
-        SELECT 'result' AS kind, hour / 24 AS start, bot, provider, model,
+        SELECT 'result' AS kind, quarter / 96 AS start, bot, provider, model,
             width_bucket(result_seconds, :bounds::float8[])::bigint AS bucket, 1 AS jobs
         FROM job WHERE state = 'succeeded'
         UNION ALL
-        SELECT 'delivery', hour, bot, '', '', width_bucket(delivery_seconds, :bounds::float8[])::bigint, 1
+        SELECT 'delivery', quarter / 4, bot, '', '', width_bucket(delivery_seconds, :bounds::float8[])::bigint, 1
         FROM job WHERE delivered
         UNION ALL
         SELECT kind, start, bot, provider, model, bucket, -jobs FROM role CROSS JOIN block_durations WHERE block = :block
@@ -107,6 +119,20 @@ WITH role AS MATERIALIZED (
         refunded = f.refunded + excluded.refunded, revenue = f.revenue + excluded.revenue,
         cost = f.cost + excluded.cost, loss = f.loss + excluded.loss,
         last_failed_job = greatest(f.last_failed_job, excluded.last_failed_job)
+), quarters AS (
+    INSERT INTO quarter_figures AS f
+    SELECT quarter, bot, provider, :block, orders, delivered, failed, cancelled, refunded, revenue, cost, loss FROM by_quarter
+    ON CONFLICT (quarter, bot, provider, block) DO UPDATE
+    SET orders = excluded.orders, delivered = excluded.delivered, failed = excluded.failed,
+        cancelled = excluded.cancelled, refunded = excluded.refunded, revenue = excluded.revenue, cost = excluded.cost,
+        loss = excluded.loss
+    WHERE (f.orders, f.delivered, f.failed, f.cancelled, f.refunded, f.revenue, f.cost, f.loss)
+        <> (excluded.orders, excluded.delivered, excluded.failed, excluded.cancelled, excluded.refunded, excluded.revenue,
+            excluded.cost, excluded.loss)
+), other_quarters AS (
+    -- the job went on to another provider
+    DELETE FROM quarter_figures f USING role WHERE f.block = :block AND NOT EXISTS (
+        SELECT FROM by_quarter q WHERE q.quarter = f.quarter AND q.bot = f.bot AND q.provider = f.provider)
 ), block_histogram AS (
     INSERT INTO block_durations AS f
     SELECT :block, d.* FROM durations d
@@ -122,15 +148,16 @@ WITH role AS MATERIALIZED (
         EXISTS (SELECT FROM difference) OR EXISTS (SELECT FROM durations) OR EXISTS (SELECT FROM changes) AS changed
     FROM role
 )
-INSERT INTO figure_blocks AS b (block, last_job_id, changed_at, due_at)
+INSERT INTO figure_blocks AS b (block, last_job_id, changed_at, due_at, quarters_at)
 SELECT :block, last_job_id, :now, CASE
     WHEN open THEN :now + make_interval(secs => :recheck_seconds::float8)
     WHEN young THEN :now + make_interval(secs => :settled_seconds::float8)
-    END
+    END, :now
 FROM found
 ON CONFLICT (block) DO UPDATE
 SET last_job_id = excluded.last_job_id,
     changed_at = CASE WHEN (SELECT changed FROM found) THEN excluded.changed_at ELSE b.changed_at END,
+    quarters_at = CASE WHEN (SELECT changed FROM found) THEN excluded.changed_at ELSE b.changed_at END,
     due_at = CASE
         WHEN (SELECT changed OR NOT open FROM found) THEN excluded.due_at
         ELSE :now + least(interval '1 hour', greatest(make_interval(secs => :recheck_seconds::float8), (:now - b.changed_at) / 8))
@@ -227,7 +254,7 @@ SELECT name FROM moved;
 -- name: clear_figures
 -- use: operator
 -- Delete all figures, so that the leader counts everything again.
-TRUNCATE figure_blocks, block_figures, job_figures, block_durations, job_durations, topup_figures, account_sets,
+TRUNCATE figure_blocks, block_figures, job_figures, quarter_figures, block_durations, job_durations, topup_figures, account_sets,
     figure_changes, figure_positions;
 
 -- name: period_figures
@@ -237,7 +264,7 @@ SELECT :since::bigint + (start - :since::bigint) / :hours::bigint * :hours::bigi
     sum(cancelled)::bigint AS cancelled, sum(refunded)::bigint AS refunded, sum(revenue)::bigint AS revenue,
     sum(cost)::bigint AS cost, sum(loss)::bigint AS loss, max(last_failed_job) AS last_failed_job
 FROM job_figures
-WHERE span = 'hour_total' AND start >= :since AND start < :until AND bot = coalesce(:bot::text, bot)
+WHERE span = 'hour_total' AND start >= :since AND start < :until AND (:bot::text IS NULL OR bot = :bot)
 GROUP BY 1 ORDER BY 1;
 
 -- name: provider_figures
@@ -249,22 +276,6 @@ SELECT :since::bigint + (start - :since::bigint) / :hours::bigint * :hours::bigi
     sum(cost)::bigint AS cost, sum(loss)::bigint AS loss, max(last_failed_job) AS last_failed_job
 FROM job_figures WHERE span = 'hour_total' AND start >= :since AND start < :until
 GROUP BY 1, 2 ORDER BY 1, 2;
-
--- name: hour_versions
--- use: operator
--- Return the figures of several hours, of orders, payments and accounts, to be compared with those that were read
--- before.
-SELECT start AS hour, 'orders' AS kind, sum(orders)::bigint AS a, sum(delivered)::bigint AS b, sum(failed)::bigint AS c,
-    sum(cancelled)::bigint AS d, sum(refunded)::bigint AS e, sum(revenue)::bigint AS f, sum(cost)::bigint AS g,
-    sum(loss)::bigint AS h
-FROM job_figures WHERE span = 'hour_total' AND start = ANY (:hours::bigint[]) GROUP BY start
-UNION ALL
-SELECT hour, 'payments', sum(topups)::bigint, sum(stars)::bigint, sum(credits)::bigint, sum(repeated)::bigint,
-    sum(refunds)::bigint, sum(refunded_stars)::bigint, 0, 0
-FROM topup_figures WHERE hour = ANY (:hours::bigint[]) GROUP BY hour
-UNION ALL
-SELECT start, kind, sum(size)::bigint, 0, 0, 0, 0, 0, 0, 0
-FROM account_sets WHERE kind IN ('started', 'first_order') AND span = 'hour' AND start = ANY (:hours::bigint[]) GROUP BY start, kind;
 
 -- name: model_figures
 -- use: operator
@@ -283,21 +294,21 @@ FROM (
     UNION ALL
     SELECT * FROM job_figures WHERE span = 'hour' AND start >= :hours_after AND start < :until
 ) parts
-WHERE bot = coalesce(:bot::text, bot)
+WHERE (:bot::text IS NULL OR bot = :bot)
 GROUP BY provider, model ORDER BY provider, model;
 
 -- name: model_durations
 -- use: operator
 -- Return the histogram from the order to the result of each model, for whole days.
 SELECT provider, model, bucket, sum(jobs)::bigint AS jobs FROM job_durations
-WHERE kind = 'result' AND start >= :first_day AND start < :last_day AND bot = coalesce(:bot::text, bot)
+WHERE kind = 'result' AND start >= :first_day AND start < :last_day AND (:bot::text IS NULL OR bot = :bot)
 GROUP BY provider, model, bucket HAVING sum(jobs) > 0;
 
 -- name: delivery_durations
 -- use: operator
 -- Return the histogram from the result to the chat.
 SELECT bucket, sum(jobs)::bigint AS jobs FROM job_durations
-WHERE kind = 'delivery' AND start >= :since AND start < :until AND bot = coalesce(:bot::text, bot)
+WHERE kind = 'delivery' AND start >= :since AND start < :until AND (:bot::text IS NULL OR bot = :bot)
 GROUP BY bucket HAVING sum(jobs) > 0;
 
 -- name: topup_figures
@@ -305,14 +316,14 @@ GROUP BY bucket HAVING sum(jobs) > 0;
 -- Return the payments of successive periods of some hours each, of one bot or of all.
 SELECT :since::bigint + (hour - :since::bigint) / :hours::bigint * :hours::bigint AS start, sum(topups)::bigint AS topups, sum(stars)::bigint AS stars, sum(credits)::bigint AS credits,
     sum(repeated)::bigint AS repeated, sum(refunds)::bigint AS refunds, sum(refunded_stars)::bigint AS refunded_stars
-FROM topup_figures WHERE hour >= :since AND hour < :until AND bot = coalesce(:bot::text, bot)
+FROM topup_figures WHERE hour >= :since AND hour < :until AND (:bot::text IS NULL OR bot = :bot)
 GROUP BY 1 ORDER BY 1;
 
 -- name: account_set_sizes
 -- use: operator
 -- Return the sum of the sizes of a set of accounts in the hours of successive periods.
 SELECT :since::bigint + (start - :since::bigint) / :hours::bigint * :hours::bigint AS start, sum(size)::bigint AS size FROM account_sets
-WHERE kind = :kind AND span = 'hour' AND start >= :since AND start < :until AND bot = coalesce(:bot::text, bot)
+WHERE kind = :kind AND span = 'hour' AND start >= :since AND start < :until AND (:bot::text IS NULL OR bot = :bot)
 GROUP BY 1;
 
 -- name: account_set_days
@@ -341,7 +352,7 @@ SELECT piece, members FROM (
     UNION ALL
     SELECT * FROM account_sets WHERE kind = :kind AND span = 'ever'
 ) parts
-WHERE bot = coalesce(:bot::text, bot);
+WHERE (:bot::text IS NULL OR bot = :bot);
 
 -- name: describe_instance
 -- Record the version that an instance runs.

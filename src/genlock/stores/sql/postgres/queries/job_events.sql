@@ -1,9 +1,11 @@
 -- name: add_job_events
 -- use: periodic
--- Add rows of events. The clock of the database dates them: each event says how long before the row it happened.
+-- Add rows of events. The clock of the database dates them: each event says how long before the row it happened. The
+-- commit does not wait for the disk: what an instance has not written yet is lost in a crash, too.
 INSERT INTO job_events (correlation_id, instance, number, events, at)
 SELECT i.correlation_id, :instance::text, i.number, i.events, :now
-FROM unnest(:correlation_id::text[], :number::bigint[], :events::text[]) AS i (correlation_id, number, events);
+FROM unnest(:correlation_id::text[], :number::bigint[], :events::text[]) AS i (correlation_id, number, events)
+WHERE set_config('synchronous_commit', 'off', true) = 'off';
 
 -- name: job_events
 -- use: operator

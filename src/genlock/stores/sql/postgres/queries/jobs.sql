@@ -190,9 +190,12 @@ WITH item AS (
 ), freed AS (
     SELECT id, account_id, price FROM ended WHERE hold_state = 'released' AND NOT late
 ), locked AS MATERIALIZED (
-    -- also of the jobs that are no longer counted as open: the trigger takes the wallets in the order of the jobs
+    -- also of the jobs that are no longer counted as open, and of the free runs that are returned: the triggers take the
+    -- wallets in the order of the jobs
     SELECT id, debt FROM accounts
-    WHERE id = ANY (ARRAY(SELECT account_id FROM ended WHERE api_key_id IS NOT NULL OR hold_state = 'released'))
+    WHERE id = ANY (ARRAY(
+        SELECT account_id FROM ended
+        WHERE api_key_id IS NOT NULL OR hold_state = 'released' OR hold_state = 'free' AND state <> 'succeeded'))
     ORDER BY id FOR NO KEY UPDATE
 ), sums AS MATERIALIZED (
     SELECT account_id, min(f.id) AS job_id, sum(price)::bigint AS amount, least(debt, sum(price))::bigint AS repaid
@@ -402,13 +405,25 @@ SELECT id, hold_state, notice FROM done;
 -- Record the notice before it is sent and release the job. A cancelled job stays due until the cost of its task is
 -- known, and a message that a progress edit may still overwrite is due to be put again.
 UPDATE jobs j
-SET notice = 'sent', lease_owner = NULL, crash_count = 0,
+SET notice = 'sent', notice_token = j.lease_token, lease_owner = NULL, crash_count = 0,
     due_at = CASE
         WHEN j.state = 'cancelled' AND j.task_id IS NOT NULL AND j.cost IS NULL AND j.deadline_at > :now
         THEN :now
         WHEN j.progress_message IS NOT NULL THEN :now + interval '4 seconds' END
 FROM unnest(:job_id::bigint[], :token::bigint[]) AS i (id, token)
 WHERE j.id = i.id AND j.lease_token = i.token AND j.notice = 'due'
+RETURNING j.id;
+
+-- name: return_notice
+-- Make a notice due again that was journaled and then provably not sent. The job may be leased again meanwhile, or its
+-- result be on its way again: then the release of that lease, or the end of that delivery, makes the notice due.
+UPDATE jobs j
+SET notice = CASE WHEN j.delivery IN ('pending', 'sending') THEN 'wanted' ELSE 'due' END, notice_token = NULL,
+    attempts = CASE WHEN j.lease_owner IS NULL THEN j.attempts + i.failed::int ELSE j.attempts END,
+    due_at = CASE WHEN j.lease_owner IS NULL AND j.delivery NOT IN ('pending', 'sending')
+             THEN :now + make_interval(secs => i.after) ELSE j.due_at END
+FROM unnest(:job_id::bigint[], :token::bigint[], :after::float8[], :failed::boolean[]) AS i (id, token, after, failed)
+WHERE j.id = i.id AND j.notice = 'sent' AND j.notice_token = i.token
 RETURNING j.id;
 
 -- name: claim_jobs
@@ -463,12 +478,13 @@ RETURNING j.id;
 
 -- name: reschedule
 -- Release jobs until later, or without a time until an operator acts, and set what has changed. A submit that is queued
--- again was provably not accepted: its attempt is made again under the same number.
+-- again was provably not accepted: its attempt is made again under the same number. A notice that became due meanwhile
+-- keeps the job due.
 WITH released AS (
 UPDATE jobs j
 SET lease_owner = NULL,
     state = coalesce(i.state, j.state), delivery = coalesce(i.delivery, j.delivery),
-    notice = coalesce(i.notice, j.notice), parts = coalesce(i.parts, j.parts),
+    parts = coalesce(i.parts, j.parts),
     attempts = CASE i.failed WHEN true THEN j.attempts + 1 WHEN false THEN 0 ELSE j.attempts END,
     crash_count = CASE WHEN i.failed IS NULL THEN j.crash_count ELSE 0 END,
     attention_code = coalesce(i.attention_code, j.attention_code),
@@ -477,15 +493,16 @@ SET lease_owner = NULL,
     grace_until = CASE WHEN i.grace
         THEN :now + make_interval(secs => i.after) ELSE j.grace_until END,
     due_at = CASE
+        WHEN i.after IS NULL AND j.notice = 'due' AND i.attention_code IS NULL THEN :now
         WHEN i.after IS NULL THEN NULL
         WHEN i.grace OR j.delivery <> 'none' OR j.deadline_at <= :now
         THEN :now + make_interval(secs => i.after)
         ELSE least(j.deadline_at, :now + make_interval(secs => i.after)) END
 FROM unnest(
-    :job_id::bigint[], :token::bigint[], :after::float8[], :state::text[], :delivery::text[], :notice::text[],
-    :parts::text[], :grace::boolean[], :failed::boolean[], :progress_settled::boolean[], :attention_code::text[],
+    :job_id::bigint[], :token::bigint[], :after::float8[], :state::text[], :delivery::text[], :parts::text[],
+    :grace::boolean[], :failed::boolean[], :progress_settled::boolean[], :attention_code::text[],
     :attention_reason::text[]
-) AS i (id, token, after, state, delivery, notice, parts, grace, failed, progress_settled, attention_code,
+) AS i (id, token, after, state, delivery, parts, grace, failed, progress_settled, attention_code,
         attention_reason)
 WHERE j.id = i.id AND j.lease_token = i.token
 RETURNING j.id, j.attempt, i.state

@@ -24,4 +24,4 @@ ON CONFLICT (key, bot) DO UPDATE SET value = excluded.value, at = excluded.at;
 
 -- name: kv_delete
 -- Delete an entry.
-DELETE FROM kv WHERE key = :key AND bot = :bot;
+DELETE FROM kv WHERE key = :key AND bot = :bot RETURNING key;

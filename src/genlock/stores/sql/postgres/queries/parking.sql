@@ -13,6 +13,10 @@ UPDATE jobs SET notice = 'sent', due_at = NULL, lease_owner = NULL, lease_token 
 WHERE due_at IS NOT NULL AND notice = 'due'
 RETURNING id;
 
+-- name: discard_waiting_messages
+-- Give up the messages that a channel had asked to wait with in a restored database: they are sent at most once.
+DELETE FROM kv WHERE starts_with(key, 'tell:');
+
 -- name: park_callbacks
 -- Settle the callbacks that were waiting in a restored database: a retried job asks the provider instead.
 UPDATE inbox SET state = 'done', due_at = NULL, note = :reason::text

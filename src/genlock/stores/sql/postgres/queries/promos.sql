@@ -3,15 +3,13 @@
 -- failed does not count, and one that was cancelled counts only after its submit. `free_run_count` is compared again
 -- when the row is locked: if another transaction took a run meanwhile, the caller retries.
 WITH me AS MATERIALIZED (
-    SELECT id AS account_id, free_run_count FROM accounts WHERE id = :account_id
+    SELECT id AS account_id, free_run_count, gift_runs_used FROM accounts WHERE id = :account_id
 ), used AS MATERIALIZED (
-    SELECT count(*) FILTER (WHERE f.source = 'day') AS today,
-        count(*) FILTER (WHERE f.source = 'gift') AS gifts
-    FROM (SELECT * FROM free_runs WHERE account_id = :account_id AND source = 'day' AND at >= date_trunc('day', :now, 'UTC')
-          UNION ALL SELECT * FROM free_runs WHERE account_id = :account_id AND source = 'gift') f
+    SELECT count(*) AS today FROM free_runs f
     LEFT JOIN LATERAL (
         SELECT state, submitted_at FROM jobs WHERE account_id = f.account_id AND request_key = f.request_key LIMIT 1) j ON true
-    WHERE (coalesce(j.state, '') NOT IN ('failed', 'cancelled', 'expired')
+    WHERE f.account_id = :account_id AND f.source = 'day' AND f.at >= date_trunc('day', :now, 'UTC')
+        AND (coalesce(j.state, '') NOT IN ('failed', 'cancelled', 'expired')
         OR j.state = 'cancelled' AND j.submitted_at IS NOT NULL)
 ), given AS MATERIALIZED (
     SELECT coalesce(sum(p.runs), 0) AS runs FROM promo_uses u JOIN promos p ON p.code = u.code
@@ -21,7 +19,7 @@ WITH me AS MATERIALIZED (
 ), due AS MATERIALIZED (
     SELECT me.account_id, me.free_run_count, CASE WHEN used.today < :per_day::int THEN 'day' ELSE 'gift' END AS source
     FROM me, used, given
-    WHERE NOT EXISTS (SELECT FROM same) AND (used.today < :per_day OR used.gifts < given.runs)
+    WHERE NOT EXISTS (SELECT FROM same) AND (used.today < :per_day OR me.gift_runs_used < given.runs)
 ), counted AS (
     UPDATE accounts a SET free_run_count = a.free_run_count + 1
     FROM due WHERE a.id = due.account_id AND a.free_run_count = due.free_run_count
@@ -46,11 +44,12 @@ SELECT
             OR j.state = 'cancelled' AND j.submitted_at IS NOT NULL)) AS used,
     (SELECT coalesce(sum(p.runs), 0)::bigint FROM promo_uses u JOIN promos p ON p.code = u.code
      WHERE u.account_id = :account_id)
-    - (SELECT count(*) FROM free_runs f
+    - coalesce((SELECT gift_runs_used FROM accounts WHERE id = :account_id), 0)
+    + (SELECT count(*) FROM (
+        SELECT * FROM free_runs WHERE account_id = :account_id AND request_key = :ignore_key OFFSET 0) f
        LEFT JOIN LATERAL (
         SELECT state, submitted_at FROM jobs WHERE account_id = f.account_id AND request_key = f.request_key LIMIT 1) j ON true
-       WHERE f.account_id = :account_id AND f.request_key <> :ignore_key AND f.source = 'gift'
-          AND (coalesce(j.state, '') NOT IN ('failed', 'cancelled', 'expired')
+       WHERE f.source = 'gift' AND (coalesce(j.state, '') NOT IN ('failed', 'cancelled', 'expired')
               OR j.state = 'cancelled' AND j.submitted_at IS NOT NULL)) AS gifts;
 
 -- name: create_promo

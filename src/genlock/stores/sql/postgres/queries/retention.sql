@@ -102,8 +102,10 @@ RETURNING code;
 -- they say how many runs are left. Only the current holder of the active role may, in its own epoch.
 DELETE FROM free_runs
 WHERE (account_id, request_key) IN (
-        SELECT account_id, request_key FROM free_runs
-        WHERE account_id > :after AND account_id <= :until AND source = 'day' AND at < :now - make_interval(secs => :older_than::float8) LIMIT :limit)
+        SELECT old.account_id, old.request_key FROM accounts a CROSS JOIN LATERAL (
+            SELECT account_id, request_key FROM free_runs
+            WHERE account_id = a.id AND source = 'day' AND at < :now - make_interval(secs => :older_than::float8) LIMIT :limit) old
+        WHERE a.id > :after AND a.id <= :until LIMIT :limit)
     AND EXISTS (SELECT FROM roles WHERE name = 'active' AND holder = :holder AND epoch = :epoch)
 RETURNING account_id;
 

@@ -70,6 +70,19 @@ FROM (
     FROM accounts wallet WHERE wallet.id > :after AND wallet.id <= :until)
 WHERE counted <> jobs;
 
+-- name: check_gift_runs
+-- use: check
+-- Every account's count of used free runs from promo codes equals the number of those whose job did not fail.
+SELECT subject, 'counted ' || counted || ', used ' || used AS detail
+FROM (
+    SELECT CAST(wallet.id AS TEXT) AS subject, wallet.gift_runs_used AS counted,
+        (SELECT count(*) FROM free_runs f
+         LEFT JOIN jobs j ON j.account_id = f.account_id AND j.request_key = f.request_key
+         WHERE f.account_id = wallet.id AND f.source = 'gift' AND (coalesce(j.state, '') NOT IN ('failed', 'cancelled', 'expired')
+            OR j.state = 'cancelled' AND j.submitted_at IS NOT NULL)) AS used
+    FROM accounts wallet WHERE wallet.id > :after AND wallet.id <= :until)
+WHERE counted <> used;
+
 -- name: check_payments
 -- use: check
 -- Every payment is in the ledger with its amount.

@@ -5,11 +5,12 @@ WHERE account_id = :account_id AND id <= :until AND (state IN ('queued', 'submit
 
 -- name: erase_jobs
 -- Erase the inputs, results and error texts of an account's ended jobs, a few at a time. Without its secret, a callback
--- cannot bring another result; with another token, a resend that has read the result cannot write it back. The address
--- of an API order loses the client's own notes, and keeps what its idempotency key needs.
+-- cannot bring another result; with another token, a resend that has read the result cannot write it back, and a notice
+-- does not become due again. The address of an API order loses the client's own notes, and keeps what its idempotency key
+-- needs.
 UPDATE jobs
 SET input = 'null', parts = '[]', error_text = '', secret_hash = NULL, handle = '', lease_token = lease_token + 1,
-    hidden_at = coalesce(hidden_at, :now),
+    notice_token = NULL, hidden_at = coalesce(hidden_at, :now),
     address = CASE WHEN api_key_id IS NULL THEN address ELSE json_remove(address, '$.metadata') END,
     attention_reason = CASE WHEN attention_reason IS NOT NULL THEN 'erased' END
 WHERE id IN (
@@ -79,6 +80,7 @@ UPDATE api_keys SET name = '', revoked_at = coalesce(revoked_at, :now) WHERE acc
 UPDATE webhook_deliveries SET last_error = '', last_answer = ''
 WHERE webhook_id IN (SELECT id FROM webhooks WHERE account_id = :account_id) AND (last_error <> '' OR last_answer <> '');
 DELETE FROM webhooks WHERE account_id = :account_id;
+DELETE FROM kv WHERE key >= 'tell:' || :account_id || ':' AND key < 'tell:' || :account_id || ';';
 UPDATE ledger SET reason = ''
 WHERE account_id = :account_id AND reason <> '' AND (
         substr(key, 1, 6) = 'admin:' OR substr(key, 1, 9) = 'operator:' OR substr(key, 1, 10) = 'dashboard:');

@@ -1,5 +1,15 @@
--- Parts of hours, counted from the rows themselves: where days of the viewer's time zone begin within an hour of UTC.
--- Each statement counts several parts, which have numbers.
+-- Parts of hours: where days of the viewer's time zone begin within an hour of UTC. The orders of each provider are summed
+-- up from quarters of an hour, the rest is counted from the rows. Each statement counts several parts, which have numbers.
+
+-- name: part_quarters
+-- use: operator
+-- Return the figures of each part by provider.
+SELECT p.value ->> 'number' AS number, f.provider, '' AS model, sum(f.orders) AS orders, sum(f.delivered) AS delivered,
+    sum(f.failed) AS failed, sum(f.cancelled) AS cancelled, sum(f.refunded) AS refunded, sum(f.revenue) AS revenue,
+    sum(f.cost) AS cost, sum(f.loss) AS loss, 0 AS last_failed_job
+FROM json_each(:items) p CROSS JOIN quarter_figures f
+WHERE f.quarter >= (p.value ->> 'since_us') / 900000000 AND f.quarter < (p.value ->> 'until_us') / 900000000
+GROUP BY p.key, f.provider ORDER BY p.key, f.provider;
 
 -- name: first_jobs_since
 -- use: operator
@@ -20,14 +30,14 @@ SELECT at_us, low AS id FROM search WHERE low >= high;
 
 -- name: part_jobs
 -- use: operator
--- Return the figures of each part by provider, and by model if asked for, of the jobs of ranges of ids that were ordered
--- in a time; as `fold_jobs` counts them.
+-- Return the figures of each part by provider and model, of the jobs of ranges of ids that were ordered in a time; as
+-- `fold_jobs` counts them.
 WITH part AS MATERIALIZED (
     SELECT value ->> 'number' AS number, value ->> 'low' AS low, value ->> 'high' AS high, value ->> 'since_us' AS since_us,
         value ->> 'until_us' AS until_us
     FROM json_each(:items)
 ), job AS MATERIALIZED (
-    SELECT p.number, j.id, j.provider, CASE WHEN :by_model THEN j.model ELSE '' END AS model, j.state,
+    SELECT p.number, j.id, j.provider, j.model, j.state,
         j.state = 'succeeded' AND j.delivery = 'delivered' AS delivered, j.hold_state, j.price,
         coalesce((SELECT amount FROM ledger WHERE kind = 'refund'
             AND CASE WHEN key GLOB 'refund:[0-9]*' THEN CAST(substr(key, 8) AS INTEGER) END = j.id), 0) AS refund,
@@ -76,6 +86,15 @@ WHERE s.kind = :kind AND s.span = 'hour' AND s.start = h.value;
 SELECT p.value ->> 'number' AS number, a.id
 FROM json_each(:items) p CROSS JOIN accounts a
 WHERE a.id = p.value ->> 'account_id' AND a.created_at >= p.value ->> 'since_us' AND a.created_at < p.value ->> 'until_us';
+
+-- name: count_part_accounts
+-- use: operator
+-- Count the accounts of ranges of ids that started in each part.
+SELECT p.value ->> 'number' AS number, count(*) AS accounts
+FROM json_each(:items) p CROSS JOIN accounts a
+WHERE a.id >= p.value ->> 'low' AND a.id <= p.value ->> 'high' AND a.created_at >= p.value ->> 'since_us'
+    AND a.created_at < p.value ->> 'until_us'
+GROUP BY p.key;
 
 -- name: part_first_orders
 -- use: operator

@@ -7,8 +7,11 @@ SELECT coalesce((SELECT max(id) FROM jobs), 0) AS newest, (SELECT min(id) FROM j
 
 -- name: due_job_blocks
 -- use: periodic
--- Return blocks whose figures may have changed: jobs of theirs were open, or changed later.
+-- Return blocks whose figures may have changed: jobs of theirs were open, or changed later. A block that an older version
+-- has counted is counted again for the quarters of an hour, the newest first.
 SELECT block FROM (SELECT block FROM figure_blocks WHERE due_at <= :now ORDER BY due_at LIMIT :limit)
+UNION
+SELECT block FROM (SELECT block FROM figure_blocks WHERE quarters_at IS NOT changed_at ORDER BY block DESC LIMIT :limit)
 UNION
 SELECT (job_id - 1) / :size FROM (
     SELECT job_id FROM figure_changes WHERE job_id IS NOT NULL ORDER BY job_id LIMIT :limit);
@@ -19,28 +22,38 @@ SELECT (job_id - 1) / :size FROM (
 -- given up cost is a loss. The marks of the changes
 -- are deleted; a later change leaves a new one.
 INSERT INTO figure_job
-SELECT id, created_at, created_at / 3600000000, bot, provider, model, state, state = 'succeeded' AND delivery = 'delivered',
+SELECT id, created_at, created_at / 900000000, bot, provider, model, state, state = 'succeeded' AND delivery = 'delivered',
     hold_state, price, coalesce((SELECT amount FROM ledger WHERE kind = 'refund'
         AND CASE WHEN key GLOB 'refund:[0-9]*' THEN CAST(substr(key, 8) AS INTEGER) END = jobs.id), 0), coalesce(cost, 0), due_at IS NOT NULL OR ended_at IS NULL, (ended_at - created_at) / 1e6,
     (delivered_at - ended_at) / 1e6
 FROM jobs WHERE id > :after AND id <= :until AND EXISTS (SELECT 1 FROM roles WHERE name = 'active' AND holder = :holder AND epoch = :epoch);
+INSERT INTO figure_counted
+SELECT quarter, bot, provider, model, count(*) AS orders, count(*) FILTER (WHERE delivered) AS delivered,
+    count(*) FILTER (WHERE state IN ('failed', 'expired')) AS failed,
+    count(*) FILTER (WHERE state = 'cancelled') AS cancelled,
+    count(*) FILTER (WHERE hold_state = 'released' OR refund > 0) AS refunded,
+    coalesce(sum(price - refund) FILTER (WHERE hold_state = 'captured'), 0) AS revenue, sum(cost) AS cost,
+    coalesce(sum(cost) FILTER (WHERE hold_state <> 'captured' OR refund > 0), 0) AS loss,
+    coalesce(max(id) FILTER (WHERE state IN ('failed', 'expired')), 0) AS last_failed_job
+FROM figure_job GROUP BY quarter, bot, provider, model
+UNION ALL
+SELECT f.quarter, f.bot, a.provider, f.model, 0, 0, 0, 0, 0, 0, a.cost,
+    CASE WHEN a.number <> j.attempt OR f.hold_state <> 'captured' OR f.refund > 0 THEN a.cost ELSE 0 END, 0
+FROM figure_job f JOIN jobs j ON j.id = f.id JOIN attempts a ON a.job_id = f.id
+WHERE a.cost > 0 AND (a.number <> j.attempt OR j.cost IS NULL);
+DELETE FROM quarter_figures
+WHERE block = :block AND EXISTS (SELECT 1 FROM roles WHERE name = 'active' AND holder = :holder AND epoch = :epoch);
+INSERT INTO quarter_figures
+SELECT quarter, bot, provider, :block, sum(orders), sum(delivered), sum(failed), sum(cancelled), sum(refunded),
+    sum(revenue), sum(cost), sum(loss)
+FROM figure_counted GROUP BY quarter, bot, provider;
 INSERT INTO figure_difference
 SELECT hour, bot, provider, model, sum(orders), sum(delivered), sum(failed), sum(cancelled), sum(refunded),
     sum(revenue), sum(cost), sum(loss), max(last_failed_job)
 FROM (
-    SELECT hour, bot, provider, model, count(*) AS orders, count(*) FILTER (WHERE delivered) AS delivered,
-        count(*) FILTER (WHERE state IN ('failed', 'expired')) AS failed,
-        count(*) FILTER (WHERE state = 'cancelled') AS cancelled,
-        count(*) FILTER (WHERE hold_state = 'released' OR refund > 0) AS refunded,
-        coalesce(sum(price - refund) FILTER (WHERE hold_state = 'captured'), 0) AS revenue, sum(cost) AS cost,
-        coalesce(sum(cost) FILTER (WHERE hold_state <> 'captured' OR refund > 0), 0) AS loss,
-        coalesce(max(id) FILTER (WHERE state IN ('failed', 'expired')), 0) AS last_failed_job
-    FROM figure_job GROUP BY hour, bot, provider, model
-    UNION ALL
-    SELECT f.hour, f.bot, a.provider, f.model, 0, 0, 0, 0, 0, 0, a.cost,
-        CASE WHEN a.number <> j.attempt OR f.hold_state <> 'captured' OR f.refund > 0 THEN a.cost ELSE 0 END, 0
-    FROM figure_job f JOIN jobs j ON j.id = f.id JOIN attempts a ON a.job_id = f.id
-    WHERE a.cost > 0 AND (a.number <> j.attempt OR j.cost IS NULL)
+    SELECT quarter / 4 AS hour, bot, provider, model, orders, delivered, failed, cancelled, refunded, revenue, cost, loss,
+        last_failed_job
+    FROM figure_counted
     UNION ALL
     SELECT hour, bot, provider, model, -orders, -delivered, -failed, -cancelled, -refunded, -revenue, -cost, -loss, 0
     FROM block_figures WHERE block = :block AND EXISTS (SELECT 1 FROM roles WHERE name = 'active' AND holder = :holder AND epoch = :epoch)
@@ -51,11 +64,11 @@ INSERT INTO figure_duration
 WITH bound AS MATERIALIZED (SELECT value AS seconds FROM json_each(:bounds))
 SELECT kind, start, bot, provider, model, bucket, sum(jobs)
 FROM (
-    SELECT 'result' AS kind, hour / 24 AS start, bot, provider, model,
+    SELECT 'result' AS kind, quarter / 96 AS start, bot, provider, model,
         (SELECT count(*) FROM bound WHERE seconds <= result_seconds) AS bucket, 1 AS jobs
     FROM figure_job WHERE state = 'succeeded'
     UNION ALL
-    SELECT 'delivery', hour, bot, '', '', (SELECT count(*) FROM bound WHERE seconds <= delivery_seconds), 1
+    SELECT 'delivery', quarter / 4, bot, '', '', (SELECT count(*) FROM bound WHERE seconds <= delivery_seconds), 1
     FROM figure_job WHERE delivered
     UNION ALL
     SELECT kind, start, bot, provider, model, bucket, -jobs FROM block_durations WHERE block = :block AND EXISTS (SELECT 1 FROM roles WHERE name = 'active' AND holder = :holder AND epoch = :epoch)
@@ -102,15 +115,16 @@ SELECT coalesce((SELECT max(id) FROM figure_job), :after), coalesce((SELECT max(
     EXISTS (SELECT 1 FROM figure_difference) OR EXISTS (SELECT 1 FROM figure_duration)
     OR EXISTS (SELECT 1 FROM figure_changes WHERE job_id > :after AND job_id <= :until)
 WHERE EXISTS (SELECT 1 FROM roles WHERE name = 'active' AND holder = :holder AND epoch = :epoch);
-INSERT INTO figure_blocks (block, last_job_id, changed_at, due_at)
+INSERT INTO figure_blocks (block, last_job_id, changed_at, due_at, quarters_at)
 SELECT :block, last_job_id, :now, CASE
     WHEN open THEN :now + CAST(:recheck_seconds * 1000000 AS INTEGER)
     WHEN young THEN :now + CAST(:settled_seconds * 1000000 AS INTEGER)
-    END
+    END, :now
 FROM figure_found WHERE true
 ON CONFLICT (block) DO UPDATE
 SET last_job_id = excluded.last_job_id,
     changed_at = CASE WHEN (SELECT changed FROM figure_found) THEN excluded.changed_at ELSE changed_at END,
+    quarters_at = CASE WHEN (SELECT changed FROM figure_found) THEN excluded.changed_at ELSE changed_at END,
     due_at = CASE
         WHEN (SELECT changed OR NOT open FROM figure_found) THEN excluded.due_at
         ELSE :now + min(3600000000, max(CAST(:recheck_seconds * 1000000 AS INTEGER), (:now - changed_at) / 8))
@@ -118,6 +132,7 @@ SET last_job_id = excluded.last_job_id,
 RETURNING block;
 DELETE FROM figure_changes WHERE job_id > :after AND job_id <= :until AND EXISTS (SELECT 1 FROM figure_found);
 DELETE FROM figure_job;
+DELETE FROM figure_counted;
 DELETE FROM figure_difference;
 DELETE FROM figure_duration;
 DELETE FROM figure_found;
@@ -204,6 +219,7 @@ DELETE FROM figure_moved;
 DELETE FROM figure_blocks;
 DELETE FROM block_figures;
 DELETE FROM job_figures;
+DELETE FROM quarter_figures;
 DELETE FROM block_durations;
 DELETE FROM job_durations;
 DELETE FROM topup_figures;
@@ -230,20 +246,6 @@ SELECT :since + (start - :since) / :hours * :hours AS start, provider, '' AS mod
     max(last_failed_job) AS last_failed_job
 FROM job_figures WHERE span = 'hour_total' AND start >= :since AND start < :until
 GROUP BY 1, 2 ORDER BY 1, 2;
-
--- name: hour_versions
--- use: operator
--- Return the figures of several hours, of orders, payments and accounts, to be compared with those that were read
--- before.
-SELECT start AS hour, 'orders' AS kind, sum(orders) AS a, sum(delivered) AS b, sum(failed) AS c, sum(cancelled) AS d,
-    sum(refunded) AS e, sum(revenue) AS f, sum(cost) AS g, sum(loss) AS h
-FROM job_figures WHERE span = 'hour_total' AND start IN (SELECT value FROM json_each(:hours)) GROUP BY start
-UNION ALL
-SELECT hour, 'payments', sum(topups), sum(stars), sum(credits), sum(repeated), sum(refunds), sum(refunded_stars), 0, 0
-FROM topup_figures WHERE hour IN (SELECT value FROM json_each(:hours)) GROUP BY hour
-UNION ALL
-SELECT start, kind, sum(size), 0, 0, 0, 0, 0, 0, 0
-FROM account_sets WHERE kind IN ('started', 'first_order') AND span = 'hour' AND start IN (SELECT value FROM json_each(:hours)) GROUP BY start, kind;
 
 -- name: model_figures
 -- use: operator

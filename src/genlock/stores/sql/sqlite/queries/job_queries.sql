@@ -70,22 +70,28 @@ SELECT *, :now AS read_at FROM newest
 WHERE EXISTS (SELECT 1 FROM json_each(newest.parts) AS part WHERE part.value ->> 'message' = :message)
 ORDER BY id DESC LIMIT :limit;
 
--- name: activity
--- Count the jobs that an account has running and has ordered lately, with the seconds until the oldest leaves its
--- window. Job ids follow the order of time, so that only the jobs of the last hour are read.
+-- name: order_lookup
+-- Return what `accept_lookup` returns, with the number of jobs that the account has running and has ordered lately, and
+-- the seconds until the oldest leaves its window. Job ids follow the order of time, so that only the jobs of the last hour
+-- are read.
 WITH before AS MATERIALIZED (
     SELECT coalesce((SELECT id FROM jobs WHERE account_id = :account_id AND created_at <= :now - 3600000000
                      ORDER BY account_id DESC, id DESC LIMIT 1), 0) AS id
 ), lately AS MATERIALIZED (
     SELECT created_at FROM jobs
     WHERE account_id = :account_id AND id > (SELECT id FROM before) AND created_at > :now - 3600000000
+), activity AS MATERIALIZED (
+    SELECT (SELECT count(*) FROM jobs INDEXED BY jobs_open WHERE account_id = :account_id AND ended_at IS NULL)
+            AS running,
+        count(*) FILTER (WHERE created_at > :now - 60000000) AS minute,
+        coalesce((min(created_at) FILTER (WHERE created_at > :now - 60000000)
+            + 60000000 - :now) / 1000000.0, 0.0) AS minute_wait,
+        count(*) AS hour, coalesce((min(created_at) + 3600000000 - :now) / 1000000.0, 0.0) AS hour_wait
+    FROM lately
 )
-SELECT (SELECT count(*) FROM jobs INDEXED BY jobs_open WHERE account_id = :account_id AND ended_at IS NULL) AS running,
-    count(*) FILTER (WHERE created_at > :now - 60000000) AS minute,
-    coalesce((min(created_at) FILTER (WHERE created_at > :now - 60000000)
-        + 60000000 - :now) / 1000000.0, 0.0) AS minute_wait,
-    count(*) AS hour, coalesce((min(created_at) + 3600000000 - :now) / 1000000.0, 0.0) AS hour_wait
-FROM lately;
+SELECT wallet.available, wallet.open_api_jobs, recent.*, j.*, :now AS read_at
+FROM activity recent LEFT JOIN accounts wallet ON wallet.id = :account_id
+    LEFT JOIN jobs j ON j.account_id = wallet.id AND j.request_key = :request_key;
 
 -- name: late_cancels
 -- Count the jobs of an account that were cancelled after their submit in the last 24 hours.

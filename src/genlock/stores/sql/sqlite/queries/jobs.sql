@@ -338,12 +338,24 @@ DELETE FROM finish_item;
 -- Record the notice before it is sent and release the job. A cancelled job stays due until the cost of its task is
 -- known, and a message that a progress edit may still overwrite is due to be put again.
 UPDATE jobs
-SET notice = 'sent', lease_owner = NULL, crash_count = 0,
+SET notice = 'sent', notice_token = lease_token, lease_owner = NULL, crash_count = 0,
     due_at = CASE
         WHEN state = 'cancelled' AND task_id IS NOT NULL AND cost IS NULL AND deadline_at > :now THEN :now
         WHEN progress_message IS NOT NULL THEN :now + 4000000 END
 FROM json_each(:items) i
 WHERE jobs.id = i.value ->> 'job_id' AND lease_token = i.value ->> 'token' AND notice = 'due'
+RETURNING id;
+
+-- name: return_notice
+-- Make a notice due again that was journaled and then provably not sent. The job may be leased again meanwhile, or its
+-- result be on its way again: then the release of that lease, or the end of that delivery, makes the notice due.
+UPDATE jobs
+SET notice = CASE WHEN delivery IN ('pending', 'sending') THEN 'wanted' ELSE 'due' END, notice_token = NULL,
+    attempts = CASE WHEN lease_owner IS NULL THEN attempts + (i.value ->> 'failed') ELSE attempts END,
+    due_at = CASE WHEN lease_owner IS NULL AND delivery NOT IN ('pending', 'sending')
+             THEN :now + CAST((i.value ->> 'after') * 1000000 AS INTEGER) ELSE due_at END
+FROM json_each(:items) i
+WHERE jobs.id = i.value ->> 'job_id' AND notice = 'sent' AND notice_token = i.value ->> 'token'
 RETURNING id;
 
 -- name: claim_jobs
@@ -387,11 +399,12 @@ RETURNING id;
 
 -- name: reschedule
 -- Release jobs until later, or without a time until an operator acts, and set what has changed. A submit that is queued
--- again was provably not accepted: its attempt is made again under the same number.
+-- again was provably not accepted: its attempt is made again under the same number. A notice that became due meanwhile
+-- keeps the job due.
 UPDATE jobs
 SET lease_owner = NULL,
     state = coalesce(i.state, jobs.state), delivery = coalesce(i.delivery, jobs.delivery),
-    notice = coalesce(i.notice, jobs.notice), parts = coalesce(i.parts, jobs.parts),
+    parts = coalesce(i.parts, jobs.parts),
     attempts = CASE i.failed WHEN 1 THEN attempts + 1 WHEN 0 THEN 0 ELSE attempts END,
     crash_count = CASE WHEN i.failed IS NULL THEN crash_count ELSE 0 END,
     attention_code = coalesce(i.attention_code, jobs.attention_code),
@@ -399,13 +412,14 @@ SET lease_owner = NULL,
     progress_message = CASE WHEN i.progress_settled THEN NULL ELSE progress_message END,
     grace_until = CASE WHEN i.grace THEN :now + CAST(i.after * 1000000 AS INTEGER) ELSE grace_until END,
     due_at = CASE
+        WHEN i.after IS NULL AND jobs.notice = 'due' AND i.attention_code IS NULL THEN :now
         WHEN i.after IS NULL THEN NULL
         WHEN i.grace OR jobs.delivery <> 'none' OR deadline_at <= :now
         THEN :now + CAST(i.after * 1000000 AS INTEGER)
         ELSE min(deadline_at, :now + CAST(i.after * 1000000 AS INTEGER)) END
 FROM (SELECT value ->> 'job_id' AS job_id, value ->> 'token' AS token, value ->> 'after' AS after,
-          value ->> 'state' AS state, value ->> 'delivery' AS delivery, value ->> 'notice' AS notice,
-          value ->> 'parts' AS parts, value ->> 'grace' AS grace, value ->> 'failed' AS failed,
+          value ->> 'state' AS state, value ->> 'delivery' AS delivery, value ->> 'parts' AS parts,
+           value ->> 'grace' AS grace, value ->> 'failed' AS failed,
           value ->> 'progress_settled' AS progress_settled,
           value ->> 'attention_code' AS attention_code, value ->> 'attention_reason' AS attention_reason
       FROM json_each(:items)) i

@@ -15,6 +15,14 @@ DELETE FROM favourites WHERE account_id = :account_id AND model = :model;
 -- Return the favourite models of an account, in the order in which they were added.
 SELECT model FROM favourites WHERE account_id = :account_id ORDER BY at, model;
 
+-- name: wallet_and_favourites
+-- use: screen
+-- Return the balances of an account, what it owes, and its favourite models in the order in which they were added.
+SELECT a.id AS account_id, a.available, a.held, a.debt,
+    (SELECT coalesce(json_group_array(f.model), '[]')
+     FROM (SELECT model FROM favourites WHERE account_id = a.id ORDER BY at, model) f) AS favourites
+FROM accounts a WHERE a.id = :account_id;
+
 -- name: save_model_settings
 -- Write the settings that an account last ordered a model with; those of the models used least lately are deleted.
 INSERT INTO model_settings (account_id, model, body, at) VALUES (:account_id, :model, :body, :now)

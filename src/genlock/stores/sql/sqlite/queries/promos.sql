@@ -4,16 +4,14 @@
 INSERT INTO free_runs (account_id, request_key, source, at)
 SELECT :account_id, :request_key, CASE WHEN used.today < :per_day THEN 'day' ELSE 'gift' END, :now
 FROM (
-    SELECT count(*) FILTER (WHERE f.source = 'day') AS today,
-        count(*) FILTER (WHERE f.source = 'gift') AS gifts
-    FROM (SELECT * FROM free_runs WHERE account_id = :account_id AND source = 'day' AND at >= :now - :now % 86400000000
-          UNION ALL SELECT * FROM free_runs WHERE account_id = :account_id AND source = 'gift') f
+    SELECT count(*) AS today FROM free_runs f
     LEFT JOIN jobs j ON j.account_id = f.account_id AND j.request_key = f.request_key
-    WHERE (coalesce(j.state, '') NOT IN ('failed', 'cancelled', 'expired')
+    WHERE f.account_id = :account_id AND f.source = 'day' AND f.at >= :now - :now % 86400000000
+        AND (coalesce(j.state, '') NOT IN ('failed', 'cancelled', 'expired')
         OR j.state = 'cancelled' AND j.submitted_at IS NOT NULL)) used, (
     SELECT coalesce(sum(p.runs), 0) AS runs FROM promo_uses u JOIN promos p ON p.code = u.code
-    WHERE u.account_id = :account_id) given
-WHERE used.today < :per_day OR used.gifts < given.runs
+    WHERE u.account_id = :account_id) given, (SELECT gift_runs_used FROM accounts WHERE id = :account_id) me
+WHERE used.today < :per_day OR me.gift_runs_used < given.runs
 ON CONFLICT (account_id, request_key) DO NOTHING;
 UPDATE accounts SET free_run_count = free_run_count + 1 WHERE id = :account_id AND changes() = 1;
 SELECT EXISTS (SELECT 1 FROM free_runs WHERE account_id = :account_id AND request_key = :request_key) AS taken,
@@ -30,9 +28,10 @@ SELECT
             OR j.state = 'cancelled' AND j.submitted_at IS NOT NULL)) AS used,
     (SELECT coalesce(sum(p.runs), 0) FROM promo_uses u JOIN promos p ON p.code = u.code
      WHERE u.account_id = :account_id)
-    - (SELECT count(*) FROM free_runs f
+    - coalesce((SELECT gift_runs_used FROM accounts WHERE id = :account_id), 0)
+    + (SELECT count(*) FROM free_runs f
        LEFT JOIN jobs j ON j.account_id = f.account_id AND j.request_key = f.request_key
-       WHERE f.account_id = :account_id AND f.request_key <> :ignore_key AND f.source = 'gift'
+       WHERE f.account_id = :account_id AND f.request_key = :ignore_key AND f.source = 'gift'
           AND (coalesce(j.state, '') NOT IN ('failed', 'cancelled', 'expired')
               OR j.state = 'cancelled' AND j.submitted_at IS NOT NULL)) AS gifts;
 

@@ -21,7 +21,9 @@ CREATE TEMP TABLE queue_item (queue_id);
 CREATE TEMP TABLE permit_item (key);
 CREATE TEMP TABLE settle_item (queue_id, token, id, state, note);
 CREATE TEMP TABLE figure_job (
-    id, created_at, hour, bot, provider, model, state, delivered, hold_state, price, refund, cost, open, result_seconds, delivery_seconds);
+    id, created_at, quarter, bot, provider, model, state, delivered, hold_state, price, refund, cost, open, result_seconds, delivery_seconds);
+CREATE TEMP TABLE figure_counted (
+    quarter, bot, provider, model, orders, delivered, failed, cancelled, refunded, revenue, cost, loss, last_failed_job);
 CREATE TEMP TABLE figure_difference (
     hour, bot, provider, model, orders, delivered, failed, cancelled, refunded, revenue, cost, loss, last_failed_job);
 CREATE TEMP TABLE figure_duration (kind, start, bot, provider, model, bucket, jobs);

@@ -1,7 +1,10 @@
-"""What the bot counts for limits and for its operators, on both databases."""
+"""What the bot counts for limits, on both databases."""
 
+import pytest
+
+from genlock.domain.errors import AccountNotFound
 from genlock.stores.database import SqlDatabase
-from tests.stores.builders import ManualClock, account_with, delivered, order, profiled
+from tests.stores.builders import ManualClock, account_with, order
 
 
 async def test_recent_activity_of_an_account_is_counted(store: SqlDatabase, clock: ManualClock) -> None:
@@ -23,20 +26,20 @@ async def test_recent_activity_of_an_account_is_counted(store: SqlDatabase, cloc
     assert (unknown.running, unknown.hour, unknown.hour_wait) == (0, 0, 0.0)
 
 
+async def test_the_state_of_an_order_is_read_together_with_the_activity(store: SqlDatabase) -> None:
+    account = await account_with(store, 10_000)
+    job = (await store.accept_job(order(account, request_key="a", price=0), None)).job
+
+    for key, found in (("a", job.id), ("b", None)):
+        state = await store.order_state(account, key, with_activity=True)
+        assert state._replace(activity=None) == await store.order_state(account, key)
+        assert state.activity == await store.activity(account)
+        assert (state.job.id if state.job else None) == found
+    with pytest.raises(AccountNotFound):
+        await store.order_state(9999, "a", with_activity=True)
+
+
 async def test_a_payment_that_is_not_in_the_ledger_is_noticed(store: SqlDatabase) -> None:
     await store.add_payment("c1", 1, 100, 120_000)
 
     assert [found.subject for found in await store.violations(settled=False)] == ["c1"]
-
-
-async def test_figures_count_only_the_given_period(store: SqlDatabase, clock: ManualClock) -> None:
-    await delivered(store)
-    clock.advance(100_000)
-    job = await delivered(store)
-    await profiled(store, "1")
-    await store.add_payment("c", job.account_id, 50, 60_000)
-    today = await store.figures("bot", 86_400)
-
-    assert (today.orders, today.delivered, today.failed, today.users) == (1, 1, 0, 1)
-    assert (today.revenue, today.newcomers, today.stars, today.topups) == (job.price, 1, 50, 60_000)
-    assert (await store.figures("bot", 10**6)).orders == 2

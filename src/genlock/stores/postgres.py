@@ -205,7 +205,12 @@ class PostgresSession(Session):
     async def _try(self, text: str, values: list[Any]) -> list[Row]:
         connection = await self._connections.take()
         try:
-            rows = await self._run(connection, text, values)
+            try:
+                rows = await self._run(connection, text, values)
+            except asyncpg.CheckViolationError:
+                # PostgreSQL checks what was decided on the locked row first with the values from before another
+                # transaction changed that row. Repeated, the statement begins with the changed values.
+                rows = await self._run(connection, text, values)
         except BaseException:
             await self._connections.give_back(connection)
             raise

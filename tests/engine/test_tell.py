@@ -1,13 +1,15 @@
 """Telling a user something outside any job, by the address of the account."""
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 
-from genlock.domain.errors import ChannelBusy, ChannelOutcomeUnknown, RecipientUnreachable
+from genlock.domain.errors import ChannelBusy, ChannelOutcomeUnknown, RecipientUnreachable, StoreUnavailable
 from genlock.domain.events import Event
 from genlock.engine.engine import Engine
-from genlock.engine.tell import WAITING, send_waiting, tell
+from genlock.engine.tell import WAITING, WAITING_SECONDS_MAX, send_waiting, tell
+from tests.engine.faults import FaultProxy
 from tests.engine.world import World
 
 TEXT = "<b>Hello</b>"
@@ -73,6 +75,51 @@ async def test_a_message_that_could_not_be_sent_for_a_day_is_given_up(world: Wor
     for _ in range(3):
         world.clock.turn(80_000)
         await send_waiting(engine.ctx)
+
+    assert await world.store.kv_list(WAITING) == []
+    assert world.channel.told == []
+
+
+async def test_a_leader_without_the_users_bot_leaves_a_waiting_message_to_others(world: World, engine: Engine) -> None:
+    """As during a deploy that adds a bot: the leader may still be an instance that does not have it."""
+    account = await world.store.ensure_account("chat", "new", "7")
+    await world.store.set_account_address(account, "7")
+    world.channel.faults.add("tell", ChannelBusy(30.0))
+    assert await tell(engine.ctx, account, TEXT)
+
+    world.clock.turn(30)
+    await send_waiting(replace(world.engine().ctx, bots=frozenset({"old"})))
+    assert world.channel.told == []
+    await send_waiting(engine.ctx)
+
+    assert world.channel.told == [("7", TEXT)]
+
+
+async def test_a_waiting_message_is_not_lost_although_the_database_does_not_answer(
+    world: World, engine: Engine
+) -> None:
+    await world.store.set_account_address(world.account, "42")
+    world.channel.faults.add("tell", ChannelBusy(30.0))
+    assert await tell(engine.ctx, world.account, TEXT)
+    store = FaultProxy(world.store)
+    store.faults.add("account", StoreUnavailable())
+
+    world.clock.turn(30)
+    with pytest.raises(StoreUnavailable):
+        await send_waiting(world.engine(store=store).ctx)
+    await send_waiting(engine.ctx)
+
+    assert world.channel.told == [("42", TEXT)]
+
+
+async def test_a_message_to_a_bot_that_was_removed_is_given_up_after_a_day(world: World, engine: Engine) -> None:
+    account = await world.store.ensure_account("chat", "removed", "7")
+    await world.store.set_account_address(account, "7")
+    world.channel.faults.add("tell", ChannelBusy(30.0))
+    assert await tell(engine.ctx, account, TEXT)
+
+    world.clock.turn(WAITING_SECONDS_MAX + 1)
+    await send_waiting(replace(engine.ctx, bots=frozenset({"other"})))
 
     assert await world.store.kv_list(WAITING) == []
     assert world.channel.told == []

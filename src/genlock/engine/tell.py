@@ -4,6 +4,7 @@ import json
 from collections.abc import Awaitable, Callable
 from secrets import token_hex
 
+from genlock.domain.account import Account
 from genlock.domain.errors import AccountNotFound, ChannelBusy, ChannelError
 from genlock.domain.events import Event
 from genlock.domain.job import Job
@@ -26,26 +27,29 @@ async def tell(ctx: EngineContext, account_id: int, text: str) -> bool:
 
     A message that the channel asks to wait with is stored, and sent by the leader.
     """
-    return await _tell(ctx, account_id, text, waited=0.0)
+    account = await _reachable_account(ctx, account_id)
+    return account is not None and await _tell(ctx, account, text, waited=0.0)
 
 
-async def _tell(ctx: EngineContext, account_id: int, text: str, *, waited: float) -> bool:
+async def _reachable_account(ctx: EngineContext, account_id: int) -> Account | None:
+    """Return an account that this instance can send to; None if it has no address, or another bot or channel."""
     try:
         account = await ctx.store.account(account_id)
     except AccountNotFound:
-        return False
-    channel = ctx.channels.get(account.channel)
+        return None
     is_other_bot = ctx.bots is not None and bool(account.bot) and account.bot not in ctx.bots
-    if channel is None or not account.address or is_other_bot:
-        return False
+    return None if account.channel not in ctx.channels or not account.address or is_other_bot else account
+
+
+async def _tell(ctx: EngineContext, account: Account, text: str, *, waited: float) -> bool:
     try:
-        await channel.tell(account.address, text)
+        await ctx.channels[account.channel].tell(account.address, text)
     except ChannelError as error:
-        ctx.observer.event(Event.DELIVER_FAIL, step="tell", account=account_id, reason=type(error).__name__)
+        ctx.observer.event(Event.DELIVER_FAIL, step="tell", account=account.id, reason=type(error).__name__)
         if not isinstance(error, ChannelBusy) or waited > WAITING_SECONDS_MAX:
             return False
         entry = {"text": text, "after": error.after, "waited": waited}
-        await ctx.store.kv_put(f"{WAITING}{account_id}:{token_hex(8)}", json.dumps(entry))
+        await ctx.store.kv_put(f"{WAITING}{account.id}:{token_hex(8)}", json.dumps(entry))
     return True
 
 
@@ -53,10 +57,17 @@ async def send_waiting(ctx: EngineContext) -> None:
     """Send the messages that the channel asked to wait with, as soon as their time has come."""
     for entry in await ctx.store.kv_list(WAITING):
         waiting = json.loads(entry.value)
-        # It is deleted before it is sent: at most one instance sends it, and at most once.
-        if entry.age >= waiting["after"] and await ctx.store.kv_delete(entry.key):
-            account_id = int(entry.key.removeprefix(WAITING).partition(":")[0])
-            await _tell(ctx, account_id, waiting["text"], waited=waiting["waited"] + entry.age)
+        if entry.age >= waiting["after"]:
+            await _send_waiting(ctx, entry.key, waiting["text"], waited=waiting["waited"] + entry.age)
+
+
+async def _send_waiting(ctx: EngineContext, key: str, text: str, *, waited: float) -> None:
+    account = await _reachable_account(ctx, int(key.removeprefix(WAITING).partition(":")[0]))
+    if account is None and waited <= WAITING_SECONDS_MAX:
+        return  # an instance that has the user's bot may become the leader
+    # It is deleted before it is sent: at most one instance sends it, and at most once.
+    if await ctx.store.kv_delete(key) and account is not None:
+        await _tell(ctx, account, text, waited=waited)
 
 
 async def tell_refund(ctx: EngineContext, profiles: ProfileStore, texts: Texts, job: Job) -> bool:

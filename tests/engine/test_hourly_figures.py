@@ -370,6 +370,30 @@ async def test_days_that_have_passed_are_united_once_and_hold_the_accounts_of_th
         assert await sets.read("active", since, until) == await store.account_set("active", since, until)
 
 
+async def test_new_orders_are_counted_while_an_upgrade_counts_the_history_again(
+    store: SqlDatabase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The history of a large installation takes an hour."""
+    for _ in range(7 * 12):
+        await queued(store, lease=None)
+    keeper = await a_keeper(store)
+    await keeper.round()
+    await execute(store, "UPDATE figure_blocks SET quarters_at = NULL")
+    monkeypatch.setattr(hourly_figures, "PAUSE_SECONDS", 0.02)
+    monkeypatch.setattr(hourly_figures, "ROUND_SECONDS", 0.05, raising=False)
+
+    await keeper.round()
+    await queued(store, lease=None)
+    await keeper.round()
+
+    assert sum(figures.orders for figures in (await store.period_figures(0, 10**6)).values()) == 7 * 12 + 1
+    left = "SELECT block FROM figure_blocks WHERE quarters_at IS NULL"
+    assert await rows(store, left) != []
+    for _ in range(20):
+        await keeper.round()
+    assert await rows(store, left) == []
+
+
 async def settle(keeper: HourlyFigureKeeper, clock: HandClock) -> None:
     """Let the time pass after which every block and every row has been counted."""
     for _ in range(3):

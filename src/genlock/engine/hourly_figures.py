@@ -30,6 +30,8 @@ PERIOD_SECONDS = 10.0
 PAUSE_SECONDS = 0.1
 #: blocks that one round lists at a time
 BLOCKS = 50
+#: how long one round counts orders: it counts a block once, and the newest must not wait for a long history
+ROUND_SECONDS = 30.0
 #: orders, accounts or payments that one step reads
 ROWS = 2000
 HOURS_PER_DAY = 24
@@ -56,6 +58,7 @@ class HourlyFigureKeeper:
 
     async def _count_jobs(self) -> None:
         counted: set[int] = set()
+        until = self.ctx.loop.time() + ROUND_SECONDS
         while blocks := [block for block in await self.store.due_job_blocks(BLOCKS) if block not in counted]:
             for block in blocks:
                 role = self.leader.role
@@ -63,6 +66,8 @@ class HourlyFigureKeeper:
                     return
                 counted.add(block)
                 await asyncio.sleep(PAUSE_SECONDS if len(blocks) > 1 else 0)
+            if self.ctx.loop.time() > until:
+                return
 
     async def _count_changed_topups(self) -> None:
         for hour in await self.store.changed_topup_hours(BLOCKS):

@@ -289,7 +289,10 @@ async def waiting(connection: "asyncpg.Connection[asyncpg.Record]", count: int) 
             await connection.execute("SELECT pg_stat_clear_snapshot()")
 
 
-async def test_a_migration_that_a_running_instance_deadlocks_with_is_run_again(postgres_url: str) -> None:
+async def test_a_migration_that_a_running_instance_deadlocks_with_is_run_again(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(postgres_migrate, "LOCK_SECONDS", 60.0)
     reader, other = await asyncpg.connect(postgres_url), await asyncpg.connect(postgres_url)
     await migrate(postgres_url, THREE_TABLES[:1])
     await reader.execute("SET deadlock_timeout = '10min'")  # so that the migration is the one that is ended
@@ -312,6 +315,7 @@ async def test_statements_that_begin_during_the_migration_of_used_gifts_cannot_d
 ) -> None:
     """It takes long in a large database. Statements of running instances lock orders first, and then accounts."""
     monkeypatch.setattr(postgres_migrate, "DEADLOCKS_MAX", 0)
+    monkeypatch.setattr(postgres_migrate, "LOCK_SECONDS", 60.0)
     known = shipped("postgres")
     await migrate(postgres_url, known[:30])
     reader, other = await asyncpg.connect(postgres_url), await asyncpg.connect(postgres_url)
@@ -323,6 +327,27 @@ async def test_statements_that_begin_during_the_migration_of_used_gifts_cannot_d
     assert await migrating == [migration.label for migration in known[30:32]]
     await reading
     await asyncio.gather(reader.close(), other.close())
+
+
+async def test_statements_do_not_wait_while_a_migration_waits_for_a_backup(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A backup reads all tables in one transaction, for minutes: every statement would wait behind the migration."""
+    monkeypatch.setattr(postgres_migrate, "LOCK_SECONDS", 0.5)
+    monkeypatch.setattr(postgres_migrate, "LOCK_PAUSE_SECONDS", 0.5)
+    known = shipped("postgres")
+    await migrate(postgres_url, known[:30])
+    backup, instance = await asyncpg.connect(postgres_url), await asyncpg.connect(postgres_url)
+    async with backup.transaction(isolation="repeatable_read", readonly=True):
+        await backup.execute("SELECT FROM accounts")
+        migrating = asyncio.create_task(migrate(postgres_url, known))
+        await waiting(backup, 1)
+        async with asyncio.timeout(10):
+            await instance.execute("SELECT FROM jobs j JOIN accounts a ON a.id = j.account_id")
+        assert not migrating.done()
+
+    assert await migrating == [migration.label for migration in known[30:]]
+    await asyncio.gather(backup.close(), instance.close())
 
 
 # all migrations == the fresh schema

@@ -18,6 +18,10 @@ _INDEX_LOCK = 4_729_107
 _LOCK_POLL_SECONDS = 0.1
 #: deadlocks with running instances after which a migration is tried again
 DEADLOCKS_MAX = 10
+#: How long a migration waits for a table that a long transaction reads, such as a backup, before it lets the statements
+#: pass that wait behind it; and how long these have then.
+LOCK_SECONDS = 2.0
+LOCK_PAUSE_SECONDS = 5.0
 _INDEX = re.compile(r"CREATE (?:UNIQUE )?INDEX CONCURRENTLY IF NOT EXISTS (\w+)")
 _INVALID = """
 SELECT c.relname FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
@@ -39,13 +43,18 @@ async def migrate(url: str, known: Sequence[Migration]) -> list[str]:
 
 
 async def _apply_repeatedly(connection: Any, known: Sequence[Migration], applied: list[str]) -> list[Migration]:
-    """Apply them again after a deadlock with a statement of an instance that is running."""
-    for _ in range(DEADLOCKS_MAX):
+    """Apply them again after a deadlock with a statement of a running instance, or if a table was not free in time."""
+    deadlocks = 0
+    while True:
         try:
             return await _apply_in_transaction(connection, known, applied)
         except asyncpg.DeadlockDetectedError:
+            deadlocks += 1
+            if deadlocks > DEADLOCKS_MAX:
+                raise
             await asyncio.sleep(_LOCK_POLL_SECONDS)
-    return await _apply_in_transaction(connection, known, applied)
+        except asyncpg.LockNotAvailableError:
+            await asyncio.sleep(LOCK_PAUSE_SECONDS)
 
 
 async def _apply_in_transaction(connection: Any, known: Sequence[Migration], applied: list[str]) -> list[Migration]:
@@ -54,6 +63,7 @@ async def _apply_in_transaction(connection: Any, known: Sequence[Migration], app
         await connection.execute(f"SELECT pg_advisory_xact_lock({_LOCK})")
         await connection.execute(REGISTER)
         todo = await _pending(connection, known)
+        await connection.execute(f"SET LOCAL lock_timeout = {round(LOCK_SECONDS * 1000)}")
         first = list(takewhile(lambda migration: not migration.concurrent, todo))
         for migration in first:
             await connection.execute(migration.text)

@@ -37,8 +37,8 @@ from genlock.engine.offer_order import OfferOrder
 from genlock.engine.updates import UpdateWorker
 from genlock.i18n.translator import Texts, package_texts
 from genlock.media.download import Downloads
-from genlock.media.process import MediaReader
 from genlock.ports import Channel, Database, Provider
+from genlock.ports.media_reader import MediaReader
 from genlock.providers.kie.client import Kie
 from genlock.sandbox.kie.simulator import KieSimulator
 from genlock.sandbox.telegram.simulated_user import SimulatedUser

@@ -268,7 +268,7 @@ class _Reader:
             advanced=shared.advanced if table.advanced is None else table.advanced,
             internal=shared.internal,
             unit=shared.unit,
-            about={**shared.about(), **table.about},
+            about={**shared.texts(), **table.about},
         )
         _check_limits(field, scope)
         _check_values(field, scope)

@@ -1,4 +1,4 @@
-"""An operator writes to everybody: a preview first, then each user once, also after a crash."""
+"""An operator writes to all users: a preview first, then each user once, also after a crash."""
 
 import asyncio
 

@@ -118,7 +118,7 @@ def listed_source() -> str:
     )
 
 
-async def test_lists_that_a_provider_publishes_for_everybody_are_read_without_its_key(
+async def test_lists_that_a_provider_publishes_are_read_without_its_key(
     packages: Packages, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     packages.add("acme-pack", listed_source(), providers=PLUGIN)

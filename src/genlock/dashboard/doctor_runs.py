@@ -94,7 +94,7 @@ class DoctorRuns:
             async for phase in examine():
                 record["phases"].append(_dump(phase))
                 if (await self._store.take_role(ROLE, run, LEASE_SECONDS)).holder != run:
-                    return  # this process was paused for so long that another run has begun
+                    return  # this process was paused so long that another run has begun
                 await self._write(record)
         except StoreError:
             raise

@@ -34,7 +34,7 @@ class ProfileStore(Protocol):
         """Return accounts with their wallets, newest first: all, or found as by find_profiles."""
 
     async def debtors(self, limit: int) -> list[AccountSummary]:
-        """Return accounts that owe credits after refunds by Telegram, the largest debt first."""
+        """Return accounts that owe credits after refunds by the payment service, the largest debt first."""
 
     async def set_language(self, account_id: int, language: str) -> None: ...
 

@@ -20,7 +20,7 @@ from genlock.app.compose import App, compose
 from genlock.app.instance_parts import Process
 from genlock.channels.telegram.caller import Caller, Priority
 from genlock.channels.telegram.errors import TokenRefused
-from genlock.doctor.phase import Phase
+from genlock.domain.doctor_phase import Phase
 from genlock.domain.errors import ChannelError, GenlockError, Refusal
 from genlock.domain.events import Event
 from genlock.domain.printable import escape_unprintable

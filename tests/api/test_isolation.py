@@ -16,6 +16,7 @@ from genlock.engine.sell import make_quote
 from genlock.sandbox.kie.faults import Fault
 from tests.api.world import MODEL, PROMPT, ApiWorld
 from tests.packaged import CATALOG
+from tests.stores.builders import ensure_profile
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -141,7 +142,7 @@ async def test_an_order_whose_key_ends_while_its_body_arrives_is_refused(
 ) -> None:
     """The key is read before the body: an erasure may have passed when the order would be written."""
     account = await world.store.ensure_account("telegram", "42", f"end-{end}")
-    await world.store.ensure_profile(account, language="en", name="Ann", username="", referred_by=None)
+    await ensure_profile(world.store, account, language="en", name="Ann", username="", referred_by=None)
     client = await world.client(account_id=account)
 
     async def read_and_end(*arguments: Any) -> Any:
@@ -163,7 +164,7 @@ async def test_an_order_whose_key_ends_while_its_body_arrives_is_refused(
 
 async def test_a_banned_user_cannot_order_through_the_api(world: ApiWorld) -> None:
     account = await world.store.ensure_account("telegram", "42", "1001")
-    await world.store.ensure_profile(account, language="en", name="Ann", username="", referred_by=None)
+    await ensure_profile(world.store, account, language="en", name="Ann", username="", referred_by=None)
     client = await world.client(account_id=account)
     assert (await client.order()).status == 202
     await world.store.set_ban(account, banned=True, reason="spam")

@@ -20,7 +20,7 @@ def shown_secrets(ann: ChatUser) -> set[str]:
 async def new_secret(ann: ChatUser) -> str:
     await ann.write("/api")
     await ann.tap(label("api.create"))
-    await ann.sees("Your new key")
+    await ann.sees(page("api.made"))
     [secret] = shown_secrets(ann)
     return secret
 
@@ -72,7 +72,7 @@ async def test_a_press_that_is_handled_again_after_a_crash_makes_one_key_and_sho
     die_once(world.store, "add_api_key", after=True)
     await ann.write("/api")
     await ann.tap(label("api.create"))
-    await ann.sees("Your new key")
+    await ann.sees(page("api.made"))
 
     [key] = await world.store.api_keys(ann.number, before=None, limit=10)
     [secret] = shown_secrets(ann)

@@ -3,8 +3,6 @@
 from dataclasses import replace
 from typing import Any
 
-from telegram import Update
-
 from genlock.bot.buttons import base36
 from genlock.domain.events import Event
 from genlock.domain.promo import Promo
@@ -46,8 +44,7 @@ async def receive(ann: ChatUser, text: str, extra: dict[str, Any], *, caption: b
         "message_id": number, "date": 1_700_000_000, "from": user, **content, **extra,
         "chat": {"id": ann.client.id, "type": "private", "first_name": "Ann", **chat},
     }  # fmt: skip
-    update = Update.de_json({"update_id": 5_000_000 + number, "message": message}, world.caller.bot)
-    await world.bot.handle(update, first=True)
+    await world.deliver({"update_id": 5_000_000 + number, "message": message})
 
 
 async def test_a_command_that_the_operator_did_not_write_does_nothing(world: BotWorld) -> None:
@@ -119,8 +116,7 @@ async def test_channel_posts_business_messages_and_edits_carry_out_no_command(wo
         {"edited_channel_post": {**message, "chat": CHANNEL}},
     ]  # fmt: skip
     for number, body in enumerate(bodies):
-        update = Update.de_json({"update_id": 6_000_000 + number, **body}, world.caller.bot)
-        await world.bot.handle(update, first=True)
+        await world.deliver({"update_id": 6_000_000 + number, **body})
 
     assert await world.jobs(ann) == []
     assert world.recorder.of(Event.GEN_CREATE) == []

@@ -14,6 +14,7 @@ from tests.bot.pages import EN, label, page
 from tests.bot.rules import OPEN
 from tests.bot.steps import bought
 from tests.bot.world import BotWorld, running_bot, sqlite_url
+from tests.stores.builders import ensure_profile
 
 OTHER = "999"
 
@@ -21,7 +22,7 @@ OTHER = "999"
 async def account_of_another_bot(world: BotWorld) -> int:
     """A user of another bot, with a profile, an address and credits."""
     account_id = await world.store.ensure_account("telegram", OTHER, "5005")
-    await world.store.ensure_profile(account_id, language="en", name="Olga", username="olga", referred_by=None)
+    await ensure_profile(world.store, account_id, language="en", name="Olga", username="olga", referred_by=None)
     await world.store.set_account_address(account_id, "5005/en")
     await world.store.transfer(account_id, EntryKind.GRANT, 10_000, "test:olga")
     return account_id
@@ -67,7 +68,7 @@ async def test_users_of_another_bot_do_not_crowd_out_ours(office: Office) -> Non
     name = (await world.store.profile(ann.number)).name
     for number in range(12):
         other = await world.store.ensure_account("telegram", OTHER, str(6000 + number))
-        await world.store.ensure_profile(other, language="en", name=name, username="", referred_by=None)
+        await ensure_profile(world.store, other, language="en", name=name, username="", referred_by=None)
     await boss.write("/admin find")
     assert name in repr(boss.from_bot[-1].markup), "on a button"
     await boss.write(f"/admin find {name}")
@@ -166,7 +167,7 @@ async def test_a_user_who_never_wrote_in_private_counts_as_not_reached_by_a_broa
         ann = await world.add_user()
         await ann.write("/start")
         bob = await world.store.ensure_account("telegram", world.bot_id, "77")
-        await world.store.ensure_profile(bob, language="en", name="Bob", username="bob", referred_by=None)
+        await ensure_profile(world.store, bob, language="en", name="Bob", username="bob", referred_by=None)
         begun = await world.store.begin_broadcast("News", bot=world.bot_id, author="1", request_key="k")
         await world.bot.broadcast()
         ended = await world.store.broadcast(begun.id)

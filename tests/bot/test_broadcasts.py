@@ -1,4 +1,4 @@
-"""An operator writes to everybody: a preview first, then each user once, also after a crash."""
+"""An operator writes to all users: a preview first, then each user once, also after a crash."""
 
 import asyncio
 
@@ -17,7 +17,7 @@ from tests.bot.steps import picture
 from tests.bot.world import BotWorld
 
 
-async def test_a_broadcast_is_looked_at_first_then_reaches_everybody_once(office: Office) -> None:
+async def test_a_broadcast_is_looked_at_first_then_reaches_every_user_once(office: Office) -> None:
     world, boss, ann = office
     bob = await world.add_user("Bob")
     await bob.write("/start")

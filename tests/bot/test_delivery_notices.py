@@ -79,7 +79,7 @@ async def test_a_user_told_of_a_lost_answer_gets_the_result_again_free(world: Bo
     [job] = await world.jobs(ann)
     assert (job.delivery, job.hold_state) == (Delivery.UNKNOWN, HoldState.RELEASED)
     press = await ann.tap(label("button.again"), on=notice)
-    assert press.text == "Sending it now."
+    assert page("order.again_soon")(press)
     await ann.sees(lambda message: message.kind == "photo" and message.id > notice.id)
     await world.quiet()
 
@@ -106,7 +106,7 @@ async def test_a_late_result_can_be_shown_again_from_its_notice_and_the_history(
     shown = len([message for message in ann.from_bot if message.kind == "photo"])
     press = await ann.tap(label("button.again"))
 
-    assert press.text == "Sending it now."
+    assert page("order.again_soon")(press)
     await world.quiet()
     assert len([message for message in ann.from_bot if message.kind == "photo"]) == shown + 1
     assert (await world.jobs(ann))[0].id == job.id

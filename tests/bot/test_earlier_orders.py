@@ -20,7 +20,7 @@ async def asked_for_an_order(ann: ChatUser) -> None:
     await ann.tap(re.compile("That's all"))
     await ann.tap(label("button.options"))
     await ann.tap(re.compile("[Oo]rder|task"))
-    await ann.sees("The number of one of your orders")
+    await ann.sees(page("ask.task"))
 
 
 async def test_only_an_own_order_whose_result_the_user_has_got_can_be_gone_on_with(world: BotWorld) -> None:
@@ -32,7 +32,7 @@ async def test_only_an_own_order_whose_result_the_user_has_got_can_be_gone_on_wi
     for text in (foreign.task_id, code(foreign.id), own.task_id, "#ZZZZZZ"):
         await asked_for_an_order(ann)
         await ann.write(str(text))
-        assert "You have no order with that number" in ann.screen.text, text
+        assert page("refused.task")(ann.screen), text
 
     world.kie.faults.order(Fault.RESULT_EMPTY)
     await ann.write("/gen z-image a dog")
@@ -41,8 +41,8 @@ async def test_only_an_own_order_whose_result_the_user_has_got_can_be_gone_on_wi
     assert failed.task_id
     await asked_for_an_order(ann)
     await ann.write(code(failed.id))
-    assert "You have no order with that number" in ann.screen.text
+    assert page("refused.task")(ann.screen)
 
     await asked_for_an_order(ann)
     await ann.write(code(own.id))
-    assert "You have no order with that number" not in ann.screen.text
+    assert not page("refused.task")(ann.screen)

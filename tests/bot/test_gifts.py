@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from genlock.bot.buttons import base36
+from genlock.domain.events import Event
 from genlock.domain.promo import Promo
 from genlock.sandbox.kie.faults import Fault
 from tests.bot.pages import EN, label, page
@@ -71,9 +72,10 @@ async def test_newcomers_are_welcomed_with_credit_once(database_url: str) -> Non
 async def test_a_newcomers_credit_is_not_lost_in_a_crash(tmp_path: Path) -> None:
     async with running_bot(sqlite_url(tmp_path), rules=replace(OPEN, welcome=5000)) as world:
         ann = await world.add_user(having=0)
-        die_once(world.store, "ensure_profile", after=True)
+        die_once(world.store, "ensure_profile_and_draft", after=True)
         await ann.write("a fox")
 
+        assert len(world.recorder.of(Event.UPDATE_FAIL)) == 1
         assert await ann.available() == 5000
 
 

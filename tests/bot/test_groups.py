@@ -1,7 +1,6 @@
 """Groups: the bot answers when addressed, a menu belongs to its user, the user who orders pays."""
 
 import pytest
-from telegram import Update
 
 from genlock.domain.errors import InsufficientBalance, TooManyOpenJobs
 from genlock.domain.money import EntryKind
@@ -24,7 +23,7 @@ async def test_an_order_in_a_group_is_paid_by_the_user_who_ordered(world: BotWor
 
 async def test_a_mention_in_a_group_is_answered_and_other_messages_are_not(world: BotWorld) -> None:
     ann, _, group = await friends(world)
-    await ann.client.say("hello everybody", chat=group.id)
+    await ann.client.say("hello all", chat=group.id)
     await ann.write(f"{NAME} a fox in the snow", chat=group.id)
     offer = await ann.sees(page("confirm.suggestion", title="Z-Image"), chat=group.id)
 
@@ -100,7 +99,7 @@ async def test_forged_data_on_the_result_of_another_user_does_not_overwrite_it(w
     offer = await bob.sees(holds(page("confirm.suggestion"), "a bear"), chat=group.id)
     press = await bob.press(result, offer.buttons[0]["callback_data"])
 
-    assert press.text == "This button is out of date. Here's where you are now."
+    assert page("order.stale")(press)
     assert world.telegram.state.view(result) == before
     assert await world.jobs(bob) == []
     offer = await bob.sees(holds(page("confirm.price"), "a bear"), chat=group.id)
@@ -114,7 +113,7 @@ async def test_a_group_offers_to_cancel_only_what_was_ordered_there(world: BotWo
     ann, _, group = await friends(world)
     await ann.write("/gen z-image a secret")
     await ann.write(f"/cancel{NAME}", chat=group.id)
-    assert "nothing to cancel" in seen(world, group)[-1].text
+    assert page("menu.nothing_to_cancel")(seen(world, group)[-1])
     await ann.write(f"/gen{NAME} z-image a fox", chat=group.id)
     await ann.write(f"/cancel{NAME}", chat=group.id)
     shown = await ann.sees(page("menu.which_to_cancel"), chat=group.id)
@@ -142,7 +141,7 @@ async def test_balances_are_not_shown_in_a_group(world: BotWorld) -> None:
     for command in ("balance", "history", "topup", "promo", "invite"):
         await ann.write(f"/{command}{NAME}", chat=group.id)
         told = seen(world, group)[-1]
-        assert told.text == "🔒 Let's keep this between the two of us. Open the chat with me."
+        assert page("misc.group_private")(told)
         assert told.buttons[0]["url"] == f"https://t.me/sandbox_bot?start={command}"
 
 
@@ -197,7 +196,7 @@ async def test_two_users_order_at_the_same_time_in_one_group(world: BotWorld) ->
 async def test_the_bot_greets_a_group_that_adds_it(world: BotWorld) -> None:
     ann, _, group = await friends(world)
     change = {
-        "update_id": 1,
+        "update_id": 1_000_000,
         "my_chat_member": {
             "chat": {"id": group.id, "type": "group", "title": "Friends"},
             "from": {"id": ann.client.id, "is_bot": False, "first_name": "Ann", "language_code": "ru"},
@@ -206,7 +205,6 @@ async def test_the_bot_greets_a_group_that_adds_it(world: BotWorld) -> None:
             "new_chat_member": {"status": "member", "user": {"id": 42, "is_bot": True, "first_name": "S"}},
         },
     }
-    update = Update.de_json(change, world.caller.bot)
-    await world.bot.handle(update, first=True)
+    await world.deliver(change)
 
-    assert "Каждый платит за свои заказы" in seen(world, group)[-1].text
+    assert page("misc.added_to_group", language="ru")(seen(world, group)[-1])

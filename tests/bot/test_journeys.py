@@ -114,7 +114,7 @@ async def test_models_are_listed_cheapest_first_in_pages_and_can_be_searched(wor
     await ann.write("/start")
     await ann.sees(page("menu.hello"))
     await ann.press(ann.screen, "cat:text-to-video:0:every")
-    first = await ann.sees("Make a video")
+    first = await ann.sees(page("category.text-to-video"))
     prices = [float(button["text"].rpartition(" ")[2]) for button in first.buttons[:8]]
     assert prices == sorted(prices)
     assert any(button["text"] == "1 / 4" for button in first.buttons)
@@ -218,14 +218,14 @@ async def test_a_failure_is_explained_and_costs_nothing(world: BotWorld) -> None
     told = await ann.sees(page("failed.moderation"))
 
     assert "Order #1 failed" in told.text
-    assert "Your credits are back on your balance: 0.8\u00a0credits" in told.text
+    assert page("failed.money_back", credits="0.8\u00a0credits")(told)
     assert await ann.available() == 1_000_000
     assert not any("Try again" in button["text"] for button in told.buttons)
     await ann.tap(label("button.change_repeat"), on=told)
     await ann.sees(page("options.title"))
     world.kie.faults.order(Fault.TASK_FAIL)
     await ann.write("/gen z-image another thing")
-    told = await ann.sees("Trying again usually helps")
+    told = await ann.sees(page("failed.provider_failed"))
     await ann.tap(label("button.try_again"), on=told)
     await ann.sees(page("confirm.price"))
 

@@ -13,6 +13,7 @@ from tests.bot.pages import EN, label, page
 from tests.bot.rules import OPEN, with_free
 from tests.bot.steps import bought, count_figures
 from tests.bot.world import running_bot, sqlite_url
+from tests.stores.builders import ensure_profile
 
 
 async def test_only_operators_have_operators_commands(office: Office) -> None:
@@ -182,7 +183,7 @@ async def test_credit_for_a_name_that_several_people_have_is_refused(office: Off
     world, boss, ann = office
     bob = await world.add_user("Bob", having=0)
     for user in (ann, bob):
-        await world.store.ensure_profile(user.number, language="en", name="X", username="cat", referred_by=None)
+        await ensure_profile(world.store, user.number, language="en", name="X", username="cat", referred_by=None)
     await boss.write("/admin credit @cat 5 sorry")
     await boss.sees(page("admin.many_people", word="@cat"))
     assert (await ann.available(), await bob.available()) == (10_000, 0)

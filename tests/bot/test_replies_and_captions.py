@@ -106,7 +106,7 @@ async def test_a_captioned_photo_can_still_be_used_for_something_else(world: Bot
     await ann.tap(label("button.back"))
     menu = await ann.sees(page("misc.what_with_file"))
     assert "make it move" in menu.text
-    await ann.tap("Animate a photo")
+    await ann.tap(label("category.image-to-video"))
     await ann.tap("Seedance 1.0 Pro Fast")
     assert "make it move" in ann.screen.text
 

@@ -46,12 +46,12 @@ def test_every_alarm_has_its_texts() -> None:
     assert [key for key in wanted if key not in translator("en")] == []
 
 
-def test_every_input_of_every_offered_model_has_a_name_in_every_language() -> None:
+def test_every_input_of_every_offered_model_has_a_name_in_english_and_russian() -> None:
     nameless = [
         (model.id, field.name)
         for model in load().offered()
         for field in model.fields
-        if any(not field.about.get(language) for language in package_texts().languages)
+        if any(not field.about.get(language) for language in ("en", "ru"))
     ]
 
     assert nameless == []

@@ -22,7 +22,7 @@ from genlock.channels.telegram.caller import Caller, Priority, bot_id, make_bot
 from genlock.channels.telegram.channel import TelegramChannel
 from genlock.channels.telegram.rate_limiter import TelegramRateLimiter
 from genlock.channels.telegram.update_sources import Poller, allowed_updates
-from genlock.channels.telegram.updates import acknowledge_repeated_press
+from genlock.channels.telegram.updates import acknowledge_repeated_press, read_update
 from genlock.domain.catalog import Catalog
 from genlock.domain.current_catalog import CurrentCatalog
 from genlock.domain.errors import ChannelBusy, ChannelOutcomeUnknown, RecipientUnreachable
@@ -37,8 +37,8 @@ from genlock.engine.offer_order import OfferOrder
 from genlock.engine.updates import UpdateWorker
 from genlock.i18n.translator import Texts, package_texts
 from genlock.media.download import Downloads
-from genlock.media.process import MediaReader
 from genlock.ports import Channel, Database, Provider
+from genlock.ports.media_reader import MediaReader
 from genlock.providers.kie.client import Kie
 from genlock.sandbox.kie.simulator import KieSimulator
 from genlock.sandbox.telegram.simulated_user import SimulatedUser
@@ -170,6 +170,11 @@ class BotWorld:
         async with asyncio.timeout(PATIENCE_SECONDS):
             await self.recorder.more(lambda: self.recorder.settled, than=wanted - 1)
         assert self.intake.failures == []
+
+    async def deliver(self, update: Mapping[str, Any]) -> None:
+        """Put an update that the simulator's users cannot cause into the update queue; wait until it is handled."""
+        async with self.done():
+            await self.intake.receive(read_update(self.bot_id, update, json.dumps(update)))
 
     @asynccontextmanager
     async def another_bot(self) -> AsyncIterator[BotRouter]:

@@ -8,10 +8,12 @@ import pytest
 
 from genlock.catalog import load
 from genlock.catalog.loader import DATA, load_providers, read
+from genlock.catalog.presets import load_presets
 from genlock.catalog.reader import parse
+from genlock.catalog.schema import SharedFieldTable
 from genlock.domain.catalog import Catalog, Category
 from genlock.domain.errors import InvalidCatalog
-from genlock.domain.presets import PromptImprover
+from genlock.domain.presets import PromptImprover, SampleFiles
 
 
 def overlaid(folder: Path, text: str) -> Catalog:
@@ -50,10 +52,55 @@ def test_a_wrong_sample_is_named(tmp_path: Path, text: str, wrong: str) -> None:
         overlaid(tmp_path, text)
 
 
+PRESETS = """
+[styles.oil]
+en = "Oil"
+ru = "Масло"
+de = "Öl"
+text = "Oil painting"
+of = ["image"]
+picture = "oil.jpg"
+
+[[ideas]]
+of = ["text-to-image"]
+en = "A fox"
+ru = "Лиса"
+pt-BR = "Uma raposa"
+"""
+
+
+def test_presets_and_inputs_may_have_a_text_in_any_language(tmp_path: Path) -> None:
+    path = tmp_path / "presets.toml"
+    path.write_text(PRESETS, encoding="utf-8")
+    [style], [idea] = load_presets(path, SampleFiles())
+    assert style.name == {"en": "Oil", "ru": "Масло", "de": "Öl"}
+    assert idea.text == {"en": "A fox", "ru": "Лиса", "pt-BR": "Uma raposa"}
+    assert SharedFieldTable.model_validate({"en": "Seed", "de": "Startwert"}).texts() == {
+        "en": "Seed",
+        "de": "Startwert",
+    }
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "wrong"),
+    [
+        ('de = "Öl"', 'xx = "Oil"', "presets.toml: styles: oil: unknown key xx"),
+        ('de = "Öl"', "de = 5", "presets.toml: styles: oil: de must be text, not 5"),
+        ('en = "Oil"', "", "presets.toml: styles: oil: en is missing"),
+    ],
+)
+def test_what_is_wrong_with_a_preset_is_named(tmp_path: Path, old: str, new: str, wrong: str) -> None:
+    path = tmp_path / "presets.toml"
+    path.write_text(PRESETS.replace(old, new), encoding="utf-8")
+    with pytest.raises(InvalidCatalog) as raised:
+        load_presets(path, SampleFiles())
+    assert str(raised.value) == wrong
+
+
 def test_ideas_are_in_both_languages_and_fit_their_models() -> None:
     catalog = load()
     for idea in catalog.ideas:
-        assert set(idea.text) == {"en", "ru"}
+        assert set(idea.text) >= {"en", "ru"}
         for category in idea.of:
             for model in catalog.offered(Category(category)):
                 prompt = model.field("prompt")

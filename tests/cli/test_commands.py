@@ -21,6 +21,7 @@ from genlock.domain.job import Delivery, State
 from genlock.domain.money import EntryKind, HoldState
 from genlock.log import Silent
 from tests.cli.shell import Shell, order_a_job
+from tests.stores.builders import ensure_profile
 
 pytestmark = pytest.mark.process
 
@@ -216,7 +217,7 @@ def test_an_account_is_found_and_given_credits(shell: Shell) -> None:
 
     async def introduce() -> None:
         store = await open_store(shell.url, observer=Silent())
-        await store.ensure_profile(1, language="en", name="Ann Lee", username="ann", referred_by=None)
+        await ensure_profile(store, 1, language="en", name="Ann Lee", username="ann", referred_by=None)
         await store.close()
 
     asyncio.run(introduce())
@@ -338,7 +339,7 @@ def test_an_operator_lists_debts_and_erases_a_user(shell: Shell) -> None:
     async def indebted() -> int:
         store = await open_store(shell.url, observer=Silent())
         account_id = await store.ensure_account("telegram", "bot", "77")
-        await store.ensure_profile(account_id, language="en", name="Ann Secret", username="ann", referred_by=None)
+        await ensure_profile(store, account_id, language="en", name="Ann Secret", username="ann", referred_by=None)
         await store.transfer(account_id, EntryKind.TOPUP, 5_000, "stars:c1")
         await store.add_payment("c1", account_id, 10, 5_000)
         await store.transfer(account_id, EntryKind.DEBIT, 4_000, "spent")

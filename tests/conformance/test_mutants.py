@@ -145,7 +145,7 @@ class ReadsNothing(Mutant):
         return report
 
 
-class TrustsEverybody(Mutant):
+class TrustsEveryCallback(Mutant):
     """Its bundle verifies everything; see `mutated`."""
 
 
@@ -165,7 +165,7 @@ PROVIDERS: dict[type[Mutant], str] = {
     NeverKnows: "test_the_outcome_of_a_cancellation_agrees_with_what_becomes_of_the_task",
     CancelsUnheard: "test_the_outcome_of_a_cancellation_agrees_with_what_becomes_of_the_task",
     ReadsNothing: "test_whatever_is_sent_in_place_of_a_callback_is_refused_or_read_without_harm",
-    TrustsEverybody: "test_only_callbacks_that_the_provider_signed_are_authentic",
+    TrustsEveryCallback: "test_only_callbacks_that_the_provider_signed_are_authentic",
 }
 
 
@@ -174,7 +174,7 @@ async def verify_all(*_: object) -> bool:
 
 
 def mutated(bundle: ProviderBundle, mutant: type[Mutant]) -> ProviderBundle:
-    verify = verify_all if mutant is TrustsEverybody else bundle.verify_callback
+    verify = verify_all if mutant is TrustsEveryCallback else bundle.verify_callback
     provider: Any = mutant(bundle.provider)
     return replace(bundle, provider=provider, verify_callback=verify)
 

@@ -9,6 +9,7 @@ from typing import Any
 from genlock.domain.money import EntryKind
 from genlock.stores.sqlite import SqliteStore
 from tests.dashboard.world import DashboardWorld
+from tests.stores.builders import ensure_profile
 
 MARKUP = "<script>alert('x')</script><img src=x onerror=alert(1)>\"'><b>&lt;{{7*7}}"
 CONTROLS = "\u202eevil\u202c \x1b[31mred\x07 \u2066x\u2069 end"
@@ -33,7 +34,7 @@ async def add_hostile_rows(dashboard: DashboardWorld) -> Hostile:
     for number, text in enumerate(TEXTS):
         account_id = await store.ensure_account(dashboard.channel.name, "42", f"{1000 + number}")
         accounts.append(account_id)
-        await store.ensure_profile(account_id, language="en", name=text, username=text[:50], referred_by=None)
+        await ensure_profile(store, account_id, language="en", name=text, username=text[:50], referred_by=None)
         await store.transfer(account_id, EntryKind.GRANT, 100_000, f"gift:{number}", text)
         await store.add_payment(f"charge-{number}-{text[:40]}", account_id, 100, 130_000)
         await store.add_audit(key=f"{number}", actor=text[:60], action="credit", subject=text, detail=text)

@@ -4,6 +4,7 @@ import re
 
 from genlock.domain.money import EntryKind
 from tests.dashboard.world import DashboardWorld
+from tests.stores.builders import ensure_profile
 
 BOT = "42"
 HOSTILE = '<script>alert("x")</script><img src=x onerror=alert(1)> \u202egnp.exe \u2066\x07\x1b[31m & \'"{}%s'
@@ -20,8 +21,8 @@ async def add_user(
     """A user of the bot who can be reached in the chat."""
     store = world.store
     account_id = await store.ensure_account(world.channel.name, BOT, external_id)
-    await store.ensure_profile(
-        account_id, language="en", name=name, username=f"user{external_id}", referred_by=invited_by
+    await ensure_profile(
+        store, account_id, language="en", name=name, username=f"user{external_id}", referred_by=invited_by
     )
     await store.set_account_address(account_id, f"chat-{external_id}")
     if credits_:

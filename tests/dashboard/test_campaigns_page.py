@@ -12,6 +12,7 @@ from genlock.domain.broadcast import BroadcastOutcome, BroadcastState, Segment
 from genlock.domain.promo import PromoVerdict
 from tests.dashboard.world import OWNER_ID, Answer, Client, DashboardWorld, running_dashboard
 from tests.databases import new_sqlite
+from tests.stores.builders import ensure_profile
 
 BOT = "42"
 CODE = {"code": "summer-26", "amount": "12,5", "uses": "3", "each": "2", "days": "7"}
@@ -22,7 +23,7 @@ async def add_users(dashboard: DashboardWorld, *external_ids: int) -> list[int]:
     for external_id in external_ids:
         account = await dashboard.store.ensure_account(dashboard.channel.name, BOT, str(external_id))
         await dashboard.store.set_account_address(account, f"address-{external_id}")
-        await dashboard.store.ensure_profile(account, language="en", name="Ann", username="", referred_by=None)
+        await ensure_profile(dashboard.store, account, language="en", name="Ann", username="", referred_by=None)
         found.append(account)
     return found
 

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from genlock.dashboard.doctor_runs import LAST_RUN, ROLE, DoctorRuns, Phase
+from genlock.dashboard.doctor_runs import LAST_RUN, ROLE, DoctorRuns
+from genlock.domain.doctor_phase import Phase
 from genlock.domain.operator import OperatorRole
 from tests.changes import poll_until
 from tests.dashboard.world import DashboardWorld, running_dashboard

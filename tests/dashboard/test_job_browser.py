@@ -13,7 +13,7 @@ from genlock.domain.job_event import EventRow
 from tests.axe import serious_violations_of
 from tests.dashboard.world import DashboardWorld, running_dashboard
 from tests.databases import new_sqlite
-from tests.stores.builders import end, ended, finish, running
+from tests.stores.builders import end, ended, ensure_profile, finish, running
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 HOSTILE = '"><img src=x onerror=alert(1)><script>alert(1)</script>\u202e\x07' + "W" * 100_000
@@ -40,7 +40,7 @@ async def hostile_job(world: DashboardWorld) -> Job:
         correlation_id=job.correlation_id, number=1, events='[[0,"POLL_STATE",{"word":"' + "W" * 5000 + '"}]]'
     )
     await world.store.add_job_events("W" * 200, [row])
-    await world.store.ensure_profile(job.account_id, language="en", name=HOSTILE[:200], username="", referred_by=None)
+    await ensure_profile(world.store, job.account_id, language="en", name=HOSTILE[:200], username="", referred_by=None)
     await end(world.store, job, State.FAILED, error_code=HOSTILE[:100], error_text=HOSTILE)
     return job
 

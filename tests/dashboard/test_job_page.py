@@ -18,7 +18,7 @@ from tests.dashboard.job_pages import form, settled, with_result
 from tests.dashboard.world import Client, DashboardWorld, running_dashboard
 from tests.databases import new_sqlite
 from tests.stores import builders
-from tests.stores.builders import SECRET, ended, finish, queued, running, see
+from tests.stores.builders import SECRET, ended, ensure_profile, finish, queued, running, see
 
 HOSTILE = "<script>alert(1)</script>\u202e\x07" + "я" * 100_000
 
@@ -86,8 +86,8 @@ async def test_hostile_texts_are_escaped_and_cut(dashboard: DashboardWorld, clie
     assert ended_job.callback
     fields = f'[[0,"CALLBACK_RECEIVED",{{"callback":{ended_job.callback.id}}}],[0,"<X>",{{"<k>":"<v>"}}]]'
     await store.add_job_events("<one>", [EventRow(correlation_id=running_job.correlation_id, number=1, events=fields)])
-    await store.ensure_profile(
-        running_job.account_id, language="en", name=HOSTILE[:60], username="ann", referred_by=None
+    await ensure_profile(
+        store, running_job.account_id, language="en", name=HOSTILE[:60], username="ann", referred_by=None
     )
 
     page = (await client.get(f"/jobs/{running_job.id}")).text

@@ -23,6 +23,7 @@ from genlock.ports import EndJob, FinishDelivery, Lease
 from tests.dashboard.world import Client, DashboardWorld, running_dashboard
 from tests.databases import new_sqlite
 from tests.engine.fake_provider import success
+from tests.stores.builders import ensure_profile
 
 ME = Lease(owner="me", seconds=30.0)
 PRICE = 12_500
@@ -30,7 +31,7 @@ PRICE = 12_500
 
 async def user(dashboard: DashboardWorld, name: str) -> int:
     account_id = await dashboard.store.ensure_account("chat", "42", f"id-{name}")
-    await dashboard.store.ensure_profile(account_id, language="en", name=name, username=name.lower(), referred_by=None)
+    await ensure_profile(dashboard.store, account_id, language="en", name=name, username=name.lower(), referred_by=None)
     await dashboard.store.transfer(account_id, EntryKind.TOPUP, 1_000_000, f"topup:{name}")
     await dashboard.store.set_account_address(account_id, f"chat of {name}")
     return account_id

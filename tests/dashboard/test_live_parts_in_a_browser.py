@@ -13,6 +13,7 @@ from genlock.domain.errors import ProviderError
 from tests.dashboard.browser_pages import Look, open_context
 from tests.dashboard.world import DashboardWorld, running_dashboard
 from tests.databases import new_sqlite
+from tests.stores.builders import ensure_profile
 
 LOOK: Look = (390, "light", "en")
 
@@ -55,7 +56,7 @@ async def test_progress_is_live_and_reading_a_list_says_that_it_goes_on(
 
 async def _watch_a_broadcast(page: Page, world: DashboardWorld) -> None:
     account = await world.store.ensure_account("chat", "42", "100")
-    await world.store.ensure_profile(account, language="en", name="Ann", username="", referred_by=None)
+    await ensure_profile(world.store, account, language="en", name="Ann", username="", referred_by=None)
     broadcast = await world.store.begin_broadcast("<b>Hi</b>", bot="42", author="7", request_key="k")
     await page.goto(f"{world.url}/dashboard/campaigns/broadcasts/{broadcast.id}")
     await expect(page.locator("#broadcast-progress")).to_contain_text("0 of 1 sent")

@@ -44,7 +44,9 @@ async def test_every_page_stands_hostile_texts_in_every_look(
     assert problems == []
 
 
-async def test_the_login_page_can_be_used_by_everybody(browsed_dashboard: DashboardWorld, browser: Browser) -> None:
+async def test_the_login_page_can_be_used_with_a_keyboard_and_a_screen_reader(
+    browsed_dashboard: DashboardWorld, browser: Browser
+) -> None:
     dashboard, problems = browsed_dashboard, list[str]()
     for width, colours, language in LOOKS:
         page = await browser.new_page(

@@ -85,7 +85,7 @@ async def test_of_two_operators_who_credit_at_once_the_second_is_told(pair: Pair
     assert await world.store.kv_list(MOVING) == []
 
 
-async def test_a_form_that_crashed_keeps_no_one_from_moving_credits(
+async def test_a_form_that_crashed_keeps_no_operator_from_moving_credits(
     pair: Pair, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world, _ = pair

@@ -18,7 +18,7 @@ from genlock.app.clock import SystemClock
 from genlock.app.databases import open_store
 from genlock.doctor import doctor as module
 from genlock.doctor.doctor import Doctor
-from genlock.doctor.phase import Phase
+from genlock.domain.doctor_phase import Phase
 from genlock.domain.money import EntryKind
 from genlock.domain.webhook import NewWebhook
 from genlock.log import Silent

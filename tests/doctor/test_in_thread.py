@@ -10,7 +10,7 @@ from genlock.app.databases import open_store
 from genlock.doctor import in_thread
 from genlock.doctor.doctor import Doctor
 from genlock.doctor.in_thread import examine_in_thread
-from genlock.doctor.phase import Phase
+from genlock.domain.doctor_phase import Phase
 from genlock.log import Silent
 from genlock.settings import Settings
 

@@ -15,10 +15,10 @@ from genlock import cli
 from genlock.app.databases import open_store
 from genlock.channels.telegram.caller import Caller, make_bot
 from genlock.doctor import live as live_module
+from genlock.doctor.check_failed import CheckFailed
 from genlock.doctor.live import CALLS, NO_ANSWER, NOT_MODIFIED, REFUSED, LiveTrial, Observation
 from genlock.doctor.live_files import KINDS, make_file
 from genlock.doctor.live_report import examine_live, live_table
-from genlock.doctor.phase import CheckFailed
 from genlock.log import Mask, Silent
 from genlock.media.sniff import recognise
 from genlock.sandbox.telegram.simulated_user import SimulatedUser

@@ -12,8 +12,8 @@ from aiohttp.test_utils import TestServer
 from genlock.app.plugins import find_plugins
 from genlock.app.providers import make_bundles
 from genlock.catalog import load
+from genlock.doctor.check_failed import CheckFailed
 from genlock.doctor.network_checks import NetworkChecks
-from genlock.doctor.phase import CheckFailed
 from genlock.doctor.provider_checks import ProviderChecks
 from genlock.domain.catalog import Catalog
 from genlock.log import Silent

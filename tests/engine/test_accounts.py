@@ -20,6 +20,7 @@ from genlock.engine.engine import Engine
 from genlock.engine.tell import tell
 from genlock.i18n.translator import package_texts
 from tests.engine.world import FUNDS, World
+from tests.stores.builders import ensure_profile
 
 HOSTILE = '<script>alert(1)</script> & "quotes" \u202egnp.exe \x07'
 
@@ -28,7 +29,7 @@ HOSTILE = '<script>alert(1)</script> & "quotes" \u202egnp.exe \x07'
 async def actions(world: World, engine: Engine) -> AccountActions:
     store = world.store
     await store.set_account_address(world.account, "42")
-    await store.ensure_profile(world.account, language="en", name="Ann", username="ann", referred_by=None)
+    await ensure_profile(store, world.account, language="en", name="Ann", username="ann", referred_by=None)
     return AccountActions(store=store, texts=package_texts(), tell=partial(tell, engine.ctx))
 
 

@@ -24,8 +24,9 @@ from genlock.domain.money import EntryKind
 from genlock.engine import hourly_figures
 from genlock.stores.database import SqlDatabase
 from genlock.stores.rows import not_null
+from tests.engine.counted_figures import a_keeper, one_job, one_payment, rows, settle
 from tests.engine.hand_clock import HandClock
-from tests.engine.test_hourly_figures import History, a_keeper, one_job, one_payment, rows, settle
+from tests.engine.random_history import History
 from tests.stores.builders import delivered
 
 ZONES = (

@@ -1,7 +1,5 @@
 """The figures by hour: kept beside a random history, they equal what a count of all rows finds, and a rebuild."""
 
-from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from itertools import pairwise
@@ -16,29 +14,21 @@ from genlock.domain.delivery import again
 from genlock.domain.figures import (
     JobFigures,
     ModelFigures,
-    TopupFigures,
     hour_number,
     hour_start,
     percentile,
     sum_by_provider,
 )
-from genlock.domain.job import Delivery, Job, State
-from genlock.domain.money import EntryKind
 from genlock.engine import hourly_figures
-from genlock.engine.context import EngineContext, EngineRules
-from genlock.engine.engine import Engine
-from genlock.engine.hourly_figures import HourlyFigureKeeper
-from genlock.engine.limits import RateLimiter
 from genlock.ports import UNITED_DAYS, Role, united_kind
 from genlock.stores.database import SqlDatabase
 from genlock.stores.migrate import shipped
+from genlock.stores.postgres import PostgresStore
 from genlock.stores.sqlite import SqliteStore
+from tests.engine.counted_figures import a_keeper, counted, rows, settle
 from tests.engine.hand_clock import HandClock
-from tests.engine.recorder import Recorder
-from tests.stores.builders import RESULT, account_with, claimed, delivered, end, ended, finish, queued, running, see
-
-MODELS = (("kie", "cat"), ("kie", "dog"), ("other", "cat"))
-HOUR = 3600.0
+from tests.engine.random_history import HOUR, History
+from tests.stores.builders import RESULT, delivered, queued
 
 
 @pytest.fixture(autouse=True)
@@ -47,186 +37,6 @@ def small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hourly_figures, "PAUSE_SECONDS", 0.0)
     monkeypatch.setattr(hourly_figures, "ROWS", 5)
     monkeypatch.setattr(hourly_figures, "BLOCKS", 2)
-
-
-async def a_keeper(store: SqlDatabase, name: str = "me") -> HourlyFigureKeeper:
-    ctx = EngineContext(
-        store=store, providers={}, channels={}, observer=Recorder(), instance=name, limits=RateLimiter(store, {}),
-        rules=EngineRules(role_seconds=3600.0),  # nothing renews the role while the figures are counted
-    )  # fmt: skip
-    engine = Engine(ctx)
-    await engine.leader.elect()
-    return HourlyFigureKeeper(ctx, engine.leader, store)
-
-
-class History:
-    """Random orders, payments and what operators do later, through the port of the store alone."""
-
-    #: seconds between two steps
-    pauses: Sequence[float] = (0.3, 1.0, 40.0, 900.0, 2 * HOUR, 30 * HOUR, 120 * HOUR)
-
-    def __init__(self, store: SqlDatabase, clock: HandClock, rng: Random) -> None:
-        self.store, self.clock, self.rng = store, clock, rng
-        self.accounts: list[int] = []
-        self.jobs: list[int] = []
-        self.charges: list[str] = []
-
-    async def step(self) -> None:
-        if not self.accounts or self.rng.random() < 0.15:
-            self.accounts.append(await account_with(self.store, 100_000))
-        await self.rng.choice([self.order, self.order, self.order, self.pay, self.refund, self.change_later])()
-        self.clock.turn(self.rng.choice(self.pauses))
-
-    async def order(self) -> None:
-        provider, model = self.rng.choice(MODELS)
-        wanted = {
-            "account_id": self.rng.choice(self.accounts), "provider": provider, "model": model,
-            "price": self.rng.choice([0, 100, 250]), "notice": False, "deadline_seconds": 1e9,
-            "bot": self.rng.choice(["bot", "bot", "second"]),
-        }  # fmt: skip
-        make = self.rng.choice([self._queue, self._deliver, self._deliver, self._lose, self._fail, self._cancel])
-        self.jobs.append((await make(wanted)).id)
-
-    async def _queue(self, wanted: dict[str, Any]) -> Job:
-        return await queued(self.store, **wanted)
-
-    async def _deliver(self, wanted: dict[str, Any]) -> Job:
-        job = await running(self.store, **wanted)
-        self.clock.turn(self.rng.uniform(1.0, 300.0))
-        found = (await end(self.store, job, State.SUCCEEDED, cost=self.rng.choice([None, 700]))).job
-        assert found
-        self.clock.turn(self.rng.uniform(0.01, 2.0))
-        assert await finish(self.store, found)
-        return found
-
-    async def _lose(self, wanted: dict[str, Any]) -> Job:
-        job = await ended(self.store, **wanted)
-        assert await finish(self.store, job, Delivery.UNDELIVERABLE)
-        return job
-
-    async def _fail(self, wanted: dict[str, Any]) -> Job:
-        job = await ended(self.store, self.rng.choice([State.FAILED, State.EXPIRED]), **wanted)
-        assert await finish(self.store, job)
-        return job
-
-    async def _cancel(self, wanted: dict[str, Any]) -> Job:
-        job = (await end(self.store, await running(self.store, **wanted), State.CANCELLED)).job
-        assert job
-        assert await finish(self.store, job)
-        return job
-
-    async def change_later(self) -> None:
-        """A resend, a late result, a late cost, or the end of an open job."""
-        if not self.jobs:
-            return
-        job = await see(self.store, self.rng.choice(self.jobs))
-        if not job.ended:
-            await end(self.store, job, self.rng.choice([State.SUCCEEDED, State.FAILED]))
-        elif job.state is State.CANCELLED:
-            await end(self.store, job, State.SUCCEEDED, task_id=job.task_id, cost=self.rng.randrange(1, 500))
-        elif job.state in (State.FAILED, State.EXPIRED) and not job.late:
-            await end(self.store, job, State.SUCCEEDED, task_id=job.task_id, cost=300)
-        elif job.unpaid:
-            await self.store.resend_paid_job(job.id, again(RESULT), job.lease_token)
-        else:
-            await self.store.resend_job(job.id, again(RESULT), job.lease_token)
-        if self.rng.random() < 0.7:
-            await self.finish_deliveries(job.id)
-
-    async def finish_deliveries(self, only: int | None = None) -> None:
-        self.clock.turn(40.0)  # leases expire
-        for job_id in [only] if only else self.jobs:
-            job = await see(self.store, job_id)
-            if job.ended and job.delivery in (Delivery.PENDING, Delivery.SENDING):
-                await finish(self.store, await claimed(self.store, job))
-                self.clock.turn(40.0)
-
-    async def pay(self) -> None:
-        self.charges.append(charge := f"charge-{len(self.charges)}")
-        account_id = self.rng.choice(self.accounts)
-        stars = self.rng.randrange(1, 500)
-        assert await self.store.transfer(account_id, EntryKind.TOPUP, stars * 10, charge)
-        assert await self.store.add_payment(charge, account_id, stars, stars * 10)
-
-    async def refund(self) -> None:
-        if self.charges and await self.store.begin_refund(charge := self.rng.choice(self.charges), "asked"):
-            if self.rng.random() < 0.5:
-                await self.store.finish_refund(charge)
-            else:
-                await self.store.undo_refund(charge, 1, "refused")
-
-
-async def rows(store: SqlDatabase, statement: str) -> list[Mapping[str, Any]]:
-    if isinstance(store, SqliteStore):
-
-        def read(connection: Any) -> list[Mapping[str, Any]]:
-            cursor = connection.execute(statement)
-            names = [column[0] for column in cursor.description]
-            return [dict(zip(names, row, strict=True)) for row in cursor]
-
-        return await store.session.call(read)
-    return [dict(row) for row in await store.session.pool.fetch(statement)]  # type: ignore[attr-defined]
-
-
-async def counted(store: SqlDatabase, since: int, until: int, bot: str | None) -> dict[str, Any]:
-    """The figures as a count of all rows finds them."""
-
-    def hour_of(at: Any) -> int:
-        time = store.session.time(at)
-        assert time
-        return hour_number(time)
-
-    jobs = [(hour_of(row["created_at"]), row) for row in await rows(store, "SELECT * FROM jobs")]
-    inside = [(hour, row) for hour, row in jobs if since <= hour < until and row["bot"] == (bot or row["bot"])]
-    hours: dict[int, JobFigures] = defaultdict(JobFigures)
-    models: dict[tuple[str, str], JobFigures] = defaultdict(JobFigures)
-    for hour, row in inside:
-        hours[hour] += one_job(row)
-        models[row["provider"], row["model"]] += one_job(row)
-    payments = await rows(
-        store, "SELECT p.*, a.bot FROM payments p JOIN accounts a ON a.id = p.account_id ORDER BY p.at"
-    )
-    topups: dict[int, TopupFigures] = defaultdict(TopupFigures)
-    paid: Counter[int] = Counter()
-    for row in payments:
-        hour = hour_of(row["at"])
-        paid[row["account_id"]] += 1
-        if since <= hour < until and row["bot"] == (bot or row["bot"]):
-            topups[hour] += one_payment(row, repeated=paid[row["account_id"]] > 1)
-    accounts = await rows(store, "SELECT id, bot, created_at FROM accounts")
-    return {
-        "hours": dict(hours),
-        "models": dict(models),
-        "topups": dict(topups),
-        "started": AccountSet.of(
-            row["id"] for row in accounts
-            if since <= hour_of(row["created_at"]) < until and row["bot"] == (bot or row["bot"])
-        ),
-        "active": AccountSet.of(row["account_id"] for _, row in inside),
-        "ordered": AccountSet.of(row["account_id"] for _, row in jobs if bot is None),
-        "paid again": sum(number > 1 for number in paid.values()) if bot is None else 0,
-    }  # fmt: skip
-
-
-def one_job(row: Mapping[str, Any]) -> JobFigures:
-    failed, captured = row["state"] in ("failed", "expired"), row["hold_state"] == "captured"
-    return JobFigures(
-        orders=1,
-        delivered=int(row["state"] == "succeeded" and row["delivery"] == "delivered"),
-        failed=int(failed),
-        cancelled=int(row["state"] == "cancelled"),
-        refunded=int(row["hold_state"] == "released"),
-        revenue=row["price"] if captured else 0,
-        cost=row["cost"] or 0,
-        loss=0 if captured else row["cost"] or 0,
-        last_failed_job=row["id"] if failed else 0,
-    )
-
-
-def one_payment(row: Mapping[str, Any], *, repeated: bool) -> TopupFigures:
-    if row["state"] != "paid":
-        return TopupFigures(refunds=1, refunded_stars=row["stars"])
-    return TopupFigures(topups=1, stars=row["stars"], credits=row["amount"], repeated=int(repeated))
 
 
 async def kept(store: SqlDatabase, since: int, until: int, bot: str | None) -> dict[str, Any]:
@@ -314,7 +124,8 @@ async def execute(store: SqlDatabase, script: str) -> None:
 
         await store.session.call(run)
         return
-    async with store.session.pool.acquire() as connection, connection.transaction():  # type: ignore[attr-defined]
+    assert isinstance(store, PostgresStore)
+    async with store.session.pool.acquire() as connection, connection.transaction():
         await connection.execute(script)
 
 
@@ -392,14 +203,6 @@ async def test_new_orders_are_counted_while_an_upgrade_counts_the_history_again(
     for _ in range(20):
         await keeper.round()
     assert await rows(store, left) == []
-
-
-async def settle(keeper: HourlyFigureKeeper, clock: HandClock) -> None:
-    """Let the time pass after which every block and every row has been counted."""
-    for _ in range(3):
-        clock.turn(2 * HOUR)
-        await keeper.leader.elect()
-        await keeper.round()
 
 
 async def test_a_block_is_final_when_its_jobs_need_no_work_and_counted_again_after_a_change(

@@ -112,7 +112,7 @@ async def test_the_leader_renews_its_role_once_per_heartbeat_and_the_others_ask_
 
 
 async def test_a_leader_notices_that_it_was_replaced(world: World) -> None:
-    """It was paused for so long that another took over."""
+    """It was paused so long that another took over."""
     first, second = world.engine(), world.engine()
     await first.leader.elect()
     world.clock.turn(ROLE + 1)

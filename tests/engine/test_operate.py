@@ -20,6 +20,7 @@ from genlock.engine.tell import tell_refund
 from genlock.i18n.translator import package_texts
 from tests.engine.fake_provider import URL, success
 from tests.engine.world import PRICE, World, die, idle, work
+from tests.stores.builders import ensure_profile
 
 GRACE = EngineRules().grace_seconds
 
@@ -365,7 +366,7 @@ async def test_the_user_of_a_refunded_job_is_told_in_their_language(world: World
     job = await world.ended(engine)
     assert not await tell_refund(engine.ctx, world.store, package_texts(), job)  # the account has no address
     await world.store.set_account_address(world.account, "42")
-    await world.store.ensure_profile(world.account, language="ru", name="Анна", username="", referred_by=None)
+    await ensure_profile(world.store, world.account, language="ru", name="Анна", username="", referred_by=None)
 
     assert await tell_refund(engine.ctx, world.store, package_texts(), job)
 

@@ -13,7 +13,7 @@ from genlock.i18n.translator import Texts, package_texts
 
 def changed(language: str, texts: Mapping[str, Forms], *, without: tuple[str, ...] = ()) -> Texts:
     """The texts of the package with a language changed."""
-    languages = package_texts().languages
+    languages = Texts.load().languages
     kept = {key: text for key, text in languages[language].texts.items() if key not in without}
     return Texts({**languages, language: replace(languages[language], texts={**kept, **texts})})
 
@@ -23,6 +23,7 @@ def test_every_language_of_the_package_is_complete() -> None:
     assert len(package_texts().languages[DEFAULT].texts) > 550
 
 
+@pytest.mark.usefixtures("_two_languages")
 def test_a_missing_text_is_named() -> None:
     assert find_problems(changed("ru", {}, without=("order.caption",))) == ["ru: order.caption is missing"]
     assert "en: order.caption is used in the code and has no text" in find_problems(
@@ -30,6 +31,7 @@ def test_a_missing_text_is_named() -> None:
     )
 
 
+@pytest.mark.usefixtures("_two_languages")
 @pytest.mark.parametrize(
     ("key", "text", "problem"),
     [
@@ -70,6 +72,7 @@ def test_a_text_that_is_missing_everywhere_is_its_key() -> None:
     assert "menu.nothing_of_the_kind" not in t
 
 
+@pytest.mark.usefixtures("_two_languages")
 def test_the_check_names_problems_and_fails(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([]) == 0
     (tmp_path / "de").mkdir()

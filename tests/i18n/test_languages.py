@@ -18,8 +18,10 @@ from genlock.domain.promo import FreeRuns
 from genlock.i18n.alarms import alarm_text
 from genlock.i18n.catalog_texts import category_title, field_name, model_title
 from genlock.i18n.loader import InvalidLanguage
-from genlock.i18n.translator import Texts, Translator, package_texts
+from genlock.i18n.translator import Texts, Translator
 from genlock.ports import OutgoingMessage
+
+pytestmark = pytest.mark.usefixtures("_two_languages")
 
 GERMAN = """
 [unit]
@@ -71,11 +73,11 @@ def test_a_third_language_serves_its_telegram_codes(with_german: Texts) -> None:
     assert [with_german.guess_language(code) for code in codes] == [
         "de", "de", "de", "ru", "ru", "ru", "en", "en", "en", "en",
     ]  # fmt: skip
-    assert package_texts().guess_language("de") == "en"
+    assert Texts.load().guess_language("de") == "en"
 
 
 def test_the_menu_offers_the_other_language_or_the_choice_of_several(with_german: Texts) -> None:
-    two, three = package_texts(), with_german
+    two, three = Texts.load(), with_german
 
     assert buttons(menu(two.translator("en")))["speak:ru"] == "🌐 Русский"
     assert buttons(menu(two.translator("ru")))["speak:en"] == "🌐 English"
@@ -126,7 +128,7 @@ def test_a_folder_can_replace_single_texts_of_a_language(tmp_path: Path) -> None
     russian = Texts.load(tmp_path).translator("ru")
 
     assert russian.html("menu.choose") == "Сюда"
-    assert russian.plain("button.menu") == package_texts().translator("ru").plain("button.menu")
+    assert russian.plain("button.menu") == Texts.load().translator("ru").plain("button.menu")
 
 
 @pytest.mark.parametrize(

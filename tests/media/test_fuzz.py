@@ -12,11 +12,12 @@ from contextlib import suppress
 import av
 import pytest
 
+from genlock.domain.media_format import MediaType
 from genlock.media.budget import TooComplex
 from genlock.media.duration import duration
 from genlock.media.mp4 import read_video_info
 from genlock.media.photo import DECODERS, NotUsableAsPhoto, fit_photo, photo_fits
-from genlock.media.sniff import MediaType, NotMedia, could_be, likely_format, recognise
+from genlock.media.sniff import NotMedia, could_be, likely_format, recognise
 from tests.media.forgeries import played_seconds
 from tests.media.mutations import image_seeds, media_seeds, mutated
 

@@ -7,9 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from genlock.channels.telegram.file_kinds import FileKind, kind_of
+from genlock.domain.media_format import MediaType
 from genlock.media.mp4 import read_video_info
 from genlock.media.photo import photo_fits
-from genlock.media.sniff import MediaType, NotMedia, choose_suffix, could_be, media_type_of, recognise
+from genlock.media.sniff import NotMedia, choose_suffix, could_be, media_type_of, recognise
 from genlock.sandbox.kie.media import make_audio
 from tests.media.samples import image, short_video
 

@@ -3,9 +3,9 @@
 import asyncio
 from typing import IO
 
+from genlock.domain.media_format import Format
 from genlock.media.duration import file_duration
 from genlock.media.photo import fit_photo
-from genlock.media.sniff import Format
 
 
 class ThreadReader:

@@ -6,6 +6,10 @@ from pathlib import Path
 
 import pytest
 
+SECRET = "the-secret-key-of-acme"
+PLUGIN = {"acme": "acme_pack:plugin"}
+#: what the provider declares if it brings models
+CATALOG = "catalog=Path(__file__).parent / 'acme_models', settings=Settings, make=make"
 #: a provider that works; its name and the rest of its module are filled in
 PROVIDER = """
 from decimal import Decimal

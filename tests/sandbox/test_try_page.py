@@ -266,7 +266,7 @@ async def test_a_wrong_value_is_explained_in_the_language_of_the_page(world: Try
         assert untranslated == []
 
 
-async def test_every_look_can_be_used_by_everybody(world: TryWorld) -> None:
+async def test_every_look_can_be_used_with_a_keyboard_and_a_screen_reader(world: TryWorld) -> None:
     client = await world.api.client()
     for look in LOOKS:
         async with world.page(client, look) as page:

@@ -11,6 +11,7 @@ from genlock.domain.api_key import ALL_SCOPES, NewApiKey
 from genlock.domain.delivery import MESSAGE_ONLY, Part, Step
 from genlock.domain.job import Delivery, Job, NewJob, State, Verdict, hash_secret
 from genlock.domain.money import EntryKind
+from genlock.domain.profile import Profile
 from genlock.domain.result import PartKind
 from genlock.domain.update import NewUpdate
 from genlock.ports import Database, EndJob, FinishDelivery, JobEnd, Lease, Store
@@ -77,10 +78,20 @@ async def account_with(store: Store, available: int = 1000) -> int:
     return account_id
 
 
+async def ensure_profile(
+    store: Database, account_id: int, *, language: str, name: str, username: str, referred_by: int | None = None
+) -> Profile:
+    """The profile of a user who has just written, in no chat that has a draft."""
+    profile, _ = await store.ensure_profile_and_draft(
+        account_id, chat=None, language=language, name=name, username=username, referred_by=referred_by
+    )
+    return profile
+
+
 async def profiled(store: Database, external_id: str, *, name: str = "Ann", referred_by: int | None = None) -> int:
     account = await store.ensure_account("chat", "bot", external_id)
-    await store.ensure_profile(
-        account, language="ru", name=name, username=name.lower() + external_id, referred_by=referred_by
+    await ensure_profile(
+        store, account, language="ru", name=name, username=name.lower() + external_id, referred_by=referred_by
     )
     return account
 

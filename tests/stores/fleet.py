@@ -3,7 +3,8 @@
 import asyncio
 import random
 from collections import Counter
-from collections.abc import Coroutine, Iterable
+from collections.abc import AsyncIterator, Coroutine, Iterable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -11,7 +12,7 @@ from genlock.domain.job import Delivery, Job, State, hash_secret
 from genlock.domain.money import EntryKind, HoldState
 from genlock.ports import JobEnd, Lease
 from genlock.stores.postgres import PostgresStore
-from tests.stores.builders import PRICE, SECRET, end, finish, order
+from tests.stores.builders import PRICE, SECRET, account_with, end, finish, order
 from tests.stores.conftest import RecordingObserver
 
 T = TypeVar("T")
@@ -101,3 +102,17 @@ async def deliver_claims(instance: Instance, wanted: int, done: list[int]) -> No
         jobs = await instance.store.claim_jobs(50, instance.lease)
         sent = await asyncio.gather(*(finish(instance.store, job, lease=instance.lease) for job in jobs))
         done += [job.id for job, ok in zip(jobs, sent, strict=True) if ok]
+
+
+@asynccontextmanager
+async def open_fleet(postgres_url: str, observer: RecordingObserver) -> AsyncIterator[Fleet]:
+    instances = [
+        Instance(
+            await PostgresStore.open(postgres_url, observer=observer, connections=10),
+            Lease(owner=f"instance-{number}", seconds=600.0),
+        )
+        for number in range(INSTANCES)
+    ]
+    accounts = [await account_with(instances[0].store, MONEY) for _ in range(PEOPLE)]
+    yield Fleet(instances, accounts, observer, random.Random(7))
+    await asyncio.gather(*(instance.store.close() for instance in instances))

@@ -4,7 +4,6 @@ Whatever the order of events, each job has one winner and its money moves once.
 """
 
 import asyncio
-import random
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
 from dataclasses import replace
@@ -13,10 +12,10 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from genlock.domain.errors import InsufficientBalance, TooManyOpenJobs
+from genlock.domain.errors import InsufficientBalance
 from genlock.domain.inbox import InboxState
 from genlock.domain.job import Delivery, Job, Notice, State, Verdict, hash_secret
-from genlock.ports import JobEnd, Lease, Reschedule
+from genlock.ports import JobEnd, Reschedule
 from genlock.stores.postgres import PostgresStore
 from tests.stores.builders import (
     PRICE,
@@ -27,12 +26,11 @@ from tests.stores.builders import (
     end,
     ended,
     finish,
-    new_key,
     order,
     running,
 )
 from tests.stores.conftest import RecordingObserver
-from tests.stores.fleet import INSTANCES, MONEY, PEOPLE, Fleet, Instance, deliver_claims, winners
+from tests.stores.fleet import MONEY, PEOPLE, Fleet, Instance, deliver_claims, open_fleet, winners
 from tests.stores.other_connections import other_connection, waiting_for_locks
 
 pytestmark = pytest.mark.timeout(60, func_only=True)  # without a limit, a lost job would block the test
@@ -40,45 +38,8 @@ pytestmark = pytest.mark.timeout(60, func_only=True)  # without a limit, a lost 
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def fleet(postgres_url: str, observer: RecordingObserver) -> AsyncIterator[Fleet]:
-    instances = [
-        Instance(
-            await PostgresStore.open(postgres_url, observer=observer, connections=10),
-            Lease(owner=f"instance-{number}", seconds=600.0),
-        )
-        for number in range(INSTANCES)
-    ]
-    accounts = [await account_with(instances[0].store, MONEY) for _ in range(PEOPLE)]
-    yield Fleet(instances, accounts, observer, random.Random(7))
-    await asyncio.gather(*(instance.store.close() for instance in instances))
-
-
-async def test_all_instances_together_keep_the_number_of_open_api_jobs(fleet: Fleet) -> None:
-    """Orders and ends at once: no commit ever exceeds the limit, and the room that ends make is used."""
-    most, store = 5, fleet.instances[0].store
-    seen: list[int] = []
-    keys = {account: (await store.add_api_key(new_key(account, account)))[0].id for account in fleet.accounts[:3]}
-
-    async def buy_and_end(account_id: int) -> int:
-        done = 0
-        for _ in range(6):
-            instance = fleet.any()
-            try:
-                wanted = order(account_id, api_key_id=keys[account_id], open_max=most)
-                job = (await instance.store.accept_job(wanted, instance.lease)).job
-            except TooManyOpenJobs:
-                continue
-            done += 1
-            seen.append((await fleet.any().store.order_state(account_id, "none")).open_api_jobs)
-            await end(fleet.any().store, job, fleet.rng.choice([State.FAILED, State.SUCCEEDED]))
-        return done
-
-    done = await asyncio.gather(*(buy_and_end(account) for account in keys for _ in range(20)))
-
-    assert sum(done) > 3 * most
-    assert max(seen) == most
-    assert [(await store.order_state(account_id, "none")).open_api_jobs for account_id in keys] == [0, 0, 0]
-    assert await store.violations(settled=False) == []
-    assert fleet.observer.total("store_retries") == 0, "no deadlock"
+    async with open_fleet(postgres_url, observer) as fleet:
+        yield fleet
 
 
 async def test_the_same_order_through_all_instances_is_one_job(fleet: Fleet) -> None:
@@ -376,30 +337,3 @@ async def test_ends_and_deliveries_of_one_account_do_not_deadlock(fleet: Fleet) 
     assert sum(wallet.held for wallet in wallets) == 40 * PRICE
     assert sum(wallet.available for wallet in wallets) == 4 * MONEY - (len(sending) + 40) * PRICE
     assert fleet.observer.total("store_retries") == 0
-
-
-async def test_the_instances_together_never_begin_more_tasks_than_a_provider_may_work_on(fleet: Fleet) -> None:
-    most, working, seen = 3, set[int](), list[int]()
-
-    async def run(number: int) -> int:
-        """Begin a submit as often as needed, and end it. Returns the job's id."""
-        instance = fleet.any()
-        wanted = order(fleet.accounts[number % PEOPLE], deadline_seconds=3600.0)
-        job = (await instance.store.accept_job(wanted, instance.lease)).job
-        begun: bool | None = None
-        while not begun:
-            await asyncio.sleep(fleet.rng.random() * 0.005)
-            begun = await instance.store.begin_limited_submit(
-                job.id, job.lease_token, hash_secret(SECRET), None, provider="kie", offer="m", most=most
-            )
-        working.add(job.id)
-        seen.append(len(working))
-        await asyncio.sleep(fleet.rng.random() * 0.002)
-        working.discard(job.id)
-        assert (await end(fleet.any().store, job, State.FAILED, None)).verdict is Verdict.WON
-        return job.id
-
-    jobs = await fleet.at_once(run(number) for number in range(120))
-    assert len(set(jobs)) == 120
-    assert max(seen) == most
-    assert await fleet.instances[0].store.slots_used("kie") == 0

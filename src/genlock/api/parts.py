@@ -13,8 +13,8 @@ from genlock.domain.current_catalog import CurrentCatalog
 from genlock.engine.engine import Engine
 from genlock.engine.file_storage import FileStorage
 from genlock.engine.sell import Seller
-from genlock.media.process import MediaReader
 from genlock.ports import Database, MediaStore, Observer
+from genlock.ports.media_reader import MediaReader
 from genlock.web.requests import BodyMemory
 
 

@@ -15,6 +15,7 @@ from genlock.api.parts import ApiParts
 from genlock.api.problems import Fault, Problem, invalid, too_many, unauthorized, unavailable
 from genlock.api.types import FileAnswer
 from genlock.domain.errors import ChannelBusy, ProviderError
+from genlock.domain.media_format import Format, MediaType
 from genlock.domain.stored_file import StoredFile, make_key
 from genlock.domain.upload import Upload, UploadCopy
 from genlock.engine.file_storage import ReadContent, SourceFailed
@@ -22,7 +23,7 @@ from genlock.media.budget import TooComplex
 from genlock.media.content_types import content_type_of
 from genlock.media.download import HEAD_BYTES
 from genlock.media.hashing import hash_file
-from genlock.media.sniff import Format, MediaType, NotMedia, recognise
+from genlock.media.sniff import NotMedia, recognise
 from genlock.ports import MediaStore
 
 ID_PREFIX = "file_"

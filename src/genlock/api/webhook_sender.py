@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 from random import Random
+from typing import Any
 
 from genlock.api.job_view import JobView
 from genlock.api.webhook_secrets import SecretUnreadable, WebhookSecrets
@@ -200,10 +201,10 @@ class WebhookSender:
         )
 
     async def _body(self, delivery: WebhookDelivery) -> bytes:
-        data: dict[str, object] = {}
+        data: dict[str, Any] = {}
         if delivery.job_id is not None and (job := await self.store.api_job(delivery.job_id)) is not None:
             data = self.view.answer(job, self.base_url).model_dump(mode="json", exclude={"input"})
-            for result in data["results"]:  # type: ignore[attr-defined]
+            for result in data["results"]:
                 result.pop("text")
         content = _dump(delivery, data)
         if len(content) > BODY_BYTES_MAX:

@@ -101,7 +101,7 @@ def configured_providers() -> set[str]:
 async def fetch_public_lists(catalog: Catalog | None = None) -> dict[str, PublicLists]:
     """Fetch what the providers publish about their models. Raises ListsIncomplete if one of them does not answer.
 
-    Lists for everybody are read in any case. Schemas of models are asked of providers that have a key: without one
+    Public lists are read in any case. Schemas of models are asked of providers that have a key: without one
     their offers are not used.
     """
     catalog, plugins = catalog or load(), find_plugins()
@@ -126,7 +126,7 @@ async def fetch_public_lists(catalog: Catalog | None = None) -> dict[str, Public
 
 
 def _public_fetches(plugins: Plugins) -> Iterator[tuple[str, Awaitable[PublicLists | None]]]:
-    """Yield for each provider that publishes lists for everybody how they are fetched."""
+    """Yield for each provider that publishes lists how they are fetched."""
     for plugin in plugins.all:
         source = plugin.declared.public_lists if isinstance(plugin.declared, ProviderPlugin) else None
         if source is not None and plugin.state is not PluginState.LEFT_OUT:
@@ -146,7 +146,7 @@ async def _read_lists(name: str, fetch: Callable[[], Awaitable[PublicLists | Non
 
 
 async def _fetch_public(name: str, source: PublicSource) -> PublicLists | None:
-    """Return the lists for everybody; None if a setting that they need is missing. Raises ProviderError."""
+    """Return the public lists; None if a setting that they need is missing. Raises ProviderError."""
     read = read_declared(name, source.settings)
     if read.wrong:
         raise ProviderError("; ".join(read.wrong))

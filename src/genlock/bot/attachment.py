@@ -7,7 +7,8 @@ from telegram import Message, PhotoSize
 
 from genlock.bot.order.draft import Problem
 from genlock.domain.field import Field, FieldType
-from genlock.media.sniff import MediaType, choose_suffix, media_type_of
+from genlock.domain.media_format import MediaType
+from genlock.media.sniff import choose_suffix, media_type_of
 
 #: the largest file that Telegram lets bots download
 BYTES_MAX = 20_000_000

@@ -12,11 +12,12 @@ from genlock.bot.attachment import BYTES_MAX
 from genlock.channels.telegram.caller import Caller, Priority
 from genlock.domain.errors import GenlockError, LevelRefused, ProviderError
 from genlock.domain.field import FieldType
+from genlock.domain.media_format import MediaType
 from genlock.domain.upload import Upload, UploadCopy
 from genlock.engine.file_storage import FileStorage
-from genlock.media.process import MediaReader
-from genlock.media.sniff import MediaType, could_be
+from genlock.media.sniff import could_be
 from genlock.media.transfers import Transfers
+from genlock.ports.media_reader import MediaReader
 
 CHUNK = 65_536
 SECONDS_MAX = 120.0

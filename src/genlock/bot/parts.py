@@ -51,8 +51,8 @@ from genlock.engine.refunds import Refunds
 from genlock.engine.sell import SaleRules, Seller
 from genlock.engine.tell import tell
 from genlock.media.download import Downloads
-from genlock.media.process import MediaReader
 from genlock.ports import Database
+from genlock.ports.media_reader import MediaReader
 
 
 @dataclass(kw_only=True)

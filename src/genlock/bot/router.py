@@ -325,7 +325,7 @@ class BotRouter:
         return self._account_ids[user_id]
 
     async def _is_refused(self, ctx: UpdateContext, user: User) -> bool:
-        """Refuse banned users, and everyone but operators during maintenance; return whether it was refused."""
+        """Refuse banned users, and all users but operators during maintenance; return whether it was refused."""
         view, t = self._view, ctx.translator
         denial = await self._access.denial(user.id, ctx.profile, t)
         if denial is None:

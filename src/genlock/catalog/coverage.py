@@ -3,9 +3,10 @@
 from collections.abc import Iterator
 from itertools import product
 
-from genlock.domain.catalog import Field, Model, Rule, Status
+from genlock.domain.catalog import Field, Model, Status
 from genlock.domain.errors import InvalidCatalog, InvalidInput
 from genlock.domain.field import FieldType
+from genlock.domain.rule import Rule
 
 COMBINATIONS_MAX = 5000
 

@@ -27,10 +27,11 @@ from genlock.catalog.schema import (
 )
 from genlock.catalog.scope import Scope, price_row
 from genlock.catalog.wishes import VOCABULARY, WISHES, load_vocabulary, load_wishes
-from genlock.domain.catalog import Catalog, Category, Field, Model, Rule
+from genlock.domain.catalog import Catalog, Category, Field, Model
 from genlock.domain.errors import InvalidCatalog, InvalidInput
 from genlock.domain.field import FieldType
 from genlock.domain.presets import PromptImprover, SampleFiles
+from genlock.domain.rule import Rule
 from genlock.domain.wish import Wish
 
 DATA = Path(__file__).parent / "data"
@@ -267,7 +268,7 @@ class _Reader:
             advanced=shared.advanced if table.advanced is None else table.advanced,
             internal=shared.internal,
             unit=shared.unit,
-            about={**shared.about(), **table.about},
+            about={**shared.texts(), **table.about},
         )
         _check_limits(field, scope)
         _check_values(field, scope)

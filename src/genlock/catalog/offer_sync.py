@@ -146,5 +146,5 @@ def _without(values: Values, others: Values) -> tuple[str, ...]:
 
 
 def _json(value: object) -> str:
-    number = isinstance(value, float) and value.is_integer()
-    return json.dumps(int(value) if number else value, ensure_ascii=False)  # type: ignore[call-overload]
+    shown = int(value) if isinstance(value, float) and value.is_integer() else value
+    return json.dumps(shown, ensure_ascii=False)

@@ -27,17 +27,14 @@ def load_presets(path: Path, samples: SampleFiles) -> tuple[tuple[Style, ...], t
     styles = tuple(
         Style(
             key=key,
-            name={"en": table.en, "ru": table.ru},
+            name=table.texts(),
             text=table.text,
             of=tuple(output.value for output in table.of),
             picture=samples.styles.get(key) or str(path.parent / PICTURES / table.picture),
         )
         for key, table in file.styles.items()
     )
-    ideas = tuple(
-        Idea(of=tuple(category.value for category in table.of), text={"en": table.en, "ru": table.ru})
-        for table in file.ideas
-    )
+    ideas = tuple(Idea(of=tuple(category.value for category in table.of), text=table.texts()) for table in file.ideas)
     return styles, ideas
 
 

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+from genlock.catalog.schema import OTHER_LANGUAGES
 from genlock.domain.errors import InvalidCatalog
 
 Schema = TypeVar("Schema", bound=BaseModel)
@@ -87,6 +88,8 @@ def _places(location: tuple[str | int, ...], data: object) -> list[str]:
 def _walk(location: tuple[str | int, ...], data: object) -> Iterator[str]:
     parent = ""
     for number, step in enumerate(location):
+        if step == OTHER_LANGUAGES:
+            continue  # not in the file: its keys stand beside the others
         data = _step_into(data, step)
         if isinstance(step, int):
             if parent in _ITEMS:

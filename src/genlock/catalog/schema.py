@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, RootModel
+from babel import localedata
+from pydantic import BaseModel, BeforeValidator, ConfigDict, RootModel, model_validator
 from pydantic import Field as Key
 
 from genlock.domain.catalog import Category, Output, Status
@@ -21,6 +22,8 @@ REASON_LENGTH = 300
 #: several sentences share one message of the menu
 SENTENCE_LENGTH = 120
 POSITION_MAX = 9999
+#: where a table keeps texts of languages that its schema does not declare
+OTHER_LANGUAGES = "other_languages"
 
 
 def plain(value: object) -> object:
@@ -108,6 +111,27 @@ class Table(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
+class TranslatedTable(Table):
+    """A table with a text under the code of each language. English and Russian are declared; any other may be added."""
+
+    #: the texts of all languages but English and Russian, by the code that was their key
+    other_languages: dict[str, str] = Key(default_factory=dict)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _gather_languages(cls, table: object) -> object:
+        if not isinstance(table, dict):
+            return table
+        codes = [key for key in table if key not in cls.model_fields and localedata.exists(key.replace("-", "_"))]
+        rest = {key: value for key, value in table.items() if key not in codes}
+        return {**rest, OTHER_LANGUAGES: {code: table[code] for code in codes}} if codes else rest
+
+    def texts(self) -> dict[str, str]:
+        """Return the text of each language that has one."""
+        declared = {code: getattr(self, code) for code in ("en", "ru")}
+        return {code: text for code, text in declared.items() if text is not None} | self.other_languages
+
+
 class ProviderTable(Table):
     credit_usd: Amount
 
@@ -117,7 +141,7 @@ class ProvidersFile(Table):
     providers: dict[str, ProviderTable]
 
 
-class SharedFieldTable(Table):
+class SharedFieldTable(TranslatedTable):
     """The description of a field, its unit, and whether the wizard asks for it, unless its model says otherwise."""
 
     en: str | None = None
@@ -125,9 +149,6 @@ class SharedFieldTable(Table):
     unit: Literal["seconds"] | None = None
     advanced: bool = False
     internal: bool = False
-
-    def about(self) -> dict[str, str]:
-        return {language: text for language, text in (("en", self.en), ("ru", self.ru)) if text is not None}
 
 
 class SharedFieldsFile(RootModel[dict[str, SharedFieldTable]]):
@@ -235,7 +256,7 @@ class StepsFile(Table):
     text: dict[str, StepTable] = Key(default_factory=dict)
 
 
-class StyleTable(Table):
+class StyleTable(TranslatedTable):
     en: str
     ru: str
     text: Annotated[str, Key(min_length=1, max_length=400)]
@@ -243,7 +264,7 @@ class StyleTable(Table):
     picture: str
 
 
-class IdeaTable(Table):
+class IdeaTable(TranslatedTable):
     of: Annotated[list[Menu], Key(min_length=1)]
     en: str
     ru: str

@@ -77,9 +77,9 @@ def doctor(
 
 def _examine_live(chat: int, *, keep: bool, ask: bool, picture_url: str | None, as_json: bool) -> None:
     """Say what will be sent, try it, and print the table. Exits 1 if the trial could not be made."""
+    from genlock.doctor.check_failed import CheckFailed
     from genlock.doctor.live import CALLS, PICTURE_URL
     from genlock.doctor.live_report import examine_live, live_table
-    from genlock.doctor.phase import CheckFailed
     from genlock.settings import Settings, read_settings
 
     settings = read_settings(Settings)

@@ -23,7 +23,7 @@ Cell = str | int | float | Decimal | datetime | None
 
 #: sessions with a running download on this instance, and when it made progress last
 _running: dict[tuple[int, datetime], float] = {}
-#: a download that makes no progress for so long was given up by the browser
+#: a download that makes no progress for this long was given up by the browser
 _STALLED_SECONDS = 60.0
 
 

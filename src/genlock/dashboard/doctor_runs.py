@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from genlock.dashboard.installation import CheckedPhase, Examine
+from genlock.dashboard.installation import Examine
+from genlock.domain.doctor_phase import Phase
 from genlock.domain.errors import StoreError
 from genlock.domain.events import Event
 from genlock.ports import Database, Observer
@@ -16,15 +17,8 @@ from genlock.ports import Database, Observer
 #: the role of the instance that runs the doctor, and the entry with what it found
 ROLE = "doctor"
 LAST_RUN = "doctor:run"
-#: a run without a new phase for so long is given up: its instance has crashed
+#: a run without a new phase for this long is given up: its instance has crashed
 LEASE_SECONDS = 120.0
-
-
-@dataclass(frozen=True, kw_only=True)
-class Phase:
-    name: str
-    ok: bool
-    detail: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,7 +94,7 @@ class DoctorRuns:
             async for phase in examine():
                 record["phases"].append(_dump(phase))
                 if (await self._store.take_role(ROLE, run, LEASE_SECONDS)).holder != run:
-                    return  # this process was paused for so long that another run has begun
+                    return  # this process was paused so long that another run has begun
                 await self._write(record)
         except StoreError:
             raise
@@ -114,5 +108,5 @@ class DoctorRuns:
         await self._store.kv_put(LAST_RUN, json.dumps(record, ensure_ascii=False))
 
 
-def _dump(phase: CheckedPhase) -> dict[str, Any]:
+def _dump(phase: Phase) -> dict[str, Any]:
     return {"name": phase.name, "ok": phase.ok, "detail": phase.detail}

@@ -3,7 +3,8 @@
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Protocol
+
+from genlock.domain.doctor_phase import Phase
 
 
 class SettingSource(StrEnum):
@@ -41,21 +42,8 @@ class ShownPlugin:
     remedy: str = ""
 
 
-class CheckedPhase(Protocol):
-    """The result of one phase of the doctor."""
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def ok(self) -> bool: ...
-
-    @property
-    def detail(self) -> str: ...
-
-
 #: runs the doctor once and yields each phase as soon as it has ended
-Examine = Callable[[], AsyncIterator[CheckedPhase]]
+Examine = Callable[[], AsyncIterator[Phase]]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,10 +13,11 @@ from starlette.types import Receive, Scope, Send
 
 from genlock.dashboard.fetched_files import FetchedFiles
 from genlock.domain.errors import MediaStoreError
+from genlock.domain.media_format import Format, MediaType
 from genlock.domain.stored_file import StoredFile
 from genlock.media import sniff
 from genlock.media.download import AddressRefused, Downloads, FetchedFile, FetchFailed, TooLarge
-from genlock.media.sniff import Format, MediaType, NotMedia, recognise
+from genlock.media.sniff import NotMedia, recognise
 from genlock.ports import MediaStore
 from genlock.web.byte_ranges import ByteRange, read_range
 

@@ -13,11 +13,12 @@ from genlock.app.plugins import find_plugins
 from genlock.app.providers import load_catalog, make_bundles
 from genlock.app.webhook_secrets import make_webhook_secrets
 from genlock.bot.order.job_texts import JobTexts
+from genlock.doctor.check_failed import SKEW_SECONDS_MAX, CheckFailed, require
 from genlock.doctor.network_checks import NetworkChecks
-from genlock.doctor.phase import SKEW_SECONDS_MAX, CheckFailed, Phase, require
 from genlock.doctor.provider_checks import ProviderChecks
 from genlock.doctor.store_checks import TrialClock, check_leases, check_replays
 from genlock.domain.current_catalog import CurrentCatalog
+from genlock.domain.doctor_phase import Phase
 from genlock.domain.errors import GenlockError
 from genlock.log import Mask, Silent
 from genlock.ports import ChannelContext, DatabaseCheck, ProviderBundle

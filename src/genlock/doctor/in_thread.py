@@ -5,7 +5,7 @@ import threading
 from collections.abc import AsyncIterator
 
 from genlock.doctor.doctor import Doctor
-from genlock.doctor.phase import Phase
+from genlock.domain.doctor_phase import Phase
 from genlock.settings import Settings
 
 

@@ -14,8 +14,8 @@ from telegram.error import TelegramError
 
 from genlock.channels.telegram.caller import Caller, Priority
 from genlock.channels.telegram.errors import MessageNotModified
+from genlock.doctor.check_failed import CheckFailed
 from genlock.doctor.live_files import KINDS, by_reference, make_file, upload
-from genlock.doctor.phase import CheckFailed
 from genlock.domain.errors import ChannelBusy, ChannelError, ChannelOutcomeUnknown
 
 #: a picture that Telegram can fetch

@@ -6,8 +6,8 @@ from genlock import __version__
 from genlock.app.databases import open_database_check
 from genlock.channels.telegram.caller import Caller, bot_id, make_bot
 from genlock.channels.telegram.rate_limiter import TelegramRateLimiter
+from genlock.doctor.check_failed import CheckFailed
 from genlock.doctor.live import NOT_TESTED, LiveTrial, Observation
-from genlock.doctor.phase import CheckFailed
 from genlock.log import Mask, Silent
 from genlock.settings import Settings
 

@@ -14,7 +14,7 @@ from genlock.channels.telegram.caller import Caller, Priority, make_bot
 from genlock.channels.telegram.errors import BotFrozen, TokenRefused
 from genlock.channels.telegram.rate_limiter import TelegramRateLimiter
 from genlock.channels.telegram.update_sources import WEBHOOK_PATH
-from genlock.doctor.phase import CheckFailed, check_clock, require
+from genlock.doctor.check_failed import CheckFailed, check_clock, require
 from genlock.domain.errors import ChannelError
 from genlock.ports import ChannelBundle, Observer, ProviderBundle
 from genlock.settings import Settings

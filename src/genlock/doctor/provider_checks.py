@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Mapping
 
 from genlock.app.plugins import Plugins
 from genlock.app.providers import without_files
-from genlock.doctor.phase import CheckFailed, require
+from genlock.doctor.check_failed import CheckFailed, require
 from genlock.domain.catalog import Catalog
 from genlock.domain.errors import GenlockError
 from genlock.ports import ProviderBundle, ProviderHealth

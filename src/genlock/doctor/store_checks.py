@@ -4,7 +4,7 @@ import secrets
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from genlock.doctor.phase import CheckFailed, require
+from genlock.doctor.check_failed import CheckFailed, require
 from genlock.domain.delivery import MESSAGE_ONLY, plan
 from genlock.domain.errors import IdempotencyKeyReused
 from genlock.domain.job import Delivery, NewJob, State, Verdict, hash_secret

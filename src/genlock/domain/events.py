@@ -67,7 +67,7 @@ class Event(StrEnum):
     MEDIA_DAMAGED = "MEDIA_DAMAGED"  #: a stored copy of a result differs from what was delivered; it is not served
     API_WEBHOOK_DISABLED = "API_WEBHOOK_DISABLED"  #: an API client's endpoint gets no more events: it refuses or fails
     WEBHOOK_SECRETS_LOST = "WEBHOOK_SECRETS_LOST"  #: alarm: no key in the settings opens the secrets of some endpoints
-    WEBHOOK_SET = "WEBHOOK_SET"  #: our webhook URL was registered at Telegram
+    WEBHOOK_SET = "WEBHOOK_SET"  #: our webhook URL was registered at the channel
     WEBHOOK_REMOVED = "WEBHOOK_REMOVED"  #: the webhook was removed, because updates are fetched by long polling
     ROWS_PRUNED = "ROWS_PRUNED"  #: rows past their retention period were deleted
     BREAKER_OPEN = "BREAKER_OPEN"  #: a provider failed too often; orders go elsewhere for a while

@@ -29,7 +29,7 @@ class LedgerAccount(StrEnum):
 class EntryKind(StrEnum):
     """Why money moved. The first three belong to a job; the others change a user's balance.
 
-    A repayment takes credits for a debt: the user had spent them before Telegram refunded the payment.
+    A repayment takes credits for a debt: the user had spent them before the payment was refunded without us.
     """
 
     HOLD = "hold"
@@ -73,7 +73,7 @@ class Wallet:
     account_id: int
     available: int
     held: int
-    #: what the user owes after refunds of spent credits that Telegram made without us
+    #: what the user owes after refunds of spent credits that the payment service made without us
     debt: int = 0
 
 

@@ -20,7 +20,7 @@ class LoginMethod(StrEnum):
 
 @value
 class Operator:
-    #: the id by which Telegram knows the operator; for a login without a chat, the name of the method
+    #: the id by which the chat knows the operator; for a login without a chat, the name of the method
     id: str
     role: OperatorRole
     name: str = ""

@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class PaymentState(StrEnum):
-    PAID = "paid"  #: credited → refunding by an operator; → refunded when Telegram refunds it without us
+    PAID = "paid"  #: credited → refunding by an operator; → refunded when the payment service refunds it without us
     REFUNDING = "refunding"  #: the credits are taken back, the refund call may have been made → refunded; → paid if the
     #: channel refuses the refund
     REFUNDED = "refunded"
@@ -23,7 +23,7 @@ class Payment:
     #: refund attempts begun so far; each has its own ledger key
     refunds: int
     at: datetime
-    #: the part of `amount` that had been spent when Telegram refunded the payment without us
+    #: the part of `amount` that had been spent when the payment service refunded the payment without us
     owed: int = 0
     #: when such a refund was booked
     external_refund_at: datetime | None = None

@@ -1,4 +1,4 @@
-"""Updates: events from Telegram, stored before they are acknowledged, then handled in order, one queue per user."""
+"""Updates: events from a channel, stored before they are acknowledged, then handled in order, one queue per user."""
 
 from dataclasses import dataclass
 from datetime import datetime

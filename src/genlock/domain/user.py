@@ -8,7 +8,7 @@ from enum import StrEnum
 class UserFilter(StrEnum):
     ALL = "all"
     BANNED = "banned"
-    OWING = "owing"  #: with a debt, after refunds that Telegram made without us
+    OWING = "owing"  #: with a debt, after refunds that the payment service made without us
     PAYING = "paying"  #: with at least one payment
 
 

@@ -39,7 +39,7 @@ current_correlation_id: ContextVar[str] = ContextVar("current_correlation_id", d
 
 
 def _nothing() -> None:
-    """Outside a worker, such as in a command, no one waits for it."""
+    """Outside a worker, such as in a command, nothing waits for it."""
 
 
 #: called before the current task gives the lease of its job back although it is not finished

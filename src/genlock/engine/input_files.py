@@ -19,9 +19,10 @@ from genlock.domain.current_catalog import CurrentCatalog
 from genlock.domain.errors import ChannelError, MediaStoreError, ProviderError
 from genlock.domain.field import FieldType
 from genlock.domain.job import Job
+from genlock.domain.media_format import MediaType
 from genlock.domain.upload import Upload, UploadCopy, file_urls
 from genlock.engine.file_storage import FileStorage, NoReadableStorage, ProviderStorage, SourceFailed
-from genlock.media.sniff import MediaType, choose_suffix
+from genlock.media.sniff import choose_suffix
 from genlock.ports import DraftStore
 
 #: how long a result's own link is passed on instead of a copy: some providers delete results after an hour

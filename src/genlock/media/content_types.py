@@ -3,7 +3,7 @@
 A format that a browser would run as a page, such as SVG, is served as plain bytes.
 """
 
-from genlock.media.sniff import Format
+from genlock.domain.media_format import Format
 
 BINARY = "application/octet-stream"
 _BY_SUFFIX = {

@@ -8,6 +8,7 @@ import math
 from collections.abc import Callable
 from typing import IO
 
+from genlock.domain.media_format import Format
 from genlock.media import matroska, mp3, mp4_duration, ogg, sniff, wave
 from genlock.media.budget import Budget, NotMeasured
 from genlock.media.mapped_file import Content, mapped
@@ -15,7 +16,7 @@ from genlock.media.mapped_file import Content, mapped
 #: no file within Telegram's size limit plays longer
 SECONDS_MAX = 86_400.0
 
-_READERS: dict[sniff.Format, Callable[[Content, Budget], float]] = {
+_READERS: dict[Format, Callable[[Content, Budget], float]] = {
     **dict.fromkeys((sniff.MP4, sniff.MOV, sniff.M4A), mp4_duration.read_duration),
     sniff.WAV: wave.read_duration,
     sniff.OGG: ogg.read_duration,

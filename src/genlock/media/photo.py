@@ -6,7 +6,8 @@ from typing import IO
 
 from PIL import ExifTags, Image, ImageOps
 
-from genlock.media.sniff import AVIF, BMP, GIF, JPEG, PNG, TIFF, WEBP, Format
+from genlock.domain.media_format import Format
+from genlock.media.sniff import AVIF, BMP, GIF, JPEG, PNG, TIFF, WEBP
 
 PHOTO_BYTES_MAX = 10 * 1024 * 1024
 #: width and height together

@@ -6,11 +6,11 @@ import os
 import socket
 import sys
 from tempfile import TemporaryFile
-from typing import IO, Any, Protocol
+from typing import IO, Any
 
+from genlock.domain.media_format import Format
 from genlock.media.budget import TooComplex
 from genlock.media.photo import NotUsableAsPhoto
-from genlock.media.sniff import Format
 from genlock.media.transfers import Transfers
 
 #: a busy machine needs several times the CPU seconds that the process limits itself to
@@ -20,24 +20,6 @@ IDLE_SECONDS = 60.0
 ANSWER_BYTES_MAX = 4096
 #: the environment of the service holds its secrets: the process gets only what Python needs
 _ENVIRONMENT = ("PATH", "PYTHONPATH", "PYTHONHOME", "LANG", "LC_ALL", "TMPDIR", "LD_LIBRARY_PATH")
-
-
-class MediaReader(Protocol):
-    """Reads files whose content may be hostile."""
-
-    async def measure(self, file: IO[bytes]) -> float | None:
-        """Return how long a file plays; None if that cannot be determined.
-
-        Raises TooComplex, and ChannelBusy if the instance stops meanwhile.
-        """
-
-    async def fit_photo(self, file: IO[bytes], size: int, format_: Format) -> IO[bytes] | None:
-        """Convert an image that Telegram would refuse as a photo; return None if it can stay as it is.
-
-        Raises NotUsableAsPhoto and TooComplex, and ChannelBusy if the instance stops meanwhile.
-        """
-
-    async def close(self) -> None: ...
 
 
 class MediaProcess:

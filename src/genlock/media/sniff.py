@@ -3,26 +3,12 @@
 import json
 import re
 from dataclasses import dataclass
-from enum import StrEnum
+
+from genlock.domain.media_format import Format, MediaType
 
 _PAGE = re.compile(rb"(<!doctype html|<html|<head|<body|<script|<title|<\?xml|<error)", re.IGNORECASE)
 _JSON = re.compile(rb'[{\[]\s*(["{}\[\]\d-]|true|false|null)')
 SUFFIX_LENGTH_MAX = 5
-
-
-class MediaType(StrEnum):
-    IMAGE = "image"
-    VIDEO = "video"
-    AUDIO = "audio"
-
-
-@dataclass(frozen=True, slots=True)
-class Format:
-    suffix: str
-    #: what a file of this format can hold
-    media: tuple[MediaType, ...] = ()
-    #: Content-Type values that mean this format when the bytes match no signature
-    mime_types: tuple[str, ...] = ()
 
 
 class NotMedia(Exception):

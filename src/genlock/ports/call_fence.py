@@ -23,7 +23,7 @@ may_call: ContextVar[Callable[[], bool]] = ContextVar("may_call", default=_alway
 
 
 class CallFenced(ChannelBusy):
-    """This instance was silent for so long that another may have taken over the work; nothing was sent."""
+    """This instance was silent so long that another may have taken over the work; nothing was sent."""
 
     def __init__(self) -> None:
         super().__init__(RETRY_SECONDS)

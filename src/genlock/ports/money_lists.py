@@ -54,7 +54,7 @@ class MoneyLists(Protocol):
         """Return the payments that are `refunding` or `refunded`."""
 
     async def external_refunds(self, *, before: Place, since: datetime | None, limit: int) -> list[Payment]:
-        """Return the payments that Telegram refunded without us, by the time when that was booked."""
+        """Return the payments that the payment service refunded without us, by the time when that was booked."""
 
     async def account_payments(self, account_id: int, *, before: Place, limit: int) -> list[Payment]:
         """Return the payments of an account before a place."""

@@ -39,7 +39,7 @@ class ProviderContext:
 
 @dataclass(frozen=True, kw_only=True)
 class PublicSource:
-    """Where a provider publishes its models and prices for everybody, so that no account is needed to read them."""
+    """Where a provider publishes its models and prices; no account is needed to read them."""
 
     #: returns the lists; it is given the settings below. Raises ProviderError
     fetch: Callable[[Any], Awaitable[PublicLists]]

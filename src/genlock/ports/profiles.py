@@ -7,18 +7,13 @@ from genlock.domain.profile import AccountSummary, Profile
 
 
 class ProfileStore(Protocol):
-    async def ensure_profile(
-        self, account_id: int, *, language: str, name: str, username: str, referred_by: int | None
-    ) -> Profile:
-        """Update the profile of a user who has just written, or create it.
-
-        Language and inviter are set only when it is created; the inviter must be an older account of the same bot.
-        """
-
     async def ensure_profile_and_draft(
         self, account_id: int, *, chat: int | None, language: str, name: str, username: str, referred_by: int | None
     ) -> tuple[Profile, SavedDraft | None]:
-        """Do the same, and return the account's draft in a chat with it: all that an update needs to begin."""
+        """Update or create the profile of a user who has just written; return it with the account's draft in the chat.
+
+        Language and inviter are set only when it is created; the inviter must be an older account of the same bot.
+        """
 
     async def profile(self, account_id: int) -> Profile:
         """Raises AccountNotFound."""
@@ -39,7 +34,7 @@ class ProfileStore(Protocol):
         """Return accounts with their wallets, newest first: all, or found as by find_profiles."""
 
     async def debtors(self, limit: int) -> list[AccountSummary]:
-        """Return accounts that owe credits after refunds by Telegram, the largest debt first."""
+        """Return accounts that owe credits after refunds by the payment service, the largest debt first."""
 
     async def set_language(self, account_id: int, language: str) -> None: ...
 

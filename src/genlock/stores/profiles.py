@@ -15,14 +15,6 @@ NAMES_READ = 20_000
 
 
 class Profiles(Subject):
-    async def ensure_profile(
-        self, account_id: int, *, language: str, name: str, username: str, referred_by: int | None
-    ) -> Profile:
-        profile, _ = await self.ensure_profile_and_draft(
-            account_id, chat=None, language=language, name=name, username=username, referred_by=referred_by
-        )
-        return profile
-
     async def ensure_profile_and_draft(
         self, account_id: int, *, chat: int | None, language: str, name: str, username: str, referred_by: int | None
     ) -> tuple[Profile, SavedDraft | None]:

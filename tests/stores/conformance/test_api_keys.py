@@ -24,6 +24,7 @@ from tests.stores.builders import (
     delivered,
     end,
     ended,
+    ensure_profile,
     new_key,
     order,
     running,
@@ -166,7 +167,7 @@ async def test_a_key_and_the_state_of_an_order_are_read_at_once(store: SqlDataba
 async def test_a_revoked_key_is_read_with_nothing(store: SqlDatabase) -> None:
     key, _ = await store.add_api_key(new_key(await account_with(store)))
     job = (await store.accept_job(order(key.account_id, api_key_id=key.id), ME)).job
-    await store.ensure_profile(key.account_id, language="en", name="Ann", username="", referred_by=None)
+    await ensure_profile(store, key.account_id, language="en", name="Ann", username="", referred_by=None)
     await store.set_ban(key.account_id, banned=True, reason="spam")
     both = [await store.api_key_with_job("hash-1", job.id), await store.api_key_with_order("hash-1", "new")]
     assert [pair and pair[0].banned for pair in both] == [True, True]
@@ -188,7 +189,7 @@ async def test_keys_are_listed_newest_first_of_one_account_or_of_all(store: SqlD
 
 async def test_a_key_of_a_banned_user_says_so(store: SqlDatabase) -> None:
     account_id = await account_with(store)
-    await store.ensure_profile(account_id, language="en", name="Ann", username="", referred_by=None)
+    await ensure_profile(store, account_id, language="en", name="Ann", username="", referred_by=None)
     await store.set_ban(account_id, banned=True, reason="spam")
     await store.add_api_key(new_key(account_id))
 

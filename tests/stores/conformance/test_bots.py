@@ -7,12 +7,12 @@ from genlock.domain.errors import AccountNotFound
 from genlock.domain.job import Actor, AttentionCode, Delivery, State
 from genlock.domain.promo import Promo, PromoVerdict
 from genlock.stores.database import SqlDatabase
-from tests.stores.builders import ME, delivered, end, ended, finish, queued, running, see, update
+from tests.stores.builders import ME, delivered, end, ended, ensure_profile, finish, queued, running, see, update
 
 
 async def account_of(store: SqlDatabase, bot: str, external_id: str, referred_by: int | None = None) -> int:
     account_id = await store.ensure_account("chat", bot, external_id)
-    await store.ensure_profile(account_id, language="en", name="Ann", username="ann", referred_by=referred_by)
+    await ensure_profile(store, account_id, language="en", name="Ann", username="ann", referred_by=referred_by)
     return account_id
 
 
@@ -125,7 +125,7 @@ async def test_an_invitation_counts_only_within_one_bot(store: SqlDatabase) -> N
 async def test_rewards_are_those_of_one_bot(store: SqlDatabase) -> None:
     host = await account_of(store, "bot", "1")
     job = await delivered(store)
-    await store.ensure_profile(job.account_id, language="en", name="G", username="g", referred_by=host)
+    await ensure_profile(store, job.account_id, language="en", name="G", username="g", referred_by=host)
     await store.add_payment("charge", job.account_id, 1, 1000)
 
     assert await store.rewards_due("bot", 0, 10) == ([(job.account_id, host)], 0)

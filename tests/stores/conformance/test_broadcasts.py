@@ -8,7 +8,7 @@ from genlock.domain.broadcast import BroadcastOutcome, BroadcastState, Segment
 from genlock.domain.money import EntryKind
 from genlock.stores.broadcasts import SENDER_SECONDS
 from genlock.stores.database import SqlDatabase
-from tests.stores.builders import ManualClock, profiled
+from tests.stores.builders import ManualClock, ensure_profile, profiled
 
 
 async def test_a_broadcast_passes_over_many_users_of_other_bots(
@@ -17,7 +17,7 @@ async def test_a_broadcast_passes_over_many_users_of_other_bots(
     monkeypatch.setattr("genlock.stores.broadcasts.PROFILES_AT_ONCE", 2)
     for number in range(7):
         other = await store.ensure_account("chat", "other", str(number))
-        await store.ensure_profile(other, language="en", name="O", username="", referred_by=None)
+        await ensure_profile(store, other, language="en", name="O", username="", referred_by=None)
     last = await profiled(store, "last")
     await store.set_account_address(last, "there")
     broadcast = await store.begin_broadcast("Hello", bot="bot", author="op", request_key="u")
@@ -63,7 +63,7 @@ async def test_a_broadcast_to_a_segment_reaches_its_users_only(
         if name == "payer":
             clock.advance(10 * 86_400)
         account_id = await store.ensure_account("chat", "bot", name)
-        await store.ensure_profile(account_id, language=language, name=name, username="", referred_by=None)
+        await ensure_profile(store, account_id, language=language, name=name, username="", referred_by=None)
         names[account_id] = name
     for account_id, name in names.items():
         if name in ("payer", "silent_ru"):

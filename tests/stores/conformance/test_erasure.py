@@ -11,7 +11,20 @@ from genlock.domain.webhook import NewWebhook
 from genlock.engine.erasure import Erasure
 from genlock.engine.tell import WAITING
 from genlock.stores.database import SqlDatabase
-from tests.stores.builders import ME, SECRET, account_with, end, ended, finish, new_key, queued, running, see, update
+from tests.stores.builders import (
+    ME,
+    SECRET,
+    account_with,
+    end,
+    ended,
+    ensure_profile,
+    finish,
+    new_key,
+    queued,
+    running,
+    see,
+    update,
+)
 from tests.stores.conftest import Raw
 
 TABLES = (
@@ -24,7 +37,7 @@ async def user_with(store: SqlDatabase, mark: str) -> int:
     """A user whose every text contains the mark, with a delivered job and one update."""
     account_id = await store.ensure_account("chat", "bot", f"id-{mark}")
     await store.transfer(account_id, EntryKind.GRANT, 1000, f"admin:{account_id}", f"for {mark}")
-    await store.ensure_profile(account_id, language="en", name=f"Ann {mark}", username=mark, referred_by=None)
+    await ensure_profile(store, account_id, language="en", name=f"Ann {mark}", username=mark, referred_by=None)
     await store.set_ban(account_id, banned=True, reason=f"{mark} was rude")
     await store.save_draft(account_id, 7, SavedDraft(version=0, message=None, body=f'{{"text": "{mark}"}}'))
     await store.kv_put(f"{WAITING}{account_id}:1", f'{{"text": "{mark}"}}')

@@ -14,6 +14,7 @@ from tests.stores.builders import (
     account_with,
     delivered,
     end,
+    ensure_profile,
     order,
     profiled,
     queued,
@@ -38,7 +39,7 @@ async def test_a_free_run_is_taken_once_per_key_and_is_new_each_day(store: SqlDa
 
 async def test_a_free_run_whose_job_failed_does_not_count(store: SqlDatabase) -> None:
     account = await account_with(store, 0)
-    await store.ensure_profile(account, language="en", name="A", username="", referred_by=None)
+    await ensure_profile(store, account, language="en", name="A", username="", referred_by=None)
     assert await store.take_free_run(account, "a", 1)
     job = (await store.accept_job(order(account, request_key="a", price=0), None)).job
     assert await store.job_by_request_key(account, "b") is None
@@ -53,7 +54,7 @@ async def test_a_free_run_whose_job_failed_does_not_count(store: SqlDatabase) ->
 
 async def test_a_free_run_cancelled_after_its_submit_counts(store: SqlDatabase, clock: ManualClock) -> None:
     account = await account_with(store, 0)
-    await store.ensure_profile(account, language="en", name="A", username="", referred_by=None)
+    await ensure_profile(store, account, language="en", name="A", username="", referred_by=None)
     await store.create_promo(promo(code="RUNS", amount=0, runs=1), lasting=None, author="op")
     await store.use_promo("RUNS", account, "u")
     assert await store.take_free_run(account, "early", 1)
@@ -209,9 +210,9 @@ async def test_an_invitation_is_due_after_the_first_result_bought_with_money(sto
     host = await profiled(store, "1")
     job = await delivered(store)
     guest = job.account_id
-    await store.ensure_profile(guest, language="en", name="G", username="g", referred_by=host)
+    await ensure_profile(store, guest, language="en", name="G", username="g", referred_by=host)
     waiting = await running(store, "task")
-    await store.ensure_profile(waiting.account_id, language="en", name="W", username="w", referred_by=host)
+    await ensure_profile(store, waiting.account_id, language="en", name="W", username="w", referred_by=host)
 
     assert await store.rewards_due("bot", 0, 10) == ([], 0)  # all of it may have been gifts
     for charge, account in (("c1", guest), ("c2", waiting.account_id)):

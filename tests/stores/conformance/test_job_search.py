@@ -12,7 +12,18 @@ from genlock.domain.job_search import CountKind, JobFilter
 from genlock.domain.money import EntryKind, HoldState
 from genlock.ports import Reschedule
 from genlock.stores.database import SqlDatabase
-from tests.stores.builders import PRICE, ManualClock, account_with, end, ended, finish, queued, running, submitting
+from tests.stores.builders import (
+    PRICE,
+    ManualClock,
+    account_with,
+    end,
+    ended,
+    ensure_profile,
+    finish,
+    queued,
+    running,
+    submitting,
+)
 from tests.stores.history import HEAVY, fill
 
 TEXTS = ("a cat", "Рыжий ЛИС", 'said "no"', "100% \\ back_slash", "line\nbreak", "🦊 fox", "[x] (y)")
@@ -182,7 +193,7 @@ async def test_what_a_list_of_jobs_shows_besides_the_jobs(store: SqlDatabase) ->
 
     assert await store.refunded_jobs([job.id, other.id, 404]) == {job.id}
     assert await store.account_names([account_id, 404]) == {account_id: nameless}
-    await store.ensure_profile(account_id, language="en", name="Ann", username="", referred_by=None)
+    await ensure_profile(store, account_id, language="en", name="Ann", username="", referred_by=None)
     assert await store.account_names([account_id]) == {account_id: "Ann"}
     assert await store.job_providers() == ["kie"]
     assert [found.id for found in await store.jobs_by_id([job.id, 404, other.id])] == [other.id, job.id]

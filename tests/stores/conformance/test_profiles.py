@@ -7,7 +7,7 @@ from genlock.domain.errors import AccountNotFound
 from genlock.domain.money import EntryKind
 from genlock.ports import OrderState
 from genlock.stores.database import SqlDatabase
-from tests.stores.builders import CHAT, ManualClock, account_with, profiled, queued
+from tests.stores.builders import CHAT, ManualClock, account_with, ensure_profile, profiled, queued
 
 
 async def test_a_profile_is_returned_with_the_draft_of_the_chat(store: SqlDatabase) -> None:
@@ -41,10 +41,10 @@ async def test_the_state_of_an_order_is_its_job_the_balance_and_the_open_jobs_of
 
 async def test_a_profile_is_created_once_and_updated(store: SqlDatabase, clock: ManualClock) -> None:
     account = await store.ensure_account("chat", "bot", "501")
-    first = await store.ensure_profile(account, language="ru", name="Ann", username="ann", referred_by=None)
+    first = await ensure_profile(store, account, language="ru", name="Ann", username="ann", referred_by=None)
     made = clock.now()
     clock.advance(1)
-    again = await store.ensure_profile(account, language="en", name="Anna", username="ann", referred_by=None)
+    again = await ensure_profile(store, account, language="en", name="Anna", username="ann", referred_by=None)
 
     assert first.created
     assert not again.created
@@ -56,7 +56,7 @@ async def test_a_profile_is_created_once_and_updated(store: SqlDatabase, clock: 
 async def test_a_profile_is_found_by_the_id_of_the_channel_without_creating_an_account(store: SqlDatabase) -> None:
     account_id = await store.ensure_account("chat", "bot", "7")
     assert await store.known_profile("chat", "bot", "7") is None, "the user has not written yet"
-    await store.ensure_profile(account_id, language="ru", name="Ann", username="ann", referred_by=None)
+    await ensure_profile(store, account_id, language="ru", name="Ann", username="ann", referred_by=None)
     found = await store.known_profile("chat", "bot", "7")
     assert found is not None
     assert (found.account_id, found.external_id, found.language) == (account_id, "7", "ru")
@@ -73,9 +73,9 @@ async def test_only_an_older_account_can_be_the_inviter(store: SqlDatabase) -> N
     host = await profiled(store, "1")
     guest = await profiled(store, "2", referred_by=host)
     itself = await store.ensure_account("chat", "bot", "3")
-    alone = await store.ensure_profile(itself, language="en", name="C", username="c", referred_by=itself)
+    alone = await ensure_profile(store, itself, language="en", name="C", username="c", referred_by=itself)
     from_the_future = await profiled(store, "4", referred_by=10**6)
-    late = await store.ensure_profile(host, language="en", name="Ann", username="x", referred_by=guest)
+    late = await ensure_profile(store, host, language="en", name="Ann", username="x", referred_by=guest)
 
     assert (await store.profile(guest)).referred_by == host
     assert alone.referred_by is None
@@ -112,7 +112,7 @@ async def test_accounts_are_listed_with_their_balances_newest_first(store: SqlDa
 
 async def test_profiles_are_found_in_any_capitalisation(store: SqlDatabase) -> None:
     account = await store.ensure_account("telegram", "42", "77")
-    await store.ensure_profile(account, language="ru", name="Аня Кузнецова", username="", referred_by=None)
+    await ensure_profile(store, account, language="ru", name="Аня Кузнецова", username="", referred_by=None)
     for text in ("Аня", "аня", "АНЯ", "кузнец", "аня кузнецова"):
         assert [found.account_id for found in await store.find_profiles(text, 10)] == [account], text
         assert [found.account_id for found in await store.account_summaries(text, 10)] == [account], text
@@ -122,7 +122,7 @@ async def test_the_newest_profiles_come_first(store: SqlDatabase) -> None:
     accounts = []
     for number in range(3):
         accounts.append(await store.ensure_account("telegram", "42", str(900 + number)))
-        await store.ensure_profile(accounts[-1], language="en", name=f"P{number}", username="", referred_by=None)
+        await ensure_profile(store, accounts[-1], language="en", name=f"P{number}", username="", referred_by=None)
 
     assert [found.account_id for found in await store.newest_profiles(2)] == accounts[:0:-1]
 
@@ -139,5 +139,5 @@ async def test_language_model_bans_and_blocks_are_stored(store: SqlDatabase, clo
     assert seen.banned_at == seen.blocked_at == clock.now()
     assert await store.set_ban(account, banned=False, reason="")
     assert not await store.set_ban(9999, banned=True, reason="")
-    back = await store.ensure_profile(account, language="ru", name="Ann", username="ann1", referred_by=None)
+    back = await ensure_profile(store, account, language="ru", name="Ann", username="ann1", referred_by=None)
     assert (back.banned_at, back.blocked_at) == (None, None)

@@ -4,12 +4,12 @@ from genlock.domain.money import EntryKind
 from genlock.domain.promo import Promo
 from genlock.domain.user import UserFilter
 from genlock.stores.database import SqlDatabase
-from tests.stores.builders import ManualClock, account_with
+from tests.stores.builders import ManualClock, account_with, ensure_profile
 
 
 async def user(store: SqlDatabase, name: str, *, invited_by: int | None = None) -> int:
     account_id = await account_with(store, 0)
-    await store.ensure_profile(account_id, language="ru", name=name, username=name.lower(), referred_by=invited_by)
+    await ensure_profile(store, account_id, language="ru", name=name, username=name.lower(), referred_by=invited_by)
     return account_id
 
 

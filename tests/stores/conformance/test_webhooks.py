@@ -114,7 +114,7 @@ async def test_events_of_one_job_are_due_one_after_the_other(store: SqlDatabase,
     await end(store, other, State.FAILED)
     waiting = await store.webhook_deliveries(webhook.id, state=None, before=None, limit=10)
     assert {delivery.due_at for delivery in waiting} == {clock.now() + timedelta(seconds=60)}, (
-        "none is read in vain until then"
+        "none is read needlessly until then"
     )
     clock.advance(61)
     await settle(store, webhook)
@@ -240,7 +240,7 @@ async def test_old_deliveries_and_those_of_removed_endpoints_are_pruned_a_few_at
 ) -> None:
     role = await store.take_role("active", "me", 10**9)
     old, removed, young = [await endpoint(store, await account_with(store), f"we_{n}") for n in range(3)]
-    for number in range(3):  # the first still waits: an event that could not be sent for so long is not worth sending
+    for number in range(3):  # the first still waits: an event that could not be sent until now is not worth sending
         await store.add_test_delivery(old.id, f"msg_old_{number}")
     [*_, last] = await store.due_webhook_deliveries(old.id, 10)
     await store.settle_webhook_deliveries([WebhookAttempt(delivery_id=last.id, state=DONE, status=200)])

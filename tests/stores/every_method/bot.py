@@ -5,7 +5,7 @@ from genlock.domain.draft import SavedDraft
 from genlock.domain.promo import Promo
 from genlock.domain.upload import Upload, UploadCopy
 from genlock.ports import Database
-from tests.stores.builders import delivered
+from tests.stores.builders import delivered, ensure_profile
 from tests.stores.history import HEAVY
 
 
@@ -37,7 +37,7 @@ async def use_the_bot_data(store: Database) -> None:
 
 
 async def use_profiles(store: Database) -> None:
-    await store.ensure_profile(1, language="en", name="Ann", username="ann", referred_by=None)
+    await ensure_profile(store, 1, language="en", name="Ann", username="ann", referred_by=None)
     await store.known_profile("telegram", "bot", "1")
     await store.profile(1)
     await store.find_profiles("ann", 1)

@@ -1,4 +1,4 @@
-"""`/admin dashboard`: a one-time link to the dashboard, for everybody with a role there."""
+"""`/admin dashboard`: a one-time link to the dashboard, for operators who have a role there."""
 
 from collections.abc import Mapping, Sequence
 

@@ -118,13 +118,14 @@ class Gallery:
     ) -> tuple[tuple[int, int] | None, tuple[int, int] | None]:
         """Return the next newer and the next older part, as job and part: of this result, else of another."""
         models = self._models(kind)
-        newer, older = (job.id, index - 1), (job.id, index + 1)
+        newer: tuple[int, int] | None = (job.id, index - 1)
+        older: tuple[int, int] | None = (job.id, index + 1)
         if index == 0:
             after = await self._store.result_after(ctx.account_id, models, job.id)
-            newer = (after.id, len(after.parts) - 1) if after else None  # type: ignore[assignment]
+            newer = (after.id, len(after.parts) - 1) if after else None
         if index == len(job.parts) - 1:
             before = await self._store.result_before(ctx.account_id, models, job.id)
-            older = (before.id, 0) if before else None  # type: ignore[assignment]
+            older = (before.id, 0) if before else None
         return newer, older
 
     def _models(self, kind: str) -> Sequence[str]:

@@ -18,9 +18,10 @@ from genlock.bot.storefront.storefront import Storefront
 from genlock.domain.catalog import Model
 from genlock.domain.errors import ProviderError
 from genlock.domain.field import FILES, Field, FieldType
+from genlock.domain.media_format import MediaType
 from genlock.domain.upload import Upload, UploadCopy
 from genlock.media.budget import TooComplex
-from genlock.media.sniff import MediaType, choose_suffix
+from genlock.media.sniff import choose_suffix
 from genlock.ports import Database
 
 WAITING_FILES_MAX = 10

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 from genlock.bot.chat_view import ChatView
 from genlock.bot.context import UpdateContext
+from genlock.bot.order import confirm_screen, improve_screens, per_file, remembered, styles
 from genlock.bot.order import draft as drafts
-from genlock.bot.order import improve_screens, per_file, remembered, styles
 from genlock.bot.order import screens as order
 from genlock.bot.order.draft import Draft, Sale, Step
 from genlock.bot.order.extras import is_card
@@ -160,5 +160,5 @@ def render(draft: Draft, screen: ScreenContext, *, note: Html | None = None) -> 
     if model is None or draft.step in (Step.HOME, Step.ORDERED):
         return front.file_menu(draft, screen, note=note) if draft.sent else menus.menu(draft, screen, note=note)
     if draft.step is Step.CONFIRM:
-        return order.confirm(draft, model, screen, note=note)
+        return confirm_screen.confirm(draft, model, screen, note=note)
     return _SCREENS[draft.step](draft, model, screen)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from genlock.bot.buttons import Row, draft_button
 from genlock.bot.order import improve_screens
 from genlock.bot.order.card import category_of
-from genlock.bot.order.draft import Draft, Step
+from genlock.bot.order.draft import MISPLACED, Draft, Step
 from genlock.bot.order.questions import PROMPT
 from genlock.bot.order.remembered import settings_of
 from genlock.bot.order.styles import style_of, styles_for
@@ -23,6 +23,19 @@ SETTINGS_SHOWN = 5
 def is_card(draft: Draft) -> bool:
     """Whether the screen is the first question of an order, which shows the model's card."""
     return draft.step is Step.ASK and not draft.path
+
+
+def step_line(draft: Draft, t: Translator) -> list[Html]:
+    """Return what the order does with a result, if it is a next step."""
+    key = f"button.next_{draft.next_step}"  # a draft may be older than the steps of this version
+    return [t.html("next.title", step=t.plain(key))] if key in t else []
+
+
+def order_instead(draft: Draft, screen: ScreenContext) -> list[Row]:
+    """Offer another order for a file that this model has no field for."""
+    if not draft.sent or draft.problem is None or not draft.problem.name.startswith(MISPLACED):
+        return []
+    return [(draft_button(screen.translator.plain("button.instead"), draft.version, "instead"),)]
 
 
 def last_settings(draft: Draft, model: Model, t: Translator) -> list[Html]:

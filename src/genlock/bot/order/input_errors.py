@@ -6,8 +6,9 @@ from typing import Any
 from genlock.bot.order.draft import Problem
 from genlock.bot.order.questions import broken_rule
 from genlock.bot.screen_context import ANY, field_label, members, value_label
-from genlock.domain.catalog import NOTHING, Model, Rule
+from genlock.domain.catalog import NOTHING, Model
 from genlock.domain.field import Field, FieldType
+from genlock.domain.rule import Rule
 from genlock.i18n.translator import Html, Translator
 
 Values = Mapping[str, Any]

@@ -4,9 +4,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from genlock.bot.storefront.storefront import BEGINS_WITH
-from genlock.domain.catalog import NOTHING, Category, Model, Rule
+from genlock.domain.catalog import NOTHING, Category, Model
 from genlock.domain.errors import InvalidInput
 from genlock.domain.field import Field, FieldType
+from genlock.domain.rule import Rule
 
 #: number fields with at most this many possible values get buttons
 NUMBERS_OFFERED = 15

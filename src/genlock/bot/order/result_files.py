@@ -9,12 +9,13 @@ from genlock.bot.quotas import Quotas
 from genlock.domain.delivery import Part
 from genlock.domain.errors import ProviderError
 from genlock.domain.field import Field, FieldType
+from genlock.domain.media_format import MediaType
 from genlock.domain.upload import Upload
 from genlock.media.budget import TooComplex
 from genlock.media.download import AddressRefused, Downloads, FetchFailed, TooLarge
-from genlock.media.process import MediaReader
-from genlock.media.sniff import MediaType, choose_suffix, could_be
+from genlock.media.sniff import choose_suffix, could_be
 from genlock.ports import Database
+from genlock.ports.media_reader import MediaReader
 
 #: the largest video or sound file that is downloaded to measure it
 MEASURED_BYTES_MAX = 50 * MEGABYTE

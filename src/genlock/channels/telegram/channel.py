@@ -47,8 +47,8 @@ from genlock.domain.job import Job
 from genlock.domain.result import PartKind
 from genlock.domain.retry import backoff
 from genlock.media.download import Downloads
-from genlock.media.process import MediaReader
 from genlock.ports import Channel, MessageTexts, OutgoingMessage, Placed
+from genlock.ports.media_reader import MediaReader
 
 T = TypeVar("T")
 #: fractions of the expected time at which progress is shown, the last one to users who wait longer; a group allows only

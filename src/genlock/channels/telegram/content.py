@@ -30,9 +30,9 @@ from genlock.media.download import AddressRefused, Downloads, FetchedFile, Fetch
 from genlock.media.mapped_file import mapped
 from genlock.media.mp4 import VideoInfo, read_video_info
 from genlock.media.photo import PHOTO_BYTES_MAX, NotUsableAsPhoto, photo_fits, sides_too_long
-from genlock.media.process import MediaReader
 from genlock.media.sniff import NotMedia, recognise
 from genlock.ports import FileLabel, OutgoingMessage
+from genlock.ports.media_reader import MediaReader
 
 #: attempts to fetch a result before it counts as invalid or is shown as a link only
 FETCH_TRIES = 5

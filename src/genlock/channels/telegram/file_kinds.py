@@ -2,8 +2,8 @@
 
 from enum import StrEnum
 
+from genlock.domain.media_format import Format
 from genlock.media import sniff
-from genlock.media.sniff import Format
 
 _MEGABYTE = 1024 * 1024
 UPLOAD_BYTES_MAX = 50 * _MEGABYTE

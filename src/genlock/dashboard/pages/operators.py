@@ -28,7 +28,7 @@ class OperatorsPage:
             PageRoute(path=PATH, handler=self._show, permission=view),
             PageRoute(path=PATH, handler=self._set, permission=manage, method="POST"),
             PageRoute(path=f"{PATH}/remove", handler=self._remove, permission=manage, method="POST"),
-            # Everyone may end their own sessions; the handler checks whose session it is.
+            # Every operator may end their own sessions; the handler checks whose session it is.
             PageRoute(path=end, handler=self._end_session, permission=view, method="POST"),
         ]
 

@@ -1,17 +1,9 @@
-"""The result of one phase of the doctor, and how a check reports a fault."""
+"""How a check of the doctor reports a fault."""
 
-from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 
 #: Callback signatures are valid for five minutes and leases for seconds, so clocks may differ by less than that.
 SKEW_SECONDS_MAX = 5.0
-
-
-@dataclass(frozen=True, kw_only=True)
-class Phase:
-    name: str
-    ok: bool
-    detail: str
 
 
 class CheckFailed(Exception):

@@ -57,8 +57,6 @@ _OTHER_CODECS = (
     b"text", b"tx3g", b"wvtt", b"stpp", b"sbtt", b"c608", b"c708", b"tmcd", b"mebx", b"mett", b"metx", b"urim", b"rtp ",
     b"gpmd", b"camm", b"fdsc",
 )  # fmt: skip
-#: how a track's data is referred to; players would take another name for the type of media
-_DATA_HANDLERS = (b"alis", b"url ", b"rsrc", bytes(4))
 _NORMAL_SPEED = 0x10000
 #: a start that is later counts as part of the film: the delay of reordered frames is shorter
 START_SECONDS_MAX = 1.0
@@ -145,9 +143,7 @@ def _track(content: Content, track: Tree, movie: Movie, budget: Budget, box_coun
     info = _children(content, media[b"minf"][0], budget, box_counts)
     tables = _children(content, info[b"stbl"][0], budget, box_counts)
     scale, length = header_times(content, media[b"mdhd"][0], MEDIA_HEADER)
-    kind = _handler(content, media[b"hdlr"][0], _HANDLERS)
-    for handler in info.get(b"hdlr", ()):
-        _handler(content, handler, _DATA_HANDLERS)
+    kind = _handler(content, media[b"hdlr"][0])
     first_tables = {name: boxes_[0] for name, boxes_ in tables.items()}
     for description in sample_descriptions(content, first_tables[b"stsd"], budget):
         require(description.name in _CODECS.get(kind, _OTHER_CODECS), f"{kind!r} as {description.name!r}")
@@ -165,10 +161,10 @@ def _track(content: Content, track: Tree, movie: Movie, budget: Budget, box_coun
     )
 
 
-def _handler(content: Content, box: Box, allowed: tuple[bytes, ...]) -> bytes:
-    """Return which type of media or of reference a handler is for."""
+def _handler(content: Content, box: Box) -> bytes:
+    """Return which type of media a track holds."""
     kind = bytes(content[box.start + 8 : min(box.start + 12, box.end)])
-    require(kind in allowed, f"a handler of {kind!r}")
+    require(kind in _HANDLERS, f"a track of {kind!r}")
     return kind
 
 

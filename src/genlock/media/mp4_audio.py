@@ -4,12 +4,14 @@ import struct
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from genlock.media.budget import STEPS_MAX, Budget, require
+from genlock.media.budget import Budget, require
 from genlock.media.mapped_file import Content
 from genlock.media.mp4 import Box, boxes
 from genlock.media.mp4_samples import sample_descriptions, sample_positions, sample_sizes
 
 _FRAME = 1024
+#: each is looked at
+_SAMPLES_MAX = 2_000_000
 #: the limit of the standard for one frame and channel
 _CHANNEL_BYTES_MAX = 768
 _RATES = (96_000, 88_200, 64_000, 48_000, 44_100, 32_000, 24_000, 22_050, 16_000, 12_000, 11_025, 8_000, 7_350)
@@ -36,7 +38,7 @@ def audio_seconds(content: Content, tables: Mapping[bytes, Box], samples: int, b
     """Return how long the samples of an audio track play. Each must be one frame of AAC."""
     kinds = [_read_aac(content, entry, budget) for entry in sample_descriptions(content, tables[b"stsd"], budget)]
     require(kinds, "audio without a description")
-    require(samples <= STEPS_MAX, "more samples than hours of audio have")
+    require(samples <= _SAMPLES_MAX, "more samples than hours of audio have")
     if samples:
         frame_bytes = _CHANNEL_BYTES_MAX * min(kind.channels for kind in kinds)
         require(max(sample_sizes(content, tables[b"stsz"])) <= frame_bytes, "several frames in a sample")

@@ -84,27 +84,30 @@ def sample_sizes(content: Content, sizes: Box) -> Sequence[int]:
 def sample_positions(content: Content, tables: Mapping[bytes, Box], budget: Budget) -> Iterator[int]:
     """Yield where in the file each sample begins. The caller has limited their number."""
     sizes = sample_sizes(content, tables[b"stsz"])
-    offsets = _chunk_offsets(content, tables)
+    start, form, chunks = _chunk_table(content, tables)
+    budget.spend(chunks)
+    offsets = struct.unpack_from(f">{chunks}{form}", content, start)
     done = 0
-    for first, last, per_chunk in _chunk_runs(content, tables[b"stsc"], len(offsets), budget):
+    for first, last, per_chunk in _chunk_runs(content, tables[b"stsc"], chunks, budget):
         for offset in offsets[first - 1 : last - 1]:
-            budget.spend()
             if per_chunk:
                 yield from accumulate(sizes[done : done + per_chunk - 1], initial=offset)
             done += per_chunk
 
 
 def _samples_in_chunks(content: Content, tables: Mapping[bytes, Box], budget: Budget) -> int:
-    runs = _chunk_runs(content, tables[b"stsc"], len(_chunk_offsets(content, tables)), budget)
+    _, _, chunks = _chunk_table(content, tables)
+    runs = _chunk_runs(content, tables[b"stsc"], chunks, budget)
     return sum((last - first) * per_chunk for first, last, per_chunk in runs)
 
 
-def _chunk_offsets(content: Content, tables: Mapping[bytes, Box]) -> Sequence[int]:
+def _chunk_table(content: Content, tables: Mapping[bytes, Box]) -> tuple[int, str, int]:
+    """Return where the positions of the chunks begin, their form, and how many there are."""
     require((b"stco" in tables) != (b"co64" in tables), "no table of chunks, or two")
     box, form, width = (tables[b"stco"], "I", 4) if b"stco" in tables else (tables[b"co64"], "Q", 8)
     chunks = _count(content, box, 4)
     require(box.end - box.start == 8 + chunks * width, "a table of another length")
-    return struct.unpack_from(f">{chunks}{form}", content, box.start + 8)
+    return box.start + 8, form, chunks
 
 
 def _chunk_runs(content: Content, box: Box, chunks: int, budget: Budget) -> list[tuple[int, int, int]]:

@@ -45,13 +45,14 @@ def read_duration(content: Content, budget: Budget) -> float:
                 packets += 1
             open_ = size == _FULL
             position += size
-    require(_count_marks(content) == pages, "a page inside another, which players find if the outer one is damaged")
+    require(_count_marks(content, budget) == pages, "a page in another, which players find if the outer one is damaged")
     return max(seconds, latest / _PER_SECOND)
 
 
-def _count_marks(content: Content) -> int:
+def _count_marks(content: Content, budget: Budget) -> int:
     count, position = 0, -1
     while (position := content.find(_MARK, position + 1)) >= 0:
+        budget.spend()
         count += 1
     return count
 

@@ -6,6 +6,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 from functools import cache, partial
+from itertools import accumulate
 
 import av
 
@@ -192,6 +193,7 @@ def forged_mpeg4() -> Iterator[tuple[str, bytes]]:
         + beside_a_decoy(partial(box, b"moov"))[8 + len(ftyp) :],
     )
     yield "audio with short times", short_audio_times()
+    yield from forged_audio()
 
 
 def compressed(moov: bytes) -> bytes:
@@ -209,6 +211,96 @@ def short_audio_times() -> bytes:
     content = encode_audio("ipod", "aac", "fltp")
     path = (b"moov", b"trak", b"mdia", b"minf", b"stbl", b"stts")
     return edit(edit(content, path, hurry), (b"moov",), short_headers)
+
+
+def forged_audio() -> Iterator[tuple[str, bytes]]:
+    """Yield audio of twelve seconds whose description or frames differ from what they seem."""
+    content = encode_audio("ipod", "aac", "fltp")
+    frames = _frames(content)
+    yield "all frames in one sample", _with_samples(content, [b"".join(frames)])
+    for media in (b"", b"soun"):
+        yield f"a handler of text, {media!r} for its data", _with_samples(content, frames, _as_text(media))
+    yield "a configuration that is none", _with_samples(content, frames, partial(_described, _hidden_configuration))
+    slow = encode_audio("adts", "aac", "fltp", 8000)
+    yield (
+        "frames with headers of another rate",
+        _with_samples(content, _adts_frames(slow), partial(_described, _at_96_khz)),
+    )
+
+
+_TABLES = (b"trak", b"mdia", b"minf", b"stbl")
+
+
+def _frames(content: bytes) -> list[bytes]:
+    """Return the samples of a file with one track, whose samples lie one after the other."""
+    boxes = dict(split(content))
+    sizes: list[int] = []
+
+    def read(table: bytes) -> bytes:
+        sizes.extend(size for [size] in struct.iter_unpack(">I", table[12:]))
+        return table
+
+    edit(boxes[b"moov"], (*_TABLES, b"stsz"), read)
+    ends = list(accumulate(sizes))
+    return [boxes[b"mdat"][end - size : end] for size, end in zip(sizes, ends, strict=True)]
+
+
+def _adts_frames(content: bytes) -> list[bytes]:
+    frames, at = [], 0
+    while at < len(content):
+        size = (content[at + 3] & 3) << 11 | content[at + 4] << 3 | content[at + 5] >> 5
+        frames.append(content[at : at + size])
+        at += size
+    return frames
+
+
+def _with_samples(content: bytes, samples: list[bytes], change: Callable[[bytes], bytes] = bytes) -> bytes:
+    """Return audio with other samples, all within one second, and a changed index."""
+    boxes, count = dict(split(content)), len(samples)
+    head = box(b"ftyp", boxes[b"ftyp"])
+    tables = {
+        b"stts": struct.pack(">IIII", 0, 1, count, 48_000 // count),
+        b"stsz": struct.pack(">III", 0, 0, count) + b"".join(struct.pack(">I", len(sample)) for sample in samples),
+        b"stsc": struct.pack(">IIIII", 0, 1, 1, count, 1),
+        b"stco": struct.pack(">III", 0, 1, len(head) + 8),
+    }
+
+    def replace(old: bytes) -> bytes:
+        return b"".join(
+            box(name, tables.get(name, body)) for name, body in split(old) if name not in (b"sgpd", b"sbgp")
+        )
+
+    moov = short_headers(change(edit(boxes[b"moov"], _TABLES, replace)))
+    return head + box(b"mdat", b"".join(samples)) + box(b"moov", moov)
+
+
+def _as_text(media: bytes) -> Callable[[bytes], bytes]:
+    """Let the track be one of text, with another type in the handler of its data."""
+
+    def change(moov: bytes) -> bytes:
+        moov = edit(moov, (b"trak", b"mdia", b"hdlr"), lambda old: old[:8] + b"text" + old[12:])
+        handler = box(b"hdlr", bytes(4), b"dhlr", media, bytes(13)) if media else b""
+        return edit(moov, (b"trak", b"mdia", b"minf"), lambda old: handler + old)
+
+    return change
+
+
+def _described(change: Callable[[bytes], bytes], moov: bytes) -> bytes:
+    return edit(moov, (*_TABLES, b"stsd"), change)
+
+
+def _at_96_khz(table: bytes) -> bytes:
+    at = table.index(b"\x05\x80\x80\x80") + 5
+    [configuration] = struct.unpack_from(">H", table, at)
+    return table[:at] + struct.pack(">H", configuration & ~(15 << 7)) + table[at + 2 :]
+
+
+def _hidden_configuration(table: bytes) -> bytes:
+    """Put the configuration into a box that players ignore."""
+    forged = _at_96_khz(table)
+    at = forged.index(b"esds")
+    entry = forged[12 : at - 4] + box(b"abcd", forged[at:])
+    return forged[:8] + struct.pack(">I", 4 + len(entry)) + entry
 
 
 # other formats
@@ -240,6 +332,8 @@ def forged_waves() -> Iterator[tuple[str, bytes]]:
     yield "AAC as samples", wave(format_chunk(1, 2, 48_000, 16), (b"data", aac))
     ac3 = encode_audio("ac3", "ac3", "fltp")
     yield "AC-3 as samples", wave(format_chunk(1, 2, 192_000, 16), (b"data", ac3))
+    loas = encode_audio("latm", "aac", "fltp")
+    yield "LOAS as samples", wave(format_chunk(1, 2, 48_000, 16), (b"data", loas))
     yield (
         "a frame of another size",
         wave((b"fmt ", struct.pack("<HHIIHH", 1, 1, 8000, 8000, 1, 64)), (b"data", samples)),
@@ -266,6 +360,22 @@ def forged_mp3() -> Iterator[tuple[str, bytes]]:
     struct.pack_into(">I", xing, at + 8, 10)
     yield "a small number of frames stated", bytes(xing)
     yield "zeros first", bytes(300) + frames
+    yield "a transport stream between the headers", between_headers(encode_audio("mpegts", "aac", "fltp"))
+
+
+def between_headers(stream: bytes) -> bytes:
+    """Return frames of MP3 of which all but the header are packets of a transport stream."""
+    packets = [stream[at : at + 188] for at in range(0, len(stream), 188)]
+    frame, header, found = 1440, b"\xff\xfb\xe8\x00", bytearray()
+    while packets:
+        start = len(found)
+        if (start - 2) % frame <= frame - 188 - 4 and start:
+            found += packets.pop(0)
+        else:  # the next header is in this packet, which players ignore
+            found += b"\x47\x1f\xff\x10".ljust(188, b"\xff")
+    for at in range(2, len(found) - 4, frame):
+        found[at : at + 4] = header
+    return bytes(found[2:])
 
 
 def forged_ogg() -> Iterator[tuple[str, bytes]]:
@@ -276,6 +386,16 @@ def forged_ogg() -> Iterator[tuple[str, bytes]]:
     other = voice.replace(voice[14:18], b"\1\2\3\4")
     yield "two streams, one after the other", voice + other
     yield "the same stream twice", voice + voice
+    yield "pages in a damaged page", _in_a_damaged_page(voice)
+
+
+def _in_a_damaged_page(voice: bytes) -> bytes:
+    """Put all pages but the headers into one page with a wrong check sum, as one packet of 20 ms."""
+    start = voice.index(b"OggS", voice.index(b"OpusTags"))
+    packet = b"\x08" + voice[start:]
+    lacing = bytes([255] * (len(packet) // 255) + [len(packet) % 255])
+    page = struct.pack("<4sBBqIIIB", b"OggS", 0, 0, 960, *struct.unpack_from("<I", voice, 14), 2, 1, len(lacing))
+    return voice[:start] + page + lacing + packet
 
 
 def forged_webm() -> Iterator[tuple[str, bytes]]:
@@ -292,6 +412,30 @@ def forged_webm() -> Iterator[tuple[str, bytes]]:
     yield "a block after the end", with_group
     speed = b"\x23\x31\x4f\x84" + struct.pack(">f", 5.0)
     yield "a track with its own scale", _inserted(film, b"\x83\x81\x01", speed)
+    yield from _hidden_clusters(film)
+
+
+def _hidden_clusters(film: bytes) -> Iterator[tuple[str, bytes]]:
+    """Yield films of one second in which players find the clusters only after an element that they cannot read."""
+    start = film.index(b"\x1f\x43\xb6\x75")
+    head, clusters = bytearray(film[:start]), film[start:]
+    size = head.index(b"\x18\x53\x80\x67") + 4
+    head[size : size + 8] = b"\x01" + b"\xff" * 7  # up to the end of the file
+    struct.pack_into(">d", head, head.index(b"\x44\x89\x88") + 3, 1000.0)
+    block = b"\x81\0\0\0" + clusters
+    for unreadable in (_element(b"\xfb", bytes(9)), _element(b"\x75\xa1", bytes(4))):
+        group = _element(b"\xa0", unreadable + _element(b"\xa1", block))
+        yield f"clusters in a block after {unreadable!r}", bytes(head) + _cluster(group)
+    contents = _element(b"\x11\x4d\x9b\x74", bytes(4) + clusters)
+    yield "clusters in a table of contents", bytes(head) + contents + _cluster(_element(b"\xa3", b"\x81\0\0\x80x"))
+
+
+def _cluster(blocks: bytes) -> bytes:
+    return _element(b"\x1f\x43\xb6\x75", _element(b"\xe7", b"\0") + blocks)
+
+
+def _element(name: bytes, content: bytes) -> bytes:
+    return name + (1 << 56 | len(content)).to_bytes(8) + content
 
 
 def _inserted(film: bytes, after: bytes, addition: bytes) -> bytes:

@@ -5,6 +5,7 @@ import time
 from collections.abc import Iterator
 from contextlib import suppress
 from functools import partial
+from random import Random
 from tempfile import TemporaryFile
 
 import av
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 
 from genlock.media.budget import TooComplex
 from genlock.media.duration import duration, file_duration
-from tests.media.forgeries import box, forgeries, played_seconds, with_table
+from tests.media.forgeries import box, forgeries, format_chunk, played_seconds, wave, with_table
 from tests.media.samples import SECONDS, encode_audio, encode_video
 
 FILES = {
@@ -109,6 +110,22 @@ def test_no_forged_file_is_measured_shorter_than_it_plays() -> None:
         if found is not None and found < played - 0.3:
             shorter.append((name, found, played))
     assert shorter == []
+
+
+def test_compressed_frames_are_recognised_also_if_few_of_them_are_at_the_beginning() -> None:
+    frames = encode_audio("ac3", "ac3", "fltp")[:8000]
+    swapped = bytes(frames[place ^ 1] for place in range(len(frames)))
+    for content in (frames, swapped):
+        samples = content + bytes(262_144) + content
+        assert duration(wave(format_chunk(1, 2, 192_000, 16), (b"data", samples))) is None
+    assert duration(wave(format_chunk(1, 2, 192_000, 16), (b"data", Random(1).randbytes(1_000_000)))) is not None
+
+
+def test_audio_of_every_usual_form_is_measured() -> None:
+    for container in ("mov", "ipod", "mp4"):
+        for rate in (8000, 16_000, 44_100, 48_000):
+            found = duration(encode_audio(container, "aac", "fltp", rate))
+            assert found == pytest.approx(SECONDS, abs=0.3), (container, rate)
 
 
 def test_the_delay_of_reordered_frames_is_not_charged_for() -> None:

@@ -11,6 +11,7 @@ from genlock.media.ogg import opus_seconds
 
 _HEADER, _SEGMENT, _SEEK_HEAD, _VOID, _CHECKSUM = 0x1A45DFA3, 0x18538067, 0x114D9B74, 0xEC, 0xBF
 _INFO, _TRACKS, _CUES, _TAGS, _CLUSTER = 0x1549A966, 0x1654AE6B, 0x1C53BB6B, 0x1254C367, 0x1F43B675
+_SEEK, _SEEK_NAME, _SEEK_POSITION = 0x4DBB, 0x53AB, 0x53AC
 _SCALE, _DURATION = 0x2AD7B1, 0x4489
 #: identifiers, date, title and programs
 _INFO_IGNORED = (0x73A4, 0x7384, 0x4461, 0x7BA9, 0x4D80, 0x5741, _VOID, _CHECKSUM)
@@ -49,8 +50,8 @@ class _Film:
     stated: float = 0.0
     end: float = 0.0
     tracks: dict[int, _Track] = field(default_factory=dict)
-    #: where the blocks are
-    blocks: list[tuple[int, int]] = field(default_factory=list)
+    #: where the table of contents names other elements
+    references: list[tuple[int, int]] = field(default_factory=list)
 
 
 def read_duration(content: Content, budget: Budget) -> float:
@@ -84,19 +85,23 @@ def _read_segment(content: Content, start: int, film: _Film, budget: Budget) -> 
             _read_info(content, element, film, budget)
         elif element.name == _TRACKS:
             _read_tracks(content, element, film, budget)
+        elif element.name == _SEEK_HEAD:
+            film.references += _references(content, element, budget)
         else:
-            require(element.name in (_SEEK_HEAD, _CUES, _TAGS, _VOID, _CHECKSUM), f"an element {element.name:x}")
+            require(element.name in (_CUES, _TAGS, _VOID, _CHECKSUM), f"an element {element.name:x}")
         start = element.end
     return found
 
 
 def _nothing_hidden(content: Content, film: _Film, elements: list[Element], budget: Budget) -> None:
-    """Check that no other header or cluster is in the file: some players follow references or search for them."""
-    heads = [(element.start, element.end or 0) for element in elements if element.name == _SEEK_HEAD]
-    for name, ranges in ((_SEGMENT, []), (_INFO, heads), (_TRACKS, heads), (_CLUSTER, sorted(heads + film.blocks))):
+    """Check that no other header or cluster is in the file, not even in a block.
+
+    Some players follow references, and all search for the next cluster after an element that they cannot read.
+    """
+    for name in (_SEGMENT, _INFO, _TRACKS, _CLUSTER):
         expected = 1 if name == _SEGMENT else sum(element.name == name for element in elements)
         require(name == _CLUSTER or expected == 1, "a header that is missing or repeated")
-        count = _count(content, name.to_bytes(4), ranges, budget)
+        count = _count(content, name.to_bytes(4), film.references, budget)
         require(count == expected, "a header or a cluster in a place where it is not read here")
 
 
@@ -109,6 +114,17 @@ def _count(content: Content, mark: bytes, skipped: list[tuple[int, int]], budget
             following += 1
         count += following == len(skipped) or skipped[following][0] > position
     return count
+
+
+def _references(content: Content, head: Element, budget: Budget) -> Iterator[tuple[int, int]]:
+    """Yield where a table of contents names elements."""
+    for entry, _ in _children(content, head, budget):
+        require(entry.name in (_SEEK, _VOID, _CHECKSUM), f"an element {entry.name:x}")
+        if entry.name == _SEEK:
+            inside = [child for child, _ in _children(content, entry, budget)]
+            names = sorted(child.name for child in inside)
+            require(names == [_SEEK_NAME, _SEEK_POSITION], "a reference of another form")
+            yield from ((child.start, child.start + 4) for child in inside if child.name == _SEEK_NAME)
 
 
 def _read_info(content: Content, info: Element, film: _Film, budget: Budget) -> None:
@@ -183,7 +199,6 @@ def _read_block(content: Content, element: Element, time: int, film: _Film, budg
     if track.codec == _OPUS and start + 3 < end:
         track.decoded += opus_seconds(bytes(content[start + 3 : min(start + 5, end)]))
     film.end = max(film.end, time + offset + max(length, track.frame_length / film.scale))
-    film.blocks.append((start, end))
 
 
 def _children(content: Content, parent: Element, budget: Budget) -> Iterator[tuple[Element, bytes]]:

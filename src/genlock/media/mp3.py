@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from genlock.media.budget import Budget, require
 from genlock.media.mapped_file import Content
+from genlock.media.other_streams import has_frames, has_marks, is_transport_stream
 
 _FREQUENCIES = {3: (44_100, 48_000, 32_000), 2: (22_050, 24_000, 16_000), 0: (11_025, 12_000, 8_000)}
 _LOW_RATES = (8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160)
@@ -18,6 +19,8 @@ _TAG_HEADER, _TAGS_MAX = 10, 10
 #: a tag at the end of the file (ID3v1)
 _LAST_TAG = 128
 _FRAMES_STATED = 1
+#: players look at no more to recognise a format
+_PROBED_BYTES = 1 << 20
 #: this many frames one after the other are no coincidence
 _FRAMES_FOLLOWING = 3
 
@@ -36,6 +39,7 @@ def read_duration(content: Content, budget: Budget) -> float:
     end = len(content)
     if content[end - _LAST_TAG : end - _LAST_TAG + 3] == b"TAG" and end - _LAST_TAG > position:
         end -= _LAST_TAG
+    require(not _is_other_stream(content, position, budget), "another stream inside the frames")
     first = _frame_at(content, position)
     require(first is not None, "no frame at the beginning")
     assert first is not None
@@ -50,6 +54,12 @@ def read_duration(content: Content, budget: Budget) -> float:
     # Without a stated length, players estimate it from the first bit rate.
     require(stated is not None or len(kilobits) == 1, "a bit rate that varies without a stated length")
     return max(seconds, stated or 0.0)
+
+
+def _is_other_stream(content: Content, position: int, budget: Budget) -> bool:
+    """Whether players that look at the content would rather take it for another stream."""
+    probed = bytes(content[position : position + _PROBED_BYTES])
+    return has_marks(probed) or has_frames(probed, budget) or is_transport_stream(probed)
 
 
 def _after_tags(content: Content, budget: Budget) -> int:
@@ -90,30 +100,19 @@ def _frame_at(content: Content, position: int) -> Frame | None:
 
 
 def frames_follow(content: bytes, budget: Budget) -> bool:
-    """Whether several frames of MPEG audio or of AAC follow each other somewhere in the content."""
+    """Whether several frames of MPEG audio follow each other somewhere in the content."""
     position = -1
     while (position := content.find(b"\xff", position + 1)) >= 0:
         budget.spend()
         following = position
         for _ in range(_FRAMES_FOLLOWING):
-            size = _any_frame_size(content, following)
-            if not size:
+            frame = _frame_at(content, following)
+            if frame is None:
                 break
-            following += size
+            following += frame.size
         else:
             return True
     return False
-
-
-def _any_frame_size(content: bytes, position: int) -> int:
-    """Return the size of a frame of MPEG audio or AAC (ADTS); 0 if there is none."""
-    if frame := _frame_at(content, position):
-        return frame.size
-    head = content[position : position + 6]
-    if len(head) < 6 or head[0] != 0xFF or head[1] & 0xF6 != 0xF0:  # noqa: PLR2004
-        return 0
-    size = (head[3] & 3) << 11 | head[4] << 3 | head[5] >> 5
-    return size if size >= 7 else 0  # noqa: PLR2004 - the length of a header
 
 
 @cache

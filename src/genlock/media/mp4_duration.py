@@ -13,7 +13,8 @@ from typing import Final, NamedTuple
 from genlock.media.budget import Budget, NotMeasured, require
 from genlock.media.mapped_file import Content
 from genlock.media.mp4 import MEDIA_HEADER, MOVIE_HEADER, TRACK_HEADER, Box, boxes, header_times, version_of
-from genlock.media.mp4_samples import audio_seconds, presented
+from genlock.media.mp4_audio import audio_seconds
+from genlock.media.mp4_samples import presented, sample_descriptions
 
 Tree = dict[bytes, list[Box]]
 
@@ -45,6 +46,17 @@ _BRANDS = re.compile(rb"isom|iso[2-9]|mp4[12]|avc1|M4[ABV] |qt  |3g[p2].|MSNV|f4
 #: a movie that says this is read as an MPEG program stream instead
 _PROGRAM_STREAM = b"mhlrMPEG"
 _HANDLERS = (b"vide", b"soun", b"text", b"sbtl", b"subt", b"clcp", b"tmcd", b"meta", b"hint")
+#: each sample of these is one picture
+_VIDEO_CODECS = (
+    b"avc1", b"avc3", b"hvc1", b"hev1", b"av01", b"vp08", b"vp09", b"jpeg",
+    b"apch", b"apcn", b"apcs", b"apco", b"ap4h", b"ap4x",
+)  # fmt: skip
+_CODECS = {b"vide": _VIDEO_CODECS, b"soun": (b"mp4a",)}
+#: captions, time codes, positions and the like; players would play audio or video in a track of any type
+_OTHER_CODECS = (
+    b"text", b"tx3g", b"wvtt", b"stpp", b"sbtt", b"c608", b"c708", b"tmcd", b"mebx", b"mett", b"metx", b"urim", b"rtp ",
+    b"gpmd", b"camm", b"fdsc",
+)  # fmt: skip
 _NORMAL_SPEED = 0x10000
 #: a start that is later counts as part of the film: the delay of reordered frames is shorter
 START_SECONDS_MAX = 1.0
@@ -132,7 +144,10 @@ def _track(content: Content, track: Tree, movie: Movie, budget: Budget, box_coun
     tables = _children(content, info[b"stbl"][0], budget, box_counts)
     scale, length = header_times(content, media[b"mdhd"][0], MEDIA_HEADER)
     kind = _handler(content, media[b"hdlr"][0])
-    span = presented(content, {name: boxes_[0] for name, boxes_ in tables.items()}, budget)
+    first_tables = {name: boxes_[0] for name, boxes_ in tables.items()}
+    for description in sample_descriptions(content, first_tables[b"stsd"], budget):
+        require(description.name in _CODECS.get(kind, _OTHER_CODECS), f"{kind!r} as {description.name!r}")
+    span = presented(content, first_tables, budget)
     edits = _edits(content, track, movie, budget, box_counts)
     # Reordered frames begin late, and the edit list takes that back. A later start counts as part of the film.
     start = min(span.start, edits.first)
@@ -142,7 +157,7 @@ def _track(content: Content, track: Tree, movie: Movie, budget: Budget, box_coun
         length / scale,
         edits.whole,
         edits.delay + (span.end - start) / scale,
-        audio_seconds(content, tables[b"stsd"][0], kind, span.samples, budget),
+        audio_seconds(content, first_tables, span.samples, budget) if kind == b"soun" else 0.0,
     )
 
 

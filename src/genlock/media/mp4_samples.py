@@ -1,26 +1,15 @@
-"""Read the sample tables of a track: how many samples there are, when they are shown, how long audio decodes to."""
+"""Read the sample tables of a track: how many samples there are, when they are shown, and where they are."""
 
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import accumulate, repeat
 from typing import NamedTuple
 
-from genlock.media.budget import Budget, NotMeasured, require
+from genlock.media.budget import Budget, require
 from genlock.media.mapped_file import Content
 from genlock.media.mp4 import Box
 
 _ENTRY = 8
-#: each sample of these is one picture
-_VIDEO_CODECS = (
-    b"avc1", b"avc3", b"hvc1", b"hev1", b"av01", b"vp08", b"vp09", b"jpeg",
-    b"apch", b"apcn", b"apcs", b"apco", b"ap4h", b"ap4x",
-)  # fmt: skip
-_AAC = b"mp4a"
-_AAC_FRAME = 1024
-_AAC_RATES = (96_000, 88_200, 64_000, 48_000, 44_100, 32_000, 24_000, 22_050, 16_000, 12_000, 11_025, 8_000, 7_350)
-#: AAC-LC, and the two extensions of it that play as long
-_AAC_TYPES = (2, 5, 29)
-_ES, _DECODER, _SPECIFIC = 3, 4, 5
-_MPEG4_AUDIO = 0x40
 
 
 class Span(NamedTuple):
@@ -85,68 +74,64 @@ def _stated_samples(content: Content, sizes: Box) -> int:
     return count
 
 
+def sample_sizes(content: Content, sizes: Box) -> Sequence[int]:
+    """Return the size of each sample. The caller has limited their number."""
+    count = _stated_samples(content, sizes)
+    [same] = struct.unpack_from(">I", content, sizes.start + 4)
+    return list(repeat(same, count)) if same else struct.unpack_from(f">{count}I", content, sizes.start + 12)
+
+
+def sample_positions(content: Content, tables: Mapping[bytes, Box], budget: Budget) -> Iterator[int]:
+    """Yield where in the file each sample begins. The caller has limited their number."""
+    sizes = sample_sizes(content, tables[b"stsz"])
+    start, form, chunks = _chunk_table(content, tables)
+    budget.spend(chunks)
+    offsets = struct.unpack_from(f">{chunks}{form}", content, start)
+    done = 0
+    for first, last, per_chunk in _chunk_runs(content, tables[b"stsc"], chunks, budget):
+        for offset in offsets[first - 1 : last - 1]:
+            if per_chunk:
+                yield from accumulate(sizes[done : done + per_chunk - 1], initial=offset)
+            done += per_chunk
+
+
 def _samples_in_chunks(content: Content, tables: Mapping[bytes, Box], budget: Budget) -> int:
+    _, _, chunks = _chunk_table(content, tables)
+    runs = _chunk_runs(content, tables[b"stsc"], chunks, budget)
+    return sum((last - first) * per_chunk for first, last, per_chunk in runs)
+
+
+def _chunk_table(content: Content, tables: Mapping[bytes, Box]) -> tuple[int, str, int]:
+    """Return where the positions of the chunks begin, their form, and how many there are."""
     require((b"stco" in tables) != (b"co64" in tables), "no table of chunks, or two")
-    box, width = (tables[b"stco"], 4) if b"stco" in tables else (tables[b"co64"], 8)
+    box, form, width = (tables[b"stco"], "I", 4) if b"stco" in tables else (tables[b"co64"], "Q", 8)
     chunks = _count(content, box, 4)
     require(box.end - box.start == 8 + chunks * width, "a table of another length")
-    runs = tables[b"stsc"]
-    count = _count(content, runs, 4)
-    require(runs.end - runs.start == 8 + count * 12, "a table of another length")
+    return box.start + 8, form, chunks
+
+
+def _chunk_runs(content: Content, box: Box, chunks: int, budget: Budget) -> list[tuple[int, int, int]]:
+    """Return runs of chunks: the number of the first, of the one after the last, and the samples in each of them."""
+    count = _count(content, box, 4)
+    require(box.end - box.start == 8 + count * 12, "a table of another length")
     budget.spend(count)
-    samples, following = 0, chunks + 1
-    entries = list(struct.iter_unpack(">III", content[runs.start + 8 : runs.end]))
+    runs, following = [], chunks + 1
+    entries = list(struct.iter_unpack(">III", content[box.start + 8 : box.end]))
     for first, per_chunk, _ in reversed(entries):
         require(0 < first <= following, "chunks that are not in order")
-        samples, following = samples + (following - first) * per_chunk, first
+        runs.append((first, following, per_chunk))
+        following = first
     require(not chunks or following == 1, "chunks without samples")
-    return samples
+    return runs[::-1]
 
 
-def audio_seconds(content: Content, box: Box, kind: bytes, samples: int, budget: Budget) -> float:
-    """Return how long the samples of an audio track play, whatever their times; 0 for other tracks."""
-    count = _count(content, box, 4)
-    longest, start = 0.0, box.start + 8
-    for _ in range(count):
+def sample_descriptions(content: Content, box: Box, budget: Budget) -> Iterator[Box]:
+    """Yield the description of each type of sample of a track; its name is that of the codec."""
+    start = box.start + 8
+    for _ in range(_count(content, box, 4)):
         budget.spend()
         require(start + 8 <= box.end, "fewer sample descriptions than stated")
         size, codec = struct.unpack_from(">I4s", content, start)
         require(8 <= size <= box.end - start, "a sample description of another length")  # noqa: PLR2004
-        if kind == b"soun":
-            require(codec == _AAC, f"audio as {codec!r}")
-            rate = _aac_rate(content[start : start + size])
-            longest = max(longest, samples * _AAC_FRAME / rate)
-        require(kind != b"vide" or codec in _VIDEO_CODECS, f"video as {codec!r}")
+        yield Box(codec, start + 8, start + size)
         start += size
-    return longest
-
-
-def _aac_rate(entry: bytes) -> int:
-    """Return the sampling rate of AAC by its own configuration in `esds`."""
-    require(entry.count(b"esds") == 1, "no AAC configuration, or two")
-    at = entry.index(b"esds") + 8
-    at, _ = _descriptor(entry, at, _ES)
-    require(at + 3 <= len(entry) and not entry[at + 2] & 0xE0, "a description of another form")
-    at, _ = _descriptor(entry, at + 3, _DECODER)
-    require(at + 13 <= len(entry) and entry[at] == _MPEG4_AUDIO, "audio that is not AAC")
-    at, size = _descriptor(entry, at + 13, _SPECIFIC)
-    bits, length = int.from_bytes(entry[at : at + size]), size * 8
-    require(length >= 16 and bits >> (length - 5) in _AAC_TYPES, "AAC of another type")  # noqa: PLR2004
-    rate = bits >> (length - 9) & 15
-    if rate >= len(_AAC_RATES):
-        raise NotMeasured("a sampling rate of another form")
-    return _AAC_RATES[rate]
-
-
-def _descriptor(entry: bytes, at: int, tag: int) -> tuple[int, int]:
-    """Return where the content of an MPEG-4 descriptor begins, and its length."""
-    require(at < len(entry) and entry[at] == tag, "a description of another form")
-    size = 0
-    for _ in range(4):
-        at += 1
-        require(at < len(entry), "a description that is cut off")
-        size = size << 7 | entry[at] & 127
-        if entry[at] < 128:  # noqa: PLR2004 - the last byte of a length
-            break
-    require(at + 1 + size <= len(entry), "a description that is cut off")
-    return at + 1, size

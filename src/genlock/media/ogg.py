@@ -7,6 +7,7 @@ from typing import NamedTuple
 from genlock.media.budget import Budget, require
 from genlock.media.mapped_file import Content
 
+_MARK = b"OggS"
 _CONTINUED, _BEGINS = 1, 2
 _FULL = 255
 _HEADERS = (b"OpusHead", b"OpusTags")
@@ -26,11 +27,11 @@ class Page(NamedTuple):
 
 def read_duration(content: Content, budget: Budget) -> float:
     """Add up the durations that the packets of one stream state, or take the time of its pages if that is longer."""
-    packets, seconds, latest, open_ = 0, 0.0, 0, False
+    pages, packets, seconds, latest, open_ = 0, 0, 0.0, 0, False
     first: Page | None = None
     for page in _pages(content, budget):
         require((page.flags & _BEGINS != 0) == (first is None), "several streams")
-        first = first or page
+        first, pages = first or page, pages + 1
         require(page.serial == first.serial and bool(page.flags & _CONTINUED) == open_, "several streams")
         latest = max(latest, page.time)
         position = page.start
@@ -44,14 +45,23 @@ def read_duration(content: Content, budget: Budget) -> float:
                 packets += 1
             open_ = size == _FULL
             position += size
+    require(_count_marks(content, budget) == pages, "a page in another, which players find if the outer one is damaged")
     return max(seconds, latest / _PER_SECOND)
+
+
+def _count_marks(content: Content, budget: Budget) -> int:
+    count, position = 0, -1
+    while (position := content.find(_MARK, position + 1)) >= 0:
+        budget.spend()
+        count += 1
+    return count
 
 
 def _pages(content: Content, budget: Budget) -> Iterator[Page]:
     position = 0
     while position < len(content):
         budget.spend()
-        require(position + 27 <= len(content) and content[position : position + 4] == b"OggS", "bytes that are no page")
+        require(position + 27 <= len(content) and content[position : position + 4] == _MARK, "bytes that are no page")
         version, flags, time, serial, count = struct.unpack_from("<BBqI8xB", content, position + 4)
         require(version == 0, "a page of another version")
         position += 27

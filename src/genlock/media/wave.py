@@ -5,6 +5,7 @@ import struct
 from genlock.media.budget import Budget, NotMeasured, require
 from genlock.media.mapped_file import Content
 from genlock.media.mp3 import frames_follow
+from genlock.media.other_streams import has_frames, has_marks
 
 #: the bits of a sample that players expect, by the code of the encoding
 _INTEGER, _FLOAT, _ALAW, _MULAW, _EXTENSIBLE = 1, 3, 6, 7, 0xFFFE
@@ -55,14 +56,4 @@ def _byte_rate(header: bytes) -> int:
 def _is_compressed(content: Content, position: int, budget: Budget) -> bool:
     """Whether the samples look like frames of an encoder: players decode these, whatever the header names."""
     probed = bytes(content[position : position + _PROBED_BYTES])
-    return frames_follow(probed, budget) or any(probed.count(mark) >= least for mark, least in _STREAM_MARKS.items())
-
-
-#: beginnings of frames of AC-3, DTS and LATM, and how many of them are no coincidence
-_STREAM_MARKS = {
-    b"\x0b\x77": 32,
-    b"\x77\x0b": 32,
-    b"\x7f\xfe\x80\x01": 2,
-    b"\xfe\x7f\x01\x80": 2,
-    b"\x72\xf8\x1f\x4e": 2,
-}
+    return has_marks(probed) or frames_follow(probed, budget) or has_frames(probed, budget)

@@ -318,6 +318,7 @@ def connect(path: str) -> sqlite3.Connection:
         "journal_mode = WAL",
         "synchronous = FULL",  # money: a commit that was answered survives a power cut
         "foreign_keys = ON",
+        "secure_delete = ON",  # erased texts do not stay in free pages; the default depends on the build
         "temp_store = MEMORY",
         "busy_timeout = 30000",
     ):

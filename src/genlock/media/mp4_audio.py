@@ -1,0 +1,99 @@
+"""Measure how long the audio of an MPEG-4 file plays, whatever times its samples have."""
+
+import struct
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from genlock.media.budget import Budget, require
+from genlock.media.mapped_file import Content
+from genlock.media.mp4 import Box, boxes
+from genlock.media.mp4_samples import sample_descriptions, sample_positions, sample_sizes
+
+_FRAME = 1024
+#: each is looked at
+_SAMPLES_MAX = 2_000_000
+#: the limit of the standard for one frame and channel
+_CHANNEL_BYTES_MAX = 768
+_RATES = (96_000, 88_200, 64_000, 48_000, 44_100, 32_000, 24_000, 22_050, 16_000, 12_000, 11_025, 8_000, 7_350)
+#: AAC-LC, and the two extensions of it that play as long
+_TYPES = (2, 5, 29)
+#: channels by their setting; others are described elsewhere
+_CHANNELS = {1: 1, 2: 2, 3: 3, 4: 4, 5: 5, 6: 6, 7: 8}
+_ES, _DECODER, _SPECIFIC = 3, 4, 5
+_MPEG4_AUDIO = 0x40
+#: the first bits of a frame that has a header of its own, with another sampling rate; no frame of a sample has them
+_HEADER = 0xE0
+#: the size of a description before its boxes, by its version
+_DESCRIPTION = {0: 28, 1: 44}
+_BOXES = (b"esds", b"wave", b"chan", b"btrt", b"free")
+_WAVE_BOXES = (b"esds", b"frma", b"mp4a", bytes(4))
+
+
+class Aac(NamedTuple):
+    rate: int
+    channels: int
+
+
+def audio_seconds(content: Content, tables: Mapping[bytes, Box], samples: int, budget: Budget) -> float:
+    """Return how long the samples of an audio track play. Each must be one frame of AAC."""
+    kinds = [_read_aac(content, entry, budget) for entry in sample_descriptions(content, tables[b"stsd"], budget)]
+    require(kinds, "audio without a description")
+    require(samples <= _SAMPLES_MAX, "more samples than hours of audio have")
+    if samples:
+        frame_bytes = _CHANNEL_BYTES_MAX * min(kind.channels for kind in kinds)
+        require(max(sample_sizes(content, tables[b"stsz"])) <= frame_bytes, "several frames in a sample")
+        require(not _has_headers(content, tables, budget), "frames with headers of their own")
+    return samples * _FRAME / min(kind.rate for kind in kinds)
+
+
+def _has_headers(content: Content, tables: Mapping[bytes, Box], budget: Budget) -> bool:
+    try:
+        return max(map(content.__getitem__, sample_positions(content, tables, budget))) >= _HEADER
+    except (IndexError, OverflowError):
+        return True  # a sample that is not in the file
+
+
+def _read_aac(content: Content, entry: Box, budget: Budget) -> Aac:
+    """Return the lowest sampling rate that a description states, and its channels."""
+    require(entry.end - entry.start >= _DESCRIPTION[0], "a description that is cut off")
+    version, rate = struct.unpack_from(">H14xH", content, entry.start + 8)
+    require(version in _DESCRIPTION, "a description of another version")
+    found = list(boxes(content, entry.start + _DESCRIPTION[version], entry.end, budget))
+    require(all(box.name in _BOXES for box in found), "a description with other boxes")
+    for wave in [box for box in found if box.name == b"wave"]:
+        inside = list(boxes(content, wave.start, wave.end, budget))
+        require(all(box.name in _WAVE_BOXES for box in inside), "a description with other boxes")
+        found += inside
+    configurations = [box for box in found if box.name == b"esds"]
+    require(len(configurations) == 1, "no AAC configuration, or two")
+    aac = _configuration(content[configurations[0].start : configurations[0].end])
+    return aac._replace(rate=min(rate or aac.rate, aac.rate))
+
+
+def _configuration(esds: bytes) -> Aac:
+    """Return what the configuration of the decoder in `esds` states."""
+    at, _ = _descriptor(esds, 4, _ES)
+    require(at + 3 <= len(esds) and not esds[at + 2] & 0xE0, "a description of another form")
+    at, _ = _descriptor(esds, at + 3, _DECODER)
+    require(at + 13 <= len(esds) and esds[at] == _MPEG4_AUDIO, "audio that is not AAC")
+    at, size = _descriptor(esds, at + 13, _SPECIFIC)
+    bits, length = int.from_bytes(esds[at : at + size]), size * 8
+    require(length >= 16 and bits >> (length - 5) in _TYPES, "AAC of another type")  # noqa: PLR2004
+    rate, channels = bits >> (length - 9) & 15, bits >> (length - 13) & 15
+    require(rate < len(_RATES), "a sampling rate of another form")
+    require(channels in _CHANNELS, "channels of another form")
+    return Aac(_RATES[rate], _CHANNELS[channels])
+
+
+def _descriptor(esds: bytes, at: int, tag: int) -> tuple[int, int]:
+    """Return where the content of an MPEG-4 descriptor begins, and its length."""
+    require(at < len(esds) and esds[at] == tag, "a description of another form")
+    size = 0
+    for _ in range(4):
+        at += 1
+        require(at < len(esds), "a description that is cut off")
+        size = size << 7 | esds[at] & 127
+        if esds[at] < 128:  # noqa: PLR2004 - the last byte of a length
+            break
+    require(at + 1 + size <= len(esds), "a description that is cut off")
+    return at + 1, size

@@ -40,8 +40,8 @@ PROMPTS = (
     "lo-fi beat for a rainy evening", "дракон над замком на рассвете", "product photo of a glass bottle",
 )  # fmt: skip
 FAILURES = (
-    ("moderation", "Your prompt was flagged by the content filter"), ("provider_error", "Internal error, try again"),
-    ("timeout", "The task took too long"),
+    ("moderation", "Your prompt was flagged by the content filter"), ("provider_failed", "Internal error, try again"),
+    ("provider_timeout", "The task took too long"),
 )  # fmt: skip
 AUDIT: tuple[tuple[str, str, dict[str, Any]], ...] = (
     ("credit", "{account}", {"before": {"balance": "0"}, "after": {"balance": "50", "reason": "slow delivery"}}),

@@ -136,6 +136,16 @@ async def test_questions_in_a_group_are_answered_by_a_reply(world: BotWorld) -> 
     assert len(seen(world, group)) == 1
 
 
+async def test_the_menu_of_a_group_says_how_to_answer_it(world: BotWorld) -> None:
+    ann, _, group = await friends(world)
+    await ann.write(f"/start{NAME}", chat=group.id)
+    menu = await ann.sees(page("menu.choose_group"), chat=group.id)
+    await ann.write("a fox in the snow", chat=group.id, reply_to=menu)
+    offer = await ann.sees(page("confirm.suggestion", title="Z-Image"), chat=group.id)
+
+    assert "a fox in the snow" in offer.text
+
+
 async def test_balances_are_not_shown_in_a_group(world: BotWorld) -> None:
     ann, _, group = await friends(world)
     for command in ("balance", "history", "topup", "promo", "invite"):

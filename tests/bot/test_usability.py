@@ -188,7 +188,9 @@ def test_the_model_list_shows_and_is_sorted_by_the_usual_price() -> None:
         assert SHOP.usual_price(model).price == SHOP.price(model, model.minimal_input(), {}), model.id
 
 
-@pytest.mark.parametrize(("language", "second", "characters"), [("en", "/s", "/1k chars"), ("ru", "/сек", "/1000 зн.")])
+@pytest.mark.parametrize(
+    ("language", "second", "characters"), [("en", "/s", "/1k chars"), ("ru", "/сек", "/1\u00a0000 зн.")]
+)
 async def test_a_price_by_length_is_shown_per_unit(
     world: BotWorld, language: str, second: str, characters: str
 ) -> None:

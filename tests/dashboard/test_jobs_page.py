@@ -110,6 +110,22 @@ async def test_the_list_shows_what_the_filters_of_the_address_ask_for(dashboard:
     assert wrong == []
 
 
+async def test_a_row_is_in_the_operators_language_and_a_failed_order_was_told_and_not_delivered(
+    dashboard: DashboardWorld,
+) -> None:
+    await ended_job(dashboard, await user(dashboard, "Ann"), State.FAILED, model="wan/2-6-image-to-video")
+    client = await dashboard.log_in()
+    for language, title, told, delivered in (
+        ("en", "Wan 2.6 from an image", ">notified<", ">delivered<"),
+        ("ru", "Wan 2.6 по картинке", ">сообщено<", ">доставлен<"),
+    ):
+        text = (await client.get("/jobs", **{"Accept-Language": language})).text
+        rows = text[text.index('<tr id="job-') :]
+        assert title in rows
+        assert told in rows
+        assert delivered not in rows
+
+
 async def test_filters_are_chips_that_can_be_removed_and_unknown_ones_are_named(dashboard: DashboardWorld) -> None:
     await ended_job(dashboard, await user(dashboard, "Ann"))
     page = unescape((await (await dashboard.log_in()).get("/jobs?state=succeeded&user=ann&colour=red")).text)

@@ -213,6 +213,18 @@ async def test_changes_are_listed_newest_first_by_cursor(dashboard: DashboardWor
     assert (await client.get(f"/models/changes?before={10**40}")).status == 200
 
 
+async def test_a_model_and_the_choices_of_its_inputs_have_names_in_the_operators_language(
+    dashboard: DashboardWorld,
+) -> None:
+    client = await dashboard.log_in()
+    text = (await client.get("/models/veo3_fast", **{"Accept-Language": "ru"})).text
+    assert "Из текста, Первый и последний кадр, По образцам" in text
+    assert "REFERENCE_2_VIDEO" not in text
+    assert (
+        "Wan 2.6 по картинке" in (await client.get("/models/wan/2-6-image-to-video", **{"Accept-Language": "ru"})).text
+    )
+
+
 async def test_hostile_titles_and_reasons_are_shown_as_text(dashboard: DashboardWorld) -> None:
     client = await dashboard.log_in()
     evil = "<script>alert(1)</script>{{7*7}}"

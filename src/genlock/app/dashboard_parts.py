@@ -12,7 +12,8 @@ from genlock.engine.engine import Engine
 from genlock.engine.logins import Logins
 from genlock.engine.operator_tools import OperatorTools
 from genlock.engine.stats import Stats
-from genlock.i18n.translator import Texts
+from genlock.i18n.catalog_texts import model_title
+from genlock.i18n.translator import Texts, Translator
 from genlock.media.download import Downloads
 from genlock.ports import Database, MediaStore, ProviderBundle, PublicLists
 from genlock.settings import ServiceSettings
@@ -58,6 +59,6 @@ class DashboardParts:
     def provider_title(self, name: str) -> str:
         return self.catalog.get().provider_title(name)
 
-    def model_titles(self) -> dict[str, str]:
-        """Return the titles of models by their ids."""
-        return {name: model.title for name, model in self.catalog.get().models.items()}
+    def model_titles(self, t: Translator) -> dict[str, str]:
+        """Return the titles of models by their ids, in the operator's language."""
+        return {name: model_title(model.title, t) for name, model in self.catalog.get().models.items()}

@@ -16,7 +16,7 @@ from genlock.domain.money import Wallet
 from genlock.domain.presets import Style
 from genlock.domain.promo import FreeRuns
 from genlock.engine.sell import Quote
-from genlock.i18n.catalog_texts import field_name, in_language, model_title
+from genlock.i18n.catalog_texts import choice_name, field_name, model_title
 from genlock.i18n.translator import Html, Translator
 
 ICONS = {
@@ -106,10 +106,7 @@ def value_label(field: Field, value: object, translator: Translator) -> str:
 def choice_label(field: Field, value: object, translator: Translator) -> str:
     if isinstance(value, bool):
         return translator.plain("button.yes" if value else "button.no")
-    if labels := field.labels.get(str(value)):
-        return in_language(labels, translator)
-    key = f"choice.{str(value).lower()}"
-    return translator.plain(key) if key in translator else with_unit(field, str(value), translator)
+    return choice_name(field, value, translator) or with_unit(field, str(value), translator)
 
 
 def with_unit(field: Field, number: str, translator: Translator) -> str:

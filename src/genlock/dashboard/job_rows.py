@@ -20,10 +20,6 @@ STATE_TONES: Mapping[State, str] = {
     State.QUEUED: "busy", State.SUBMITTING: "busy", State.RUNNING: "busy", State.SUCCEEDED: "good",
     State.FAILED: "bad", State.CANCELLED: "", State.EXPIRED: "bad",
 }  # fmt: skip
-DELIVERY_TONES: Mapping[Delivery, str] = {
-    Delivery.NONE: "", Delivery.PENDING: "busy", Delivery.SENDING: "busy", Delivery.DELIVERED: "good",
-    Delivery.UNDELIVERABLE: "bad", Delivery.UNKNOWN: "warn",
-}  # fmt: skip
 HOLD_TONES: Mapping[HoldState, str] = {
     HoldState.FREE: "", HoldState.HELD: "busy", HoldState.CAPTURED: "good", HoldState.RELEASED: "",
 }  # fmt: skip
@@ -43,10 +39,6 @@ class JobRow:
     @property
     def state_tone(self) -> str:
         return STATE_TONES[self.job.state]
-
-    @property
-    def delivery_tone(self) -> str:
-        return DELIVERY_TONES[self.job.delivery]
 
     @property
     def hold_tone(self) -> str:

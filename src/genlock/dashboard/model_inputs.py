@@ -6,7 +6,7 @@ from typing import Any
 
 from genlock.domain.catalog import Model
 from genlock.domain.field import Field, FieldType
-from genlock.i18n.catalog_texts import field_name, in_language
+from genlock.i18n.catalog_texts import choice_name, field_name
 from genlock.i18n.translator import Translator
 
 CHOICES_SHOWN = 12
@@ -44,9 +44,7 @@ def _type(field: Field, t: Translator) -> str:
 
 def _choices(field: Field, t: Translator) -> str:
     more = " …" if len(field.choices) > CHOICES_SHOWN else ""
-    names = (
-        in_language(field.labels.get(str(choice), {}), t) or str(choice) for choice in field.choices[:CHOICES_SHOWN]
-    )
+    names = (choice_name(field, choice, t) or str(choice) for choice in field.choices[:CHOICES_SHOWN])
     return ", ".join(names) + more
 
 

@@ -18,6 +18,7 @@ from genlock.dashboard import formats
 from genlock.domain.money import THOUSANDTHS
 from genlock.domain.printable import shown
 from genlock.i18n.audit_words import actor_in_words, change_in_words
+from genlock.i18n.catalog_texts import model_title
 
 _MEDIA_TYPES = {
     "css": "text/css; charset=utf-8",
@@ -50,6 +51,7 @@ def environment() -> Environment:
         "duration": _duration,
         "fine_dollars": _fine_dollars,
         "shown": shown,
+        "model_title": _model_title,
         "provider_title": _provider_title,
         "actor": _actor,
         "change_in_words": _change_in_words,
@@ -95,6 +97,11 @@ def _duration(context: Context, seconds: float) -> str:
 @pass_context
 def _provider_title(context: Context, name: str) -> str:
     return str(context["context"].provider_title(name))
+
+
+@pass_context
+def _model_title(context: Context, title: str) -> str:
+    return model_title(title, context["context"].t)
 
 
 @pass_context

@@ -34,3 +34,11 @@ def field_name(field: Field, t: Translator) -> str:
     own = t.languages[t.language].texts.get(f"{_FIELD}{field.name}")
     named = field.about.get(t.language) or (own if isinstance(own, str) else "")
     return named or in_language(field.about, t) or field.name
+
+
+def choice_name(field: Field, value: object, t: Translator) -> str:
+    """Return the name of a choice: the catalog's, or the language's; empty if the value speaks for itself."""
+    if labels := field.labels.get(str(value)):
+        return in_language(labels, t)
+    key = f"choice.{str(value).lower()}"
+    return t.plain(key) if key in t else ""

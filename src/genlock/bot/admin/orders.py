@@ -16,7 +16,8 @@ from genlock.domain.money import HoldState, write_amount
 from genlock.engine import operate
 from genlock.engine.engine import Engine
 from genlock.engine.tell import tell_refund
-from genlock.i18n.translator import Html
+from genlock.i18n.catalog_texts import model_title
+from genlock.i18n.translator import Html, Translator
 from genlock.ports import Database, OutgoingMessage
 
 LISTED = 10
@@ -62,7 +63,7 @@ class OrderCommands:
     async def _orders(self, ctx: UpdateContext, args: Sequence[str]) -> OutgoingMessage:
         profile = await self._accounts.profile(argument(args))
         jobs = await self._store.jobs(account_id=profile.account_id, limit=LISTED)
-        return screens.orders(ctx.translator, self._with_titles(jobs), profile)
+        return screens.orders(ctx.translator, self._with_titles(ctx.translator, jobs), profile)
 
     async def _attention(self, ctx: UpdateContext, _: Sequence[str]) -> OutgoingMessage:
         ours: list[Job] = []
@@ -71,11 +72,11 @@ class OrderCommands:
                 break
             if not await self._is_of_another_bot(job):
                 ours.append(job)
-        return screens.attention(ctx.translator, self._with_titles(ours))
+        return screens.attention(ctx.translator, self._with_titles(ctx.translator, ours))
 
-    def _with_titles(self, jobs: Sequence[Job]) -> list[tuple[Job, str]]:
+    def _with_titles(self, t: Translator, jobs: Sequence[Job]) -> list[tuple[Job, str]]:
         models = self._storefront.catalog.models
-        return [(job, models[job.model].title if job.model in models else job.model) for job in jobs]
+        return [(job, model_title(models[job.model].title, t) if job.model in models else job.model) for job in jobs]
 
     # one order
 
@@ -93,7 +94,7 @@ class OrderCommands:
         return (await self._store.account(job.account_id)).bot not in ("", self._bundle.id)
 
     async def _card(self, ctx: UpdateContext, job_id: int, note: Html | None = None) -> OutgoingMessage:
-        [(job, title)] = self._with_titles([await operate.find(self._engine.ctx, job_id)])
+        [(job, title)] = self._with_titles(ctx.translator, [await operate.find(self._engine.ctx, job_id)])
         name = await self._name(job)
         prompt = prompt_of(job, self._storefront.catalog.models.get(job.model))
         refunded = await self._is_refunded(job)
@@ -111,14 +112,14 @@ class OrderCommands:
         if job.hold_state is not HoldState.CAPTURED or await self._is_refunded(job):
             key = "admin.refunded_before" if job.hold_state is HoldState.CAPTURED else "admin.not_captured"
             return await self._card(ctx, job.id, ctx.translator.html(key))
-        [(_, title)] = self._with_titles([job])
+        [(_, title)] = self._with_titles(ctx.translator, [job])
         return questions.refund(ctx.translator, job, title, await self._name(job))
 
     async def _ask_cancel(self, ctx: UpdateContext, args: Sequence[str]) -> Question | OutgoingMessage:
         job = await self._job(order_number(args, ctx.translator.numbers))
         if job.ended:
             return await self._card(ctx, job.id, ctx.translator.html("admin.order_now"))
-        [(_, title)] = self._with_titles([job])
+        [(_, title)] = self._with_titles(ctx.translator, [job])
         return questions.cancel(ctx.translator, job, title, await self._name(job))
 
     async def _is_refunded(self, job: Job) -> bool:

@@ -28,7 +28,7 @@ def menu(draft: Draft, screen: ScreenContext, *, note: Html | None = None) -> Ou
     """Return the main menu."""
     t = screen.translator
     first = [note, ""] if note else [t.html("menu.nothing_chosen")]
-    lines = [*first, t.html("menu.choose"), *carried(draft, screen)]
+    lines = [*first, t.html("menu.choose_group" if screen.group else "menu.choose"), *carried(draft, screen)]
     if not screen.group:
         lines += ["", t.html("menu.balance", credits=t.credits(screen.wallet.available))]
         lines += screen.free_runs()

@@ -19,6 +19,7 @@ from genlock.dashboard.roles import Permission
 from genlock.domain.bulk import BulkAction, BulkKind, BulkReason, BulkSelection
 from genlock.domain.job_search import CountKind, JobCount
 from genlock.engine.bulk import obstacle
+from genlock.i18n.translator import Translator
 from genlock.ports import Database
 
 LISTED = 30
@@ -38,7 +39,7 @@ class Outlook:
 
 
 class BulkPages:
-    def __init__(self, store: Database, titles: Callable[[], Mapping[str, str]]) -> None:
+    def __init__(self, store: Database, titles: Callable[[Translator], Mapping[str, str]]) -> None:
         self._store = store
         self._titles = titles
 
@@ -72,7 +73,7 @@ class BulkPages:
             count=count,
             count_text=count_text(context, count),
             outlook=None if is_all else await self._outlook(kind, chosen),
-            chips=chips(context, request, self._titles()),
+            chips=chips(context, request, self._titles(context.t)),
         )
 
     async def _outlook(self, kind: BulkKind, chosen: list[int]) -> Outlook:

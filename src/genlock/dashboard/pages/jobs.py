@@ -17,6 +17,7 @@ from genlock.domain.job import Delivery, Job, State
 from genlock.domain.job_search import CountKind, JobCount, JobFilter, JobPage
 from genlock.domain.money import HoldState
 from genlock.domain.printable import shown
+from genlock.i18n.translator import Translator
 from genlock.ports import Database
 
 PAGE = 50
@@ -30,7 +31,7 @@ _ID_DIGITS_MAX = 18
 
 
 class JobsPage:
-    def __init__(self, store: Database, titles: Callable[[], Mapping[str, str]], credit_of: CreditOf) -> None:
+    def __init__(self, store: Database, titles: Callable[[Translator], Mapping[str, str]], credit_of: CreditOf) -> None:
         self._store = store
         #: titles of models by their ids
         self._titles = titles
@@ -59,7 +60,7 @@ class JobsPage:
             page=page,
             rows=await self._rows(context, page.jobs),
             at_start=before is None,
-            chips=chips(context, request, self._titles()),
+            chips=chips(context, request, self._titles(context.t)),
             count=count,
             count_text=count_text(context, count),
             open_bulk=await self._store.open_bulk_actions(OPEN_BULK_SHOWN),
@@ -121,12 +122,12 @@ class JobsPage:
 
     def _csv(self, context: PageContext, selection: JobFilter | Sequence[int]) -> Response:
         see_prompts = context.can(Permission.SEE_PROMPTS)
-        rows = export_jobs(self._store, selection, self._titles(), self._credit_of, see_prompts=see_prompts)
+        rows = export_jobs(self._store, selection, self._titles(context.t), self._credit_of, see_prompts=see_prompts)
         return csv_response(context, "genlock-orders.csv", header(see_prompts=see_prompts), rows)
 
     async def _rows(self, context: PageContext, jobs: Sequence[Job]) -> list[JobRow]:
         see_prompts = context.can(Permission.SEE_PROMPTS)
-        return await make_rows(self._store, jobs, self._titles(), self._credit_of, see_prompts=see_prompts)
+        return await make_rows(self._store, jobs, self._titles(context.t), self._credit_of, see_prompts=see_prompts)
 
     async def _count(self, request: JobRequest, page: JobPage, before: int | None) -> JobCount:
         """Count only what the first page does not show whole."""
@@ -142,7 +143,7 @@ class JobsPage:
             offered = [(code, t.plain(f"dashboard.jobs.{name}.{code}")) for code in codes]
             return with_chosen(offered, given.get(name, ""))
 
-        models = sorted(self._titles().items(), key=lambda item: item[1].casefold())
+        models = sorted(self._titles(context.t).items(), key=lambda item: item[1].casefold())
         providers = [(name, context.provider_title(name)) for name in await self._store.job_providers()]
         return {
             "states": words("state", *STATE_GROUPS, *State),

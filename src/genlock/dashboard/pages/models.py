@@ -18,7 +18,8 @@ from genlock.domain.catalog import Category, Model, Status
 from genlock.domain.catalog_change import CatalogChange, Table
 from genlock.domain.errors import InvalidEdit, ModelNotFound, Refusal, StaleEdit
 from genlock.domain.figures import hour_number
-from genlock.i18n.catalog_texts import category_title
+from genlock.i18n.catalog_texts import category_title, model_title
+from genlock.i18n.translator import Translator
 from genlock.ports import Database
 
 LISTED = 20
@@ -105,11 +106,11 @@ class ModelsPage:
             older=changes[LISTED - 1].id if len(changes) > LISTED else None,
             at_start=before is None,
             differences=differences,
-            titles=self._titles(),
+            titles=self._titles(context.t),
         )
 
-    def _titles(self) -> dict[str, str]:
-        return {model.id: model.title for model in self._editor.edited_catalog.models.values()}
+    def _titles(self, t: Translator) -> dict[str, str]:
+        return {model.id: model_title(model.title, t) for model in self._editor.edited_catalog.models.values()}
 
     # one model
 

@@ -11,6 +11,7 @@ from genlock.catalog.takeover import Difference, StoredLists, differences, taken
 from genlock.dashboard.page import PageContext, PageRoute
 from genlock.dashboard.roles import Permission
 from genlock.domain.errors import InvalidEdit, ProviderError, Refusal, StaleEdit
+from genlock.i18n.catalog_texts import model_title
 from genlock.ports import Database, PublicLists
 from genlock.ports.provider import ListsIncomplete
 
@@ -45,6 +46,7 @@ class ProviderListsPage:
         stored = await self._stored()
         found = self._diff(stored) if stored else None
         rows = differences(found) if found else []
+        models = self._editor.edited_catalog.models.values()
         return context.render(
             "models_provider.html",
             stored=stored,
@@ -54,7 +56,7 @@ class ProviderListsPage:
             unlisted=found.unlisted if found else (),
             offers=found.offers if found else (),
             not_compared=found.not_compared if found else (),
-            titles={model.id: model.title for model in self._editor.edited_catalog.models.values()},
+            titles={model.id: model_title(model.title, context.t) for model in models},
             problem=problem,
         )
 

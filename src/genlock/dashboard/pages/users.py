@@ -17,6 +17,7 @@ from genlock.domain.place import NEWEST, Place
 from genlock.domain.user import UsedPromo, User, UserFilter
 from genlock.engine.accounts import GIFT_CODE
 from genlock.engine.erasure import Erasure
+from genlock.i18n.translator import Translator
 from genlock.ports import Database
 
 PAGE = 50
@@ -42,7 +43,7 @@ class UserLimits:
 
 
 class UsersPage:
-    def __init__(self, store: Database, limits: UserLimits, titles: Callable[[], Mapping[str, str]]) -> None:
+    def __init__(self, store: Database, limits: UserLimits, titles: Callable[[Translator], Mapping[str, str]]) -> None:
         self._store = store
         self._limits = limits
         #: titles of models by id
@@ -103,7 +104,7 @@ class UsersPage:
             free_runs=await store.free_runs(account_id, self._limits.free_per_day),
             erasing=await Erasure(store).is_requested(account_id, user.bot),
             limits=self._limits,
-            titles=self._titles(),
+            titles=self._titles(context.t),
             allowance=await self.allowance_left(context),
             state=state_of_moves(ledger.entries),
             gift_state=state_of_gifts(await store.used_promos(account_id, RECENT)),

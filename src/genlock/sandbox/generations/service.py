@@ -1,6 +1,7 @@
 """The generations of a simulated provider: a queue, a number of runners, results as files, and callbacks at the end."""
 
 import asyncio
+import re
 from collections import deque
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
@@ -16,8 +17,10 @@ from genlock.sandbox.generations.schemas import PublishedSchemas
 from genlock.sandbox.kie.files import PAGE, FileHost
 
 EXTENSIONS = {Output.IMAGE: "png", Output.VIDEO: "mp4", Output.AUDIO: "mp3"}
-#: what a simulated language model adds to a text
+#: what a simulated language model adds to a text, in English, or in Russian if the text is
 DETAILS = "in warm evening light, rich in detail, shallow depth of field, seen from a low angle"
+DETAILS_RU = "в тёплом вечернем свете, множество деталей, малая глубина резкости, вид снизу"
+_CYRILLIC = re.compile(r"[\u0400-\u04ff]")
 
 
 @dataclass(kw_only=True)
@@ -142,4 +145,5 @@ def _content_maker(model: SimulatedModel, values: Mapping[str, Any], number: int
 
 def _rewritten(prompt: str) -> str:
     """Return what a language model makes of a prompt that ends with the text to rewrite."""
-    return f"{prompt.rstrip().rpartition(chr(10))[2].strip().rstrip('.')}, {DETAILS}"
+    text = prompt.rstrip().rpartition("\n")[2].strip().rstrip(".")
+    return f"{text}, {DETAILS_RU if _CYRILLIC.search(text) else DETAILS}"

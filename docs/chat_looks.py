@@ -220,13 +220,13 @@ async def pay(walk: Walk) -> None:
 
 async def fail(walk: Walk, prompt: str) -> None:
     """Take an order for each way in which one fails, one that is cancelled, and one too many."""
-    credits = (await asyncio.to_thread(walk.sandbox.get, "/sim/kie"))["credits"]
+    full = (await asyncio.to_thread(walk.sandbox.get, "/sim/kie"))["credits"]
     for fault in ("task_fail", "result_empty", "create_paused", "credits_as_500"):
         balance = {"credits": 0} if fault == "credits_as_500" else {}
         await asyncio.to_thread(walk.sandbox.post, "/sim/kie", {"order": [fault], **balance})
         await walk.say(f"/gen {ONE_PROVIDER} {prompt}")
         await walk.ended(fault)
-        await asyncio.to_thread(walk.sandbox.post, "/sim/kie", {"credits": credits})
+        await asyncio.to_thread(walk.sandbox.post, "/sim/kie", {"credits": full})
     await walk.say(f"/gen veo3_fast {prompt}")
     await walk.press("✖️", "cancelled")
     for _ in range(6):

@@ -157,7 +157,8 @@ class History:
             )  # fmt: skip
         for number, code in enumerate(("AUTUMN", "WELCOME50", "BLOGGER-KIRA", "HALLOWEEN")):
             self._insert(
-                "promos", code=code, bot=BOT, amount=20_000 + 10_000 * number, runs=0, used=(37, 112, 8, 64)[number],
+                "promos", code=code, bot=BOT, amount=(20_000, 50_000, 40_000, 30_000)[number], runs=0,
+                used=(37, 112, 8, 64)[number],
                 uses_max=(100, None, 50, 64)[number], per_account=1, author="1003",
                 created_at=self._now - (40 - 9 * number) * DAY,
             )  # fmt: skip

@@ -63,6 +63,10 @@ class History:
         for number in range(ORDERS):
             self._add_order(number, self._now - int(DAYS * DAY * (1 - number / ORDERS) ** 1.3) - 600 * SECOND)
         self._add_lists()
+        self._connection.execute(
+            "UPDATE profiles SET seen_at = max(seen_at, coalesce((SELECT max(created_at) FROM jobs"
+            " WHERE jobs.account_id = profiles.account_id), 0))"
+        )
         for account, available in self._available.items():
             self._connection.execute("UPDATE accounts SET available = ? WHERE id = ?", (available, account))
 

@@ -21,6 +21,8 @@ from genlock.bot.admin import daily_report
 from tests.browser import chromium
 from tests.journeys.sandbox_process import Sandbox
 
+#: a model of one provider: no other one makes the order after a fault
+ONE_PROVIDER = "qwen/text-to-image"
 LONG = "a red fox in the snow, " * 120
 #: the longest caption of a user without a subscription to Telegram
 CAPTION = LONG[:1024]
@@ -218,10 +220,13 @@ async def pay(walk: Walk) -> None:
 
 async def fail(walk: Walk, prompt: str) -> None:
     """Take an order for each way in which one fails, one that is cancelled, and one too many."""
+    full = (await asyncio.to_thread(walk.sandbox.get, "/sim/kie"))["credits"]
     for fault in ("task_fail", "result_empty", "create_paused", "credits_as_500"):
-        await asyncio.to_thread(walk.sandbox.post, "/sim/kie", {"order": [fault]})
-        await walk.say(f"/gen z-image {prompt}")
+        balance = {"credits": 0} if fault == "credits_as_500" else {}
+        await asyncio.to_thread(walk.sandbox.post, "/sim/kie", {"order": [fault], **balance})
+        await walk.say(f"/gen {ONE_PROVIDER} {prompt}")
         await walk.ended(fault)
+        await asyncio.to_thread(walk.sandbox.post, "/sim/kie", {"credits": full})
     await walk.say(f"/gen veo3_fast {prompt}")
     await walk.press("✖️", "cancelled")
     for _ in range(6):

@@ -63,6 +63,10 @@ class History:
         for number in range(ORDERS):
             self._add_order(number, self._now - int(DAYS * DAY * (1 - number / ORDERS) ** 1.3) - 600 * SECOND)
         self._add_lists()
+        self._connection.execute(
+            "UPDATE profiles SET seen_at = max(seen_at, coalesce((SELECT max(created_at) FROM jobs"
+            " WHERE jobs.account_id = profiles.account_id), 0))"
+        )
         for account, available in self._available.items():
             self._connection.execute("UPDATE accounts SET available = ? WHERE id = ?", (available, account))
 
@@ -157,7 +161,8 @@ class History:
             )  # fmt: skip
         for number, code in enumerate(("AUTUMN", "WELCOME50", "BLOGGER-KIRA", "HALLOWEEN")):
             self._insert(
-                "promos", code=code, bot=BOT, amount=20_000 + 10_000 * number, runs=0, used=(37, 112, 8, 64)[number],
+                "promos", code=code, bot=BOT, amount=(20_000, 50_000, 40_000, 30_000)[number], runs=0,
+                used=(37, 112, 8, 64)[number],
                 uses_max=(100, None, 50, 64)[number], per_account=1, author="1003",
                 created_at=self._now - (40 - 9 * number) * DAY,
             )  # fmt: skip

@@ -5,6 +5,7 @@ and desktop, light and dark, English and Russian; and sheets of them to look thr
 """
 
 import asyncio
+import re
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -95,9 +96,10 @@ async def order(page: Page) -> None:
 
 
 async def wait_for_figures(page: Page) -> None:
-    """Reload the overview until it counts every order."""
+    """Reload the overview until it counts every order and shows the balance at the provider."""
     for _ in range(0, FIGURES_SECONDS, RELOAD_SECONDS):
-        if not await page.get_by_text("still missing").or_(page.get_by_text("No orders yet")).count():
+        unfinished = page.get_by_text(re.compile("still missing|No orders yet|not known yet"))
+        if not await unfinished.count():
             return
         await asyncio.sleep(RELOAD_SECONDS)
         await page.reload()

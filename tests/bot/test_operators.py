@@ -177,6 +177,8 @@ async def test_promo_codes_are_made_listed_and_closed(office: Office) -> None:
     await boss.write("/admin close spring")
     await boss.sees(page("admin.no_promo", code="SPRING"))
     assert len(await world.store.audit(9)) == 2
+    await boss.write("/admin log")
+    await boss.sees("created the code SPRING: credits: 5, uses: 10, days: 30")
 
 
 async def test_credit_for_a_name_that_several_people_have_is_refused(office: Office) -> None:

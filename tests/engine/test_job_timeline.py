@@ -99,6 +99,14 @@ def test_a_whole_life_is_told_once_and_in_order() -> None:
     assert [step.at for step in found if step.kind == "poll_state"] == [at(6.1), at(8.1)]
 
 
+def test_a_delivery_begins_before_it_ends_even_if_its_events_are_written_later() -> None:
+    events = [event(12.2, Event.DELIVER_LOCK_WIN, token=3), event(12.1, Event.DELIVER_OK, levels="address")]
+
+    found = merge(DELIVERED, events=events, ledger=[entry(12, EntryKind.CAPTURE)])
+
+    assert [step.kind for step in found[-4:]] == ["deliver_lock_win", "deliver_ok", "delivered", "capture"]
+
+
 def test_without_events_the_row_and_the_ledger_still_tell_the_life() -> None:
     found = merge(DELIVERED, ledger=[entry(0, EntryKind.HOLD), entry(12, EntryKind.CAPTURE)])
 

@@ -10,6 +10,7 @@ import pytest
 from PIL import Image, ImageChops
 
 from genlock.sandbox.kie.simulator import KieSimulator, running_kie
+from genlock.sandbox.telegram.voice import sample_voice
 
 BROWSER = {"User-Agent": "Mozilla/5.0"}
 
@@ -159,3 +160,11 @@ async def test_an_input_that_has_expired_is_not_shown(customer: Customer) -> Non
     customer.kie.service.files.expire()
     picture = await customer.picture("google/nano-banana-edit", prompt="x", image_urls=[sent])
     assert not is_red_and_blue(picture)
+
+
+@pytest.mark.parametrize(("language", "text"), [("ru", "Рыжая лиса"), ("en", "A red fox"), ("", "A red fox")])
+async def test_a_recording_is_transcribed_in_the_language_of_who_recorded_it(
+    customer: Customer, language: str, text: str
+) -> None:
+    sent = await customer.upload(sample_voice(language), "voice.ogg")
+    assert (await customer.order("elevenlabs/speech-to-text", audio_url=sent)).startswith(text)

@@ -15,6 +15,7 @@ from markupsafe import Markup
 
 from genlock import __version__
 from genlock.dashboard import formats
+from genlock.dashboard.timeline_facts import Fact, fact_in_words
 from genlock.domain.money import THOUSANDTHS
 from genlock.domain.printable import shown
 from genlock.i18n.audit_words import actor_in_words, change_in_words
@@ -55,6 +56,7 @@ def environment() -> Environment:
         "provider_title": _provider_title,
         "actor": _actor,
         "change_in_words": _change_in_words,
+        "fact": _fact,
     }
     return found
 
@@ -112,6 +114,11 @@ def _actor(context: Context, actor: str) -> str:
 @pass_context
 def _change_in_words(context: Context, fields: Mapping[str, Any]) -> str:
     return change_in_words(fields, context["context"].t)
+
+
+@pass_context
+def _fact(context: Context, value: Any, name: str) -> Fact:
+    return fact_in_words(name, value, context["context"].t, context["context"].provider_title)
 
 
 @pass_context

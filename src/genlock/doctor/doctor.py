@@ -207,7 +207,7 @@ class Doctor:
             f"all migrations are applied, but the schema differs: {'; '.join(differences[:5])}. It was changed by "
             "hand; restore these objects as in stores/sql, or restore a backup",
         )
-        return "all are applied; every table, constraint and index is as in a new database"
+        return "all migrations are applied; every table, constraint and index is as in a new database"
 
     async def idempotency(self) -> str:
         async with self._migrated().rehearsal(TrialClock()) as store:

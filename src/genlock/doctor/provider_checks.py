@@ -82,7 +82,7 @@ class ProviderChecks:
         except Exception as error:  # noqa: BLE001 - the adapter may be another package's
             raise self._no_answer(bundle, "does not report the credit left", error) from None
         require(left > 0, f"{self._title(bundle)} accepts the key, but no credit is left there: top up the account")
-        return f"{left / 1000:g} credits are left at {self._title(bundle)}"
+        return f"{_without_zeros(left / 1000)} credits are left at {self._title(bundle)}"
 
     async def _models(self, bundle: ProviderBundle, fetch: FetchSchemas) -> str:
         """Compare the models on sale with those that the provider publishes."""
@@ -109,3 +109,8 @@ class ProviderChecks:
 
     def _title(self, bundle: ProviderBundle) -> str:
         return self._plugins.title(bundle.name)
+
+
+def _without_zeros(number: float) -> str:
+    """Return a number with separators of thousands, and decimals only if it has some."""
+    return f"{number:,.3f}".rstrip("0").rstrip(".")

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
+from genlock.domain.money import write_amount
+
 #: databases cannot add more days to a date than this
 DAYS_MAX = 36_500
 RUNS_MAX = USES_MAX = 999_999_999
@@ -30,6 +32,18 @@ class Promo:
     author: str = ""
     #: None until it is stored
     created_at: datetime | None = None
+
+
+def promo_terms(promo: Promo, days: int | None) -> dict[str, str | int]:
+    """Return what a new code gives and how often, as the audit log keeps it; without what is not limited."""
+    terms: dict[str, str | int] = {
+        "credits": write_amount(promo.amount) if promo.amount else "",
+        "runs": promo.runs,
+        "uses": promo.uses_max or 0,
+        "each": promo.per_account if promo.per_account != 1 else 0,
+        "days": days or 0,
+    }
+    return {name: value for name, value in terms.items() if value}
 
 
 def promo_problems(promo: Promo, days: int | None) -> dict[str, str]:

@@ -125,8 +125,8 @@ def merge(
 
 
 def _before_delivery(entry: TimelineEntry, job: Job) -> TimelineEntry:
-    """Show the channel's confirmation before the commit that followed it, although its event may be written later."""
-    if entry.kind != Event.DELIVER_OK.lower() or job.delivered_at is None:
+    """Show the delivery's events before the commit that followed them, although they may be written later."""
+    if entry.kind not in _DELIVERY or job.delivered_at is None:
         return entry
     is_same = job.delivered_at < entry.at <= job.delivered_at + _SAME_MOMENT
     return replace(entry, at=job.delivered_at) if is_same else entry
@@ -142,7 +142,17 @@ def _order(entry: TimelineEntry) -> tuple[datetime, int]:
     return entry.at, _RANK.get(entry.kind, 5)
 
 
-_RANK = {"accepted": 0, "hold": 1, "callback": 2, "ended": 3, "delivered": 6, "capture": 7, "release": 7}
+_DELIVERY = frozenset({Event.DELIVER_LOCK_WIN.lower(), Event.DELIVER_OK.lower()})
+_RANK = {
+    "accepted": 0,
+    "hold": 1,
+    "callback": 2,
+    "ended": 3,
+    "deliver_lock_win": 4,
+    "delivered": 6,
+    "capture": 7,
+    "release": 7,
+}
 
 
 # the row

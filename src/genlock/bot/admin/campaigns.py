@@ -16,7 +16,7 @@ from genlock.bot.context import UpdateContext
 from genlock.bot.storefront.storefront import Storefront
 from genlock.domain.broadcast import Segment
 from genlock.domain.money import read_amount
-from genlock.domain.promo import Promo, promo_problems
+from genlock.domain.promo import Promo, promo_problems, promo_terms
 from genlock.i18n.translator import DAY, Html
 from genlock.ports import Database, OutgoingMessage
 
@@ -63,7 +63,7 @@ class CampaignCommands:
         made = await self._store.create_promo(promo, lasting=lasting, author=ctx.profile.external_id)
         if not made and ctx.first:
             return await self._promos(ctx, t.html("admin.promo_exists"))
-        await self._audit.write(ctx, "promo", promo.code, " ".join(args[1:]))
+        await self._audit.write(ctx, "create promo", promo.code, json.dumps({"after": promo_terms(promo, days)}))
         link = f"{self._bundle.link}?start=p_{promo.code}"
         note = t.html("admin.promo_made", code=promo.code, gift=campaign.gift(t, promo), link=link)
         return screens.message(t, note, (screens.admin_button(t, "promos", "promos"),))

@@ -10,8 +10,8 @@ from starlette.responses import Response
 from genlock.dashboard.forms import Form
 from genlock.dashboard.page import PageContext, PageNotFound, PageRoute
 from genlock.dashboard.roles import Permission
-from genlock.domain.money import THOUSANDTHS, write_amount
-from genlock.domain.promo import Promo, promo_problems
+from genlock.domain.money import THOUSANDTHS
+from genlock.domain.promo import Promo, promo_problems, promo_terms
 from genlock.ports import Database
 
 LISTED = 25
@@ -88,8 +88,7 @@ class PromosPage:
         if not made and not await self._is_same(promo, context.operator.id):
             form = PromoForm(boxes=_boxes(context.form), problems={"code": "exists"})
             return await self._list(context, form, 409)
-        after = {"credits": write_amount(promo.amount), "runs": promo.runs, "uses": promo.uses_max, "days": days}
-        await context.audit("create promo", promo.code, after=after, once=True)
+        await context.audit("create promo", promo.code, after=promo_terms(promo, days), once=True)
         return context.redirect(PATH, "dashboard.campaigns.created", code=promo.code)
 
     async def _is_same(self, promo: Promo, author: str) -> bool:

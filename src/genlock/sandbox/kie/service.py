@@ -20,8 +20,13 @@ from genlock.sandbox.kie.files import PAGE, FileHost
 from genlock.sandbox.kie.task import EXTENSIONS, STATES, Task
 
 RESULT_SECONDS = 86_400.0
-#: what every recording says
-SPOKEN = "A red fox in the snow, soft morning light"
+#: what every recording says, by the language that the sandbox's chat page wrote into the file
+SPOKEN = {
+    b"language=ru": "Рыжая лиса в снегу, мягкий утренний свет",
+    b"": "A red fox in the snow, soft morning light",
+}
+#: where an Ogg file has its tags
+TAGS_BYTES = 4096
 NOT_SUPPORTED = (
     "The model name you specified is not supported. Please verify your input and use one of the supported models "
     "provided by KIE."
@@ -135,11 +140,8 @@ class KieService:
 
     def _result(self, task: Task, kind: Output, number: int) -> str:
         if kind is Output.TEXT:
-            if any(
-                input_field.type is FieldType.AUDIO and task.values.get(input_field.name)
-                for input_field in task.model.fields
-            ):
-                return SPOKEN
+            if recordings := file_urls(task.model, task.values, FieldType.AUDIO):
+                return self._spoken(recordings[0])
             given = "; ".join(f"{key}: {value}" for key, value in task.values.items())
             return f"{task.model.title} no. {number + 1} was asked: {given}"
         path = f"{kind}/{task.id}_{number + 1}.{EXTENSIONS[kind]}"
@@ -150,6 +152,11 @@ class KieService:
         if Fault.FILE_HTML in task.faults:
             file.content, file.type = PAGE, "text/html"
         return url
+
+    def _spoken(self, url: str) -> str:
+        file = self.files.find(url)
+        tags = file.read()[:TAGS_BYTES] if file and file.available else b""
+        return next(text for tag, text in SPOKEN.items() if tag in tags.lower())
 
     def _content_maker(self, model: Model, values: Mapping[str, Any], number: int) -> Callable[[], bytes]:
         urls = {type_: self._input_urls(model, values, type_) for type_ in (FieldType.IMAGE, FieldType.VIDEO)}

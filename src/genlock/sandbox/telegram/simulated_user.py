@@ -119,7 +119,8 @@ class SimulatedUser:
         """Send what a microphone recorded as a voice message; without a recording, the sample voice."""
         from genlock.sandbox.telegram.voice import as_voice, sample_voice  # noqa: PLC0415 - the codecs are an optional extra
 
-        make = sample_voice if recording is None else partial(as_voice, recording)
+        spoken = self.user.language or ""
+        make = partial(sample_voice, spoken) if recording is None else partial(as_voice, recording, spoken)
         return await self.send("voice", await asyncio.to_thread(make), chat=chat, reply_to=reply_to)
 
     async def send(

@@ -30,13 +30,13 @@ class NotSound(ValueError):
     """The uploaded recording has no sound that can be decoded."""
 
 
-def as_voice(recording: bytes) -> bytes:
-    """Convert a recording, of at most SECONDS_MAX. Raises NotSound."""
+def as_voice(recording: bytes, language: str = "") -> bytes:
+    """Convert a recording, of at most SECONDS_MAX; the file names the language of its speaker. Raises NotSound."""
     try:
         with av.open(io.BytesIO(recording), "r") as opened:
             if not opened.streams.audio:
                 raise NotSound("the recording has no sound")
-            return _encoded(_decoded(opened))
+            return _encoded(_decoded(opened), language)
     except (av.error.FFmpegError, OSError) as error:
         raise NotSound("the recording cannot be decoded") from error
 
@@ -51,7 +51,7 @@ def _decoded(opened: "av.container.InputContainer") -> Iterable[av.AudioFrame]:
 
 
 @cache
-def sample_voice() -> bytes:
+def sample_voice(language: str = "") -> bytes:
     """Return a voice message for browsers without a microphone: two seconds of a synthetic voice without words."""
     samples = array("h")
     for formants, seconds, pitch in SYLLABLES:
@@ -60,7 +60,7 @@ def sample_voice() -> bytes:
     frame = av.AudioFrame(format="s16", layout="mono", samples=len(samples))
     frame.planes[0].update(samples.tobytes())
     frame.sample_rate, frame.pts = SAMPLE_RATE, 0
-    return _encoded([frame])
+    return _encoded([frame], language)
 
 
 def _syllable(formants: tuple[int, int], seconds: float, pitch: float) -> Iterable[int]:
@@ -76,11 +76,13 @@ def _syllable(formants: tuple[int, int], seconds: float, pitch: float) -> Iterab
         yield int(5200 * loudness * sum(weight * math.sin(number * turn) for number, weight in harmonics))
 
 
-def _encoded(frames: Iterable[av.AudioFrame]) -> bytes:
+def _encoded(frames: Iterable[av.AudioFrame], language: str) -> bytes:
     file = io.BytesIO()
     resampler = av.AudioResampler(format="s16", layout="mono", rate=RATE, frame_size=FRAME_SAMPLES)
     with av.open(file, "w", format="ogg") as ogg:
         stream = ogg.add_stream("libopus", rate=RATE, layout="mono")
+        if language:
+            stream.metadata["language"] = language
         encoded = 0
         for frame in (*frames, None):
             for piece in resampler.resample(frame):

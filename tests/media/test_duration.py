@@ -197,3 +197,12 @@ def test_a_sample_table_does_not_reach_beyond_its_box() -> None:
 
 def with_count(stated: bytes, table: bytes) -> bytes:
     return table[:4] + stated + table[8:]
+
+
+@pytest.mark.parametrize("loudness", [4, 16, 40, 65, 327])
+def test_a_quiet_recording_is_not_mistaken_for_a_stream_of_frames(loudness: int) -> None:
+    """The bytes of small samples look like the beginnings of frames at every turn."""
+    rng = Random(loudness)
+    samples = [max(-32_768, round(rng.gauss(0, loudness))) for _ in range(12 * 44_100)]
+    data = struct.pack(f"<{len(samples)}h", *samples)
+    assert duration(wave(format_chunk(1, 1, 44_100, 16), (b"data", data))) == pytest.approx(12)

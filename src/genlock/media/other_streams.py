@@ -3,38 +3,44 @@
 Players that look at the content take such a file for the other stream, whatever its beginning says.
 """
 
+import re
+from itertools import islice
+
 from genlock.media.budget import Budget
 
-#: this many frames one after the other are no coincidence
-_FRAMES_FOLLOWING = 3
-#: beginnings of frames or packs, and how many of them are no coincidence
+#: This many frames one after the other are no coincidence, at the beginning and anywhere else. Quiet recordings without
+#: compression have bytes that look like the first ones of a frame at every thirtieth place, and players take a stream
+#: behind other bytes for one only after a hundred frames.
+_FRAMES_AT_START, _FRAMES_ANYWHERE = 3, 20
+#: Beginnings of frames or packs, and how many of them are no coincidence. Those that a quiet recording could have are
+#: given with the bits that follow.
 _MARKS = {
-    b"\x7f\xfe\x80\x01": 2,  # DTS, in both orders of bytes
-    b"\xfe\x7f\x01\x80": 2,
-    b"\x1f\xff\xe8\x00": 2,  # DTS with 14 bits in a word
-    b"\xff\x1f\x00\xe8": 2,
-    b"\x72\xf8\x1f\x4e": 2,  # S/PDIF
-    b"\xf8\x72\x6f\xba": 1,  # TrueHD
-    b"\x00\x00\x01\xba": 2,  # a program stream of MPEG
-    b"\x06\x0e\x2b\x34\x02\x05\x01\x01\x0d\x01\x02": 1,  # MXF
-    b"NSVs": 1,
+    re.compile(rb"\x7f\xfe\x80\x01"): 2,  # DTS, in both orders of bytes
+    re.compile(rb"\xfe\x7f\x01\x80"): 2,
+    re.compile(rb"\x1f\xff\xe8\x00\x07[\xf0-\xff]"): 2,  # DTS with 14 bits in a word
+    re.compile(rb"\xff\x1f\x00\xe8[\xf0-\xff]\x07"): 2,
+    re.compile(rb"\x72\xf8\x1f\x4e"): 2,  # S/PDIF
+    re.compile(rb"\xf8\x72\x6f\xba"): 1,  # TrueHD
+    re.compile(rb"\x00\x00\x01\xba[\x20-\x2f\x40-\x7f]"): 2,  # a program stream of MPEG
+    re.compile(rb"\x06\x0e\x2b\x34\x02\x05\x01\x01\x0d\x01\x02"): 1,  # MXF
+    re.compile(rb"NSVs"): 1,
 }
 _PACKET_SYNC, _PACKET_SIZES, _PACKETS, _SYNCS_MIN = b"G", (188, 192, 204), 10, 6
 
 
 def has_marks(content: bytes) -> bool:
     """Whether the content has the marks of an encoder or a container."""
-    return any(content.count(mark) >= least for mark, least in _MARKS.items())
+    return any(len(list(islice(mark.finditer(content), least))) == least for mark, least in _MARKS.items())
 
 
 def has_frames(content: bytes, budget: Budget) -> bool:
-    """Whether several frames of AAC (ADTS or LOAS) or of AC-3 follow each other somewhere in the content."""
+    """Whether enough frames of AAC (ADTS or LOAS) or of AC-3 follow each other somewhere in the content."""
     for first, size_of in _FRAMES.items():
         position = -1
         while (position := content.find(first, position + 1)) >= 0:
             budget.spend()
             following = position
-            for _ in range(_FRAMES_FOLLOWING):
+            for _ in range(_FRAMES_ANYWHERE if position else _FRAMES_AT_START):
                 size = size_of(content[following : following + 6])
                 if not size:
                     break

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from genlock.domain.catalog import Category
+from genlock.domain.events import Event
 from genlock.domain.job import State
 from genlock.sandbox.kie.faults import Fault
 from tests.bot.pages import label, page
@@ -94,6 +95,7 @@ async def test_gen_orders_at_once(world: BotWorld) -> None:
 
     [job] = await world.jobs(ann)
     assert (job.model, job.state) == ("nano-banana-2-lite", State.SUCCEEDED)
+    assert job.correlation_id == world.recorder.of(Event.UPDATE_RECEIVED)[0].correlation_id
     assert [message.kind for message in ann.client.messages] == ["text", "photo", "text"]
 
 

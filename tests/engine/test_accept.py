@@ -24,6 +24,15 @@ async def test_an_accepted_order_holds_its_price(world: World, engine: Engine) -
     assert (line.kind, line.amount) == (EntryKind.HOLD, PRICE)
 
 
+async def test_an_order_without_a_correlation_id_gets_one_of_its_own(world: World, engine: Engine) -> None:
+    jobs = [await engine.order(replace(world.order(), correlation_id="")) for _ in range(2)]
+
+    ids = [job.correlation_id for job in jobs]
+    assert all(ids)
+    assert len(set(ids)) == 2
+    assert [seen.correlation_id for seen in world.recorder.of(Event.JOB_CREATED)] == ids
+
+
 async def test_the_same_key_gives_the_same_job_and_holds_once(world: World, engine: Engine) -> None:
     order = world.order()
 

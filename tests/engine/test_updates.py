@@ -9,7 +9,6 @@ from genlock.domain.errors import ChannelBusy, RecipientUnreachable, StoreUnavai
 from genlock.domain.events import Event
 from genlock.domain.update import Received, Update, UpdateQueue, UpdateState
 from genlock.engine import updates as module
-from genlock.engine.context import current_correlation_id
 from genlock.engine.updates import TRIES
 from genlock.stores.database import SqlDatabase
 from tests.changes import PATIENCE_SECONDS
@@ -224,16 +223,3 @@ async def test_a_payment_is_handled_while_all_other_capacity_is_taken(
     gate.set()
     await instance.until(lambda: len(instance.seen) == 4)
     await instance.engine.stop()
-
-
-async def test_a_handler_sees_the_correlation_id_of_its_update(instance: Instance) -> None:
-    told: list[str] = []
-
-    async def tell(_: Update) -> None:
-        told.append(current_correlation_id.get())
-
-    instance.act = tell
-    for number in (16, 17):
-        await instance.updates.receive(message(1, number=number))
-    await instance.until(lambda: len(told) == 2)
-    assert told == ["u16", "u17"]

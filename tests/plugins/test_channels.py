@@ -87,6 +87,7 @@ async def test_the_same_key_of_an_account_is_the_same_order(orders: tuple[Orders
     first = await order(key="1")
 
     assert (first.channel, first.address, first.provider) == ("pigeon", "ann", "kie")
+    assert first.correlation_id
     assert (await order(key="1")).id == first.id != (await order(key="2")).id
     with pytest.raises(OrderRefused) as refused:
         await order(key="3")

@@ -14,6 +14,7 @@ from genlock.api.parts import ApiParts
 from genlock.api.problems import Fault, Problem, bad_request, conflict, forbidden, invalid, too_many, unauthorized
 from genlock.channels.api.address import ApiAddress
 from genlock.channels.api.channel import NAME as CHANNEL
+from genlock.domain.correlation_ids import new_correlation_id
 from genlock.domain.errors import InvalidInput
 from genlock.domain.job import Job
 from genlock.domain.money import THOUSANDTHS
@@ -67,7 +68,7 @@ class OrderAcceptance:
         is_recent = asyncio.get_running_loop().time() - call.received_at < STATE_SECONDS
         if not is_recent:
             await self._check_key(call)
-        correlation_id = parts.new_id()
+        correlation_id = new_correlation_id()
         job = await parts.seller.sell(
             Order(
                 account_id=call.account_id,

@@ -52,5 +52,5 @@ class ApiParts:
     webhook_secrets: WebhookSecrets
     #: `host:port` pairs that may be called although they are private
     private_hosts: frozenset[str]
-    #: returns a new correlation id
+    #: returns a random id, for endpoints of webhooks and their events
     new_id: Callable[[], str]

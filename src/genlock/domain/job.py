@@ -111,7 +111,7 @@ class NewJob:
     #: the message that will become the result, if there is one already
     placeholder: str | None = None
     notice: bool = True
-    #: ties together every log line of this job
+    #: ties together every log line of this job; "": the engine gives it a new one
     correlation_id: str = ""
     #: the bot that took the order, "" where the channel has none
     bot: str = ""

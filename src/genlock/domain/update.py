@@ -4,6 +4,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
+from genlock.domain.correlation_ids import update_correlation_id
+
 
 class Received(StrEnum):
     """What the store did with an incoming update."""
@@ -38,7 +40,7 @@ class NewUpdate:
 
     @property
     def correlation_id(self) -> str:
-        return correlation_id(self.update_id)
+        return update_correlation_id(self.update_id)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -58,7 +60,7 @@ class Update:
 
     @property
     def correlation_id(self) -> str:
-        return correlation_id(self.update_id)
+        return update_correlation_id(self.update_id)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -70,8 +72,3 @@ class UpdateQueue:
     update: Update | None
     #: consecutive instance crashes while this update was being handled
     crash_count: int = 0
-
-
-def correlation_id(update_id: int) -> str:
-    """Return the id that ties an update's log lines to those of the job it orders."""
-    return f"u{update_id}"

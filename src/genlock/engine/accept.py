@@ -2,10 +2,11 @@
 
 from dataclasses import replace
 
+from genlock.domain.correlation_ids import new_correlation_id
 from genlock.domain.errors import Refusal
 from genlock.domain.events import Event
 from genlock.domain.job import NewJob
-from genlock.engine.context import EngineContext, current_correlation_id
+from genlock.engine.context import EngineContext
 from genlock.ports import Accepted
 
 
@@ -18,7 +19,7 @@ async def accept(ctx: EngineContext, order: NewJob, *, lease: bool) -> Accepted:
     if not ctx.can_make(order) or order.channel not in ctx.channels:
         raise Refusal(f"the provider {order.provider!r} or the channel {order.channel!r} is not configured here")
     if not order.correlation_id:
-        order = replace(order, correlation_id=current_correlation_id.get())
+        order = replace(order, correlation_id=new_correlation_id())
     ctx.observer.event(Event.GEN_CREATE, order.correlation_id, model=order.model, price=order.price)
     try:
         accepted = await ctx.store.accept_job(order, ctx.lease if lease else None)

@@ -34,9 +34,6 @@ from genlock.ports import (
 )
 from genlock.ports.provider import RateLimit
 
-#: the correlation id of the update that the current task handles; orders without one of their own take it
-current_correlation_id: ContextVar[str] = ContextVar("current_correlation_id", default="")
-
 
 def _nothing() -> None:
     """Outside a worker, such as in a command, nothing waits for it."""

@@ -94,6 +94,7 @@ class Order:
     agreed_price: int | None = None
     #: the channel's message that becomes the result
     placeholder: str | None = None
+    #: "" for a new one
     correlation_id: str = ""
     #: the API key that the order is made with
     api_key_id: int | None = None

@@ -10,7 +10,7 @@ from genlock.domain.poison import ISOLATED_FROM
 from genlock.domain.retry import backoff
 from genlock.domain.update import NewUpdate, Received, Update, UpdateQueue, UpdateState
 from genlock.engine.cancellation import cancel_and_wait
-from genlock.engine.context import EngineContext, current_correlation_id
+from genlock.engine.context import EngineContext
 from genlock.ports import UpdateStore
 from genlock.ports.call_fence import may_call
 
@@ -179,7 +179,6 @@ class UpdateWorker:
         ctx, started = self._ctx, self._ctx.loop.time()
         if (running := self._queues.get(queue.id)) is not None:
             running.queue, running.since, running.settling = queue, started, False
-        current_correlation_id.set(update.correlation_id)
         state, note, limit = UpdateState.DONE, "", None
         exhausted = update.attempts > TRANSIENT_TRIES or queue.crash_count >= ctx.rules.crashes_max
         try:

@@ -26,13 +26,13 @@ from genlock.bot.quotas import Quotas
 from genlock.bot.screen_context import model_label, public_code
 from genlock.bot.storefront.storefront import Storefront
 from genlock.domain.catalog import Model
+from genlock.domain.correlation_ids import update_correlation_id
 from genlock.domain.delivery import Part
 from genlock.domain.errors import ActionNotAllowed, InsufficientBalance, JobWasSubmitted
 from genlock.domain.field import FILES
 from genlock.domain.job import Actor, AttentionCode, Delivery, Job
 from genlock.domain.money import HoldState
 from genlock.domain.presets import Style
-from genlock.domain.update import correlation_id
 from genlock.domain.upload import file_urls
 from genlock.engine import operate
 from genlock.engine.engine import Engine
@@ -171,7 +171,7 @@ class Orders:
             channel=CHANNEL,
             bot=self._bundle.id,
             address=str(ctx.address),
-            correlation_id=correlation_id(ctx.update),
+            correlation_id=update_correlation_id(ctx.update),
         )
 
     def _style(self, ctx: UpdateContext, model: Model) -> Style | None:

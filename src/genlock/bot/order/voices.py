@@ -19,11 +19,11 @@ from genlock.bot.order.request_keys import VoiceKey
 from genlock.bot.quotas import Quotas
 from genlock.bot.storefront.storefront import Storefront
 from genlock.domain.catalog import Category, Model, Output
+from genlock.domain.correlation_ids import update_correlation_id
 from genlock.domain.errors import InvalidInput
 from genlock.domain.field import Field, FieldType
 from genlock.domain.job import Job
 from genlock.domain.result import PartKind
-from genlock.domain.update import correlation_id
 from genlock.engine.sell import NotSold, NotSoldReason, Order, Quote, Seller
 from genlock.i18n.translator import Html
 from genlock.ports import Database, OutgoingMessage
@@ -205,7 +205,7 @@ class Voices:
             sponsored=sponsored,
             agreed_price=agreed_price,
             placeholder=None if ctx.button_message is None else str(ctx.button_message),
-            correlation_id=correlation_id(ctx.update),
+            correlation_id=update_correlation_id(ctx.update),
         )
         return await self._seller.sell(order, before_accept=show_accepted)
 

@@ -81,7 +81,7 @@ async def test_stars_of_another_bots_payment_are_not_refunded(office: Office) ->
     await world.store.add_payment("c1", olga, 100, 10_000)
     await boss.write("/admin stars c1")
 
-    assert page("admin.no_payment")(boss.from_bot[-1])
+    assert page("admin.refund_no_payment")(boss.from_bot[-1])
     assert (await world.store.wallet(olga)).available == 10_000
 
 

@@ -100,7 +100,7 @@ async def test_a_payment_is_credited_once_however_often_it_is_told(database_url:
         assert await ann.available() == 120_000
         payment = await world.store.payment(charge)
         assert payment is not None
-        assert (payment.stars, payment.amount) == (100, 120_000)
+        assert (payment.paid_amount, payment.amount) == (100, 120_000)
 
 
 async def test_a_payment_whose_message_was_lost_is_found_in_telegrams_list(database_url: str) -> None:
@@ -121,7 +121,7 @@ async def test_a_payment_whose_message_was_lost_is_found_in_telegrams_list(datab
         assert record is not None
         assert (record.read, record.position, record.error) == (0, 1, "")
         [found] = record.differences
-        assert (found.kind, found.stars, found.user) == (DifferenceKind.MISSED_PAYMENT, 500, str(ann.client.id))
+        assert (found.kind, found.paid_amount, found.user) == (DifferenceKind.MISSED_PAYMENT, 500, str(ann.client.id))
 
 
 async def test_a_list_that_telegram_does_not_give_is_recorded_with_its_error(world: BotWorld) -> None:

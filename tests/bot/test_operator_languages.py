@@ -29,7 +29,7 @@ async def test_operators_read_their_own_language(tmp_path: Path) -> None:
             ("order 77", "Заказа #77 нет"),
             ("refund 1", "возвращать нечего"),
             ("cancel 1", page("admin.order_now", language="ru")),
-            ("stars nothing", page("admin.no_payment", language="ru")),
+            ("stars nothing", page("admin.refund_no_payment", language="ru")),
             ("close NOTHING", "Открытого промокода NOTHING нет"),
             ("stop", page("admin.broadcast_none", language="ru")),
         ):

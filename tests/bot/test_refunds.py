@@ -73,7 +73,7 @@ async def test_two_refunds_of_one_charge_take_and_give_once(world: BotWorld, mon
     async def read(which: str) -> Payment | None:
         return stale.pop() if stale else await real(which)
 
-    monkeypatch.setattr(payments, "_refund_call", refused)
+    monkeypatch.setattr(payments._service, "refund", refused)
     with pytest.raises(ActionNotAllowed, match="TOO_LOW"):
         await payments.refund(charge, "one")  # while another one has just looked at the payment
     monkeypatch.setattr(world.store, "payment", read)
@@ -163,7 +163,7 @@ async def test_a_refusal_whose_instance_died_before_the_credits_came_back_is_ask
         raise StoreError("the instance is gone")
 
     with monkeypatch.context() as then:
-        then.setattr(payments, "_refund_call", refused)
+        then.setattr(payments._service, "refund", refused)
         then.setattr(world.store, "undo_refund", dead)
         with pytest.raises(StoreError):
             await payments.refund(charge, "op")
@@ -192,7 +192,7 @@ async def test_a_refund_whose_answer_was_lost_is_ended_with_the_next_look_at_tel
         await world.bot._payments._refunds.refund(charge, "op")
     await world.bot.reconcile()
     assert (await paid(world, charge)).state is PaymentState.REFUNDING  # it is young, and may still be on the wire
-    monkeypatch.setattr("genlock.bot.money.payments.REFUND_SECONDS", 0.0)
+    monkeypatch.setattr("genlock.bot.money.payments.RESUME_SECONDS", 0.0)
     await world.bot.reconcile()
 
     assert (await paid(world, charge)).state is PaymentState.REFUNDED

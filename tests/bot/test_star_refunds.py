@@ -18,7 +18,7 @@ async def test_stars_are_refunded_by_their_receipt(office: Office) -> None:
     await boss.sees(page("admin.stars_refunded", stars=100, credits="120\u00a0credits"))
     await ann.sees(page("topup.refunded", stars=100))
     await boss.write(f"/admin stars {charge}")
-    await boss.sees(page("admin.stars_before"))
+    await boss.sees(page("admin.refund_done_before"))
 
     assert await ann.available() == 10_000
     assert world.intake.failures == []

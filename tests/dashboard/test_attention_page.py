@@ -145,7 +145,7 @@ async def test_updates_callbacks_anomalies_and_costs_are_handled_once_with_an_au
 
 
 async def attention_counts(store: SqlDatabase) -> dict[str, int]:
-    counts = await store.attention_counts(10, attention.REFUND_SECONDS)
+    counts = await store.attention_counts(10, attention.REFUND_OVERDUE_SECONDS)
     return {name: number for name, number in counts.items() if number}
 
 
@@ -162,7 +162,7 @@ async def test_a_newer_cost_above_the_price_is_not_accepted_unseen(dashboard: Da
 async def test_only_an_owner_asks_for_open_refunds_again(
     dashboard: DashboardWorld, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(attention, "REFUND_SECONDS", 0.0)
+    monkeypatch.setattr(attention, "REFUND_OVERDUE_SECONDS", 0.0)
     await dashboard.store.kv_put("chat:refund:charge-1", "42", "bot")
     support = await dashboard.log_in(OperatorRole.SUPPORT)
 

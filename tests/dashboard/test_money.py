@@ -161,7 +161,7 @@ async def test_payments_are_filtered_by_their_state(dashboard: DashboardWorld) -
 async def test_the_comparison_with_telegram_is_shown_and_run_once(dashboard: DashboardWorld) -> None:
     client, record = await dashboard.log_in(), dashboard.parts.tools.reconciliation
     found = Difference(
-        kind=DifferenceKind.MISSED_PAYMENT, charge="charge-7", user="1001", stars=250, at=datetime.now(UTC)
+        kind=DifferenceKind.MISSED_PAYMENT, charge="charge-7", user="1001", paid_amount=250, at=datetime.now(UTC)
     )
     await record.write(Run(read=1, position=9, differences=[found]))
 

@@ -105,9 +105,11 @@ class Client:
 class FakeStars:
     """Telegram's side of payments: which refunds were asked for, and how it answers."""
 
+    name, currency, symbol = "Telegram", "stars", "⭐"
+
     def __init__(self) -> None:
         self.refunded: list[str] = []
-        self.balance = 1234
+        self.stars = 1234
         self.missed = 0
         #: raised by the next call, once
         self.error: Exception | None = None
@@ -117,13 +119,13 @@ class FakeStars:
         if error is not None:
             raise error
 
-    async def refund(self, payment: Payment, user: int) -> None:
+    async def refund(self, payment: Payment, external_id: str) -> None:
         self._answer()
         self.refunded.append(payment.charge)
 
-    async def star_balance(self) -> int:
+    async def balance(self) -> int:
         self._answer()
-        return self.balance
+        return self.stars
 
     def tools(self, bot: str, store: Any, engine: Engine) -> OperatorTools:
         texts, notify = package_texts(), partial(tell, engine.ctx)
@@ -136,10 +138,10 @@ class FakeStars:
 
         return OperatorTools(
             accounts=AccountActions(store=store, texts=texts, tell=notify),
-            refunds=Refunds(bot=bot, store=store, texts=texts, tell=notify, refund_call=self.refund),
+            refunds=Refunds(bot=bot, store=store, texts=texts, tell=notify, service=self),
             reconciliation=record,
             reconcile=reconcile,
-            star_balance=self.star_balance,
+            payments=self,
             full_check=FullMoneyCheck(store, engine.ctx.observer, engine.ctx.instance),
         )
 

@@ -110,5 +110,5 @@ def one_job(row: Mapping[str, Any]) -> JobFigures:
 
 def one_payment(row: Mapping[str, Any], *, repeated: bool) -> TopupFigures:
     if row["state"] != "paid":
-        return TopupFigures(refunds=1, refunded_stars=row["stars"])
-    return TopupFigures(topups=1, stars=row["stars"], credits=row["amount"], repeated=int(repeated))
+        return TopupFigures(refunds=1, refunded_amount=row["stars"])
+    return TopupFigures(topups=1, paid_amount=row["stars"], credits=row["amount"], repeated=int(repeated))

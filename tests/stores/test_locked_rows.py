@@ -87,7 +87,7 @@ async def test_a_failure_that_waited_for_a_refund_outside_the_bot_repays_the_deb
 ) -> None:
     account = await account_with(store, 0)
     assert await store.transfer(account, EntryKind.TOPUP, PRICE, "stars:charge")
-    assert await store.add_payment("charge", account, stars=1, amount=PRICE)
+    assert await store.add_payment("charge", account, paid_amount=1, amount=PRICE)
     job = await queued(store, None, account_id=account)
 
     _, ended = await _one_after_the_other(

@@ -13,7 +13,7 @@ from genlock.bot.parts import BotParts, make_router
 from genlock.bot.router import BotRouter
 from genlock.bot.rules import BotRules, Package, ReportRules
 from genlock.channels.telegram.caller import Caller
-from genlock.channels.telegram.stars import refund_stars, star_balance
+from genlock.channels.telegram.stars import TelegramStars
 from genlock.domain.current_catalog import CurrentCatalog
 from genlock.domain.errors import ChannelError, GenlockError
 from genlock.domain.events import Event
@@ -85,13 +85,13 @@ def make_operator_tools(
 ) -> OperatorTools:
     """Return what the dashboard acts with: the same operations as the operators' commands in the chat."""
     texts, bot, notify = bot_texts(caller.bot.token), settings.bot_id, partial(tell, engine.ctx)
-    refund_call = partial(refund_stars, caller)
+    payments = TelegramStars(caller)
     return OperatorTools(
         accounts=AccountActions(store=store, texts=texts, tell=notify),
-        refunds=Refunds(bot=bot, store=store, texts=texts, tell=notify, refund_call=refund_call),
+        refunds=Refunds(bot=bot, store=store, texts=texts, tell=notify, service=payments),
         reconciliation=ReconciliationRecord(store, bot),
         reconcile=reconcile,
-        star_balance=partial(star_balance, caller),
+        payments=payments,
         full_check=FullMoneyCheck(store, engine.ctx.observer, engine.ctx.instance),
     )
 

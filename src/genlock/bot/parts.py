@@ -41,7 +41,7 @@ from genlock.bot.samples import Samples
 from genlock.bot.storefront.favourites import Favourites
 from genlock.bot.storefront.popularity import Popularity
 from genlock.bot.storefront.storefront import Storefront
-from genlock.channels.telegram.stars import refund_stars
+from genlock.channels.telegram.stars import TelegramStars
 from genlock.channels.telegram.update_sources import INLINE_QUERY
 from genlock.domain.current_catalog import CurrentCatalog
 from genlock.engine.accounts import AccountActions
@@ -232,8 +232,8 @@ class BotParts:
 
     @cached_property
     def refunds(self) -> Refunds:
-        call = partial(refund_stars, self.bundle.caller)
-        return Refunds(bot=self.bundle.id, store=self.store, texts=self.bundle.texts, tell=self.tell, refund_call=call)
+        service = TelegramStars(self.bundle.caller)
+        return Refunds(bot=self.bundle.id, store=self.store, texts=self.bundle.texts, tell=self.tell, service=service)
 
     @cached_property
     def gifts(self) -> Gifts:

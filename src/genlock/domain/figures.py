@@ -97,32 +97,34 @@ class TopupFigures:
     """The payments of a period. One that was refunded counts as a refund, in the period of the payment."""
 
     topups: int = 0
-    stars: int = 0
+    #: what was paid, in the smallest unit of the currency
+    paid_amount: int = 0
     credits: int = 0
     #: top-ups that were not the first payment of their account
     repeated: int = 0
     refunds: int = 0
-    refunded_stars: int = 0
+    #: what was refunded, in the same unit
+    refunded_amount: int = 0
 
     def __add__(self, other: "TopupFigures") -> "TopupFigures":
         return TopupFigures(
             topups=self.topups + other.topups,
-            stars=self.stars + other.stars,
+            paid_amount=self.paid_amount + other.paid_amount,
             credits=self.credits + other.credits,
             repeated=self.repeated + other.repeated,
             refunds=self.refunds + other.refunds,
-            refunded_stars=self.refunded_stars + other.refunded_stars,
+            refunded_amount=self.refunded_amount + other.refunded_amount,
         )
 
     def __sub__(self, other: "TopupFigures") -> "TopupFigures":
         """Subtract a part, as `JobFigures` does."""
         return TopupFigures(
             topups=max(0, self.topups - other.topups),
-            stars=max(0, self.stars - other.stars),
+            paid_amount=max(0, self.paid_amount - other.paid_amount),
             credits=max(0, self.credits - other.credits),
             repeated=max(0, self.repeated - other.repeated),
             refunds=max(0, self.refunds - other.refunds),
-            refunded_stars=max(0, self.refunded_stars - other.refunded_stars),
+            refunded_amount=max(0, self.refunded_amount - other.refunded_amount),
         )
 
 

@@ -16,7 +16,8 @@ class PaymentState(StrEnum):
 class Payment:
     charge: str
     account_id: int
-    stars: int
+    #: what the user paid, in the smallest unit of the currency
+    paid_amount: int
     #: what was credited, in thousandths of a credit
     amount: int
     state: PaymentState

@@ -16,7 +16,7 @@ from genlock.ports import Database
 
 #: what the user is told about each kind of transfer
 _TEXTS = {EntryKind.GRANT: "account.credited", EntryKind.DEBIT: "account.debited"}
-#: Telegram shows 4,096 characters; the rest is our heading
+#: of 4,096 characters that a channel can show; the rest is for our heading
 MESSAGE_LENGTH_MAX = 3500
 FREE_RUNS_MAX = 100
 #: a form that sends a message is remembered this long

@@ -11,9 +11,8 @@ from genlock.ports import AttentionStore, Database
 CACHE_SECONDS = 5.0
 #: no group is counted further
 COUNT_MAX = 1000
-#: a refund that Telegram has not confirmed for longer needs a human
-REFUND_SECONDS = 600.0
-REFUND = "chat:refund:"
+#: a refund that the payment service has not confirmed for longer needs an operator
+REFUND_OVERDUE_SECONDS = 600.0
 COST_ABOVE_PRICE = "cost_above_price:"
 
 
@@ -31,7 +30,7 @@ class AttentionCounts:
         """Return the counts, a few seconds old unless `reload`."""
         async with self._lock:
             if reload or self._ctx.loop.time() - self._read_at >= CACHE_SECONDS:
-                self._counts = await self._store.attention_counts(COUNT_MAX, REFUND_SECONDS)
+                self._counts = await self._store.attention_counts(COUNT_MAX, REFUND_OVERDUE_SECONDS)
                 self._read_at = self._ctx.loop.time()
             return self._counts
 

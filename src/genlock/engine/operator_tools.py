@@ -7,6 +7,7 @@ from genlock.engine.accounts import AccountActions
 from genlock.engine.full_check import FullMoneyCheck
 from genlock.engine.reconciliation import ReconciliationRecord
 from genlock.engine.refunds import Refunds
+from genlock.ports.payment_service import PaymentService
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -16,6 +17,5 @@ class OperatorTools:
     reconciliation: ReconciliationRecord
     #: compares with the channel's list of transactions; returns how many were booked; raises ChannelErrors
     reconcile: Callable[[], Awaitable[int]]
-    #: asks the channel how many stars the bot has; raises ChannelErrors
-    star_balance: Callable[[], Awaitable[int]]
+    payments: PaymentService
     full_check: FullMoneyCheck

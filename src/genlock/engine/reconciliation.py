@@ -1,10 +1,11 @@
 """The record of comparing payments with the channel's list of transactions: the last run, and what it found."""
 
 import json
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from typing import Any
 
 from genlock.domain.value import value
 from genlock.ports import Database
@@ -29,7 +30,8 @@ class Difference:
     charge: str
     #: the channel's id of the user
     user: str
-    stars: int
+    #: what was paid, in the smallest unit of the currency
+    paid_amount: int
     at: datetime
 
 
@@ -69,9 +71,7 @@ class ReconciliationRecord:
             "read": run.read,
             "position": run.position,
             "error": error[:ERROR_LENGTH_MAX],
-            "differences": [
-                {**asdict(difference), "at": difference.at.isoformat()} for difference in (*new, *known)[:REMEMBERED]
-            ],
+            "differences": [_dump(difference) for difference in (*new, *known)[:REMEMBERED]],
         }
         await self._store.kv_put(RECORD, json.dumps(body), self._bot)
 
@@ -85,14 +85,26 @@ class ReconciliationRecord:
             read=body["read"],
             position=body["position"],
             error=body["error"],
-            differences=tuple(
-                Difference(
-                    kind=DifferenceKind(row["kind"]),
-                    charge=row["charge"],
-                    user=row["user"],
-                    stars=row["stars"],
-                    at=datetime.fromisoformat(row["at"]),
-                )
-                for row in body["differences"]
-            ),
+            differences=tuple(_load(row) for row in body["differences"]),
         )
+
+
+def _dump(difference: Difference) -> dict[str, Any]:
+    # Versions that may run at the same time read the amount as `stars`.
+    return {
+        "kind": difference.kind,
+        "charge": difference.charge,
+        "user": difference.user,
+        "stars": difference.paid_amount,
+        "at": difference.at.isoformat(),
+    }
+
+
+def _load(row: Mapping[str, Any]) -> Difference:
+    return Difference(
+        kind=DifferenceKind(row["kind"]),
+        charge=row["charge"],
+        user=row["user"],
+        paid_amount=row["stars"],
+        at=datetime.fromisoformat(row["at"]),
+    )

@@ -1,6 +1,6 @@
-"""Refunds of payments: by operators, in chat and dashboard, and those that the channel makes without us."""
+"""Refunds of payments: by operators, in chat and dashboard, and those that the payment service makes without us."""
 
-from collections.abc import Awaitable, Callable
+from enum import StrEnum
 
 from genlock.domain.errors import (
     AccountNotFound,
@@ -16,51 +16,69 @@ from genlock.engine.tell import Tell
 from genlock.i18n.loader import DEFAULT
 from genlock.i18n.translator import Texts, Translator
 from genlock.ports import Database
+from genlock.ports.payment_service import PaymentService
 
 #: kv entries of the bot, one per refund that has begun and not ended; the value is the operator
 REFUND = "chat:refund:"
-REFUND_SECONDS = 60.0
+#: a refund whose answer has not come for this long is asked for again
+RESUME_SECONDS = 60.0
 DETAIL_LENGTH_MAX = 500
-#: asks the channel to refund a payment of the user with this id; returns also if it was refunded before
-RefundCall = Callable[[Payment, int], Awaitable[None]]
+
+
+class NoRefundReason(StrEnum):
+    """Why a payment is not refunded; operators read the text `refund_REASON`."""
+
+    NO_PAYMENT = "no_payment"  #: this bot has no such payment
+    DONE_BEFORE = "done_before"
+    CREDITS_SPENT = "credits_spent"  #: of `amount` credits, only `available` are there
+    REFUSED = "refused"  #: by the payment service, which says `reason`
 
 
 class NoRefund(ActionNotAllowed):
-    """Stars are not refunded; `text` is the key of the operators' text that says why, with its values."""
-
-    def __init__(self, message: str, text: str, **values: object) -> None:
+    def __init__(self, message: str, why: NoRefundReason, **values: object) -> None:
         super().__init__(message)
-        self.text = text
+        self.why = why
+        #: the values of the text
         self.values = values
 
 
 class Refunds:
     """Refunds of one bot's payments."""
 
-    def __init__(self, *, bot: str, store: Database, texts: Texts, tell: Tell, refund_call: RefundCall) -> None:
+    def __init__(self, *, bot: str, store: Database, texts: Texts, tell: Tell, service: PaymentService) -> None:
         self._bot = bot
         self._store = store
         self._texts = texts
         self._tell = tell
-        self._refund_call = refund_call
+        self._service = service
+
+    @property
+    def _action(self) -> str:
+        return f"refund of {self._service.currency}"
+
+    def _amount(self, payment: Payment) -> str:
+        return f"{payment.paid_amount} {self._service.symbol}"
 
     # by operators
 
     async def refund(self, charge: str, by: str) -> Payment:
-        """Debit the credits, which must still be there, then refund the stars. A lost answer leads to another call."""
+        """Debit the credits, which must still be there, then refund the payment.
+
+        After a lost answer the payment stays `refunding`; the same call, or `resume`, continues it.
+        """
         payment = await self._store.payment(charge)
         if payment is None or await self._is_of_another_bot(payment):
-            raise NoRefund(f"there is no payment {charge}", "no_payment")
+            raise NoRefund(f"there is no payment {charge}", NoRefundReason.NO_PAYMENT)
         if payment.state is PaymentState.REFUNDED:
-            raise NoRefund(f"payment {charge} has been refunded already", "stars_before")
-        user = int((await self._store.profile(payment.account_id)).external_id)  # raises if Telegram has no such user
+            raise NoRefund(f"payment {charge} has been refunded already", NoRefundReason.DONE_BEFORE)
+        external_id = (await self._store.profile(payment.account_id)).external_id
         await self._mark(charge, by)  # the mark keeps the time of the first attempt
         payment = await self._begin(payment, by)
         await self._mark(charge, by)  # an instance that looked before the refund began has removed the mark
         try:
-            await self._refund_call(payment, user)
+            await self._service.refund(payment, external_id)
         except (ChannelBusy, ChannelOutcomeUnknown):
-            raise  # it stays `refunding`: the same command, or the next reconciliation, continues it
+            raise
         except ChannelError as error:
             await self._undo(payment, error)
         await self._store.finish_refund(charge)
@@ -73,7 +91,7 @@ class Refunds:
     async def _begin(self, payment: Payment, by: str) -> Payment:
         """Debit the credits for a new refund attempt, or return the open one, whose credits are debited."""
         charge = payment.charge
-        begun = await self._store.begin_refund(charge, f"refund of stars by {by}")
+        begun = await self._store.begin_refund(charge, f"{self._action} by {by}")
         if begun is not None:
             return begun
         now = await self._store.payment(charge)
@@ -81,24 +99,25 @@ class Refunds:
             return now
         await self._unmark(charge)
         if now is None or now.state is PaymentState.REFUNDED:
-            raise NoRefund(f"payment {charge} has been refunded already", "stars_before")
+            raise NoRefund(f"payment {charge} has been refunded already", NoRefundReason.DONE_BEFORE)
         available = (await self._store.wallet(now.account_id)).available
         raise NoRefund(
             f"the credits are not there: {available / THOUSANDTHS:g} of {now.amount / THOUSANDTHS:g}",
-            "stars_spent",
+            NoRefundReason.CREDITS_SPENT,
             available=available,
             amount=now.amount,
         )
 
     async def _undo(self, payment: Payment, error: ChannelError) -> None:
-        """Return the credits because Telegram refused the refund. Raises NoRefund, unless it was refunded meanwhile."""
-        await self._store.undo_refund(payment.charge, payment.refunds, "refund refused by Telegram")
+        """Return the credits of a refused refund. Raises NoRefund, unless the payment was refunded meanwhile."""
+        await self._store.undo_refund(payment.charge, payment.refunds, f"refund refused by {self._service.name}")
         now = await self._store.payment(payment.charge)
         if now is not None and now.state is PaymentState.REFUNDED:
             return
         if now is None or now.state is not PaymentState.REFUNDING:  # otherwise another attempt began, with this mark
             await self._unmark(payment.charge)
-        raise NoRefund(f"Telegram refused the refund: {error}", "stars_refused", reason=str(error)) from error
+        message = f"{self._service.name} refused the refund: {error}"
+        raise NoRefund(message, NoRefundReason.REFUSED, reason=str(error)) from error
 
     async def _mark(self, charge: str, by: str) -> None:
         await self._store.kv_put_if_absent(f"{REFUND}{charge}", by, self._bot)
@@ -107,7 +126,7 @@ class Refunds:
         await self._store.kv_delete(f"{REFUND}{charge}", self._bot)
 
     async def resume(self, older_than: float) -> None:
-        """Ask Telegram again for refunds whose answer was lost, in the name of the operator who began them."""
+        """Repeat the calls of refunds whose answer was lost, in the name of the operator who began them."""
         for entry in await self._store.kv_list(REFUND, self._bot):
             charge = entry.key.removeprefix(REFUND)
             if entry.age < older_than:
@@ -122,17 +141,17 @@ class Refunds:
             except (Refusal, ChannelError) as error:
                 outcome = str(error)
             else:
-                outcome = f"{payment.stars} ⭐"
+                outcome = self._amount(payment)
                 await self.tell_refunded(payment)
             key = f"refund:{charge}:{payment.refunds}:{outcome[:40]}"
-            await self._audit(key, "refund of stars", charge, outcome, actor=entry.value)
+            await self._audit(key, self._action, charge, outcome, actor=entry.value)
 
     async def _open(self, charge: str) -> Payment | None:
         payment = await self._store.payment(charge)
         return payment if payment is not None and payment.state is PaymentState.REFUNDING else None
 
     async def open_refunds(self) -> list[tuple[Payment, str, float]]:
-        """Refunds that Telegram has not confirmed: the payment, the user's name, the age in seconds; oldest first."""
+        """Return the unconfirmed refunds: the payment, the user's name, the age in seconds; oldest first."""
         found = [
             (payment, (await self._store.profile(payment.account_id)).name, entry.age)
             for entry in await self._store.kv_list(REFUND, self._bot)
@@ -141,20 +160,21 @@ class Refunds:
         return sorted(found, key=lambda refund: -refund[2])
 
     async def tell_refunded(self, payment: Payment) -> bool:
-        """Tell the user that their stars are back (Telegram tells them, too); False if they were not reached."""
+        """Tell the user about the refund (the payment service may, too); False if they were not reached."""
         t = await self._translator(payment.account_id)
-        text = t.html("topup.refunded", stars=payment.stars, credits=t.credits(payment.amount))
+        text = t.html("topup.refunded", stars=payment.paid_amount, credits=t.credits(payment.amount))
         return await self._tell(payment.account_id, text)
 
-    # by Telegram, without us
+    # by the payment service, without us
 
     async def book_external(self, charge: str, *, first: bool = True) -> bool:
-        """Book a refund that Telegram reports: one of ours, or one made without us. Returns False if it was booked.
+        """Book a refund that the payment service reports: one of ours, or one made without us.
 
         A refund made without us takes the credits that are there; the rest becomes a debt. `first` is False when an
-        attempt before may have crashed between the booking and the message to the user.
+        attempt before may have crashed between the booking and the message to the user. Returns False if the refund was
+        booked before.
         """
-        booked = await self._store.book_external_refund(charge, "refunded by Telegram")
+        booked = await self._store.book_external_refund(charge, f"refunded by {self._service.name}")
         payment = booked or (None if first else await self._store.payment(charge))
         if payment is not None and payment.external_refund_at is not None:
             await self._report_external(payment)
@@ -164,24 +184,24 @@ class Refunds:
 
     async def _report_external(self, payment: Payment) -> None:
         taken, owed = (amount / THOUSANDTHS for amount in (payment.amount - payment.owed, payment.owed))
-        detail = f"{payment.stars} ⭐, account {payment.account_id}: {taken:g} credits deducted, {owed:g} owed"
-        await self._audit(f"refunded:{payment.charge}", "refund by Telegram", payment.charge, detail)
+        detail = f"{self._amount(payment)}, account {payment.account_id}: {taken:g} credits deducted, {owed:g} owed"
+        await self._audit(f"refunded:{payment.charge}", f"refund by {self._service.name}", payment.charge, detail)
         t = await self._translator(payment.account_id)
         text = t.html(
             "topup.refunded_owing" if payment.owed else "topup.refunded_outside",
-            stars=payment.stars,
+            stars=payment.paid_amount,
             credits=t.credits(payment.amount - payment.owed),
             debt=t.credits(payment.owed),
         )
         await self._tell(payment.account_id, text)
 
     async def _confirm(self, payment: Payment) -> None:
-        """Close a refund of ours that Telegram has confirmed before our call returned, or after it was lost."""
+        """Close a refund of ours that was confirmed before our call returned, or after its answer was lost."""
         mark = await self._store.kv_get(f"{REFUND}{payment.charge}", self._bot)
         if mark is not None:
-            outcome = f"{payment.stars} ⭐"
+            outcome = self._amount(payment)
             key = f"refund:{payment.charge}:{payment.refunds}:{outcome}"
-            await self._audit(key, "refund of stars", payment.charge, outcome, actor=mark.value)
+            await self._audit(key, self._action, payment.charge, outcome, actor=mark.value)
             await self._unmark(payment.charge)
 
     async def _translator(self, account_id: int) -> Translator:
@@ -191,7 +211,13 @@ class Refunds:
             language = DEFAULT
         return self._texts.translator(language)
 
-    async def _audit(self, key: str, action: str, subject: str, detail: str, *, actor: str = "telegram") -> None:
+    async def _audit(self, key: str, action: str, subject: str, detail: str, *, actor: str = "") -> None:
+        """Write an audit line. Without an actor, the payment service did it."""
         await self._store.add_audit(
-            bot=self._bot, key=key, actor=actor, action=action, subject=subject, detail=detail[:DETAIL_LENGTH_MAX]
+            bot=self._bot,
+            key=key,
+            actor=actor or self._service.name.lower(),
+            action=action,
+            subject=subject,
+            detail=detail[:DETAIL_LENGTH_MAX],
         )

@@ -12,9 +12,9 @@ from genlock.engine.leader import Leader
 from genlock.ports import RetentionStore
 
 DAY = 86_400.0
-#: How long rows are kept. Telegram repeats updates for a day, a provider its callbacks for an hour. An operator may
+#: How long rows are kept. A channel repeats updates for a day, a provider its callbacks for an hour. An operator may
 #: look at callbacks two weeks later, but anyone can send any number of unauthenticated ones. A provider keeps an
-#: upload for a few days; one that an order uses can be uploaded again from Telegram while its row is there.
+#: upload for a few days; one that an order uses can be uploaded again from the chat while its row is there.
 KEEP_SECONDS: Mapping[str, float] = {
     "updates": 7 * DAY,
     "unauthenticated_callbacks": DAY,

@@ -6,8 +6,11 @@ from genlock.domain.payment import Payment
 
 
 class PaymentStore(Protocol):
-    async def add_payment(self, charge: str, account_id: int, stars: int, amount: int) -> bool:
-        """Record a payment whose credit is in the ledger already. Returns False if it was known."""
+    async def add_payment(self, charge: str, account_id: int, paid_amount: int, amount: int) -> bool:
+        """Record a payment whose credit is in the ledger already. Returns False if it was known.
+
+        `paid_amount` and `amount` are as in `Payment`.
+        """
 
     async def payment(self, charge: str) -> Payment | None: ...
 

@@ -25,7 +25,7 @@ DAYS_PER_MONTH = 30
 _JOB_FIGURES = (
     "orders", "delivered", "failed", "cancelled", "refunded", "revenue", "cost", "loss", "last_failed_job",
 )  # fmt: skip
-_TOPUP_FIGURES = ("topups", "stars", "credits", "repeated", "refunds", "refunded_stars")
+_TOPUP_FIGURES = ("topups", "paid_amount", "credits", "repeated", "refunds", "refunded_amount")
 
 
 class HourlyFigures(Subject):

@@ -6,8 +6,10 @@ from genlock.stores.session import Subject
 
 
 class Payments(Subject):
-    async def add_payment(self, charge: str, account_id: int, stars: int, amount: int) -> bool:
-        rows = await self.session.one("add_payment", charge=charge, account_id=account_id, stars=stars, amount=amount)
+    async def add_payment(self, charge: str, account_id: int, paid_amount: int, amount: int) -> bool:
+        rows = await self.session.one(
+            "add_payment", charge=charge, account_id=account_id, paid_amount=paid_amount, amount=amount
+        )
         return bool(rows)
 
     async def payment(self, charge: str) -> Payment | None:

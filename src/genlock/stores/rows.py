@@ -309,7 +309,7 @@ def read_payment(row: Row, time: Time) -> Payment:
     return Payment(
         charge=row["charge"],
         account_id=row["account_id"],
-        stars=row["stars"],
+        paid_amount=row["stars"],  # the name of the column is older; a deploy may not rename it
         amount=row["amount"],
         state=PaymentState(row["state"]),
         refunds=row["refunds"],

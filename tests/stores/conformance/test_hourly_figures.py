@@ -201,7 +201,7 @@ async def test_a_payment_whose_state_changes_has_its_hour_counted_again(store: S
     await store.fold_topups(hour, role)
     assert await store.changed_topup_hours(10) == []
     found = (await store.topup_figures(*EVER))[hour]
-    assert (found.topups, found.stars, found.refunds, found.refunded_stars) == (1, 50, 1, 50)
+    assert (found.topups, found.paid_amount, found.refunds, found.refunded_amount) == (1, 50, 1, 50)
 
 
 async def test_rows_before_which_others_may_still_be_committed_are_not_returned(

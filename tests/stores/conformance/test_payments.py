@@ -35,7 +35,12 @@ async def test_a_payment_is_recorded_once(store: SqlDatabase) -> None:
     assert not await store.add_payment("c1", 1, 100, 120_000)
     assert await store.payment("c2") is None
     [payment] = await store.payments(1, 10)
-    assert (payment.charge, payment.stars, payment.amount, payment.state) == ("c1", 100, 120_000, PaymentState.PAID)
+    assert (payment.charge, payment.paid_amount, payment.amount, payment.state) == (
+        "c1",
+        100,
+        120_000,
+        PaymentState.PAID,
+    )
 
 
 async def test_a_refund_debits_and_returns_the_credits_once_per_attempt(store: SqlDatabase) -> None:
@@ -215,6 +220,6 @@ async def test_a_wrong_debt_is_a_violation(store: SqlDatabase) -> None:
     assert await store.transfer(job.account_id, EntryKind.DEBIT, 1000, "spent")
     assert await store.book_external_refund("c1", "telegram")
     assert await store.violations(settled=False) == []
-    await store.session.one("add_payment", charge="c2", account_id=job.account_id, stars=1, amount=1)
+    await store.session.one("add_payment", charge="c2", account_id=job.account_id, paid_amount=1, amount=1)
 
     assert [violation.subject for violation in await store.violations(settled=False)] == ["c2"]

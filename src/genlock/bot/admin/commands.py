@@ -138,7 +138,7 @@ def _why_not(error: Exception, t: Translator) -> Html:
             values = {
                 name: t.credits(value) if isinstance(value, int) else value for name, value in error.values.items()
             }
-            return t.html(f"admin.{error.text}", **values)
+            return t.html(f"admin.refund_{error.why}", **values)
         case InsufficientBalance():
             return t.html("admin.too_little", balance=t.credits(error.available))
         case ChannelBusy() | ChannelOutcomeUnknown():

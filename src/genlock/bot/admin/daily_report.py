@@ -141,7 +141,7 @@ def _sums(
         t.html("report.newcomers", n=started),
         t.html("admin.revenue", revenue=t.credits(jobs.revenue), usd=t.dollars(money.revenue)),
         t.html("admin.margin", **margin(t, money)),
-        t.html("admin.topups", stars=topups.stars, topups=t.credits(topups.credits)),
+        t.html("admin.topups", stars=topups.paid_amount, topups=t.credits(topups.credits)),
     ]
 
 

@@ -56,13 +56,13 @@ def cancel(t: Translator, job: Job, title: str, name: str) -> Question:
 def stars(t: Translator, payment: Payment, profile: Profile, wallet: Wallet) -> Question:
     text = t.html(
         "admin_ask.stars",
-        stars=payment.stars,
+        stars=payment.paid_amount,
         name=profile.name,
         credits=t.credits(payment.amount),
         balance=t.credits(wallet.available),
     )
     back = admin_button(t, "back", "payments", profile.account_id)
-    return Question(text=text, yes=t.plain("admin_ask.stars_yes", stars=payment.stars), back=back)
+    return Question(text=text, yes=t.plain("admin_ask.stars_yes", stars=payment.paid_amount), back=back)
 
 
 def close_promo(t: Translator, promo: Promo) -> Question:

@@ -116,7 +116,7 @@ def figures(
         t.html("admin.people", people=sales.users, newcomers=sales.newcomers),
         t.html("admin.revenue", revenue=t.credits(jobs.revenue), usd=t.dollars(money.revenue)),
         t.html("admin.margin", **margin(t, money)),
-        t.html("admin.topups", stars=topups.stars, topups=t.credits(topups.credits)),
+        t.html("admin.topups", stars=topups.paid_amount, topups=t.credits(topups.credits)),
         *([t.html("admin.loss", loss=t.amount(jobs.loss))] if jobs.loss else []),
         "",
         t.html("admin.now"),
@@ -352,7 +352,7 @@ def payments(t: Translator, listed: Sequence[Payment], profile: Profile) -> Outg
         t.html(
             "admin.payment",
             when=t.day_and_time(payment.at),
-            stars=payment.stars,
+            stars=payment.paid_amount,
             credits=t.credits(payment.amount),
             state=t.plain(f"admin.payment_{payment.state.value}"),
             charge=payment.charge,
@@ -362,7 +362,7 @@ def payments(t: Translator, listed: Sequence[Payment], profile: Profile) -> Outg
     rows = [
         (
             button(
-                t.plain("admin.payment_row", stars=payment.stars, when=t.day_and_time(payment.at)),
+                t.plain("admin.payment_row", stars=payment.paid_amount, when=t.day_and_time(payment.at)),
                 *("adm", "askstars", profile.account_id, receipt_digest(payment.charge)),
             ),
         )
@@ -377,7 +377,7 @@ def refunds(t: Translator, open_refunds: Sequence[tuple[Payment, str, float]]) -
     if not open_refunds:
         return message(t, t.html("admin.refunds_none"))
     lines = [
-        t.html("admin.refund_line", stars=payment.stars, name=name, age=t.duration(age))
+        t.html("admin.refund_line", stars=payment.paid_amount, name=name, age=t.duration(age))
         for payment, name, age in open_refunds
     ]
     rows = [

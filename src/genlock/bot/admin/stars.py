@@ -47,7 +47,7 @@ class StarsCommands:
     async def _ask(self, ctx: UpdateContext, args: Sequence[str]) -> Question:
         profile, payment = await self._payment(args)
         if payment.state is PaymentState.REFUNDED:
-            raise Declined("stars_before")
+            raise Declined("refund_done_before")
         wallet = await self._store.wallet(profile.account_id)
         return questions.stars(ctx.translator, payment, profile, wallet)
 
@@ -59,7 +59,7 @@ class StarsCommands:
         for payment in await self._store.payments(profile.account_id, PAYMENTS_READ):
             if screens.receipt_digest(payment.charge) == digest:
                 return profile, payment
-        raise Declined("no_payment")
+        raise Declined("refund_no_payment")
 
     async def _payment_by_receipt(self, charge: str) -> tuple[Profile, Payment]:
         payment = await self._store.payment(charge)
@@ -68,7 +68,7 @@ class StarsCommands:
         except Declined:  # a payment to another bot
             profile = None
         if payment is None or profile is None:
-            raise Declined("no_payment")
+            raise Declined("refund_no_payment")
         return profile, payment
 
     async def _refund(self, ctx: UpdateContext, charge: str) -> Html:
@@ -78,9 +78,11 @@ class StarsCommands:
             payment = await self._refunds.refund(charge, ctx.profile.external_id)
         except (ChannelBusy, ChannelOutcomeUnknown):
             return t.html("admin.stars_open")
-        await self._audit.write(ctx, "refund of stars", charge, f"{payment.stars} ⭐")
+        await self._audit.write(ctx, "refund of stars", charge, f"{payment.paid_amount} ⭐")
         reached = screens.reached(t, reached=await self._refunds.tell_refunded(payment))
-        return t.html("admin.stars_refunded", stars=payment.stars, credits=t.credits(payment.amount), reached=reached)
+        return t.html(
+            "admin.stars_refunded", stars=payment.paid_amount, credits=t.credits(payment.amount), reached=reached
+        )
 
     async def _list_refunds(self, ctx: UpdateContext, args: Sequence[str]) -> OutgoingMessage:
         """List the refunds that Telegram has not confirmed; with `now`, ask Telegram first."""

@@ -15,7 +15,7 @@ from genlock.channels.telegram.caller import Priority
 from genlock.domain.errors import AccountNotFound, ChannelError
 from genlock.domain.money import EntryKind
 from genlock.engine.reconciliation import Difference, DifferenceKind, ReconciliationRecord, Run
-from genlock.engine.refunds import REFUND_SECONDS, Refunds
+from genlock.engine.refunds import RESUME_SECONDS, Refunds
 from genlock.i18n.loader import DEFAULT
 from genlock.i18n.translator import Html
 from genlock.ports import Database
@@ -110,7 +110,7 @@ class Payments:
 
     async def reconcile(self) -> int:
         """Read new transactions in Telegram's list and book those we missed; returns how many that were."""
-        await self._refunds.resume(REFUND_SECONDS)
+        await self._refunds.resume(RESUME_SECONDS)
         run = Run()
         try:
             booked = await self._read_new(run)
@@ -193,7 +193,7 @@ def _sold(payload: str, stars: int) -> Invoice | None:
 
 def _difference(kind: DifferenceKind, transaction: StarTransaction, partner: TransactionPartnerUser) -> Difference:
     at, user = transaction.date.astimezone(UTC), str(partner.user.id)
-    return Difference(kind=kind, charge=transaction.id, user=user, stars=transaction.amount, at=at)
+    return Difference(kind=kind, charge=transaction.id, user=user, paid_amount=transaction.amount, at=at)
 
 
 def _key(charge: str) -> str:

@@ -21,6 +21,7 @@ from genlock.domain.job import AttentionCode, Job
 from genlock.engine import attention
 from genlock.engine.attention import COUNT_MAX, AttentionCounts
 from genlock.engine.context import EngineContext
+from genlock.engine.refunds import REFUND
 from genlock.ports import Database
 
 SHOWN_ON_OVERVIEW = 5
@@ -147,8 +148,8 @@ class AttentionPage:
             case Source.UPDATE:
                 return await self._store.dead_updates(limit, before)
             case Source.REFUND:
-                entries = await self._store.kv_list_of_all_bots(attention.REFUND, ENTRIES_MAX)
-                return [entry for entry in entries if entry.age >= attention.REFUND_SECONDS][:limit]
+                entries = await self._store.kv_list_of_all_bots(REFUND, ENTRIES_MAX)
+                return [entry for entry in entries if entry.age >= attention.REFUND_OVERDUE_SECONDS][:limit]
             case Source.COST:
                 return (await self._store.kv_list_of_all_bots(attention.COST_ABOVE_PRICE, ENTRIES_MAX))[:limit]
 

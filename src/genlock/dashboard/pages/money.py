@@ -49,7 +49,7 @@ class MoneyPage:
         self._tools = tools
         self._days = days
         self._ledger_reader = LedgerReader(store)
-        self._balance = _CachedBalance(tools.star_balance)
+        self._balance = _CachedBalance(tools.payments.balance)
         self._reconciling = asyncio.Lock()
 
     def routes(self) -> list[PageRoute]:

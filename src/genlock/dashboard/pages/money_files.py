@@ -84,8 +84,8 @@ def _day_row(day: Day, zone: str) -> Sequence[Cell]:
     orders, money, topups = day.orders, day.money, day.topups
     return (
         day.day.isoformat(), zone, orders.orders, orders.delivered, orders.failed, orders.cancelled, orders.refunded,
-        credits_cell(orders.revenue), money.revenue, money.cost, day.loss, money.margin, topups.topups, topups.stars,
-        credits_cell(topups.credits), topups.repeated, topups.refunds, topups.refunded_stars,
+        credits_cell(orders.revenue), money.revenue, money.cost, day.loss, money.margin, topups.topups,
+        topups.paid_amount, credits_cell(topups.credits), topups.repeated, topups.refunds, topups.refunded_amount,
     )  # fmt: skip
 
 
@@ -99,6 +99,6 @@ def _ledger_row(entry: LedgerEntry) -> Sequence[Cell]:
 
 def _payment_row(payment: Payment) -> Sequence[Cell]:
     return (
-        payment.at, payment.charge, payment.account_id, payment.stars, credits_cell(payment.amount),
+        payment.at, payment.charge, payment.account_id, payment.paid_amount, credits_cell(payment.amount),
         payment.state.value, payment.external_refund_at, credits_cell(payment.owed),
     )  # fmt: skip

@@ -158,7 +158,13 @@ def _money_cards(t: Translator, overview: Overview) -> list[Card]:
             t.credits(topups.credits),
             _change(t, topups.topups, topups_before.topups),
         ),
-        _card(t, "stars", t.number(topups.stars), _refunds(t, overview), _change(t, topups.stars, topups_before.stars)),
+        _card(
+            t,
+            "stars",
+            t.number(topups.paid_amount),
+            _refunds(t, overview),
+            _change(t, topups.paid_amount, topups_before.paid_amount),
+        ),
     ]
 
 
@@ -180,7 +186,7 @@ def _loss(t: Translator, overview: Overview) -> str:
 
 def _refunds(t: Translator, overview: Overview) -> str:
     refunds = overview.now.topups.refunds
-    return t.plain("dashboard.overview.star_refunds", n=overview.now.topups.refunded_stars) if refunds else ""
+    return t.plain("dashboard.overview.star_refunds", n=overview.now.topups.refunded_amount) if refunds else ""
 
 
 def _card(t: Translator, name: str, value: str, *notes: str, tone: str = "") -> Card:
@@ -248,7 +254,7 @@ def _charts(context: PageContext, overview: Overview) -> list[Chart]:
             series("started", overview.started, 1),
         ]),
         stacked_bars(t.plain("dashboard.overview.chart.stars"), labels, [
-            series("stars", [topup.stars for topup in overview.topups], 3),
+            series("stars", [topup.paid_amount for topup in overview.topups], 3),
         ]),
     ]  # fmt: skip
 

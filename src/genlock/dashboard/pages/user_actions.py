@@ -254,7 +254,7 @@ class UserActions:
             values = {
                 name: in_words(value) if isinstance(value, int) else str(value) for name, value in error.values.items()
             }
-            return await self._refuse(context, user, f"refund_{error.text}", status=_CONFLICT, values=values)
+            return await self._refuse(context, user, f"refund_{error.why}", status=_CONFLICT, values=values)
         except (ChannelBusy, ChannelOutcomeUnknown):
             return self._back(context, user, "refund_open", reached=False)
         except Refusal as error:
@@ -262,10 +262,10 @@ class UserActions:
         return await self._refunded(context, user, done)
 
     async def _refunded(self, context: PageContext, user: User, done: Payment) -> Response:
-        after = {"stars": done.stars, "credits taken": write_amount(done.amount)}
+        after = {"stars": done.paid_amount, "credits taken": write_amount(done.amount)}
         await context.audit("refund of stars", done.charge, after=after, once=True)
         reached = await self._refunds.tell_refunded(done)
-        values = {"stars": done.stars, "credits": context.t.credits(done.amount)}
+        values = {"stars": done.paid_amount, "credits": context.t.credits(done.amount)}
         return self._back(context, user, "refunded" if reached else "refunded_untold", reached=reached, **values)
 
     async def _erase(self, context: PageContext) -> Response:

@@ -398,12 +398,13 @@ CREATE INDEX upload_copies_expires ON upload_copies (expires_at);
 CREATE TABLE payments (
     charge      text PRIMARY KEY,
     account_id  bigint NOT NULL,
+    -- what was paid, in the smallest unit of the currency: `Payment.paid_amount`
     stars       bigint NOT NULL,
     amount      bigint NOT NULL,
     state       text NOT NULL,
     refunds     integer NOT NULL DEFAULT 0,
     at          timestamptz NOT NULL,
-    -- the part of the amount that the user no longer had when Telegram refunded the payment
+    -- the part of the amount that the user no longer had when the payment service refunded the payment
     owed        bigint NOT NULL DEFAULT 0,
     -- when a refund that was not made by an operator of ours was booked
     external_refund_at timestamptz,

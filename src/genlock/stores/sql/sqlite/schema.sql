@@ -384,12 +384,13 @@ CREATE INDEX upload_copies_expires ON upload_copies (expires_at);
 CREATE TABLE payments (
     charge      TEXT PRIMARY KEY,
     account_id  INTEGER NOT NULL,
+    -- what was paid, in the smallest unit of the currency: `Payment.paid_amount`
     stars       INTEGER NOT NULL,
     amount      INTEGER NOT NULL,
     state       TEXT NOT NULL,
     refunds     INTEGER NOT NULL DEFAULT 0,
     at          INTEGER NOT NULL,
-    -- the part of the amount that the user no longer had when Telegram refunded the payment
+    -- the part of the amount that the user no longer had when the payment service refunded the payment
     owed        INTEGER NOT NULL DEFAULT 0,
     -- when a refund that was not made by an operator of ours was booked
     external_refund_at INTEGER,

@@ -125,12 +125,12 @@ WHERE j.created_at >= timestamptz 'epoch' + p.since_us * interval '1 microsecond
 -- use: operator
 -- Return the payments of each part, as `fold_topups` counts them.
 SELECT p.number, count(*) FILTER (WHERE s.state = 'paid') AS topups,
-    coalesce(sum(s.stars) FILTER (WHERE s.state = 'paid'), 0)::bigint AS stars,
+    coalesce(sum(s.stars) FILTER (WHERE s.state = 'paid'), 0)::bigint AS paid_amount,
     coalesce(sum(s.amount) FILTER (WHERE s.state = 'paid'), 0)::bigint AS credits,
     count(*) FILTER (WHERE s.state = 'paid' AND EXISTS (
         SELECT FROM payments e WHERE e.account_id = s.account_id AND e.at < s.at)) AS repeated,
     count(*) FILTER (WHERE s.state <> 'paid') AS refunds,
-    coalesce(sum(s.stars) FILTER (WHERE s.state <> 'paid'), 0)::bigint AS refunded_stars
+    coalesce(sum(s.stars) FILTER (WHERE s.state <> 'paid'), 0)::bigint AS refunded_amount
 FROM unnest(:number::bigint[], :since_us::bigint[], :until_us::bigint[]) AS p (number, since_us, until_us)
 CROSS JOIN LATERAL (
     SELECT * FROM payments

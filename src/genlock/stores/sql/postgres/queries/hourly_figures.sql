@@ -314,8 +314,8 @@ GROUP BY bucket HAVING sum(jobs) > 0;
 -- name: topup_figures
 -- use: operator
 -- Return the payments of successive periods of some hours each, of one bot or of all.
-SELECT :since::bigint + (hour - :since::bigint) / :hours::bigint * :hours::bigint AS start, sum(topups)::bigint AS topups, sum(stars)::bigint AS stars, sum(credits)::bigint AS credits,
-    sum(repeated)::bigint AS repeated, sum(refunds)::bigint AS refunds, sum(refunded_stars)::bigint AS refunded_stars
+SELECT :since::bigint + (hour - :since::bigint) / :hours::bigint * :hours::bigint AS start, sum(topups)::bigint AS topups, sum(stars)::bigint AS paid_amount, sum(credits)::bigint AS credits,
+    sum(repeated)::bigint AS repeated, sum(refunds)::bigint AS refunds, sum(refunded_stars)::bigint AS refunded_amount
 FROM topup_figures WHERE hour >= :since AND hour < :until AND (:bot::text IS NULL OR bot = :bot)
 GROUP BY 1 ORDER BY 1;
 

@@ -1,7 +1,7 @@
 -- name: add_payment
--- Record a payment.
+-- Record a payment. The column `stars` has what was paid, in the smallest unit of the currency.
 INSERT INTO payments (charge, account_id, stars, amount, state, at)
-VALUES (:charge, :account_id, :stars, :amount, 'paid', :now)
+VALUES (:charge, :account_id, :paid_amount, :amount, 'paid', :now)
 ON CONFLICT (charge) DO NOTHING RETURNING charge;
 
 -- name: payment

@@ -110,11 +110,11 @@ SELECT number, id FROM (
 -- use: operator
 -- Return the payments of each part, as `fold_topups` counts them.
 SELECT r.value ->> 'number' AS number, count(*) FILTER (WHERE p.state = 'paid') AS topups,
-    coalesce(sum(p.stars) FILTER (WHERE p.state = 'paid'), 0) AS stars,
+    coalesce(sum(p.stars) FILTER (WHERE p.state = 'paid'), 0) AS paid_amount,
     coalesce(sum(p.amount) FILTER (WHERE p.state = 'paid'), 0) AS credits,
     count(*) FILTER (WHERE p.state = 'paid' AND EXISTS (
         SELECT 1 FROM payments e WHERE e.account_id = p.account_id AND e.at < p.at)) AS repeated,
     count(*) FILTER (WHERE p.state <> 'paid') AS refunds,
-    coalesce(sum(p.stars) FILTER (WHERE p.state <> 'paid'), 0) AS refunded_stars
+    coalesce(sum(p.stars) FILTER (WHERE p.state <> 'paid'), 0) AS refunded_amount
 FROM json_each(:items) r CROSS JOIN payments p
 WHERE p.at >= r.value ->> 'since_us' AND p.at < r.value ->> 'until_us' GROUP BY r.key;

@@ -284,8 +284,8 @@ GROUP BY bucket HAVING sum(jobs) > 0;
 -- name: topup_figures
 -- use: operator
 -- Return the payments of successive periods of some hours each, of one bot or of all.
-SELECT :since + (hour - :since) / :hours * :hours AS start, sum(topups) AS topups, sum(stars) AS stars, sum(credits) AS credits,
-    sum(repeated) AS repeated, sum(refunds) AS refunds, sum(refunded_stars) AS refunded_stars
+SELECT :since + (hour - :since) / :hours * :hours AS start, sum(topups) AS topups, sum(stars) AS paid_amount, sum(credits) AS credits,
+    sum(repeated) AS repeated, sum(refunds) AS refunds, sum(refunded_stars) AS refunded_amount
 FROM topup_figures WHERE hour >= :since AND hour < :until AND bot = coalesce(:bot, bot)
 GROUP BY 1 ORDER BY 1;
 

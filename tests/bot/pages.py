@@ -1,10 +1,10 @@
 """Find pages and buttons of the bot by the key of their text, so that tests do not copy texts."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from html import unescape
-from typing import Protocol
+from typing import Any, Protocol
 
 from genlock.i18n.translator import package_texts, translator
 
@@ -16,6 +16,11 @@ class HasText(Protocol):
 
     @property
     def text(self) -> str | None: ...
+
+
+class HasButtons(Protocol):
+    @property
+    def buttons(self) -> Sequence[Mapping[str, Any]]: ...
 
 
 _TAG = re.compile(r"<[^>]+>")
@@ -33,7 +38,19 @@ def label(*keys: str, language: str = "en", **values: object) -> re.Pattern[str]
     return re.compile("|".join(text_pattern(key, language, **values).pattern for key in keys), re.DOTALL)
 
 
-def text_pattern(key: str, language: str = "en", **values: object) -> re.Pattern[str]:
+def heading_of(key: str, language: str = "en") -> str:
+    """The first line of a text, without its tags and the symbol before it."""
+    [form] = _forms(key, language)
+    return _TAG.sub("", form).partition("\n")[0].partition(" ")[2]
+
+
+def has_button(message: HasButtons, *keys: str, language: str = "en", **values: object) -> bool:
+    """Whether a message has a button with one of these labels."""
+    pattern = label(*keys, language=language, **values)
+    return any(pattern.search(button["text"]) for button in message.buttons)
+
+
+def text_pattern(key: str, /, language: str = "en", **values: object) -> re.Pattern[str]:
     """A text as a pattern, without its HTML tags."""
     forms = _forms(key, language)
     return re.compile("|".join(_pattern(form, language, values) for form in forms), re.DOTALL)

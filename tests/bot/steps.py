@@ -17,7 +17,7 @@ DRAW = "/gen z-image a red fox"
 async def bought(ann: ChatUser, stars: int = 100) -> str:
     """Buy a package; gives the receipt."""
     await ann.write("/topup")
-    await ann.tap(f"⭐ {stars} →")
+    await ann.tap(label("topup.package", stars=stars))
     bill = await ann.sees(lambda message: message.kind == "invoice")
     async with ann.world.done(2):  # the question before, and the payment
         payment = await ann.client.pay(bill)

@@ -143,7 +143,7 @@ async def test_an_operator_is_not_told_that_a_user_was_reached_who_was_not(offic
     ):
         await boss.write(f"/admin {command}")
         if not command.startswith("credit"):
-            await boss.tap("Yes, ")
+            await boss.tap(label(f"admin_ask.{command.split()[0]}_yes"))
         await boss.sees(page(key, reached=not_reached, **values))
 
     assert await ann.available() == 10_000

@@ -17,7 +17,7 @@ async def picture(ann: ChatUser) -> None:
 async def asked_for_an_order(ann: ChatUser) -> None:
     await ann.write(f"/gen {MODEL} it jumps")
     await ann.write("https://example.com/a.png")
-    await ann.tap(re.compile("That's all"))
+    await ann.tap(label("button.done_files"))
     await ann.tap(label("button.options"))
     await ann.tap(re.compile("[Oo]rder|task"))
     await ann.sees(page("ask.task"))

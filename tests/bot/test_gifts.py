@@ -86,7 +86,7 @@ async def test_models_marked_free_are_free_so_often_a_day(database_url: str) -> 
             await ann.write(f"fox {number}")
             await ann.sees(page("confirm.price_free"))
             await ann.tap(label("button.generate_free"))
-            await ann.sees(f"#{number + 1} · free")
+            await ann.sees(page("order.done_free", code=f"#{number + 1}"))
         assert await ann.available() == 1000
         await ann.write("fox 3")
         await ann.sees(page("confirm.price", price="0.8\u00a0credits"))

@@ -6,7 +6,7 @@ from genlock.domain.errors import InsufficientBalance, TooManyOpenJobs
 from genlock.domain.money import EntryKind
 from genlock.ports import Accepted
 from tests.bot.groups import NAME, friends, seen
-from tests.bot.pages import page
+from tests.bot.pages import label, page, text_pattern
 from tests.bot.world import BotWorld, holds
 
 
@@ -66,7 +66,7 @@ async def test_a_sale_that_is_refused_after_it_was_begun_shows_the_refusal_on_th
         monkeypatch.setattr(world.store, "accept_job", refuse)
         await ann.press(offer, offer.buttons[0]["callback_data"])
         await world.quiet()
-        assert "Got it!" in shown[-1]
+        assert text_pattern("order.accepted").search(shown[-1])
         assert seen(world, group) == [offer], "no second message"
         assert told(offer)
     assert await world.jobs(ann) == []
@@ -161,7 +161,7 @@ async def test_a_user_with_too_few_credits_in_a_group_gets_a_link_to_the_package
     await ann.write(f"{NAME} a fox", chat=group.id)
     offer = await ann.sees(page("confirm.short_group"), chat=group.id)
     press = await ann.press(
-        offer, next(button["callback_data"] for button in offer.buttons if "Top up" in button["text"])
+        offer, next(button["callback_data"] for button in offer.buttons if label("button.topup").search(button["text"]))
     )
     assert press.url == "https://t.me/sandbox_bot?start=topup"
     assert not press.text

@@ -6,7 +6,7 @@ import pytest
 
 from genlock.domain.field import FieldType
 from genlock.domain.job import State
-from tests.bot.pages import label, page
+from tests.bot.pages import EN, label, page
 from tests.bot.steps import drawn, inputs
 from tests.bot.world import BotWorld, die_once
 
@@ -16,7 +16,8 @@ async def test_a_picture_is_animated_with_two_taps(world: BotWorld) -> None:
     job = await drawn(ann)
     [picture] = [message for message in ann.from_bot if message.kind == "photo"]
     labels = [button["text"] for button in picture.buttons]
-    assert labels == ["🎞 Animate", "🎨 Edit", "🔎 Upscale", "⬇️ Original", "✨ More"]
+    keys = ("next_image_animate", "next_image_edit", "next_image_upscale", "original", "next_more")
+    assert labels == [EN.plain(f"button.{key}") for key in keys]
 
     await ann.tap(label("button.next_image_animate"), on=picture)
     confirm = await ann.sees(page("confirm.price"))

@@ -44,7 +44,7 @@ async def test_an_original_that_was_sent_once_outlives_the_file_of_the_provider(
 async def test_what_must_stay_exact_is_a_document_and_has_no_button_for_the_original(world: BotWorld) -> None:
     ann = await world.add_user()
     await ann.send("photo", sample(FieldType.IMAGE))
-    await ann.tap("Remove background")
+    await ann.tap(label("button.next_image_remove_background"))
     await ann.tap(label("button.generate"))
     document = await ann.sees(lambda message: message.kind == "document")
     await ann.sees(page("order.done"))

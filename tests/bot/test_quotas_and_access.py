@@ -20,7 +20,7 @@ async def test_running_orders_per_user_are_limited(tmp_path: Path) -> None:
         ann = await world.add_user()
         for word in ("one", "two", "three"):
             await ann.write(f"/gen z-image {word}")
-        await ann.sees("You already have 2 orders in progress")
+        await ann.sees(page("limit.running", n=2))
         assert len(await world.jobs(ann)) == 2
         bob = await world.add_user("Bob")
         await bob.write("/gen z-image mine")

@@ -25,7 +25,7 @@ async def test_a_button_of_an_earlier_screen_shows_the_current_one(world: BotWor
     ann = await world.add_user()
     await ann.write("/models z-image")
     list_ = ann.screen
-    back = next(button["callback_data"] for button in list_.buttons if "Back" in button["text"])
+    back = next(button["callback_data"] for button in list_.buttons if label("button.back").search(button["text"]))
     await ann.tap("Z-Image")
     await ann.write("a cat")
     await ann.sees("Aspect ratio")
@@ -88,7 +88,7 @@ async def test_an_old_menu_button_does_not_overwrite_an_order(world: BotWorld) -
     for number in range(10):  # it is no longer among the newest orders
         await ann.write(f"/gen z-image {number}")
     await ann.press(screen, "cat:music:0")
-    shown = await ann.sees("Music")
+    shown = await ann.sees(page("wish.music"))
 
     assert shown.id != order.id
     assert page("order.accepted")(order)

@@ -20,6 +20,7 @@ from genlock.sandbox.providers import MoreProviders, running_more_providers
 from genlock.sandbox.telegram.simulated_user import SimulatedUser
 from genlock.sandbox.telegram.simulator import running_telegram
 from genlock.sandbox.telegram.state import Message
+from tests.bot.pages import has_button, label, page
 from tests.bot.steps import picture
 
 SPEED = 30.0
@@ -111,7 +112,7 @@ async def test_orders_reach_the_user_once_whichever_provider_makes_them(three: T
 async def _finish(user: SimulatedUser, order: str) -> None:
     shown = pictures(user)
     await user.say(order)
-    await user.sees("Generation complete", seconds=40)
+    await user.sees(page("order.done"), seconds=40)
     assert pictures(user) == shown + 1
 
 
@@ -207,13 +208,13 @@ async def _an_order_with_a_photo_is_made_while_kie_refuses_connections(three: Th
 async def _a_prompt_is_improved_by_the_text_model_of_fal(three: ThreeProviders) -> None:
     joe = await three.user("Joe")
     await joe.say("a green lighthouse")
-    await _tap(joe, "Improve prompt")
-    await _tap(joe, "✨ Improve ·")
-    await _tap(joe, "Use this one", seconds=40)
+    await _tap(joe, "improve.button", "improve.button_free")
+    await _tap(joe, "improve.go", "improve.go_free")
+    await _tap(joe, "improve.take", seconds=40)
     await joe.sees(
         lambda message: (
             "green lighthouse, in warm" in message.text
-            and any("Generate" in button["text"] for button in message.buttons)
+            and has_button(message, "button.generate", "button.generate_free")
         ),
         seconds=20,
     )
@@ -230,9 +231,14 @@ async def _a_prompt_is_improved_by_the_text_model_of_fal(three: ThreeProviders) 
     assert price > 0
 
 
-async def _tap(user: SimulatedUser, text: str, *, seconds: float = 20.0) -> None:
-    message = await user.sees(lambda one: any(text in key["text"] for key in one.buttons), seconds=seconds)
-    await user.press(message, next(button["text"] for button in message.buttons if text in button["text"]))
+async def _tap(user: SimulatedUser, *keys: str, seconds: float = 20.0) -> None:
+    message = await user.sees(lambda one: has_button(one, *keys), seconds=seconds)
+    await _press(user, message, *keys)
+
+
+async def _press(user: SimulatedUser, message: Message, *keys: str) -> None:
+    pattern = label(*keys)
+    await user.press(message, next(button["text"] for button in message.buttons if pattern.search(button["text"])))
 
 
 async def _suggestion(user: SimulatedUser, prompt: str) -> Message:
@@ -241,7 +247,7 @@ async def _suggestion(user: SimulatedUser, prompt: str) -> Message:
 
 
 async def _generate(user: SimulatedUser, message: Message) -> None:
-    await user.press(message, next(button["text"] for button in message.buttons if "Generate" in button["text"]))
+    await _press(user, message, "button.generate", "button.generate_free")
 
 
 async def _an_unknown_outcome_at_kie_is_never_ordered_at_fal(three: ThreeProviders) -> None:

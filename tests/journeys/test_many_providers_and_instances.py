@@ -19,6 +19,7 @@ from genlock.sandbox.providers import MoreProviders, running_more_providers
 from genlock.sandbox.telegram.simulated_user import SimulatedUser
 from genlock.sandbox.telegram.simulator import running_telegram
 from genlock.settings import Settings
+from tests.bot.pages import page
 from tests.changes import poll_until
 from tests.settings import environment
 
@@ -156,7 +157,7 @@ async def two(tmp_path: Path, postgres_url: str) -> AsyncIterator[TwoInstances]:
 async def test_an_order_whose_instance_dies_before_its_call_arrives_is_never_made_twice(two: TwoInstances) -> None:
     ann = await two.user("Ann")
     await ann.say("/gen z-image first cat")
-    await ann.sees("Generation complete", seconds=PATIENCE_SECONDS)
+    await ann.sees(page("order.done"), seconds=PATIENCE_SECONDS)
     assert await two.attempts("first cat") == [("kie", "refused"), ("fal", "succeeded")]
     assert two.ordered("first cat") == 1
 

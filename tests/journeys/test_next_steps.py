@@ -6,24 +6,17 @@ import pytest
 from PIL import Image
 from playwright.async_api import Browser, FilePayload, Locator, Page, expect
 
+from genlock.i18n.translator import translator
 from tests.journeys.chat_pages import DESKTOP, PHONE, open_as_new_user
 from tests.journeys.sandbox_process import Sandbox
 from tests.sandbox.page.browser_tabs import bubbles, key, say
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.timeout(240)]
+#: without the symbol before them
+KEYS = {"animate": "button.next_image_animate", "more": "button.next_more", "next": "button.what_next"}
 WORDS = {
-    "en": {
-        "animate": "Animate",
-        "more": "More",
-        "next": "What's next?",
-        "go": "✅",
-    },
-    "ru": {
-        "animate": "Оживить",
-        "more": "Ещё",
-        "next": "Что дальше?",
-        "go": "✅",
-    },
+    language: {name: translator(language).plain(key).partition(" ")[2] for name, key in KEYS.items()} | {"go": "✅"}
+    for language in ("en", "ru")
 }
 
 

@@ -18,6 +18,7 @@ from genlock.sandbox.telegram.faults import Fault
 from genlock.sandbox.telegram.simulated_user import SimulatedUser
 from genlock.sandbox.telegram.simulator import running_telegram
 from genlock.sandbox.telegram.state import Message
+from tests.bot.pages import page
 from tests.changes import poll_until
 from tests.journeys.serve_setup import TOKEN, WEBHOOK_KEY, ServeSetup
 from tests.media.samples import encode_audio
@@ -80,7 +81,7 @@ async def test_a_gen_command_delivers_one_image(url: str, tmp_path: Path, public
         instance = await setup.start()
         ann = await started_user(setup)
         await ann.say("/gen z-image cat astronaut")
-        await ann.sees("Generation complete", seconds=30)
+        await ann.sees(page("order.done"), seconds=30)
         pictures = results(ann)
         assert len(pictures) == 1
         await instance.wait_for_event("NOTICE_SENT")
@@ -103,7 +104,7 @@ async def test_another_instance_finishes_the_job_of_a_killed_one_under_the_same_
         second = await setup.start()
         first.signal(SIGKILL)
         setup.kie.service.release_tasks()
-        await ann.sees("Generation complete", seconds=40)
+        await ann.sees(page("order.done"), seconds=40)
         await second.wait_for_event("NOTICE_SENT")
         assert len(results(ann)) == 1
         events = chain([first, second])
@@ -152,7 +153,7 @@ async def test_a_stop_does_not_wait_for_a_file_that_is_read(tmp_path: Path) -> N
         voice = encode_audio("ogg", "libopus", "s16")
         await ann.send("audio", voice)
         await poll_until(lambda: bool(children(instance.pid)), seconds=20)
-        await ann.sees("What should I do with it?")
+        await ann.sees(page("misc.what_with_file"))
         [reader] = children(instance.pid)
         os.kill(reader, SIGSTOP)
         await ann.send("audio", voice)
@@ -182,6 +183,6 @@ async def test_operators_receive_alarms_in_their_language(url: str, tmp_path: Pa
             ann = await started_user(setup)
             setup.telegram.state.updates.add("message", {"message_id": "broken", "from": {"id": ann.id}}, "broken")
             await instance.wait_for_event("UPDATE_DEAD")
-            await olga.sees("не удалось обработать", seconds=30)
-            await silent.sees("couldn't be processed", seconds=30)  # has not written yet: language unknown
+            await olga.sees(page("alarm.updates_dead.title", language="ru"), seconds=30)
+            await silent.sees(page("alarm.updates_dead.title"), seconds=30)  # has not written yet: language unknown
             await poll_until(lambda: len(instance.events("ALARM")) == 1, seconds=20)

@@ -16,7 +16,7 @@ from genlock.domain.events import Event
 from genlock.domain.job import Delivery, Job
 from genlock.domain.money import EntryKind
 from genlock.domain.tariff import PriceRow
-from genlock.engine.reconciliation import DifferenceKind, ReconciliationRecord
+from genlock.engine.reconciliation import PaymentDifferenceKind, ReconciliationRecord
 from genlock.i18n.translator import translator
 from tests.bot.pages import EN, has_button, label, page
 from tests.bot.rules import OPEN
@@ -121,7 +121,11 @@ async def test_a_payment_whose_message_was_lost_is_found_in_telegrams_list(datab
         assert record is not None
         assert (record.read, record.position, record.error) == (0, 1, "")
         [found] = record.differences
-        assert (found.kind, found.paid_amount, found.user) == (DifferenceKind.MISSED_PAYMENT, 500, str(ann.client.id))
+        assert (found.kind, found.paid_amount, found.user) == (
+            PaymentDifferenceKind.MISSED_PAYMENT,
+            500,
+            str(ann.client.id),
+        )
 
 
 async def test_a_list_that_telegram_does_not_give_is_recorded_with_its_error(world: BotWorld) -> None:

@@ -14,7 +14,7 @@ from genlock.domain.figures import hour_number
 from genlock.domain.job import State
 from genlock.domain.money import EntryKind
 from genlock.domain.operator import OperatorRole
-from genlock.engine.reconciliation import Difference, DifferenceKind, Run
+from genlock.engine.reconciliation import PaymentDifference, PaymentDifferenceKind, Run
 from genlock.stores.sqlite import SqliteStore
 from tests.dashboard.people import add_payment, add_user
 from tests.dashboard.world import Answer, DashboardWorld
@@ -160,8 +160,8 @@ async def test_payments_are_filtered_by_their_state(dashboard: DashboardWorld) -
 
 async def test_the_comparison_with_telegram_is_shown_and_run_once(dashboard: DashboardWorld) -> None:
     client, record = await dashboard.log_in(), dashboard.parts.tools.reconciliation
-    found = Difference(
-        kind=DifferenceKind.MISSED_PAYMENT, charge="charge-7", user="1001", paid_amount=250, at=datetime.now(UTC)
+    found = PaymentDifference(
+        kind=PaymentDifferenceKind.MISSED_PAYMENT, charge="charge-7", user="1001", paid_amount=250, at=datetime.now(UTC)
     )
     await record.write(Run(read=1, position=9, differences=[found]))
 

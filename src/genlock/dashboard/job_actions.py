@@ -20,7 +20,7 @@ class JobAction(StrEnum):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Offer:
+class OfferedAction:
     """One action. `explanation` and `reason` are keys of texts."""
 
     action: JobAction
@@ -31,7 +31,7 @@ class Offer:
     tone: str = ""
 
 
-def offers(job: Job, *, refunded: bool) -> list[Offer]:
+def offers(job: Job, *, refunded: bool) -> list[OfferedAction]:
     """Return every action with its explanation, possible or not."""
     return [
         _offer(JobAction.RETRY, _retry_text(job), _not_retryable(job)),
@@ -51,9 +51,9 @@ def seen_state(job: Job) -> str:
     return f"{job.state}/{job.delivery}/{job.hold_state}/{job.attention_code or ''}"
 
 
-def _offer(action: JobAction, explanation: str, reason: str, tone: str = "") -> Offer:
+def _offer(action: JobAction, explanation: str, reason: str, tone: str = "") -> OfferedAction:
     why = f"{_TEXTS}{reason}" if reason else ""
-    return Offer(action=action, explanation=f"{_TEXTS}{explanation}", reason=why, tone=tone)
+    return OfferedAction(action=action, explanation=f"{_TEXTS}{explanation}", reason=why, tone=tone)
 
 
 def _retry_text(job: Job) -> str:

@@ -1,4 +1,4 @@
-"""What has changed on a job since a form was made: for the operator whose press came too late."""
+"""What has changed on a job since its page was shown, for an operator who acted on what was no longer true."""
 
 from datetime import timedelta
 
@@ -10,7 +10,7 @@ from genlock.engine.job_timeline import audit_subjects
 from genlock.i18n.audit_words import actor_in_words, seen_in_words
 from genlock.ports import JobEventStore
 
-#: an action of an operator that is older is not what the form did not know
+#: an older action of an operator was known when the page was shown
 _LATELY = timedelta(hours=1)
 
 

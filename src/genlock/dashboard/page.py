@@ -38,7 +38,7 @@ class PageNotFound(Exception):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Notice:
+class FlashMessage:
     """A line above the next page about what has just been done. `tone` is `good` or `bad`."""
 
     text: str
@@ -64,7 +64,7 @@ class PageContext:
     #: figures that every page shows, such as the number of jobs that need attention
     badges: Mapping[str, int] = field(default_factory=dict)
     form: Form = field(default_factory=lambda: Form({}))
-    notice: Notice | None = None
+    notice: FlashMessage | None = None
 
     @property
     def operator(self) -> Operator:
@@ -144,7 +144,7 @@ class PageRoute:
     is_data: bool = False
 
 
-def read_notice(request: Request) -> Notice | None:
+def read_notice(request: Request) -> FlashMessage | None:
     packed = request.cookies.get(NOTICE_COOKIE)
     if not packed or len(packed) > NOTICE_LENGTH_MAX * 8:
         return None
@@ -152,4 +152,4 @@ def read_notice(request: Request) -> Notice | None:
         tone, text = json.loads(base64.urlsafe_b64decode(packed))
     except (ValueError, TypeError):
         return None
-    return Notice(text=str(text)[:NOTICE_LENGTH_MAX], tone="bad" if tone == "bad" else "good")
+    return FlashMessage(text=str(text)[:NOTICE_LENGTH_MAX], tone="bad" if tone == "bad" else "good")

@@ -111,7 +111,7 @@ class JobFilter:
 
 
 @value
-class JobPage:
+class FoundJobs:
     jobs: tuple[Job, ...]
     #: the cursor of the next page; None if nothing older can match
     before: int | None

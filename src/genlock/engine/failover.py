@@ -1,4 +1,4 @@
-"""Choosing who makes an order, and going on to another provider once it is certain that one made nothing.
+"""Choose the provider of an order, and go on to another one once it is certain that the first made nothing.
 
 An order goes to another provider only after it was provably not accepted, or failed and is not billed. After an unknown
 outcome it never does: the first provider may still be working on it.

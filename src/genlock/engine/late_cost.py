@@ -24,7 +24,7 @@ async def query_late_cost(ctx: EngineContext, job: Job) -> float | None:
 
 
 async def _cancel(ctx: EngineContext, job: Job) -> None:
-    """Ask the provider to end the task, for as long as the wish is fresh: then it may not be billed."""
+    """Ask the provider to end the task, shortly after the cancellation: one that ends early may not be billed."""
     if job.ended_at is None or (job.read_at - job.ended_at).total_seconds() > CANCEL_SECONDS:
         return
     outcome = await ctx.providers[job.provider].cancel(handle_of(job), ctx.order_of(job))

@@ -6,8 +6,8 @@
      └────────────────────────────────────────────────┘
        another instance has the role, or the lease was not renewed in time, or this instance stopped
 
-Two instances may believe to be the leader for a moment, when the old one was paused. Every write that needs the role
-names its epoch, so the old leader's writes change nothing.
+For a moment, when the old leader was paused, two instances may both believe that they are the leader. Every write that
+needs the role names its epoch, so the old leader's writes change nothing.
 """
 
 import asyncio

@@ -17,7 +17,7 @@ REMEMBERED = 50
 ERROR_LENGTH_MAX = 300
 
 
-class DifferenceKind(StrEnum):
+class PaymentDifferenceKind(StrEnum):
     MISSED_PAYMENT = "missed_payment"  #: the channel listed a payment that we had not booked; it was credited
     EXTERNAL_REFUND = "external_refund"  #: the channel listed a refund that we had not booked; it was booked
     UNKNOWN_PAYMENT = "unknown_payment"  #: a payment that no invoice of ours asked for; nothing was credited
@@ -25,8 +25,8 @@ class DifferenceKind(StrEnum):
 
 
 @value
-class Difference:
-    kind: DifferenceKind
+class PaymentDifference:
+    kind: PaymentDifferenceKind
     charge: str
     #: the channel's id of the user
     user: str
@@ -43,7 +43,7 @@ class Run:
     read: int = 0
     #: transactions that all runs read
     position: int = 0
-    differences: list[Difference] = field(default_factory=list)
+    differences: list[PaymentDifference] = field(default_factory=list)
 
 
 @value
@@ -54,7 +54,7 @@ class Reconciliation:
     read: int
     position: int
     error: str
-    differences: Sequence[Difference]
+    differences: Sequence[PaymentDifference]
 
 
 class ReconciliationRecord:
@@ -89,7 +89,7 @@ class ReconciliationRecord:
         )
 
 
-def _dump(difference: Difference) -> dict[str, Any]:
+def _dump(difference: PaymentDifference) -> dict[str, Any]:
     # Versions that may run at the same time read the amount as `stars`.
     return {
         "kind": difference.kind,
@@ -100,9 +100,9 @@ def _dump(difference: Difference) -> dict[str, Any]:
     }
 
 
-def _load(row: Mapping[str, Any]) -> Difference:
-    return Difference(
-        kind=DifferenceKind(row["kind"]),
+def _load(row: Mapping[str, Any]) -> PaymentDifference:
+    return PaymentDifference(
+        kind=PaymentDifferenceKind(row["kind"]),
         charge=row["charge"],
         user=row["user"],
         paid_amount=row["stars"],

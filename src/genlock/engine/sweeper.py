@@ -41,7 +41,7 @@ class Sweeper:
             self.ctx.observer.event(Event.ORPHAN_MATCHED, callback=callback_id, job=job_id)
 
     async def expire_orphans(self) -> None:
-        """Set orphans that no job was found for apart, for the operator."""
+        """Mark orphans whose job was never found as expired: the operator decides about them."""
         if role := self.leader.role:
             for callback_id in await self.ctx.store.expire_orphans(self.ctx.rules.orphan_expire_seconds, role):
                 self.ctx.observer.event(Event.ORPHAN_EXPIRED, callback=callback_id)

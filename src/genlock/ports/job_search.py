@@ -5,13 +5,13 @@ from typing import Protocol
 
 from genlock.domain.attempt import AttemptCost
 from genlock.domain.job import Job
-from genlock.domain.job_search import JobCount, JobFilter, JobPage
+from genlock.domain.job_search import FoundJobs, JobCount, JobFilter
 
 
 class JobSearchStore(Protocol):
     async def search_jobs(
         self, filters: JobFilter, *, before: int | None = None, limit: int = 50, seconds: float = 0.06
-    ) -> JobPage:
+    ) -> FoundJobs:
         """Return matching jobs below an id, newest first.
 
         The search begins no new step when `seconds` are over, so that the page may have fewer jobs than `limit` and

@@ -12,7 +12,7 @@ from typing import Any
 
 from genlock.domain.attempt import AttemptCost
 from genlock.domain.job import Job
-from genlock.domain.job_search import CountKind, JobCount, JobFilter, JobPage
+from genlock.domain.job_search import CountKind, FoundJobs, JobCount, JobFilter
 from genlock.stores.rows import read_job
 from genlock.stores.session import Session, Subject
 
@@ -64,7 +64,7 @@ class Candidates:
 class JobSearch(Subject):
     async def search_jobs(
         self, filters: JobFilter, *, before: int | None = None, limit: int = 50, seconds: float = 0.06
-    ) -> JobPage:
+    ) -> FoundJobs:
         candidates = await self._search_candidates(filters)
         upper = candidates.high if before is None else min(before, candidates.high)
         loop = asyncio.get_running_loop()
@@ -76,11 +76,11 @@ class JobSearch(Subject):
             jobs = await self._matching_jobs(filters, ranges, limit - len(found))
             found += jobs
             if len(found) == limit:
-                return JobPage(jobs=tuple(found), before=found[-1].id)
+                return FoundJobs(jobs=tuple(found), before=found[-1].id)
             upper, size = floor, min(size * STEP_GROWTH, STEP)
             if upper > candidates.low and loop.time() >= stop_at:
-                return JobPage(jobs=tuple(found), before=upper, looked_back_to=await self._job_ordered_at(upper))
-        return JobPage(jobs=tuple(found), before=None)
+                return FoundJobs(jobs=tuple(found), before=upper, looked_back_to=await self._job_ordered_at(upper))
+        return FoundJobs(jobs=tuple(found), before=None)
 
     async def count_jobs(self, filters: JobFilter) -> JobCount:
         candidates = await self._search_candidates(filters)

@@ -14,7 +14,7 @@ from genlock.channels.telegram.address import Address
 from genlock.channels.telegram.caller import Priority
 from genlock.domain.errors import AccountNotFound, ChannelError
 from genlock.domain.money import EntryKind
-from genlock.engine.reconciliation import Difference, DifferenceKind, ReconciliationRecord, Run
+from genlock.engine.reconciliation import PaymentDifference, PaymentDifferenceKind, ReconciliationRecord, Run
 from genlock.engine.refunds import RESUME_SECONDS, Refunds
 from genlock.i18n.loader import DEFAULT
 from genlock.i18n.translator import Html
@@ -150,11 +150,11 @@ class Payments:
     async def _reconcile_payment(self, transaction: StarTransaction, payer: TransactionPartnerUser, run: Run) -> int:
         invoice = _sold(payer.invoice_payload or "", transaction.amount)
         if invoice is None:
-            run.differences.append(_difference(DifferenceKind.UNKNOWN_PAYMENT, transaction, payer))
+            run.differences.append(_difference(PaymentDifferenceKind.UNKNOWN_PAYMENT, transaction, payer))
             return 0
         booked = await self._book_missed(transaction, payer.user.id, invoice)
         if booked:
-            run.differences.append(_difference(DifferenceKind.MISSED_PAYMENT, transaction, payer))
+            run.differences.append(_difference(PaymentDifferenceKind.MISSED_PAYMENT, transaction, payer))
         return booked
 
     async def _reconcile_refund(self, transaction: StarTransaction, payee: TransactionPartnerUser, run: Run) -> int:
@@ -163,9 +163,9 @@ class Payments:
         booked = await self._refunds.book_external(transaction.id)
         payment = await self._store.payment(transaction.id)
         if payment is None:
-            run.differences.append(_difference(DifferenceKind.UNKNOWN_REFUND, transaction, payee))
+            run.differences.append(_difference(PaymentDifferenceKind.UNKNOWN_REFUND, transaction, payee))
         elif booked and payment.external_refund_at is not None:
-            run.differences.append(_difference(DifferenceKind.EXTERNAL_REFUND, transaction, payee))
+            run.differences.append(_difference(PaymentDifferenceKind.EXTERNAL_REFUND, transaction, payee))
         return int(booked)
 
     async def _book_missed(self, transaction: StarTransaction, user: int, invoice: Invoice) -> int:
@@ -191,9 +191,11 @@ def _sold(payload: str, stars: int) -> Invoice | None:
     return invoice if invoice is not None and invoice.stars == stars else None
 
 
-def _difference(kind: DifferenceKind, transaction: StarTransaction, partner: TransactionPartnerUser) -> Difference:
+def _difference(
+    kind: PaymentDifferenceKind, transaction: StarTransaction, partner: TransactionPartnerUser
+) -> PaymentDifference:
     at, user = transaction.date.astimezone(UTC), str(partner.user.id)
-    return Difference(kind=kind, charge=transaction.id, user=user, paid_amount=transaction.amount, at=at)
+    return PaymentDifference(kind=kind, charge=transaction.id, user=user, paid_amount=transaction.amount, at=at)
 
 
 def _key(charge: str) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 from starlette.responses import Response
 
 from genlock.dashboard.attention_groups import BY_NAME, GROUPS, Group, Source
-from genlock.dashboard.job_actions import Offer, offers, seen_state
+from genlock.dashboard.job_actions import OfferedAction, offers, seen_state
 from genlock.dashboard.job_money import CreditOf, costs_usd
 from genlock.dashboard.job_view import job_title
 from genlock.dashboard.page import PageContext, PageNotFound, PageRoute
@@ -35,11 +35,11 @@ Act = Callable[[Database, EngineContext, int, str], Awaitable[None]]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class JobRow:
+class AttentionJob:
     job: Job
     title: str
     seen: str
-    offers: list[Offer]
+    offers: list[OfferedAction]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -156,9 +156,9 @@ class AttentionPage:
     def _masked(self, body: bytes | str) -> str:
         return self._ctx.mask(body if isinstance(body, str) else body.decode("utf-8", "replace"))
 
-    def _job_row(self, context: PageContext, job: Job, *, refunded: bool) -> JobRow:
+    def _job_row(self, context: PageContext, job: Job, *, refunded: bool) -> AttentionJob:
         title = job_title(job, self._catalog(), context.t)
-        return JobRow(job=job, title=title, seen=seen_state(job), offers=offers(job, refunded=refunded))
+        return AttentionJob(job=job, title=title, seen=seen_state(job), offers=offers(job, refunded=refunded))
 
     async def _anomaly_rows(
         self, context: PageContext, kind: AnomalyKind, limit: int, before: int | None
@@ -225,7 +225,7 @@ def _cursor(text: str) -> int | None:
 
 def _id_of(row: Any) -> int | None:
     match row:
-        case JobRow():
+        case AttentionJob():
             return row.job.id
         case AnomalyRow():
             return row.anomaly.id

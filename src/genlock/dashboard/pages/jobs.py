@@ -14,7 +14,7 @@ from genlock.dashboard.page import PageContext, PageRoute
 from genlock.dashboard.roles import Permission
 from genlock.domain.bulk import SELECTED_MAX, BulkKind
 from genlock.domain.job import Delivery, Job, State
-from genlock.domain.job_search import CountKind, JobCount, JobFilter, JobPage
+from genlock.domain.job_search import CountKind, FoundJobs, JobCount, JobFilter
 from genlock.domain.money import HoldState
 from genlock.domain.printable import shown
 from genlock.i18n.translator import Translator
@@ -129,7 +129,7 @@ class JobsPage:
         see_prompts = context.can(Permission.SEE_PROMPTS)
         return await make_rows(self._store, jobs, self._titles(context.t), self._credit_of, see_prompts=see_prompts)
 
-    async def _count(self, request: JobRequest, page: JobPage, before: int | None) -> JobCount:
+    async def _count(self, request: JobRequest, page: FoundJobs, before: int | None) -> JobCount:
         """Count only what the first page does not show whole."""
         if before is None and page.before is None:
             return JobCount(number=len(page.jobs), kind=CountKind.EXACT)

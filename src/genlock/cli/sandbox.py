@@ -57,7 +57,7 @@ def sandbox(
 
 @app.command()
 def smoke(as_json: Json = False) -> None:
-    """Send one order through the service and both simulators. Exits 1 if one of its nine phases fails."""
+    """Send one order through the service and the simulators. Exits 1 if one of its nine phases fails."""
     _require_simulators()
     from genlock.sandbox.smoke import run
 

@@ -7,6 +7,7 @@ from typing import IO
 from PIL import ExifTags, Image, ImageOps
 
 from genlock.domain.media_format import Format
+from genlock.media.image_head import read_image_head
 from genlock.media.sniff import AVIF, BMP, GIF, JPEG, PNG, TIFF, WEBP
 
 PHOTO_BYTES_MAX = 10 * 1024 * 1024
@@ -40,20 +41,14 @@ class NotUsableAsPhoto(Exception):
 
 def photo_fits(head: bytes) -> bool:
     """Whether an image is certainly opaque and within Telegram's limits for sides, read from its first bytes."""
-    try:
-        with Image.open(io.BytesIO(head), formats=["JPEG", "PNG"]) as image:
-            return _fits(*image.size) and not image.has_transparency_data
-    except Exception:  # noqa: BLE001 - decoders raise errors of any kind for damaged images
-        return False
+    image = read_image_head(head)
+    return image is not None and image.is_opaque and _fits(image.width, image.height)
 
 
 def sides_too_long(head: bytes) -> bool:
     """Whether the first bytes of an image say that its sides are above Telegram's limits."""
-    try:
-        with Image.open(io.BytesIO(head), formats=list(DECODERS.values())) as image:
-            return not _fits(*image.size)
-    except Exception:  # noqa: BLE001 - decoders raise errors of any kind for damaged images
-        return False
+    image = read_image_head(head)
+    return image is not None and not _fits(image.width, image.height)
 
 
 def _fits(width: int, height: int) -> bool:

@@ -1,12 +1,13 @@
 """Files that state a short length, or hide a long one, while players play longer."""
 
 import io
+import re
 import struct
 import zlib
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 from functools import cache, partial
-from itertools import accumulate
+from itertools import accumulate, pairwise
 
 import av
 
@@ -216,6 +217,11 @@ def forged_audio() -> Iterator[tuple[str, bytes]]:
     content = encode_audio("ipod", "aac", "fltp")
     frames = _frames(content)
     yield "all frames in one sample", _with_samples(content, [b"".join(frames)])
+    for count in (2, 5, 10):
+        groups = [b"".join(frames[at : at + count]) for at in range(0, len(frames), count)]
+        yield f"{count} frames in a sample", _with_samples(content, groups)
+        mixed = [sample for at, group in enumerate(groups) for sample in ([group] if at % 4 else frames[:count])]
+        yield f"{count} frames in some samples", _with_samples(content, mixed)
     for media in (b"", b"soun"):
         yield f"a handler of text, {media!r} for its data", _with_samples(content, frames, _as_text(media))
     yield "a configuration that is none", _with_samples(content, frames, partial(_described, _hidden_configuration))
@@ -223,6 +229,11 @@ def forged_audio() -> Iterator[tuple[str, bytes]]:
     yield (
         "frames with headers of another rate",
         _with_samples(content, _adts_frames(slow), partial(_described, _at_96_khz)),
+    )
+    yield "a frame with a header after another", _with_samples(content, [frames[0] + f for f in _adts_frames(slow)])
+    yield (
+        "MP3 as an extension of AAC",
+        _with_samples(content, _mp3_frames(), partial(_described, _as_mp3)),
     )
 
 
@@ -250,6 +261,23 @@ def _adts_frames(content: bytes) -> list[bytes]:
         frames.append(content[at : at + size])
         at += size
     return frames
+
+
+def _mp3_frames() -> list[bytes]:
+    """Return frames of MP3 in the form of samples: the first twelve bits are their length."""
+    content = encode_audio("mp3", "libmp3lame", "s16p", 16_000)
+    first = content.index(b"\xff\xf3")
+    starts = [match.start() for match in re.finditer(re.escape(content[first : first + 2]), content)] + [len(content)]
+    return [
+        struct.pack(">H", (end - start) << 4 | content[start + 1] & 15) + content[start + 2 : end]
+        for start, end in pairwise(starts)
+    ]
+
+
+def _as_mp3(table: bytes) -> bytes:
+    """Let the configuration be of type 29 at 96 kHz, with the bits that mean MP3."""
+    at = table.index(b"\x05\x80\x80\x80") + 5
+    return table[:at] + struct.pack(">H", 29 << 11 | 0 << 7 | 1 << 3 | 1) + b"\0" * 3 + table[at + 5 :]
 
 
 def _with_samples(content: bytes, samples: list[bytes], change: Callable[[bytes], bytes] = bytes) -> bytes:

@@ -1,9 +1,11 @@
 """Measure how long the audio of an MPEG-4 file plays, whatever times its samples have."""
 
 import struct
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from random import SystemRandom
 from typing import NamedTuple
 
+from genlock.media.aac_frame import FrameReader
 from genlock.media.budget import Budget, require
 from genlock.media.mapped_file import Content
 from genlock.media.mp4 import Box, boxes
@@ -12,15 +14,20 @@ from genlock.media.mp4_samples import sample_descriptions, sample_positions, sam
 _FRAME = 1024
 #: each is looked at
 _SAMPLES_MAX = 2_000_000
-#: the limit of the standard for one frame and channel
-_CHANNEL_BYTES_MAX = 768
+#: the limit of the standard for one frame and channel is 768, and encoders exceed it a little
+_CHANNEL_BYTES_MAX = 1024
 _RATES = (96_000, 88_200, 64_000, 48_000, 44_100, 32_000, 24_000, 22_050, 16_000, 12_000, 11_025, 8_000, 7_350)
 #: AAC-LC, and the two extensions of it that play as long
-_TYPES = (2, 5, 29)
+_LOW_COMPLEXITY, _TYPES = 2, (2, 5, 29)
+_EXTENDED_RATE_MIN, _OTHER_RATE = 3, 15
+_DESCRIBED_RATE_MAX = 65_535
 #: channels by their setting; others are described elsewhere
 _CHANNELS = {1: 1, 2: 2, 3: 3, 4: 4, 5: 5, 6: 6, 7: 8}
 _ES, _DECODER, _SPECIFIC = 3, 4, 5
 _MPEG4_AUDIO = 0x40
+#: Bytes of frames that are read to their end, within half a second. Of a longer file, frames are chosen at random:
+#: one with enough samples of several frames to be worth it is found out.
+_READ_BYTES_MAX = 3_000_000
 #: the first bits of a frame that has a header of its own, with another sampling rate; no frame of a sample has them
 _HEADER = 0xE0
 #: the size of a description before its boxes, by its version
@@ -31,6 +38,7 @@ _WAVE_BOXES = (b"esds", b"frma", b"mp4a", bytes(4))
 
 class Aac(NamedTuple):
     rate: int
+    rate_index: int
     channels: int
 
 
@@ -41,9 +49,29 @@ def audio_seconds(content: Content, tables: Mapping[bytes, Box], samples: int, b
     require(samples <= _SAMPLES_MAX, "more samples than hours of audio have")
     if samples:
         frame_bytes = _CHANNEL_BYTES_MAX * min(kind.channels for kind in kinds)
-        require(max(sample_sizes(content, tables[b"stsz"])) <= frame_bytes, "several frames in a sample")
+        sizes = sample_sizes(content, tables[b"stsz"])
+        require(max(sizes) <= frame_bytes, "several frames in a sample")
         require(not _has_headers(content, tables, budget), "frames with headers of their own")
+        require(len({kind.rate_index for kind in kinds}) == 1, "several sampling rates")
+        _check_frames(content, tables, sizes, kinds[0].rate_index, budget)
     return samples * _FRAME / min(kind.rate for kind in kinds)
+
+
+def _check_frames(
+    content: Content, tables: Mapping[bytes, Box], sizes: Sequence[int], rate_index: int, budget: Budget
+) -> None:
+    """Check that samples hold one frame each. Decoders skip zeros behind it, and play whatever else there is."""
+    chosen = _chosen(sizes)
+    for number, position in enumerate(sample_positions(content, tables, budget)):
+        if number in chosen:
+            sample = bytes(content[position : position + sizes[number]])
+            require(not any(sample[FrameReader(sample, rate_index).end() :]), "several frames in a sample")
+
+
+def _chosen(sizes: Sequence[int]) -> set[int]:
+    """Return the numbers of the samples that are read to their end: all, or as many as the limit allows."""
+    count = len(sizes) * _READ_BYTES_MAX // max(1, sum(sizes))
+    return set(range(len(sizes)) if count >= len(sizes) else SystemRandom().sample(range(len(sizes)), count))
 
 
 def _has_headers(content: Content, tables: Mapping[bytes, Box], budget: Budget) -> bool:
@@ -67,6 +95,8 @@ def _read_aac(content: Content, entry: Box, budget: Budget) -> Aac:
     configurations = [box for box in found if box.name == b"esds"]
     require(len(configurations) == 1, "no AAC configuration, or two")
     aac = _configuration(content[configurations[0].start : configurations[0].end])
+    if aac.rate > _DESCRIBED_RATE_MAX:  # the description has no room for it, and encoders write half of it
+        return aac
     return aac._replace(rate=min(rate or aac.rate, aac.rate))
 
 
@@ -77,12 +107,24 @@ def _configuration(esds: bytes) -> Aac:
     at, _ = _descriptor(esds, at + 3, _DECODER)
     require(at + 13 <= len(esds) and esds[at] == _MPEG4_AUDIO, "audio that is not AAC")
     at, size = _descriptor(esds, at + 13, _SPECIFIC)
-    bits, length = int.from_bytes(esds[at : at + size]), size * 8
-    require(length >= 16 and bits >> (length - 5) in _TYPES, "AAC of another type")  # noqa: PLR2004
-    rate, channels = bits >> (length - 9) & 15, bits >> (length - 13) & 15
+    require(size >= 2, "a description that is cut off")  # noqa: PLR2004
+    return _specific(int.from_bytes(esds[at : at + size].ljust(4, b"\0")[:4]))
+
+
+def _specific(bits: int) -> Aac:
+    """Return what the first 32 bits of a configuration state."""
+    type_, rate, channels = bits >> 27, bits >> 23 & 15, bits >> 19 & 15
+    require(type_ in _TYPES, "AAC of another type")
     require(rate < len(_RATES), "a sampling rate of another form")
     require(channels in _CHANNELS, "channels of another form")
-    return Aac(_RATES[rate], _CHANNELS[channels])
+    rest = 16
+    if type_ != _LOW_COMPLEXITY:
+        # The numbers of an extended configuration may also mean MP3 in AAC's place, at such rates only.
+        require(rate >= _EXTENDED_RATE_MIN and bits >> 15 & 15 != _OTHER_RATE, "a sampling rate of another form")
+        require(bits >> 10 & 31 == _LOW_COMPLEXITY, "AAC of another type")
+        rest = 7
+    require(not bits >> rest & 7, "frames of another length")
+    return Aac(_RATES[rate], rate, _CHANNELS[channels])
 
 
 def _descriptor(esds: bytes, at: int, tag: int) -> tuple[int, int]:

@@ -1,0 +1,78 @@
+"""Frames of AAC in MPEG-4 are followed to their end: honest files of every form are measured, forged ones are not."""
+
+import io
+import math
+import struct
+from itertools import product
+from random import Random
+from typing import Any
+
+import av
+import pytest
+
+from genlock.media import mp4_audio
+from genlock.media.aac_codebooks import band_starts, scale_steps, word_steps
+from genlock.media.duration import duration
+from tests.media.forgeries import forged_audio
+from tests.media.samples import encode_audio
+
+LAYOUTS = {1: "mono", 2: "stereo", 6: "5.1", 8: "7.1"}
+SECONDS = 2
+
+
+def waveform(kind: str, rate: int, channel: int) -> bytes:
+    """Return samples of a kind that makes an encoder use other codebooks and windows than the others."""
+    rng, count = Random(channel), SECONDS * rate
+    values = {
+        "silence": lambda _: 0.0,
+        "quiet": lambda _: rng.gauss(0, 1e-4),
+        "noise": lambda _: rng.uniform(-1, 1),
+        "tone": lambda at: 0.9 * math.sin(2 * math.pi * (220 + 7 * channel) * at / rate),
+        "clicks": lambda at: rng.gauss(0, 0.002) + (0.99 if at % (rate // 9) < 4 else 0.0) * (-1) ** at,
+    }[kind]
+    return struct.pack(f"{count}f", *map(values, range(count)))
+
+
+def encode(kind: str, rate: int, channels: int, bit_rate: int) -> bytes:
+    file = io.BytesIO()
+    planes = [waveform(kind, rate, channel) for channel in range(channels)]
+    with av.open(file, "w", format="ipod") as out:
+        stream: Any = out.add_stream("aac", rate=rate, layout=LAYOUTS[channels])
+        stream.bit_rate = bit_rate
+        for start in range(0, SECONDS * rate, 1024):
+            frame = av.AudioFrame(format="fltp", layout=LAYOUTS[channels], samples=1024)
+            for plane, values in zip(frame.planes, planes, strict=False):
+                plane.update(values[start * 4 : start * 4 + 4096].ljust(4096, b"\0"))
+            frame.sample_rate, frame.pts = rate, start
+            out.mux(stream.encode(frame))
+        out.mux(stream.encode(None))
+    return file.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("rate", "channels", "bit_rate"),
+    [
+        (8000, 1, 64_000), (11_025, 2, 96_000), (22_050, 1, 16_000), (24_000, 2, 160_000), (32_000, 1, 160_000),
+        (44_100, 2, 320_000), (48_000, 6, 256_000), (48_000, 8, 512_000), (64_000, 1, 96_000), (96_000, 1, 128_000),
+    ],
+)  # fmt: skip
+def test_ordinary_audio_of_every_rate_is_measured(rate: int, channels: int, bit_rate: int) -> None:
+    for kind in ("silence", "quiet", "noise", "tone", "clicks"):
+        assert duration(encode(kind, rate, channels, bit_rate)) == pytest.approx(SECONDS, abs=0.3), kind
+
+
+def test_several_frames_in_a_sample_are_found_in_a_file_too_long_to_read_all_of_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    honest, forged = encode_audio("ipod", "aac", "fltp"), dict(forged_audio())["10 frames in some samples"]
+    monkeypatch.setattr(mp4_audio, "_READ_BYTES_MAX", len(forged) // 2)
+
+    assert duration(honest) is not None
+    assert duration(forged) is None
+
+
+def test_the_tables_of_codes_are_complete() -> None:
+    assert all(len(word_steps(book)) == 1 << 16 for book in range(1, 12))
+    assert len(scale_steps()) == 1 << 19
+    for rate, is_short in product(range(13), (False, True)):
+        assert band_starts(rate, is_short=is_short)[-1] == (128 if is_short else 1024)

@@ -27,7 +27,7 @@ BODY = (
     b"POST %s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer glk_" + b"A" * 43 + b"\r\n"
     b"Content-Type: application/json\r\nContent-Length: 999999\r\n\r\n"
 )
-QUERY = b"GET %s?" + b"a" * 40_000 + b" HTTP/1.1\r\nHost: x\r\nCookie: genlock_session=" + b"A" * 43 + b"\r\n\r\n"
+QUERY = b"GET %s?" + b"a" * 7_000 + b" HTTP/1.1\r\nHost: x\r\nCookie: genlock_session=" + b"A" * 43 + b"\r\n\r\n"
 
 
 async def send(port: int, beginning: bytes, repeated: bytes, times: int) -> asyncio.StreamWriter | None:

@@ -5,6 +5,7 @@ import json
 import pytest
 from starlette.datastructures import Headers
 
+from genlock.providers.kie import signature
 from genlock.providers.kie.signature import SIGNATURE, TIMESTAMP, WINDOW_SECONDS, is_signed, sign
 
 TASK = "86007839a9ca205ad3af437f7974310f"
@@ -23,10 +24,31 @@ def test_a_known_signature() -> None:
 
 
 @pytest.mark.parametrize(
-    "answer", [{"data": {"taskId": TASK}}, {"data": {"task_id": TASK}}, {"taskId": TASK, "data": None}]
+    "answer",
+    [
+        {"data": {"taskId": TASK}},
+        {"data": {"task_id": TASK}},
+        {"taskId": TASK, "data": None},
+        {"data": json.dumps({"taskId": TASK})},
+    ],
 )
 def test_the_task_id_of_every_family_is_found(answer: dict[str, object]) -> None:
     assert is_signed(headers(), json.dumps(answer).encode(), KEY, THEN)
+    assert is_signed(headers(), json.dumps(answer, separators=(",", ":")).encode(), KEY, THEN)
+    assert is_signed(headers(), json.dumps(answer, indent=4).encode(), KEY, THEN)
+
+
+def test_a_body_without_a_valid_signature_is_not_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Anyone can send one, and a megabyte of empty objects takes a quarter of a second to parse."""
+    parsed: list[bytes] = []
+    monkeypatch.setattr(signature, "load_json", parsed.append)
+    assert not is_signed(headers(signature="forged"), MARKET, KEY, THEN)
+    assert parsed == []
+
+
+def test_the_task_of_the_callback_must_be_the_signed_one() -> None:
+    other = json.dumps({"data": {"taskId": "other"}, "more": {"taskId": TASK}}).encode()
+    assert not is_signed(headers(), other, KEY, THEN)
 
 
 @pytest.mark.parametrize("age", [-WINDOW_SECONDS, -1, 0, 1, WINDOW_SECONDS])

@@ -182,7 +182,7 @@ ENDLESS_HEADS = {
 }
 
 
-async def test_a_head_without_end_is_refused_after_64_kb() -> None:
+async def test_a_head_without_end_is_refused_after_32_kb() -> None:
     web = Starlette(routes=[Route("/slow", body_of, methods=["GET", "POST"])])
     taken: dict[str, int] = {}
     async with serving(web, "127.0.0.1", 0) as url:
@@ -198,6 +198,14 @@ async def test_a_head_without_end_is_refused_after_64_kb() -> None:
             writer.close()
             await closed
     assert {name: number for name, number in taken.items() if number > 400_000} == {}
+
+
+@pytest.mark.parametrize(("size", "status"), [(7_900, b"200"), (8_100, b"414")])
+async def test_a_long_address_is_refused_before_it_is_decoded(port: int, size: int, status: bytes) -> None:
+    long = b"GET /slow?" + b"%41" * (size // 3) + b" HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
+    answered = await send(port, long)
+    assert answered.startswith(b"HTTP/1.1 " + status)
+    assert answered.count(b"HTTP/1.1") == 1
 
 
 async def test_empty_lines_do_not_keep_a_connection_open(port: int, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -259,8 +267,8 @@ def uncollected() -> Iterator[None]:
 async def test_the_head_of_a_request_that_is_over_is_freed_at_once(
     ending: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Not when garbage is collected: a flood of heads of 40 kB would take hundreds of megabytes until then."""
-    monkeypatch.setattr(server, "UNAUTHENTICATED_BYTES_MAX", 100_000)
+    """Not when garbage is collected: a flood of long heads would take hundreds of megabytes until then."""
+    monkeypatch.setattr(server, "UNAUTHENTICATED_BYTES_MAX", 18_000)
     is_answered = ending != "closed to make room"
     writers = []
     async with serving(
@@ -269,7 +277,7 @@ async def test_the_head_of_a_request_that_is_over_is_freed_at_once(
         for _ in range(5):
             reader, writer = await asyncio.open_connection("127.0.0.1", int(url.rpartition(":")[2]))
             writers.append(writer)
-            writer.write(GET.replace(b"/slow", b"/slow?" + b"a" * 40_000))
+            writer.write(GET.replace(b"/slow", b"/slow?" + b"a" * 7_000))
             async with asyncio.timeout(20):
                 if is_answered:
                     await reader.readuntil(b"served")

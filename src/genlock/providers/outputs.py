@@ -1,10 +1,11 @@
 """The results in a model's output, whose shape differs from model to model: files first, then text."""
 
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 from genlock.domain.result import PartKind, Piece
-from genlock.providers.json_values import TEXT_CHARS_MAX, clean, read_url
+from genlock.providers.json_values import PIECES_MAX, PLACES_MAX, TEXT_CHARS_MAX, clean, read_url
 
 #: where the result is, the best place first; other keys may repeat the input or hold masks and thumbnails
 FILE_KEYS = (
@@ -23,7 +24,6 @@ FILE_KEYS = (
     "url",
 )
 TEXT_KEYS = ("text", "output", "transcription", "transcript", "response", "answer", "result")
-PIECES_MAX = 100
 
 
 def read_output(output: Any) -> tuple[Piece, ...]:
@@ -43,14 +43,14 @@ def _files(value: Any) -> Iterator[Piece]:
             if found:
                 yield from found
                 return
-        yield from (piece for item in value.values() for piece in _urls(item))
+        yield from (piece for item in islice(value.values(), PLACES_MAX) for piece in _urls(item))
     else:
         yield from _urls(value)
 
 
 def _urls(value: Any) -> Iterator[Piece]:
     """Yield a URL, the URL of a file object, or those of a list of either."""
-    for item in value if isinstance(value, list) else [value]:
+    for item in value[:PLACES_MAX] if isinstance(value, list) else [value]:
         url = read_url(item.get("url") if isinstance(item, dict) else item)
         if url:
             yield Piece(value=url)

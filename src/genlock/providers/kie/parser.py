@@ -7,10 +7,19 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import islice
 from typing import Any
 
 from genlock.domain.result import Outcome, PartKind, Piece, Report
-from genlock.providers.json_values import TEXT_CHARS_MAX, clean, load_json_or_none, load_object, read_url
+from genlock.providers.json_values import (
+    PIECES_MAX,
+    PLACES_MAX,
+    TEXT_CHARS_MAX,
+    clean,
+    load_json_or_none,
+    load_object,
+    read_url,
+)
 from genlock.providers.kie.answers import failure_code
 from genlock.providers.kie.states import read_state
 
@@ -18,6 +27,7 @@ OK = 200
 ERROR_LEAST = 400
 #: codes of temporary refusals, which never end a task
 _TEMPORARY = frozenset({429, 433, 455})
+TASK_ID_KEYS = ("taskId", "task_id", "recordId")
 _TASK_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:-]{0,127}")
 COST_MAX = 1_000_000_000
 
@@ -65,7 +75,7 @@ def _with(report: Report, *, pieces: tuple[Piece, ...] = (), error_code: str = "
 def read_task_id(body: Json) -> str | None:
     """Return the task id: in `data` for most families, at the root for Aleph, in snake case for Suno and Runway."""
     for holder in (_object(body.get("data")), body):
-        for key in ("taskId", "task_id", "recordId"):
+        for key in TASK_ID_KEYS:
             value = holder.get(key)
             if isinstance(value, str) and _TASK_ID.fullmatch(value):
                 return value
@@ -109,7 +119,9 @@ def _read_outcome(body: Json, record: Json, pieces: tuple[Piece, ...], task_id: 
 def _all_final(body: Json, record: Json) -> bool:
     """Tell whether every song has its file: a callback may also fail at an earlier stage."""
     lists = [holder.get(key) for holder in _holders(body, record) for key in ("sunoData", "suno_data", "data")]
-    tracks = [track for found in lists if isinstance(found, list) for track in found if isinstance(track, dict)]
+    tracks = [
+        track for found in lists if isinstance(found, list) for track in found[:PLACES_MAX] if isinstance(track, dict)
+    ]
     return all(read_url(track.get("audio_url")) or read_url(track.get("audioUrl")) for track in tracks)
 
 
@@ -156,7 +168,7 @@ def _find_pieces(body: Json, record: Json) -> Iterator[Piece]:
     for keys, read in _PLACES:
         found = [piece for holder in holders for key in keys if key in holder for piece in read(holder[key])]
         if found:
-            yield from dict.fromkeys([*found, *_extras(holders)])
+            yield from islice(dict.fromkeys([*found, *_extras(holders)]), PIECES_MAX)
             return
 
 
@@ -184,7 +196,7 @@ def _read_urls(value: Any) -> Iterator[Piece]:
     """Read a URL, a list of URLs, a list of objects with one URL each, or any of these as JSON in a string."""
     if isinstance(value, str) and value.lstrip().startswith("["):
         value = load_json_or_none(value)
-    for item in value if isinstance(value, list) else [value]:
+    for item in value[:PLACES_MAX] if isinstance(value, list) else [value]:
         if isinstance(item, dict):
             item = next((item[key] for key in ("resultUrl", "url", "imageUrl", "image_url") if item.get(key)), None)  # noqa: PLW2901
         url = read_url(item)
@@ -207,7 +219,7 @@ _TRACK_KEYS = (
 
 def _read_tracks(value: Any) -> Iterator[Piece]:
     """Yield the best URL of each song."""
-    for track in value if isinstance(value, list) else []:
+    for track in value[:PLACES_MAX] if isinstance(value, list) else []:
         if isinstance(track, dict):
             urls = (read_url(track.get(key)) for key in _TRACK_KEYS)
             url = next((url for url in urls if url), None)
@@ -221,7 +233,7 @@ _STEM_KEYS = tuple(f"{stem}Url" for stem in (*_STEMS, "synth", "fx", "brass", "w
 
 def _read_stems(value: Any) -> Iterator[Piece]:
     """Yield every stem, but not the original song."""
-    for key, item in _object(value).items():
+    for key, item in islice(_object(value).items(), PLACES_MAX):
         url = read_url(item)
         if url and not key.lower().startswith("origin"):
             yield Piece(value=url)
@@ -245,7 +257,7 @@ def _read_text(value: Any) -> Iterator[Piece]:
 
 
 def _read_lyrics(value: Any) -> Iterator[Piece]:
-    for item in value if isinstance(value, list) else []:
+    for item in value[:PLACES_MAX] if isinstance(value, list) else []:
         if isinstance(item, dict) and isinstance(item.get("text"), str) and item["text"].strip():
             title = item.get("title")
             yield from _text(f"{title}\n\n{item['text']}" if isinstance(title, str) and title else item["text"])

@@ -3,15 +3,19 @@
 import base64
 import hashlib
 import hmac
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 
 from genlock.providers.json_values import load_json
-from genlock.providers.kie.parser import read_task_id
+from genlock.providers.kie.parser import TASK_ID_KEYS, read_task_id
 
 TIMESTAMP = "X-Webhook-Timestamp"
 SIGNATURE = "X-Webhook-Signature"
 WINDOW_SECONDS = 300
 _DIGITS_MAX = 12
+#: how many values of one name are compared with the signature
+_IDS_MAX = 10
+_VALUE = re.compile(rb'\\?"\s{0,20}:\s{0,20}\\?"([A-Za-z0-9_.:-]{1,128})\\?"')
 
 
 def sign(task_id: str, timestamp: int, key: str) -> str:
@@ -26,12 +30,28 @@ def is_signed(headers: Mapping[str, str], body: bytes, key: str, now: float) -> 
         return False
     if abs(now - int(timestamp)) > WINDOW_SECONDS:
         return False
+    signature = headers.get(SIGNATURE, "").encode(errors="replace")
+    signed = [task_id for task_id in _named(body) if _matches(signature, task_id, int(timestamp), key)]
+    if not signed:  # a body of which anyone may be the sender is not parsed
+        return False
     try:
         parsed = load_json(body)
     except ValueError:
         return False
-    task_id = read_task_id(parsed) if isinstance(parsed, dict) else None
-    if task_id is None:
-        return False
-    expected = sign(task_id, int(timestamp), key)
-    return hmac.compare_digest(expected.encode(), headers.get(SIGNATURE, "").encode(errors="replace"))
+    return isinstance(parsed, dict) and read_task_id(parsed) in signed
+
+
+def _named(body: bytes) -> Iterator[str]:
+    """Yield the first ids at places where a callback may name its task, also in JSON inside a string."""
+    for key in TASK_ID_KEYS:
+        name, position = key.encode(), -1
+        for _ in range(_IDS_MAX):
+            position = body.find(name, position + 1)
+            if position < 0:
+                break
+            if found := _VALUE.match(body, position + len(name)):
+                yield found[1].decode()
+
+
+def _matches(signature: bytes, task_id: str, timestamp: int, key: str) -> bool:
+    return hmac.compare_digest(sign(task_id, timestamp, key).encode(), signature)

@@ -303,7 +303,7 @@ async def test_a_wait_that_ends_first_returns_the_job_as_it_is(world: ApiWorld) 
 async def test_requests_that_take_long_to_read_are_refused_before(world: ApiWorld) -> None:
     """One request must not stop the event loop: with thousands of names or values it took seconds."""
     client = await world.client()
-    names = "&".join(f"p{number}=1" for number in range(5000))
+    names = "&".join(f"p{number}=1" for number in range(1000))
     for path in ("/v1/jobs", "/v1/ledger"):
         refused = await client.get(f"{path}?{names}")
         assert (refused.status, refused.json["detail"]) == (422, "?: has more than 50 parameters")

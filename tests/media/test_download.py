@@ -204,7 +204,7 @@ async def test_a_name_that_resolves_differently_later_reaches_no_private_host(
     port = int(files.url.rpartition(":")[2])
     loop = asyncio.get_running_loop()
 
-    async def rebinding(host: str, port: int, **_: object) -> list[Any]:
+    def rebinding(host: str, port: int, *_: object) -> list[Any]:
         asked.append(host)
         return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (answers[len(asked) - 1], port))]
 
@@ -212,7 +212,7 @@ async def test_a_name_that_resolves_differently_later_reaches_no_private_host(
         connected.append(address)
         raise OSError("no internet here")
 
-    monkeypatch.setattr(loop, "getaddrinfo", rebinding)
+    monkeypatch.setattr(socket, "getaddrinfo", rebinding)
     monkeypatch.setattr(loop, "sock_connect", connect)
     with pytest.raises(FetchFailed):
         await fetch(downloads, f"http://rebind.example:{port}/a")
@@ -225,11 +225,11 @@ async def test_a_name_that_resolves_differently_later_reaches_no_private_host(
 async def test_a_name_with_one_private_address_is_refused(
     downloads: Downloads, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def mixed(_: str, port: int, **__: object) -> list[Any]:
+    def mixed(_: str, port: int, *__: object) -> list[Any]:
         places = ("93.184.216.34", "10.0.0.1")
         return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (place, port)) for place in places]
 
-    monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", mixed)
+    monkeypatch.setattr(socket, "getaddrinfo", mixed)
     with pytest.raises(AddressRefused):
         await fetch(downloads, "https://mixed.example/a")
 

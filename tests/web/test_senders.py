@@ -110,7 +110,7 @@ def test_pipelined_requests_of_a_client_that_is_gone_end_without_an_error(caplog
         async with serving(endpoint.web(), "127.0.0.1", 0) as url, asyncio.timeout(20):
             for _ in range(5):
                 client = socket.create_connection(("127.0.0.1", int(url.rpartition(":")[2])))
-                client.sendall(GET % b"gone" * 6)
+                client.sendall(GET % b"gone" * 3)
                 for _ in range(2):  # the second one waits until the client reads the answer to the first
                     await endpoint.begun.acquire()
                 client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # close with a reset

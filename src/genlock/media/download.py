@@ -15,6 +15,7 @@ from aiohttp.connector import Connection
 from aiohttp.tracing import Trace
 from yarl import URL
 
+from genlock.media.name_lookup import NameLookup
 from genlock.media.transfers import Transfers
 
 #: some hosts refuse the User-Agent values of HTTP libraries
@@ -97,13 +98,12 @@ class _PublicResolver(AbstractResolver):
 
     def __init__(self, private: Collection[str]) -> None:
         self._private = private
+        self._names = NameLookup()
 
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
     ) -> list[ResolveResult]:
-        loop = asyncio.get_running_loop()
-        found = await loop.getaddrinfo(host, port, family=family, type=socket.SOCK_STREAM)
-        addresses = {str(answer[4][0]): answer[0] for answer in found}
+        addresses = await self._names.addresses(host, port, family)
         if f"{host}:{port}" not in self._private:
             for address in addresses:
                 _check_public(address, host)
@@ -120,15 +120,20 @@ class _PublicResolver(AbstractResolver):
         ]
 
     async def close(self) -> None:
-        """Do nothing: the resolver holds no connection."""
+        self._names.close()
 
 
 class PublicConnector(aiohttp.TCPConnector):
     """Second check: verify the address of the connected peer before a request is sent."""
 
     def __init__(self, private: Collection[str]) -> None:
-        super().__init__(resolver=_PublicResolver(private), use_dns_cache=False, limit=32)
+        self._names = _PublicResolver(private)
+        super().__init__(resolver=self._names, use_dns_cache=False, limit=32)
         self._private = private
+
+    async def close(self, *, abort_ssl: bool = False) -> None:
+        await super().close(abort_ssl=abort_ssl)
+        await self._names.close()
 
     async def connect(
         self,

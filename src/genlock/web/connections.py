@@ -32,8 +32,9 @@ HEAD_SECONDS = 15.0
 BODY_SECONDS = 30.0
 #: the same for a sender with a secret, who may send a file
 AUTHENTICATED_BODY_SECONDS = 150.0
-#: requests that a client may send on one connection before the first of them is answered
-PIPELINED_MAX = 8
+#: Further requests that a client may send on one connection before the first of them is answered. Clients wait for the
+#: answer, as a rule, and each request takes memory before it is its turn.
+PIPELINED_MAX = 2
 #: One read takes at most this much, so that no more of a body is in memory before the endpoint has checked the sender.
 READ_BYTES = 8192
 #: pieces in which a body may arrive before its sender is authenticated: one of one-byte chunks takes the parser long

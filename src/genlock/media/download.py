@@ -21,6 +21,7 @@ from genlock.media.transfers import Transfers
 #: some hosts refuse the User-Agent values of HTTP libraries
 AGENT = "Mozilla/5.0 (compatible; genlock)"
 REDIRECTS_MAX = 5
+CONNECTIONS_MAX = 32
 HEAD_BYTES = 65_536
 WRITE_BYTES = 1024 * 1024
 PEEK_SECONDS = 15.0
@@ -126,9 +127,9 @@ class _PublicResolver(AbstractResolver):
 class PublicConnector(aiohttp.TCPConnector):
     """Second check: verify the address of the connected peer before a request is sent."""
 
-    def __init__(self, private: Collection[str]) -> None:
+    def __init__(self, private: Collection[str], *, limit: int = CONNECTIONS_MAX) -> None:
         self._names = _PublicResolver(private)
-        super().__init__(resolver=self._names, use_dns_cache=False, limit=32)
+        super().__init__(resolver=self._names, use_dns_cache=False, limit=limit)
         self._private = private
 
     async def close(self, *, abort_ssl: bool = False) -> None:

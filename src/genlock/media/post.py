@@ -9,6 +9,8 @@ from genlock.media.download import AddressRefused, FetchFailed, PublicConnector,
 
 ANSWER_BYTES_MAX = 4096
 TEXT_LENGTH_MAX = 500
+#: More than are posted at the same time: a post that waits for slow receivers of others would count as slow itself.
+CONNECTIONS_MAX = 200
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -49,7 +51,7 @@ class Posts:
     def _session(self) -> aiohttp.ClientSession:
         if self._opened is None:
             self._opened = aiohttp.ClientSession(
-                connector=PublicConnector(self._private),
+                connector=PublicConnector(self._private, limit=CONNECTIONS_MAX),
                 headers={"User-Agent": "genlock", "Accept-Encoding": "identity"},
                 auto_decompress=False,
                 trust_env=False,

@@ -182,7 +182,7 @@ ENDLESS_HEADS = {
 }
 
 
-async def test_a_head_without_end_is_refused_after_32_kb() -> None:
+async def test_a_head_without_end_is_refused_after_16_kb() -> None:
     web = Starlette(routes=[Route("/slow", body_of, methods=["GET", "POST"])])
     taken: dict[str, int] = {}
     async with serving(web, "127.0.0.1", 0) as url:
@@ -206,6 +206,18 @@ async def test_a_long_address_is_refused_before_it_is_decoded(port: int, size: i
     answered = await send(port, long)
     assert answered.startswith(b"HTTP/1.1 " + status)
     assert answered.count(b"HTTP/1.1") == 1
+
+
+async def test_a_sender_with_a_secret_may_send_a_body_in_thousands_of_chunks() -> None:
+    async def authenticated(request: Request) -> PlainTextResponse:
+        request.scope["extensions"][connections.AUTHENTICATED]()
+        return PlainTextResponse(str(len(await request.body())))
+
+    chunked = CHUNKED.replace(b"Host: x", b"Host: x\r\nConnection: close")
+    chunks = b"64\r\n" + b"a" * 100 + b"\r\n"
+    async with serving(Starlette(routes=[Route("/slow", authenticated, methods=["POST"])]), "127.0.0.1", 0) as url:
+        answered = await send(int(url.rpartition(":")[2]), chunked, *([chunks * 100] * 50), b"0\r\n\r\n")
+    assert answered.endswith(b"500000")
 
 
 async def test_empty_lines_do_not_keep_a_connection_open(port: int, monkeypatch: pytest.MonkeyPatch) -> None:

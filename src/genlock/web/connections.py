@@ -25,7 +25,9 @@ from genlock.web.joined_writes import JoinedWrites
 #: Bytes of an address. Proxies pass on no longer ones, and decoding one of 40 kB takes milliseconds.
 URL_BYTES_MAX = 8000
 #: bytes of a request that are not its body: request line, headers, chunk sizes, trailers
-HEAD_BYTES_MAX = 32_000
+HEAD_BYTES_MAX = 16_000
+#: the same for a sender with a secret, who may send a file in thousands of chunks
+AUTHENTICATED_HEAD_BYTES_MAX = 200_000
 HEADERS_MAX = 100
 HEAD_SECONDS = 15.0
 #: longer than any endpoint waits for a body
@@ -168,7 +170,7 @@ class HttpProtocol(HttpToolsProtocol):
         super().data_received(data)
         if self.transport.is_closing():  # the parser refused it
             self._abandon()
-        elif self._head_bytes > HEAD_BYTES_MAX or self._header_count > HEADERS_MAX:
+        elif self._head_bytes > self._head_bytes_max or self._header_count > HEADERS_MAX:
             self._refuse(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE)
         elif self._timer is None and self._is_idle and self.timeout_keep_alive_task is None:
             self._expect(HEAD_SECONDS)  # empty lines between requests end uvicorn's own timer
@@ -344,6 +346,10 @@ class HttpProtocol(HttpToolsProtocol):
     @property
     def _is_idle(self) -> bool:
         return not self._receiving and (self._running is None or self._running.response_complete)
+
+    @property
+    def _head_bytes_max(self) -> int:
+        return AUTHENTICATED_HEAD_BYTES_MAX if self._authenticated else HEAD_BYTES_MAX
 
     def _hold(self, held: int) -> None:
         self._held_bytes = held

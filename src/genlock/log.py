@@ -4,9 +4,10 @@ import asyncio
 import json
 import logging
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import nullcontext
 from datetime import UTC, datetime
+from time import monotonic
 from typing import Any, TextIO
 from urllib.parse import quote
 
@@ -39,6 +40,10 @@ _LEVELS = {
     Event.POISON_SUSPECTED: logging.WARNING,
     Event.CATALOG_EDIT_LEFT_OUT: logging.WARNING,
 }
+#: events that a sender without a secret causes, and how many lines of each event and status are written per minute
+_REFUSALS = frozenset({Event.CALLBACK_REFUSED, Event.UPDATE_REFUSED})
+REFUSALS_PER_MINUTE = 60
+_MINUTE = 60.0
 _encode = json.JSONEncoder(default=str, ensure_ascii=False).encode
 #: the form of a bot token, ours or another: libraries put URLs that contain it into their errors
 _TOKEN = re.compile(r"\b(bot)?[0-9]{5,20}(:|%3A)[A-Za-z0-9_-]{30,}", re.IGNORECASE)
@@ -47,6 +52,25 @@ _TOKEN_SIGN = re.compile(r"[0-9](?::|%3[Aa])[A-Za-z0-9_-]{30}")
 _MASK = "***"
 #: shorter secrets are not masked: they would match ordinary words
 _SECRET_LENGTH_MIN = 6
+
+
+class RefusalLines:
+    """Limits the lines about refused requests: any sender could fill the disk with them. Metrics count all of them."""
+
+    def __init__(self, clock: Callable[[], float] = monotonic) -> None:
+        self._clock = clock
+        #: by event and status: when the minute began, the lines since then, and how many were left out
+        self._minutes: dict[tuple[Event, object], tuple[float, int, int]] = {}
+
+    def left_out_before(self, event: Event, status: object) -> int | None:
+        """Return how many lines were left out before this one; None if this one is left out, too."""
+        now = self._clock()
+        began, lines, left_out = self._minutes.get((event, status), (now, 0, 0))
+        if now - began >= _MINUTE:
+            began, lines = now, 0
+        is_written = lines < REFUSALS_PER_MINUTE
+        self._minutes[event, status] = (began, lines + is_written, 0 if is_written else left_out + 1)
+        return left_out if is_written else None
 
 
 class LogObserver:
@@ -58,11 +82,18 @@ class LogObserver:
         self._logger = logger
         self._as_json = as_json
         self._instance = instance
+        self._refusals = RefusalLines()
 
     def event(self, event: Event, correlation_id: str = "", /, **fields: Any) -> None:
         level = _LEVELS.get(event, logging.INFO)
         if not self._logger.isEnabledFor(level):
             return
+        if event in _REFUSALS:
+            left_out = self._refusals.left_out_before(event, fields.get("status"))
+            if left_out is None:
+                return
+            if left_out:
+                fields["left_out"] = left_out
         if self._as_json:
             line = json_line(event, correlation_id, fields, self._instance)
         else:

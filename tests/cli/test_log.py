@@ -7,7 +7,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from genlock.domain.events import Event
-from genlock.log import LogObserver
+from genlock.log import REFUSALS_PER_MINUTE, LogObserver, RefusalLines
 from genlock.metrics import COUNTS, MetricsObserver, Observers
 
 
@@ -60,3 +60,22 @@ def test_events_are_counted_by_name() -> None:
 def test_an_unknown_count_raises() -> None:
     with pytest.raises(KeyError):
         MetricsObserver(CollectorRegistry()).count("nonsense")
+
+
+def test_a_flood_of_refused_requests_writes_sixty_lines_a_minute(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A line for each of them would fill the disk with a hundred gigabytes a day."""
+    now = [1000.0]
+    monkeypatch.setattr(RefusalLines.__init__, "__defaults__", (lambda: now[0],))
+    observer = LogObserver(logging.getLogger("t"), as_json=False)
+    with caplog.at_level(logging.INFO):
+        for _ in range(5000):
+            observer.event(Event.CALLBACK_REFUSED, provider="kie", status=401)
+        observer.event(Event.CALLBACK_REFUSED, provider="kie", status=413)
+        now[0] += 60
+        for _ in range(2):
+            observer.event(Event.CALLBACK_REFUSED, provider="kie", status=401)
+    lines = [record.getMessage() for record in caplog.records]
+    assert len(lines) == REFUSALS_PER_MINUTE + 3
+    assert [line.partition("status=")[2] for line in lines[-4:]] == ["401", "413", "401 left_out=4940", "401"]

@@ -25,9 +25,9 @@ _DESCRIBED_RATE_MAX = 65_535
 _CHANNELS = {1: 1, 2: 2, 3: 3, 4: 4, 5: 5, 6: 6, 7: 8}
 _ES, _DECODER, _SPECIFIC = 3, 4, 5
 _MPEG4_AUDIO = 0x40
-#: Bytes of frames that are read to their end, within half a second. Of a longer file, frames are chosen at random:
-#: one with enough samples of several frames to be worth it is found out.
-_READ_BYTES_MAX = 3_000_000
+#: Frames that are read to their end, and their bytes: half a second, and two if they are made to take long. Of a longer
+#: file, they are chosen at random: one with enough samples of several frames to be worth it is found out.
+_READ_FRAMES_MAX, _READ_BYTES_MAX = 20_000, 2_000_000
 #: the first bits of a frame that has a header of its own, with another sampling rate; no frame of a sample has them
 _HEADER = 0xE0
 #: the size of a description before its boxes, by its version
@@ -70,7 +70,7 @@ def _check_frames(
 
 def _chosen(sizes: Sequence[int]) -> set[int]:
     """Return the numbers of the samples that are read to their end: all, or as many as the limit allows."""
-    count = len(sizes) * _READ_BYTES_MAX // max(1, sum(sizes))
+    count = min(_READ_FRAMES_MAX, len(sizes) * _READ_BYTES_MAX // max(1, sum(sizes)))
     return set(range(len(sizes)) if count >= len(sizes) else SystemRandom().sample(range(len(sizes)), count))
 
 

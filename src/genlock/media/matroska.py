@@ -8,6 +8,7 @@ from typing import NamedTuple
 from genlock.media.budget import Budget, require
 from genlock.media.mapped_file import Content
 from genlock.media.ogg import opus_seconds
+from genlock.media.shown_pictures import shown_in_av1, shown_in_vp9
 
 _HEADER, _SEGMENT, _SEEK_HEAD, _VOID, _CHECKSUM = 0x1A45DFA3, 0x18538067, 0x114D9B74, 0xEC, 0xBF
 _INFO, _TRACKS, _CUES, _TAGS, _CLUSTER = 0x1549A966, 0x1654AE6B, 0x1C53BB6B, 0x1254C367, 0x1F43B675
@@ -23,6 +24,7 @@ _CLUSTER_IGNORED = (0xAB, 0xA7, _VOID, _CHECKSUM)
 #: references, padding, additions
 _GROUP_IGNORED = (0xFB, 0xFA, 0x75A2, 0x75A1, _VOID, _CHECKSUM)
 _VIDEO = (b"V_VP8", b"V_VP9", b"V_AV1", b"V_MPEG4/ISO/AVC", b"V_MPEGH/ISO/HEVC")
+_SHOWN = {b"V_VP9": shown_in_vp9, b"V_AV1": shown_in_av1}
 _OPUS = b"A_OPUS"
 _LACING = 6
 _NUMBER_BYTES_MAX = 8
@@ -198,6 +200,8 @@ def _read_block(content: Content, element: Element, time: int, film: _Film, budg
     track = film.tracks[number]
     if track.codec == _OPUS and start + 3 < end:
         track.decoded += opus_seconds(bytes(content[start + 3 : min(start + 5, end)]))
+    if (shown_in := _SHOWN.get(track.codec)) is not None:
+        require(shown_in(bytes(content[start + 3 : end])) <= 1, "several pictures in a block")
     film.end = max(film.end, time + offset + max(length, track.frame_length / film.scale))
 
 

@@ -7,14 +7,15 @@ count samples. So a file is measured only if all of its structure is known here,
 import re
 import struct
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final, NamedTuple
 
 from genlock.media.budget import Budget, NotMeasured, require
 from genlock.media.mapped_file import Content
 from genlock.media.mp4 import MEDIA_HEADER, MOVIE_HEADER, TRACK_HEADER, Box, boxes, header_times, version_of
 from genlock.media.mp4_audio import audio_seconds
-from genlock.media.mp4_samples import presented, sample_descriptions
+from genlock.media.mp4_samples import presented, sample_descriptions, sample_positions, sample_sizes
+from genlock.media.shown_pictures import shown_in_av1, shown_in_vp9
 
 Tree = dict[bytes, list[Box]]
 
@@ -51,6 +52,7 @@ _VIDEO_CODECS = (
     b"avc1", b"avc3", b"hvc1", b"hev1", b"av01", b"vp08", b"vp09", b"jpeg",
     b"apch", b"apcn", b"apcs", b"apco", b"ap4h", b"ap4x",
 )  # fmt: skip
+_SHOWN = {b"vp09": shown_in_vp9, b"av01": shown_in_av1}
 _CODECS = {b"vide": _VIDEO_CODECS, b"soun": (b"mp4a",)}
 #: captions, time codes, positions and the like; players would play audio or video in a track of any type
 _OTHER_CODECS = (
@@ -145,9 +147,14 @@ def _track(content: Content, track: Tree, movie: Movie, budget: Budget, box_coun
     scale, length = header_times(content, media[b"mdhd"][0], MEDIA_HEADER)
     kind = _handler(content, media[b"hdlr"][0])
     first_tables = {name: boxes_[0] for name, boxes_ in tables.items()}
+    shown_in: Callable[[bytes], int] | None = None
     for description in sample_descriptions(content, first_tables[b"stsd"], budget):
         require(description.name in _CODECS.get(kind, _OTHER_CODECS), f"{kind!r} as {description.name!r}")
+        shown_in = _SHOWN.get(description.name, shown_in)
     span = presented(content, first_tables, budget)
+    if shown_in is not None:
+        budget.spend(span.samples)
+        _check_pictures(content, first_tables, shown_in, budget)
     edits = _edits(content, track, movie, budget, box_counts)
     # Reordered frames begin late, and the edit list takes that back. A later start counts as part of the film.
     start = min(span.start, edits.first)
@@ -159,6 +166,16 @@ def _track(content: Content, track: Tree, movie: Movie, budget: Budget, box_coun
         edits.delay + (span.end - start) / scale,
         audio_seconds(content, first_tables, span.samples, budget) if kind == b"soun" else 0.0,
     )
+
+
+def _check_pictures(
+    content: Content, tables: Mapping[bytes, Box], shown_in: Callable[[bytes], int], budget: Budget
+) -> None:
+    """Check that each sample shows one picture. The caller has limited their number."""
+    sizes = sample_sizes(content, tables[b"stsz"])
+    require(sum(sizes) <= len(content), "samples that overlap")
+    for position, size in zip(sample_positions(content, tables, budget), sizes, strict=True):
+        require(shown_in(bytes(content[position : position + size])) <= 1, "several pictures in a sample")
 
 
 def _handler(content: Content, box: Box) -> bytes:

@@ -12,6 +12,7 @@ from genlock.api import download_slots, job_watch
 from genlock.api.uploads import FILES_AT_ONCE, FILES_PER_ACCOUNT
 from genlock.domain.events import Event
 from tests.api.world import MODEL, ApiWorld, Client, running_api
+from tests.changes import poll_until
 from tests.databases import new_sqlite
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -110,6 +111,31 @@ async def test_downloads_of_one_account_are_counted_also_by_link(
     for _ in range(3):  # a download that has ended does not count
         assert (await client.get(result["url"])).status == 200
     assert (await other.get(foreign["link"])).status == 200
+
+
+async def test_downloads_that_begin_at_the_same_time_are_counted_before_anything_is_read(
+    world: ApiWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each holds up to a megabyte, and a client may have hundreds of connections."""
+    client = await world.client()
+    [result] = (await client.order(wait=15)).json["results"]
+    read, begun, is_open = world.media.read, asyncio.Semaphore(0), asyncio.Event()
+
+    async def slow(key: str, start: int, length: int) -> AsyncIterator[bytes]:
+        begun.release()
+        await is_open.wait()
+        async for chunk in read(key, start, length):
+            yield chunk
+
+    monkeypatch.setattr(world.media, "read", slow)
+    monkeypatch.setattr(download_slots, "DOWNLOADS_PER_ACCOUNT", 2)
+    asked = [asyncio.create_task(client.get(result["url"])) for _ in range(5)]
+    for _ in range(2):
+        await begun.acquire()
+    await poll_until(lambda: sum(request.done() for request in asked) == 3)
+    is_open.set()
+    assert sorted([(await request).status for request in asked]) == [200, 200, 429, 429, 429]
+    assert (await client.get(result["url"])).status == 200, "what has ended does not count"
 
 
 async def test_cancellations_at_the_same_time_keep_the_limit_of_late_ones(tmp_path: Path) -> None:

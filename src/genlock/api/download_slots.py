@@ -1,8 +1,11 @@
 """Downloads that this instance serves at the same time, counted by account."""
 
 from collections import Counter
-from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import aclosing
+from types import TracebackType
+from typing import Any, Self
+
+from starlette.responses import StreamingResponse
+from starlette.types import Receive, Scope, Send
 
 from genlock.api.problems import too_many
 
@@ -20,13 +23,52 @@ class DownloadSlots:
             detail = f"{DOWNLOADS_PER_ACCOUNT} results of this account are being read at the moment"
             raise too_many("too_many_downloads", detail, 5.0)
 
-    async def counted(self, account_id: int, content: AsyncGenerator[bytes, None]) -> AsyncIterator[bytes]:
-        """Yield the content, and count the download until it ends."""
+    def take(self, account_id: int) -> "DownloadSlot":
+        """Count a download from now on, before anything of it is read. Raises Problem 429."""
+        self.check(account_id)
         self._downloads[account_id] += 1
+        return DownloadSlot(self, account_id)
+
+    def give_back(self, account_id: int) -> None:
+        self._downloads[account_id] -= 1
+        if not self._downloads[account_id]:
+            del self._downloads[account_id]
+
+
+class DownloadSlot:
+    """The room of one download. It is given back after the answer, or when an error ends the `with` block before."""
+
+    def __init__(self, slots: DownloadSlots, account_id: int) -> None:
+        self._slots: DownloadSlots | None = slots
+        self._account_id = account_id
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: object, trace: TracebackType | None) -> None:
+        if kind is not None:
+            self.close()
+
+    def __del__(self) -> None:
+        self.close()  # the answer was never begun
+
+    def close(self) -> None:
+        slots, self._slots = self._slots, None
+        if slots is not None:
+            slots.give_back(self._account_id)
+
+    def answer(self, *arguments: Any, **options: Any) -> StreamingResponse:
+        """Return an answer with the arguments of a StreamingResponse, after which the room is given back."""
+        response = _Counted(*arguments, **options)
+        response.slot = self
+        return response
+
+
+class _Counted(StreamingResponse):
+    slot: DownloadSlot
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
-            async with aclosing(content):
-                async for chunk in content:
-                    yield chunk
+            await super().__call__(scope, receive, send)
         finally:
-            self._downloads[account_id] -= 1
-            self._downloads += Counter()  # drops accounts without a download
+            self.slot.close()

@@ -5,7 +5,7 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
 from starlette.requests import Request
-from starlette.responses import Response, StreamingResponse
+from starlette.responses import Response
 
 from genlock.api.download_slots import DownloadSlots
 from genlock.api.job_view import TEXT_TYPE, results_of
@@ -89,18 +89,17 @@ class ResultRoutes:
         if (unchanged := _not_modified(request, stored)) is not None:
             return unchanged
         wanted = _range(request, stored.size, stored.sha256)
-        self._slots.check(account_id)
-        if wanted.length == stored.size:
-            chunks = read_whole(self._parts, stored)
-        else:  # cannot be verified: there is one hash for all of the file
-            chunks = self._parts.media.read(stored.key, wanted.start, wanted.length)
-        try:
-            first = await anext(chunks, b"")  # also for HEAD: it tells whether the copy is there
-        except MediaNotFound:
-            raise Problem(status=410, code="gone", detail="our copy of this result was deleted") from None
-        headers = _headers(stored.content_type, stored.sha256) | wanted.headers
-        content = self._slots.counted(account_id, _chained(first, chunks))
-        return StreamingResponse(content, wanted.status, headers, stored.content_type)
+        with self._slots.take(account_id) as slot:
+            if wanted.length == stored.size:
+                chunks = read_whole(self._parts, stored)
+            else:  # cannot be verified: there is one hash for all of the file
+                chunks = self._parts.media.read(stored.key, wanted.start, wanted.length)
+            try:
+                first = await anext(chunks, b"")  # also for HEAD: it tells whether the copy is there
+            except MediaNotFound:
+                raise Problem(status=410, code="gone", detail="our copy of this result was deleted") from None
+            headers = _headers(stored.content_type, stored.sha256) | wanted.headers
+            return slot.answer(_chained(first, chunks), wanted.status, headers, stored.content_type)
 
 
 def _text(request: Request, part: Part) -> Response:

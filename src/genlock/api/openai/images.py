@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import AsyncExitStack
 from typing import Literal
 
-from starlette.responses import Response, StreamingResponse
+from starlette.responses import Response
 
 from genlock.api.authentication import authenticate
 from genlock.api.download_slots import DownloadSlots
@@ -99,22 +99,21 @@ class ImageRoutes:
         self, job: Job, answer: JobAnswer, form: Literal["url", "b64_json"] | None, accepted: Accepted
     ) -> Response:
         """Return the answer as a stream: images in Base64 are not collected in memory."""
-        self._slots.check(job.account_id)
-        async with AsyncExitStack() as closing:
-            contents: list[AsyncGenerator[bytes, None] | None] = []
-            for part in results_of(job):
-                content = None
-                if form != "url" and part.file is not None:
-                    stored = StoredFile.parse(part.file)
-                    content = read_whole(self._parts, stored)
-                    closing.push_async_callback(content.aclose)
-                contents.append(content)
-            firsts = [await _first(content) for content in contents]
-            links = [None if form == "b64_json" else result.link for result in answer.results]
-            stream = _stream(answer, firsts, contents, links, closing.pop_all())
         headers = {REPLAYED_HEADER: "true"} if accepted.replayed else {}
-        counted = self._slots.counted(job.account_id, stream)
-        return StreamingResponse(counted, 200, headers=headers, media_type="application/json")
+        with self._slots.take(job.account_id) as slot:
+            async with AsyncExitStack() as closing:
+                contents: list[AsyncGenerator[bytes, None] | None] = []
+                for part in results_of(job):
+                    content = None
+                    if form != "url" and part.file is not None:
+                        stored = StoredFile.parse(part.file)
+                        content = read_whole(self._parts, stored)
+                        closing.push_async_callback(content.aclose)
+                    contents.append(content)
+                firsts = [await _first(content) for content in contents]
+                links = [None if form == "b64_json" else result.link for result in answer.results]
+                stream = _stream(answer, firsts, contents, links, closing.pop_all())
+            return slot.answer(stream, 200, headers=headers, media_type="application/json")
 
 
 def find_model(parts: ApiParts, model_id: str) -> Model:

@@ -5,11 +5,14 @@ import re
 import struct
 import zlib
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from fractions import Fraction
 from functools import cache, partial
 from itertools import accumulate, pairwise
+from typing import Any
 
 import av
+from av.container import InputContainer
 
 from genlock.sandbox.kie.media import make_video
 from tests.media.forged_streams import forged_mp3, forged_ogg, forged_waves, forged_webm
@@ -39,17 +42,25 @@ def played_seconds(content: bytes) -> float:
         longest = (file.duration or 0) / 1e6
         audio = Fraction(0)
         ends: list[tuple[Fraction, Fraction]] = []
-        try:
-            for frame in file.decode(video=0) if file.streams.video else file.decode(audio=0):
-                if isinstance(frame, av.AudioFrame):
-                    audio += Fraction(frame.samples, frame.sample_rate)
-                if frame.pts is not None and frame.time_base is not None:
-                    ends.append((frame.pts * frame.time_base, (frame.pts + (frame.duration or 0)) * frame.time_base))
-        except av.FFmpegError:
-            pass  # what was decoded until then counts
+        for frame in _decoded(file):
+            if isinstance(frame, av.AudioFrame):
+                audio += Fraction(frame.samples, frame.sample_rate)
+            if frame.pts is not None and frame.time_base is not None:
+                ends.append((frame.pts * frame.time_base, (frame.pts + (frame.duration or 0)) * frame.time_base))
     if ends:
         longest = max(longest, float(max(end for _, end in ends) - min(start for start, _ in ends)))
     return max(longest, float(audio))
+
+
+def _decoded(file: InputContainer) -> Iterator[Any]:
+    """Yield the frames of the first stream with a picture or sound. Players skip what they cannot decode."""
+    streams = file.streams.video or file.streams.audio
+    try:
+        for packet in file.demux(streams[0]) if streams else ():
+            with suppress(av.FFmpegError):
+                yield from packet.decode()
+    except av.FFmpegError:
+        pass  # what was read until then counts
 
 
 def box(name: bytes, *content: bytes) -> bytes:
@@ -215,32 +226,32 @@ def short_audio_times() -> bytes:
 def forged_audio() -> Iterator[tuple[str, bytes]]:
     """Yield audio of twelve seconds whose description or frames differ from what they seem."""
     content = encode_audio("ipod", "aac", "fltp")
-    frames = _frames(content)
-    yield "all frames in one sample", _with_samples(content, [b"".join(frames)])
+    frames = frames_of(content)
+    yield "all frames in one sample", with_samples(content, [b"".join(frames)])
     for count in (2, 5, 10):
         groups = [b"".join(frames[at : at + count]) for at in range(0, len(frames), count)]
-        yield f"{count} frames in a sample", _with_samples(content, groups)
+        yield f"{count} frames in a sample", with_samples(content, groups)
         mixed = [sample for at, group in enumerate(groups) for sample in ([group] if at % 4 else frames[:count])]
-        yield f"{count} frames in some samples", _with_samples(content, mixed)
+        yield f"{count} frames in some samples", with_samples(content, mixed)
     for media in (b"", b"soun"):
-        yield f"a handler of text, {media!r} for its data", _with_samples(content, frames, _as_text(media))
-    yield "a configuration that is none", _with_samples(content, frames, partial(_described, _hidden_configuration))
+        yield f"a handler of text, {media!r} for its data", with_samples(content, frames, _as_text(media))
+    yield "a configuration that is none", with_samples(content, frames, partial(_described, _hidden_configuration))
     slow = encode_audio("adts", "aac", "fltp", 8000)
     yield (
         "frames with headers of another rate",
-        _with_samples(content, _adts_frames(slow), partial(_described, _at_96_khz)),
+        with_samples(content, _adts_frames(slow), partial(_described, _at_96_khz)),
     )
-    yield "a frame with a header after another", _with_samples(content, [frames[0] + f for f in _adts_frames(slow)])
+    yield "a frame with a header after another", with_samples(content, [frames[0] + f for f in _adts_frames(slow)])
     yield (
         "MP3 as an extension of AAC",
-        _with_samples(content, _mp3_frames(), partial(_described, _as_mp3)),
+        with_samples(content, _mp3_frames(), partial(_described, _as_mp3)),
     )
 
 
 _TABLES = (b"trak", b"mdia", b"minf", b"stbl")
 
 
-def _frames(content: bytes) -> list[bytes]:
+def frames_of(content: bytes) -> list[bytes]:
     """Return the samples of a file with one track, whose samples lie one after the other."""
     boxes = dict(split(content))
     sizes: list[int] = []
@@ -280,7 +291,7 @@ def _as_mp3(table: bytes) -> bytes:
     return table[:at] + struct.pack(">H", 29 << 11 | 0 << 7 | 1 << 3 | 1) + b"\0" * 3 + table[at + 5 :]
 
 
-def _with_samples(content: bytes, samples: list[bytes], change: Callable[[bytes], bytes] = bytes) -> bytes:
+def with_samples(content: bytes, samples: list[bytes], change: Callable[[bytes], bytes] = bytes) -> bytes:
     """Return audio with other samples, all within one second, and a changed index."""
     boxes, count = dict(split(content)), len(samples)
     head = box(b"ftyp", boxes[b"ftyp"])

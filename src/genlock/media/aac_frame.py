@@ -42,7 +42,8 @@ class FrameReader:
     def __init__(self, sample: bytes, rate_index: int) -> None:
         self._rate_index = rate_index
         self._end = 8 * len(sample)
-        self._at = 0
+        #: in bits
+        self.position = 0
         padded = sample + bytes(8)
         # the 32 bits from each byte on
         self._words = [0] * (len(sample) + 4)
@@ -56,12 +57,12 @@ class FrameReader:
             self._read()
         except IndexError:
             require(condition=False, what="a frame that is cut off")
-        require(self._at <= self._end, "a frame that is cut off")
-        return (self._at + 7) // 8
+        require(self.position <= self._end, "a frame that is cut off")
+        return (self.position + 7) // 8
 
     def _take(self, bits: int) -> int:
-        at = self._at
-        self._at = at + bits
+        at = self.position
+        self.position = at + bits
         return self._words[at >> 3] >> (_WORD - (at & 7) - bits) & (1 << bits) - 1
 
     def _read(self) -> None:
@@ -92,15 +93,15 @@ class FrameReader:
             extension = self._take(4)
             require(extension != _DYNAMIC_RANGE, "dynamic ranges")
             require(has_channels or extension not in _REPLICATION, "an extension of no channel")
-            self._at += 8 * count - 4
+            self.position += 8 * count - 4
 
     def _data(self) -> None:
         is_aligned, count = self._take(1), self._take(8)
         if count == 255:  # noqa: PLR2004 - more of the count follows
             count += self._take(8)
         if is_aligned:
-            self._at += -self._at % 8
-        self._at += 8 * count
+            self.position += -self.position % 8
+        self.position += 8 * count
 
     def _pair(self) -> None:
         window = None
@@ -109,7 +110,7 @@ class FrameReader:
             mask = self._take(2)
             require(mask < 3, "a mask that is not known")  # noqa: PLR2004
             if mask == 1:
-                self._at += len(window.groups) * window.bands
+                self.position += len(window.groups) * window.bands
         self._channel(window)
         self._channel(window)
 
@@ -139,7 +140,7 @@ class FrameReader:
         self._scale_factors(sections)
         if self._take(1):
             require(not window.is_short, "peaks of their own in short windows")
-            self._at += 6 + 9 * (self._take(2) + 1)
+            self.position += 6 + 9 * (self._take(2) + 1)
         if self._take(1):
             self._noise_shaping(window)
         require(not self._take(1), "gain control")
@@ -162,7 +163,7 @@ class FrameReader:
         return sections
 
     def _scale_factors(self, groups: list[list[tuple[int, int, int]]]) -> None:
-        words, steps, at = self._words, scale_steps(), self._at
+        words, steps, at = self._words, scale_steps(), self.position
         mask, shift, is_first_noise = (1 << SCALE_WORD_BITS) - 1, _WORD - SCALE_WORD_BITS, True
         for book, first, last in (section for group in groups for section in group):
             if book == _ZERO:
@@ -172,7 +173,7 @@ class FrameReader:
                 at, count, is_first_noise = at + _NOISE_BITS, count - 1, False
             for _ in repeat(None, count):
                 at += steps[words[at >> 3] >> (shift - (at & 7)) & mask]
-        self._at = at
+        self.position = at
 
     def _noise_shaping(self, window: "Window") -> None:
         for _ in range(8 if window.is_short else 1):
@@ -183,7 +184,7 @@ class FrameReader:
                 require(order <= 12, "a filter that is too long")  # noqa: PLR2004
                 if order:
                     is_compressed = self._take(2) & 1
-                    self._at += order * (resolution + 3 - is_compressed)
+                    self.position += order * (resolution + 3 - is_compressed)
 
     def _coefficients(self, book: int, count: int) -> None:
         if book in (_ZERO, *range(_NOISE, 16)):
@@ -191,23 +192,29 @@ class FrameReader:
         if book == ESCAPES:
             self._coefficients_with_escapes(count // 2)
             return
-        words, steps, at, shift, mask = self._words, word_steps(book), self._at, _WORD - WORD_BITS, (1 << WORD_BITS) - 1
+        words, steps, at, shift, mask = (
+            self._words,
+            word_steps(book),
+            self.position,
+            _WORD - WORD_BITS,
+            (1 << WORD_BITS) - 1,
+        )
         for _ in repeat(None, count // (4 if book <= _QUADS else 2)):
             at += steps[words[at >> 3] >> (shift - (at & 7)) & mask]
-        self._at = at
+        self.position = at
 
     def _coefficients_with_escapes(self, count: int) -> None:
         words, steps, shift, mask = self._words, word_steps(ESCAPES), _WORD - WORD_BITS, (1 << WORD_BITS) - 1
         for _ in repeat(None, count):
-            at = self._at
+            at = self.position
             step = steps[words[at >> 3] >> (shift - (at & 7)) & mask]
-            self._at = at + (step & STEP_MASK)
+            self.position = at + (step & STEP_MASK)
             for _ in range(step >> ESCAPES_SHIFT):
                 ones = 0
                 while self._take(1):
                     ones += 1
                 require(ones <= _ESCAPE_ONES_MAX, "a value that is too large")
-                self._at += ones + 4
+                self.position += ones + 4
 
 
 class Window:

@@ -3,6 +3,7 @@
 import io
 import math
 import struct
+from collections.abc import Callable
 from itertools import product
 from random import Random
 from typing import Any
@@ -90,12 +91,8 @@ def hidden_in(frames: list[bytes], rng: Random) -> list[bytes]:
     """Return samples of six frames each; the first frame of each has more elements, and perhaps no end."""
     before, behind, samples = elements(rng), elements(rng), []
     for at in range(0, len(frames) - 6, 6):
-        reader = FrameReader(frames[at], 3)
-        reader.end()
-        first = f"{int.from_bytes(frames[at]):0{8 * len(frames[at])}b}"[: reader.position - 3]
-        bits = before + first + behind + rng.choice(("111", "111", ""))
-        bits += "0" * (-len(bits) % 8)
-        samples.append(int(bits, 2).to_bytes(len(bits) // 8) + b"".join(frames[at + 1 : at + 6]))
+        bits = before + sound_of(frames[at]) + behind + rng.choice(("111", "111", ""))
+        samples.append(packed(bits) + b"".join(frames[at + 1 : at + 6]))
     return samples
 
 
@@ -108,6 +105,47 @@ def test_frames_behind_other_elements_are_found() -> None:
         longer += played > SECONDS
         assert found is None or found > played - 0.3
     assert longer > 10, "some of them do play longer"
+
+
+def sound_of(frame: bytes) -> str:
+    """Return the bits of a frame without its end."""
+    reader = FrameReader(frame, 3)
+    reader.end()
+    return f"{int.from_bytes(frame):0{8 * len(frame)}b}"[: reader.position - 3]
+
+
+def packed(bits: str) -> bytes:
+    bits += "0" * (-len(bits) % 8)
+    return int(bits, 2).to_bytes(len(bits) // 8)
+
+
+def in_data_after_dynamic_ranges(frames: list[bytes]) -> bytes:
+    """FFmpeg reads dynamic ranges to their own end, a byte further: there it finds the end of the frame."""
+    filling, extension = "1100000", "110" + f"{1:04b}" + "10110000"
+    start = sound_of(frames[0])
+    while (len(start) + len(extension)) % 8:
+        start += filling
+    data, hidden = "100" + "0000" + "1", b"".join(frames[1:])
+    size = 0b111_00000
+    return packed(start + extension + data + f"{size:08b}") + hidden.ljust(size, b"\0") + b"\xe0"
+
+
+def in_replication_before_channels(frames: list[bytes]) -> bytes:
+    """FFmpeg skips no replication before the first channel, so it decodes what is in it."""
+    hidden = packed("1" * 19 + sound_of(frames[0]) + "111") + b"".join(frames[1:])
+    start = "110" + "1111" + f"{len(hidden) - 15:08b}" + "1101"
+    inside = f"{int.from_bytes(hidden):0{8 * len(hidden)}b}"[19:] + "0" * 7
+    return packed(start + inside + sound_of(frames[0]) + "111")
+
+
+@pytest.mark.parametrize("hide", [in_data_after_dynamic_ranges, in_replication_before_channels])
+def test_frames_in_an_extension_that_decoders_read_differently_are_found(hide: Callable[[list[bytes]], bytes]) -> None:
+    content = encode_audio("ipod", "aac", "fltp")
+    frames = frames_of(content)
+    forged = with_samples(content, [hide(frames[at : at + 20]) for at in range(0, len(frames) - 20, 20)])
+
+    assert played_seconds(forged) > 9, "the frames are really played"
+    assert duration(forged) is None
 
 
 def test_the_tables_of_codes_are_complete() -> None:

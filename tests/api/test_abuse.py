@@ -5,10 +5,11 @@ import json
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from genlock.api import download_slots, job_watch
+from genlock.api import download_slots, job_watch, uploads
 from genlock.api.uploads import FILES_AT_ONCE, FILES_PER_ACCOUNT
 from genlock.domain.events import Event
 from tests.api.world import MODEL, ApiWorld, Client, running_api
@@ -55,26 +56,57 @@ async def test_waiting_requests_of_one_account_leave_room_for_others(
     assert (answer.json["status"], answer.headers["Preference-Applied"]) == ("succeeded", "wait=15")
 
 
+class Trickle:
+    """Uploads that have begun and do not go on."""
+
+    def __init__(self, content: bytes) -> None:
+        self._content = content
+        self._started = asyncio.Semaphore(0)
+        self._stop = asyncio.Event()
+        self.uploads: list[asyncio.Task[Any]] = []
+
+    async def begin(self, client: Client, count: int) -> None:
+        self.uploads += [
+            asyncio.create_task(client.request("POST", "/v1/files", data=self._pieces())) for _ in range(count)
+        ]
+        for _ in range(count):
+            await self._started.acquire()
+
+    async def _pieces(self) -> AsyncIterator[bytes]:
+        yield self._content[:10]
+        self._started.release()
+        await self._stop.wait()
+        yield self._content[10:]
+
+    async def end(self) -> list[int]:
+        """Let them go on; return their statuses in order. One whose connection was closed has the status 408."""
+        self._stop.set()
+        answers = await asyncio.gather(*self.uploads, return_exceptions=True)
+        return sorted(408 if isinstance(answer, BaseException) else answer.status for answer in answers)
+
+
 async def test_slow_uploads_of_one_account_leave_room_for_others(world: ApiWorld, png: bytes) -> None:
-    slow, other = await world.client(), await world.client()
-    stop = asyncio.Event()
-    started = asyncio.Semaphore(0)
-
-    async def trickle() -> AsyncIterator[bytes]:
-        yield png[:10]
-        started.release()
-        await stop.wait()
-        yield png[10:]
-
-    uploads = [asyncio.create_task(slow.request("POST", "/v1/files", data=trickle())) for _ in range(FILES_AT_ONCE)]
-    for _ in uploads:
-        await started.acquire()
+    slow, other, trickle = await world.client(), await world.client(), Trickle(png)
+    await trickle.begin(slow, FILES_AT_ONCE)
     answer = await other.request("POST", "/v1/files", data=png)
-    stop.set()
-    statuses = sorted([answer.status for answer in await asyncio.gather(*uploads)])
 
     assert answer.status == 201
-    assert statuses == [201] * FILES_PER_ACCOUNT + [429] * (FILES_AT_ONCE - FILES_PER_ACCOUNT)
+    assert await trickle.end() == [201] * FILES_PER_ACCOUNT + [429] * (FILES_AT_ONCE - FILES_PER_ACCOUNT)
+
+
+async def test_slow_uploads_of_several_accounts_give_way(
+    world: ApiWorld, png: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trickle, other = Trickle(png), await world.client()
+    for _ in range(FILES_AT_ONCE // FILES_PER_ACCOUNT):
+        await trickle.begin(await world.client(), FILES_PER_ACCOUNT)
+    assert (await other.request("POST", "/v1/files", data=png)).status == 503, "they may just have begun"
+    monkeypatch.setattr(uploads, "SLOW_SECONDS", 0.0)
+    answer = await other.request("POST", "/v1/files", data=png)
+
+    assert answer.status == 201
+    assert await trickle.end() == [201] * (FILES_AT_ONCE - 1) + [408]
+    assert (await other.request("POST", "/v1/files", data=png)).status == 201
 
 
 async def test_the_megabytes_that_an_account_sends_a_day_are_limited(

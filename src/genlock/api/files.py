@@ -1,12 +1,15 @@
 """`POST /v1/files`: files for the inputs of orders, as the body itself or as a form."""
 
+from contextlib import ExitStack
+from typing import IO
+
 from starlette.responses import Response
 
 from genlock.api.forms import FILE_BYTES_MAX, MEDIA_TYPE, is_form, receive_file, receive_form
 from genlock.api.operation import Answered, Call, Operation
 from genlock.api.problems import Fault, invalid
 from genlock.api.types import FileAnswer
-from genlock.api.uploads import Uploads
+from genlock.api.uploads import Arrival, Uploads
 from genlock.domain.api_key import ApiScope
 from genlock.web.requests import BodyMemory
 
@@ -50,16 +53,21 @@ class FileRoutes:
 
     async def create(self, call: Call) -> Response:
         await self._uploads.check_quota(call)
-        with self._uploads.receiving(call.account_id) as file:
-            if is_form(call.request):
-                form = await receive_form(call.request, self._memory, FILE_FIELD, lambda: file)
-                unknown = (form.texts.keys() | form.lists.keys()) - _IGNORED_FIELDS
-                _check_fields(unknown, has_file=form.file is not None)
-                size = form.file_bytes
-            else:
-                size = await receive_file(call.request, file)
+        with ExitStack() as closing:
+            async with Arrival() as arrival:
+                file = closing.enter_context(self._uploads.receiving(call.account_id, arrival))
+                size = await self._receive(call, file)
             answer = await self._uploads.store(call, file, size)
         return Response(answer.model_dump_json(), 201, media_type="application/json")
+
+    async def _receive(self, call: Call, file: IO[bytes]) -> int:
+        """Write the file to disk and return its size. Raises Problem."""
+        if not is_form(call.request):
+            return await receive_file(call.request, file)
+        form = await receive_form(call.request, self._memory, FILE_FIELD, lambda: file)
+        unknown = (form.texts.keys() | form.lists.keys()) - _IGNORED_FIELDS
+        _check_fields(unknown, has_file=form.file is not None)
+        return form.file_bytes
 
 
 def _check_fields(unknown: set[str], *, has_file: bool) -> None:

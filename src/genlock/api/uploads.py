@@ -2,13 +2,13 @@
 
 import asyncio
 import secrets
-from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from math import ceil
 from tempfile import TemporaryFile
-from typing import IO
+from types import TracebackType
+from typing import IO, Self
 
 from genlock.api.operation import Call
 from genlock.api.parts import ApiParts
@@ -34,32 +34,71 @@ MEGABYTE = 1_000_000
 #: files that this instance receives at the same time, all and of one account
 FILES_AT_ONCE = 8
 FILES_PER_ACCOUNT = 2
+#: a file that arrives for longer gives its place to another if all are taken; 20 MB take this long at 8 Mbit/s
+SLOW_SECONDS = 20.0
+
+
+class Arrival:
+    """The arrival of a file, while which its place may be given to another. Then the block raises Problem 408."""
+
+    def __init__(self) -> None:
+        self._since = asyncio.get_running_loop().time()
+        self._limit = asyncio.timeout(None)
+        self._is_over = False
+
+    async def __aenter__(self) -> Self:
+        await self._limit.__aenter__()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._is_over = True
+        try:
+            await self._limit.__aexit__(kind, error, trace)
+        except TimeoutError:
+            detail = "the file arrived slowly while others waited for its place; send it again"
+            headers = {"Connection": "close"}
+            raise Problem(status=408, code="body_timeout", detail=detail, headers=headers) from None
+
+    @property
+    def is_slow(self) -> bool:
+        return not self._is_over and asyncio.get_running_loop().time() - self._since > SLOW_SECONDS
+
+    def give_way(self) -> None:
+        self._limit.reschedule(asyncio.get_running_loop().time())
 
 
 class Uploads:
     def __init__(self, parts: ApiParts) -> None:
         self._parts = parts
-        #: files that are being received, by account
-        self._receiving: Counter[int] = Counter()
+        #: the accounts of the files that are being received or passed on, the oldest first
+        self._receiving: dict[Arrival, int] = {}
 
     @contextmanager
-    def receiving(self, account_id: int) -> Iterator[IO[bytes]]:
-        """Yield a file on disk while it is received. One slow account leaves room for others. Raises Problem."""
-        if self._receiving[account_id] >= FILES_PER_ACCOUNT:
+    def receiving(self, account_id: int, arrival: Arrival) -> Iterator[IO[bytes]]:
+        """Yield a file on disk while it is received and passed on. Raises Problem.
+
+        One slow account leaves room for others. If several take all places, a slow file gives way to a new one.
+        """
+        if list(self._receiving.values()).count(account_id) >= FILES_PER_ACCOUNT:
             raise too_many(
                 "too_many_files",
                 f"{FILES_PER_ACCOUNT} files of this account are being sent; wait until one has arrived",
                 1.0,
             )
-        if self._receiving.total() >= FILES_AT_ONCE:
-            raise unavailable("too many files are being sent at the moment; send this one again")
-        self._receiving[account_id] += 1
+        if len(self._receiving) >= FILES_AT_ONCE:
+            slow = next((other for other in self._receiving if other.is_slow), None)
+            if slow is None:
+                raise unavailable("too many files are being sent at the moment; send this one again")
+            slow.give_way()
+            del self._receiving[slow]
+        self._receiving[arrival] = account_id
         try:
             with TemporaryFile() as file:
                 yield file
         finally:
-            self._receiving[account_id] -= 1
-            self._receiving += Counter()  # drops accounts without a file
+            self._receiving.pop(arrival, None)
 
     async def check_quota(self, call: Call) -> None:
         """Take one of the account's permits for files. Raises Problem 429."""

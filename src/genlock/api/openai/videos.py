@@ -35,7 +35,7 @@ from genlock.api.problems import Fault, Problem, invalid, not_found
 from genlock.api.reading import hash_request, read_json, validated
 from genlock.api.results import ResultRoutes
 from genlock.api.types import JobAnswer, Status
-from genlock.api.uploads import Uploads
+from genlock.api.uploads import Arrival, Uploads
 from genlock.domain.api_key import ApiScope
 from genlock.domain.catalog import Model, Output
 from genlock.domain.field import Field
@@ -139,10 +139,11 @@ class VideoRoutes:
             content = await read_json(call.request, self._parts.memory, take_permits)
             return await self._order(call, _validated(content), hash_request("POST", PATH, content), None, 0)
         with ExitStack() as closing:
-            receiving = self._uploads.receiving(call.account_id)
-            form = await receive_form(
-                call.request, self._parts.memory, REFERENCE, lambda: closing.enter_context(receiving)
-            )
+            async with Arrival() as arrival:
+                receiving = self._uploads.receiving(call.account_id, arrival)
+                form = await receive_form(
+                    call.request, self._parts.memory, REFERENCE, lambda: closing.enter_context(receiving)
+                )
             content = _form_content(form)
             body = _validated(content, strict=False)
             if form.file is None:

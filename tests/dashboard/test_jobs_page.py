@@ -131,7 +131,7 @@ async def test_only_rows_that_have_changed_are_sent_again(dashboard: DashboardWo
 
     assert listed(changed.text) == [job.id]
     assert "cancelled" in changed.text
-    for junk in ("", "x", "1.2.3,,-5", "9" * 50, ",".join(["1.a"] * 5000)):
+    for junk in ("", "x", "1.2.3,,-5", "9" * 50, ",".join(["1.a"] * 1500)):
         assert (await client.get(f"/jobs/rows?ids={junk}")).status in (200, 204)
 
 

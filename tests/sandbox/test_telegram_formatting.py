@@ -4,7 +4,7 @@ import pytest
 
 from genlock.sandbox.telegram.api_call import ApiError, CallArguments
 from genlock.sandbox.telegram.markdown import parse_markdown
-from genlock.sandbox.telegram.text import read_caption, read_text
+from genlock.sandbox.telegram.text import Use, read_caption, read_text
 
 CAT = "🐈"  # one code point, two UTF-16 units
 
@@ -14,9 +14,9 @@ def shapes(source: str, *, strict: bool = True) -> tuple[str, list[tuple[str, in
     return text, [(entity["type"], entity["offset"], entity["length"]) for entity in entities]
 
 
-def refusal(given: dict[str, object], *, edit: bool = False) -> str:
+def refusal(given: dict[str, object], use: Use = "send") -> str:
     with pytest.raises(ApiError) as refused:
-        read_text(CallArguments(given), edit=edit)
+        read_text(CallArguments(given), use)
     return refused.value.description.removeprefix("Bad Request: ")
 
 
@@ -59,21 +59,31 @@ def test_markdown_errors_have_the_real_texts() -> None:
     assert not wrong, "\n".join(wrong)
 
 
-def test_a_send_is_measured_in_code_points_and_in_utf_16_units_an_edit_only_in_the_latter() -> None:
+def test_telegram_counts_utf_16_units_and_the_code_it_answers_is_put_into_words_for_a_send_only() -> None:
     assert read_text(CallArguments({"text": CAT * 2048}))["text"] == CAT * 2048
     assert refusal({"text": "x" * 4097}) == "message is too long"
-    assert refusal({"text": CAT * 2049}) == "MESSAGE_TOO_LONG"
-    assert refusal({"text": "x" * 4097}, edit=True) == "MESSAGE_TOO_LONG"
-    assert refusal({"text": "x" * 32_769}, edit=True) == "text is too long"
+    assert refusal({"text": CAT * 2049}) == "message is too long"
+    assert refusal({"text": "x" * 4097}, "edit") == "MESSAGE_TOO_LONG"
+    assert refusal({"text": "x" * 32_769}, "edit") == "text is too long"
     assert refusal({"text": ""}) == "message text is empty"
     assert refusal({"text": " "}) == "text must be non-empty"
-    for caption, edit, text in (
-        ("x" * 1025, False, "message caption is too long"),
-        (CAT * 513, False, "MEDIA_CAPTION_TOO_LONG"),
-        ("x" * 1025, True, "MEDIA_CAPTION_TOO_LONG"),
-    ):
-        with pytest.raises(ApiError, match=text):
-            read_caption(caption, "", [], edit=edit)
+
+
+@pytest.mark.parametrize(
+    ("caption", "use", "text"),
+    [
+        ("x" * 1025, "send", "message caption is too long"),
+        (CAT * 513, "send", "message caption is too long"),
+        ("x" * 1025, "edit", "MEDIA_CAPTION_TOO_LONG"),
+        ("x" * 1025, "media edit", "message caption is too long"),
+        (CAT * 513, "media edit", "MEDIA_CAPTION_TOO_LONG"),
+    ],
+)
+def test_a_caption_is_measured_likewise_and_that_of_new_media_in_code_points_too(
+    caption: str, use: Use, text: str
+) -> None:
+    with pytest.raises(ApiError, match=text):
+        read_caption(caption, "", [], use)
 
 
 def test_a_text_with_a_link_has_the_options_of_its_preview() -> None:

@@ -7,7 +7,7 @@ from genlock.sandbox.telegram.api_call import ApiError, CallArguments, Upload, b
 from genlock.sandbox.telegram.markup import read_markup
 from genlock.sandbox.telegram.media import FETCH_FAILED, WRONG_TYPE, Media, content_of
 from genlock.sandbox.telegram.state import Chat, Message, TelegramState
-from genlock.sandbox.telegram.text import read_caption, read_entities, read_text
+from genlock.sandbox.telegram.text import Use, read_caption, read_entities, read_text
 
 Method = Callable[[TelegramState, CallArguments], Awaitable[Any]]
 ALBUM_MAX = 10
@@ -59,6 +59,8 @@ NEEDED_RIGHTS = {
     "live_photo": "photo",
     "dice": "sticker",
 }
+PICTURES = ("photo", "video", "animation")
+CAPTION_FIELDS = ("caption", "caption_entities", "show_caption_above_media")
 SENT_FILES = ("photo", "video", "animation", "audio", "voice", "document", "video_note", "live_photo")
 
 
@@ -75,7 +77,7 @@ def send_media(kind: str) -> Method:
         reply_and_thread(chat, arguments)
         shown = await media_content(state.media, kind, arguments.media(kind), arguments)
         state.writable(chat)
-        content = shown | caption | display_flags(arguments)
+        content = shown | caption | display_flags(arguments, shown | caption)
         return state.show(post_message(state, chat, arguments, content, markup=markup))
 
     return send
@@ -98,12 +100,16 @@ async def send_album(state: TelegramState, arguments: CallArguments) -> Any:
             raise bad_request(f'failed to send message #{number} with the error message "{reason}"') from None
     state.writable(chat)
     quiet, protected = arguments.flag("disable_notification"), arguments.flag("protect_content")
-    album = str(state.rng.randrange(10**16, 10**17)) if len(contents) > 1 else None
+    album = new_album(state) if len(contents) > 1 else None
     posted = [
         state.post(chat, state.bot_id, content, silent=quiet or place > 0, album=album, protected=protected, **answered)
         for place, content in enumerate(contents)
     ]
     return [state.show(message) for message in posted]
+
+
+def new_album(state: TelegramState) -> str:
+    return str(state.rng.randrange(10**16, 10**17))
 
 
 def _album_kinds(items: list[Any]) -> list[str]:
@@ -129,7 +135,7 @@ def media_kind(item: Any) -> str:
     raise bad_request(f'can\'t parse InputMedia: type "{kind}" {why}')
 
 
-async def input_media(media: Media, item: Any, arguments: CallArguments) -> dict[str, Any]:
+async def input_media(media: Media, item: Any, arguments: CallArguments, use: Use = "send") -> dict[str, Any]:
     """Return the content of one InputMedia."""
     kind = media_kind(item)
     try:
@@ -139,7 +145,8 @@ async def input_media(media: Media, item: Any, arguments: CallArguments) -> dict
     if source == "":
         raise bad_request("can't parse InputMedia: media not found")
     nested = CallArguments(item, arguments.uploads)
-    return await media_content(media, kind, source, nested) | caption_of(nested) | display_flags(nested)
+    content = await media_content(media, kind, source, nested) | caption_of(nested, use)
+    return content | display_flags(nested, content)
 
 
 async def media_content(media: Media, kind: str, source: Upload | str, arguments: CallArguments) -> dict[str, Any]:
@@ -165,14 +172,21 @@ def thumbnail_of(arguments: CallArguments) -> Upload | None:
     return thumbnail if isinstance(thumbnail, Upload) else None
 
 
-def caption_of(arguments: CallArguments, *, edit: bool = False) -> dict[str, Any]:
+def caption_of(arguments: CallArguments, use: Use = "send") -> dict[str, Any]:
     entities = read_entities(arguments, "caption_entities")
-    return read_caption(arguments.text("caption"), arguments.text("parse_mode"), entities, edit=edit)
+    return read_caption(arguments.text("caption"), arguments.text("parse_mode"), entities, use)
 
 
-def display_flags(arguments: CallArguments) -> dict[str, Any]:
-    flags = {"has_spoiler": "has_media_spoiler", "show_caption_above_media": "show_caption_above_media"}
-    return {shown: True for asked, shown in flags.items() if arguments.flag(asked)}
+def without_caption(content: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in content.items() if name not in CAPTION_FIELDS}
+
+
+def display_flags(arguments: CallArguments, content: dict[str, Any]) -> dict[str, bool]:
+    """Return how pictures are shown: behind a spoiler, or below their caption. Other kinds ignore it."""
+    spoiler = arguments.flag("has_spoiler") and any(kind in content for kind in PICTURES)
+    below = arguments.flag("show_caption_above_media") and any(kind in content for kind in (*PICTURES, "paid_media"))
+    flags = {"has_media_spoiler": spoiler, "show_caption_above_media": below and "caption" in content}
+    return {name: True for name, on in flags.items() if on}
 
 
 async def send_chat_action(state: TelegramState, arguments: CallArguments) -> bool:
@@ -211,8 +225,12 @@ def chat_for_sending(state: TelegramState, arguments: CallArguments, kind: str) 
     return chat
 
 
+def is_forbidden(chat: Chat, kind: str) -> bool:
+    return NEEDED_RIGHTS.get(kind, kind) in chat.forbidden
+
+
 def check_right(chat: Chat, kind: str) -> None:
-    if NEEDED_RIGHTS.get(kind, kind) in chat.forbidden:
+    if is_forbidden(chat, kind):
         raise bad_request(f"not enough rights to send {RIGHTS[kind]} to the chat")
 
 

@@ -126,7 +126,8 @@ def _close(state: TelegramState, message: Message, markup: Markup | None) -> Non
 
 
 async def stop_poll(state: TelegramState, arguments: CallArguments) -> Any:
-    markup, message = read_inline(arguments), editable_message(state, arguments, kinds=KINDS)
+    markup = read_inline(arguments)
+    message = editable_message(state, arguments, kinds=KINDS, name="message with poll to stop")
     if message.kind != "poll":
         raise bad_request("message is not a poll")
     if message.content["poll"]["is_closed"]:

@@ -229,6 +229,10 @@ class TelegramState:
             raise bad_request("chat not found")
         return chat
 
+    def readable(self, chat: Chat) -> Chat:
+        """Raise unless the bot may read the chat: a group without a public name only while it is a member."""
+        return chat if chat.private or chat.type == "group" else self._joined(chat)
+
     def reachable(self, chat: Chat) -> Chat:
         """Raise unless the bot may edit its messages in the chat."""
         user = self.users[chat.id] if chat.private else None
@@ -236,6 +240,9 @@ class TelegramState:
             raise forbidden("user is deactivated")
         if user is not None and user.blocked and not self.edits_pass_block:
             raise forbidden("bot was blocked by the user")
+        return self._joined(chat)
+
+    def _joined(self, chat: Chat) -> Chat:
         if chat.bot_status == "kicked":
             raise forbidden(f"bot was kicked from the {chat.type} chat")
         if chat.bot_status == "left":

@@ -5,6 +5,7 @@ from collections.abc import Collection
 from typing import Any
 
 from genlock.sandbox.telegram.api_call import ApiError, CallArguments, bad_request
+from genlock.sandbox.telegram.chats import KINDS, MEDIA, Message
 from genlock.sandbox.telegram.markup import Markup, is_inline, read_inline
 from genlock.sandbox.telegram.media import WRONG_TYPE
 from genlock.sandbox.telegram.messages import (
@@ -17,7 +18,7 @@ from genlock.sandbox.telegram.messages import (
     message_numbers,
     without_caption,
 )
-from genlock.sandbox.telegram.state import KINDS, MEDIA, Message, TelegramState
+from genlock.sandbox.telegram.state import TelegramState
 from genlock.sandbox.telegram.text import read_text
 
 NOT_MODIFIED = (

@@ -5,6 +5,7 @@ from itertools import pairwise
 from typing import Any
 
 from genlock.sandbox.telegram.api_call import ApiError, CallArguments, bad_request
+from genlock.sandbox.telegram.chats import Chat, Message
 from genlock.sandbox.telegram.markup import read_markup
 from genlock.sandbox.telegram.messages import (
     Method,
@@ -16,7 +17,7 @@ from genlock.sandbox.telegram.messages import (
     post_message,
     without_caption,
 )
-from genlock.sandbox.telegram.state import Chat, Message, TelegramState
+from genlock.sandbox.telegram.state import TelegramState
 
 NOT_COPIED = ("service", "invoice", "paid_media")
 
@@ -78,7 +79,12 @@ def _forwarded(
 
 def origin_of(state: TelegramState, source: Message) -> dict[str, Any]:
     """Return the field `forward_origin` of a forwarded copy: who wrote the message first."""
-    return source.forwarded or {"type": "user", "date": source.date, "sender_user": state.show_user(source.sender)}
+    if source.forwarded:
+        return source.forwarded
+    chat = state.chats[source.chat]
+    if chat.type == "channel":
+        return {"type": "channel", "date": source.date, "chat": state.show_chat(chat), "message_id": source.id}
+    return {"type": "user", "date": source.date, "sender_user": state.show_user(source.sender)}
 
 
 def _copied(

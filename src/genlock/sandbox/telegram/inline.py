@@ -6,9 +6,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from genlock.sandbox.telegram.api_call import CallArguments, bad_request
+from genlock.sandbox.telegram.chats import Message, User
 from genlock.sandbox.telegram.media import content_of
 from genlock.sandbox.telegram.messages import Method
-from genlock.sandbox.telegram.state import Message, TelegramState, User
+from genlock.sandbox.telegram.state import TelegramState
 from genlock.sandbox.telegram.text import found_entities
 
 QUERY_SECONDS = 10

@@ -4,9 +4,10 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from genlock.sandbox.telegram.api_call import ApiError, CallArguments, Upload, bad_request
-from genlock.sandbox.telegram.markup import read_markup
+from genlock.sandbox.telegram.chats import Chat, Message
+from genlock.sandbox.telegram.markup import is_inline, read_markup
 from genlock.sandbox.telegram.media import FETCH_FAILED, WRONG_TYPE, Media, content_of
-from genlock.sandbox.telegram.state import Chat, Message, TelegramState
+from genlock.sandbox.telegram.state import TelegramState
 from genlock.sandbox.telegram.text import Use, read_caption, read_entities, read_text
 
 Method = Callable[[TelegramState, CallArguments], Awaitable[Any]]
@@ -280,6 +281,8 @@ def message_numbers(arguments: CallArguments) -> list[int]:
 def post_message(
     state: TelegramState, chat: Chat, arguments: CallArguments, content: dict[str, Any], **more: Any
 ) -> Message:
+    if chat.type == "channel" and not is_inline(more.get("markup")):
+        raise bad_request("inline keyboard expected")
     return state.post(
         chat,
         state.bot_id,

@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from genlock.sandbox.telegram.api_call import CallArguments
+from genlock.sandbox.telegram.chats import Chat, Message, Notification, Topic, User
 from genlock.sandbox.telegram.stars import Charge, Invoice
-from genlock.sandbox.telegram.state import Chat, Message, Notification, TelegramState, Topic, User
+from genlock.sandbox.telegram.state import TelegramState
 from genlock.sandbox.telegram.updates import Update
 
 FILE = "telegram.json"

@@ -4,8 +4,9 @@ import re
 from typing import Any
 
 from genlock.sandbox.telegram.api_call import CallArguments, bad_request
+from genlock.sandbox.telegram.chats import Chat
 from genlock.sandbox.telegram.messages import Method
-from genlock.sandbox.telegram.state import Chat, TelegramState
+from genlock.sandbox.telegram.state import TelegramState
 
 DOWNLOAD_MAX = 20_971_520
 QUERY_SECONDS = 60
@@ -18,8 +19,14 @@ RIGHTS = (
     *("can_restrict_members", "can_promote_members", "can_change_info", "can_invite_users"),
     *("can_post_stories", "can_edit_stories", "can_delete_stories", "can_send_welcome_messages"),
 )
-#: what an administrator does not get unless the one who appoints it says so
-WITHHELD = ("is_anonymous", "can_promote_members")
+#: further rights by the type of the chat
+MORE_RIGHTS = {
+    "group": ("can_pin_messages", "can_manage_tags"),
+    "supergroup": ("can_pin_messages", "can_manage_tags", "can_manage_topics"),
+    "channel": ("can_post_messages", "can_edit_messages", "can_manage_direct_messages"),
+}
+#: what an administrator does not get unless the one who appoints it says so; no bot can edit its own rights
+WITHHELD = ("is_anonymous", "can_promote_members", "can_be_edited")
 QUERY_EXPIRED = "query is too old and response timeout expired or query ID is invalid"
 
 
@@ -134,7 +141,7 @@ async def get_menu_button(state: TelegramState, arguments: CallArguments) -> Any
 
 
 async def get_chat(state: TelegramState, arguments: CallArguments) -> Any:
-    chat = state.chat(arguments)
+    chat = state.readable(state.chat(arguments))
     gifts = ("unlimited_gifts", "limited_gifts", "unique_gifts", "premium_subscription", "gifts_from_channels")
     fields = state.show_chat(chat) | {"accent_color_id": 0, "max_reaction_count": 11}
     fields["accepted_gift_types"] = dict.fromkeys(gifts, False)
@@ -146,13 +153,15 @@ async def get_chat(state: TelegramState, arguments: CallArguments) -> Any:
 
 
 async def get_member(state: TelegramState, arguments: CallArguments) -> Any:
-    chat = state.chat(arguments)
-    number = arguments.number("user_id")
+    chat, number = state.chat(arguments), arguments.number("user_id")
+    if number <= 0:
+        raise bad_request("invalid user_id specified")
     if number == state.bot_id:
-        return member(state, number, chat.bot_status)
+        return member(state, number, state.readable(chat).bot_status, chat.type)
+    state.members_readable(chat)
     if number not in state.users:
         raise bad_request("user not found")
-    return member(state, number, _status(chat, number))
+    return member(state, number, _status(chat, number), chat.type)
 
 
 def _status(chat: Chat, number: int) -> str:
@@ -162,31 +171,32 @@ def _status(chat: Chat, number: int) -> str:
 
 
 async def get_administrators(state: TelegramState, arguments: CallArguments) -> Any:
-    chat = state.reachable(state.chat(arguments))
+    chat = state.members_readable(state.chat(arguments))
     if chat.private:
         raise bad_request("there are no administrators in the private chat")
     found = [] if chat.creator is None else [member(state, chat.creator, "creator")]
-    bot = [member(state, state.bot_id, chat.bot_status)] if chat.bot_status == "administrator" else []
-    return found + bot
+    bot = [state.bot_id] if chat.bot_status == "administrator" else []
+    return found + [member(state, number, "administrator", chat.type) for number in bot]
 
 
 async def count_members(state: TelegramState, arguments: CallArguments) -> int:
-    return len(state.chat(arguments).members) + 1
+    return len(state.members_readable(state.chat(arguments)).members) + 1
 
 
 async def leave_chat(state: TelegramState, arguments: CallArguments) -> bool:
-    state.reachable(state.chat(arguments)).bot_status = "left"
+    state.readable(state.chat(arguments)).bot_status = "left"
     return True
 
 
-def member(state: TelegramState, number: int, status: str) -> dict[str, Any]:
+def member(state: TelegramState, number: int, status: str, kind: str = "private") -> dict[str, Any]:
+    """Return the Bot API's ChatMember in a chat of this kind."""
     fields: dict[str, Any] = {"user": state.show_user(number), "status": status}
     if status == "kicked":
         fields["until_date"] = 0
     if status == "creator":
         fields["is_anonymous"] = False
     if status == "administrator":
-        fields |= dict.fromkeys(RIGHTS, True) | dict.fromkeys(WITHHELD, False)
+        fields |= dict.fromkeys((*RIGHTS, *MORE_RIGHTS.get(kind, ())), True) | dict.fromkeys(WITHHELD, False)
     return fields
 
 
@@ -235,6 +245,7 @@ METHODS: dict[str, Method] = {
     "getChat": get_chat,
     "getChatMember": get_member,
     "getChatMemberCount": count_members,
+    "getChatMembersCount": count_members,
     "getChatAdministrators": get_administrators,
     "leaveChat": leave_chat,
     "getFile": get_file,

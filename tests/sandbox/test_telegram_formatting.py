@@ -3,6 +3,7 @@
 import pytest
 
 from genlock.sandbox.telegram.api_call import ApiError, CallArguments
+from genlock.sandbox.telegram.detection import found_entities
 from genlock.sandbox.telegram.markdown import parse_markdown
 from genlock.sandbox.telegram.text import Use, read_caption, read_text
 
@@ -84,6 +85,39 @@ def test_a_caption_is_measured_likewise_and_that_of_new_media_in_code_points_too
 ) -> None:
     with pytest.raises(ApiError, match=text):
         read_caption(caption, "", [], use)
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("see https://x.example/a. (http://y.org/b)", [("url", "https://x.example/a"), ("url", "http://y.org/b")]),
+        ("kie.ai, t.me/x?start=1! file.py 1.5", [("url", "kie.ai"), ("url", "t.me/x?start=1")]),
+        ("me@x.org @someone @abc a@b", [("email", "me@x.org"), ("mention", "@someone")]),
+        ("(/start) /gen@my_bot a/b", [("bot_command", "/start"), ("bot_command", "/gen@my_bot")]),
+        (f"{CAT} #tag #1 $USD $5", [("hashtag", "#tag"), ("cashtag", "$USD")]),
+        ("+12125550123", [("phone_number", "+12125550123")]),
+    ],
+)
+def test_links_mentions_commands_tags_and_numbers_are_detected(text: str, found: list[tuple[str, str]]) -> None:
+    units = text.encode("utf-16-le")
+    assert found == [
+        (entity["type"], units[entity["offset"] * 2 :][: entity["length"] * 2].decode("utf-16-le"))
+        for entity in found_entities(text)
+    ]
+
+
+def test_a_link_is_detected_in_styled_text_but_not_in_code() -> None:
+    def kinds(text: str) -> list[str]:
+        given = CallArguments({"text": text, "parse_mode": "HTML"})
+        return [entity["type"] for entity in read_text(given).get("entities", [])]
+
+    assert kinds("<b>x.org</b>") == ["url", "bold"]
+    assert kinds("<code>x.org</code>") == ["code"]
+
+
+def test_a_number_is_read_up_to_its_first_other_character() -> None:
+    given = CallArguments({"a": "17.9", "b": "-5x", "c": "none", "d": "", "e": 3})
+    assert [given.number(name, 7) for name in "abcde"] == [17, -5, 0, 7, 3]
 
 
 def test_a_text_with_a_link_has_the_options_of_its_preview() -> None:

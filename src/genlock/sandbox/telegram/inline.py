@@ -7,10 +7,10 @@ from typing import Any
 
 from genlock.sandbox.telegram.api_call import CallArguments, bad_request
 from genlock.sandbox.telegram.chats import Message, User
+from genlock.sandbox.telegram.detection import found_entities
 from genlock.sandbox.telegram.media import content_of
 from genlock.sandbox.telegram.messages import Method
 from genlock.sandbox.telegram.state import TelegramState
-from genlock.sandbox.telegram.text import found_entities
 
 QUERY_SECONDS = 10
 PREPARED_SECONDS = 86_400

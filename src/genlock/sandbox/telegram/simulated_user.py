@@ -7,6 +7,7 @@ from typing import Any
 
 from genlock.sandbox.telegram.api_call import Upload
 from genlock.sandbox.telegram.chats import CallbackQuery, Chat, Message, Notification, User
+from genlock.sandbox.telegram.detection import found_entities
 from genlock.sandbox.telegram.files import Stored
 from genlock.sandbox.telegram.forwards import origin_of
 from genlock.sandbox.telegram.inline import InlineQuery, ask, share
@@ -16,7 +17,6 @@ from genlock.sandbox.telegram.profile import member
 from genlock.sandbox.telegram.stars import Payment
 from genlock.sandbox.telegram.state import TelegramState
 from genlock.sandbox.telegram.stickers import store_sticker
-from genlock.sandbox.telegram.text import found_entities
 
 NAMES = {"photo": "photo.jpg", "video": "video.mp4", "animation": "a.gif", "audio": "audio.mp3", "voice": "voice.ogg"}
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from genlock.sandbox.telegram.api_call import CallArguments, bad_request
+from genlock.sandbox.telegram.detection import found_entities, utf16
 from genlock.sandbox.telegram.link_preview import link_preview
 from genlock.sandbox.telegram.markdown import parse_markdown, unparsable
 
@@ -36,16 +37,11 @@ TAGS = {
 CHARACTERS = {"lt": "<", "gt": ">", "amp": "&", "quot": '"'}
 CHARACTER = re.compile(r"&(?:#(\d{1,7})|#x([0-9a-fA-F]{1,6})|(lt|gt|amp|quot));")
 ATTRIBUTE = re.compile(r"""\s*([^\s=>"']+)\s*(?:=\s*(?:"([^"]*)"|'([^']*)'|([^\s>"']+)))?""")
-FOUND = re.compile(
-    r"(?P<bot_command>(?<!\S)/[A-Za-z0-9_]{1,64}(?:@\w+)?)|(?P<url>https?://\S+)|(?P<hashtag>(?<!\S)#\w+)"
-)
+#: what a link or a command may be part of; other marked text hides it
+STYLES = ("bold", "italic", "underline", "strikethrough", "spoiler", "blockquote", "expandable_blockquote")
 Entity = dict[str, Any]
 #: what the text is for: the server itself measures sends and new media, but not the other edits
 Use = Literal["send", "edit", "media edit"]
-
-
-def utf16(text: str) -> int:
-    return len(text.encode("utf-16-le")) // 2
 
 
 @dataclass(kw_only=True)
@@ -108,25 +104,18 @@ def _parsed(source: str, mode: str, entities: list[Entity]) -> tuple[str, list[E
     raise bad_request("unsupported parse_mode")
 
 
-def found_entities(text: str) -> list[Entity]:
-    """Entities that Telegram detects in plain text: commands, URLs, hashtags."""
-    return [
-        {"type": match.lastgroup, "offset": utf16(text[: match.start()]), "length": utf16(match.group())}
-        for match in FOUND.finditer(text)
-    ]
-
-
 def _unmarked(text: str, marked: list[Entity]) -> list[Entity]:
-    """Detected entities that do not overlap explicit ones."""
+    """Detected entities that do not overlap explicit ones, such as code; styles do not matter."""
+    explicit = [entity for entity in marked if entity["type"] not in STYLES]
     return [
         entity
         for entity in found_entities(text)
-        if not any(_place(entity)[0] < _end(other) and other["offset"] < _end(entity) for other in marked)
+        if not any(entity["offset"] < _end(other) and other["offset"] < _end(entity) for other in explicit)
     ]
 
 
-def _place(entity: Entity) -> tuple[int, int]:
-    return entity["offset"], -entity["length"]
+def _place(entity: Entity) -> tuple[int, int, bool]:
+    return entity["offset"], -entity["length"], entity["type"] in STYLES
 
 
 def _end(entity: Entity) -> int:

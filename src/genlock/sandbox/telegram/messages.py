@@ -22,19 +22,19 @@ SERVER_ERRORS = {
     "PHOTO_INVALID_DIMENSIONS": "PHOTO_INVALID_DIMENSIONS",
     "VIDEO_CONTENT_TYPE_INVALID": "VIDEO_CONTENT_TYPE_INVALID",
 }
-ACTIONS = {
-    "typing",
-    "upload_photo",
-    "record_video",
-    "upload_video",
-    "record_voice",
-    "upload_voice",
-    "upload_document",
-    "choose_sticker",
-    "find_location",
-    "record_video_note",
-    "upload_video_note",
+#: older names of actions
+OLD_ACTIONS = {
+    "record_audio": "record_voice",
+    "upload_audio": "upload_voice",
+    "pick_up_location": "find_location",
 }
+ACTIONS = {
+    name: name
+    for name in (
+        *("typing", "cancel", "choose_sticker", "find_location", "upload_photo", "upload_document"),
+        *("record_video", "upload_video", "record_voice", "upload_voice", "record_video_note", "upload_video_note"),
+    )
+} | OLD_ACTIONS
 #: names of the rights to send each kind, used in errors
 RIGHTS = {
     "text": "text messages",
@@ -191,10 +191,11 @@ def display_flags(arguments: CallArguments, content: dict[str, Any]) -> dict[str
 
 
 async def send_chat_action(state: TelegramState, arguments: CallArguments) -> bool:
-    chat = state.writable(state.chat(arguments))
-    if arguments.text("action") not in ACTIONS:
+    action = arguments.text("action").lower()
+    if action not in ACTIONS:
         raise bad_request("wrong parameter action in request")
-    state.events.add("action", chat=chat.id, action=arguments.text("action"))
+    chat = state.writable(state.chat(arguments))
+    state.events.add("action", chat=chat.id, action=ACTIONS[action])
     return True
 
 

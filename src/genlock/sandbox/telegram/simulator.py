@@ -232,6 +232,8 @@ class TelegramSimulator:
             cost = len(media) if isinstance(media, list) and media else 1
             await asyncio.sleep(self.limiter.upload_wait(arguments.uploaded_bytes))
             self.limiter.admit(call.method, call.chat, cost=cost)
+            if call.method == "setWebhook" and arguments.has("url"):
+                self.limiter.admit_webhook()
             result = await method(self.state, arguments)
         except ApiError as refused:
             call.error = refused.description

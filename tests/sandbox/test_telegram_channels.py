@@ -34,6 +34,19 @@ async def test_the_bot_gets_posts_and_edits_of_the_owner(client: Client, ann: Si
     assert second["edited_channel_post"]["text"] == "changed"
 
 
+async def test_the_page_learns_who_wrote_a_post(
+    client: Client, telegram: TelegramSimulator, ann: SimulatedUser, news: Group
+) -> None:
+    sent = await client.call("sendMessage", chat_id=news.id, text="new")
+    await ann.say("mine", chat=news.id, reply_to=sent["message_id"])
+    async with aiohttp.ClientSession(telegram.url) as http:
+        answer = await (await http.get(f"/sim/chats/{news.id}", params={"person": ann.id})).json()
+    by_bot, by_ann = (view["message"] for view in answer["messages"])
+    assert (by_bot["from"]["id"], by_bot["from"]["first_name"]) == (telegram.state.bot_id, "News")
+    assert by_ann["from"]["id"] == ann.id
+    assert by_ann["reply_to_message"]["from"]["id"] == telegram.state.bot_id
+
+
 async def test_only_the_owner_and_an_administrator_write_in_a_channel(
     client: Client, telegram: TelegramSimulator, news: Group
 ) -> None:

@@ -100,7 +100,7 @@ async def test_a_chat_that_the_bot_left_can_only_be_read_if_it_is_public(
     with pytest.raises(ApiFailure, match="bot was kicked from the supergroup chat"):
         await client.call("getChat", chat_id=public.id)
     with pytest.raises(ApiFailure, match="chat not found"):
-        await client.call("getChat", chat_id="@nobody")
+        await client.call("getChat", chat_id="@unknown")
 
 
 async def test_members_of_a_migrated_group_are_read_in_the_supergroup(

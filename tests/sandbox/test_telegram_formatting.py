@@ -92,7 +92,7 @@ def test_a_caption_is_measured_likewise_and_that_of_new_media_in_code_points_too
     [
         ("see https://x.example/a. (http://y.org/b)", [("url", "https://x.example/a"), ("url", "http://y.org/b")]),
         ("kie.ai, t.me/x?start=1! file.py 1.5", [("url", "kie.ai"), ("url", "t.me/x?start=1")]),
-        ("me@x.org @someone @abc a@b", [("email", "me@x.org"), ("mention", "@someone")]),
+        ("me@x.org @bob_the_cat @abc a@b", [("email", "me@x.org"), ("mention", "@bob_the_cat")]),
         ("(/start) /gen@my_bot a/b", [("bot_command", "/start"), ("bot_command", "/gen@my_bot")]),
         (f"{CAT} #tag #1 $USD $5", [("hashtag", "#tag"), ("cashtag", "$USD")]),
         ("+12125550123", [("phone_number", "+12125550123")]),

@@ -65,6 +65,17 @@ async def test_a_group_that_forbids_photos_takes_no_forwarded_ones(
         await client.call("forwardMessage", chat_id=friends.id, from_chat_id=ann.id, message_id=sent["message_id"])
 
 
+async def test_an_administrator_may_send_what_members_may_not(
+    client: Client, telegram: TelegramSimulator, ann: SimulatedUser
+) -> None:
+    friends = telegram.group("Friends", [ann])
+    await friends.forbid("text")
+    with pytest.raises(ApiFailure, match="not enough rights to send text messages to the chat"):
+        await client.call("sendMessage", chat_id=friends.id, text="x")
+    await friends.set_bot("administrator", by=ann)
+    assert (await client.call("sendMessage", chat_id=friends.id, text="x"))["text"] == "x"
+
+
 async def test_forwarded_albums_stay_together(client: Client, ann: SimulatedUser) -> None:
     items = [{"type": "photo", "media": Bytes(picture(), "p.png")} for _ in range(2)]
     album = await client.call("sendMediaGroup", chat_id=ann.id, media=items)

@@ -46,12 +46,14 @@ async def test_name_descriptions_menu_button_and_chats_can_be_read_and_set(
         ("getChatMenuButton", {"chat_id": -5}, "invalid chat_id specified"),
         ("getChatMenuButton", {"chat_id": 5}, "user not found"),
         ("getChatMember", {"chat_id": 5, "user_id": 5}, "chat not found"),
+        ("leaveChat", {"chat_id": 1_000_001}, "can't leave private chats"),
         ("sendChatAction", {"chat_id": 5, "action": "dance"}, "wrong parameter action in request"),
     ],
 )
 async def test_unknown_chats_users_and_languages_are_named(
-    telegram: TelegramSimulator, method: str, given: dict[str, Any], error: str
+    telegram: TelegramSimulator, ann: SimulatedUser, method: str, given: dict[str, Any], error: str
 ) -> None:
+    assert ann.id == 1_000_001
     async with aiohttp.ClientSession() as http:
         answer = await (await http.post(f"{telegram.url}/bot{telegram.token}/{method}", json=given)).json()
     assert answer["description"] == f"Bad Request: {error}"

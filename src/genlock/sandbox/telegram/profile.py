@@ -246,7 +246,10 @@ async def count_members(state: TelegramState, arguments: CallArguments) -> int:
 
 
 async def leave_chat(state: TelegramState, arguments: CallArguments) -> bool:
-    state.readable(state.chat(arguments)).bot_status = "left"
+    chat = state.readable(state.chat(arguments))
+    if chat.private:
+        raise bad_request("can't leave private chats")
+    chat.bot_status = "left"
     return True
 
 

@@ -46,6 +46,10 @@ class Message:
     content: dict[str, Any]
     markup: Markup | None = None
     reply_to: int | None = None
+    #: the Bot API's TextQuote: the part of the answered message that is quoted
+    quote: dict[str, Any] | None = None
+    #: the Bot API's ExternalReplyInfo, if the answered message is in another chat
+    external_reply: dict[str, Any] | None = None
     thread: int | None = None
     album: str | None = None
     edited: int | None = None

@@ -17,6 +17,7 @@ from genlock.sandbox.telegram.messages import (
     post_message,
     without_caption,
 )
+from genlock.sandbox.telegram.replies import origin_of
 from genlock.sandbox.telegram.state import TelegramState
 
 NOT_COPIED = ("service", "invoice", "paid_media")
@@ -75,16 +76,6 @@ def _forwarded(
     if source.protected or source.kind == "service" or is_forbidden(chat, source.kind):
         raise bad_request("the message can't be forwarded")
     return post_message(state, chat, arguments, dict(source.content), forwarded=origin_of(state, source), album=album)
-
-
-def origin_of(state: TelegramState, source: Message) -> dict[str, Any]:
-    """Return the field `forward_origin` of a forwarded copy: who wrote the message first."""
-    if source.forwarded:
-        return source.forwarded
-    chat = state.chats[source.chat]
-    if chat.type == "channel":
-        return {"type": "channel", "date": source.date, "chat": state.show_chat(chat), "message_id": source.id}
-    return {"type": "user", "date": source.date, "sender_user": state.show_user(source.sender)}
 
 
 def _copied(

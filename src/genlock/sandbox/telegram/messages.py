@@ -7,6 +7,7 @@ from genlock.sandbox.telegram.api_call import ApiError, CallArguments, Upload, b
 from genlock.sandbox.telegram.chats import Chat, Message
 from genlock.sandbox.telegram.markup import is_inline, read_markup
 from genlock.sandbox.telegram.media import FETCH_FAILED, WRONG_TYPE, Media, content_of
+from genlock.sandbox.telegram.replies import reply_fields
 from genlock.sandbox.telegram.state import TelegramState
 from genlock.sandbox.telegram.text import Use, read_caption, read_entities, read_text
 
@@ -75,7 +76,7 @@ def send_media(kind: str) -> Method:
     async def send(state: TelegramState, arguments: CallArguments) -> Any:
         caption, markup = caption_of(arguments), read_markup(arguments)
         chat = chat_for_sending(state, arguments, kind)
-        reply_and_thread(chat, arguments)
+        reply_and_thread(state, chat, arguments)
         shown = await media_content(state.media, kind, arguments.media(kind), arguments)
         state.writable(chat)
         content = shown | caption | display_flags(arguments, shown | caption)
@@ -89,7 +90,7 @@ async def send_album(state: TelegramState, arguments: CallArguments) -> Any:
     items = arguments.objects("media", "media")
     kinds = _album_kinds(items)
     chat = chat_for_sending(state, arguments, kinds[0])
-    answered = reply_and_thread(chat, arguments)
+    answered = reply_and_thread(state, chat, arguments)
     contents = []
     for number, item in enumerate(items, 1):
         try:
@@ -237,19 +238,10 @@ def check_right(chat: Chat, kind: str) -> None:
         raise bad_request(f"not enough rights to send {RIGHTS[kind]} to the chat")
 
 
-def reply_and_thread(chat: Chat, arguments: CallArguments) -> dict[str, Any]:
-    """Ids of the message replied to and of the topic."""
-    return {"reply_to": _replied(chat, arguments), "thread": _thread(chat, arguments)}
-
-
-def _replied(chat: Chat, arguments: CallArguments) -> int | None:
-    reply = arguments.object("reply_parameters", "reply parameters")
-    number = CallArguments(reply).number("message_id") or arguments.number("reply_to_message_id")
-    if not number or number in chat.messages:
-        return number or None
-    if reply.get("allow_sending_without_reply") or arguments.flag("allow_sending_without_reply"):
-        return None
-    raise bad_request("message to be replied not found")
+def reply_and_thread(state: TelegramState, chat: Chat, arguments: CallArguments) -> dict[str, Any]:
+    """Return the fields of a message that say what it answers, and in which topic."""
+    thread = _thread(chat, arguments)
+    return {"thread": thread} | reply_fields(state, chat, arguments)
 
 
 def _thread(chat: Chat, arguments: CallArguments) -> int | None:
@@ -291,7 +283,7 @@ def post_message(
         content,
         silent=arguments.flag("disable_notification"),
         protected=arguments.flag("protect_content"),
-        **reply_and_thread(chat, arguments),
+        **reply_and_thread(state, chat, arguments),
         **more,
     )
 

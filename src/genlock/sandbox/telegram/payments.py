@@ -22,7 +22,7 @@ LINK = "https://t.me/$"
 async def send_invoice(state: TelegramState, arguments: CallArguments) -> Any:
     markup = read_markup(arguments)
     chat = chat_for_sending(state, arguments, "invoice")
-    reply_and_thread(chat, arguments)
+    reply_and_thread(state, chat, arguments)
     invoice = _invoice(arguments)
     message = post_message(state, chat, arguments, {"invoice": invoice.as_json()}, markup=markup)
     state.stars_ledger.invoices[_key(message)] = invoice

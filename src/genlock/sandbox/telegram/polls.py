@@ -29,7 +29,7 @@ async def send_poll(state: TelegramState, arguments: CallArguments) -> Any:
     anonymous = arguments.flag("is_anonymous") or not arguments.has("is_anonymous")
     if chat.type == "channel" and not anonymous:
         raise bad_request("non-anonymous polls can't be sent to channel chats")
-    reply_and_thread(chat, arguments)
+    reply_and_thread(state, chat, arguments)
     poll: dict[str, Any] = {
         "id": str(state.rng.randrange(10**18, 10**19)),
         **question,

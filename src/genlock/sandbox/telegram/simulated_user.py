@@ -9,11 +9,11 @@ from genlock.sandbox.telegram.api_call import Upload
 from genlock.sandbox.telegram.chats import CallbackQuery, Chat, Message, Notification, User
 from genlock.sandbox.telegram.detection import found_entities
 from genlock.sandbox.telegram.files import Stored
-from genlock.sandbox.telegram.forwards import origin_of
 from genlock.sandbox.telegram.inline import InlineQuery, ask, share
 from genlock.sandbox.telegram.media import content_of
 from genlock.sandbox.telegram.payments import pay
 from genlock.sandbox.telegram.profile import member
+from genlock.sandbox.telegram.replies import origin_of
 from genlock.sandbox.telegram.stars import Payment
 from genlock.sandbox.telegram.state import TelegramState
 from genlock.sandbox.telegram.stickers import store_sticker

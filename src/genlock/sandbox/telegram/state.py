@@ -251,6 +251,7 @@ class TelegramState:
             fields["media_group_id"] = message.album
         if message.forwarded is not None:
             fields["forward_origin"] = message.forwarded
+        fields |= {name: value for name in ("quote", "external_reply") if (value := getattr(message, name))}
         if message.protected:
             fields["has_protected_content"] = True
         quoted = chat.messages.get(message.reply_to or 0)

@@ -25,6 +25,7 @@ class Group:
 
     async def add(self, user: SimulatedUser) -> None:
         self.chat.members.add(user.id)
+        self.chat.banned.pop(user.id, None)
         self._service(user.id, {"new_chat_members": [user.user.as_json()]})
         self._add_chat_event()
 

@@ -223,13 +223,20 @@ async def get_member(state: TelegramState, arguments: CallArguments) -> Any:
     state.members_readable(chat)
     if number not in state.users:
         raise bad_request("user not found")
-    return member(state, number, _status(chat, number), chat.type)
+    return member_of(state, chat, number)
 
 
-def _status(chat: Chat, number: int) -> str:
-    if number == chat.creator:
-        return "creator"
-    return "member" if number in chat.members else "left"
+def member_of(state: TelegramState, chat: Chat, number: int) -> dict[str, Any]:
+    """Return a user as the Bot API's ChatMember. Bans and restrictions end by themselves."""
+    joined, now = number in chat.members, state.now()
+    until = chat.banned.get(number)
+    if until is not None and (until == 0 or until > now):
+        return member(state, number, "kicked") | {"until_date": until}
+    limits = chat.restricted.get(number)
+    if limits is not None and (limits["until_date"] == 0 or limits["until_date"] > now):
+        return member(state, number, "restricted") | limits | {"is_member": joined}
+    status = "creator" if number == chat.creator else "member" if joined else "left"
+    return member(state, number, status, chat.type)
 
 
 async def get_administrators(state: TelegramState, arguments: CallArguments) -> Any:

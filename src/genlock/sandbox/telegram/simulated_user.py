@@ -12,7 +12,7 @@ from genlock.sandbox.telegram.files import Stored
 from genlock.sandbox.telegram.inline import InlineQuery, ask, share
 from genlock.sandbox.telegram.media import content_of
 from genlock.sandbox.telegram.payments import pay
-from genlock.sandbox.telegram.profile import member
+from genlock.sandbox.telegram.profile import member, member_of
 from genlock.sandbox.telegram.replies import origin_of
 from genlock.sandbox.telegram.stars import Payment
 from genlock.sandbox.telegram.state import TelegramState
@@ -326,6 +326,9 @@ class SimulatedUser:
         place = state.chats[chat or self.id]
         if place.type == "channel" and place.creator != self.id:
             raise NotInChat("only its owner writes in a channel")
+        status = member_of(state, place, self.id)
+        if status["status"] == "kicked" or not status.get("can_send_messages", True):
+            raise NotInChat(f"{self.user.name} may not write there")
         if place.private:
             self.user.started = True
             self._set_blocked(blocked=False)

@@ -8,7 +8,7 @@ from genlock.sandbox.telegram.messages import Method
 from genlock.sandbox.telegram.profile import OTHER_PERMISSIONS, SENT_KINDS, member_of
 from genlock.sandbox.telegram.state import TelegramState
 
-#: a shorter or longer time means for ever
+#: a shorter or longer time means without an end
 LIMITED_SECONDS = (30, 366 * 86_400)
 MEDIA = ("audios", "documents", "photos", "videos", "video_notes", "voice_notes")
 

@@ -109,6 +109,31 @@ async def test_slow_uploads_of_several_accounts_give_way(
     assert (await other.request("POST", "/v1/files", data=png)).status == 201
 
 
+async def test_large_bodies_of_one_account_leave_memory_for_others(world: ApiWorld) -> None:
+    greedy, other = await world.client(), await world.client()
+    json_type = {"Content-Type": "application/json"}
+    started, stop = asyncio.Semaphore(0), asyncio.Event()
+
+    async def trickle() -> AsyncIterator[bytes]:
+        for _ in range(24):
+            yield b" " * 10_000
+        started.release()
+        await stop.wait()
+        yield b"{}"
+
+    held = [
+        asyncio.create_task(greedy.request("POST", "/v1/quote", data=trickle(), headers=json_type)) for _ in range(40)
+    ]
+    for _ in held:
+        await started.acquire()
+    await poll_until(lambda: any(request.done() for request in held))
+    answer = await other.request("POST", "/v1/quote", data=b" " * 200_000 + b"{}", headers=json_type)
+    stop.set()
+    await asyncio.gather(*held, return_exceptions=True)
+
+    assert answer.status == 422, "it was read, and names no model"
+
+
 async def test_the_megabytes_that_an_account_sends_a_day_are_limited(
     world: ApiWorld, png: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -135,7 +135,8 @@ class Api:
         body, request_hash = None, ""
         query = read_query(operation.query, request.query_params) if operation.query else None
         if operation.body is not None:
-            content = await read_json(request, self._parts.memory, partial(self._parts.limits.take, sender.key.id))
+            take_permits = partial(self._parts.limits.take, sender.key.id)
+            content = await read_json(request, self._parts.memory, sender.key.account_id, take_permits)
             body = validated(operation.body, content)
             request_hash = hash_request(operation.method, operation.path, content)
         return Call(

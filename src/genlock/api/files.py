@@ -64,7 +64,7 @@ class FileRoutes:
         """Write the file to disk and return its size. Raises Problem."""
         if not is_form(call.request):
             return await receive_file(call.request, file)
-        form = await receive_form(call.request, self._memory, FILE_FIELD, lambda: file)
+        form = await receive_form(call.request, self._memory, call.account_id, FILE_FIELD, lambda: file)
         unknown = (form.texts.keys() | form.lists.keys()) - _IGNORED_FIELDS
         _check_fields(unknown, has_file=form.file is not None)
         return form.file_bytes

@@ -10,7 +10,7 @@ from python_multipart.multipart import MultipartParser, parse_options_header
 from starlette.requests import ClientDisconnect, Request
 
 from genlock.api.problems import Fault, Problem, bad_request, invalid
-from genlock.api.reading import refused_body, too_large
+from genlock.api.reading import refused_body, sender_name, too_large
 from genlock.web.requests import SMALL_BODY_BYTES, BodyMemory, RequestRefused
 
 MEDIA_TYPE = "multipart/form-data"
@@ -47,13 +47,13 @@ async def receive_file(request: Request, file: IO[bytes]) -> int:
 
 
 async def receive_form(
-    request: Request, memory: BodyMemory, file_field: str, open_file: Callable[[], IO[bytes]]
+    request: Request, memory: BodyMemory, account_id: int, file_field: str, open_file: Callable[[], IO[bytes]]
 ) -> Form:
     """Read a form. Its file, if it has one, is the field `file_field` and goes to `open_file()`. Raises Problem."""
     _, options = parse_options_header(request.headers.get("content-type", ""))
     if not options.get(b"boundary"):
         raise _invalid_form("Content-Type names no boundary")
-    reader = _FormReader(file_field, open_file, memory)
+    reader = _FormReader(file_field, open_file, memory, sender_name(account_id))
     try:
         parser = MultipartParser(
             options[b"boundary"],
@@ -137,13 +137,14 @@ class _Body:
 class _FormReader:
     """Collects what the parser finds. Raises Problem at the first part that is not taken."""
 
-    def __init__(self, file_field: str, open_file: Callable[[], IO[bytes]], memory: BodyMemory) -> None:
+    def __init__(self, file_field: str, open_file: Callable[[], IO[bytes]], memory: BodyMemory, sender: str) -> None:
         self.body = _Body()
         self.form = Form()
         self.ended = False
         self._file_field = file_field
         self._open_file = open_file
         self._memory = memory
+        self._sender = sender
         self._reserved = 0
         self._parts = 0
         self._text_bytes = 0
@@ -192,7 +193,7 @@ class _FormReader:
         if self._text_bytes > TEXT_BYTES_MAX:
             raise too_large(TEXT_BYTES_MAX)
         if self._text_bytes > SMALL_BODY_BYTES and not self._reserved:
-            self._memory.reserve(TEXT_BYTES_MAX, authenticated=True)
+            self._memory.reserve(TEXT_BYTES_MAX, authenticated=True, sender=self._sender)
             self._reserved = TEXT_BYTES_MAX
         self._text.append(data[start:end])
 
@@ -215,4 +216,4 @@ class _FormReader:
         self.ended = True
 
     def release(self) -> None:
-        self._memory.release(self._reserved)
+        self._memory.release(self._reserved, self._sender)

@@ -57,8 +57,10 @@ async def _drop(request: Request, bytes_left: int, seconds: float) -> None:
                     return
 
 
-async def read_json(request: Request, memory: BodyMemory, take_permits: Callable[[int], Awaitable[object]]) -> Any:
-    """Return the JSON body of an authenticated request. Raises Problem.
+async def read_json(
+    request: Request, memory: BodyMemory, account_id: int, take_permits: Callable[[int], Awaitable[object]]
+) -> Any:
+    """Return the JSON body of a request of an account. Raises Problem.
 
     A large body takes further permits of its key before it is parsed, because that holds up all other requests.
     """
@@ -68,7 +70,7 @@ async def read_json(request: Request, memory: BodyMemory, take_permits: Callable
             code="unsupported_media_type",
             detail="send the body as JSON, with Content-Type: application/json",
         )
-    with IncomingBody(request, memory) as incoming:
+    with IncomingBody(request, memory, sender_name(account_id)) as incoming:
         incoming.authenticate()
         try:
             body = await incoming.read(JSON_BYTES_MAX)
@@ -79,6 +81,11 @@ async def read_json(request: Request, memory: BodyMemory, take_permits: Callable
         if (permits := len(body) // BYTES_PER_PERMIT) > 0:
             await take_permits(permits)
         return parse_json(body)
+
+
+def sender_name(account_id: int) -> str:
+    """Return the name under which the connections and bodies of an account are counted."""
+    return f"account {account_id}"
 
 
 def refused_body(refused: RequestRefused) -> Problem:

@@ -1,6 +1,7 @@
 """Read request bodies within limits of size, time and memory, and answer with a code and a text."""
 
 import asyncio
+from collections import Counter
 from types import TracebackType
 from typing import Self
 
@@ -30,28 +31,38 @@ def body_too_large() -> RequestRefused:
 
 
 class BodyMemory:
-    """The memory for large bodies that all endpoints share. Unauthenticated senders may take half of it."""
+    """The memory for large bodies that all endpoints share.
+
+    Unauthenticated senders may take half of it, and one client with a key a quarter.
+    """
 
     def __init__(self, bytes_max: int = LARGE_BODIES_BYTES_MAX) -> None:
         self._bytes_max = bytes_max
         self._held = 0
+        self._held_by: Counter[str] = Counter()
 
-    def reserve(self, number: int, *, authenticated: bool) -> None:
-        """Take bytes. Raises RequestRefused if there are not enough left."""
-        if self._held + number > (self._bytes_max if authenticated else self._bytes_max // 2):
+    def reserve(self, number: int, *, authenticated: bool, sender: str = "") -> None:
+        """Take bytes for a sender, whose name is empty if there are few of its kind. Raises RequestRefused."""
+        is_over = self._held + number > (self._bytes_max if authenticated else self._bytes_max // 2)
+        if is_over or (sender and self._held_by[sender] + number > self._bytes_max // 4):
             raise RequestRefused(503, "too many large bodies at the same time; try again later")
         self._held += number
+        self._held_by[sender] += number
 
-    def release(self, number: int) -> None:
+    def release(self, number: int, sender: str = "") -> None:
         self._held -= number
+        self._held_by[sender] -= number
+        if not self._held_by[sender]:
+            del self._held_by[sender]
 
 
 class IncomingBody:
     """The body of one request, read in steps. Its memory is reserved until the `with` block ends."""
 
-    def __init__(self, request: Request, memory: BodyMemory) -> None:
+    def __init__(self, request: Request, memory: BodyMemory, sender: str = "") -> None:
         self._request = request
         self._memory = memory
+        self._sender = sender
         self._chunks = request.stream()
         self._body = bytearray()
         self._reserved = 0
@@ -62,7 +73,7 @@ class IncomingBody:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: object, trace: TracebackType | None) -> None:
-        self._memory.release(self._reserved)
+        self._memory.release(self._reserved, self._sender)
 
     def authenticate(self) -> None:
         """Record that the sender has proved to know a secret: its connection is not closed to make room."""
@@ -95,7 +106,8 @@ class IncomingBody:
 
     def _reserve(self, size: int) -> None:
         if size > SMALL_BODY_BYTES and size > self._reserved:
-            self._memory.reserve(size - self._reserved, authenticated=self.authenticated)
+            added = size - self._reserved
+            self._memory.reserve(added, authenticated=self.authenticated, sender=self._sender)
             self._reserved = size
 
 

@@ -136,13 +136,17 @@ class VideoRoutes:
     async def create(self, call: Call) -> Response:
         if not is_form(call.request):
             take_permits = partial(self._parts.limits.take, call.key.id)
-            content = await read_json(call.request, self._parts.memory, take_permits)
+            content = await read_json(call.request, self._parts.memory, call.account_id, take_permits)
             return await self._order(call, _validated(content), hash_request("POST", PATH, content), None, 0)
         with ExitStack() as closing:
             async with Arrival() as arrival:
                 receiving = self._uploads.receiving(call.account_id, arrival)
                 form = await receive_form(
-                    call.request, self._parts.memory, REFERENCE, lambda: closing.enter_context(receiving)
+                    call.request,
+                    self._parts.memory,
+                    call.account_id,
+                    REFERENCE,
+                    lambda: closing.enter_context(receiving),
                 )
             content = _form_content(form)
             body = _validated(content, strict=False)

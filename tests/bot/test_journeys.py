@@ -266,6 +266,7 @@ async def test_the_user_can_change_the_language(world: BotWorld) -> None:
     ann = await world.add_user(language="ru")
     await ann.write("/start")
     await ann.sees(page("menu.hello", language="ru"))
+    await ann.write("/language")
     await ann.tap("English")
     await ann.sees(page("language.chosen"))
     await ann.write("/balance")

@@ -29,7 +29,7 @@ from tests.packaged import CATALOG
 LANGUAGES = tuple(package_texts().languages)
 
 TEXT_MAX, BUTTONS_MAX, ROW_MAX = 4096, 100, 8
-#: the provider's names and numbers: nothing a person should read
+#: the provider's names and numbers: nothing a user should read
 RAW = re.compile(r"[a-z]_[a-z]|_url|[a-z][A-Z][a-z]+:|\d{10}")
 FILE = {
     FieldType.IMAGE: "https://example.com/a.png",

@@ -248,7 +248,7 @@ async def test_old_rows_are_pruned_page_by_page(harness: AlarmHarness, monkeypat
     monkeypatch.setattr("genlock.engine.retention.PAGE", 2)
     assert PAGE > 2
     for number in range(5):
-        await harness.store.store_update(update(number, f"person {number}"))
+        await harness.store.store_update(update(number, f"user {number}"))
     for queue in await harness.store.claim_update_queues(4, harness.engine.ctx.lease, bots=["bot"], urgent=False):
         await harness.store.settle_update(queue, UpdateState.DONE, "", harness.engine.ctx.lease)
     harness.clock.turn(KEEP_SECONDS["updates"] + 1)

@@ -143,7 +143,7 @@ async def test_a_notice_refused_for_now_is_not_lost_although_its_job_was_leased_
     notice.shut()
     world.channel.faults.add("notify", ChannelBusy(3))
     notifier = world.engine(channel=calling)
-    await notifier.cancel(job.id, "the person")
+    await notifier.cancel(job.id, "the user")
     await notice.holds()
     [leased] = await world.store.claim_jobs(1, engine.ctx.lease)
     if follow_up == "is over":

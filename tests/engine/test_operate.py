@@ -261,7 +261,7 @@ async def test_a_resend_is_refused_before_there_is_a_result(world: World, engine
 async def test_cancelling_an_ended_job_is_refused_with_a_reason(world: World, engine: Engine, end: str) -> None:
     job = await world.running(engine, deadline_seconds=60)
     if end == "cancel":
-        await engine.cancel(job.id, "the person")
+        await engine.cancel(job.id, "the user")
         await idle(engine)
     elif end == "expired":
         world.clock.turn(60)
@@ -271,7 +271,7 @@ async def test_cancelling_an_ended_job_is_refused_with_a_reason(world: World, en
     before = await world.see(job)
 
     with pytest.raises(ActionNotAllowed, match=rf"job {job.id} has already ended \({before.state}\)"):
-        await engine.cancel(job.id, "the person")
+        await engine.cancel(job.id, "the user")
 
     assert await world.see(job) == before
 
@@ -281,7 +281,7 @@ async def test_another_instance_informs_the_user_of_a_cancelled_job_if_this_one_
 ) -> None:
     job = await world.running(engine)
     full = world.engine(EngineRules(capacity=0))
-    cancelled = await full.cancel(job.id, "the person")
+    cancelled = await full.cancel(job.id, "the user")
     assert (cancelled.delivery, cancelled.lease_owner) == (Delivery.PENDING, None)
     assert await world.spent() == 0
 

@@ -241,7 +241,7 @@ async def test_an_operator_may_retry_a_poison_job(world: World, engine: Engine) 
 
 async def test_the_late_cost_of_a_cancelled_poison_job_is_no_longer_queried(world: World, engine: Engine) -> None:
     job = await world.running(engine)
-    await engine.cancel(job.id, "person")
+    await engine.cancel(job.id, "user")
     await idle(engine)
     job = await after_crashes(world, job, CRASHES_MAX)
 
@@ -294,7 +294,7 @@ async def test_only_an_operator_may_resend_a_poison_job(world: World, engine: En
     assert (await world.see(job)).delivery is Delivery.UNDELIVERABLE
 
     with pytest.raises(ActionNotAllowed, match="only an operator"):
-        await operate.show_again(engine.ctx, job.id, "person 1")
+        await operate.show_again(engine.ctx, job.id, "user 1")
     assert (await world.see(job)).due_at is None
     await operate.resend(engine.ctx, job.id, "operator")
     await work(engine)

@@ -30,14 +30,14 @@ async def test_an_unreachable_chat_makes_the_result_undeliverable_and_releases_t
     job = await world.ended(engine, *URLS)
     if operation == "send":
         world.channel.delete(job.placeholder)
-    world.channel.faults.add(operation, RecipientUnreachable("blocked by the person"))
+    world.channel.faults.add(operation, RecipientUnreachable("blocked by the user"))
     await work(engine)
     world.clock.turn(1_000_000)
     assert await work(engine) == []
 
     [row] = await world.store.jobs_needing_attention(10)
     assert (row.id, row.state, row.delivery) == (job.id, State.SUCCEEDED, Delivery.UNDELIVERABLE)
-    assert (row.attention_reason, row.hold_state) == ("blocked by the person", HoldState.RELEASED)
+    assert (row.attention_reason, row.hold_state) == ("blocked by the user", HoldState.RELEASED)
     assert world.channel.notices == []
     assert await world.spent() == 0
 
@@ -52,7 +52,7 @@ async def check_partly_delivered(world: World, job: Job, shown: int, code: Atten
 
 async def test_a_user_who_blocks_the_bot_after_the_first_part_has_paid(world: World, engine: Engine) -> None:
     job = await world.ended(engine, *URLS)
-    world.channel.faults.add("create_placeholder", RecipientUnreachable("blocked by the person"))
+    world.channel.faults.add("create_placeholder", RecipientUnreachable("blocked by the user"))
     await work(engine)
     world.clock.turn(1_000_000)
     assert await work(engine) == []
@@ -70,7 +70,7 @@ async def test_a_user_who_blocks_the_bot_before_the_last_part_has_paid_also_afte
     world.clock.turn(LEASE + 1)
     row = await world.see(job)
     assert [part.step for part in row.parts] == [Step.DONE] * 3 + [Step.PUT]
-    world.channel.closed = "blocked by the person"
+    world.channel.closed = "blocked by the user"
 
     await work(engine)
 
@@ -117,12 +117,12 @@ async def test_a_free_run_of_which_a_part_was_shown_stays_used(world: World, eng
 
 async def test_a_result_paid_again_counts_as_delivered_once_a_part_is_shown(world: World, engine: Engine) -> None:
     job = await world.ended(engine, *URLS)
-    world.channel.closed = "blocked by the person"
+    world.channel.closed = "blocked by the user"
     await work(engine)
     assert await world.spent() == 0
     world.channel.closed = ""
     await operate.show_again(engine.ctx, job.id, "user")
-    world.channel.faults.add("create_placeholder", None, RecipientUnreachable("blocked by the person"))
+    world.channel.faults.add("create_placeholder", None, RecipientUnreachable("blocked by the user"))
     await work(engine)
 
     await check_partly_delivered(world, job, 1, AttentionCode.UNDELIVERABLE)

@@ -245,9 +245,9 @@ async def test_a_group_has_a_limit_of_twenty_sends_and_edits_per_minute() -> Non
 async def test_all_chats_together_have_a_limit() -> None:
     async with running_telegram(limiter=True, limits=Limits(bot_per_second=5), clock=lambda: 1000.0) as telegram:
         client = connect("aiogram", telegram)
-        people = [telegram.add_user(str(number)) for number in range(6)]
-        for person in people[:5]:
-            await client.call("sendMessage", chat_id=person.id, text="x")
+        users = [telegram.add_user(str(number)) for number in range(6)]
+        for user in users[:5]:
+            await client.call("sendMessage", chat_id=user.id, text="x")
         with pytest.raises(ApiFailure, match="retry"):
-            await client.call("sendMessage", chat_id=people[5].id, text="x")
+            await client.call("sendMessage", chat_id=users[5].id, text="x")
         await client.close()

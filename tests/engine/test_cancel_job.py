@@ -27,7 +27,7 @@ async def test_a_queued_job_can_be_cancelled_and_is_never_submitted(world: World
     job = await world.engine(EngineRules(capacity=0)).order(world.order())
     await engine.cancel(job.id, "the user")
     await idle(engine)
-    world.clock.turn(1000)
+    world.clock.advance(1000)
     await work(engine)
 
     await check_cancelled(world, job)
@@ -39,7 +39,7 @@ async def test_a_cancellation_of_a_queued_job_does_not_end_one_that_was_submitte
 ) -> None:
     """What is submitted may cost the operator: the caller must ask the quota first."""
     seen = await world.engine(EngineRules(capacity=0)).order(world.order())
-    world.clock.turn(1)
+    world.clock.advance(1)
     await work(engine)
     running = await world.see(seen)
     assert running.state is State.RUNNING
@@ -168,7 +168,7 @@ async def test_the_late_cost_is_queried_until_the_deadline(
     await work(engine)
     assert (await world.see(job)).due_at is not None
 
-    world.clock.turn((job.deadline_at - world.clock.now()).total_seconds())
+    world.clock.advance((job.deadline_at - world.clock.now()).total_seconds())
     await work(engine)
 
     assert (await world.see(job)).due_at is None
@@ -210,7 +210,7 @@ async def test_an_exhausted_rate_limit_does_not_expire_a_job_at_its_deadline(wor
     engine = world.engine(EngineRules(limits={"status:fake": RateLimit(interval=10_000.0)}))
     await engine.ctx.limits.acquire("status:fake")
     job = await world.running(engine, deadline_seconds=60)
-    world.clock.turn(61)
+    world.clock.advance(61)
     [taken] = await world.store.claim_jobs(1, engine.ctx.lease)
 
     engine.worker.start(taken)
@@ -220,7 +220,7 @@ async def test_an_exhausted_rate_limit_does_not_expire_a_job_at_its_deadline(wor
     assert job.due_at is not None
     assert job.due_at > world.clock.now()
 
-    world.clock.turn(engine.ctx.rules.last_answer_seconds)
+    world.clock.advance(engine.ctx.rules.last_answer_seconds)
     await work(engine)
     assert (await world.see(job)).state is State.EXPIRED
 

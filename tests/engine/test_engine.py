@@ -50,7 +50,7 @@ async def test_a_started_instance_finds_results_by_polling_alone(world: World) -
     await world.recorder.until(Event.SUBMIT_OK)
     await idle(engine)
     world.provider.reports["task-1"] = success("task-1")
-    world.clock.turn(10)
+    world.clock.advance(10)
     await world.recorder.until(Event.NOTICE_SENT)
     await engine.stop()
 

@@ -32,7 +32,7 @@ async def test_an_unreachable_chat_makes_the_result_undeliverable_and_releases_t
         world.channel.delete(job.placeholder)
     world.channel.faults.add(operation, RecipientUnreachable("blocked by the user"))
     await work(engine)
-    world.clock.turn(1_000_000)
+    world.clock.advance(1_000_000)
     assert await work(engine) == []
 
     [row] = await world.store.jobs_needing_attention(10)
@@ -54,7 +54,7 @@ async def test_a_user_who_blocks_the_bot_after_the_first_part_has_paid(world: Wo
     job = await world.ended(engine, *URLS)
     world.channel.faults.add("create_placeholder", RecipientUnreachable("blocked by the user"))
     await work(engine)
-    world.clock.turn(1_000_000)
+    world.clock.advance(1_000_000)
     assert await work(engine) == []
 
     await check_partly_delivered(world, job, 1, AttentionCode.UNDELIVERABLE)
@@ -67,7 +67,7 @@ async def test_a_user_who_blocks_the_bot_before_the_last_part_has_paid_also_afte
     dying = world.engine(store=(store := FaultProxy(world.store)))
     gate = store.gate("finish_delivery")
     await die_at(gate, world, dying)
-    world.clock.turn(LEASE + 1)
+    world.clock.advance(LEASE + 1)
     row = await world.see(job)
     assert [part.step for part in row.parts] == [Step.DONE] * 3 + [Step.PUT]
     world.channel.closed = "blocked by the user"
@@ -90,7 +90,7 @@ async def test_exhausted_retries_after_a_part_was_shown_leave_it_paid(world: Wor
     job = await world.ended(engine, *URLS)
     world.channel.faults.add("create_placeholder", *[ChannelOutcomeUnknown()] * 2)
     await work(engine)
-    world.clock.turn(await pause(world, job))
+    world.clock.advance(await pause(world, job))
     await work(engine)
 
     await check_partly_delivered(world, job, 1, AttentionCode.RETRIES_EXHAUSTED)

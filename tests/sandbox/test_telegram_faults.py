@@ -143,7 +143,7 @@ async def test_a_delay_happens_before_inside_or_after_execution(
     sending = asyncio.create_task(client.call("sendMessage", chat_id=ann.id, text="quick"))
     await ann.sees("quick")
     assert not sending.done()
-    loop_clock.turn(DELAY_SECONDS)
+    loop_clock.advance(DELAY_SECONDS)
     await sending
     telegram.faults.once(Fault.DELAY, seconds=0.3)
     begun = time.monotonic()
@@ -165,7 +165,7 @@ async def test_a_late_progress_edit_becomes_the_caption(
     result = {"type": "photo", "media": Bytes(picture(), "x.png"), "caption": "done"}
     await client.call("editMessageMedia", **where, media=result)
     assert ann.last.text == "done"
-    loop_clock.turn(DELAY_SECONDS)
+    loop_clock.advance(DELAY_SECONDS)
     await late
 
     assert (ann.last.kind, ann.last.text) == ("photo", "20 %")

@@ -1,7 +1,7 @@
 """A group with the bot in it."""
 
+from genlock.sandbox.telegram.chats import Message
 from genlock.sandbox.telegram.groups import Group
-from genlock.sandbox.telegram.state import Message
 from tests.bot.world import BotWorld, ChatUser
 
 NAME = "@sandbox_bot"

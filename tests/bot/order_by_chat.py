@@ -18,7 +18,7 @@ from genlock.domain.catalog import NOTHING, Model
 from genlock.domain.field import FILES, Field, FieldType
 from genlock.domain.job import Delivery, Job
 from genlock.sandbox.kie.media import make_audio, make_video
-from genlock.sandbox.telegram.state import Message
+from genlock.sandbox.telegram.chats import Message
 from tests.bot.world import ChatUser
 
 PATIENCE_SECONDS = 60.0

@@ -3,7 +3,7 @@
 import pytest
 
 from genlock.domain.job import Job
-from genlock.sandbox.telegram.state import Message
+from genlock.sandbox.telegram.chats import Message
 from tests.bot.pages import label, page
 from tests.bot.world import BotWorld, ChatUser, die_once
 

@@ -12,8 +12,8 @@ from genlock.bot.money.invoices import Invoice
 from genlock.bot.rules import Package
 from genlock.domain.errors import StoreUnavailable
 from genlock.i18n.translator import translator
+from genlock.sandbox.telegram.chats import Message
 from genlock.sandbox.telegram.payments import _charge
-from genlock.sandbox.telegram.state import Message
 from tests.bot.pages import label, page, text_pattern
 from tests.bot.rules import OPEN
 from tests.bot.world import BotWorld, ChatUser, running_bot, sqlite_url

@@ -8,7 +8,7 @@ import pytest
 from genlock.domain.field import FieldType
 from genlock.domain.job import Job, NewJob
 from genlock.domain.money import EntryKind
-from genlock.sandbox.telegram.state import Message
+from genlock.sandbox.telegram.chats import Message
 from tests.bot.order_by_chat import sample
 from tests.bot.pages import label, page
 from tests.bot.steps import opened

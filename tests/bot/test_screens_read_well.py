@@ -10,7 +10,7 @@ from genlock.bot.buttons import BESIDE_ANOTHER, pairs
 from genlock.domain.field import FieldType
 from genlock.i18n.translator import translator
 from genlock.ports import Button
-from genlock.sandbox.telegram.state import Message
+from genlock.sandbox.telegram.chats import Message
 from genlock.sandbox.telegram.voice import sample_voice
 from tests.bot.order_by_chat import sample
 from tests.bot.pages import label, page

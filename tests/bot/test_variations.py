@@ -13,7 +13,7 @@ from genlock.bot.order.variations import copies_of, varies, with_copies
 from genlock.bot.rules import BotRules
 from genlock.domain.job import Job
 from genlock.sandbox.kie.faults import Fault
-from genlock.sandbox.telegram.state import Message
+from genlock.sandbox.telegram.chats import Message
 from tests.bot.pages import label, page
 from tests.bot.world import BotWorld, ChatUser, die_once, running_bot, sqlite_url
 from tests.packaged import CATALOG

@@ -13,7 +13,7 @@ from genlock.domain.field import FieldType
 from genlock.domain.job import Job
 from genlock.domain.money import HoldState
 from genlock.sandbox.kie.faults import Fault
-from genlock.sandbox.telegram.state import Message
+from genlock.sandbox.telegram.chats import Message
 from tests.bot.groups import NAME, friends, seen
 from tests.bot.order_by_chat import sample
 from tests.bot.pages import label, page

@@ -41,9 +41,9 @@ from genlock.ports import Channel, Database, Provider
 from genlock.ports.media_reader import MediaReader
 from genlock.providers.kie.client import Kie
 from genlock.sandbox.kie.simulator import KieSimulator
+from genlock.sandbox.telegram.chats import CallbackQuery, Message
 from genlock.sandbox.telegram.simulated_user import SimulatedUser
 from genlock.sandbox.telegram.simulator import TelegramSimulator, running_telegram
-from genlock.sandbox.telegram.state import CallbackQuery, Message
 from genlock.stores.sqlite import SqliteStore
 from tests.databases import new_sqlite
 from tests.engine.recorder import Recorder

@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 
 from genlock.dashboard.telegram_html import TEXT_MAX, InvalidMessage, read_message
 from genlock.sandbox.telegram.api_call import ApiError
-from genlock.sandbox.telegram.text import formatted, utf16
+from genlock.sandbox.telegram.detection import utf16
+from genlock.sandbox.telegram.text import formatted
 
 PIECES = (
     "<b>", "</b>", "</B>", "<i>", "</i>", "</>", "<a href='https://x.example/?a=1&amp;b'>", "</a>",

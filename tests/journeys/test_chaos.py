@@ -27,8 +27,8 @@ from genlock.sandbox.kie.faults import Fault
 from genlock.sandbox.kie.simulator import running_kie
 from genlock.sandbox.processes import guarded_folder
 from genlock.sandbox.records import Order, Records, is_failure_text, is_notice
+from genlock.sandbox.telegram.chats import Message
 from genlock.sandbox.telegram.simulator import running_telegram
-from genlock.sandbox.telegram.state import Message
 
 KEYS = {
     "jobs",

@@ -8,9 +8,9 @@ import pytest
 
 from genlock.sandbox.instance import Instance
 from genlock.sandbox.processes import find_free_port
+from genlock.sandbox.telegram.chats import Message
 from genlock.sandbox.telegram.faults import DOWNLOAD, Fault
 from genlock.sandbox.telegram.simulated_user import SimulatedUser
-from genlock.sandbox.telegram.state import Message
 from tests.bot.pages import page
 from tests.databases import new_sqlite
 from tests.journeys.serve_setup import ServeSetup, running_setup

@@ -17,9 +17,9 @@ from genlock.sandbox.generations.generation import Generation
 from genlock.sandbox.kie.faults import Fault as KieFault
 from genlock.sandbox.kie.simulator import running_kie
 from genlock.sandbox.providers import MoreProviders, running_more_providers
+from genlock.sandbox.telegram.chats import Message
 from genlock.sandbox.telegram.simulated_user import SimulatedUser
 from genlock.sandbox.telegram.simulator import running_telegram
-from genlock.sandbox.telegram.state import Message
 from tests.bot.pages import has_button, label, page
 from tests.bot.steps import picture
 

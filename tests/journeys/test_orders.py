@@ -14,10 +14,10 @@ import pytest
 from genlock.sandbox.instance import Instance
 from genlock.sandbox.kie.simulator import running_kie
 from genlock.sandbox.processes import find_free_port
+from genlock.sandbox.telegram.chats import Message
 from genlock.sandbox.telegram.faults import Fault
 from genlock.sandbox.telegram.simulated_user import SimulatedUser
 from genlock.sandbox.telegram.simulator import running_telegram
-from genlock.sandbox.telegram.state import Message
 from tests.bot.pages import page
 from tests.changes import poll_until
 from tests.journeys.serve_setup import TOKEN, WEBHOOK_KEY, ServeSetup

@@ -176,6 +176,17 @@ async def test_a_keyboard_that_is_not_json_is_refused(
         ("sendLocation", {"chat_id": "ANN", "latitude": 1}, "longitude is empty"),
         ("sendVideoNote", {"chat_id": "ANN"}, "there is no video note in the request"),
         ("setChatMenuButton", {"menu_button": {"text": "x"}}, "can't parse menu button: Can't find field \"type\""),
+        (
+            "setChatMenuButton",
+            {"menu_button": {"type": "web_app", "text": "x"}},
+            "can't parse menu button: Can't find field \"web_app\"",
+        ),
+        ("getMyCommands", {"scope": {"type": "chat"}}, "can't parse BotCommandScope: Empty chat_id specified"),
+        (
+            "getMyCommands",
+            {"scope": {"type": "chat_member", "chat_id": "ANN"}},
+            "can't parse BotCommandScope: Invalid user_id specified",
+        ),
     ],
 )
 async def test_a_missing_argument_is_named(

@@ -36,6 +36,8 @@ from tests.sandbox.sample_media import PDF, picture
         ),
         ("sendMessage", {"text": "x", "reply_parameters": {"message_id": 77}}, "message to be replied not found"),
         ("sendMessage", {"text": "x", "message_thread_id": 77}, "message thread not found"),
+        ("editMessageText", {"text": "x"}, "message to edit not found"),
+        ("stopPoll", {"message_id": 77}, "message with poll to stop not found"),
         ("getFile", {"file_id": "nothing"}, "invalid file_id"),
         ("answerCallbackQuery", {"callback_query_id": "1"}, "query is too old and response timeout expired"),
         ("sendChatAction", {"action": "dancing"}, "wrong parameter action in request"),

@@ -3,8 +3,9 @@
 import pytest
 
 from genlock.sandbox.telegram.api_call import ApiError, CallArguments
+from genlock.sandbox.telegram.detection import found_entities
 from genlock.sandbox.telegram.markdown import parse_markdown
-from genlock.sandbox.telegram.text import read_caption, read_text
+from genlock.sandbox.telegram.text import Use, read_caption, read_text
 
 CAT = "🐈"  # one code point, two UTF-16 units
 
@@ -14,9 +15,9 @@ def shapes(source: str, *, strict: bool = True) -> tuple[str, list[tuple[str, in
     return text, [(entity["type"], entity["offset"], entity["length"]) for entity in entities]
 
 
-def refusal(given: dict[str, object], *, edit: bool = False) -> str:
+def refusal(given: dict[str, object], use: Use = "send") -> str:
     with pytest.raises(ApiError) as refused:
-        read_text(CallArguments(given), edit=edit)
+        read_text(CallArguments(given), use)
     return refused.value.description.removeprefix("Bad Request: ")
 
 
@@ -59,21 +60,64 @@ def test_markdown_errors_have_the_real_texts() -> None:
     assert not wrong, "\n".join(wrong)
 
 
-def test_a_send_is_measured_in_code_points_and_in_utf_16_units_an_edit_only_in_the_latter() -> None:
+def test_telegram_counts_utf_16_units_and_the_code_it_answers_is_put_into_words_for_a_send_only() -> None:
     assert read_text(CallArguments({"text": CAT * 2048}))["text"] == CAT * 2048
     assert refusal({"text": "x" * 4097}) == "message is too long"
-    assert refusal({"text": CAT * 2049}) == "MESSAGE_TOO_LONG"
-    assert refusal({"text": "x" * 4097}, edit=True) == "MESSAGE_TOO_LONG"
-    assert refusal({"text": "x" * 32_769}, edit=True) == "text is too long"
+    assert refusal({"text": CAT * 2049}) == "message is too long"
+    assert refusal({"text": "x" * 4097}, "edit") == "MESSAGE_TOO_LONG"
+    assert refusal({"text": "x" * 32_769}, "edit") == "text is too long"
     assert refusal({"text": ""}) == "message text is empty"
     assert refusal({"text": " "}) == "text must be non-empty"
-    for caption, edit, text in (
-        ("x" * 1025, False, "message caption is too long"),
-        (CAT * 513, False, "MEDIA_CAPTION_TOO_LONG"),
-        ("x" * 1025, True, "MEDIA_CAPTION_TOO_LONG"),
-    ):
-        with pytest.raises(ApiError, match=text):
-            read_caption(caption, "", [], edit=edit)
+
+
+@pytest.mark.parametrize(
+    ("caption", "use", "text"),
+    [
+        ("x" * 1025, "send", "message caption is too long"),
+        (CAT * 513, "send", "message caption is too long"),
+        ("x" * 1025, "edit", "MEDIA_CAPTION_TOO_LONG"),
+        ("x" * 1025, "media edit", "message caption is too long"),
+        (CAT * 513, "media edit", "MEDIA_CAPTION_TOO_LONG"),
+    ],
+)
+def test_a_caption_is_measured_likewise_and_that_of_new_media_in_code_points_too(
+    caption: str, use: Use, text: str
+) -> None:
+    with pytest.raises(ApiError, match=text):
+        read_caption(caption, "", [], use)
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("see https://x.example/a. (http://y.org/b)", [("url", "https://x.example/a"), ("url", "http://y.org/b")]),
+        ("kie.ai, t.me/x?start=1! file.py 1.5", [("url", "kie.ai"), ("url", "t.me/x?start=1")]),
+        ("me@x.org @bob_the_cat @abc a@b", [("email", "me@x.org"), ("mention", "@bob_the_cat")]),
+        ("(/start) /gen@my_bot a/b", [("bot_command", "/start"), ("bot_command", "/gen@my_bot")]),
+        (f"{CAT} #tag #1 $USD $5", [("hashtag", "#tag"), ("cashtag", "$USD")]),
+        ("+12125550123", [("phone_number", "+12125550123")]),
+    ],
+)
+def test_links_mentions_commands_tags_and_numbers_are_detected(text: str, found: list[tuple[str, str]]) -> None:
+    units = text.encode("utf-16-le")
+    assert found == [
+        (entity["type"], units[entity["offset"] * 2 :][: entity["length"] * 2].decode("utf-16-le"))
+        for entity in found_entities(text)
+    ]
+
+
+def test_a_link_is_detected_in_styled_text_but_not_in_code() -> None:
+    def kinds(text: str) -> list[str]:
+        given = CallArguments({"text": text, "parse_mode": "HTML"})
+        return [entity["type"] for entity in read_text(given).get("entities", [])]
+
+    assert kinds("<b>x.org</b>") == ["url", "bold"]
+    assert kinds("<code>x.org</code>") == ["code"]
+
+
+def test_a_number_is_read_up_to_its_first_other_character() -> None:
+    given = CallArguments({"a": "17.9", "b": "-5x", "c": "none", "d": "", "e": 3})
+    assert [given.number(name, 7) for name in "abcde"] == [17, -5, 0, 7, 3]
 
 
 def test_a_text_with_a_link_has_the_options_of_its_preview() -> None:

@@ -2,8 +2,9 @@
 
 import pytest
 
-from genlock.sandbox.telegram.api_call import ApiError
+from genlock.sandbox.telegram.api_call import ApiError, CallArguments
 from genlock.sandbox.telegram.limiter import Limiter, Limits
+from genlock.sandbox.telegram.markup import read_markup
 from genlock.sandbox.telegram.simulated_user import SimulatedUser
 from genlock.sandbox.telegram.simulator import TelegramSimulator
 from tests.sandbox.client_libraries import ApiFailure, Bytes, Client
@@ -18,15 +19,83 @@ async def test_several_messages_are_forwarded_or_copied_at_once_and_missing_ones
         sent = await client.call(method, chat_id=ann.id, from_chat_id=ann.id, message_ids=[*ids, 9999])
         assert [message.id for message in ann.messages[-2:]] == [message["message_id"] for message in sent]
         assert [message.text for message in ann.messages[-2:]] == ["one", "two"]
-    with pytest.raises(ApiFailure, match=r"(?i)message to forward not found"):
+    with pytest.raises(ApiFailure, match="there are no messages to forward"):
         await client.call("forwardMessages", chat_id=ann.id, from_chat_id=ann.id, message_ids=[9999])
 
 
 async def test_a_protected_message_cannot_be_forwarded(client: Client, ann: SimulatedUser) -> None:
     sent = await client.call("sendMessage", chat_id=ann.id, text="mine", protect_content=True)
     assert sent["has_protected_content"] is True
-    with pytest.raises(ApiFailure, match=r"(?i)protected content and can't be forwarded"):
+    with pytest.raises(ApiFailure, match="the message can't be forwarded"):
         await client.call("forwardMessage", chat_id=ann.id, from_chat_id=ann.id, message_id=sent["message_id"])
+
+
+async def test_service_messages_are_neither_forwarded_nor_copied_nor_pinned(
+    client: Client, telegram: TelegramSimulator, ann: SimulatedUser
+) -> None:
+    friends = telegram.group("Friends", [ann])
+    await friends.set_bot("administrator", by=ann)
+    await friends.add(telegram.add_user("Bob"))
+    place = {"chat_id": friends.id, "message_id": friends.messages[-1].id}
+    for method, given, error in (
+        ("forwardMessage", {"from_chat_id": friends.id}, "the message can't be forwarded"),
+        ("copyMessage", {"from_chat_id": friends.id}, "the message can't be copied"),
+        ("pinChatMessage", {}, "service messages can't be pinned"),
+    ):
+        with pytest.raises(ApiFailure, match=error):
+            await client.call(method, **place, **given)
+
+
+async def test_an_invoice_is_forwarded_but_not_copied(client: Client, ann: SimulatedUser) -> None:
+    given = {"title": "T", "description": "D", "payload": "p", "currency": "XTR"}
+    sent = await client.call("sendInvoice", chat_id=ann.id, prices=[{"label": "a", "amount": 1}], **given)
+    place = {"chat_id": ann.id, "from_chat_id": ann.id, "message_id": sent["message_id"]}
+    assert (await client.call("forwardMessage", **place))["invoice"]["title"] == "T"
+    with pytest.raises(ApiFailure, match="the message can't be copied"):
+        await client.call("copyMessage", **place)
+
+
+async def test_a_group_that_forbids_photos_takes_no_forwarded_ones(
+    client: Client, telegram: TelegramSimulator, ann: SimulatedUser
+) -> None:
+    friends = telegram.group("Friends", [ann])
+    await friends.forbid("photo")
+    sent = await client.call("sendPhoto", chat_id=ann.id, photo=Bytes(picture(), "p.png"))
+    with pytest.raises(ApiFailure, match="the message can't be forwarded"):
+        await client.call("forwardMessage", chat_id=friends.id, from_chat_id=ann.id, message_id=sent["message_id"])
+
+
+async def test_an_administrator_may_send_what_members_may_not(
+    client: Client, telegram: TelegramSimulator, ann: SimulatedUser
+) -> None:
+    friends = telegram.group("Friends", [ann])
+    await friends.forbid("text")
+    with pytest.raises(ApiFailure, match="not enough rights to send text messages to the chat"):
+        await client.call("sendMessage", chat_id=friends.id, text="x")
+    await friends.set_bot("administrator", by=ann)
+    assert (await client.call("sendMessage", chat_id=friends.id, text="x"))["text"] == "x"
+
+
+async def test_forwarded_albums_stay_together(client: Client, ann: SimulatedUser) -> None:
+    items = [{"type": "photo", "media": Bytes(picture(), "p.png")} for _ in range(2)]
+    album = await client.call("sendMediaGroup", chat_id=ann.id, media=items)
+    alone = await client.call("sendMessage", chat_id=ann.id, text="alone")
+    ids = [message["message_id"] for message in (*album, alone)]
+    await client.call("copyMessages", chat_id=ann.id, from_chat_id=ann.id, message_ids=ids)
+    first, second, third = (message.album for message in ann.messages[-3:])
+    assert first is not None
+    assert first == second != album[0]["media_group_id"]
+    assert third is None
+
+
+async def test_a_caption_is_shown_above_pictures_only_while_there_is_one(client: Client, ann: SimulatedUser) -> None:
+    photo, above = Bytes(picture(), "p.png"), {"show_caption_above_media": True}
+    sent = await client.call("sendPhoto", chat_id=ann.id, photo=photo, caption="c", **above)
+    assert sent["show_caption_above_media"] is True
+    place = {"chat_id": ann.id, "message_id": sent["message_id"]}
+    assert "show_caption_above_media" not in await client.call("editMessageCaption", **place, caption="d")
+    assert (await client.call("editMessageCaption", **place, caption="d", **above))["show_caption_above_media"] is True
+    assert "show_caption_above_media" not in await client.call("sendPhoto", chat_id=ann.id, photo=photo, **above)
 
 
 async def test_the_message_pinned_last_is_shown_until_it_is_unpinned_or_deleted(
@@ -144,6 +213,27 @@ async def test_buttons_without_a_text_are_dropped(client: Client, ann: Simulated
     keyboard = {"inline_keyboard": [[{"text": "", "callback_data": "a"}, {"text": "B", "callback_data": "b"}]]}
     await client.call("sendMessage", chat_id=ann.id, text="x", reply_markup=keyboard)
     assert [button["text"] for button in ann.last.buttons] == ["B"]
+    await client.call("sendMessage", chat_id=ann.id, text="x", reply_markup={"keyboard": [[{"text": ""}]]})
+    assert ann.last.markup is None
+
+
+async def test_buttons_beyond_the_twelfth_of_a_row_are_dropped(client: Client, ann: SimulatedUser) -> None:
+    row = [{"text": str(number), "callback_data": "x"} for number in range(13)]
+    await client.call("sendMessage", chat_id=ann.id, text="x", reply_markup={"inline_keyboard": [row]})
+    assert [button["text"] for button in ann.last.buttons] == [str(number) for number in range(12)]
+
+
+def test_a_button_has_one_action_and_an_empty_one_does_not_count() -> None:
+    def made(**actions: str) -> object:
+        markup = read_markup(CallArguments({"reply_markup": {"inline_keyboard": [[{"text": "x", **actions}]]}}))
+        assert markup is not None
+        return markup["inline_keyboard"][0][0]
+
+    assert made(callback_data="a", url="https://x.example") == {"text": "x", "url": "https://x.example"}
+    assert made(callback_data="a", url="") == {"text": "x", "callback_data": "a"}
+    assert made(switch_inline_query="") == {"text": "x", "switch_inline_query": ""}
+    with pytest.raises(ApiError, match="Text buttons are unallowed in the inline keyboard"):
+        made(callback_data="")
 
 
 def test_large_uploads_of_equal_size_wait_for_each_other_and_then_get_a_429() -> None:

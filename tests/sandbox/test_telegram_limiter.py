@@ -43,3 +43,13 @@ def test_a_call_to_any_chat_doubles_the_block_when_its_refusal_must_be_known(tel
     assert [telegram.send(chat) for chat in CHATS[:6]] == [0] * 5 + [3]
     telegram.now += IN_FLIGHT_SECONDS
     assert [telegram.send(chat) for chat in (7, 8)] == [6, 6]
+
+
+def test_a_webhook_can_be_set_once_a_second() -> None:
+    now = [1000.0]
+    limiter = Limiter(limits=Limits(), clock=lambda: now[0])
+    limiter.admit_webhook()
+    with pytest.raises(ApiError, match="retry after 1"):
+        limiter.admit_webhook()
+    now[0] += 1.0
+    limiter.admit_webhook()

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
+from genlock.sandbox.telegram.probe import probe_content
 from genlock.sandbox.telegram.simulated_user import SimulatedUser
 from tests.sandbox.client_libraries import ApiFailure, Bytes, Client
 from tests.sandbox.sample_media import PDF, animated_gif, picture, sound, video, voice
@@ -21,18 +22,19 @@ class FileServer:
         self.url = ""
         self.asked: list[str] = []
         self.agents: set[str] = set()
-        self.pages: dict[str, tuple[int, bytes, str]] = {}
+        self.pages: dict[str, tuple[int, bytes, str, str]] = {}
 
-    def put(self, path: str, content: bytes, type_: str, status: int = 200) -> str:
-        self.pages[path] = (status, content, type_)
+    def put(self, path: str, content: bytes, type_: str, status: int = 200, location: str = "") -> str:
+        self.pages[path] = (status, content, type_, location)
         return f"{self.url}/{path}"
 
     async def serve(self, request: web.Request) -> web.Response:
         path = request.match_info["path"]
         self.asked.append(path)
         self.agents.add(request.headers.get("User-Agent", ""))
-        status, content, type_ = self.pages[path]
-        return web.Response(status=status, body=content, content_type=type_)
+        status, content, type_, location = self.pages[path]
+        headers = {"Location": location} if location else {}
+        return web.Response(status=status, body=content, content_type=type_, headers=headers)
 
 
 def made(content: bytes | Callable[[], bytes]) -> bytes:
@@ -197,6 +199,25 @@ async def test_the_kind_depends_on_the_content(
     sent = await client.call(method, chat_id=ann.id, **(given() if callable(given) else given))
     assert kind in sent
     assert ann.last.kind == kind
+
+
+async def test_a_moving_gif_becomes_a_silent_video(client: Client, ann: SimulatedUser) -> None:
+    shown = (await client.call("sendAnimation", chat_id=ann.id, animation=Bytes(animated_gif(), "x.gif")))["animation"]
+
+    assert (shown["file_name"], shown["mime_type"], shown["duration"]) == ("x.gif.mp4", "video/mp4", 1)
+    assert (shown["width"], shown["height"]) == (64, 48)
+    film = probe_content(await client.download(shown["file_id"]))
+    assert (film.type, film.sound) == ("video/mp4", False)
+
+
+async def test_a_fetched_file_is_named_after_the_last_redirect(
+    client: Client, ann: SimulatedUser, file_server: FileServer
+) -> None:
+    file_server.put("paper.pdf", PDF, "application/pdf")
+    short = file_server.put("short.er", b"", "text/plain", status=302, location="/paper.pdf")
+
+    sent = await client.call("sendDocument", chat_id=ann.id, document=short)
+    assert sent["document"]["file_name"] == "paper.pdf"
 
 
 async def test_a_truncated_image_is_refused(client: Client, ann: SimulatedUser) -> None:

@@ -4,9 +4,9 @@ import asyncio
 
 import pytest
 
+from genlock.sandbox.telegram.chats import CallbackQuery
 from genlock.sandbox.telegram.simulated_user import SimulatedUser
 from genlock.sandbox.telegram.simulator import TelegramSimulator
-from genlock.sandbox.telegram.state import CallbackQuery
 from tests.sandbox.bot_messages import KEYBOARD, KINDS, send
 from tests.sandbox.client_libraries import ApiFailure, Client
 from tests.sandbox.sample_media import picture, sample

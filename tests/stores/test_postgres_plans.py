@@ -1,7 +1,8 @@
 """The clock of the PostgreSQL server, and plans that scan no finished jobs."""
 
+import json
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from datetime import timedelta
 from typing import Any
 
@@ -70,3 +71,36 @@ async def test_statements_that_look_for_work_do_not_scan_finished_jobs(
 
     assert re.search(rf"\bIndex Scan (using|on) {index}\b", plan), plan
     assert "Seq Scan" not in plan, plan
+
+
+async def test_no_statement_over_arrays_compares_every_item_with_every_other(postgres: PostgresStore) -> None:
+    """Without hash joins, a join of two CTEs is a loop in a loop: 62,500 comparisons for a batch of 250."""
+    session = postgres.session
+    over_arrays = {name: pair for name, pair in session.statements.items() if "unnest(" in pair[0]}
+    quadratic = []
+    for name, (text, names) in over_arrays.items():
+        [row] = await session.pool.fetch(f"EXPLAIN (FORMAT JSON) {text}", *[None] * len(names))
+        quadratic += [f"{name}: {pair}" for pair in _joined_ctes(json.loads(row[0])[0]["Plan"])]
+
+    assert len(over_arrays) > 30
+    assert not quadratic, "\n".join(quadratic)
+
+
+def _joined_ctes(plan: dict[str, Any]) -> Iterator[str]:
+    """Yield the pairs of CTEs that a nested loop joins."""
+    children = plan.get("Plans", [])
+    sides = [child for child in children if child.get("Parent Relationship") in ("Outer", "Inner")]
+    if plan["Node Type"] == "Nested Loop" and all(_is_cte(side) for side in sides):
+        yield " and ".join(_cte_name(side) for side in sides)
+    for child in children:
+        yield from _joined_ctes(child)
+
+
+def _is_cte(plan: dict[str, Any]) -> bool:
+    return plan["Node Type"] == "CTE Scan" or (
+        plan["Node Type"] in ("Materialize", "Sort", "Memoize", "Subquery Scan") and _is_cte(plan["Plans"][0])
+    )
+
+
+def _cte_name(plan: dict[str, Any]) -> str:
+    return str(plan["CTE Name"]) if plan["Node Type"] == "CTE Scan" else _cte_name(plan["Plans"][0])

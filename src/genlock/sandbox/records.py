@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 from genlock.sandbox.kie.simulator import KieSimulator
 from genlock.sandbox.kie.task import Task
+from genlock.sandbox.telegram.chats import MEDIA, Message
 from genlock.sandbox.telegram.probe import make_sizes
 from genlock.sandbox.telegram.simulated_user import SimulatedUser
 from genlock.sandbox.telegram.simulator import TelegramSimulator
-from genlock.sandbox.telegram.state import MEDIA, Message
 
 #: first character of the bot's message about a failed order, in every language
 FAILURE_MARK = "😔"

@@ -32,8 +32,8 @@ from genlock.sandbox.postgres import PostgresServer
 from genlock.sandbox.processes import ProgramFailed, find_free_port, guarded_folder
 from genlock.sandbox.providers import running_more_providers
 from genlock.sandbox.samples import write_samples
+from genlock.sandbox.telegram.chats import User
 from genlock.sandbox.telegram.simulator import DashboardLogin, TelegramSimulator, running_telegram
-from genlock.sandbox.telegram.state import User
 from genlock.sandbox.try_page.access import TryKey
 from genlock.sandbox.try_page.routes import TryAccess
 

@@ -30,11 +30,11 @@ from genlock.sandbox.kie.simulator import running_kie
 from genlock.sandbox.kie.task import Task
 from genlock.sandbox.processes import ProgramFailed, guarded_folder
 from genlock.sandbox.records import Order, Records, is_notice
+from genlock.sandbox.telegram.chats import Message
 from genlock.sandbox.telegram.faults import Fault
 from genlock.sandbox.telegram.journal import Call
 from genlock.sandbox.telegram.simulated_user import SimulatedUser
 from genlock.sandbox.telegram.simulator import running_telegram
-from genlock.sandbox.telegram.state import Message
 
 PHASES = ("person", "balance", "job", "task", "callback", "money", "delivery", "orphan", "undelivered retry")
 #: the other phases depend on these

@@ -12,8 +12,9 @@ from genlock.domain.result import PartKind, Piece
 from genlock.engine.engine import Engine
 from genlock.sandbox.telegram import edits
 from genlock.sandbox.telegram.api_call import CallArguments
+from genlock.sandbox.telegram.chats import Message
 from genlock.sandbox.telegram.faults import Fault
-from genlock.sandbox.telegram.state import Message, TelegramState
+from genlock.sandbox.telegram.state import TelegramState
 from tests.channels.telegram.harness import EXPECTED_SECONDS, Harness
 from tests.engine.world import idle
 from tests.media.samples import image, short_video

@@ -368,3 +368,20 @@ async def test_a_429_stops_the_calls_of_all_instances(telegram: TelegramSimulato
     for caller in callers:
         await caller.close()
     await store.close()
+
+
+async def test_a_webhook_registered_twice_within_a_second_holds_up_no_message(telegram: TelegramSimulator) -> None:
+    """Telegram refuses the second registration with a 429 of its own, as when two instances start."""
+    recorder = Recorder()
+    store = await sqlite_in_memory(VirtualClock(asyncio.get_running_loop()), recorder)
+    caller = Caller(make_bot(telegram.token, telegram.url), TelegramRateLimiter(store, "42"), recorder)
+    ann = telegram.add_user("Ann")
+    telegram.faults.once(Fault.TOO_MANY, method="setWebhook", seconds=3600)
+
+    with pytest.raises(ChannelBusy):
+        await caller.call(caller.bot.set_webhook, chat=None, priority=Priority.RESULT, url="https://example.com/hook")
+    async with asyncio.timeout(60):
+        await caller.call(caller.bot.send_message, chat=ann.id, priority=Priority.RESULT, text="hello")
+
+    await caller.close()
+    await store.close()

@@ -18,8 +18,10 @@ __all__ = ["Caller", "Priority", "make_bot"]
 T = TypeVar("T")
 API_URL = "https://api.telegram.org"
 CONNECTIONS = 64
-#: methods that Telegram limits by themselves, for a long time: their 429 stops no other call
-LIMITED_ALONE = frozenset({"set_my_commands", "set_my_description", "set_my_short_description"})
+#: methods that Telegram limits by themselves: their 429 stops no other call
+LIMITED_ALONE = frozenset(
+    {"set_my_commands", "set_my_description", "set_my_short_description", "set_webhook", "delete_webhook"}
+)
 #: a deletion is refused if the user was faster or the message is too old: nothing that an operator should see
 EXPECTED_REFUSALS = ("delete_message",)
 

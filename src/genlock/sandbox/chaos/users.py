@@ -7,9 +7,9 @@ from random import Random
 from time import time
 
 from genlock.sandbox.records import Order, Records, is_notice
+from genlock.sandbox.telegram.chats import Message
 from genlock.sandbox.telegram.simulated_user import SimulatedUser
 from genlock.sandbox.telegram.simulator import TelegramSimulator
-from genlock.sandbox.telegram.state import Message
 
 MODEL = "z-image"
 ORDERS_EACH_MAX = 4

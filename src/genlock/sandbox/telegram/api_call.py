@@ -6,6 +6,7 @@ real server's shape and wording.
 
 import asyncio
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -16,6 +17,7 @@ from aiohttp.http_exceptions import HttpProcessingError
 from genlock.sandbox.requests import json_object
 
 ATTACHED = "attach://"
+WHOLE = re.compile(r"-?\d{1,19}", re.ASCII)
 
 
 class ApiError(Exception):
@@ -66,10 +68,12 @@ class CallArguments:
         return self.text(name)
 
     def number(self, name: str, default: int = 0) -> int:
-        try:
-            return int(self.text(name).strip('"') or default)
-        except ValueError:
+        """Return a whole number. Like the real server it reads the digits at the start, and 0 if there are none."""
+        text = self.text(name).strip('"')
+        if not text:
             return default
+        digits = WHOLE.match(text)
+        return int(digits[0]) if digits else 0
 
     def flag(self, name: str) -> bool:
         return self.text(name).lower() in {"true", "yes", "1"}

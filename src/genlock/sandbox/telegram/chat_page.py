@@ -11,9 +11,9 @@ import aiohttp
 from aiohttp import web
 
 from genlock.sandbox.kie.faults import Fault as KieFault
+from genlock.sandbox.telegram.chats import Chat, Message
 from genlock.sandbox.telegram.control import Control
 from genlock.sandbox.telegram.faults import Fault
-from genlock.sandbox.telegram.state import Chat, Message
 
 if TYPE_CHECKING:
     from genlock.sandbox.telegram.simulator import DashboardLogin, TelegramSimulator

@@ -3,14 +3,13 @@
 from typing import Any
 
 from genlock.sandbox.telegram.api_call import CallArguments, Upload, bad_request
+from genlock.sandbox.telegram.chats import Chat
 from genlock.sandbox.telegram.messages import Method
-from genlock.sandbox.telegram.profile import RIGHTS
-from genlock.sandbox.telegram.state import Chat, TelegramState
+from genlock.sandbox.telegram.profile import MORE_RIGHTS, RIGHTS
+from genlock.sandbox.telegram.state import TelegramState
 
 TITLE_MAX = 128
 DESCRIPTION_MAX = 255
-GROUP_RIGHTS = {"can_pin_messages", "can_manage_topics"}
-CHANNEL_RIGHTS = {"can_post_messages", "can_edit_messages", "can_manage_direct_messages"}
 #: lists that are empty: simulated users have no gifts, boosts or music in their profile
 EMPTY: dict[str, dict[str, Any]] = {
     "getAvailableGifts": {"gifts": []},
@@ -98,7 +97,7 @@ async def set_default_rights(state: TelegramState, arguments: CallArguments) -> 
 async def get_default_rights(state: TelegramState, arguments: CallArguments) -> Any:
     """Return the rights. A channel's administrators cannot be anonymous."""
     rights = state.profile.get(_rights_key(arguments), {})
-    more = CHANNEL_RIGHTS if arguments.flag("for_channels") else GROUP_RIGHTS
+    more = MORE_RIGHTS["channel" if arguments.flag("for_channels") else "supergroup"]
     names = {*RIGHTS, *more} - {"can_be_edited"}
     shown = {name: bool(rights.get(name)) for name in names}
     return shown | ({"is_anonymous": False} if arguments.flag("for_channels") else {})

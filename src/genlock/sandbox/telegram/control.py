@@ -9,7 +9,7 @@ GET  /sim/chats/CHAT?person=PERSON   what that user sees there: {"messages": [vi
 GET  /sim/events?after=N             server-sent events from N on (or from the header Last-Event-ID); see below
 GET  /sim/calls?after=N              the journal after call N
 GET  /sim/files/FILE_ID              a file with its type; range requests work
-POST /sim/people                     {"name", "language"?, "stars"?, "started"?} → the user
+POST /sim/people                     {"name", "last_name"?, "language"?, "stars"?, "started"?} → the user
 POST /sim/people/PERSON              {"language"?, "stars"?, "blocked"?, "deactivated"?} → the user
 POST /sim/people/PERSON/say          {"text", "chat"?, "thread"?, "reply_to"?} → view
 POST /sim/people/PERSON/send         multipart: file (several make an album), kind (photo, …; one for all, or one for
@@ -24,7 +24,8 @@ POST /sim/people/PERSON/pay          {"message", "chat"?} or {"link"} → {"ok",
 POST /sim/people/PERSON/react        {"message", "emoji" (or null), "chat"?}
 POST /sim/people/PERSON/delete       {"message", "for_both", "chat"?}
 POST /sim/people/PERSON/clear        {"chat"?, "for_both"?}: the whole history
-POST /sim/groups                     {"title", "members", "kind"? (group or supergroup)} → the chat
+POST /sim/groups                     {"title", "members", "kind"? (group, supergroup or channel), "username"? (a public
+                                     name)} → the chat
 POST /sim/groups/CHAT                {"add"?, "remove"?, "bot"? (member, administrator, left, kicked), "forbid"?,
                                      "topic"? (a name), "migrate"? (true)} → the chat, or the new one
 POST /sim/faults                   {"fault", "method"?, "chat"?, "times"?, "probability"?, "seconds"?, "text"?} → switch
@@ -49,10 +50,10 @@ from aiohttp import web
 
 from genlock.sandbox.requests import host_error, page_origin_error
 from genlock.sandbox.telegram.api_call import ApiError
+from genlock.sandbox.telegram.chats import Chat, User
 from genlock.sandbox.telegram.faults import Fault
 from genlock.sandbox.telegram.groups import Group
 from genlock.sandbox.telegram.simulated_user import NotInChat, SimulatedUser
-from genlock.sandbox.telegram.state import Chat, User
 
 if TYPE_CHECKING:
     from genlock.sandbox.telegram.simulator import TelegramSimulator
@@ -201,6 +202,7 @@ class Control:
             language=body.get("language", "en"),
             stars=int(body.get("stars", 10_000)),
             started=bool(body.get("started", True)),
+            last_name=str(body.get("last_name", "")),
         )
         return web.json_response(self.user_json(user))
 
@@ -287,9 +289,10 @@ class Control:
     async def add_group(self, request: web.Request) -> web.Response:
         body = await read_body(request)
         members = [SimulatedUser(self._state, self._state.users[int(number)]) for number in body["members"]]
-        group = self._telegram.group(str(body["title"]), members, kind=body.get("kind", "group"))
-        group.chat.bot_status = "left"
-        await group.set_bot("member", by=members[0] if members else None)  # as Telegram tells a bot of a new group
+        kind, username = str(body.get("kind", "group")), str(body.get("username", ""))
+        group = self._telegram.group(str(body["title"]), members, kind=kind, username=username)
+        status, group.chat.bot_status = group.chat.bot_status, "left"
+        await group.set_bot(status, by=members[0] if members else None)  # as Telegram tells a bot of a new group
         return web.json_response(self.chat_json(group.chat))
 
     async def change_group(self, request: web.Request) -> web.Response:

@@ -5,17 +5,20 @@ from collections.abc import Collection
 from typing import Any
 
 from genlock.sandbox.telegram.api_call import ApiError, CallArguments, bad_request
+from genlock.sandbox.telegram.chats import KINDS, MEDIA, Message
 from genlock.sandbox.telegram.markup import Markup, is_inline, read_inline
 from genlock.sandbox.telegram.media import WRONG_TYPE
 from genlock.sandbox.telegram.messages import (
     Method,
     caption_of,
     check_right,
+    display_flags,
     input_media,
     media_kind,
     message_numbers,
+    without_caption,
 )
-from genlock.sandbox.telegram.state import KINDS, MEDIA, Message, TelegramState
+from genlock.sandbox.telegram.state import TelegramState
 from genlock.sandbox.telegram.text import read_text
 
 NOT_MODIFIED = (
@@ -31,7 +34,7 @@ ALBUM_KINDS = {"audio", "document", "photo", "live_photo", "video"}
 
 
 async def edit_text(state: TelegramState, arguments: CallArguments) -> Any:
-    content, markup = read_text(arguments, edit=True), read_inline(arguments)
+    content, markup = read_text(arguments, "edit"), read_inline(arguments)
     message = editable_message(state, arguments)
     if message.kind != "text":
         raise bad_request("there is no text in the message to edit")
@@ -39,17 +42,20 @@ async def edit_text(state: TelegramState, arguments: CallArguments) -> Any:
     if message.kind in MEDIA:
         # The message became media after this edit was validated: Telegram then sets the text as its caption.
         names = {"text": "caption", "entities": "caption_entities"}
-        content = _without_caption(message) | {names[name]: value for name, value in content.items() if name in names}
+        content = without_caption(message.content) | {
+            names[name]: value for name, value in content.items() if name in names
+        }
     return apply_change(state, message, content, markup)
 
 
 async def edit_caption(state: TelegramState, arguments: CallArguments) -> Any:
-    caption, markup = caption_of(arguments, edit=True), read_inline(arguments)
+    caption, markup = caption_of(arguments, "edit"), read_inline(arguments)
     message = editable_message(state, arguments)
     if message.kind not in CAPTIONED:
         raise bad_request("there is no caption in the message to edit")
     await _delay_inside(state, arguments, message)
-    return apply_change(state, message, _without_caption(message) | caption, markup)
+    content = without_caption(message.content) | caption
+    return apply_change(state, message, content | display_flags(arguments, content), markup)
 
 
 async def edit_markup(state: TelegramState, arguments: CallArguments) -> Any:
@@ -91,7 +97,7 @@ async def edit_media(state: TelegramState, arguments: CallArguments) -> Any:
 async def _new_media(state: TelegramState, item: Any, arguments: CallArguments) -> dict[str, Any]:
     """Return the content of the edit. Where a send names the web page, an edit only says that the media is empty."""
     try:
-        return await input_media(state.media, item, arguments)
+        return await input_media(state.media, item, arguments, "media edit")
     except ApiError as refused:
         if refused.description.endswith(WRONG_TYPE):
             raise bad_request("MEDIA_EMPTY") from None
@@ -115,16 +121,16 @@ def editable_message(
     uneditable: str = "message can't be edited",
     *,
     kinds: Collection[str] = EDITABLE,
+    name: str = "message to edit",
 ) -> Message:
     """Return the message to edit. Raises if it is not the bot's own or not of these kinds."""
-    if arguments.has("inline_message_id"):
-        raise bad_request("MESSAGE_ID_INVALID")
+    if not arguments.has("chat_id") and not arguments.number("message_id"):
+        inline = arguments.has("inline_message_id")
+        raise bad_request("MESSAGE_ID_INVALID" if inline else "message identifier is not specified")
     chat = state.reachable(state.chat(arguments))
-    if not arguments.number("message_id"):
-        raise bad_request("message identifier is not specified")
     message = chat.messages.get(arguments.number("message_id"))
     if message is None:
-        raise bad_request("message to edit not found")
+        raise bad_request(f"{name} not found")
     foreign = message.sender != state.bot_id or message.forwarded is not None
     if foreign or message.kind not in kinds or not is_inline(message.markup):
         raise bad_request(uneditable)
@@ -137,10 +143,6 @@ async def _delay_inside(state: TelegramState, arguments: CallArguments, message:
         await asyncio.sleep(arguments.inside_seconds)
         if message.id not in state.chats[message.chat].messages:
             raise bad_request("MESSAGE_ID_INVALID")
-
-
-def _without_caption(message: Message) -> dict[str, Any]:
-    return {name: value for name, value in message.content.items() if name not in {"caption", "caption_entities"}}
 
 
 def apply_change(

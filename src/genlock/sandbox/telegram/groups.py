@@ -1,14 +1,15 @@
-"""Groups in the Telegram simulator: members, the bot's status and rights, topics, and migration to a supergroup."""
+"""Groups and channels of the Telegram simulator: members, the bot's status and rights, topics, and migration."""
 
 from typing import Any
 
+from genlock.sandbox.telegram.chats import Chat, Message, Topic
 from genlock.sandbox.telegram.profile import member
 from genlock.sandbox.telegram.simulated_user import SimulatedUser
-from genlock.sandbox.telegram.state import Chat, Message, TelegramState, Topic
+from genlock.sandbox.telegram.state import TelegramState
 
 
 class Group:
-    """A group with users and the bot. Users write there with `user.say(text, chat=group.id)`."""
+    """A group with users and the bot, or a channel. Users write there with `user.say(text, chat=group.id)`."""
 
     def __init__(self, state: TelegramState, chat: Chat) -> None:
         self._state = state
@@ -24,6 +25,7 @@ class Group:
 
     async def add(self, user: SimulatedUser) -> None:
         self.chat.members.add(user.id)
+        self.chat.banned.pop(user.id, None)
         self._service(user.id, {"new_chat_members": [user.user.as_json()]})
         self._add_chat_event()
 
@@ -42,8 +44,8 @@ class Group:
             "from": state.show_user(author),
             "date": state.now(),
         }
-        change["old_chat_member"] = member(state, state.bot_id, old)
-        change["new_chat_member"] = member(state, state.bot_id, status)
+        change["old_chat_member"] = member(state, state.bot_id, old, self.chat.type)
+        change["new_chat_member"] = member(state, state.bot_id, status, self.chat.type)
         state.updates.add("my_chat_member", change, f"chat {self.id}")
         self._add_chat_event()
 
@@ -77,7 +79,7 @@ class Group:
     def _service(self, sender: int, content: dict[str, Any]) -> Message:
         message = self._state.post(self.chat, sender, content, silent=True)
         if self.chat.bot_status in {"member", "administrator"}:
-            self._state.updates.add("message", self._state.show(message), f"chat {self.id}")
+            self._state.add_update(message)
         return message
 
     def _add_chat_event(self) -> None:

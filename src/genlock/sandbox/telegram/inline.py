@@ -6,10 +6,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from genlock.sandbox.telegram.api_call import CallArguments, bad_request
+from genlock.sandbox.telegram.chats import Message, User
+from genlock.sandbox.telegram.detection import found_entities
 from genlock.sandbox.telegram.media import content_of
 from genlock.sandbox.telegram.messages import Method
-from genlock.sandbox.telegram.state import Message, TelegramState, User
-from genlock.sandbox.telegram.text import found_entities
+from genlock.sandbox.telegram.state import TelegramState
 
 QUERY_SECONDS = 10
 PREPARED_SECONDS = 86_400
@@ -17,7 +18,10 @@ QUERY_LENGTH_MAX = 256
 RESULTS_MAX = 50
 ID_BYTES_MAX = 64
 QUERY_EXPIRED = "query is too old and response timeout expired or query ID is invalid"
+PARAMETER_MAX = 64
 START_PARAMETER = re.compile(r"[A-Za-z0-9_-]{1,64}")
+#: kinds of results that need a title
+TITLED = ("video", "document", "voice")
 #: fields with the file id of a result that Telegram already has
 FILE_IDS = {
     "photo": "photo_file_id",
@@ -70,34 +74,60 @@ def share(state: TelegramState, user: User, query: InlineQuery, result_id: str, 
 
 
 async def answer_inline_query(state: TelegramState, arguments: CallArguments) -> bool:
+    """Answer a query. The server checks the answer before it looks for the query."""
+    button = _button(arguments)
+    results = arguments.objects("results", "results")
+    if len(results) > RESULTS_MAX:
+        raise bad_request("too many inline query results specified")
+    for result in results:
+        _check_result(state, result)
     query = state.inline_queries.get(arguments.text("inline_query_id"))
     if query is None or query.answered or state.clock() - query.at > QUERY_SECONDS / state.speed:
         raise bad_request(QUERY_EXPIRED)
-    results = arguments.objects("results", "results")
-    if len(results) > RESULTS_MAX:
-        raise bad_request("RESULTS_TOO_MUCH")
-    for result in results:
-        _check_result(state, result)
     if len({result["id"] for result in results}) < len(results):
         raise bad_request("RESULT_ID_DUPLICATE")
-    button = arguments.object("button", "button") if arguments.has("button") else None
-    if button is not None and not START_PARAMETER.fullmatch(str(button.get("start_parameter", ""))):
-        raise bad_request("START_PARAM_INVALID")
     query.answered, query.results, query.button = True, results, button
     state.events.add("inline", person=query.user_id, **query.as_json())
     return True
 
 
+def _button(arguments: CallArguments) -> dict[str, Any] | None:
+    """Return the button above the results, which opens the chat with the bot or a Mini App."""
+    button = arguments.object("button", "inline query results button")
+    if not button:
+        return None
+    if not isinstance(button.get("text"), str):
+        raise bad_request("can't parse inline query results button: Can't find field \"text\"")
+    if "start_parameter" not in button and "web_app" not in button:
+        why = "InlineQueryResultsButton must have exactly one optional field"
+        raise bad_request(f"can't parse inline query results button: {why}")
+    parameter = str(button.get("start_parameter", ""))
+    if "start_parameter" in button and not START_PARAMETER.fullmatch(parameter):
+        raise bad_request(_wrong_parameter(parameter))
+    return button
+
+
+def _wrong_parameter(parameter: str) -> str:
+    if not parameter:
+        return "can't use empty start_parameter"
+    if len(parameter) > PARAMETER_MAX:
+        return "too long start_parameter specified"
+    return "unallowed characters in start_parameter are used"
+
+
 def _check_result(state: TelegramState, result: dict[str, Any]) -> None:
-    if not 1 <= len(str(result.get("id", "")).encode()) <= ID_BYTES_MAX:
+    """Raise unless it is a result that shows a file of Telegram; other kinds are not simulated."""
+    for name in ("type", "id", *(("title",) if result.get("type") in TITLED else ())):
+        if not isinstance(result.get(name), str):
+            raise bad_request(f"can't parse inline query result: Can't find field \"{name}\"")
+    kind = result["type"]
+    if kind not in FILE_IDS:
+        why = f'type "{kind}" is unsupported for the inline query result'
+        raise bad_request(f"can't parse inline query result: {why}")
+    if not 1 <= len(result["id"].encode()) <= ID_BYTES_MAX:
         raise bad_request("RESULT_ID_INVALID")
-    name = FILE_IDS.get(str(result.get("type")))
-    if name is None:
-        raise bad_request("RESULT_TYPE_INVALID")
-    if str(result.get(name)) not in state.files.known:
+    if str(result.get(FILE_IDS[kind])) not in state.files.known:
         raise bad_request("FILE_REFERENCE_INVALID")
-    if result["type"] in ("video", "document", "voice") and not result.get("title"):
-        raise bad_request("TITLE_INVALID")
 
 
 async def save_prepared(state: TelegramState, arguments: CallArguments) -> Any:

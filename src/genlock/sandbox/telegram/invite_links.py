@@ -4,8 +4,9 @@ import secrets
 from typing import Any
 
 from genlock.sandbox.telegram.api_call import CallArguments, bad_request
+from genlock.sandbox.telegram.chats import Chat
 from genlock.sandbox.telegram.messages import Method
-from genlock.sandbox.telegram.state import Chat, TelegramState
+from genlock.sandbox.telegram.state import TelegramState
 
 LINK = "https://t.me/+"
 NAME_MAX = 32

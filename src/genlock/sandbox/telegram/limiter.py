@@ -22,6 +22,7 @@ ANSWERS_MAX = 20
 ANSWER_SECONDS = 15.0
 #: a call that arrives within this time after a block of the whole bot began may have been sent before
 IN_FLIGHT_SECONDS = 1.0
+WEBHOOK_SECONDS = 1.0
 UNLIMITED_METHODS = {"sendchataction", "sendmessagedraft"}
 
 
@@ -73,6 +74,7 @@ class Limiter:
     on: bool = True
     refused: int = 0
     _buckets: dict[str, Bucket] = field(default_factory=dict)
+    _webhook_set_at: float = -math.inf
     #: by private chat: when its user acted, for each action that was not answered yet
     _actions: dict[int, deque[float]] = field(default_factory=dict)
     #: by chat id, 0 for the whole bot
@@ -123,6 +125,14 @@ class Limiter:
             raise too_many(QUEUE_FULL_SECONDS)
         self._uploads[size] = max(last + interval, now - 1.0)
         return max(0.0, self._uploads[size] - now)
+
+    def admit_webhook(self) -> None:
+        """Raise 429 for a second setWebhook within a second."""
+        now, last = self.clock(), self._webhook_set_at
+        if self.on and now < last + WEBHOOK_SECONDS:
+            self.refused += 1
+            raise too_many(WEBHOOK_SECONDS)
+        self._webhook_set_at = now
 
     def block_for(self, chat: int | None, seconds: float) -> None:
         """Refuse all calls for `seconds`."""

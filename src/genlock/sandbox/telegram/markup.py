@@ -6,19 +6,24 @@ from urllib.parse import urlsplit
 from genlock.sandbox.telegram.api_call import CallArguments, bad_request
 
 BUTTONS_MAX = 100
+#: further buttons of a row are dropped
+ROW_MAX = 12
 DATA_BYTES_MAX = 64
-ACTIONS = {
-    "callback_data",
+#: what a button may do; the server takes the first one that is given
+ACTIONS = (
     "url",
-    "pay",
-    "web_app",
-    "login_url",
-    "switch_inline_query",
-    "switch_inline_query_current_chat",
-    "switch_inline_query_chosen_chat",
-    "copy_text",
+    "callback_data",
     "callback_game",
-}
+    "pay",
+    "switch_inline_query",
+    "switch_inline_query_chosen_chat",
+    "switch_inline_query_current_chat",
+    "login_url",
+    "web_app",
+    "copy_text",
+)
+#: an empty one counts as not given
+NOT_EMPTY = ("url", "callback_data")
 Markup = dict[str, Any]
 
 
@@ -32,7 +37,8 @@ def read_markup(arguments: CallArguments) -> Markup | None:
     if "inline_keyboard" in markup:
         return _inline(_rows(markup, "inline_keyboard"))
     if "keyboard" in markup:
-        return markup | {"keyboard": [[_named(button) for button in row] for row in _rows(markup, "keyboard")]}
+        rows = _kept([[_named(button) for button in row] for row in _rows(markup, "keyboard")])
+        return markup | {"keyboard": rows} if rows else None
     if markup.get("remove_keyboard") or markup.get("force_reply"):
         return markup
     return None
@@ -65,29 +71,34 @@ def _named(button: Any) -> dict[str, Any]:
     return named
 
 
+def _kept(rows: list[list[dict[str, Any]]]) -> list[list[dict[str, Any]]]:
+    """Drop buttons without a text, those beyond the longest row, and empty rows."""
+    named = [[button for button in row if button["text"]][:ROW_MAX] for row in rows]
+    return [row for row in named if row]
+
+
 def _inline(rows: list[list[Any]]) -> Markup | None:
-    checked = [[_checked(button) for button in row] for row in rows]
-    kept = [row for row in ([button for button in row if button["text"]] for row in checked) if row]
+    kept = _kept([[_checked(button) for button in row] for row in rows])
     if sum(map(len, kept)) > BUTTONS_MAX:
         raise bad_request("reply markup is too long")
     return {"inline_keyboard": kept} if kept else None
 
 
 def _checked(button: Any) -> dict[str, Any]:
-    """Return a valid button. One without a text is dropped later, as by the real server."""
+    """Return a valid button with one action. One without a text is dropped later, as by the real server."""
     if not isinstance(button, dict):
         raise bad_request("can't parse inline keyboard button: InlineKeyboardButton must be an Object")
     if not isinstance(button.get("text"), str):
         raise bad_request("can't parse inline keyboard button: Can't find field \"text\"")
-    if not ACTIONS & button.keys():
+    given = (name for name in ACTIONS if button.get(name) or (name in button and name not in NOT_EMPTY))
+    action = next(given, None)
+    if action is None:
         raise bad_request("can't parse inline keyboard button: Text buttons are unallowed in the inline keyboard")
-    if not button["text"]:
-        return button
-    if "callback_data" in button and not 1 <= len(str(button["callback_data"]).encode()) <= DATA_BYTES_MAX:
+    if button["text"] and action == "callback_data" and len(str(button[action]).encode()) > DATA_BYTES_MAX:
         raise bad_request("BUTTON_DATA_INVALID")
-    if "url" in button:
-        _check_url(str(button["url"]))
-    return button
+    if button["text"] and action == "url":
+        _check_url(str(button[action]))
+    return {name: value for name, value in button.items() if name not in ACTIONS or name == action}
 
 
 def _check_url(url: str) -> None:

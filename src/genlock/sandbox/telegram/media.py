@@ -4,6 +4,7 @@ Files are really decoded. Files fetched from a URL are cached, as Telegram does 
 """
 
 import asyncio
+import math
 import mimetypes
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -14,6 +15,7 @@ import aiohttp
 
 from genlock.sandbox.telegram.api_call import Upload, bad_request
 from genlock.sandbox.telegram.files import TYPE_NAMES, Files, Stored
+from genlock.sandbox.telegram.gif import as_mp4
 from genlock.sandbox.telegram.probe import (
     THUMBNAIL_SIDE_MAX,
     NotMedia,
@@ -120,15 +122,15 @@ class Media:
                 content = b""
                 while len(content) <= limit and (more := await response.content.read(limit + 1 - len(content))):
                     content += more
-                type_ = response.content_type
+                type_, final_url = response.content_type, str(response.url)
         except (aiohttp.ClientError, TimeoutError, OSError, ValueError):
             return FETCH_FAILED
         if not content or len(content) > limit:
             return FETCH_FAILED
-        return await self._fitting(kind, url, content, type_, hints)
+        return await self._fitting(kind, final_url, content, type_, hints)
 
     async def _fitting(self, kind: str, url: str, content: bytes, type_: str, hints: Mapping[str, Any]) -> Stored | str:
-        """Accept a fetched file only if its type fits the kind of message."""
+        """Accept a fetched file only if its type fits the kind of message. Its name is that of the last redirect."""
         probe = await asyncio.to_thread(probe_content, content)
         family = FAMILIES.get(kind)
         if kind == "document" and type_ not in DOCUMENTS_BY_URL:
@@ -149,6 +151,9 @@ class Media:
         if kind == "photo":
             return await self._photo(upload, probe)
         real = _real_kind(kind, probe, detect=not hints.get("disable_content_type_detection"))
+        if real == "animation" and (film := await asyncio.to_thread(as_mp4, upload.content)):
+            upload = Upload(name=f"{upload.name}.mp4", type="video/mp4", content=film)
+            probe = await asyncio.to_thread(probe_content, film)
         extension = PurePath(upload.name).suffix or mimetypes.guess_extension(probe.type or upload.type) or ""
         type_ = probe.type or mimetypes.guess_type(upload.name)[0] or upload.type
         stored = await self.files.add(real, upload.content, extension=extension, type_=type_)
@@ -229,7 +234,7 @@ def _media_object(kind: str, stored: Stored, name: str, probe: Probe, hints: Map
     if kind in {"video", "animation", "live_photo"}:
         fields |= {"width": probe.width, "height": probe.height}
     if kind in {"video", "animation", "audio", "voice", "video_note", "live_photo"}:
-        fields["duration"] = round(probe.seconds) or _number(hints.get("duration"))
+        fields["duration"] = round(probe.seconds) or _number(hints.get("duration")) or math.ceil(probe.seconds)
     if kind == "audio":
         fields |= {key: str(hints[key]) for key in ("performer", "title") if hints.get(key)}
     return fields

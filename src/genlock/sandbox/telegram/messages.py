@@ -4,10 +4,12 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from genlock.sandbox.telegram.api_call import ApiError, CallArguments, Upload, bad_request
-from genlock.sandbox.telegram.markup import read_markup
+from genlock.sandbox.telegram.chats import Chat, Message
+from genlock.sandbox.telegram.markup import is_inline, read_markup
 from genlock.sandbox.telegram.media import FETCH_FAILED, WRONG_TYPE, Media, content_of
-from genlock.sandbox.telegram.state import Chat, Message, TelegramState
-from genlock.sandbox.telegram.text import read_caption, read_entities, read_text
+from genlock.sandbox.telegram.replies import reply_fields
+from genlock.sandbox.telegram.state import TelegramState
+from genlock.sandbox.telegram.text import Use, read_caption, read_entities, read_text
 
 Method = Callable[[TelegramState, CallArguments], Awaitable[Any]]
 ALBUM_MAX = 10
@@ -21,19 +23,19 @@ SERVER_ERRORS = {
     "PHOTO_INVALID_DIMENSIONS": "PHOTO_INVALID_DIMENSIONS",
     "VIDEO_CONTENT_TYPE_INVALID": "VIDEO_CONTENT_TYPE_INVALID",
 }
-ACTIONS = {
-    "typing",
-    "upload_photo",
-    "record_video",
-    "upload_video",
-    "record_voice",
-    "upload_voice",
-    "upload_document",
-    "choose_sticker",
-    "find_location",
-    "record_video_note",
-    "upload_video_note",
+#: older names of actions
+OLD_ACTIONS = {
+    "record_audio": "record_voice",
+    "upload_audio": "upload_voice",
+    "pick_up_location": "find_location",
 }
+ACTIONS = {
+    name: name
+    for name in (
+        *("typing", "cancel", "choose_sticker", "find_location", "upload_photo", "upload_document"),
+        *("record_video", "upload_video", "record_voice", "upload_voice", "record_video_note", "upload_video_note"),
+    )
+} | OLD_ACTIONS
 #: names of the rights to send each kind, used in errors
 RIGHTS = {
     "text": "text messages",
@@ -59,6 +61,8 @@ NEEDED_RIGHTS = {
     "live_photo": "photo",
     "dice": "sticker",
 }
+PICTURES = ("photo", "video", "animation")
+CAPTION_FIELDS = ("caption", "caption_entities", "show_caption_above_media")
 SENT_FILES = ("photo", "video", "animation", "audio", "voice", "document", "video_note", "live_photo")
 
 
@@ -72,10 +76,10 @@ def send_media(kind: str) -> Method:
     async def send(state: TelegramState, arguments: CallArguments) -> Any:
         caption, markup = caption_of(arguments), read_markup(arguments)
         chat = chat_for_sending(state, arguments, kind)
-        reply_and_thread(chat, arguments)
+        reply_and_thread(state, chat, arguments)
         shown = await media_content(state.media, kind, arguments.media(kind), arguments)
         state.writable(chat)
-        content = shown | caption | display_flags(arguments)
+        content = shown | caption | display_flags(arguments, shown | caption)
         return state.show(post_message(state, chat, arguments, content, markup=markup))
 
     return send
@@ -86,7 +90,7 @@ async def send_album(state: TelegramState, arguments: CallArguments) -> Any:
     items = arguments.objects("media", "media")
     kinds = _album_kinds(items)
     chat = chat_for_sending(state, arguments, kinds[0])
-    answered = reply_and_thread(chat, arguments)
+    answered = reply_and_thread(state, chat, arguments)
     contents = []
     for number, item in enumerate(items, 1):
         try:
@@ -98,12 +102,16 @@ async def send_album(state: TelegramState, arguments: CallArguments) -> Any:
             raise bad_request(f'failed to send message #{number} with the error message "{reason}"') from None
     state.writable(chat)
     quiet, protected = arguments.flag("disable_notification"), arguments.flag("protect_content")
-    album = str(state.rng.randrange(10**16, 10**17)) if len(contents) > 1 else None
+    album = new_album(state) if len(contents) > 1 else None
     posted = [
         state.post(chat, state.bot_id, content, silent=quiet or place > 0, album=album, protected=protected, **answered)
         for place, content in enumerate(contents)
     ]
     return [state.show(message) for message in posted]
+
+
+def new_album(state: TelegramState) -> str:
+    return str(state.rng.randrange(10**16, 10**17))
 
 
 def _album_kinds(items: list[Any]) -> list[str]:
@@ -129,7 +137,7 @@ def media_kind(item: Any) -> str:
     raise bad_request(f'can\'t parse InputMedia: type "{kind}" {why}')
 
 
-async def input_media(media: Media, item: Any, arguments: CallArguments) -> dict[str, Any]:
+async def input_media(media: Media, item: Any, arguments: CallArguments, use: Use = "send") -> dict[str, Any]:
     """Return the content of one InputMedia."""
     kind = media_kind(item)
     try:
@@ -139,7 +147,8 @@ async def input_media(media: Media, item: Any, arguments: CallArguments) -> dict
     if source == "":
         raise bad_request("can't parse InputMedia: media not found")
     nested = CallArguments(item, arguments.uploads)
-    return await media_content(media, kind, source, nested) | caption_of(nested) | display_flags(nested)
+    content = await media_content(media, kind, source, nested) | caption_of(nested, use)
+    return content | display_flags(nested, content)
 
 
 async def media_content(media: Media, kind: str, source: Upload | str, arguments: CallArguments) -> dict[str, Any]:
@@ -165,21 +174,29 @@ def thumbnail_of(arguments: CallArguments) -> Upload | None:
     return thumbnail if isinstance(thumbnail, Upload) else None
 
 
-def caption_of(arguments: CallArguments, *, edit: bool = False) -> dict[str, Any]:
+def caption_of(arguments: CallArguments, use: Use = "send") -> dict[str, Any]:
     entities = read_entities(arguments, "caption_entities")
-    return read_caption(arguments.text("caption"), arguments.text("parse_mode"), entities, edit=edit)
+    return read_caption(arguments.text("caption"), arguments.text("parse_mode"), entities, use)
 
 
-def display_flags(arguments: CallArguments) -> dict[str, Any]:
-    flags = {"has_spoiler": "has_media_spoiler", "show_caption_above_media": "show_caption_above_media"}
-    return {shown: True for asked, shown in flags.items() if arguments.flag(asked)}
+def without_caption(content: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in content.items() if name not in CAPTION_FIELDS}
+
+
+def display_flags(arguments: CallArguments, content: dict[str, Any]) -> dict[str, bool]:
+    """Return how pictures are shown: behind a spoiler, or below their caption. Other kinds ignore it."""
+    spoiler = arguments.flag("has_spoiler") and any(kind in content for kind in PICTURES)
+    below = arguments.flag("show_caption_above_media") and any(kind in content for kind in (*PICTURES, "paid_media"))
+    flags = {"has_media_spoiler": spoiler, "show_caption_above_media": below and "caption" in content}
+    return {name: True for name, on in flags.items() if on}
 
 
 async def send_chat_action(state: TelegramState, arguments: CallArguments) -> bool:
-    chat = state.writable(state.chat(arguments))
-    if arguments.text("action") not in ACTIONS:
+    action = arguments.text("action").lower()
+    if action not in ACTIONS:
         raise bad_request("wrong parameter action in request")
-    state.events.add("action", chat=chat.id, action=arguments.text("action"))
+    chat = state.writable(state.chat(arguments))
+    state.events.add("action", chat=chat.id, action=ACTIONS[action])
     return True
 
 
@@ -211,24 +228,20 @@ def chat_for_sending(state: TelegramState, arguments: CallArguments, kind: str) 
     return chat
 
 
+def is_forbidden(chat: Chat, kind: str) -> bool:
+    """Whether the group keeps its members from sending this kind. Administrators may send everything."""
+    return chat.bot_status != "administrator" and NEEDED_RIGHTS.get(kind, kind) in chat.forbidden
+
+
 def check_right(chat: Chat, kind: str) -> None:
-    if NEEDED_RIGHTS.get(kind, kind) in chat.forbidden:
+    if is_forbidden(chat, kind):
         raise bad_request(f"not enough rights to send {RIGHTS[kind]} to the chat")
 
 
-def reply_and_thread(chat: Chat, arguments: CallArguments) -> dict[str, Any]:
-    """Ids of the message replied to and of the topic."""
-    return {"reply_to": _replied(chat, arguments), "thread": _thread(chat, arguments)}
-
-
-def _replied(chat: Chat, arguments: CallArguments) -> int | None:
-    reply = arguments.object("reply_parameters", "reply parameters")
-    number = CallArguments(reply).number("message_id") or arguments.number("reply_to_message_id")
-    if not number or number in chat.messages:
-        return number or None
-    if reply.get("allow_sending_without_reply") or arguments.flag("allow_sending_without_reply"):
-        return None
-    raise bad_request("message to be replied not found")
+def reply_and_thread(state: TelegramState, chat: Chat, arguments: CallArguments) -> dict[str, Any]:
+    """Return the fields of a message that say what it answers, and in which topic."""
+    thread = _thread(chat, arguments)
+    return {"thread": thread} | reply_fields(state, chat, arguments)
 
 
 def _thread(chat: Chat, arguments: CallArguments) -> int | None:
@@ -262,13 +275,15 @@ def message_numbers(arguments: CallArguments) -> list[int]:
 def post_message(
     state: TelegramState, chat: Chat, arguments: CallArguments, content: dict[str, Any], **more: Any
 ) -> Message:
+    if chat.type == "channel" and not is_inline(more.get("markup")):
+        raise bad_request("inline keyboard expected")
     return state.post(
         chat,
         state.bot_id,
         content,
         silent=arguments.flag("disable_notification"),
         protected=arguments.flag("protect_content"),
-        **reply_and_thread(chat, arguments),
+        **reply_and_thread(state, chat, arguments),
         **more,
     )
 

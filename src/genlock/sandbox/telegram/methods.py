@@ -10,6 +10,7 @@ from genlock.sandbox.telegram import (
     inline,
     invite_links,
     messages,
+    moderation,
     payments,
     polls,
     profile,
@@ -61,6 +62,7 @@ NAMES: dict[str, Method] = {
     **polls.METHODS,
     **chat_settings.METHODS,
     **invite_links.METHODS,
+    **moderation.METHODS,
     **topics.METHODS,
     **sticker_sets.METHODS,
 }

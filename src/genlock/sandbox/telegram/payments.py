@@ -6,11 +6,12 @@ import secrets
 from typing import Any
 
 from genlock.sandbox.telegram.api_call import CallArguments, bad_request
+from genlock.sandbox.telegram.chats import Message, User
 from genlock.sandbox.telegram.markup import read_markup
 from genlock.sandbox.telegram.messages import Method, chat_for_sending, post_message, reply_and_thread
 from genlock.sandbox.telegram.profile import QUERY_EXPIRED
 from genlock.sandbox.telegram.stars import STARS, Charge, Invoice, Payment
-from genlock.sandbox.telegram.state import Message, TelegramState, User
+from genlock.sandbox.telegram.state import TelegramState
 
 CHECKOUT_SECONDS = 10
 STARS_MAX = 100_000
@@ -21,7 +22,7 @@ LINK = "https://t.me/$"
 async def send_invoice(state: TelegramState, arguments: CallArguments) -> Any:
     markup = read_markup(arguments)
     chat = chat_for_sending(state, arguments, "invoice")
-    reply_and_thread(chat, arguments)
+    reply_and_thread(state, chat, arguments)
     invoice = _invoice(arguments)
     message = post_message(state, chat, arguments, {"invoice": invoice.as_json()}, markup=markup)
     state.stars_ledger.invoices[_key(message)] = invoice
@@ -132,7 +133,7 @@ def _post_service_message(state: TelegramState, charge: Charge, kind: str, place
     fields = {"currency": STARS, "total_amount": charge.amount, "invoice_payload": charge.payload}
     fields |= {"telegram_payment_charge_id": charge.id, "provider_payment_charge_id": f"{charge.user_id}_{charge.at}"}
     message = state.post(state.chats[place], charge.user_id, {kind: fields}, silent=True)
-    state.updates.add("message", state.show(message), f"chat {message.chat}")
+    state.add_update(message)
 
 
 async def answer_checkout(state: TelegramState, arguments: CallArguments) -> bool:

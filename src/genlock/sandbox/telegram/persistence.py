@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from genlock.sandbox.telegram.api_call import CallArguments
+from genlock.sandbox.telegram.chats import Chat, Message, Notification, Topic, User
 from genlock.sandbox.telegram.stars import Charge, Invoice
-from genlock.sandbox.telegram.state import Chat, Message, Notification, TelegramState, Topic, User
+from genlock.sandbox.telegram.state import TelegramState
 from genlock.sandbox.telegram.updates import Update
 
 FILE = "telegram.json"
@@ -94,7 +95,8 @@ def _chat(saved: dict[str, Any]) -> Chat:
     sets = {name: set(saved[name]) for name in ("members", "forbidden")}
     forum = saved.get("forum", bool(topics))  # saved since groups without topics ignore them
     general = {"general": Topic(**saved["general"])} if "general" in saved else {}
-    return Chat(**saved | sets | general | {"messages": messages, "topics": topics, "forum": forum})
+    users = {name: _numbered(saved.get(name, {})) for name in ("banned", "restricted")}
+    return Chat(**saved | sets | general | users | {"messages": messages, "topics": topics, "forum": forum})
 
 
 def _numbered(saved: dict[str, Any]) -> dict[int, Any]:

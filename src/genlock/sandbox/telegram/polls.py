@@ -4,11 +4,12 @@ import asyncio
 from typing import Any
 
 from genlock.sandbox.telegram.api_call import CallArguments, bad_request
+from genlock.sandbox.telegram.chats import KINDS, Message
 from genlock.sandbox.telegram.edits import editable_message
 from genlock.sandbox.telegram.markup import Markup, read_inline, read_markup
 from genlock.sandbox.telegram.messages import Method, chat_for_sending, input_media, post_message, reply_and_thread
 from genlock.sandbox.telegram.small_messages import location_of, venue_of
-from genlock.sandbox.telegram.state import KINDS, Message, TelegramState
+from genlock.sandbox.telegram.state import TelegramState
 from genlock.sandbox.telegram.text import TEXT_MAX, formatted, read_entities
 
 QUESTION_MAX = 300
@@ -25,7 +26,10 @@ async def send_poll(state: TelegramState, arguments: CallArguments) -> Any:
     quiz = await _quiz(state, arguments, len(options)) if arguments.text("type") == "quiz" else {}
     markup = read_markup(arguments)
     chat = chat_for_sending(state, arguments, "poll")
-    reply_and_thread(chat, arguments)
+    anonymous = arguments.flag("is_anonymous") or not arguments.has("is_anonymous")
+    if chat.type == "channel" and not anonymous:
+        raise bad_request("non-anonymous polls can't be sent to channel chats")
+    reply_and_thread(state, chat, arguments)
     poll: dict[str, Any] = {
         "id": str(state.rng.randrange(10**18, 10**19)),
         **question,
@@ -33,7 +37,7 @@ async def send_poll(state: TelegramState, arguments: CallArguments) -> Any:
         "options": options,
         "total_voter_count": 0,
         "is_closed": arguments.flag("is_closed"),
-        "is_anonymous": arguments.flag("is_anonymous") or not arguments.has("is_anonymous"),
+        "is_anonymous": anonymous,
         "type": "quiz" if quiz else "regular",
         "allows_multiple_answers": arguments.flag("allows_multiple_answers"),
         "allows_revoting": arguments.flag("allows_revoting") or not (quiz or arguments.has("allows_revoting")),
@@ -126,7 +130,8 @@ def _close(state: TelegramState, message: Message, markup: Markup | None) -> Non
 
 
 async def stop_poll(state: TelegramState, arguments: CallArguments) -> Any:
-    markup, message = read_inline(arguments), editable_message(state, arguments, kinds=KINDS)
+    markup = read_inline(arguments)
+    message = editable_message(state, arguments, kinds=KINDS, name="message with poll to stop")
     if message.kind != "poll":
         raise bad_request("message is not a poll")
     if message.content["poll"]["is_closed"]:

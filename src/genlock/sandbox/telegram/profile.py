@@ -4,13 +4,16 @@ import re
 from typing import Any
 
 from genlock.sandbox.telegram.api_call import CallArguments, bad_request
+from genlock.sandbox.telegram.chats import Chat
 from genlock.sandbox.telegram.messages import Method
-from genlock.sandbox.telegram.state import Chat, TelegramState
+from genlock.sandbox.telegram.state import TelegramState
 
 DOWNLOAD_MAX = 20_971_520
 QUERY_SECONDS = 60
 COMMAND = re.compile("[a-z0-9_]+")
 COMMANDS_MAX = 100
+WIDE_SCOPES = ("default", "all_private_chats", "all_group_chats", "all_chat_administrators")
+CHAT_SCOPES = ("chat", "chat_administrators", "chat_member")
 MENU_BUTTONS = {"default", "commands", "web_app"}
 ANSWER_MAX = 200
 RIGHTS = (
@@ -18,8 +21,29 @@ RIGHTS = (
     *("can_restrict_members", "can_promote_members", "can_change_info", "can_invite_users"),
     *("can_post_stories", "can_edit_stories", "can_delete_stories", "can_send_welcome_messages"),
 )
-#: what an administrator does not get unless the one who appoints it says so
-WITHHELD = ("is_anonymous", "can_promote_members")
+#: further rights by the type of the chat
+MORE_RIGHTS = {
+    "group": ("can_pin_messages", "can_manage_tags"),
+    "supergroup": ("can_pin_messages", "can_manage_tags", "can_manage_topics"),
+    "channel": ("can_post_messages", "can_edit_messages", "can_manage_direct_messages"),
+}
+#: what an administrator does not get unless the one who appoints it says so; no bot can edit its own rights
+WITHHELD = ("is_anonymous", "can_promote_members", "can_be_edited")
+#: permissions of members to send, and the kind of message that each is about
+SENT_KINDS = {
+    "messages": "text",
+    "audios": "audio",
+    "documents": "document",
+    "photos": "photo",
+    "videos": "video",
+    "video_notes": "video_note",
+    "voice_notes": "voice",
+    "polls": "poll",
+}
+OTHER_PERMISSIONS = (
+    *("can_add_web_page_previews", "can_change_info", "can_invite_users", "can_pin_messages", "can_manage_topics"),
+    *("can_react_to_messages", "can_edit_tag"),
+)
 QUERY_EXPIRED = "query is too old and response timeout expired or query ID is invalid"
 
 
@@ -41,14 +65,13 @@ async def log_out(_: TelegramState, __: CallArguments) -> bool:
 
 
 async def set_commands(state: TelegramState, arguments: CallArguments) -> bool:
-    commands = arguments.objects("commands", "commands")
-    _check_language(arguments)
+    commands, scope = arguments.objects("commands", "commands"), _scope(state, arguments)
     read = [_command(command) for command in commands]
     if len(commands) > COMMANDS_MAX:
         raise bad_request("BOT_COMMANDS_TOO_MUCH")
     if not all(COMMAND.fullmatch(command["command"]) for command in read):
         raise bad_request("BOT_COMMAND_INVALID")
-    state.profile["commands"][_scope(arguments)] = read
+    state.profile["commands"][scope] = read
     state.events.add("profile", profile=state.profile)
     return True
 
@@ -74,20 +97,30 @@ def _check_language(arguments: CallArguments) -> None:
 
 
 async def get_commands(state: TelegramState, arguments: CallArguments) -> Any:
-    return state.profile["commands"].get(_scope(arguments), [])
+    return state.profile["commands"].get(_scope(state, arguments), [])
 
 
 async def delete_commands(state: TelegramState, arguments: CallArguments) -> bool:
-    state.profile["commands"].pop(_scope(arguments), None)
+    state.profile["commands"].pop(_scope(state, arguments), None)
     state.events.add("profile", profile=state.profile)
     return True
 
 
-def _scope(arguments: CallArguments) -> str:
-    scope = arguments.object("scope", "BotCommandScope") or {"type": "default"}
-    return (
-        f"{scope.get('type')}/{scope.get('chat_id', '')}/{scope.get('user_id', '')}/{arguments.text('language_code')}"
-    )
+def _scope(state: TelegramState, arguments: CallArguments) -> str:
+    """Return a key for the users and the language that commands are for. Raises if the chat is unknown."""
+    given = CallArguments(arguments.object("scope", "BotCommandScope") or {"type": "default"})
+    kind, user, place = given.text("type"), given.number("user_id"), ""
+    if kind not in {*WIDE_SCOPES, *CHAT_SCOPES}:
+        why = "Unsupported type specified" if kind else 'Can\'t find field "type"'
+        raise bad_request(f"can't parse BotCommandScope: {why}")
+    if kind in CHAT_SCOPES:
+        if not given.has("chat_id"):
+            raise bad_request("can't parse BotCommandScope: Empty chat_id specified")
+        if kind == "chat_member" and user <= 0:
+            raise bad_request("can't parse BotCommandScope: Invalid user_id specified")
+        place = str(state.members_readable(state.chat(given)).id)
+    _check_language(arguments)
+    return f"{kind}/{place}/{user if kind == 'chat_member' else ''}/{arguments.text('language_code')}"
 
 
 #: the longest texts that Telegram takes, in characters
@@ -119,13 +152,38 @@ async def set_menu_button(state: TelegramState, arguments: CallArguments) -> boo
         raise bad_request("can't parse menu button: Can't find field \"type\"")
     if button["type"] not in MENU_BUTTONS:
         raise bad_request("can't parse menu button: MenuButton has unsupported type")
-    state.profile[f"menu/{arguments.number('chat_id')}"] = button
+    if button["type"] == "web_app":
+        _check_web_app(button)
+    state.profile[f"menu/{_menu_owner(state, arguments)}"] = button
     return True
+
+
+def _check_web_app(button: dict[str, Any]) -> None:
+    for name, kind in (("text", str), ("web_app", dict)):
+        if not isinstance(button.get(name), kind):
+            raise bad_request(f"can't parse menu button: Can't find field \"{name}\"")
+    url = str(button["web_app"].get("url", ""))
+    if not button["text"]:
+        raise bad_request("menu button text must be non-empty")
+    if not url.startswith("https://"):
+        raise bad_request(f"menu button Web App URL '{url}' is invalid: Only HTTPS links are allowed")
+
+
+def _menu_owner(state: TelegramState, arguments: CallArguments) -> int:
+    """Return the user whose button it is, or 0 for the bot's default one."""
+    if "chat_id" not in arguments.values:
+        return 0
+    number = arguments.number("chat_id")
+    if number <= 0:
+        raise bad_request("invalid chat_id specified")
+    if number not in state.users:
+        raise bad_request("user not found")
+    return number
 
 
 async def get_menu_button(state: TelegramState, arguments: CallArguments) -> Any:
     """Return the button of a chat, or the bot's default one: its commands."""
-    number = arguments.number("chat_id")
+    number = _menu_owner(state, arguments)
     button = state.profile.get(f"menu/{number}", {"type": "default"})
     return {"type": "commands"} if not number and button["type"] == "default" else button
 
@@ -134,10 +192,14 @@ async def get_menu_button(state: TelegramState, arguments: CallArguments) -> Any
 
 
 async def get_chat(state: TelegramState, arguments: CallArguments) -> Any:
-    chat = state.chat(arguments)
+    chat = state.readable(state.chat(arguments))
     gifts = ("unlimited_gifts", "limited_gifts", "unique_gifts", "premium_subscription", "gifts_from_channels")
     fields = state.show_chat(chat) | {"accent_color_id": 0, "max_reaction_count": 11}
     fields["accepted_gift_types"] = dict.fromkeys(gifts, False)
+    fields |= {"active_usernames": [fields["username"]]} if "username" in fields else {}
+    fields |= {"permissions": _permissions(chat)} if chat.type in {"group", "supergroup"} else {}
+    links = [link for link, made in chat.invite_links.items() if made["is_primary"] and not made["is_revoked"]]
+    fields |= {"invite_link": links[0]} if links else {}
     fields |= {"description": chat.description} if chat.description else {}
     fields |= {"photo": chat.photo} if chat.photo else {}
     if chat.pinned:
@@ -145,48 +207,68 @@ async def get_chat(state: TelegramState, arguments: CallArguments) -> Any:
     return fields
 
 
+def _permissions(chat: Chat) -> dict[str, bool]:
+    """Return what members may do: everything but sending the forbidden kinds."""
+    fields = {f"can_send_{name}": kind not in chat.forbidden for name, kind in SENT_KINDS.items()}
+    fields["can_send_other_messages"] = not {"sticker", "animation"} & chat.forbidden
+    return fields | dict.fromkeys(OTHER_PERMISSIONS, True)
+
+
 async def get_member(state: TelegramState, arguments: CallArguments) -> Any:
-    chat = state.chat(arguments)
-    number = arguments.number("user_id")
+    chat, number = state.chat(arguments), arguments.number("user_id")
+    if number <= 0:
+        raise bad_request("invalid user_id specified")
     if number == state.bot_id:
-        return member(state, number, chat.bot_status)
+        return member(state, number, state.readable(chat).bot_status, chat.type)
+    state.members_readable(chat)
     if number not in state.users:
         raise bad_request("user not found")
-    return member(state, number, _status(chat, number))
+    return member_of(state, chat, number)
 
 
-def _status(chat: Chat, number: int) -> str:
-    if number == chat.creator:
-        return "creator"
-    return "member" if number in chat.members else "left"
+def member_of(state: TelegramState, chat: Chat, number: int) -> dict[str, Any]:
+    """Return a user as the Bot API's ChatMember. Bans and restrictions end by themselves."""
+    joined, now = number in chat.members, state.now()
+    until = chat.banned.get(number)
+    if until is not None and (until == 0 or until > now):
+        return member(state, number, "kicked") | {"until_date": until}
+    limits = chat.restricted.get(number)
+    if limits is not None and (limits["until_date"] == 0 or limits["until_date"] > now):
+        return member(state, number, "restricted") | limits | {"is_member": joined}
+    status = "creator" if number == chat.creator else "member" if joined else "left"
+    return member(state, number, status, chat.type)
 
 
 async def get_administrators(state: TelegramState, arguments: CallArguments) -> Any:
-    chat = state.reachable(state.chat(arguments))
+    chat = state.members_readable(state.chat(arguments))
     if chat.private:
         raise bad_request("there are no administrators in the private chat")
     found = [] if chat.creator is None else [member(state, chat.creator, "creator")]
-    bot = [member(state, state.bot_id, chat.bot_status)] if chat.bot_status == "administrator" else []
-    return found + bot
+    bot = [state.bot_id] if chat.bot_status == "administrator" else []
+    return found + [member(state, number, "administrator", chat.type) for number in bot]
 
 
 async def count_members(state: TelegramState, arguments: CallArguments) -> int:
-    return len(state.chat(arguments).members) + 1
+    return len(state.members_readable(state.chat(arguments)).members) + 1
 
 
 async def leave_chat(state: TelegramState, arguments: CallArguments) -> bool:
-    state.reachable(state.chat(arguments)).bot_status = "left"
+    chat = state.readable(state.chat(arguments))
+    if chat.private:
+        raise bad_request("can't leave private chats")
+    chat.bot_status = "left"
     return True
 
 
-def member(state: TelegramState, number: int, status: str) -> dict[str, Any]:
+def member(state: TelegramState, number: int, status: str, kind: str = "private") -> dict[str, Any]:
+    """Return the Bot API's ChatMember in a chat of this kind."""
     fields: dict[str, Any] = {"user": state.show_user(number), "status": status}
     if status == "kicked":
         fields["until_date"] = 0
     if status == "creator":
         fields["is_anonymous"] = False
     if status == "administrator":
-        fields |= dict.fromkeys(RIGHTS, True) | dict.fromkeys(WITHHELD, False)
+        fields |= dict.fromkeys((*RIGHTS, *MORE_RIGHTS.get(kind, ())), True) | dict.fromkeys(WITHHELD, False)
     return fields
 
 
@@ -235,6 +317,7 @@ METHODS: dict[str, Method] = {
     "getChat": get_chat,
     "getChatMember": get_member,
     "getChatMemberCount": count_members,
+    "getChatMembersCount": count_members,
     "getChatAdministrators": get_administrators,
     "leaveChat": leave_chat,
     "getFile": get_file,

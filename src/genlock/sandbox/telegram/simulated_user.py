@@ -6,16 +6,17 @@ from functools import partial
 from typing import Any
 
 from genlock.sandbox.telegram.api_call import Upload
+from genlock.sandbox.telegram.chats import CallbackQuery, Chat, Message, Notification, User
+from genlock.sandbox.telegram.detection import found_entities
 from genlock.sandbox.telegram.files import Stored
-from genlock.sandbox.telegram.forwards import origin_of
 from genlock.sandbox.telegram.inline import InlineQuery, ask, share
 from genlock.sandbox.telegram.media import content_of
 from genlock.sandbox.telegram.payments import pay
-from genlock.sandbox.telegram.profile import member
+from genlock.sandbox.telegram.profile import member, member_of
+from genlock.sandbox.telegram.replies import origin_of
 from genlock.sandbox.telegram.stars import Payment
-from genlock.sandbox.telegram.state import CallbackQuery, Chat, Message, Notification, TelegramState, User
+from genlock.sandbox.telegram.state import TelegramState
 from genlock.sandbox.telegram.stickers import store_sticker
-from genlock.sandbox.telegram.text import found_entities
 
 NAMES = {"photo": "photo.jpg", "video": "video.mp4", "animation": "a.gif", "audio": "audio.mp3", "voice": "voice.ogg"}
 
@@ -205,7 +206,7 @@ class SimulatedUser:
         """Choose a result of a query: it is sent to the chat in this user's name."""
         message = share(self._state, self.user, query, result_id, chat or self.id)
         if self._bot_receives(self._state.chats[message.chat], message):
-            self._add_update("message", message)
+            self._state.add_update(message)
         return message
 
     async def pay(self, invoice: Message | int | str, *, chat: int | None = None) -> Payment:
@@ -238,7 +239,7 @@ class SimulatedUser:
         if content != edited.content:
             self._state.change(edited, content, None)
             if self._bot_receives(self._state.chats[edited.chat], edited):
-                self._add_update("edited_message", edited)
+                self._state.add_update(edited, edited=True)
         return edited
 
     async def forward(
@@ -323,13 +324,18 @@ class SimulatedUser:
     ) -> Message:
         state = self._state
         place = state.chats[chat or self.id]
+        if place.type == "channel" and place.creator != self.id:
+            raise NotInChat("only its owner writes in a channel")
+        status = member_of(state, place, self.id)
+        if status["status"] == "kicked" or not status.get("can_send_messages", True):
+            raise NotInChat(f"{self.user.name} may not write there")
         if place.private:
             self.user.started = True
             self._set_blocked(blocked=False)
         quoted = reply_to.id if isinstance(reply_to, Message) else reply_to
         message = state.post(place, self.id, content, silent=place.private, reply_to=quoted, **more)
         if self._bot_receives(place, message):
-            self._add_update("message", message)
+            self._state.add_update(message)
         return message
 
     def _bot_receives(self, chat: Chat, message: Message) -> bool:
@@ -340,9 +346,6 @@ class SimulatedUser:
         to_bot = quoted is not None and quoted.sender == self._state.bot_id
         named = f"@{self._state.bot['username']}" in message.text
         return chat.bot_status == "member" and (message.text.startswith("/") or to_bot or named)
-
-    def _add_update(self, kind: str, message: Message) -> None:
-        self._state.updates.add(kind, self._state.show(message), f"chat {message.chat}")
 
 
 def _reaction(emoji: str | None) -> list[dict[str, str]]:

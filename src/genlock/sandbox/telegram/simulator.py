@@ -15,6 +15,7 @@ async with running_telegram(token="42:sandbox") as telegram:
     await ann.send_sticker("😀"); await ann.send_recording(None)   # None: a sample voice
     await ann.deactivate(); await ann.set_language("en")
     friends = telegram.group("Friends", [ann, bob])        # await ann.say("/gen cat", chat=friends.id)
+    news = telegram.group("News", [ann], kind="channel", username="news")   # chat_id "@news"
     new = await friends.migrate(); await friends.set_bot("kicked", by=ann); await friends.forbid("photo")
     telegram.faults.once(Fault.DROP_AFTER, method="editMessageMedia", chat=ann.id)
     telegram.faults.switch(Fault.TOO_MANY, probability=0.1, seconds=5); telegram.faults.clear()
@@ -30,7 +31,7 @@ It also runs as a program (`python -m genlock.sandbox.telegram`), and all of thi
 port: see control.py. It serves one bot, identified by its token. Like a Bot API server run with `--local` it accepts
 plain HTTP webhooks on this machine, but it has the size limits of api.telegram.org.
 
-Not simulated: rich messages, games, channels, business accounts, stories, gifts that are sent, subscriptions. Such
+Not simulated: rich messages, games, business accounts, stories, gifts that are sent, subscriptions. Such
 calls get `Not Found: method not found`. Of what the product does not use, only the bot's side is simulated: users do
 not vote in polls, buy paid media or join by a link.
 """
@@ -139,8 +140,9 @@ class TelegramSimulator:
         user = self.state.add_user(name, language=language, stars=stars, started=started, operator=operator)
         return SimulatedUser(self.state, user)
 
-    def group(self, title: str, members: list[SimulatedUser], *, kind: str = "group") -> Group:
-        return Group(self.state, self.state.add_group(title, {user.id for user in members}, kind=kind))
+    def group(self, title: str, members: list[SimulatedUser], *, kind: str = "group", username: str = "") -> Group:
+        ids = {user.id for user in members}
+        return Group(self.state, self.state.add_group(title, ids, kind=kind, username=username))
 
     def calls(self, method: str, *, chat: int | None = None) -> list[Call]:
         return [call for call in self.journal if call.method == method and chat in {None, call.chat}]
@@ -230,6 +232,8 @@ class TelegramSimulator:
             cost = len(media) if isinstance(media, list) and media else 1
             await asyncio.sleep(self.limiter.upload_wait(arguments.uploaded_bytes))
             self.limiter.admit(call.method, call.chat, cost=cost)
+            if call.method == "setWebhook" and arguments.has("url"):
+                self.limiter.admit_webhook()
             result = await method(self.state, arguments)
         except ApiError as refused:
             call.error = refused.description

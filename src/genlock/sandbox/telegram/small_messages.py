@@ -60,11 +60,12 @@ async def send_paid_media(state: TelegramState, arguments: CallArguments) -> Any
     if any(media_kind(item) not in PAID_KINDS for item in items):
         raise bad_request("can't parse InputPaidMedia: invalid type specified")
     chat = chat_for_sending(state, arguments, media_kind(items[0]))
-    caption = caption_of(arguments) | display_flags(arguments)
+    caption = caption_of(arguments)
     markup = read_markup(arguments)
-    reply_and_thread(chat, arguments)
+    reply_and_thread(state, chat, arguments)
     shown = [{"type": item["type"]} | await input_media(state.media, item, arguments) for item in items]
     content = {"paid_media": {"star_count": price, "paid_media": shown}} | caption
+    content |= display_flags(arguments, content)
     return state.show(post_message(state, chat, arguments, content, markup=markup))
 
 

@@ -1,11 +1,11 @@
 """State of the Telegram simulator: users, chats, messages, and the rules about where the bot may write."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from random import Random
 from typing import TYPE_CHECKING, Any
 
 from genlock.sandbox.telegram.api_call import CallArguments, bad_request, forbidden
+from genlock.sandbox.telegram.chats import CallbackQuery, Chat, Message, Notification, User
 from genlock.sandbox.telegram.events import Events
 from genlock.sandbox.telegram.markup import Markup
 from genlock.sandbox.telegram.media import Media
@@ -15,148 +15,9 @@ from genlock.sandbox.telegram.updates import Updates
 if TYPE_CHECKING:
     from genlock.sandbox.telegram.inline import InlineQuery
 
-MEDIA = ("animation", "photo", "video", "audio", "voice", "document")
-#: kinds that show a file
-FILE_KINDS = (*MEDIA, "video_note", "sticker")
-KINDS = ("text", *FILE_KINDS, "invoice", "paid_media", "venue", "location", "contact", "dice", "game", "poll")
 FIRST_USER_ID = 1_000_001
 FIRST_GROUP_ID = -4_000_001
 FIRST_SUPERGROUP_ID = -1_002_000_000_001
-
-
-@dataclass(kw_only=True)
-class User:
-    id: int
-    name: str
-    username: str
-    language: str | None
-    stars: int
-    started: bool = True  #: has opened the chat with the bot
-    blocked: bool = False
-    deactivated: bool = False
-    operator: bool = False  #: the bot's settings name this user as an operator
-
-    def as_json(self) -> dict[str, Any]:
-        fields = {"id": self.id, "is_bot": False, "first_name": self.name, "username": self.username}
-        return fields | ({"language_code": self.language} if self.language else {})
-
-
-@dataclass(kw_only=True)
-class Message:
-    """A message in its current state."""
-
-    id: int
-    chat: int
-    sender: int
-    date: int
-    #: content fields of the Bot API's Message: text, photo, caption, entities, …
-    content: dict[str, Any]
-    markup: Markup | None = None
-    reply_to: int | None = None
-    thread: int | None = None
-    album: str | None = None
-    edited: int | None = None
-    forwarded: dict[str, Any] | None = None
-    #: it may not be forwarded or saved
-    protected: bool = False
-    #: emoji by user id; the bot's reaction is among them
-    reactions: dict[int, str] = field(default_factory=dict)
-    #: ids of users who deleted it for themselves only
-    hidden_from: set[int] = field(default_factory=set)
-    #: number of edits
-    version: int = 0
-
-    @property
-    def kind(self) -> str:
-        return next((kind for kind in KINDS if kind in self.content), "service")
-
-    @property
-    def text(self) -> str:
-        """The text or the caption."""
-        return str(self.content.get("text") or self.content.get("caption") or "")
-
-    @property
-    def file_id(self) -> str | None:
-        """Id of the file it shows; for a photo the largest size."""
-        if self.kind not in FILE_KINDS:
-            return None
-        media = self.content[self.kind]
-        return str((media[-1] if self.kind == "photo" else media)["file_id"])
-
-    @property
-    def buttons(self) -> list[dict[str, Any]]:
-        rows = (self.markup or {}).get("inline_keyboard") or (self.markup or {}).get("keyboard") or []
-        return [button for row in rows for button in row]
-
-
-@dataclass(kw_only=True)
-class Topic:
-    name: str
-    closed: bool = False
-    #: only the general topic can be hidden
-    hidden: bool = False
-    #: id of a custom emoji
-    icon: str = ""
-
-
-@dataclass(kw_only=True)
-class Chat:
-    id: int
-    type: str
-    title: str = ""
-    members: set[int] = field(default_factory=set)
-    #: the bot's status: member, administrator, left or kicked
-    bot_status: str = "member"
-    #: kinds of messages that may not be sent, e.g. photo
-    forbidden: set[str] = field(default_factory=set)
-    migrated_to: int | None = None
-    forum: bool = False
-    topics: dict[int, Topic] = field(default_factory=dict)
-    #: of messages without a topic, in a forum
-    general: Topic = field(default_factory=lambda: Topic(name="General"))
-    description: str = ""
-    #: the Bot API's ChatPhoto
-    photo: dict[str, str] = field(default_factory=dict)
-    #: the Bot API's ChatInviteLink by its address
-    invite_links: dict[str, dict[str, Any]] = field(default_factory=dict)
-    #: ids of pinned messages, the last pinned one last
-    pinned: list[int] = field(default_factory=list)
-    messages: dict[int, Message] = field(default_factory=dict)
-    last_id: int = 0
-
-    @property
-    def private(self) -> bool:
-        return self.type == "private"
-
-    @property
-    def creator(self) -> int | None:
-        """The member who made the group: the one with the lowest id."""
-        return None if self.private else min(self.members, default=None)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Notification:
-    """A push notification. New messages cause one, edits do not."""
-
-    user_id: int
-    chat: int
-    message: int
-    text: str
-    at: float
-
-
-@dataclass(kw_only=True)
-class CallbackQuery:
-    """A pressed inline button and the bot's answer to it."""
-
-    id: str
-    user_id: int
-    at: float
-    answered: bool = False
-    text: str = ""
-    alert: bool = False
-    #: URL that the user's client opens
-    url: str = ""
 
 
 class TelegramState:
@@ -200,22 +61,34 @@ class TelegramState:
         return int(self.clock())
 
     def add_user(
-        self, name: str, *, language: str | None, stars: int, started: bool = True, operator: bool = False
+        self,
+        name: str,
+        *,
+        language: str | None,
+        stars: int,
+        started: bool = True,
+        operator: bool = False,
+        last_name: str = "",
     ) -> User:
         number = FIRST_USER_ID + len(self.users)
         username = f"{''.join(filter(str.isalnum, name.lower())) or 'user'}_{number}"
         user = User(id=number, name=name, username=username, language=language, stars=stars)
-        user.started, user.operator = started, operator
+        user.started, user.operator, user.last_name = started, operator, last_name
         self.users[number] = user
         self.chats[number] = Chat(id=number, type="private", members={number})
         self.events.add("person", person=user.as_json(), stars=stars, operator=operator)
         return user
 
-    def add_group(self, title: str, members: set[int], *, kind: str) -> Chat:
-        first = FIRST_GROUP_ID if kind == "group" else FIRST_SUPERGROUP_ID
-        number = first - sum(1 for chat in self.chats.values() if chat.type == kind)
-        chat = Chat(id=number, type=kind, title=title, members=set(members))
-        self.chats[number] = chat
+    def add_group(self, title: str, members: set[int], *, kind: str, username: str = "") -> Chat:
+        """Add a group, supergroup or channel. A bot can only be an administrator of a channel."""
+        if kind not in {"group", "supergroup", "channel"}:
+            raise ValueError(f"unknown kind of chat: {kind}")
+        chat = Chat(id=0, type=kind, title=title, username=username, members=set(members))
+        chat.bot_status = "administrator" if kind == "channel" else "member"
+        others = [other for other in self.chats.values() if other.id < 0]
+        first = FIRST_SUPERGROUP_ID if chat.counts_messages else FIRST_GROUP_ID
+        chat.id = first - sum(1 for other in others if other.counts_messages == chat.counts_messages)
+        self.chats[chat.id] = chat
         self.events.add("chat", chat=self.show_chat(chat), members=sorted(members))
         return chat
 
@@ -224,10 +97,25 @@ class TelegramState:
     def chat(self, arguments: CallArguments, name: str = "chat_id") -> Chat:
         if not arguments.has(name):
             raise bad_request("chat_id is empty")
-        chat = self.chats.get(arguments.number(name))
+        asked = arguments.text(name)
+        chat = self._public(asked[1:]) if asked.startswith("@") else self.chats.get(arguments.number(name))
         if chat is None:
             raise bad_request("chat not found")
         return chat
+
+    def _public(self, username: str) -> Chat | None:
+        found = (chat for chat in self.chats.values() if chat.username.lower() == username.lower() != "")
+        return next(found, None)
+
+    def readable(self, chat: Chat) -> Chat:
+        """Raise unless the bot may read the chat: one without a public name only while it is a member."""
+        if not chat.counts_messages or (chat.username and chat.bot_status == "left"):
+            return chat
+        return self._joined(chat)
+
+    def members_readable(self, chat: Chat) -> Chat:
+        """Raise unless the bot may know the members of the chat."""
+        return self.deletable(chat) if chat.type == "group" else self.readable(chat)
 
     def reachable(self, chat: Chat) -> Chat:
         """Raise unless the bot may edit its messages in the chat."""
@@ -236,6 +124,9 @@ class TelegramState:
             raise forbidden("user is deactivated")
         if user is not None and user.blocked and not self.edits_pass_block:
             raise forbidden("bot was blocked by the user")
+        return self._joined(chat)
+
+    def _joined(self, chat: Chat) -> Chat:
         if chat.bot_status == "kicked":
             raise forbidden(f"bot was kicked from the {chat.type} chat")
         if chat.bot_status == "left":
@@ -249,6 +140,8 @@ class TelegramState:
             raise forbidden("bot can't initiate conversation with a user")
         if chat.private and self.users[chat.id].blocked:
             raise forbidden("bot was blocked by the user")
+        if chat.type == "channel" and chat.bot_status != "administrator":
+            raise bad_request("need administrator rights in the channel chat")
         return chat
 
     def deletable(self, chat: Chat) -> Chat:
@@ -270,8 +163,7 @@ class TelegramState:
         return message
 
     def _next_id(self, chat: Chat) -> int:
-        """Message ids: private chats and basic groups share a counter, each supergroup has its own."""
-        if chat.type == "supergroup":
+        if chat.counts_messages:
             chat.last_id += 1
             return chat.last_id
         self.last_id += 1
@@ -305,8 +197,17 @@ class TelegramState:
         """Return the message as the control API shows it, with more fields than the bot gets."""
         keyboard = message.markup if message.markup and "inline_keyboard" not in message.markup else None
         paid = f"{message.chat}/{message.id}" in self.stars_ledger.paid
-        fields = {"chat": message.chat, "message": self.show(message), "shown": message.kind}
+        fields = {"chat": message.chat, "message": self._view_authors(message), "shown": message.kind}
         return fields | {"keyboard": keyboard, "paid": paid, "reactions": message.reactions}
+
+    def _view_authors(self, message: Message) -> dict[str, Any]:
+        """Return the message, and who wrote a post of a channel, which the bot is not told."""
+        shown, chat = self.show(message), self.chats[message.chat]
+        quoted = chat.messages.get(message.reply_to or 0)
+        for post, fields in ((message, shown), (quoted, shown.get("reply_to_message"))):
+            if post is not None and fields is not None and "from" not in fields:
+                fields["from"] = self.show_user(post.sender) | {"first_name": chat.title}
+        return shown
 
     # Bot API objects
 
@@ -315,16 +216,27 @@ class TelegramState:
 
     def show_chat(self, chat: Chat) -> dict[str, Any]:
         if chat.private:
-            user = self.users[chat.id]
-            return {"id": chat.id, "type": "private", "first_name": user.name, "username": user.username}
+            return {"id": chat.id, "type": "private"} | self.users[chat.id].names
         fields = {"id": chat.id, "type": chat.type, "title": chat.title}
+        fields |= {"username": chat.username} if chat.username else {}
         return fields | ({"is_forum": True} if chat.forum else {})
+
+    def _show_sender(self, message: Message, chat: Chat) -> dict[str, Any]:
+        """Return who wrote the message: in a channel the channel itself."""
+        if chat.type == "channel":
+            return {"sender_chat": self.show_chat(chat)}
+        return {"from": self.show_user(message.sender)}
+
+    def add_update(self, message: Message, *, edited: bool = False) -> None:
+        """Tell the bot of a new or edited message."""
+        kind = "channel_post" if self.chats[message.chat].type == "channel" else "message"
+        self.updates.add(f"edited_{kind}" if edited else kind, self.show(message), f"chat {message.chat}")
 
     def show(self, message: Message, *, reply: bool = True) -> dict[str, Any]:
         chat = self.chats[message.chat]
         fields: dict[str, Any] = {
             "message_id": message.id,
-            "from": self.show_user(message.sender),
+            **self._show_sender(message, chat),
             "chat": self.show_chat(chat),
             "date": message.date,
             **message.content,
@@ -339,6 +251,7 @@ class TelegramState:
             fields["media_group_id"] = message.album
         if message.forwarded is not None:
             fields["forward_origin"] = message.forwarded
+        fields |= {name: value for name in ("quote", "external_reply") if (value := getattr(message, name))}
         if message.protected:
             fields["has_protected_content"] = True
         quoted = chat.messages.get(message.reply_to or 0)

@@ -1,14 +1,15 @@
 """Text formatting: parse HTML into entities, trim and measure, with the real server's errors.
 
 The Bot API server counts code points and answers in words; Telegram behind it counts UTF-16 units and answers with a
-code. Edits are only measured by the latter.
+code, which the server puts into words for a send but not for an edit.
 """
 
 import re
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from genlock.sandbox.telegram.api_call import CallArguments, bad_request
+from genlock.sandbox.telegram.detection import found_entities, utf16
 from genlock.sandbox.telegram.link_preview import link_preview
 from genlock.sandbox.telegram.markdown import parse_markdown, unparsable
 
@@ -36,14 +37,11 @@ TAGS = {
 CHARACTERS = {"lt": "<", "gt": ">", "amp": "&", "quot": '"'}
 CHARACTER = re.compile(r"&(?:#(\d{1,7})|#x([0-9a-fA-F]{1,6})|(lt|gt|amp|quot));")
 ATTRIBUTE = re.compile(r"""\s*([^\s=>"']+)\s*(?:=\s*(?:"([^"]*)"|'([^']*)'|([^\s>"']+)))?""")
-FOUND = re.compile(
-    r"(?P<bot_command>(?<!\S)/[A-Za-z0-9_]{1,64}(?:@\w+)?)|(?P<url>https?://\S+)|(?P<hashtag>(?<!\S)#\w+)"
-)
+#: what a link or a command may be part of; other marked text hides it
+STYLES = ("bold", "italic", "underline", "strikethrough", "spoiler", "blockquote", "expandable_blockquote")
 Entity = dict[str, Any]
-
-
-def utf16(text: str) -> int:
-    return len(text.encode("utf-16-le")) // 2
+#: what the text is for: the server itself measures sends and new media, but not the other edits
+Use = Literal["send", "edit", "media edit"]
 
 
 @dataclass(kw_only=True)
@@ -54,7 +52,7 @@ class _Open:
     attributes: dict[str, str]
 
 
-def read_text(arguments: CallArguments, *, edit: bool = False) -> dict[str, Any]:
+def read_text(arguments: CallArguments, use: Use = "send") -> dict[str, Any]:
     """Text and entities of a message. Raises if it is empty or too long."""
     source = arguments.text("text")
     if not source:
@@ -62,10 +60,7 @@ def read_text(arguments: CallArguments, *, edit: bool = False) -> dict[str, Any]
     text, entities = formatted(source, arguments.text("parse_mode"), read_entities(arguments, "entities"))
     if not text:
         raise bad_request("text must be non-empty")
-    if len(text) > TEXT_MAX and not edit:
-        raise bad_request("message is too long")
-    if utf16(text) > TEXT_MAX:
-        raise bad_request("MESSAGE_TOO_LONG")
+    _check_length(text, TEXT_MAX, use, words="message is too long", code="MESSAGE_TOO_LONG")
     return {"text": text} | ({"entities": entities} if entities else {}) | link_preview(arguments, text, entities)
 
 
@@ -78,13 +73,17 @@ def read_entities(arguments: CallArguments, name: str) -> list[Entity]:
     return entities
 
 
-def read_caption(text: str, mode: str, entities: list[Entity], *, edit: bool = False) -> dict[str, Any]:
+def _check_length(text: str, limit: int, use: Use, *, words: str, code: str) -> None:
+    if use != "edit" and len(text) > limit:
+        raise bad_request(words)
+    if utf16(text) > limit:
+        raise bad_request(words if use == "send" else code)
+
+
+def read_caption(text: str, mode: str, entities: list[Entity], use: Use = "send") -> dict[str, Any]:
     """Caption and entities, which may be empty."""
     caption, found = formatted(text, mode, entities)
-    if len(caption) > CAPTION_MAX and not edit:
-        raise bad_request("message caption is too long")
-    if utf16(caption) > CAPTION_MAX:
-        raise bad_request("MEDIA_CAPTION_TOO_LONG")
+    _check_length(caption, CAPTION_MAX, use, words="message caption is too long", code="MEDIA_CAPTION_TOO_LONG")
     return ({"caption": caption} if caption else {}) | ({"caption_entities": found} if found else {})
 
 
@@ -105,25 +104,18 @@ def _parsed(source: str, mode: str, entities: list[Entity]) -> tuple[str, list[E
     raise bad_request("unsupported parse_mode")
 
 
-def found_entities(text: str) -> list[Entity]:
-    """Entities that Telegram detects in plain text: commands, URLs, hashtags."""
-    return [
-        {"type": match.lastgroup, "offset": utf16(text[: match.start()]), "length": utf16(match.group())}
-        for match in FOUND.finditer(text)
-    ]
-
-
 def _unmarked(text: str, marked: list[Entity]) -> list[Entity]:
-    """Detected entities that do not overlap explicit ones."""
+    """Detected entities that do not overlap explicit ones, such as code; styles do not matter."""
+    explicit = [entity for entity in marked if entity["type"] not in STYLES]
     return [
         entity
         for entity in found_entities(text)
-        if not any(_place(entity)[0] < _end(other) and other["offset"] < _end(entity) for other in marked)
+        if not any(entity["offset"] < _end(other) and other["offset"] < _end(entity) for other in explicit)
     ]
 
 
-def _place(entity: Entity) -> tuple[int, int]:
-    return entity["offset"], -entity["length"]
+def _place(entity: Entity) -> tuple[int, int, bool]:
+    return entity["offset"], -entity["length"], entity["type"] in STYLES
 
 
 def _end(entity: Entity) -> int:

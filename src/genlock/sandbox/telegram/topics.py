@@ -3,8 +3,9 @@
 from typing import Any
 
 from genlock.sandbox.telegram.api_call import CallArguments, bad_request
+from genlock.sandbox.telegram.chats import Chat, Topic
 from genlock.sandbox.telegram.messages import Method
-from genlock.sandbox.telegram.state import Chat, TelegramState, Topic
+from genlock.sandbox.telegram.state import TelegramState
 
 NAME_MAX = 128
 COLOURS = (7322096, 16766590, 13338331, 9367192, 16749490, 16478047)

@@ -112,10 +112,11 @@ CREATE INDEX jobs_attention_code ON jobs (attention_code, id) WHERE attention_re
 CREATE INDEX jobs_account ON jobs (account_id, id);
 -- The few jobs that have not ended. `ended_at` is written once, so that no update of an open job touches this index.
 CREATE INDEX jobs_open ON jobs (account_id, id) WHERE ended_at IS NULL;
--- The few jobs whose result is being delivered.
-CREATE INDEX jobs_being_delivered ON jobs (account_id, id) WHERE state = 'succeeded' AND delivery IN ('pending', 'sending');
 -- An account's jobs of API keys by id.
 CREATE INDEX jobs_api ON jobs (account_id, id) WHERE api_key_id IS NOT NULL;
+-- The few of them that have ended and are not finished: their result is being delivered, or waits for an operator.
+CREATE INDEX jobs_api_undelivered ON jobs (account_id, id)
+    WHERE api_key_id IS NOT NULL AND ended_at IS NOT NULL AND (due_at IS NOT NULL OR attention_reason IS NOT NULL);
 CREATE INDEX jobs_cancelled ON jobs (account_id, ended_at) WHERE cancelled_by <> '';
 -- The gallery: delivered results by model. Only the commit of a delivery and its user's removal write to it.
 CREATE INDEX jobs_results ON jobs (account_id, model, id)

@@ -192,22 +192,26 @@ WITH item AS (
 ), locked AS MATERIALIZED (
     -- also of the jobs that are no longer counted as open, and of the free runs that are returned: the triggers take the
     -- wallets in the order of the jobs
-    SELECT id, debt FROM accounts
+    SELECT id FROM accounts
     WHERE id = ANY (ARRAY(
         SELECT account_id FROM ended
         WHERE api_key_id IS NOT NULL OR hold_state = 'released' OR hold_state = 'free' AND state <> 'succeeded'))
     ORDER BY id FOR NO KEY UPDATE
-), sums AS MATERIALIZED (
-    SELECT account_id, min(f.id) AS job_id, sum(price)::bigint AS amount, least(debt, sum(price))::bigint AS repaid
-    FROM freed f JOIN locked l ON l.id = f.account_id GROUP BY account_id, debt
+), sums AS (
+    SELECT account_id, min(id) AS job_id, sum(price)::bigint AS amount FROM freed GROUP BY account_id
+), owed AS MATERIALIZED (
+    SELECT s.*, least(wallet.debt, s.amount) AS repaid
+    FROM sums s JOIN accounts wallet ON wallet.id = s.account_id
+    WHERE (SELECT count(*) FROM locked) >= 0
+    FOR NO KEY UPDATE OF wallet  -- reads the debt of the locked row, not of the snapshot
 ), refunded AS (
     UPDATE accounts wallet
-    SET available = wallet.available + s.amount - s.repaid, held = wallet.held - s.amount, debt = wallet.debt - s.repaid
-    FROM sums s WHERE wallet.id = s.account_id
+    SET available = wallet.available + o.amount - o.repaid, held = wallet.held - o.amount, debt = wallet.debt - o.repaid
+    FROM owed o WHERE wallet.id = o.account_id
 ), repayment AS (
     INSERT INTO ledger (key, account_id, job_id, kind, debit, credit, amount, at)
     SELECT 'repay:settle:' || job_id, account_id, job_id, 'repay', 'available', 'house', repaid, :now
-    FROM sums WHERE repaid > 0
+    FROM owed WHERE repaid > 0
 ), line AS (
     INSERT INTO ledger (key, account_id, job_id, kind, debit, credit, amount, at)
     SELECT 'settle:' || id, account_id, id, 'release', 'held', 'available', price, :now
@@ -376,22 +380,21 @@ WITH item AS (
     RETURNING j.id, j.hold_state, j.notice
 ), moved AS (
     SELECT job_id, token, account_id, price, hold_state FROM found WHERE held
-), locked AS MATERIALIZED (
-    SELECT id, debt FROM accounts WHERE id IN (SELECT account_id FROM moved) ORDER BY id FOR NO KEY UPDATE
-), sums AS MATERIALIZED (
-    SELECT account_id, min(job_id) AS job_id, (array_agg(token ORDER BY job_id))[1] AS token, sum(price)::bigint AS amount, debt,
+), sums AS (
+    SELECT account_id, min(job_id) AS job_id, (array_agg(token ORDER BY job_id))[1] AS token, sum(price)::bigint AS amount,
         sum(CASE WHEN hold_state = 'released' THEN price ELSE 0 END)::bigint AS back
-    FROM moved JOIN locked l ON l.id = account_id GROUP BY account_id, debt
+    FROM moved GROUP BY account_id
+), locked AS MATERIALIZED (
+    SELECT s.*, least(wallet.debt, s.back) AS repaid FROM sums s JOIN accounts wallet ON wallet.id = s.account_id
+    ORDER BY wallet.id FOR NO KEY UPDATE OF wallet
 ), settled AS (
     UPDATE accounts wallet
-    SET held = wallet.held - s.amount, available = wallet.available + s.back - least(s.debt, s.back),
-        debt = wallet.debt - least(s.debt, s.back)
-    FROM sums s WHERE wallet.id = s.account_id
+    SET held = wallet.held - l.amount, available = wallet.available + l.back - l.repaid, debt = wallet.debt - l.repaid
+    FROM locked l WHERE wallet.id = l.account_id
 ), repayment AS (
     INSERT INTO ledger (key, account_id, job_id, kind, debit, credit, amount, at)
-    SELECT 'repay:settle:' || job_id || ':' || token, account_id, job_id, 'repay', 'available', 'house',
-        least(debt, back), :now
-    FROM sums WHERE least(debt, back) > 0
+    SELECT 'repay:settle:' || job_id || ':' || token, account_id, job_id, 'repay', 'available', 'house', repaid, :now
+    FROM locked WHERE repaid > 0
 ), line AS (
     INSERT INTO ledger (key, account_id, job_id, kind, debit, credit, amount, at)
     SELECT 'settle:' || job_id, account_id, job_id,

@@ -21,7 +21,9 @@ SELECT * FROM (
     SELECT *, :now AS read_at FROM jobs WHERE account_id = :account_id AND ended_at IS NULL
     UNION ALL
     SELECT *, :now AS read_at FROM jobs
-    WHERE account_id = :account_id AND state = 'succeeded' AND delivery IN ('pending', 'sending')
+    WHERE account_id = :account_id AND api_key_id IS NOT NULL AND ended_at IS NOT NULL
+        AND (due_at IS NOT NULL OR attention_reason IS NOT NULL)
+        AND state = 'succeeded' AND delivery IN ('pending', 'sending')
 ) j
 WHERE api_key_id IS NOT NULL ORDER BY id DESC LIMIT :limit;
 

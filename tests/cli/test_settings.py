@@ -161,8 +161,8 @@ def test_wrong_settings_of_all_providers_are_reported_together_with_those_of_the
             read_settings(kind)
         lines = [line.strip() for line in str(refused.value).splitlines()[1:]]
         assert [line for line in lines if line.startswith(("GENLOCK_KIE", "GENLOCK_FAL", "GENLOCK_REPLICATE"))] == [
-            f"GENLOCK_KIE_CREATES_PER_10_SECONDS must be 1 or more; it is {creates} (default: 20)",
-            f"GENLOCK_FAL_CONCURRENCY must be a whole number; it is {concurrency} (default: not set)",
+            f"GENLOCK_KIE_CREATES_PER_10_SECONDS must be 1 or more ({creates}; default: 20)",
+            f"GENLOCK_FAL_CONCURRENCY must be a whole number ({concurrency}; default: not set)",
             "GENLOCK_FAL_API_URL must begin with https:// or http:// and name a host",
             "GENLOCK_REPLICATE_API_URL must be a plain address, without a password, ? or #",
         ]

@@ -45,10 +45,9 @@ def explain(kind: type[BaseModel], problem: Any, prefix: str) -> str:
     field, place = kind.model_fields[name], str(problem["loc"][0])
     if problem["type"] == "missing":
         return f"{prefix}{name.upper()} is not set" + (f": it is {field.description}" if field.description else "")
-    default = "not set" if field.get_default() is None else field.get_default()
-    rest = "" if field.is_required() else f" (default: {default})"
+    rest = "" if field.is_required() else f"; default: {_shown(field.get_default())}"
     is_told = problem["type"] == "value_error" or not field.description
-    meaning = "" if is_told else f"; it is {field.description}{rest}"
+    meaning = "" if is_told else f" ({field.description}{rest})"
     return f"{place if place.isupper() else f'{prefix}{name.upper()}'} {message}{meaning}"
 
 
@@ -61,6 +60,13 @@ def _wrong_value(problem: Any) -> str:
     return str(problem["msg"]).removeprefix("Value error, ").removeprefix("Input ")
 
 
+def _shown(default: Any) -> str:
+    """Return a default as operators write it."""
+    if default is None:
+        return "not set"
+    return str(default).lower() if isinstance(default, bool) else str(_number(default))
+
+
 def _number(limit: Any) -> Any:
     """Return a limit as operators write it: 5 instead of 5.0."""
-    return f"{limit:g}" if isinstance(limit, float) else limit
+    return int(limit) if isinstance(limit, float) and limit.is_integer() else limit

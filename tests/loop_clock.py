@@ -15,6 +15,6 @@ class LoopClock:
     def now(self) -> float:
         return self._real() + self._ahead
 
-    def turn(self, seconds: float) -> None:
+    def advance(self, seconds: float) -> None:
         """Let time pass at once. A time limit that is running now is over if it was shorter."""
         self._ahead += seconds

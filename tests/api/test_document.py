@@ -1,4 +1,4 @@
-"""The OpenAPI document: true for every answer, readable by programs and people, without requests to other hosts."""
+"""The OpenAPI document: true for every answer, readable by programs and humans, without requests to other hosts."""
 
 import asyncio
 import os

@@ -42,9 +42,9 @@ async def test_a_broadcast_goes_to_several_users_at_the_same_time(
     office: Office, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world, boss, _ = office
-    people = [await world.add_user(f"P{number}") for number in range(5)]
-    for person in people:
-        await person.write("/start")
+    users = [await world.add_user(f"P{number}") for number in range(5)]
+    for user in users:
+        await user.write("/start")
     await boss.write("/admin broadcast Hello")
     await boss.tap(label("admin.broadcast_go"))
     all_on_their_way = asyncio.Barrier(7)
@@ -62,15 +62,15 @@ async def test_a_broadcast_goes_to_several_users_at_the_same_time(
 
 async def test_a_broadcast_goes_on_after_a_crash_and_stops_when_told(office: Office) -> None:
     world, boss, ann = office
-    people = [await world.add_user(f"P{number}") for number in range(5)]
-    for person in people:
-        await person.write("/start")
+    users = [await world.add_user(f"P{number}") for number in range(5)]
+    for user in users:
+        await user.write("/start")
     await boss.write("/admin broadcast Hello")
     await boss.tap(label("admin.broadcast_go"))
     running = await world.store.running_broadcast()
     assert running is not None
     assert running.total == 7
-    world.telegram.faults.once(Fault.DROP_AFTER, method="sendMessage", chat=people[0].client.id)
+    world.telegram.faults.once(Fault.DROP_AFTER, method="sendMessage", chat=users[0].client.id)
     for _ in range(4):  # as a process would that dies after each
         found = await world.store.next_recipient(running.id)
         assert found is not None
@@ -80,7 +80,7 @@ async def test_a_broadcast_goes_on_after_a_crash_and_stops_when_told(office: Off
     assert stopped is not None
     assert stopped.state is BroadcastState.STOPPED
     assert await world.bot.broadcast() == 0
-    reached = [user for user in (boss, ann, *people) if any(message.text == "Hello" for message in user.from_bot)]
+    reached = [user for user in (boss, ann, *users) if any(message.text == "Hello" for message in user.from_bot)]
 
     assert len(reached) >= 4
     assert all(len([m for m in user.from_bot if m.text == "Hello"]) == 1 for user in reached if user is not boss)

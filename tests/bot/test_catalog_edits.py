@@ -84,11 +84,11 @@ def test_menus_show_featured_models_first_then_positions_then_prices() -> None:
     catalog = with_edit(CATALOG, second, order=2)
     catalog = with_edit(with_edit(catalog, first, order=1), star, featured=True)
     shop = Storefront(CATALOG, markup=2.0, credit_usd=0.01)
-    shop.sell(catalog)
+    shop.use_catalog(catalog)
     assert [model.id for model in shop.models(category)] == [star, first, second, *by_price[:-3]]
     [wish] = [wish for wish in CATALOG.wishes if wish.name == "video"]
     assert shop.recommended(wish, category)[0].id == star, "a typed wish goes to the operator's choice"
-    shop.sell(CATALOG)
+    shop.use_catalog(CATALOG)
     assert [model.id for model in shop.models(category)] == by_price
 
 

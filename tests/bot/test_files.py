@@ -92,10 +92,10 @@ async def test_an_album_is_added_completely_and_shown_once(world: BotWorld) -> N
     before = len(shown(world))
     async with world.done(3):
         await ann.client.send_album([picture(), picture(32), picture(16)])
-    await ann.sees("Received: 3")
+    await ann.sees(page("ask.have_files", n=3))
     assert len(ann.from_bot) == 1
     assert len(shown(world)) == before + 1
-    await ann.tap("That's all (3)")
+    await ann.tap(label("button.done_files", n=3))
     job = await ordered(world, ann)
 
     assert len(json.loads(job.input)["image_urls"]) == 3
@@ -108,7 +108,7 @@ async def test_an_album_with_too_many_files_fills_the_field_and_reports_it_once(
     before = len(shown(world))
     async with world.done(5):
         await ann.client.send_album([picture(size) for size in (64, 32, 16, 8, 4)])
-    told = await ann.sees("There's room for 3 only")
+    told = await ann.sees(page("refused.full", n=3))
     assert "Your images: 📎 3" in told.text
     assert len(shown(world)) == before + 1
 
@@ -248,7 +248,7 @@ async def test_a_file_whose_content_does_not_match_its_type_is_refused(world: Bo
 async def test_a_file_that_is_too_large_is_refused_before_the_download(world: BotWorld) -> None:
     ann = await opened(world, "Recraft Remove Background")
     await ann.send("document", picture() + b"\0" * 6_000_000, name="cat.png")
-    await ann.sees("That file is 6\u00a0MB. The limit here is 5\u00a0MB.")
+    await ann.sees(page("refused.too_big", given="6\u00a0MB", most="5\u00a0MB"))
     await ann.send("document", picture() + b"\0" * 21_000_000, name="cat.png")
     await ann.sees(page("refused.too_big_for_telegram"))
 
@@ -294,7 +294,7 @@ async def test_uploads_per_hour_are_limited(tmp_path: Path) -> None:
         ann = await opened(there, "Nano Banana Edit")
         await ann.write("a cat")
         await ann.send("photo", picture())
-        await ann.sees("Received: 1")
+        await ann.sees(page("ask.have_files", n=1))
         await ann.send("photo", picture())
         assert page("limit.uploads")(ann.from_bot[-1])
         assert len(there.telegram.calls("getFile")) == 1
@@ -363,13 +363,13 @@ async def test_an_earlier_order_of_the_user_can_be_continued(world: BotWorld) ->
     await ann.write("/gen z-image a fox")
     await ann.sees(page("order.done"))
     [job] = await world.jobs(ann)
-    for person, told in ((bob, page("refused.task")), (ann, page("options.title"))):
-        await person.write("/models Grok Imagine Video from an image")
-        await person.tap("Grok Imagine Video from an image ·")
-        await person.write("https://example.com/a.png")
-        await person.tap(label("button.done_files"))
-        await person.tap(label("button.skip"))
-        await person.tap(label("button.options"))
-        await person.tap("Earlier")
-        await person.write(f"#{job.id}")
-        assert told(person.screen)
+    for user, told in ((bob, page("refused.task")), (ann, page("options.title"))):
+        await user.write("/models Grok Imagine Video from an image")
+        await user.tap("Grok Imagine Video from an image ·")
+        await user.write("https://example.com/a.png")
+        await user.tap(label("button.done_files"))
+        await user.tap(label("button.skip"))
+        await user.tap(label("button.options"))
+        await user.tap("Earlier")
+        await user.write(f"#{job.id}")
+        assert told(user.screen)

@@ -141,8 +141,8 @@ async def test_users_cannot_invite_themselves_or_older_users(world: BotWorld) ->
     for guest, host in ((ann, bob), (bob, ann), (cid, cid), (dora, ann)):
         await guest.write(f"/start r{base36(host.number)}")
 
-    people = (ann, bob, cid, dora)
-    assert [(await world.store.profile(user.number)).referred_by for user in people] == [None, None, None, ann.number]
+    users = (ann, bob, cid, dora)
+    assert [(await world.store.profile(user.number)).referred_by for user in users] == [None, None, None, ann.number]
 
 
 async def test_promo_codes_cannot_be_guessed(database_url: str) -> None:

@@ -194,9 +194,9 @@ async def test_two_users_order_at_the_same_time_in_one_group(world: BotWorld) ->
     ann, bob, group = await friends(world)
     await ann.write(f"{NAME} a fox", chat=group.id)
     await bob.write(f"{NAME} a bear", chat=group.id)
-    for person, word in ((ann, "a fox"), (bob, "a bear")):
-        offer = await person.sees(holds(page("confirm.suggestion"), word), chat=group.id)
-        await person.press(offer, offer.buttons[0]["callback_data"])
+    for user, word in ((ann, "a fox"), (bob, "a bear")):
+        offer = await user.sees(holds(page("confirm.suggestion"), word), chat=group.id)
+        await user.press(offer, offer.buttons[0]["callback_data"])
     await ann.sees(lambda message: page("order.done")(message) and "#1" in message.text, chat=group.id)
     await ann.sees(lambda message: page("order.done")(message) and "#2" in message.text, chat=group.id)
 

@@ -167,7 +167,7 @@ async def test_back_and_cancel_are_on_every_step(world: BotWorld) -> None:
     await ann.tap(label("button.back"))
     await ann.sees("Now: a dog")
     await ann.tap(label("button.back"))
-    await ann.sees("I've kept your text: a dog")
+    await ann.sees(page("list.carried_text", text="a dog"))
     await ann.tap(label("button.cancel"))
     await ann.sees(page("menu.cancelled"))
 
@@ -266,6 +266,7 @@ async def test_the_user_can_change_the_language(world: BotWorld) -> None:
     ann = await world.add_user(language="ru")
     await ann.write("/start")
     await ann.sees(page("menu.hello", language="ru"))
+    await ann.write("/language")
     await ann.tap("English")
     await ann.sees(page("language.chosen"))
     await ann.write("/balance")
@@ -329,7 +330,7 @@ async def test_the_rest_of_a_text_that_is_too_long_is_not_taken_for_the_whole_te
     parts, whole = in_parts(4500)
     for part in parts:
         await ann.write(part)
-    told = await ann.sees("too long")
+    told = await ann.sees(page("refused.length_most"))
     assert f"{len(whole):,} characters" in told.text
     assert "Describe what you want" in told.text
     await ann.write("a cat")

@@ -244,7 +244,7 @@ async def test_a_bill_that_is_not_ours_is_refused(world: BotWorld) -> None:
 
 
 async def lost(ann: ChatUser, job: Job) -> None:
-    """The person blocks the bot and removes the message before the result is there."""
+    """The user blocks the bot and removes the message before the result is there."""
     async with ann.world.done():
         await ann.client.block()
     await ann.client.delete(int(str(job.placeholder)))

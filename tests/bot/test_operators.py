@@ -1,4 +1,4 @@
-"""What operators do in the chat, and what people are told of it."""
+"""What operators do in the chat, and what users are told about it."""
 
 import re
 from dataclasses import replace
@@ -54,7 +54,7 @@ async def test_figures_of_the_day_and_the_week(office: Office, monkeypatch: pyte
     assert world.intake.failures == []
 
 
-async def test_people_are_found_and_money_is_moved_once_with_a_reason(office: Office) -> None:
+async def test_users_are_found_and_money_is_moved_once_with_a_reason(office: Office) -> None:
     world, boss, ann = office
     await boss.write("/admin find Ann")
     await boss.sees(page("admin.user_balance", available="10\u00a0credits"))
@@ -181,7 +181,7 @@ async def test_promo_codes_are_made_listed_and_closed(office: Office) -> None:
     await boss.sees("created the code SPRING: credits: 5, uses: 10, days: 30")
 
 
-async def test_credit_for_a_name_that_several_people_have_is_refused(office: Office) -> None:
+async def test_credit_for_a_name_that_several_users_have_is_refused(office: Office) -> None:
     world, boss, ann = office
     bob = await world.add_user("Bob", having=0)
     for user in (ann, bob):

@@ -203,11 +203,11 @@ async def test_a_refund_whose_answer_was_lost_is_ended_with_the_next_look_at_tel
 
 
 async def test_whom_we_cannot_pay_keeps_the_credits(world: BotWorld) -> None:
-    person = await world.store.ensure_account("telegram", str(world.caller.bot.id), "77")  # known by a payment only
-    await world.store.transfer(person, EntryKind.TOPUP, 120_000, "stars:c77", "100 stars")
-    await world.store.add_payment("c77", person, 100, 120_000)
+    account = await world.store.ensure_account("telegram", str(world.caller.bot.id), "77")  # known by a payment only
+    await world.store.transfer(account, EntryKind.TOPUP, 120_000, "stars:c77", "100 stars")
+    await world.store.add_payment("c77", account, 100, 120_000)
     with pytest.raises(AccountNotFound):
         await world.bot._payments._refunds.refund("c77", "op")
 
-    assert (await world.store.wallet(person)).available == 120_000
+    assert (await world.store.wallet(account)).available == 120_000
     assert (await paid(world, "c77")).state is PaymentState.PAID

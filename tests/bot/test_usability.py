@@ -257,7 +257,7 @@ async def test_going_back_to_the_menu_keeps_the_waiting_text(world: BotWorld) ->
     ann = await world.add_user()
     await ann.write("a red fox")
     await ann.tap(label("button.other_model"))
-    await ann.sees("I've kept your text: a red fox")
+    await ann.sees(page("list.carried_text", text="a red fox"))
     await ann.tap(label("button.back"))
     assert holds(page("menu.nothing_chosen"), "I've kept your text: a red fox")(ann.screen)
 

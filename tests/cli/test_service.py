@@ -6,7 +6,7 @@ from genlock.app.bot import handle_update
 from genlock.domain.errors import ChannelBusy
 from genlock.domain.update import Update, UpdateState
 from genlock.log import Mask
-from tests.engine.hand_clock import HandClock
+from tests.engine.manual_clock import ManualClock
 
 TOKEN = "7123456789:AAF0dQ-x5R9fJ3k1Lm_pQ7rS2tU4vW6xY8z"
 
@@ -30,7 +30,7 @@ def update(attempts: int = 1) -> Update:
         body='{"update_id":1}',
         state=UpdateState.NEW,
         note="",
-        received_at=HandClock().now(),
+        received_at=ManualClock().now(),
         attempts=attempts,
     )
 

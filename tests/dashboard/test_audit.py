@@ -11,7 +11,7 @@ import pytest
 from genlock.dashboard.job_actions import JobAction
 from genlock.domain.bulk import BulkKind
 from genlock.domain.operator import Operator, OperatorRole
-from tests.dashboard.people import add_user
+from tests.dashboard.users import add_user
 from tests.dashboard.world import DashboardWorld
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from genlock.domain.job import State
 from genlock.domain.money import EntryKind
-from tests.dashboard.people import add_user
+from tests.dashboard.users import add_user
 from tests.dashboard.world import DashboardWorld
 from tests.stores.builders import end, running
 

@@ -16,7 +16,7 @@ from genlock.dashboard import rendering
 from genlock.sandbox.processes import find_free_port
 from genlock.web.server import serving
 from tests.dashboard.browser_pages import Look, open_context
-from tests.dashboard.people import add_user
+from tests.dashboard.users import add_user
 from tests.dashboard.world import running_dashboard
 from tests.databases import new_sqlite
 from tests.stores.builders import account_with, running

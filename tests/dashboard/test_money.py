@@ -16,7 +16,7 @@ from genlock.domain.money import EntryKind
 from genlock.domain.operator import OperatorRole
 from genlock.engine.reconciliation import PaymentDifference, PaymentDifferenceKind, Run
 from genlock.stores.sqlite import SqliteStore
-from tests.dashboard.people import add_payment, add_user
+from tests.dashboard.users import add_payment, add_user
 from tests.dashboard.world import Answer, DashboardWorld
 from tests.stores.builders import delivered, ended
 

@@ -218,7 +218,7 @@ async def test_a_stream_ends_when_its_time_is_over(dashboard: DashboardWorld, mo
     loop_clock = LoopClock()
     tab = events(dashboard, await dashboard.log_in(), "en")
     received = [await anext(tab)]
-    loop_clock.turn(60.0)
+    loop_clock.advance(60.0)
 
     async with asyncio.timeout(10):
         received += [text async for text in tab]

@@ -9,7 +9,7 @@ from genlock.domain.operator import OperatorRole
 from genlock.engine import operate
 from genlock.engine.accounts import MOVING
 from tests.dashboard.job_pages import form, settled
-from tests.dashboard.people import add_payment, add_user, field
+from tests.dashboard.users import add_payment, add_user, field
 from tests.dashboard.world import Answer, Client, DashboardWorld, running_dashboard
 
 Pair = tuple[DashboardWorld, DashboardWorld]

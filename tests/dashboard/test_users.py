@@ -9,7 +9,7 @@ from genlock.domain.errors import ChannelOutcomeUnknown, LevelRefused, Recipient
 from genlock.domain.money import EntryKind
 from genlock.domain.operator import OperatorRole
 from genlock.domain.payment import PaymentState
-from tests.dashboard.people import BOT, HOSTILE, add_payment, add_user, field
+from tests.dashboard.users import BOT, HOSTILE, add_payment, add_user, field
 from tests.dashboard.world import DashboardWorld
 
 

@@ -9,7 +9,7 @@ from genlock.domain.money import EntryKind
 from genlock.engine.engine import Engine
 from genlock.stores.database import SqlDatabase
 from tests.databases import emptied_sqlite
-from tests.engine.hand_clock import HandClock
+from tests.engine.manual_clock import ManualClock
 from tests.engine.recorder import Recorder
 from tests.engine.update_instance import Instance, make_instance
 from tests.engine.world import FUNDS, World, die
@@ -18,8 +18,8 @@ from tests.shared_postgres import SharedPostgres
 
 
 @pytest.fixture
-def clock() -> HandClock:
-    return HandClock()
+def clock() -> ManualClock:
+    return ManualClock()
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
@@ -34,13 +34,13 @@ async def recorder() -> Recorder:
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def sqlite(clock: HandClock, recorder: Recorder) -> SqlDatabase:
+async def sqlite(clock: ManualClock, recorder: Recorder) -> SqlDatabase:
     """In memory: its file, its thread and its second connection are tested with the stores."""
     return await emptied_sqlite(clock, recorder)
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def postgres(shared_postgres: SharedPostgres, clock: HandClock, recorder: Recorder) -> SqlDatabase:
+async def postgres(shared_postgres: SharedPostgres, clock: ManualClock, recorder: Recorder) -> SqlDatabase:
     return await shared_postgres.new_store(clock, recorder)
 
 
@@ -53,14 +53,14 @@ def store(request: pytest.FixtureRequest) -> SqlDatabase:
 
 
 @pytest.fixture
-def live_store(store: SqlDatabase, clock: HandClock) -> SqlDatabase:
+def live_store(store: SqlDatabase, clock: ManualClock) -> SqlDatabase:
     """Each store in turn, on a clock that runs."""
     clock.run()
     return store
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def world(store: SqlDatabase, clock: HandClock, recorder: Recorder) -> AsyncIterator[World]:
+async def world(store: SqlDatabase, clock: ManualClock, recorder: Recorder) -> AsyncIterator[World]:
     """Everything outside the engine, and an account with a balance. The store's invariants hold after every test."""
     account = await store.ensure_account("chat", "bot", "42")
     assert await store.transfer(account, EntryKind.TOPUP, FUNDS, "funds")

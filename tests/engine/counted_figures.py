@@ -17,7 +17,7 @@ from genlock.engine.limits import RateLimiter
 from genlock.stores.database import SqlDatabase
 from genlock.stores.postgres import PostgresStore
 from genlock.stores.sqlite import SqliteStore
-from tests.engine.hand_clock import HandClock
+from tests.engine.manual_clock import ManualClock
 from tests.engine.random_history import HOUR
 from tests.engine.recorder import Recorder
 
@@ -32,10 +32,10 @@ async def a_keeper(store: SqlDatabase, name: str = "me") -> HourlyFigureKeeper:
     return HourlyFigureKeeper(ctx, engine.leader, store)
 
 
-async def settle(keeper: HourlyFigureKeeper, clock: HandClock) -> None:
+async def settle(keeper: HourlyFigureKeeper, clock: ManualClock) -> None:
     """Let the time pass after which every block and every row has been counted."""
     for _ in range(3):
-        clock.turn(2 * HOUR)
+        clock.advance(2 * HOUR)
         await keeper.leader.elect()
         await keeper.round()
 

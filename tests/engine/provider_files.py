@@ -129,7 +129,7 @@ class Files:
 
     async def retry(self) -> None:
         """Let a minute pass, and the instance claim what is due."""
-        self.world.clock.turn(60.0)
+        self.world.clock.advance(60.0)
         await self.two.work()
 
 

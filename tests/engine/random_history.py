@@ -8,7 +8,7 @@ from genlock.domain.delivery import again
 from genlock.domain.job import Delivery, Job, State
 from genlock.domain.money import EntryKind
 from genlock.stores.database import SqlDatabase
-from tests.engine.hand_clock import HandClock
+from tests.engine.manual_clock import ManualClock
 from tests.stores.builders import RESULT, account_with, claimed, end, ended, finish, queued, running, see
 
 MODELS = (("kie", "cat"), ("kie", "dog"), ("other", "cat"))
@@ -21,7 +21,7 @@ class History:
     #: seconds between two steps
     pauses: Sequence[float] = (0.3, 1.0, 40.0, 900.0, 2 * HOUR, 30 * HOUR, 120 * HOUR)
 
-    def __init__(self, store: SqlDatabase, clock: HandClock, rng: Random) -> None:
+    def __init__(self, store: SqlDatabase, clock: ManualClock, rng: Random) -> None:
         self.store, self.clock, self.rng = store, clock, rng
         self.accounts: list[int] = []
         self.jobs: list[int] = []
@@ -31,7 +31,7 @@ class History:
         if not self.accounts or self.rng.random() < 0.15:
             self.accounts.append(await account_with(self.store, 100_000))
         await self.rng.choice([self.order, self.order, self.order, self.pay, self.refund, self.change_later])()
-        self.clock.turn(self.rng.choice(self.pauses))
+        self.clock.advance(self.rng.choice(self.pauses))
 
     async def order(self) -> None:
         provider, model = self.rng.choice(MODELS)
@@ -48,10 +48,10 @@ class History:
 
     async def _deliver(self, wanted: dict[str, Any]) -> Job:
         job = await running(self.store, **wanted)
-        self.clock.turn(self.rng.uniform(1.0, 300.0))
+        self.clock.advance(self.rng.uniform(1.0, 300.0))
         found = (await end(self.store, job, State.SUCCEEDED, cost=self.rng.choice([None, 700]))).job
         assert found
-        self.clock.turn(self.rng.uniform(0.01, 2.0))
+        self.clock.advance(self.rng.uniform(0.01, 2.0))
         assert await finish(self.store, found)
         return found
 
@@ -90,12 +90,12 @@ class History:
             await self.finish_deliveries(job.id)
 
     async def finish_deliveries(self, only: int | None = None) -> None:
-        self.clock.turn(40.0)  # leases expire
+        self.clock.advance(40.0)  # leases expire
         for job_id in [only] if only else self.jobs:
             job = await see(self.store, job_id)
             if job.ended and job.delivery in (Delivery.PENDING, Delivery.SENDING):
                 await finish(self.store, await claimed(self.store, job))
-                self.clock.turn(40.0)
+                self.clock.advance(40.0)
 
     async def pay(self) -> None:
         self.charges.append(charge := f"charge-{len(self.charges)}")

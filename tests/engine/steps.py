@@ -10,7 +10,7 @@ POLL = 10.0
 
 
 async def poll(world: World, engine: Engine) -> list[Job]:
-    world.clock.turn(POLL)
+    world.clock.advance(POLL)
     return await work(engine)
 
 

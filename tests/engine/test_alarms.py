@@ -19,7 +19,7 @@ from genlock.engine.stats import Stats
 from genlock.i18n.alarms import alarm_text
 from genlock.i18n.translator import translator
 from genlock.stores.database import SqlDatabase
-from tests.engine.hand_clock import HandClock
+from tests.engine.manual_clock import ManualClock
 from tests.engine.recorder import Recorder
 from tests.stores.builders import ended, finish, update
 
@@ -29,7 +29,7 @@ class AlarmHarness:
     """One instance's alarms, and what the operators were told."""
 
     store: SqlDatabase
-    clock: HandClock
+    clock: ManualClock
     recorder: Recorder
     name: str = "me"
     told: list[str] = field(default_factory=list)
@@ -63,17 +63,17 @@ class AlarmHarness:
 
 
 @pytest.fixture
-def harness(store: SqlDatabase, clock: HandClock, recorder: Recorder) -> AlarmHarness:
+def harness(store: SqlDatabase, clock: ManualClock, recorder: Recorder) -> AlarmHarness:
     return AlarmHarness(store, clock, recorder)
 
 
 async def test_an_incident_is_reported_when_it_begins_and_when_it_ends(harness: AlarmHarness) -> None:
     job = await ended(harness.store)
     await harness.round()
-    harness.clock.turn(299)
+    harness.clock.advance(299)
     await harness.round(3)
     assert harness.told == []
-    harness.clock.turn(2)
+    harness.clock.advance(2)
     await harness.round(3)
     assert len(harness.told) == 1
     assert harness.told[0].startswith("🔴 Results are waiting to be delivered: 1, the oldest for 5 min.\n")
@@ -96,7 +96,7 @@ async def test_an_incident_is_reported_when_it_begins_and_when_it_ends(harness: 
 async def test_a_new_incident_is_reported_again(harness: AlarmHarness) -> None:
     for _ in range(2):
         job = await ended(harness.store)
-        harness.clock.turn(301)
+        harness.clock.advance(301)
         await harness.round()
         await finish(harness.store, job)
         await harness.round(CHECKS_WITHOUT_FINDING)
@@ -150,7 +150,7 @@ async def test_a_notification_that_failed_is_sent_later(harness: AlarmHarness) -
 async def test_a_new_leader_reports_how_long_there_was_none(harness: AlarmHarness) -> None:
     await harness.round()
     assert harness.told == [], "there was no leader before"
-    harness.clock.turn(120)
+    harness.clock.advance(120)
     successor = AlarmHarness(harness.store, harness.clock, harness.recorder, "successor")
     await successor.round(2)
     assert [text.splitlines()[0] for text in successor.told] == ["🟠 There was no leader: 2 min."]
@@ -160,7 +160,7 @@ async def test_a_clean_stop_of_the_leader_is_no_incident(harness: AlarmHarness) 
     await harness.round()
     await harness.alarms.stop()
     await harness.engine.leader.resign()
-    harness.clock.turn(3600)
+    harness.clock.advance(3600)
     successor = AlarmHarness(harness.store, harness.clock, harness.recorder, "successor")
     await successor.round(2)
     assert successor.told == []
@@ -177,7 +177,7 @@ async def test_a_stop_does_not_wait_for_a_chat_that_does_not_answer(harness: Ala
     harness.alarms._notify = never_answered
     await ended(harness.store)
     await harness.round()
-    harness.clock.turn(301)
+    harness.clock.advance(301)
     check = asyncio.create_task(harness.round())
     await asked.wait()
     async with asyncio.timeout(30):
@@ -191,7 +191,7 @@ async def test_an_instance_that_was_not_the_leader_keeps_the_leaders_marker(harn
     other = AlarmHarness(harness.store, harness.clock, harness.recorder, "other")
     await other.round()
     await other.alarms.stop()
-    harness.clock.turn(120)
+    harness.clock.advance(120)
     successor = AlarmHarness(harness.store, harness.clock, harness.recorder, "successor")
     await successor.round(2)
     assert [text.splitlines()[0] for text in successor.told] == ["🟠 There was no leader: 2 min."]
@@ -200,7 +200,7 @@ async def test_an_instance_that_was_not_the_leader_keeps_the_leaders_marker(harn
 async def test_a_leader_that_is_replaced_at_once_is_not_reported(harness: AlarmHarness) -> None:
     await harness.round()
     await harness.engine.leader.resign()
-    harness.clock.turn(5)
+    harness.clock.advance(5)
     successor = AlarmHarness(harness.store, harness.clock, harness.recorder, "successor")
     await successor.round()
     assert successor.told == []
@@ -234,7 +234,7 @@ def test_an_alarm_is_raised_exactly_above_its_limit(name: str, bad: dict[str, fl
 async def test_a_money_check_that_does_not_run_is_an_alarm_itself(harness: AlarmHarness) -> None:
     await harness.engine.leader.elect()
     await harness.store.kv_put("money_check", "{}")
-    harness.clock.turn(LEDGER_CHECK_SECONDS + 1)
+    harness.clock.advance(LEDGER_CHECK_SECONDS + 1)
     await harness.round()
     assert harness.told == []  # this instance has just become the leader: it could not check before
     harness.alarms._leader_since -= LEDGER_CHECK_SECONDS + 1
@@ -248,10 +248,10 @@ async def test_old_rows_are_pruned_page_by_page(harness: AlarmHarness, monkeypat
     monkeypatch.setattr("genlock.engine.retention.PAGE", 2)
     assert PAGE > 2
     for number in range(5):
-        await harness.store.store_update(update(number, f"person {number}"))
+        await harness.store.store_update(update(number, f"user {number}"))
     for queue in await harness.store.claim_update_queues(4, harness.engine.ctx.lease, bots=["bot"], urgent=False):
         await harness.store.settle_update(queue, UpdateState.DONE, "", harness.engine.ctx.lease)
-    harness.clock.turn(KEEP_SECONDS["updates"] + 1)
+    harness.clock.advance(KEEP_SECONDS["updates"] + 1)
     retention = Retention(harness.engine.ctx, harness.engine.leader, harness.store)
     await retention.prune()
     assert not harness.recorder.of(Event.ROWS_PRUNED), "only the active one"

@@ -175,7 +175,7 @@ async def test_jobs_that_are_ordered_later_are_left_alone(world: World) -> None:
 
 async def test_a_job_that_is_being_processed_is_not_retried(world: World) -> None:
     job = await running_job(world)
-    world.clock.turn(200)
+    world.clock.advance(200)
     await world.store.claim_jobs(10, world.engine().ctx.lease)
 
     action = await run(world, await begin(world, BulkKind.RETRY))

@@ -99,7 +99,7 @@ async def test_a_paused_delivery_calls_no_channel_and_is_tried_again(
     await world.claim_one(engine)
     await idle(engine)
     assert (len(calls), world.channel.shown) == (1, [])
-    world.clock.turn(1)
+    world.clock.advance(1)
     await world.claim_one(engine)
     await idle(engine)
     assert (len(calls), len(world.channel.shown)) == (2, 1)

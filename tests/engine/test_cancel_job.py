@@ -25,9 +25,9 @@ async def check_cancelled(world: World, job: Job) -> None:
 
 async def test_a_queued_job_can_be_cancelled_and_is_never_submitted(world: World, engine: Engine) -> None:
     job = await world.engine(EngineRules(capacity=0)).order(world.order())
-    await engine.cancel(job.id, "the person")
+    await engine.cancel(job.id, "the user")
     await idle(engine)
-    world.clock.turn(1000)
+    world.clock.advance(1000)
     await work(engine)
 
     await check_cancelled(world, job)
@@ -39,16 +39,16 @@ async def test_a_cancellation_of_a_queued_job_does_not_end_one_that_was_submitte
 ) -> None:
     """What is submitted may cost the operator: the caller must ask the quota first."""
     seen = await world.engine(EngineRules(capacity=0)).order(world.order())
-    world.clock.turn(1)
+    world.clock.advance(1)
     await work(engine)
     running = await world.see(seen)
     assert running.state is State.RUNNING
 
     with pytest.raises(JobWasSubmitted):
-        await engine.cancel(seen.id, "the person", attempt=seen.attempt)
+        await engine.cancel(seen.id, "the user", attempt=seen.attempt)
     assert await world.see(seen) == running
 
-    await engine.cancel(seen.id, "the person")
+    await engine.cancel(seen.id, "the user")
     await idle(engine)
     await check_cancelled(world, seen)
 
@@ -60,7 +60,7 @@ async def test_a_job_can_be_cancelled_during_the_create_call(world: World, engin
     await world.provider.create_gate.holds()
 
     canceller = world.engine() if elsewhere else engine
-    await canceller.cancel(job.id, "the person")
+    await canceller.cancel(job.id, "the user")
     await world.recorder.until(Event.NOTICE_SENT)
     world.provider.create_gate.open()
     await idle(engine, canceller)
@@ -73,7 +73,7 @@ async def test_a_job_can_be_cancelled_during_the_create_call(world: World, engin
 
 async def test_a_running_job_can_be_cancelled_and_its_cost_is_recorded_as_a_loss(world: World, engine: Engine) -> None:
     job = await world.running(engine)
-    await engine.cancel(job.id, "the person")
+    await engine.cancel(job.id, "the user")
     await idle(engine)
 
     await world.call_back(engine, job, cost=30)
@@ -88,7 +88,7 @@ async def test_a_running_job_can_be_cancelled_and_its_cost_is_recorded_as_a_loss
 
 async def test_without_a_callback_the_late_cost_of_a_cancelled_job_is_queried(world: World, engine: Engine) -> None:
     job = await world.running(engine)
-    await engine.cancel(job.id, "the person")
+    await engine.cancel(job.id, "the user")
     await idle(engine)
     await poll(world, engine)
     assert (await world.see(job)).cost is None
@@ -111,7 +111,7 @@ async def test_a_query_of_the_late_cost_does_not_interrupt_the_notice_that_is_be
     job = await world.running(engine)
     world.provider.reports["task-1"] = success("task-1", cost=40)
     world.channel.gate.shut()
-    await engine.cancel(job.id, "the person")
+    await engine.cancel(job.id, "the user")
     await world.channel.gate.holds()
     world.channel.gate.open()
     world.channel.gate.shut()
@@ -128,7 +128,7 @@ async def test_a_query_of_the_late_cost_does_not_interrupt_the_notice_that_is_be
 
 async def test_a_late_cost_that_a_callback_reported_is_not_queried(world: World, engine: Engine) -> None:
     job = await world.running(engine)
-    await engine.cancel(job.id, "the person")
+    await engine.cancel(job.id, "the user")
     await idle(engine)
     assert (await world.see(job)).due_at is not None
 
@@ -140,7 +140,7 @@ async def test_a_late_cost_that_a_callback_reported_is_not_queried(world: World,
 
 async def test_a_late_cost_reported_during_a_query_is_not_queried_again(world: World, engine: Engine) -> None:
     job = await world.running(engine)
-    await engine.cancel(job.id, "the person")
+    await engine.cancel(job.id, "the user")
     await idle(engine)
     world.provider.status_gate.shut()
     await world.claim_one(engine)
@@ -161,14 +161,14 @@ async def test_the_late_cost_is_queried_until_the_deadline(
     world: World, engine: Engine, answer: Exception | None
 ) -> None:
     job = await world.running(engine)
-    await engine.cancel(job.id, "the person")
+    await engine.cancel(job.id, "the user")
     await idle(engine)
     if answer:
         world.provider.faults.add("status", answer, answer)
     await work(engine)
     assert (await world.see(job)).due_at is not None
 
-    world.clock.turn((job.deadline_at - world.clock.now()).total_seconds())
+    world.clock.advance((job.deadline_at - world.clock.now()).total_seconds())
     await work(engine)
 
     assert (await world.see(job)).due_at is None
@@ -185,7 +185,7 @@ async def test_the_task_of_a_job_cancelled_during_the_create_call_has_a_late_cos
     job = await engine.order(world.order(notice=notice))
     await world.provider.create_gate.holds()
     canceller = world.engine()
-    await canceller.cancel(job.id, "the person")
+    await canceller.cancel(job.id, "the user")
     await idle(canceller)
     world.provider.create_gate.open()
     await idle(engine)
@@ -201,7 +201,7 @@ async def test_a_job_whose_result_is_being_delivered_cannot_be_cancelled(world: 
     job = await world.running(engine)
     await world.call_back(engine, job)
     with pytest.raises(ActionNotAllowed, match=f"job {job.id} has already ended \\(succeeded\\)"):
-        await engine.cancel(job.id, "the person")
+        await engine.cancel(job.id, "the user")
     assert await world.spent() == PRICE
 
 
@@ -210,7 +210,7 @@ async def test_an_exhausted_rate_limit_does_not_expire_a_job_at_its_deadline(wor
     engine = world.engine(EngineRules(limits={"status:fake": RateLimit(interval=10_000.0)}))
     await engine.ctx.limits.acquire("status:fake")
     job = await world.running(engine, deadline_seconds=60)
-    world.clock.turn(61)
+    world.clock.advance(61)
     [taken] = await world.store.claim_jobs(1, engine.ctx.lease)
 
     engine.worker.start(taken)
@@ -220,7 +220,7 @@ async def test_an_exhausted_rate_limit_does_not_expire_a_job_at_its_deadline(wor
     assert job.due_at is not None
     assert job.due_at > world.clock.now()
 
-    world.clock.turn(engine.ctx.rules.last_answer_seconds)
+    world.clock.advance(engine.ctx.rules.last_answer_seconds)
     await work(engine)
     assert (await world.see(job)).state is State.EXPIRED
 

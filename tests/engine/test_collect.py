@@ -86,7 +86,7 @@ async def test_a_poll_after_the_callback_changes_nothing(world: World, engine: E
     poller = world.engine()
     world.provider.reports["task-1"] = success("task-1", "https://files.example/other.png")
     world.provider.status_gate.shut()
-    world.clock.turn(POLL)
+    world.clock.advance(POLL)
     await world.claim_one(poller)
     await world.provider.status_gate.holds()
     await world.call_back(engine, job)
@@ -173,7 +173,7 @@ async def test_simultaneous_successes_after_a_failure_show_one_result(world: Wor
     await world.call_back(engines[0], job, state="failed")
 
     await asyncio.gather(*(world.call_back(engine, job) for engine in engines for _ in range(2)))
-    world.clock.turn(60)
+    world.clock.advance(60)
     for callback in await world.store.claim_callbacks(10, 10.0):
         engines[0].worker.start_callback(callback)
     await idle(*engines)
@@ -228,7 +228,7 @@ async def test_a_late_result_that_is_invalid_leaves_a_message_in_its_place(
     if first == "failed":
         await world.call_back(engine, job, state="failed", code="nsfw")
     else:
-        world.clock.turn(60)
+        world.clock.advance(60)
         await work(engine)
 
     await world.call_back(engine, job)
@@ -243,7 +243,7 @@ async def test_a_late_result_that_is_invalid_leaves_a_message_in_its_place(
 async def test_a_result_recorded_before_the_first_poll_is_not_polled_for(world: World, engine: Engine) -> None:
     job = await world.running(engine)
     await world.call_back(engine, job)
-    world.clock.turn(1000)
+    world.clock.advance(1000)
     assert await work(engine) == []
     assert world.provider.asked == []
 
@@ -255,7 +255,7 @@ async def test_polls_continue_while_the_task_runs_and_become_rarer(world: World,
         row = await world.see(job)
         assert row.due_at is not None
         pauses.append((row.due_at - now).total_seconds())
-        world.clock.turn(pauses[-1])
+        world.clock.advance(pauses[-1])
         await work(engine)
 
     assert len(world.provider.asked) == len(pauses)
@@ -269,7 +269,7 @@ async def test_a_failing_status_query_is_repeated_with_back_off(world: World, en
     world.provider.faults.add("status", *(TimeoutError() for _ in range(6)))
     pauses = []
     for _ in range(6):
-        world.clock.turn(60)
+        world.clock.advance(60)
         await work(engine)
         row = await world.see(job)
         assert row.due_at is not None
@@ -279,7 +279,7 @@ async def test_a_failing_status_query_is_repeated_with_back_off(world: World, en
     assert pauses[0] < 3
     assert pauses[-1] > 40
     world.provider.reports["task-1"] = success("task-1")
-    world.clock.turn(80)
+    world.clock.advance(80)
     await work(engine)
     assert (await world.see(job)).delivery is Delivery.DELIVERED
 

@@ -44,7 +44,7 @@ async def by_callback(world: World, engine: Engine) -> None:
 
 async def by_poll(world: World, engine: Engine) -> None:
     await ordered(world, engine, placeholder=None)
-    world.clock.turn(10)
+    world.clock.advance(10)
     await work(engine)
 
 
@@ -93,7 +93,7 @@ async def work_until_crash(world: World, scenario: Scenario, crash: CrashPoint) 
 async def finish(world: World) -> None:
     """Let another instance do what its periodic tasks would, until no work is left."""
     engine = world.engine()
-    world.clock.turn(EngineRules().silent_seconds + 1)
+    world.clock.advance(EngineRules().silent_seconds + 1)
     for _ in range(10):
         await engine.worker.heartbeat()
         await engine.sweeper.sweep()
@@ -101,7 +101,7 @@ async def finish(world: World) -> None:
         await work(engine)
         if await world.store.violations(settled=True) == []:
             return
-        world.clock.turn(EngineRules().grace_seconds + 1)
+        world.clock.advance(EngineRules().grace_seconds + 1)
     raise AssertionError(await world.store.violations(settled=True))
 
 

@@ -25,7 +25,7 @@ from genlock.engine import hourly_figures
 from genlock.stores.database import SqlDatabase
 from genlock.stores.rows import not_null
 from tests.engine.counted_figures import a_keeper, one_job, one_payment, rows, settle
-from tests.engine.hand_clock import HandClock
+from tests.engine.manual_clock import ManualClock
 from tests.engine.random_history import History
 from tests.stores.builders import delivered
 
@@ -144,7 +144,7 @@ def faults(tables: Rows, overview: Overview) -> list[str]:
     return [f"{period.zone} {period.name} {name}: {found}" for name, found in compared.items() if found[0] != found[1]]
 
 
-async def test_every_period_of_every_zone_is_exact(store: SqlDatabase, clock: HandClock) -> None:
+async def test_every_period_of_every_zone_is_exact(store: SqlDatabase, clock: ManualClock) -> None:
     history, keeper = History(store, clock, Random(1)), await a_keeper(store)
     for _ in range(90):
         await history.step()
@@ -160,13 +160,13 @@ async def test_every_period_of_every_zone_is_exact(store: SqlDatabase, clock: Ha
     assert problems == []
 
 
-def turn_to(clock: HandClock, hour: int, minute: int) -> None:
+def turn_to(clock: ManualClock, hour: int, minute: int) -> None:
     """Let the time pass until this time of the day."""
     wanted = clock.now().replace(hour=hour, minute=minute, second=0, microsecond=0)
-    clock.turn((wanted - clock.now()).total_seconds() % timedelta(days=1).total_seconds())
+    clock.advance((wanted - clock.now()).total_seconds() % timedelta(days=1).total_seconds())
 
 
-async def test_a_refund_of_an_order_before_midnight_is_noticed(store: SqlDatabase, clock: HandClock) -> None:
+async def test_a_refund_of_an_order_before_midnight_is_noticed(store: SqlDatabase, clock: ManualClock) -> None:
     keeper = await a_keeper(store)
     turn_to(clock, 18, 10)  # midnight in India is at 18:30
     before = await delivered(store, price=100, notice=False)
@@ -185,14 +185,14 @@ async def test_a_refund_of_an_order_before_midnight_is_noticed(store: SqlDatabas
 
 
 async def test_orders_of_a_past_day_that_are_counted_later_are_noticed_although_sets_are_cached(
-    store: SqlDatabase, clock: HandClock
+    store: SqlDatabase, clock: ManualClock
 ) -> None:
     keeper = await a_keeper(store)
     reader = OverviewReader(store, CurrentCatalog(Catalog(models={})), RATES, DayEdges(store))
     await delivered(store, notice=False)
     await settle(keeper, clock)
     await delivered(store, notice=False)
-    clock.turn(timedelta(days=70).total_seconds())
+    clock.advance(timedelta(days=70).total_seconds())
     today = clock.now().date()
     period = read_period({"from": f"{today - timedelta(days=89)}", "to": f"{today}"}, UTC, clock.now())
     assert (await reader.read(period)).now.active == 1

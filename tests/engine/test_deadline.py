@@ -16,12 +16,12 @@ from tests.engine.world import PRICE, World, idle, work
 
 async def test_at_the_deadline_the_status_is_queried_a_last_time(world: World, engine: Engine) -> None:
     job = await world.running(engine, deadline_seconds=60)
-    world.clock.turn(59)
+    world.clock.advance(59)
     await work(engine)
     asked = len(world.provider.asked)
     world.provider.reports["task-1"] = success("task-1")
 
-    world.clock.turn(1)
+    world.clock.advance(1)
     await work(engine)
 
     assert len(world.provider.asked) == asked + 1
@@ -36,12 +36,12 @@ async def test_past_the_deadline_the_job_expires_and_the_hold_is_released(
     job = await world.running(engine, deadline_seconds=60)
     if answer:
         world.provider.faults.add("status", answer)
-    world.clock.turn(60)
+    world.clock.advance(60)
     await work(engine)
     if answer:  # no query was answered, so the job waits for one more answer, for a limited time
         assert (await world.see(job)).state is State.RUNNING
         world.provider.faults.add("status", answer)
-        world.clock.turn(EngineRules().last_answer_seconds)
+        world.clock.advance(EngineRules().last_answer_seconds)
         await work(engine)
 
     job = await world.see(job)
@@ -62,7 +62,7 @@ async def test_a_result_after_the_deadline_is_delivered_free_on_a_new_message_an
     world: World, engine: Engine
 ) -> None:
     job = await world.running(engine, deadline_seconds=60)
-    world.clock.turn(60)
+    world.clock.advance(60)
     await work(engine)
     told = job.placeholder
 
@@ -81,7 +81,7 @@ async def test_a_result_after_the_deadline_is_delivered_free_on_a_new_message_an
 
 async def test_a_failure_reported_after_the_deadline_changes_nothing(world: World, engine: Engine) -> None:
     job = await world.running(engine, deadline_seconds=60)
-    world.clock.turn(60)
+    world.clock.advance(60)
     await work(engine)
     await world.call_back(engine, job, state="failed")
     assert len(world.channel.shown) == 1
@@ -94,7 +94,7 @@ async def test_a_result_that_arrives_while_the_user_is_informed_of_the_deadline_
     """Words that are still on the proxy must not land on top of the result."""
     engine, endpoint = world.engine(), world.engine()
     job = await world.running(engine, deadline_seconds=60)
-    world.clock.turn(60)
+    world.clock.advance(60)
     world.channel.gate.shut()
     await world.claim_one(engine)
     await world.channel.gate.holds()
@@ -104,7 +104,7 @@ async def test_a_result_that_arrives_while_the_user_is_informed_of_the_deadline_
     assert not (await world.see(job)).late
     world.channel.gate.open()
     await idle(engine)
-    world.clock.turn(CALLBACK_HOLD_SECONDS)
+    world.clock.advance(CALLBACK_HOLD_SECONDS)
     await endpoint.sweeper.sweep()
     await idle(endpoint)
 

@@ -41,7 +41,7 @@ async def test_delivered_at_is_set_after_the_channel_confirmed_and_never_before(
     await world.channel.gate.holds()
     during = await world.see(job)
 
-    world.clock.turn(5)
+    world.clock.advance(5)
     world.channel.gate.open()
     await idle(engine)
 
@@ -70,7 +70,7 @@ async def test_a_delivery_that_failed_continues_where_it_stopped(world: World, e
     assert [part.step for part in (await world.see(job)).parts] == [Step.DONE, Step.PUT, Step.PUT, Step.PUT]
     world.channel.calls.clear()
 
-    world.clock.turn(1)
+    world.clock.advance(1)
     await work(engine)
 
     assert [(call.operation, call.index) for call in world.channel.calls] == [
@@ -95,7 +95,7 @@ async def test_parts_shown_by_a_crashed_instance_are_not_shown_again(world: Worl
     await die_at(gate, world, dying)
     world.channel.calls.clear()
 
-    world.clock.turn(LEASE + 1)
+    world.clock.advance(LEASE + 1)
     await work(engine)
 
     # Whether the last one was confirmed died with the instance, so it is put again: the same words on the same message.
@@ -114,7 +114,7 @@ async def test_a_confirmed_part_is_saved_before_the_next_is_begun(world: World, 
     await die_at(gate, world, dying)
     world.channel.calls.clear()
 
-    world.clock.turn(LEASE + 1)
+    world.clock.advance(LEASE + 1)
     await work(engine)
 
     assert world.channel.calls[0] == Call("create_placeholder", job.id, 1)
@@ -145,7 +145,7 @@ async def test_the_level_reached_is_kept_over_a_retry(world: World, engine: Engi
     assert (await world.see(job)).parts[0].level is reached
 
     world.channel.calls.clear()
-    world.clock.turn(10)
+    world.clock.advance(10)
     await work(world.engine())
 
     assert world.channel.levels() == [reached]
@@ -161,7 +161,7 @@ async def test_the_level_reached_is_kept_by_the_instance_that_takes_over(world: 
     await die_at(gate, world, dying)
     world.channel.calls.clear()
 
-    world.clock.turn(LEASE + 1)
+    world.clock.advance(LEASE + 1)
     await work(engine)
 
     assert world.channel.levels() == [Level.BYTES]

@@ -33,7 +33,7 @@ async def test_a_lost_answer_of_a_put_is_retried_and_shows_the_result_once(world
     assert (waiting.delivery, waiting.lease_owner, waiting.hold_state) == (Delivery.PENDING, None, HoldState.HELD)
     assert world.channel.notices == []
 
-    world.clock.turn(2)
+    world.clock.advance(2)
     await work(engine)
 
     assert world.channel.shown == [(job.placeholder, f"address {URL}")]
@@ -49,7 +49,7 @@ async def test_each_failed_attempt_waits_longer_than_the_one_before(world: World
     for _ in range(12):
         await work(engine)
         pauses.append(await pause(world, job))
-        world.clock.turn(pauses[-1])
+        world.clock.advance(pauses[-1])
 
     assert (await world.see(job)).attempts == 12
     assert len(world.recorder.of(Event.DELIVERY_RETRY, job=job.id)) == 12
@@ -65,9 +65,9 @@ async def test_a_busy_channel_is_retried_when_it_asked_and_counts_as_no_failure(
     for _ in range(60):
         assert len(await work(engine)) == 1
         assert await pause(world, job) == 77
-        world.clock.turn(76.9)
+        world.clock.advance(76.9)
         assert await work(engine) == []
-        world.clock.turn(0.1)
+        world.clock.advance(0.1)
 
     assert (await world.see(job)).attempts == 0
     await work(engine)
@@ -80,7 +80,7 @@ async def test_after_too_many_attempts_the_hold_is_released_and_the_job_listed(w
     world.channel.faults.add("put", *(ChannelOutcomeUnknown() for _ in range(3)))
     for _ in range(3):
         await work(engine)
-        world.clock.turn(300)
+        world.clock.advance(300)
 
     [row] = await world.store.jobs_needing_attention(10)
     assert (row.id, row.delivery, row.hold_state) == (job.id, Delivery.UNDELIVERABLE, HoldState.RELEASED)
@@ -155,7 +155,7 @@ async def test_a_send_that_was_not_made_is_repeated(world: World, engine: Engine
     [part] = (await world.see(job)).parts
     assert (part.step, part.gone) == (Step.PUT, True)
 
-    world.clock.turn(5)
+    world.clock.advance(5)
     await work(engine)
 
     assert [call.operation for call in world.channel.calls] == ["put", "send", "send", "notify"]
@@ -169,7 +169,7 @@ async def test_a_send_whose_answer_was_lost_is_never_repeated(world: World, engi
     world.channel.delete(job.placeholder)
     world.channel.faults.add("send", ChannelOutcomeUnknown(), done=shown)
     await work(engine)
-    world.clock.turn(1_000_000)
+    world.clock.advance(1_000_000)
     await work(engine)
 
     assert [call.operation for call in world.channel.calls].count("send") == 1
@@ -190,7 +190,7 @@ async def test_the_user_is_told_once_of_a_delivery_whose_outcome_is_unknown(
     world.channel.faults.add("send", ChannelOutcomeUnknown())
     world.channel.faults.add("notify", ChannelOutcomeUnknown(), done=True)
     await work(engine)
-    world.clock.turn(1_000_000)
+    world.clock.advance(1_000_000)
     await work(engine)
 
     assert world.channel.notices == [job.id]
@@ -207,7 +207,7 @@ async def test_a_notice_of_an_unknown_delivery_is_sent_by_another_instance_after
     await die_at(store.gate("begin_notice"), world, dying)
     assert world.channel.notices == []
 
-    world.clock.turn(LEASE + 1)
+    world.clock.advance(LEASE + 1)
     await work(engine)
 
     assert world.channel.notices == [job.id]
@@ -237,7 +237,7 @@ async def test_a_send_whose_instance_crashed_is_never_repeated(world: World, eng
     gate = channel.gate("send") if moment == "before" else store.gate("finish_delivery")
     await die_at(gate, world, dying)
 
-    world.clock.turn(LEASE + 1)
+    world.clock.advance(LEASE + 1)
     await work(engine)
 
     assert (await world.see(job)).delivery is Delivery.UNKNOWN
@@ -265,7 +265,7 @@ async def test_a_message_deleted_during_a_put_that_outlasts_its_lease_is_replace
     await world.claim_one(engine)
     await world.channel.gate.holds()
     world.channel.delete(job.placeholder)
-    loop_clock.turn(LEASE + 1)
+    loop_clock.advance(LEASE + 1)
     world.channel.gate.open()
     await idle(engine)
 
@@ -283,7 +283,7 @@ async def test_a_process_suspended_past_its_lease_does_not_call_the_channel(
 
     def sleep(moment: str, operation: str) -> None:
         if (moment, operation) == ("after", "save_parts"):
-            loop_clock.turn(seconds)
+            loop_clock.advance(seconds)
 
     proxy.tap = sleep
     world.channel.refused = {Level.ADDRESS}
@@ -310,7 +310,7 @@ async def test_a_job_is_claimed_again_after_a_database_failure_in_its_delivery(
     await work(unlucky)
     assert len(world.recorder.of(Event.STAGE_ERROR, job=job.id)) == 1
 
-    world.clock.turn(LEASE + 1)
+    world.clock.advance(LEASE + 1)
     await work(engine)
 
     row = await world.see(job)
@@ -326,7 +326,7 @@ async def test_the_same_delivery_by_two_instances_at_once_shows_one_result(world
     world.channel.gate.shut()
     await world.claim_one(slow)
     await world.channel.gate.holds()
-    world.clock.turn(LEASE + 1)
+    world.clock.advance(LEASE + 1)
     again = await world.claim_one(engine)
     await world.channel.gate.holds(2)
     world.channel.gate.open()

@@ -50,7 +50,7 @@ async def test_a_started_instance_finds_results_by_polling_alone(world: World) -
     await world.recorder.until(Event.SUBMIT_OK)
     await idle(engine)
     world.provider.reports["task-1"] = success("task-1")
-    world.clock.turn(10)
+    world.clock.advance(10)
     await world.recorder.until(Event.NOTICE_SENT)
     await engine.stop()
 
@@ -84,10 +84,10 @@ async def test_instances_that_start_together_process_different_jobs(world: World
 async def test_waiting_jobs_are_rows_and_cost_no_task_and_no_timer(world: World) -> None:
     many = 3000
     engine = world.engine()
-    people = [await world.store.ensure_account("chat", "bot", f"many-{number}") for number in range(50)]
+    accounts = [await world.store.ensure_account("chat", "bot", f"many-{number}") for number in range(50)]
 
     async def order(number: int) -> Job:
-        return await engine.order(world.order(account_id=people[number % len(people)], price=0))
+        return await engine.order(world.order(account_id=accounts[number % len(accounts)], price=0))
 
     await engine.start()
     await world.recorder.until(Event.LOCK_ACTIVE)

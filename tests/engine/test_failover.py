@@ -66,7 +66,7 @@ async def test_an_unknown_outcome_or_a_refusal_of_the_input_is_never_tried_elsew
     two.first.faults.add("create", error)
 
     job = await two.order()
-    world.clock.turn(EngineRules().grace_seconds + 1)
+    world.clock.advance(EngineRules().grace_seconds + 1)
     await two.work()
 
     assert two.second.created == []
@@ -111,7 +111,7 @@ async def test_a_failure_that_a_status_query_reports_fails_over_too(two: TwoProv
     two.first.reports["task-1"] = Report(
         outcome=Outcome.FAILURE, task_id="task-1", error_code="provider_timeout", cost=0
     )
-    world.clock.turn(60)
+    world.clock.advance(60)
     await two.work()
     await two.work()
 
@@ -159,7 +159,7 @@ async def test_when_no_provider_is_left_the_job_fails_and_the_user_is_refunded(t
 async def test_a_provider_that_is_busy_for_a_short_time_is_asked_again(two: TwoProviders, world: World) -> None:
     two.first.faults.add("create", ProviderBusy(5.0, "rate limit"))
     job = await two.order()
-    world.clock.turn(6)
+    world.clock.advance(6)
     await two.work()
     assert (await world.see(job)).provider == "fake"
     assert len(two.first.created) == 2
@@ -167,7 +167,7 @@ async def test_a_provider_that_is_busy_for_a_short_time_is_asked_again(two: TwoP
     two.first.faults.add("create", *[ProviderBusy(10.0, "rate limit")] * 5)
     job = await two.order()
     for _ in range(4):
-        world.clock.turn(11)
+        world.clock.advance(11)
         await two.work()
         await two.work()
     job = await world.see(job)
@@ -191,14 +191,14 @@ async def test_a_provider_that_fails_often_is_left_alone_and_tried_again_by_one_
     assert (await two.order()).provider == "other"
     assert len(two.first.created) == asked, "not asked while it is paused"
 
-    world.clock.turn(31)
+    world.clock.advance(31)
     await two.engine.ctx.breakers.read()
     assert (await two.order()).provider == "other", "the one trial failed"
     assert len(two.first.created) == asked + 1
     await two.order()
     assert len(two.first.created) == asked + 1
 
-    world.clock.turn(61)
+    world.clock.advance(61)
     assert (await two.order()).provider == "fake"
     assert len(world.recorder.of(Event.BREAKER_CLOSED, provider="fake")) == 1
     assert (await two.order()).provider == "fake"
@@ -267,10 +267,10 @@ async def test_an_attempt_whose_instance_dies_before_its_call_goes_to_no_other_p
     await idle(two.engine)
     [claimed] = await world.store.claim_jobs(1, Lease(owner="dead", seconds=1.0))
     assert await world.store.begin_submit(claimed.id, claimed.lease_token, "hash", None, "other", "other/flux")
-    world.clock.turn(2)
+    world.clock.advance(2)
     for _ in range(3):
         await two.work()
-        world.clock.turn(two.engine.ctx.rules.grace_seconds + 1)
+        world.clock.advance(two.engine.ctx.rules.grace_seconds + 1)
 
     assert (len(two.first.created), two.second.created) == (1, [])
     assert (await world.see(job)).state is State.EXPIRED
@@ -310,7 +310,7 @@ async def test_the_task_of_a_lost_answer_is_adopted_only_if_no_other_could_be_me
         return [Handle(task_id=str(name), details="found") for name in names]
 
     two.first.find = find  # type: ignore[method-assign,assignment]
-    world.clock.turn(EngineRules().grace_seconds + 1)
+    world.clock.advance(EngineRules().grace_seconds + 1)
     await two.work()
 
     job = await world.see(job)
@@ -319,6 +319,6 @@ async def test_the_task_of_a_lost_answer_is_adopted_only_if_no_other_could_be_me
     else:
         assert (job.state, job.task_id, job.handle) == (State.RUNNING, adopted, "found")
         two.first.reports[adopted] = success(adopted)
-        world.clock.turn(60)
+        world.clock.advance(60)
         await two.work()
         assert (await world.see(job)).state is State.SUCCEEDED

@@ -9,7 +9,7 @@ from genlock.engine import full_check
 from genlock.engine.full_check import FullMoneyCheck, RunState
 from genlock.engine.money_check import read_state
 from genlock.stores.database import SqlDatabase
-from tests.engine.hand_clock import HandClock
+from tests.engine.manual_clock import ManualClock
 from tests.engine.recorder import Recorder
 from tests.stores.builders import account_with, delivered
 
@@ -75,7 +75,7 @@ async def test_a_second_check_does_not_start_while_one_runs(
 
 
 async def test_a_check_whose_instance_crashed_is_shown_as_interrupted_and_may_start_again(
-    store: SqlDatabase, check: FullMoneyCheck, clock: HandClock, monkeypatch: pytest.MonkeyPatch
+    store: SqlDatabase, check: FullMoneyCheck, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def forever(**_: object) -> list[object]:
         await asyncio.Event().wait()
@@ -85,7 +85,7 @@ async def test_a_check_whose_instance_crashed_is_shown_as_interrupted_and_may_st
         patch.setattr(store, "violations", forever)
         await check.start("op")
         await check.close()
-    clock.turn(full_check.STALE_SECONDS + 1)
+    clock.advance(full_check.STALE_SECONDS + 1)
 
     found = await check.latest()
     assert found is not None

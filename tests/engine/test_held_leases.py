@@ -20,7 +20,7 @@ from tests.engine.world import LEASE, SILENT, World, die, idle, work
 async def test_the_lease_of_a_long_delivery_is_renewed(world: World, engine: Engine) -> None:
     job = await deliver_slowly(world, engine)
     for _ in range(5):
-        world.clock.turn(LEASE - 1)
+        world.clock.advance(LEASE - 1)
         age_running_jobs(engine)
         await engine.worker.renew_leases()
         assert await world.store.claim_jobs(1, world.engine().ctx.lease) == []
@@ -44,11 +44,11 @@ async def test_the_lease_of_a_long_delivery_is_renewed_whatever_ended_the_job(
         await world.running(engine, deadline_seconds=60)
         if end == "poll":
             world.provider.reports["task-1"] = success("task-1")
-        world.clock.turn(60 if end == "deadline" else 10)
+        world.clock.advance(60 if end == "deadline" else 10)
         taken = await world.claim_one(engine)
     await world.channel.gate.holds()
     for _ in range(3):
-        world.clock.turn(LEASE - 1)
+        world.clock.advance(LEASE - 1)
         age_running_jobs(engine)
         await engine.worker.renew_leases()
         assert await world.store.claim_jobs(1, world.engine().ctx.lease) == []
@@ -71,7 +71,7 @@ async def test_short_work_is_not_renewed(world: World) -> None:
 
 async def test_work_on_a_job_is_cancelled_when_its_lease_is_lost(world: World, engine: Engine) -> None:
     job = await deliver_slowly(world, engine)
-    world.clock.turn(LEASE + 1)
+    world.clock.advance(LEASE + 1)
     [again] = await world.store.claim_jobs(1, world.engine().ctx.lease)
     age_running_jobs(engine)
 
@@ -86,7 +86,7 @@ async def test_work_on_a_job_is_cancelled_when_its_lease_is_lost(world: World, e
 
 async def test_a_newer_lease_for_the_same_job_replaces_the_older_work(world: World, engine: Engine) -> None:
     job = await deliver_slowly(world, engine)
-    world.clock.turn(LEASE + 1)
+    world.clock.advance(LEASE + 1)
     await world.claim_one(engine)
     await world.channel.gate.reached(2)
     assert world.channel.gate.waiting == 1, "the older task was cancelled"
@@ -102,7 +102,7 @@ async def test_an_older_lease_that_arrives_late_does_not_replace_the_newer_work(
     """The answers of two claims crossed."""
     await world.ended(engine)
     [older] = await world.store.claim_jobs(1, engine.ctx.lease)
-    world.clock.turn(LEASE + 1)
+    world.clock.advance(LEASE + 1)
     [newer] = await world.store.claim_jobs(1, engine.ctx.lease)
     world.channel.gate.shut()
     engine.worker.start(newer)
@@ -147,10 +147,10 @@ async def test_the_jobs_of_a_silent_instance_are_taken_over_long_before_their_le
     await die(dead)
     world.channel.gate.open()
 
-    world.clock.turn(SILENT)
+    world.clock.advance(SILENT)
     await alive.worker.heartbeat()
     assert await work(alive) == [], "it may only be slow"
-    world.clock.turn(0.5)
+    world.clock.advance(0.5)
     await alive.worker.heartbeat()
     assert [row.id for row in await work(alive)] == [job.id]
 
@@ -163,7 +163,7 @@ async def test_the_jobs_of_a_silent_instance_are_taken_over_long_before_their_le
 async def test_a_dead_instance_is_reported_once(world: World) -> None:
     dead, *alive = (world.engine() for _ in range(4))
     await dead.worker.heartbeat()
-    world.clock.turn(SILENT + 1)
+    world.clock.advance(SILENT + 1)
     for _ in range(3):
         await asyncio.gather(*(engine.worker.heartbeat() for engine in alive))
     assert len(world.recorder.of(Event.INSTANCE_DEAD)) <= len(alive)
@@ -175,12 +175,12 @@ async def test_a_dead_instance_is_reported_once(world: World) -> None:
 async def test_an_instance_taken_for_dead_registers_again_when_it_resumes(world: World) -> None:
     paused, alive = world.engine(), world.engine()
     await paused.worker.heartbeat()
-    world.clock.turn(SILENT + 1)
+    world.clock.advance(SILENT + 1)
     await alive.worker.heartbeat()
     await paused.worker.heartbeat()
     job = await world.ended(paused)
     await world.store.claim_jobs(1, paused.ctx.lease)
-    world.clock.turn(SILENT + 1)
+    world.clock.advance(SILENT + 1)
 
     await alive.worker.heartbeat()
 

@@ -26,7 +26,7 @@ from genlock.stores.migrate import shipped
 from genlock.stores.postgres import PostgresStore
 from genlock.stores.sqlite import SqliteStore
 from tests.engine.counted_figures import a_keeper, counted, rows, settle
-from tests.engine.hand_clock import HandClock
+from tests.engine.manual_clock import ManualClock
 from tests.engine.random_history import HOUR, History
 from tests.stores.builders import RESULT, delivered, queued
 
@@ -73,7 +73,7 @@ async def everything(store: SqlDatabase, since: int, until: int) -> list[Any]:
 
 @pytest.mark.parametrize("seed", range(3))
 async def test_the_figures_equal_a_count_of_all_rows_and_a_rebuild(
-    store: SqlDatabase, clock: HandClock, seed: int
+    store: SqlDatabase, clock: ManualClock, seed: int
 ) -> None:
     rng = Random(seed)
     history = History(store, clock, rng)
@@ -129,7 +129,7 @@ async def execute(store: SqlDatabase, script: str) -> None:
         await connection.execute(script)
 
 
-async def test_an_upgrade_divides_the_totals_of_hours_by_provider(store: SqlDatabase, clock: HandClock) -> None:
+async def test_an_upgrade_divides_the_totals_of_hours_by_provider(store: SqlDatabase, clock: ManualClock) -> None:
     history, keeper = History(store, clock, Random(5)), await a_keeper(store)
     for _ in range(25):
         await history.step()
@@ -158,19 +158,19 @@ async def test_an_upgrade_divides_the_totals_of_hours_by_provider(store: SqlData
 
 
 async def test_days_that_have_passed_are_united_once_and_hold_the_accounts_of_their_days(
-    store: SqlDatabase, clock: HandClock
+    store: SqlDatabase, clock: ManualClock
 ) -> None:
     keeper, kind, day_seconds = await a_keeper(store), united_kind("active"), 24 * HOUR
-    clock.turn(-(clock.now().timestamp() % (UNITED_DAYS * day_seconds)) + 40 * HOUR)  # the second of 30 days
+    clock.advance(-(clock.now().timestamp() % (UNITED_DAYS * day_seconds)) + 40 * HOUR)  # the second of 30 days
     first = hour_number(clock.now()) // 24 - 1
     jobs = [await delivered(store, notice=False)]
     for days in (20, 9):  # the last is on the first of the next 30 days
-        clock.turn(days * day_seconds)
+        clock.advance(days * day_seconds)
         jobs.append(await delivered(store, notice=False))
     await settle(keeper, clock)
     assert await store.account_sets_of_days(kind, [first]) == {}, "there may be more orders of the last of these days"
 
-    clock.turn(2 * day_seconds)
+    clock.advance(2 * day_seconds)
     await delivered(store, notice=False)
     await settle(keeper, clock)
 
@@ -206,7 +206,7 @@ async def test_new_orders_are_counted_while_an_upgrade_counts_the_history_again(
 
 
 async def test_a_block_is_final_when_its_jobs_need_no_work_and_counted_again_after_a_change(
-    store: SqlDatabase, clock: HandClock
+    store: SqlDatabase, clock: ManualClock
 ) -> None:
     job = await delivered(store, notice=False)
     keeper = await a_keeper(store)

@@ -129,7 +129,7 @@ async def test_a_crash_between_the_upload_and_the_submit_orders_once(world: Worl
     files.first.fault = None
     files.two = TwoProviders(world, files.input)
     files.two.offers = [Offer(provider="fake", model="flux")]
-    world.clock.turn(engine.ctx.rules.lease_seconds + 1)
+    world.clock.advance(engine.ctx.rules.lease_seconds + 1)
     await files.two.work()
 
     assert (await world.see(job)).state is State.RUNNING
@@ -151,7 +151,7 @@ async def test_a_picture_made_by_another_order_is_read_at_its_link_while_that_is
     files = Files(world)
     await files.take_result("image")
     await files.order()
-    world.clock.turn(3600.0)
+    world.clock.advance(3600.0)
     await files.order()
 
     assert [sent(order) for order in files.two.first.orders] == [[ADDRESS], files.first.stored]
@@ -181,7 +181,7 @@ async def lose_answer(files: Files) -> tuple[Job, list[TaskOrder]]:
 
 
 async def search(files: Files) -> None:
-    files.world.clock.turn(files.two.engine.ctx.rules.grace_seconds + 1)
+    files.world.clock.advance(files.two.engine.ctx.rules.grace_seconds + 1)
     await files.two.work()
     await idle(files.two.engine)
 

@@ -23,7 +23,7 @@ async def test_one_of_many_instances_becomes_the_leader_and_stays_it(world: Worl
     for _ in range(5):
         await asyncio.gather(*(engine.leader.elect() for engine in engines))
         assert [engine.active for engine in engines].count(True) == 1
-        world.clock.turn(ROLE - 0.5)
+        world.clock.advance(ROLE - 0.5)
     assert len(world.recorder.of(Event.LOCK_ACTIVE)) == 1
     assert world.recorder.of(Event.LOCK_PASSIVE) == []
 
@@ -73,11 +73,11 @@ async def test_a_crashed_leader_is_replaced_within_seconds(world: World) -> None
     first, second = world.engine(), world.engine()
     await first.leader.elect()
     await die(first)
-    world.clock.turn(ROLE)
+    world.clock.advance(ROLE)
     await second.leader.elect()
     assert world.recorder.of(Event.LOCK_ACTIVE, instance=second.ctx.instance) == [], "the first may still be alive"
 
-    world.clock.turn(0.1)
+    world.clock.advance(0.1)
     await second.leader.elect()
 
     assert second.active
@@ -92,7 +92,7 @@ async def test_a_leader_that_cannot_renew_stops_acting_as_leader(world: World, l
     proxy.faults.add("take_role", StoreUnavailable())
     with pytest.raises(StoreUnavailable):
         await engine.leader.elect()
-    loop_clock.turn(ROLE)
+    loop_clock.advance(ROLE)
     assert not engine.active
 
 
@@ -104,7 +104,7 @@ async def test_the_leader_renews_its_role_once_per_heartbeat_and_the_others_ask_
     for _ in range(6):
         await leader.leader.elect_when_due()
         await other.leader.elect_when_due()
-        loop_clock.turn(EngineRules().heartbeat_seconds / 2)
+        loop_clock.advance(EngineRules().heartbeat_seconds / 2)
 
     assert leader_store.answered["take_role"] == 3
     assert other_store.answered["take_role"] == 6
@@ -115,7 +115,7 @@ async def test_a_leader_notices_that_it_was_replaced(world: World) -> None:
     """It was paused so long that another took over."""
     first, second = world.engine(), world.engine()
     await first.leader.elect()
-    world.clock.turn(ROLE + 1)
+    world.clock.advance(ROLE + 1)
     await second.leader.elect()
     assert first.active
     assert second.active
@@ -132,7 +132,7 @@ async def test_two_instances_that_believe_to_be_the_leader_do_no_harm(world: Wor
     await old.leader.elect()
     await old.callback("fake", None, callback_body(task="task-77"))
     await idle(old)
-    world.clock.turn(EngineRules().orphan_expire_seconds + 1)
+    world.clock.advance(EngineRules().orphan_expire_seconds + 1)
     await new.leader.elect()
     assert old.active
     assert new.active

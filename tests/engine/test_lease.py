@@ -44,9 +44,9 @@ async def test_a_valid_lease_is_respected_and_an_expired_one_claimed(world: Worl
     job = await world.ended(first)
     [held] = await world.store.claim_jobs(1, first.ctx.lease)
 
-    world.clock.turn(LEASE - 1)
+    world.clock.advance(LEASE - 1)
     assert await world.store.claim_jobs(1, second.ctx.lease) == []
-    world.clock.turn(1)
+    world.clock.advance(1)
     [taken] = await world.store.claim_jobs(1, second.ctx.lease)
 
     assert (taken.id, taken.lease_owner) == (job.id, second.ctx.instance)
@@ -56,7 +56,7 @@ async def test_a_valid_lease_is_respected_and_an_expired_one_claimed(world: Worl
 async def test_a_delivered_job_has_no_lease_and_is_not_due(world: World, engine: Engine) -> None:
     await world.ended(engine)
     await work(engine)
-    world.clock.turn(1_000_000)
+    world.clock.advance(1_000_000)
     assert await work(engine) == []
 
 
@@ -66,7 +66,7 @@ async def test_a_failed_attempt_releases_the_lease(world: World, engine: Engine)
     await work(engine)
     assert (await world.see(job)).lease_owner is None
 
-    world.clock.turn(2)
+    world.clock.advance(2)
     assert [row.id for row in await work(world.engine())] == [job.id]
     assert world.channel.showing(URL) == [job.placeholder]
 
@@ -75,7 +75,7 @@ async def test_the_token_grows_with_every_holder_and_never_goes_back(world: Worl
     job = await world.running(engine)
     tokens = [job.lease_token]
     for _ in range(5):
-        world.clock.turn(40)
+        world.clock.advance(40)
         await work(engine)
         tokens.append((await world.see(job)).lease_token)
     await world.call_back(engine, job)
@@ -122,10 +122,10 @@ async def test_no_write_with_a_stale_token_changes_anything(world: World, stage:
         proxy = FaultProxy(world.store)
         proxy.faults.add("begin_notice", TimeoutError())
         await work(world.engine(store=proxy))
-    world.clock.turn(LEASE * 5)
+    world.clock.advance(LEASE * 5)
     [stale] = await world.store.claim_jobs(1, zombie.ctx.lease)
     assert stale.id == job.id
-    world.clock.turn(LEASE + 1)
+    world.clock.advance(LEASE + 1)
     [held] = await world.store.claim_jobs(1, holder.ctx.lease)
     assert (held.notice is Notice.DUE) == (stage == "notice")
     before, money = await world.see(job), await world.store.ledger_entries(world.account, 10)
@@ -147,7 +147,7 @@ async def test_a_paused_instance_that_resumes_after_losing_its_lease_changes_not
     await world.channel.gate.holds()
     slow = world.channel.gate
     world.channel.gate = type(slow)()
-    world.clock.turn(LEASE + 1)
+    world.clock.advance(LEASE + 1)
     await work(engine)
     delivered = await world.see(job)
     assert delivered.delivery is Delivery.DELIVERED
@@ -172,7 +172,7 @@ async def test_a_paused_submitter_that_resumes_after_its_job_expired_only_stores
     job = await paused.order(world.order())
     await world.provider.create_gate.holds()
     for seconds in (LEASE + 1, EngineRules().grace_seconds + 1):
-        world.clock.turn(seconds)
+        world.clock.advance(seconds)
         await work(engine)
     expired = await world.see(job)
     assert (expired.state, expired.hold_state) == (State.EXPIRED, HoldState.RELEASED)

@@ -73,14 +73,14 @@ async def test_nothing_is_reserved_beyond_the_horizon(world: World) -> None:
     assert first == pytest.approx([0.5 * turn for turn in range(5)], abs=1e-5)
     assert await reserve(world, limit, 100) == []
 
-    world.clock.turn(0.5)
+    world.clock.advance(0.5)
     assert await reserve(world, limit, 100) == pytest.approx([HORIZON_SECONDS], abs=1e-5)
 
 
 async def test_a_pause_allows_one_burst_and_no_more(world: World) -> None:
     limit = RateLimit(interval=0.5, burst=3)
     await reserve(world, limit, 100)
-    world.clock.turn(10_000)
+    world.clock.advance(10_000)
     waits = await reserve(world, limit, 5)
     assert waits == pytest.approx([0, 0, 0, 0.5, 1.0], abs=1e-5)
 
@@ -141,8 +141,8 @@ async def test_a_new_order_asks_at_once_when_those_before_it_are_gone(world: Wor
     await reserve(world, RateLimit(interval=0.001), 10_000)
     for _ in range(100):
         await refused_wait(limits)
-    world.clock.turn(10)
-    loop_clock.turn(QUIET_SECONDS)
+    world.clock.advance(10)
+    loop_clock.advance(QUIET_SECONDS)
     permit = await limits.acquire("create:fake", is_new=True)
     assert not permit.missed
 
@@ -184,7 +184,7 @@ async def test_orders_beyond_the_limit_wait_as_rows_and_are_all_submitted(world:
     assert states == [State.QUEUED] * 3 + [State.RUNNING] * 2
 
     for _ in range(10):
-        world.clock.turn(10)
+        world.clock.advance(10)
         await work(engine)
 
     assert sorted(job.id for job, _ in world.provider.created) == [job.id for job in jobs]
@@ -193,7 +193,7 @@ async def test_orders_beyond_the_limit_wait_as_rows_and_are_all_submitted(world:
 async def test_status_queries_have_a_limit_of_their_own(world: World) -> None:
     engine = world.engine(EngineRules(limits={"status:fake": RateLimit(interval=10.0, burst=1)}))
     jobs = [await world.running(engine) for _ in range(3)]
-    world.clock.turn(10)
+    world.clock.advance(10)
     await work(engine)
 
     assert len(world.provider.asked) == 1
@@ -207,7 +207,7 @@ async def test_unused_rate_limits_are_pruned_by_the_leader_only(world: World) ->
     active, passive = world.engine(), world.engine(store=proxy)
     await active.leader.elect()
     await world.store.take_permits([f"chat:{number}" for number in range(50)], 1.0, 2, 0.0)
-    world.clock.turn(EngineRules().limits_idle_seconds + 10)
+    world.clock.advance(EngineRules().limits_idle_seconds + 10)
     await world.store.take_permits(["chat:7"], 1.0, 2, 0.0)
 
     role = active.leader.role

@@ -11,7 +11,7 @@ from genlock.engine.engine import Engine
 from genlock.engine.limits import RateLimiter
 from genlock.engine.money_check import COUNT, POSITION, MoneyCheck
 from genlock.stores.database import SqlDatabase
-from tests.engine.hand_clock import HandClock
+from tests.engine.manual_clock import ManualClock
 from tests.engine.recorder import Recorder
 from tests.stores.builders import account_with, delivered, running
 
@@ -60,7 +60,7 @@ async def test_a_wrong_balance_is_reported_until_it_is_repaired(store: SqlDataba
 
 
 async def test_each_job_is_checked_once_an_hour_after_its_order(
-    store: SqlDatabase, clock: HandClock, monkeypatch: pytest.MonkeyPatch
+    store: SqlDatabase, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(money_check, "ROLLING_JOBS", 1)
     monkeypatch.setattr(money_check, "ROLLING_ACCOUNTS", 1)
@@ -71,7 +71,7 @@ async def test_each_job_is_checked_once_an_hour_after_its_order(
     await check.round()
     assert json.loads(await _entry(store))["aged_job"] < jobs[0].id
 
-    clock.turn(money_check.AGED_SECONDS + 1)
+    clock.advance(money_check.AGED_SECONDS + 1)
     await check.leader.elect()
     young = await running(store)
     await check.round()

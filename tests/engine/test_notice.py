@@ -51,7 +51,7 @@ async def test_a_notice_whose_answer_was_lost_is_not_sent_again(
     job = await world.ended(engine)
     world.channel.faults.add("notify", fault, done=done)
     await work(engine)
-    world.clock.turn(1_000_000)
+    world.clock.advance(1_000_000)
     assert await work(engine) == []
 
     assert world.channel.notices == [job.id] * done
@@ -67,7 +67,7 @@ async def test_a_notice_whose_instance_crashed_is_not_sent_again(world: World, e
     dying = world.engine(channel=proxy)
     await die_at(gate, world, dying)
 
-    world.clock.turn(LEASE + 1)
+    world.clock.advance(LEASE + 1)
     assert await work(engine) == []
     assert world.channel.notices == []
     assert (await world.see(job)).due_at is None
@@ -82,7 +82,7 @@ async def test_a_notice_is_sent_by_another_instance_if_the_first_crashed_before_
     dying = world.engine(store=proxy)
     await die_at(gate, world, dying)
 
-    world.clock.turn(LEASE + 1)
+    world.clock.advance(LEASE + 1)
     await work(engine)
 
     assert world.channel.notices == [job.id]
@@ -96,7 +96,7 @@ async def test_a_notice_is_retried_when_a_busy_channel_asked(world: World, engin
     for _ in range(2):
         assert (await world.see(job)).notice is Notice.DUE
         assert await pause(world, job) == 40
-        world.clock.turn(40)
+        world.clock.advance(40)
         await work(engine)
 
     assert world.channel.notices == [job.id]
@@ -111,7 +111,7 @@ async def test_a_notice_to_a_channel_that_stays_busy_is_given_up(world: World, e
     world.channel.faults.add("notify", *(ChannelBusy(40, failed=True) for _ in range(100)))
     for _ in range(failed):
         await work(engine)
-        world.clock.turn(40)
+        world.clock.advance(40)
 
     row = await world.see(job)
     assert (row.notice, row.due_at, row.delivery) == (Notice.SENT, None, Delivery.DELIVERED)
@@ -124,8 +124,8 @@ async def test_a_notice_waits_for_a_day_while_the_channel_asks_for_it(world: Wor
     for _ in range(24):
         await work(engine)
         assert (await world.see(job)).notice is Notice.DUE
-        world.clock.turn(3600)
-    world.clock.turn(3600)
+        world.clock.advance(3600)
+    world.clock.advance(3600)
     await work(engine)
 
     assert (await world.see(job)).notice is Notice.SENT
@@ -143,7 +143,7 @@ async def test_a_notice_refused_for_now_is_not_lost_although_its_job_was_leased_
     notice.shut()
     world.channel.faults.add("notify", ChannelBusy(3))
     notifier = world.engine(channel=calling)
-    await notifier.cancel(job.id, "the person")
+    await notifier.cancel(job.id, "the user")
     await notice.holds()
     [leased] = await world.store.claim_jobs(1, engine.ctx.lease)
     if follow_up == "is over":
@@ -154,7 +154,7 @@ async def test_a_notice_refused_for_now_is_not_lost_although_its_job_was_leased_
         await engine.ctx.reschedule(leased, after=None)
 
     assert (await world.see(job)).notice is Notice.DUE
-    world.clock.turn(3)
+    world.clock.advance(3)
     await work(engine)
     assert world.channel.notices == [job.id]
 
@@ -169,6 +169,6 @@ async def test_a_notice_refused_for_now_is_not_lost_although_the_database_does_n
     await work(world.engine(store=store))
 
     assert (await world.see(job)).notice is Notice.DUE
-    world.clock.turn(40)
+    world.clock.advance(40)
     await work(engine)
     assert world.channel.notices == [job.id]

@@ -16,7 +16,7 @@ from genlock.domain.offer import Preference
 from genlock.engine.offer_order import OfferOrder
 from genlock.stores.database import SqlDatabase
 from genlock.stores.hourly_figures import BLOCK_JOBS
-from tests.engine.hand_clock import HandClock
+from tests.engine.manual_clock import ManualClock
 from tests.engine.two_providers import FIRST, SECOND, TwoProviders
 from tests.engine.world import World
 from tests.stores.builders import end, running
@@ -95,12 +95,12 @@ def test_the_quickest_is_chosen_by_our_own_median_and_an_unmeasured_one_comes_la
 
 
 async def test_the_medians_are_those_of_the_orders_that_succeeded_here(
-    store: SqlDatabase, clock: HandClock, catalog: Catalog
+    store: SqlDatabase, clock: ManualClock, catalog: Catalog
 ) -> None:
     job = None
     for provider, seconds in (("kie", 100.0), ("kie", 110.0), ("kie", 1.0), ("fal", 20.0)):
         job = await running(store, provider=provider, model=QUICKEST)
-        clock.turn(seconds)
+        clock.advance(seconds)
         assert (await end(store, job, State.SUCCEEDED)).job
     failed = await running(store, provider="fal", model=QUICKEST)
     assert (await end(store, failed, State.FAILED)).job
@@ -114,7 +114,7 @@ async def test_the_medians_are_those_of_the_orders_that_succeeded_here(
     assert offers.medians["fal", QUICKEST] < 30.0
     assert offers.medians["kie", QUICKEST] > 80.0
     assert [offer.provider for offer in offers(order(QUICKEST))] == ["fal", "kie"]
-    clock.turn(8 * 86400.0)
+    clock.advance(8 * 86400.0)
     await offers.read_medians(store)
     assert offers.medians == {}, "only the last days count"
 

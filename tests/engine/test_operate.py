@@ -30,7 +30,7 @@ async def parked(world: World, engine: Engine, **changes: object) -> Job:
     world.provider.faults.add("create", SubmitUnknown())
     job = await engine.order(world.order(**changes))
     await idle(engine)
-    world.clock.turn(GRACE + 1)
+    world.clock.advance(GRACE + 1)
     await work(engine)
     job = await world.see(job)
     assert job.attention_reason == "submit_unknown"
@@ -108,7 +108,7 @@ async def test_a_parked_order_submitted_again_has_a_new_grace_period(world: Worl
     await world.provider.create_gate.holds()
     await die(dying)
 
-    world.clock.turn(EngineRules().lease_seconds + 1)
+    world.clock.advance(EngineRules().lease_seconds + 1)
     await work(engine)
 
     row = await world.see(job)
@@ -139,7 +139,7 @@ async def test_a_retry_within_the_grace_period_does_not_end_it_even_after_the_de
     await idle(engine)
     grace = (await world.see(job)).grace_until
 
-    world.clock.turn(70)
+    world.clock.advance(70)
     await operate.retry(engine.ctx, job.id, "ann")
     await work(engine)
 
@@ -224,7 +224,7 @@ async def test_a_resend_while_the_notice_still_waits_sends_one_notice(world: Wor
     row = await world.see(job)
     assert (row.delivery, row.notice) == (Delivery.DELIVERED, Notice.DUE)
     assert row.due_at is not None
-    world.clock.turn(60)
+    world.clock.advance(60)
     await work(engine)
 
     assert world.channel.notices == [job.id]
@@ -261,17 +261,17 @@ async def test_a_resend_is_refused_before_there_is_a_result(world: World, engine
 async def test_cancelling_an_ended_job_is_refused_with_a_reason(world: World, engine: Engine, end: str) -> None:
     job = await world.running(engine, deadline_seconds=60)
     if end == "cancel":
-        await engine.cancel(job.id, "the person")
+        await engine.cancel(job.id, "the user")
         await idle(engine)
     elif end == "expired":
-        world.clock.turn(60)
+        world.clock.advance(60)
         await work(engine)
     else:
         await world.call_back(engine, job, state=end)
     before = await world.see(job)
 
     with pytest.raises(ActionNotAllowed, match=rf"job {job.id} has already ended \({before.state}\)"):
-        await engine.cancel(job.id, "the person")
+        await engine.cancel(job.id, "the user")
 
     assert await world.see(job) == before
 
@@ -281,7 +281,7 @@ async def test_another_instance_informs_the_user_of_a_cancelled_job_if_this_one_
 ) -> None:
     job = await world.running(engine)
     full = world.engine(EngineRules(capacity=0))
-    cancelled = await full.cancel(job.id, "the person")
+    cancelled = await full.cancel(job.id, "the user")
     assert (cancelled.delivery, cancelled.lease_owner) == (Delivery.PENDING, None)
     assert await world.spent() == 0
 

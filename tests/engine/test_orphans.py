@@ -145,11 +145,11 @@ async def test_an_orphan_without_a_job_is_expired_after_an_hour_and_kept(world: 
     await idle(engine)
     await engine.leader.elect()
 
-    world.clock.turn(EngineRules().orphan_expire_seconds)
+    world.clock.advance(EngineRules().orphan_expire_seconds)
     await engine.leader.elect()
     await engine.sweeper.expire_orphans()
     assert await states(world) == {InboxState.ORPHAN: 1}
-    world.clock.turn(1)
+    world.clock.advance(1)
     await engine.sweeper.expire_orphans()
     await engine.sweeper.expire_orphans()
 
@@ -164,7 +164,7 @@ async def test_only_the_leader_expires_orphans(world: World, engine: Engine) -> 
     await passive.leader.elect()
     await passive.callback("fake", None, callback_body(task="task-77"))
     await idle(passive)
-    world.clock.turn(EngineRules().orphan_expire_seconds + 1)
+    world.clock.advance(EngineRules().orphan_expire_seconds + 1)
 
     await passive.sweeper.expire_orphans()
     assert await states(world) == {InboxState.ORPHAN: 1}
@@ -186,7 +186,7 @@ async def test_a_callback_whose_instance_crashed_is_processed_by_another(world: 
 
     await engine.sweeper.sweep()
     assert (await world.see(job)).state is State.RUNNING, "it is still the other one's turn"
-    world.clock.turn(4)
+    world.clock.advance(4)
     await engine.sweeper.sweep()
     await idle(engine)
 
@@ -201,7 +201,7 @@ async def test_a_callback_without_free_capacity_waits_in_the_inbox(world: World,
     await idle(full)
     assert await states(world) == {InboxState.NEW: 1}
 
-    world.clock.turn(4)
+    world.clock.advance(4)
     await engine.sweeper.sweep()
     await idle(engine)
     assert (await world.see(job)).delivery is Delivery.DELIVERED
@@ -216,7 +216,7 @@ async def test_a_callback_whose_processing_met_a_database_failure_is_processed_a
     await idle(engine)
     assert (await world.see(job)).state is State.RUNNING
 
-    world.clock.turn(4)
+    world.clock.advance(4)
     await engine.sweeper.sweep()
     await idle(engine)
     assert (await world.see(job)).delivery is Delivery.DELIVERED
@@ -236,7 +236,7 @@ async def test_a_callback_that_could_not_be_stored_is_accepted_when_it_is_repeat
         await world.call_back(engine, job)
 
     await world.call_back(engine, job)
-    world.clock.turn(engine.ctx.rules.lease_seconds)
+    world.clock.advance(engine.ctx.rules.lease_seconds)
     await work(engine)
 
     assert (await world.see(job)).delivery is Delivery.DELIVERED

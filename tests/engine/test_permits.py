@@ -21,7 +21,7 @@ def slow_to_commit(world: World) -> tuple[Engine, Gate]:
 
 async def hold_up(engine: Engine, gate: Gate, loop_clock: LoopClock) -> None:
     await gate.holds()
-    loop_clock.turn(LATE_SECONDS + 1)
+    loop_clock.advance(LATE_SECONDS + 1)
     gate.open()
     await idle(engine)
     gate.shut()
@@ -38,7 +38,7 @@ async def test_an_order_that_missed_its_permit_during_the_commit_waits_for_anoth
     assert world.provider.created == []
 
     gate.open()
-    world.clock.turn(1)
+    world.clock.advance(1)
     await work(engine)
     assert (await world.see(job)).state is State.RUNNING
     assert len(world.provider.created) == 1
@@ -51,7 +51,7 @@ async def test_an_order_is_submitted_even_if_every_permit_is_missed(world: World
     for _ in range(PERMITS_MISSED_MAX):
         await hold_up(engine, gate, loop_clock)
         assert world.provider.created == []
-        world.clock.turn(1)
+        world.clock.advance(1)
         await world.claim_one(engine)
     await hold_up(engine, gate, loop_clock)
     assert (await world.see(job)).state is State.RUNNING

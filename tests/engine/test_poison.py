@@ -44,7 +44,7 @@ class CrashingChannel(FakeChannel):
 async def start_fresh(world: World) -> Engine:
     """Start a new instance a few seconds later, as a supervisor does; it takes over."""
     engine = world.engine()
-    world.clock.turn(EngineRules().silent_seconds + 1)
+    world.clock.advance(EngineRules().silent_seconds + 1)
     await engine.worker.heartbeat()
     return engine
 
@@ -82,7 +82,7 @@ async def test_one_poison_job_among_hundreds_is_found_and_no_other_is_given_up(w
         assert crash_count <= CRASHES_MAX
         engine = await start_fresh(world)
     for _ in range(CRASHES_MAX):  # the back-off between its last attempts
-        world.clock.turn(70)
+        world.clock.advance(70)
         crash_count += not await work_until_crash(world, engine, channel)
         engine = await start_fresh(world)
 
@@ -111,7 +111,7 @@ async def after_crashes(world: World, job: Job, times: int) -> Job:
         ]
         assert held.lease_owner is not None
         assert await world.store.release_leases(held.lease_owner, died=True) == 1
-        world.clock.turn(100)
+        world.clock.advance(100)
     return await world.see(job)
 
 
@@ -210,7 +210,7 @@ async def test_an_open_poison_job_waits_for_the_operator_with_its_hold(
         job = (await world.store.accept_job(world.order(), None)).job
     else:
         job = await world.running(engine)
-        world.clock.turn(30)
+        world.clock.advance(30)
     before = len(world.provider.created), len(world.provider.asked)
     job = await after_crashes(world, job, CRASHES_MAX)
 
@@ -227,7 +227,7 @@ async def test_an_open_poison_job_waits_for_the_operator_with_its_hold(
 
 async def test_an_operator_may_retry_a_poison_job(world: World, engine: Engine) -> None:
     job = await world.running(engine)
-    world.clock.turn(30)
+    world.clock.advance(30)
     await after_crashes(world, job, CRASHES_MAX)
     await work(engine)
     world.provider.reports["task-1"] = success("task-1")
@@ -241,7 +241,7 @@ async def test_an_operator_may_retry_a_poison_job(world: World, engine: Engine) 
 
 async def test_the_late_cost_of_a_cancelled_poison_job_is_no_longer_queried(world: World, engine: Engine) -> None:
     job = await world.running(engine)
-    await engine.cancel(job.id, "person")
+    await engine.cancel(job.id, "user")
     await idle(engine)
     job = await after_crashes(world, job, CRASHES_MAX)
 
@@ -280,7 +280,7 @@ async def test_an_unknown_submit_is_settled_by_its_policy_however_many_instances
 
     for _ in range(2):
         await work(other)
-        world.clock.turn(EngineRules().grace_seconds + 1)
+        world.clock.advance(EngineRules().grace_seconds + 1)
     await work(other)
 
     job = await world.see(job)
@@ -294,7 +294,7 @@ async def test_only_an_operator_may_resend_a_poison_job(world: World, engine: En
     assert (await world.see(job)).delivery is Delivery.UNDELIVERABLE
 
     with pytest.raises(ActionNotAllowed, match="only an operator"):
-        await operate.show_again(engine.ctx, job.id, "person 1")
+        await operate.show_again(engine.ctx, job.id, "user 1")
     assert (await world.see(job)).due_at is None
     await operate.resend(engine.ctx, job.id, "operator")
     await work(engine)
@@ -304,7 +304,7 @@ async def test_only_an_operator_may_resend_a_poison_job(world: World, engine: En
 
 async def test_a_callback_ends_a_poison_job_on_the_operators_list(world: World, engine: Engine) -> None:
     job = await world.running(engine)
-    world.clock.turn(30)
+    world.clock.advance(30)
     await after_crashes(world, job, CRASHES_MAX)
     await work(engine)
 

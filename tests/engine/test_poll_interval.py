@@ -45,7 +45,7 @@ async def test_the_engine_adapts_the_interval_to_its_jobs(world: World, engine: 
         job = await world.running(engine)
         assert job.task_id is not None
         world.provider.reports[job.task_id] = success(job.task_id)
-        world.clock.turn(10)
+        world.clock.advance(10)
         await work(engine)
     assert engine.ctx.poll_interval("fake").factor == WITHOUT_CALLBACKS
     for _ in range(STREAK):

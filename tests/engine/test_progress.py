@@ -40,7 +40,7 @@ async def test_a_job_is_due_at_its_progress_points_whatever_the_poll_interval(wo
     job = await world.running(engine)
     shown = []
     while (world.clock.now() - job.created_at).total_seconds() < EXPECTED:
-        world.clock.turn(await due_in(world, job.id))
+        world.clock.advance(await due_in(world, job.id))
         await work(engine)
         if (text := world.channel.messages[job.placeholder or ""]) not in shown:
             shown.append(text)
@@ -53,14 +53,14 @@ async def test_no_progress_is_shown_without_an_expected_duration(world: World) -
     engine = world.engine()
     job = await world.running(engine)
     for _ in range(10):
-        world.clock.turn(await due_in(world, job.id))
+        world.clock.advance(await due_in(world, job.id))
         await work(engine)
     assert said(world) == []
 
 
 async def test_a_missed_progress_point_is_dropped(world: World, engine: Engine) -> None:
     await world.running(engine)
-    world.clock.turn(20)
+    world.clock.advance(20)
     await work(engine)
     assert said(world) == []
 
@@ -70,7 +70,7 @@ async def test_a_short_job_shows_little_progress(world: World) -> None:
     engine = world.engine(expected=8.0)
     job = await world.running(engine)
     while (world.clock.now() - job.created_at).total_seconds() < 10:
-        world.clock.turn(await due_in(world, job.id))
+        world.clock.advance(await due_in(world, job.id))
         await work(engine)
     assert said(world) == ["progress"] * 2
 
@@ -79,7 +79,7 @@ async def test_a_short_job_shows_little_progress(world: World) -> None:
 async def test_a_failing_progress_edit_delays_nothing(world: World, engine: Engine, error: Exception) -> None:
     job = await world.running(engine)
     world.channel.faults.add("progress", error)
-    world.clock.turn(10)
+    world.clock.advance(10)
     await work(engine)
     row = await world.see(job)
     assert (row.state, row.lease_owner, row.attempts) == (State.RUNNING, None, 0)
@@ -88,11 +88,11 @@ async def test_a_failing_progress_edit_delays_nothing(world: World, engine: Engi
 async def test_an_instance_without_the_lease_shows_no_progress(world: World, engine: Engine) -> None:
     """It queried the provider, was paused, and another instance claimed the job meanwhile."""
     job = await world.running(engine)
-    world.clock.turn(10)
+    world.clock.advance(10)
     world.provider.status_gate.shut()
     await world.claim_one(engine)
     await world.provider.status_gate.holds()
-    world.clock.turn(60)
+    world.clock.advance(60)
     await world.store.claim_jobs(1, world.engine().ctx.lease)
     world.provider.status_gate.open()
     await idle(engine)
@@ -107,7 +107,7 @@ async def unknown_edit(world: World, engine: Engine, **changes: Any) -> Job:
     """Return a running job with a progress edit whose answer was lost."""
     job = await world.running(engine, notice=False, **changes)
     world.channel.faults.add("progress", ChannelOutcomeUnknown())
-    world.clock.turn(10)
+    world.clock.advance(10)
     await work(engine)
     assert said(world) == ["progress"]
     return await world.see(job)
@@ -125,7 +125,7 @@ async def put_all_again(world: World, engine: Engine, job: Job) -> list[float]:
     shown = world.channel.messages[message]
     while (row := await world.see(job)).due_at is not None:
         late_edit(world, message)
-        world.clock.turn((row.due_at - world.clock.now()).total_seconds())
+        world.clock.advance((row.due_at - world.clock.now()).total_seconds())
         await work(engine)
         assert world.channel.messages[message] == shown
         ages.append((world.clock.now() - (row.ended_at or row.created_at)).total_seconds())
@@ -136,7 +136,7 @@ async def test_a_failure_during_a_progress_edit_is_told_at_once_and_put_again_af
     world.channel.fractions = (0.1,)
     slow, quick = (world.engine(expected=EXPECTED) for _ in range(2))
     job = await world.running(slow, notice=False)
-    world.clock.turn(10)
+    world.clock.advance(10)
     world.channel.progress_gate.shut()
     await world.claim_one(slow)
     await world.channel.progress_gate.holds()
@@ -146,7 +146,7 @@ async def test_a_failure_during_a_progress_edit_is_told_at_once_and_put_again_af
     world.channel.progress_gate.open()
     await idle(slow)
     assert world.channel.messages[job.placeholder or ""] == "progress 0.10"
-    world.clock.turn(4)
+    world.clock.advance(4)
     await work(quick)
 
     assert said(world) == ["progress", "put", "put"]
@@ -167,7 +167,7 @@ async def test_a_cancellation_is_put_again_beside_the_queries_of_its_cost(
 ) -> None:
     job = await world.running(engine, notice=notice, deadline_seconds=40)
     world.channel.faults.add("progress", ChannelOutcomeUnknown())
-    world.clock.turn(10)
+    world.clock.advance(10)
     await work(engine)
     await engine.cancel(job.id, "user")
     await idle(engine)
@@ -189,7 +189,7 @@ async def test_a_file_is_put_again_for_a_short_time_only(world: World, engine: E
 
 async def test_a_progress_edit_with_an_answer_leaves_nothing_to_put_again(world: World, engine: Engine) -> None:
     job = await world.running(engine, notice=False)
-    world.clock.turn(10)
+    world.clock.advance(10)
     await work(engine)
     await world.call_back(engine, job, state="failed")
 
@@ -200,7 +200,7 @@ async def test_a_progress_edit_with_an_answer_leaves_nothing_to_put_again(world:
 async def test_a_later_answer_does_not_settle_an_earlier_edit(world: World, engine: Engine) -> None:
     job = await unknown_edit(world, engine)
     while (world.clock.now() - job.created_at).total_seconds() < 51:
-        world.clock.turn(await due_in(world, job.id))
+        world.clock.advance(await due_in(world, job.id))
         await work(engine)
     assert said(world) == ["progress", "progress"]
 
@@ -214,7 +214,7 @@ async def test_an_edit_of_an_instance_that_crashed_is_known_to_the_one_that_ends
 ) -> None:
     job = await world.running(engine, notice=False)
     dying = world.engine(expected=EXPECTED)
-    world.clock.turn(10)
+    world.clock.advance(10)
     world.channel.progress_gate.shut()
     await world.claim_one(dying)
     await world.channel.progress_gate.holds()
@@ -229,7 +229,7 @@ async def test_an_edit_of_an_instance_that_crashed_is_known_to_the_one_that_ends
 async def test_the_puts_are_continued_by_another_instance(world: World, engine: Engine) -> None:
     job = await unknown_edit(world, engine)
     await world.call_back(engine, job, state="failed")
-    world.clock.turn(4)
+    world.clock.advance(4)
     dying = world.engine(expected=EXPECTED)
     world.channel.gate.shut()
     await world.claim_one(dying)
@@ -242,7 +242,7 @@ async def test_the_puts_are_continued_by_another_instance(world: World, engine: 
 
 async def test_the_message_of_an_expired_job_is_put_again_after_its_late_result(world: World, engine: Engine) -> None:
     job = await unknown_edit(world, engine, deadline_seconds=20)
-    world.clock.turn(20)
+    world.clock.advance(20)
     await work(engine)
     await world.call_back(engine, job)
     assert (await world.see(job)).late
@@ -282,7 +282,7 @@ async def test_a_message_that_cannot_be_edited_any_more_is_not_put_again(
     job = await unknown_edit(world, engine)
     await world.call_back(engine, job, state="failed")
     world.channel.faults.add("put", error)
-    world.clock.turn(4)
+    world.clock.advance(4)
     await work(engine)
 
     row = await world.see(job)
@@ -294,7 +294,7 @@ async def test_a_put_again_that_fails_is_tried_again_but_not_endlessly(world: Wo
     await world.call_back(engine, job, state="failed")
     world.channel.faults.add("put", *[ChannelBusy(3), ChannelOutcomeUnknown()] * 200)
     while (row := await world.see(job)).due_at is not None:
-        world.clock.turn((row.due_at - world.clock.now()).total_seconds())
+        world.clock.advance((row.due_at - world.clock.now()).total_seconds())
         await work(engine)
 
     assert row.attention_reason is None
@@ -309,7 +309,7 @@ async def test_a_bug_in_the_channel_while_an_end_is_put_again_does_not_park_a_jo
     late_edit(world, job.placeholder or "")
     world.channel.faults.add("put", *[RuntimeError("a bug")] * 20)
     while (row := await world.see(job)).due_at is not None:
-        world.clock.turn((row.due_at - world.clock.now()).total_seconds())
+        world.clock.advance((row.due_at - world.clock.now()).total_seconds())
         await work(engine)
 
     assert row.attention_reason is None

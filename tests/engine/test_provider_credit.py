@@ -13,7 +13,7 @@ from genlock.engine.limits import RateLimiter
 from genlock.engine.provider_credit import ProviderCreditReader, provider_credits
 from genlock.ports import ProviderBundle
 from genlock.stores.database import SqlDatabase
-from tests.engine.hand_clock import HandClock
+from tests.engine.manual_clock import ManualClock
 from tests.engine.recorder import Recorder
 
 
@@ -46,15 +46,15 @@ async def a_reader(store: SqlDatabase, kie: Kie) -> ProviderCreditReader:
     return ProviderCreditReader(ctx, engine.leader, store, {"kie": bundle, "silent": silent})
 
 
-async def test_a_provider_is_asked_once_a_minute(store: SqlDatabase, clock: HandClock) -> None:
+async def test_a_provider_is_asked_once_a_minute(store: SqlDatabase, clock: ManualClock) -> None:
     kie = Kie()
     reader = await a_reader(store, kie)
 
     for _ in range(3):
         await reader.read()
-        clock.turn(15.0)
+        clock.advance(15.0)
     assert kie.asked == 1
-    clock.turn(60.0)
+    clock.advance(60.0)
     kie.left = 4000
     await reader.read()
 
@@ -64,11 +64,11 @@ async def test_a_provider_is_asked_once_a_minute(store: SqlDatabase, clock: Hand
     ]
 
 
-async def test_a_provider_that_does_not_answer_keeps_its_last_amount(store: SqlDatabase, clock: HandClock) -> None:
+async def test_a_provider_that_does_not_answer_keeps_its_last_amount(store: SqlDatabase, clock: ManualClock) -> None:
     kie = Kie()
     reader = await a_reader(store, kie)
     await reader.read()
-    clock.turn(90.0)
+    clock.advance(90.0)
     kie.broken = True
 
     await reader.read()
@@ -77,7 +77,7 @@ async def test_a_provider_that_does_not_answer_keeps_its_last_amount(store: SqlD
 
 
 async def test_a_provider_that_is_down_for_long_is_logged_once_and_raises_one_alarm(
-    store: SqlDatabase, clock: HandClock
+    store: SqlDatabase, clock: ManualClock
 ) -> None:
     kie = Kie()
     kie.broken = True
@@ -90,7 +90,7 @@ async def test_a_provider_that_is_down_for_long_is_logged_once_and_raises_one_al
         await reader.leader.elect()
         await reader.read()
         found.append(alarm.check(await store.stats()) is not None)
-        clock.turn(15.0)
+        clock.advance(15.0)
 
     assert kie.asked == 40
     assert found == [False] * 21 + [True] * 19
@@ -105,12 +105,12 @@ async def test_a_provider_that_is_down_for_long_is_logged_once_and_raises_one_al
     assert len(recorder.of(Event.PROVIDER_ANSWERS, provider="kie")) == 1
 
 
-async def test_a_provider_that_is_not_configured_any_more_is_not_silent(store: SqlDatabase, clock: HandClock) -> None:
+async def test_a_provider_that_is_not_configured_any_more_is_not_silent(store: SqlDatabase, clock: ManualClock) -> None:
     kie = Kie()
     kie.broken = True
     reader = await a_reader(store, kie)
     await reader.read()
-    clock.turn(3600.0)
+    clock.advance(3600.0)
     assert (await store.stats())["providers_silent"] == 1
     reader = replace(reader, bundles={})
     await reader.leader.elect()

@@ -20,7 +20,7 @@ async def test_the_provider_gets_the_handle_back_that_it_returned(world: World, 
         return success(handle.task_id)
 
     world.provider.status = status  # type: ignore[method-assign,assignment]
-    world.clock.turn(60)
+    world.clock.advance(60)
     await engine.worker.claim()
     await idle(engine)
 

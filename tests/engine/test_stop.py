@@ -37,7 +37,7 @@ async def test_a_clean_stop_releases_at_once_what_it_cannot_finish(world: World)
     assert [row.id for row in await work(other)] == [job.id]
     assert (await world.see(job)).delivery is Delivery.DELIVERED
     assert len(world.channel.shown) == 1
-    world.clock.turn(SILENT + 1)
+    world.clock.advance(SILENT + 1)
     await other.worker.heartbeat()
     assert world.recorder.of(Event.INSTANCE_DEAD) == []
 
@@ -53,7 +53,7 @@ async def test_a_stopping_instance_claims_nothing_new_but_still_stores_callbacks
     assert engine.worker.busy == 0
     assert (order.state, order.lease_owner) == (State.QUEUED, None)
     assert len(await world.store.claim_callbacks(10, 1)) == 0
-    world.clock.turn(4)
+    world.clock.advance(4)
     assert len(await world.store.claim_callbacks(10, 1)) == 1
 
 
@@ -66,7 +66,7 @@ async def test_a_stopping_instance_sends_heartbeats_while_it_finishes_long_work(
     stopping = asyncio.create_task(engine.stop())
     await world.recorder.until(Event.LOCK_PASSIVE)
     for _ in range(4):
-        world.clock.turn(SILENT - 0.5)
+        world.clock.advance(SILENT - 0.5)
         await proxy.until("heartbeat", 2)  # the first may have been on its way
         await peer.worker.heartbeat()
         assert await world.store.claim_jobs(1, peer.ctx.lease) == []
@@ -101,7 +101,7 @@ async def test_a_stop_waits_for_callbacks_only_for_a_limited_time(world: World) 
 
     assert engine.worker.busy == 0
     assert proxy.gate("end_job").waiting == 0
-    world.clock.turn(4)
+    world.clock.advance(4)
     other = world.engine()
     await other.sweeper.sweep()
     await idle(other)

@@ -109,7 +109,7 @@ async def test_a_submit_without_a_clear_answer_waits_and_is_not_repeated(
     waiting = await world.see(job)
     assert (waiting.state, waiting.lease_owner) == (State.SUBMITTING, None)
     assert waiting.grace_until == waiting.due_at
-    world.clock.turn(GRACE - 1)
+    world.clock.advance(GRACE - 1)
     assert await work(engine) == []
     assert len(world.provider.created) == 1
     assert (await world.wallet()).held == PRICE
@@ -126,7 +126,7 @@ async def test_a_provider_that_repeats_a_task_id_leaves_the_outcome_unknown(worl
     assert (waiting.state, waiting.task_id, waiting.lease_owner) == (State.SUBMITTING, None, None)
     assert [seen.facts["reason"] for seen in world.recorder.of(Event.SUBMIT_UNKNOWN, job=job.id)] == ["TaskIdConflict"]
     assert world.recorder.of(Event.STAGE_ERROR) == []
-    world.clock.turn(GRACE + 1)
+    world.clock.advance(GRACE + 1)
     await work(engine)
     assert (await world.see(job)).hold_state is HoldState.RELEASED
 
@@ -138,7 +138,7 @@ async def test_an_unknown_submit_is_released_after_the_grace_period_and_the_user
     job = await engine.order(world.order())
     await idle(engine)
 
-    world.clock.turn(GRACE + 1)
+    world.clock.advance(GRACE + 1)
     await work(engine)
 
     job = await world.see(job)
@@ -154,9 +154,9 @@ async def test_a_callback_within_the_grace_period_ends_the_job(world: World, eng
     job = await engine.order(world.order())
     await idle(engine)
 
-    world.clock.turn(GRACE - 1)
+    world.clock.advance(GRACE - 1)
     await world.call_back(engine, job, task="task-1")
-    world.clock.turn(GRACE)
+    world.clock.advance(GRACE)
     await work(engine)
 
     job = await world.see(job)
@@ -168,7 +168,7 @@ async def test_a_callback_after_the_grace_period_is_delivered_free(world: World,
     world.provider.faults.add("create", SubmitUnknown())
     job = await engine.order(world.order())
     await idle(engine)
-    world.clock.turn(GRACE + 1)
+    world.clock.advance(GRACE + 1)
     await work(engine)
 
     await world.call_back(engine, job, task="task-1", cost=5)
@@ -194,7 +194,7 @@ async def test_a_submit_whose_instance_crashed_waits_for_its_callback_and_is_not
     await die(dying)
     world.provider.create_gate.open()
 
-    world.clock.turn(EngineRules().lease_seconds + 1)
+    world.clock.advance(EngineRules().lease_seconds + 1)
     assert [taken.id for taken in await work(engine)] == [job.id]
 
     waiting = await world.see(job)
@@ -202,7 +202,7 @@ async def test_a_submit_whose_instance_crashed_waits_for_its_callback_and_is_not
     assert waiting.due_at is not None
     assert (waiting.due_at - world.clock.now()).total_seconds() == GRACE
     assert len(world.recorder.of(Event.SUBMIT_UNKNOWN, reason="taken over")) == 1
-    world.clock.turn(GRACE + 1)
+    world.clock.advance(GRACE + 1)
     await work(engine)
     assert (await world.see(job)).state is State.EXPIRED
     assert len(world.provider.created) == 1
@@ -244,9 +244,9 @@ async def test_an_unknown_submit_can_be_parked_for_the_operator_instead(world: W
     job = await engine.order(world.order())
     await idle(engine)
 
-    world.clock.turn(GRACE + 1)
+    world.clock.advance(GRACE + 1)
     await work(engine)
-    world.clock.turn(1_000_000)
+    world.clock.advance(1_000_000)
     assert await work(engine) == []
 
     [parked] = await world.store.jobs_needing_attention(10)
@@ -291,9 +291,9 @@ async def test_a_busy_provider_is_called_again_when_it_asked(world: World, engin
 
     waiting = await world.see(job)
     assert (waiting.state, waiting.lease_owner, waiting.attempts) == (State.QUEUED, None, 0)
-    world.clock.turn(16.9)
+    world.clock.advance(16.9)
     assert await work(engine) == []
-    world.clock.turn(0.1)
+    world.clock.advance(0.1)
     await work(engine)
     assert (await world.see(job)).state is State.RUNNING
 
@@ -304,7 +304,7 @@ async def test_a_job_of_a_provider_that_stays_busy_expires_at_the_deadline(world
     await idle(engine)
 
     for _ in range(3):
-        world.clock.turn(50)
+        world.clock.advance(50)
         await work(engine)
 
     job = await world.see(job)
@@ -317,7 +317,7 @@ async def test_a_job_that_waited_in_the_queue_past_its_deadline_is_not_submitted
     full = world.engine(EngineRules(capacity=0))
     job = await full.order(world.order(deadline_seconds=60))
 
-    world.clock.turn(61)
+    world.clock.advance(61)
     await work(engine)
 
     job = await world.see(job)
@@ -357,9 +357,9 @@ async def test_a_task_id_of_another_job_is_not_accepted(world: World, engine: En
     await idle(engine)
     assert (await world.see(second)).state is State.SUBMITTING
 
-    world.clock.turn(5)
+    world.clock.advance(5)
     await work(engine)
-    world.clock.turn(GRACE + 1)
+    world.clock.advance(GRACE + 1)
     await work(engine)
 
     assert (await world.see(first)).state is State.RUNNING

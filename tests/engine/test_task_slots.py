@@ -24,7 +24,7 @@ async def states(world: World, jobs: list[Job]) -> list[State]:
 
 async def work(world: World, *engines: Engine, seconds: float = 10.0) -> None:
     """Let some time pass, and the instances do what is due."""
-    world.clock.turn(seconds)
+    world.clock.advance(seconds)
     for engine in engines:
         await engine.worker.claim()
     await idle(*engines)

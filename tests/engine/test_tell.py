@@ -58,10 +58,10 @@ async def test_a_message_that_the_channel_asks_to_wait_with_is_sent_later_once(w
 
     assert await tell(engine.ctx, world.account, TEXT)
     for seconds in (0, 29, 1, 9):
-        world.clock.turn(seconds)
+        world.clock.advance(seconds)
         await send_waiting(engine.ctx)
         assert world.channel.told == []
-    world.clock.turn(1)
+    world.clock.advance(1)
     await asyncio.gather(*(send_waiting(engine.ctx) for _ in range(3)))
 
     assert world.channel.told == [("42", TEXT)]
@@ -73,7 +73,7 @@ async def test_a_message_that_could_not_be_sent_for_a_day_is_given_up(world: Wor
     world.channel.faults.add("tell", *(ChannelBusy(80_000.0) for _ in range(9)))
     assert await tell(engine.ctx, world.account, TEXT)
     for _ in range(3):
-        world.clock.turn(80_000)
+        world.clock.advance(80_000)
         await send_waiting(engine.ctx)
 
     assert await world.store.kv_list(WAITING) == []
@@ -87,7 +87,7 @@ async def test_a_leader_without_the_users_bot_leaves_a_waiting_message_to_others
     world.channel.faults.add("tell", ChannelBusy(30.0))
     assert await tell(engine.ctx, account, TEXT)
 
-    world.clock.turn(30)
+    world.clock.advance(30)
     await send_waiting(replace(world.engine().ctx, bots=frozenset({"old"})))
     assert world.channel.told == []
     await send_waiting(engine.ctx)
@@ -104,7 +104,7 @@ async def test_a_waiting_message_is_not_lost_although_the_database_does_not_answ
     store = FaultProxy(world.store)
     store.faults.add("account", StoreUnavailable())
 
-    world.clock.turn(30)
+    world.clock.advance(30)
     with pytest.raises(StoreUnavailable):
         await send_waiting(world.engine(store=store).ctx)
     await send_waiting(engine.ctx)
@@ -118,7 +118,7 @@ async def test_a_message_to_a_bot_that_was_removed_is_given_up_after_a_day(world
     world.channel.faults.add("tell", ChannelBusy(30.0))
     assert await tell(engine.ctx, account, TEXT)
 
-    world.clock.turn(WAITING_SECONDS_MAX + 1)
+    world.clock.advance(WAITING_SECONDS_MAX + 1)
     await send_waiting(replace(engine.ctx, bots=frozenset({"other"})))
 
     assert await world.store.kv_list(WAITING) == []

@@ -30,14 +30,14 @@ async def test_an_unreachable_chat_makes_the_result_undeliverable_and_releases_t
     job = await world.ended(engine, *URLS)
     if operation == "send":
         world.channel.delete(job.placeholder)
-    world.channel.faults.add(operation, RecipientUnreachable("blocked by the person"))
+    world.channel.faults.add(operation, RecipientUnreachable("blocked by the user"))
     await work(engine)
-    world.clock.turn(1_000_000)
+    world.clock.advance(1_000_000)
     assert await work(engine) == []
 
     [row] = await world.store.jobs_needing_attention(10)
     assert (row.id, row.state, row.delivery) == (job.id, State.SUCCEEDED, Delivery.UNDELIVERABLE)
-    assert (row.attention_reason, row.hold_state) == ("blocked by the person", HoldState.RELEASED)
+    assert (row.attention_reason, row.hold_state) == ("blocked by the user", HoldState.RELEASED)
     assert world.channel.notices == []
     assert await world.spent() == 0
 
@@ -52,9 +52,9 @@ async def check_partly_delivered(world: World, job: Job, shown: int, code: Atten
 
 async def test_a_user_who_blocks_the_bot_after_the_first_part_has_paid(world: World, engine: Engine) -> None:
     job = await world.ended(engine, *URLS)
-    world.channel.faults.add("create_placeholder", RecipientUnreachable("blocked by the person"))
+    world.channel.faults.add("create_placeholder", RecipientUnreachable("blocked by the user"))
     await work(engine)
-    world.clock.turn(1_000_000)
+    world.clock.advance(1_000_000)
     assert await work(engine) == []
 
     await check_partly_delivered(world, job, 1, AttentionCode.UNDELIVERABLE)
@@ -67,10 +67,10 @@ async def test_a_user_who_blocks_the_bot_before_the_last_part_has_paid_also_afte
     dying = world.engine(store=(store := FaultProxy(world.store)))
     gate = store.gate("finish_delivery")
     await die_at(gate, world, dying)
-    world.clock.turn(LEASE + 1)
+    world.clock.advance(LEASE + 1)
     row = await world.see(job)
     assert [part.step for part in row.parts] == [Step.DONE] * 3 + [Step.PUT]
-    world.channel.closed = "blocked by the person"
+    world.channel.closed = "blocked by the user"
 
     await work(engine)
 
@@ -90,7 +90,7 @@ async def test_exhausted_retries_after_a_part_was_shown_leave_it_paid(world: Wor
     job = await world.ended(engine, *URLS)
     world.channel.faults.add("create_placeholder", *[ChannelOutcomeUnknown()] * 2)
     await work(engine)
-    world.clock.turn(await pause(world, job))
+    world.clock.advance(await pause(world, job))
     await work(engine)
 
     await check_partly_delivered(world, job, 1, AttentionCode.RETRIES_EXHAUSTED)
@@ -117,12 +117,12 @@ async def test_a_free_run_of_which_a_part_was_shown_stays_used(world: World, eng
 
 async def test_a_result_paid_again_counts_as_delivered_once_a_part_is_shown(world: World, engine: Engine) -> None:
     job = await world.ended(engine, *URLS)
-    world.channel.closed = "blocked by the person"
+    world.channel.closed = "blocked by the user"
     await work(engine)
     assert await world.spent() == 0
     world.channel.closed = ""
     await operate.show_again(engine.ctx, job.id, "user")
-    world.channel.faults.add("create_placeholder", None, RecipientUnreachable("blocked by the person"))
+    world.channel.faults.add("create_placeholder", None, RecipientUnreachable("blocked by the user"))
     await work(engine)
 
     await check_partly_delivered(world, job, 1, AttentionCode.UNDELIVERABLE)

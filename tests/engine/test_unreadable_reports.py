@@ -73,7 +73,7 @@ async def test_a_status_answer_about_another_task_is_ignored(world: World, engin
     assert (row.state, row.attempts, row.lease_owner) == (State.RUNNING, 1, None)
     assert world.recorder.total("provider_errors", call="status", reason="ProviderError") == 1
 
-    world.clock.turn(60 + EngineRules().last_answer_seconds)
+    world.clock.advance(60 + EngineRules().last_answer_seconds)
     await work(engine)
     assert (await world.see(job)).state is State.EXPIRED, "it does not wait forever"
     assert await world.spent() == 0
@@ -106,7 +106,7 @@ async def test_a_job_with_an_unknown_state_word_expires_at_its_deadline(world: W
     job = await world.running(engine, deadline_seconds=300)
     world.provider.reports["task-1"] = Report(outcome=Outcome.UNKNOWN, task_id="task-1", word="partying")
     for _ in range(60):
-        world.clock.turn(6)
+        world.clock.advance(6)
         await work(engine)
 
     assert (await world.see(job)).state is State.EXPIRED
@@ -169,7 +169,7 @@ async def test_a_callback_of_a_provider_configured_nowhere_expires_for_the_opera
     callback = await engine.callback("other", None, b"{}")
     await idle(engine)
 
-    world.clock.turn(engine.ctx.rules.unknown_provider_expire_seconds + 1)
+    world.clock.advance(engine.ctx.rules.unknown_provider_expire_seconds + 1)
     await engine.sweeper.claim_callbacks()
     await idle(engine)
 
@@ -215,7 +215,7 @@ async def test_a_callback_that_raises_is_kept_as_unreadable_and_others_are_proce
 
     await world.call_back(engine, job, task="task\0")
     await world.call_back(engine, other)
-    world.clock.turn(60)
+    world.clock.advance(60)
     await engine.sweeper.claim_callbacks()
     await idle(engine)
 

@@ -213,8 +213,8 @@ async def test_a_payment_is_handled_while_all_other_capacity_is_taken(
 
     instance.act = hang
     await instance.engine.start()
-    for person in (1, 2, 3):
-        await instance.updates.receive(message(person))
+    for sender in (1, 2, 3):
+        await instance.updates.receive(message(sender))
     await instance.until(lambda: len(instance.inside) == 2)
     asked = payment(1)
     await instance.updates.receive(asked)

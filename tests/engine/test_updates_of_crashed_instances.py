@@ -11,7 +11,7 @@ from genlock.domain.update import Update, UpdateState
 from genlock.stores.database import SqlDatabase
 from tests.changes import poll_until
 from tests.engine.faults import FaultProxy
-from tests.engine.hand_clock import HandClock
+from tests.engine.manual_clock import ManualClock
 from tests.engine.recorder import Recorder
 from tests.engine.update_instance import Instance, make_instance, message
 
@@ -42,14 +42,14 @@ async def test_the_updates_of_a_crashed_instance_are_taken_over(live_store: SqlD
 
 
 async def test_the_heartbeat_that_finds_a_dead_instance_starts_a_claim_of_updates(
-    store: SqlDatabase, recorder: Recorder, clock: HandClock
+    store: SqlDatabase, recorder: Recorder, clock: ManualClock
 ) -> None:
     dead, alive = make_instance(store, recorder, "dead"), make_instance(store, recorder, "alive")
     [heartbeat] = [task for task in alive.engine.periodic_tasks() if task.name == "heartbeat"]
     await dead.engine.worker.heartbeat()
     await heartbeat.run()
     assert not alive.updates.wake.is_set()
-    clock.turn(alive.engine.ctx.rules.silent_seconds + 1)
+    clock.advance(alive.engine.ctx.rules.silent_seconds + 1)
     await heartbeat.run()
     assert alive.updates.wake.is_set()
 
@@ -142,7 +142,7 @@ async def test_a_clean_stop_finishes_handlers_and_releases_the_queues(
 
 @pytest.mark.slow
 async def test_the_lease_of_a_slow_handlers_queue_is_renewed(
-    live_store: SqlDatabase, recorder: Recorder, clock: HandClock
+    live_store: SqlDatabase, recorder: Recorder, clock: ManualClock
 ) -> None:
     slow_store, other_store = FaultProxy(live_store), FaultProxy(live_store)
     slow = make_instance(slow_store, recorder, "slow", lease_seconds=18.0, claim_seconds=0.2)
@@ -162,7 +162,7 @@ async def test_the_lease_of_a_slow_handlers_queue_is_renewed(
         running.since = -math.inf
     for _ in range(4):  # more than two leases
         await slow_store.until("renew_update_queues")
-        clock.turn(12)
+        clock.advance(12)
         await other_store.until("claim_update_queues")
     assert (other.seen, slow.seen) == ([], [])
     gate.set()

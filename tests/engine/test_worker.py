@@ -47,7 +47,7 @@ async def test_a_job_is_processed_only_by_instances_that_have_its_bot(world: Wor
 
     await work(other)
     assert world.provider.created == [], "another bot's instance leaves the job to others"
-    world.clock.turn(UNCONFIGURED_SECONDS)
+    world.clock.advance(UNCONFIGURED_SECONDS)
     await work(ours)
     assert [created.id for created, _ in world.provider.created] == [job.id]
 
@@ -67,7 +67,7 @@ async def test_an_instance_that_left_a_job_to_others_claims_at_another_moment(wo
     await cancel_and_wait([claiming])
 
     ours = Engine(replace(world.engine(EngineRules(claim_seconds=3600)).ctx, bots=frozenset({"our-bot"})))
-    world.clock.turn(UNCONFIGURED_SECONDS)
+    world.clock.advance(UNCONFIGURED_SECONDS)
     await asyncio.wait_for(ours.worker.claim(), PATIENCE_SECONDS)
 
 
@@ -116,7 +116,7 @@ async def test_a_delivery_begun_by_a_callback_takes_the_capacity_of_one_job(worl
 
 async def test_the_longest_overdue_goes_first(world: World, engine: Engine) -> None:
     first = await world.ended(engine)
-    world.clock.turn(1)
+    world.clock.advance(1)
     second = await world.ended(engine)
     assert [job.id for job in await world.store.claim_jobs(1, engine.ctx.lease)] == [first.id]
     assert [job.id for job in await world.store.claim_jobs(1, engine.ctx.lease)] == [second.id]
@@ -138,7 +138,7 @@ async def test_a_job_that_always_fails_is_parked_after_its_attempts_while_others
         assert row.attempts == attempt + 1
         if row.due_at is not None:
             pauses.append((row.due_at - world.clock.now()).total_seconds())
-            world.clock.turn(pauses[-1])
+            world.clock.advance(pauses[-1])
 
     assert [round(math.log2(pause)) for pause in pauses] == [0, 1, 2]
     [row] = await world.store.jobs_needing_attention(10)
@@ -155,12 +155,12 @@ async def test_a_result_that_always_fails_is_counted_from_its_first_attempt_afte
     job = await world.running(engine)
     world.provider.reports["task-1"] = success("task-1")
     world.channel.faults.add("put", RuntimeError("bug"), RuntimeError("bug"))
-    world.clock.turn(10)
+    world.clock.advance(10)
     await work(engine)
     row = await world.see(job)
     assert (row.attempts, row.lease_owner) == (1, None)
 
-    world.clock.turn(2)
+    world.clock.advance(2)
     await work(engine)
 
     assert [row.id for row in await world.store.jobs_needing_attention(10)] == [job.id]
@@ -176,14 +176,14 @@ async def test_a_job_is_claimed_again_after_a_database_failure_in_its_stage(
     proxy.faults.add(operation, StoreUnavailable(), done=done)
     job = await unlucky.order(world.order())
     await idle(unlucky)
-    world.clock.turn(10)
+    world.clock.advance(10)
     if operation == "end_job":
         world.provider.reports["task-1"] = success("task-1")
     await work(unlucky)
     assert len(world.recorder.of(Event.STAGE_ERROR, job=job.id)) == 1
 
     for _ in range(10):
-        world.clock.turn(LEASE + 1)
+        world.clock.advance(LEASE + 1)
         await work(engine)
     if (await world.see(job)).state is State.RUNNING:
         await world.call_back(engine, job)
@@ -203,7 +203,7 @@ async def test_a_database_failure_while_a_failing_job_is_parked_does_not_stop_th
     await work(engine)
     assert len(world.recorder.of(Event.STAGE_ERROR, job=job.id)) == 2
 
-    world.clock.turn(LEASE + 1)
+    world.clock.advance(LEASE + 1)
     await work(engine)
     assert (await world.see(job)).delivery is Delivery.DELIVERED
 

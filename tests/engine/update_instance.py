@@ -70,9 +70,9 @@ class Instance:
     act: Callable[[Update], Awaitable[None]] | None = None
 
     async def handle(self, update: Update) -> None:
-        person = f"{json.loads(update.body)[update.kind]['from']} {update.kind == 'pre_checkout_query'}"
-        assert person not in self.inside, "two at a time"
-        self.inside[person] = update.update_id
+        sender = f"{json.loads(update.body)[update.kind]['from']} {update.kind == 'pre_checkout_query'}"
+        assert sender not in self.inside, "two at a time"
+        self.inside[sender] = update.update_id
         self.attempts.append(update.attempts)
         try:
             await asyncio.sleep(0)
@@ -81,7 +81,7 @@ class Instance:
                 await self.act(update)
             self.seen.append(update.update_id)
         finally:
-            del self.inside[person]
+            del self.inside[sender]
             self.recorder.changes.note()
 
     async def answer(self, update: NewUpdate) -> None:

@@ -23,7 +23,7 @@ from tests.changes import PATIENCE_SECONDS
 from tests.engine.fake_channel import FakeChannel
 from tests.engine.fake_provider import URL, FakeProvider, callback_body, success
 from tests.engine.faults import FaultProxy
-from tests.engine.hand_clock import HandClock
+from tests.engine.manual_clock import ManualClock
 from tests.engine.recorder import Recorder
 
 PRICE = 100
@@ -36,7 +36,7 @@ _instances = count(1)
 @dataclass
 class World:
     store: SqlDatabase
-    clock: HandClock
+    clock: ManualClock
     recorder: Recorder
     account: int
     provider: FakeProvider = field(default_factory=FakeProvider)

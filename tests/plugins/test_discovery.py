@@ -236,7 +236,7 @@ def test_wrong_settings_are_named_and_never_shown(packages: Packages, monkeypatc
     monkeypatch.setenv("GENLOCK_ACME_SECONDS", "-77777")
     plugin = broken(packages, provider_source("acme"))
     assert "GENLOCK_ACME_KEY is not set: it is the key of the account" in plugin.reason
-    assert "GENLOCK_ACME_SECONDS should be greater than 0; it is how long a task takes (default: 1.5)" in plugin.reason
+    assert "GENLOCK_ACME_SECONDS must be more than 0 (how long a task takes; default: 1.5)" in plugin.reason
     assert "77777" not in plugin.reason
     assert "correct the settings" in plugin.remedy
 

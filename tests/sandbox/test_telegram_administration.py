@@ -137,7 +137,7 @@ async def test_a_new_bot_has_no_default_rights_and_users_have_no_photos_or_gifts
 
 
 async def test_groups_keep_their_settings_over_a_restart(tmp_path_factory: pytest.TempPathFactory) -> None:
-    folder = tmp_path_factory.mktemp("people")
+    folder = tmp_path_factory.mktemp("users")
     async with running_telegram(folder=folder) as telegram:
         group = telegram.group("Friends", [telegram.add_user("Ann")], kind="supergroup")
         group.chat.general.closed = True

@@ -143,7 +143,7 @@ async def test_a_delay_happens_before_inside_or_after_execution(
     sending = asyncio.create_task(client.call("sendMessage", chat_id=ann.id, text="quick"))
     await ann.sees("quick")
     assert not sending.done()
-    loop_clock.turn(DELAY_SECONDS)
+    loop_clock.advance(DELAY_SECONDS)
     await sending
     telegram.faults.once(Fault.DELAY, seconds=0.3)
     begun = time.monotonic()
@@ -165,7 +165,7 @@ async def test_a_late_progress_edit_becomes_the_caption(
     result = {"type": "photo", "media": Bytes(picture(), "x.png"), "caption": "done"}
     await client.call("editMessageMedia", **where, media=result)
     assert ann.last.text == "done"
-    loop_clock.turn(DELAY_SECONDS)
+    loop_clock.advance(DELAY_SECONDS)
     await late
 
     assert (ann.last.kind, ann.last.text) == ("photo", "20 %")
@@ -245,9 +245,9 @@ async def test_a_group_has_a_limit_of_twenty_sends_and_edits_per_minute() -> Non
 async def test_all_chats_together_have_a_limit() -> None:
     async with running_telegram(limiter=True, limits=Limits(bot_per_second=5), clock=lambda: 1000.0) as telegram:
         client = connect("aiogram", telegram)
-        people = [telegram.add_user(str(number)) for number in range(6)]
-        for person in people[:5]:
-            await client.call("sendMessage", chat_id=person.id, text="x")
+        users = [telegram.add_user(str(number)) for number in range(6)]
+        for user in users[:5]:
+            await client.call("sendMessage", chat_id=user.id, text="x")
         with pytest.raises(ApiFailure, match="retry"):
-            await client.call("sendMessage", chat_id=people[5].id, text="x")
+            await client.call("sendMessage", chat_id=users[5].id, text="x")
         await client.close()

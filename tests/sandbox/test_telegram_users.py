@@ -133,7 +133,7 @@ async def test_a_reaction_is_sent_only_if_allowed_updates_names_it(
 def end_uploads(telegram: TelegramSimulator, loop_clock: LoopClock) -> None:
     """Those that wait, and those that are about to."""
     telegram.upload_seconds = 0.0
-    loop_clock.turn(UPLOAD_SECONDS)
+    loop_clock.advance(UPLOAD_SECONDS)
 
 
 @pytest.mark.slow

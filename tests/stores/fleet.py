@@ -17,7 +17,7 @@ from tests.stores.conftest import RecordingObserver
 
 T = TypeVar("T")
 INSTANCES = 4
-PEOPLE = 60
+ACCOUNT_COUNT = 60
 MONEY = 10**9
 
 
@@ -53,7 +53,7 @@ class Fleet:
 
         async def start(number: int) -> Job:
             instance = self.any()
-            wanted = order(self.accounts[number % PEOPLE], deadline_seconds=3600.0)
+            wanted = order(self.accounts[number % ACCOUNT_COUNT], deadline_seconds=3600.0)
             job = (await instance.store.accept_job(wanted, instance.lease)).job
             assert await instance.store.begin_submit(job.id, job.lease_token, hash_secret(SECRET), None)
             assert await instance.store.mark_submitted(job.id, job.lease_token, f"task-{job.id}", 3600.0)
@@ -78,7 +78,7 @@ class Fleet:
         assert {row.id for row in rows} == {job.id for job in jobs}
         assert {(row.delivery, row.hold_state) for row in rows} == {(Delivery.DELIVERED, HoldState.CAPTURED)}
         wallets = [await store.wallet(account_id) for account_id in self.accounts]
-        assert sum(wallet.available for wallet in wallets) == PEOPLE * MONEY - PRICE * len(jobs)
+        assert sum(wallet.available for wallet in wallets) == ACCOUNT_COUNT * MONEY - PRICE * len(jobs)
         assert sum(wallet.held for wallet in wallets) == 0
         lines = await store.session.pool.fetch("SELECT job_id, kind FROM ledger WHERE job_id IS NOT NULL")
         assert Counter(map(tuple, lines)) == Counter(
@@ -113,6 +113,6 @@ async def open_fleet(postgres_url: str, observer: RecordingObserver) -> AsyncIte
         )
         for number in range(INSTANCES)
     ]
-    accounts = [await account_with(instances[0].store, MONEY) for _ in range(PEOPLE)]
+    accounts = [await account_with(instances[0].store, MONEY) for _ in range(ACCOUNT_COUNT)]
     yield Fleet(instances, accounts, observer, random.Random(7))
     await asyncio.gather(*(instance.store.close() for instance in instances))

@@ -27,11 +27,11 @@ async def stores(postgres_url: str, observer: RecordingObserver) -> AsyncIterato
     await asyncio.gather(*(store.close() for store in opened))
 
 
-async def gifted(store: PostgresStore, people: int) -> list[int]:
+async def gifted(store: PostgresStore, count: int) -> list[int]:
     """Accounts with free runs from a code, and none of the day."""
     promo = Promo(code="RUNS", amount=0, runs=GIVEN, uses_max=None, per_account=1, until=None)
     assert await store.create_promo(promo, lasting=None, author="op")
-    accounts = [await profiled(store, str(number)) for number in range(people)]
+    accounts = [await profiled(store, str(number)) for number in range(count)]
     for account_id in accounts:
         await store.use_promo("RUNS", account_id, "u")
     return accounts

@@ -15,7 +15,7 @@ from tests.stores.builders import (
     order,
 )
 from tests.stores.conftest import RecordingObserver
-from tests.stores.fleet import PEOPLE, Fleet, open_fleet
+from tests.stores.fleet import ACCOUNT_COUNT, Fleet, open_fleet
 
 pytestmark = pytest.mark.timeout(60, func_only=True)  # without a limit, a lost job would block the test
 
@@ -61,7 +61,7 @@ async def test_the_instances_together_never_begin_more_tasks_than_a_provider_may
     async def run(number: int) -> int:
         """Begin a submit as often as needed, and end it. Returns the job's id."""
         instance = fleet.any()
-        wanted = order(fleet.accounts[number % PEOPLE], deadline_seconds=3600.0)
+        wanted = order(fleet.accounts[number % ACCOUNT_COUNT], deadline_seconds=3600.0)
         job = (await instance.store.accept_job(wanted, instance.lease)).job
         begun: bool | None = None
         while not begun:

@@ -30,7 +30,7 @@ from tests.stores.builders import (
     running,
 )
 from tests.stores.conftest import RecordingObserver
-from tests.stores.fleet import MONEY, PEOPLE, Fleet, Instance, deliver_claims, open_fleet, winners
+from tests.stores.fleet import ACCOUNT_COUNT, MONEY, Fleet, Instance, deliver_claims, open_fleet, winners
 from tests.stores.other_connections import other_connection, waiting_for_locks
 
 pytestmark = pytest.mark.timeout(60, func_only=True)  # without a limit, a lost job would block the test
@@ -43,7 +43,7 @@ async def fleet(postgres_url: str, observer: RecordingObserver) -> AsyncIterator
 
 
 async def test_the_same_order_through_all_instances_is_one_job(fleet: Fleet) -> None:
-    orders = [order(fleet.accounts[number % PEOPLE]) for number in range(300)]
+    orders = [order(fleet.accounts[number % ACCOUNT_COUNT]) for number in range(300)]
 
     accepted = await fleet.at_once(
         instance.store.accept_job(wanted, instance.lease) for wanted in orders for instance in fleet.instances
@@ -285,7 +285,7 @@ async def test_orphans_are_matched_however_they_race_with_the_answer(fleet: Flee
 
     async def start(number: int) -> Job:
         instance = fleet.any()
-        wanted = order(fleet.accounts[number % PEOPLE])
+        wanted = order(fleet.accounts[number % ACCOUNT_COUNT])
         job = (await instance.store.accept_job(wanted, instance.lease)).job
         assert await instance.store.begin_submit(job.id, job.lease_token, hash_secret(SECRET), None)
         return job
@@ -319,7 +319,7 @@ def _by_id(jobs: Iterable[Job]) -> list[Job]:
 
 async def test_ends_and_deliveries_of_one_account_do_not_deadlock(fleet: Fleet) -> None:
     """Failures release holds while deliveries capture and new orders hold, all on the same few wallets."""
-    few = replace(fleet, accounts=fleet.accounts[:4] * (PEOPLE // 4))
+    few = replace(fleet, accounts=fleet.accounts[:4] * (ACCOUNT_COUNT // 4))
     jobs = await few.running_jobs(300)
     sending = await few.sending_jobs(200, fleet.instances[0])
 

@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 LIST = Path(__file__).with_name("words.toml")
-FOLDERS = ("src", "tests", "docs", "examples")
-ENDINGS = {".py", ".sql", ".md", ".js", ".toml", ".html"}
+FOLDERS = ("src", "tests", "docs", "examples", "deploy")
+ENDINGS = {".py", ".sql", ".md", ".js", ".toml", ".html", ".css", ".yml", ".yaml", ".service"}
+#: files in the root of the repository
+ROOT_FILES = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "Makefile", "Dockerfile", "compose.yaml", ".env.example")
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
@@ -62,11 +64,17 @@ def check(root: Path) -> list[str]:
     words = WordList.load()
     return [
         problem
-        for folder in FOLDERS
-        for path in sorted((root / folder).rglob("*"))
-        if path.suffix in ENDINGS and "__pycache__" not in path.parts
+        for path in _files(root)
         for problem in words.problems(path.relative_to(root).as_posix(), path.read_text(encoding="utf-8"))
     ]
+
+
+def _files(root: Path) -> Iterator[Path]:
+    yield from (root / name for name in ROOT_FILES)
+    for folder in FOLDERS:
+        for path in sorted((root / folder).rglob("*")):
+            if path.suffix in ENDINGS and "__pycache__" not in path.parts:
+                yield path
 
 
 if __name__ == "__main__":

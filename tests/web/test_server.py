@@ -88,7 +88,7 @@ async def test_an_answer_that_takes_longer_than_a_request_may_and_the_next_one_a
     close = GET.replace(b"Host: x", b"Host: x\r\nConnection: close")
 
     async def slow(_: Request) -> PlainTextResponse:
-        loop_clock.turn(6.0)
+        loop_clock.advance(6.0)
         for _turn in range(3):
             await asyncio.sleep(0)  # every timer that is over fires
         return PlainTextResponse("served")
@@ -118,7 +118,7 @@ async def test_an_answered_connection_waits_for_over_a_minute_and_gives_way_to_n
     for _ in range(2):
         writer.write(GET)
         await reader.readuntil(b"served")
-        loop_clock.turn(70.0)
+        loop_clock.advance(70.0)
         for _turn in range(3):
             await asyncio.sleep(0)  # every timer that is over fires
     assert not reader.at_eof()
@@ -374,7 +374,7 @@ async def test_a_connection_whose_body_came_after_the_answer_waits_for_over_a_mi
     [served] = [item for item in gc.get_objects() if isinstance(item, connections.HttpProtocol) and item.scope]
     writer.write(b"x" * 9000)
     await poll_until(lambda: not served.scope, seconds=20)
-    loop_clock.turn(70.0)
+    loop_clock.advance(70.0)
     for _turn in range(3):
         await asyncio.sleep(0)  # every timer that is over fires
 

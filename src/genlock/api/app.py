@@ -121,7 +121,7 @@ class Api:
         return _with_headers(response, limits)
 
     async def _delay(self, response: Response) -> None:
-        """Answer a flooding client late, so that it sends less; close its connections if it opens ever more."""
+        """Answer a flooding client late, so that it sends less; close its connections if it keeps opening more."""
         if self._delayed >= DELAYED_MAX:
             response.headers["Connection"] = "close"
             return

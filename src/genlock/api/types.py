@@ -187,7 +187,7 @@ class FaultAnswer(Answer):
 
 
 class ProblemDocument(BaseModel):
-    """An error (RFC 9457). Compare `code`; `detail` is for people."""
+    """An error (RFC 9457). Compare `code`; `detail` is for humans."""
 
     model_config = ConfigDict(extra="allow")
 

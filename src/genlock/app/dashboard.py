@@ -27,7 +27,7 @@ class _LoadedOnDemand:
 def make_dashboard_app(parts: DashboardParts) -> ASGIApp:
     from genlock.app.dashboard_pages import make_pages
     from genlock.app.telegram import bot_texts
-    from genlock.dashboard.dashboard import Dashboard, DashboardSettings, Surroundings, language_of
+    from genlock.dashboard.dashboard import Dashboard, DashboardSettings, SharedServices, language_of
     from genlock.dashboard.login import LoginPages
 
     texts = bot_texts(parts.settings.telegram_token.get_secret_value())
@@ -42,7 +42,7 @@ def make_dashboard_app(parts: DashboardParts) -> ASGIApp:
         logins=parts.logins,
         login_pages=login_pages,
         pages=make_pages(parts),
-        shared=Surroundings(
+        shared=SharedServices(
             texts=texts,
             audit=parts.store,
             observer=parts.engine.ctx.observer,

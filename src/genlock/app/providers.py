@@ -175,8 +175,8 @@ def file_storage(bundles: Mapping[str, ProviderBundle], plugins: Plugins) -> Fil
         if bundle.upload is not None
     ]
     if not storages:
-        keys = plugins.key_settings()
-        raise Refusal(f"No configured provider stores files, so users could not send any: set {keys}")
+        keys = plugins.key_settings(configured=bundles)
+        raise Refusal(f"No configured provider stores files, so users could not send any: also set {keys}")
     return FileStorage(storages)
 
 

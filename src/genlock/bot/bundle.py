@@ -44,5 +44,5 @@ class BotBundle:
             self.username = (me.username or "").lower()
 
     def translator_for(self, telegram_code: str | None) -> Translator:
-        """For a user without a profile, by what their Telegram is set to."""
+        """Return the translator for a user without a profile, by the language of their Telegram client."""
         return self.texts.translator(self.texts.guess_language(telegram_code))

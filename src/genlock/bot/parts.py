@@ -75,7 +75,7 @@ class BotParts:
         storefront = Storefront(
             self.catalog.get(), markup=rules.markup, credit_usd=rules.credit_usd, providers=providers
         )
-        self.catalog.watch(storefront.sell)
+        self.catalog.watch(storefront.use_catalog)
         return storefront
 
     @cached_property

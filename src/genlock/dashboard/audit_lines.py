@@ -41,7 +41,7 @@ _HIDDEN = "…"
 
 
 def without_texts(line: AuditLine) -> AuditLine:
-    """Return a line without the texts that were looked for or sent, for who may not read what users wrote."""
+    """Return a line without the texts that were searched for or sent, for viewers who may not read what users wrote."""
     try:
         read = json.loads(line.detail)
     except (ValueError, RecursionError):  # a long detail is cut, so that it cannot be read any more

@@ -96,7 +96,7 @@ class _Axis:
 
 
 def _nice_step(least: float, *, whole: bool) -> float:
-    """Return the next number that people count in: 1, 2, 2.5 or 5 times a power of ten; an integer if `whole`."""
+    """Return the next round number: 1, 2, 2.5 or 5 times a power of ten; an integer if `whole`."""
     if least <= 0 or (whole and least <= 1):
         return 1.0
     power = 10.0 ** floor(log10(least))

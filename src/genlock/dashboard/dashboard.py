@@ -47,7 +47,7 @@ class DashboardSettings:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Surroundings:
+class SharedServices:
     """What the dashboard shares with the rest of the instance."""
 
     texts: Texts
@@ -69,7 +69,7 @@ class Dashboard:
         logins: Logins,
         login_pages: LoginPages,
         pages: Iterable[PageRoute],
-        shared: Surroundings,
+        shared: SharedServices,
         settings: DashboardSettings,
     ) -> None:
         self._logins = logins

@@ -31,19 +31,19 @@ class OfferedAction:
     tone: str = ""
 
 
-def offers(job: Job, *, refunded: bool) -> list[OfferedAction]:
+def offered_actions(job: Job, *, refunded: bool) -> list[OfferedAction]:
     """Return every action with its explanation, possible or not."""
     return [
-        _offer(JobAction.RETRY, _retry_text(job), _not_retryable(job)),
-        _offer(JobAction.RESEND, _resend_text(job), _not_resendable(job)),
-        _offer(JobAction.CANCEL, "cancel_paid" if job.price else "cancel_free", _not_cancellable(job), "danger"),
-        _offer(JobAction.REFUND, "refund_explained", _not_refundable(job, refunded=refunded), "danger"),
-        _offer(JobAction.HANDLED, "handled_explained", _not_handleable(job)),
+        _action(JobAction.RETRY, _retry_text(job), _not_retryable(job)),
+        _action(JobAction.RESEND, _resend_text(job), _not_resendable(job)),
+        _action(JobAction.CANCEL, "cancel_paid" if job.price else "cancel_free", _not_cancellable(job), "danger"),
+        _action(JobAction.REFUND, "refund_explained", _not_refundable(job, refunded=refunded), "danger"),
+        _action(JobAction.HANDLED, "handled_explained", _not_handleable(job)),
     ]
 
 
 def possible(job: Job, *, refunded: bool) -> Iterator[JobAction]:
-    return (offer.action for offer in offers(job, refunded=refunded) if not offer.reason)
+    return (offered.action for offered in offered_actions(job, refunded=refunded) if not offered.reason)
 
 
 def seen_state(job: Job) -> str:
@@ -51,7 +51,7 @@ def seen_state(job: Job) -> str:
     return f"{job.state}/{job.delivery}/{job.hold_state}/{job.attention_code or ''}"
 
 
-def _offer(action: JobAction, explanation: str, reason: str, tone: str = "") -> OfferedAction:
+def _action(action: JobAction, explanation: str, reason: str, tone: str = "") -> OfferedAction:
     why = f"{_TEXTS}{reason}" if reason else ""
     return OfferedAction(action=action, explanation=f"{_TEXTS}{explanation}", reason=why, tone=tone)
 

@@ -26,7 +26,7 @@ class WebhookCall:
     delivery: WebhookDelivery
     #: the public id of the endpoint; empty if it was deleted
     endpoint: str
-    #: the address, or its host for who may not see what users wrote
+    #: the address; only its host for viewers who may not see what users wrote
     url: str
 
 

@@ -1,4 +1,4 @@
-"""Pages of the ledger by kind, user and time. Each list has an index: a page is as fast in a long history.
+"""Pages of the ledger by kind, user and time. By an index, so that the length of the history does not matter.
 
 Entries of orders (holds, captures, releases) are listed by the number of the order, the others by their time; the
 entries of one user are listed together, by their time.

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-#: stands for the user's prompt in the text that a model gets which improves it
+#: stands for the user's prompt in the instruction to the model that improves it
 PROMPT_MARK = "{prompt}"
 #: between a prompt and the text of a style
 _JOINT = ". "
@@ -44,7 +44,7 @@ class Idea:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PromptImprover:
-    """That a model rewrites prompts: which of its inputs takes them, and for which models they are."""
+    """The ability of a model to rewrite prompts: which input takes them, and for which models they are."""
 
     field: str
     #: categories of the models whose prompts it improves; empty: all

@@ -89,7 +89,7 @@ def _with_files(values: Mapping[str, object], urls: Mapping[str, str]) -> dict[s
 
 
 class CancelOutcome(StrEnum):
-    """What a provider says to the wish that a task ends. No outcome proves that nothing is billed."""
+    """How a provider answered the request to cancel a task. No outcome proves that nothing is billed."""
 
     CANCELLED = "cancelled"  #: the task will not run, or is being stopped
     TOO_LATE = "too_late"  #: the task has ended, or the provider does not know it any more

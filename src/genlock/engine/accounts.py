@@ -65,11 +65,11 @@ class AccountActions:
         )
 
     @asynccontextmanager
-    async def alone(self, account_id: int, key: str) -> AsyncIterator[bool]:
+    async def try_lock(self, account_id: int, key: str) -> AsyncIterator[bool]:
         """Yield True if no other form moves credits of the account until the block ends.
 
-        What the operator saw is compared, and then the credits are moved: of two operators at the same moment the
-        second would not see what the first one does.
+        What the operator saw is compared, and then the credits are moved: without the lock, two operators who
+        act at the same time would not see each other's change.
         """
         entry = f"{MOVING}{account_id}"
         holder = await self.store.kv_put_if_absent(entry, key)

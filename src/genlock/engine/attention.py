@@ -9,7 +9,7 @@ from genlock.engine.context import EngineContext
 from genlock.ports import AttentionStore, Database
 
 CACHE_SECONDS = 5.0
-#: no group is counted further
+#: counting stops at this number in every group
 COUNT_MAX = 1000
 #: a refund that the payment service has not confirmed for longer needs an operator
 REFUND_OVERDUE_SECONDS = 600.0

@@ -13,7 +13,7 @@ _LONG_AGO = datetime.min.replace(tzinfo=UTC)
 
 
 class ProviderBreakers:
-    """The breakers as this instance last saw them. On the usual way of a job nothing is read or written."""
+    """The breakers as this instance last saw them. A job that meets no failure reads and writes nothing here."""
 
     def __init__(self, store: BreakerStore, observer: Observer) -> None:
         self._store = store

@@ -56,7 +56,7 @@ class EngineRules:
     heartbeat_seconds: float = 1.0
     #: an instance without a heartbeat for this long is dead; the others take over its jobs at their next heartbeat
     silent_seconds: float = 3.0
-    #: whether this process has the database for itself, so that nothing is taken over while it is silent
+    #: whether only this process uses the database, so that nothing is taken over while it is silent
     is_alone: bool = False
     #: how long the leader's lease lasts without renewal
     role_seconds: float = 3.0

@@ -1,7 +1,7 @@
 """Keeps the events of jobs: collected in memory, and written to the store about once a second in one statement.
 
 What an instance has not written yet is lost if it crashes, and events that come faster than the store takes them are
-dropped and counted. The row of the job, the ledger and the inbox stay the truth.
+dropped and counted. The row of the job, the ledger and the inbox remain the authoritative record.
 """
 
 import json

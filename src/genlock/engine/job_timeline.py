@@ -138,7 +138,7 @@ def _is_about(event: JobEvent, job: Job) -> bool:
 
 
 def _order(entry: TimelineEntry) -> tuple[datetime, int]:
-    """Within one moment, the order in which a commit's parts are told: the row first, then the money."""
+    """Within one moment, the order in which the parts of a commit are listed: the row first, then the money."""
     return entry.at, _RANK.get(entry.kind, 5)
 
 

@@ -133,7 +133,7 @@ class Refunds:
                 continue
             if (payment := await self._open(charge)) is None:
                 await self._unmark(charge)  # it ended, or never began
-                if await self._open(charge) is not None:  # or it began at this very moment
+                if await self._open(charge) is not None:  # or it has just begun
                     await self._mark(charge, entry.value)
                 continue
             try:

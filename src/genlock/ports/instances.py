@@ -19,7 +19,7 @@ class InstanceStore(Protocol):
         """Record that this instance is alive. Returns the instances without a heartbeat for `silent_seconds`."""
 
     async def orphaned_instances(self) -> Sequence[str]:
-        """Instances that have certainly ended, because this process has the database for itself."""
+        """Instances that have certainly ended, because only this process uses the database."""
 
     async def release_leases(self, instance: str, keep: Sequence[int] = (), *, died: bool = False) -> int:
         """Release the leases of an instance, except of the jobs in `keep`; if there are none, delete the instance.

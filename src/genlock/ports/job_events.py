@@ -11,7 +11,7 @@ from genlock.domain.money import LedgerEntry
 
 
 class JobEventWriter(Protocol):
-    """The row of a job, the ledger and the inbox are the truth; events only show how it came about."""
+    """The row of a job, the ledger and the inbox are authoritative; events only show how they came to be."""
 
     async def add_job_events(self, instance: str, rows: Sequence[EventRow]) -> None:
         """Add rows of events in one statement. Adding a row again does no harm: it is read once."""

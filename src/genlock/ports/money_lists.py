@@ -1,4 +1,4 @@
-"""Lists of ledger entries and payments for operators, newest first. Each page takes as long in a long history."""
+"""Lists of ledger entries and payments for operators, newest first. The length of the history does not matter."""
 
 from collections.abc import Sequence
 from datetime import datetime

@@ -11,7 +11,7 @@ KeyT = TypeVar("KeyT")
 KEEP_SECONDS = 6 * 3600.0
 #: a signature that no key fits may be from a new key; forged ones must not cause a fetch each
 REFETCH_SECONDS = 60.0
-#: after a failed fetch, callbacks are refused without another one for as long
+#: after a failed fetch, callbacks are refused for this long without another fetch
 RETRY_SECONDS = 5.0
 
 

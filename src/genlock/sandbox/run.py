@@ -128,7 +128,7 @@ async def _start_fleet(options: Options, folder: Path, database: str, stack: Asy
     telegram_simulator = running_telegram(limiter=True, seed=None, port=page_port, folder=chats, kie_url=kie.url)
     telegram = await stack.enter_async_context(telegram_simulator)
     telegram.providers = more.beside(kie)
-    operators = _add_people(telegram)
+    operators = _add_users(telegram)
     instances = running_fleet(
         telegram=telegram,
         kie=kie,
@@ -151,7 +151,7 @@ async def _start_fleet(options: Options, folder: Path, database: str, stack: Asy
     return fleet
 
 
-def _add_people(telegram: TelegramSimulator) -> list[User]:
+def _add_users(telegram: TelegramSimulator) -> list[User]:
     """Add the first users, one for each language, and an operator; return the operators."""
     users = telegram.state.users
     if not users:

@@ -20,7 +20,7 @@ SECRETS_PER_SENDER, UNNAMED_SECRETS_MAX = 50, 1_000
 #: how much of one turn of the event loop requests of unknown senders may take together
 TURN_SECONDS = 0.005
 SLOTS_MIN, SLOTS_MAX = 12, 64
-#: how long a request may wait for something else than its sender before its slot is given to others
+#: how long a request may wait for anything but its sender before its slot is given to others
 SUSPENDED_SECONDS = 0.1
 #: a moving average of the processor time of such a request: its first value, and the weight of the latest request
 FIRST_COST_SECONDS, LAST_COST_WEIGHT = 0.0003, 0.1
@@ -81,7 +81,7 @@ class UnknownSenders:
         self._used = 0
         #: the expected seconds of processor time of a request
         self._cost = FIRST_COST_SECONDS
-        #: requests with a slot that wait for something else than their sender, and since when, the longest first
+        #: requests with a slot that wait for anything but their sender, and since when, the longest first
         self._suspended: dict[Handling, float] = {}
         self._timer: asyncio.TimerHandle | None = None
 

@@ -43,8 +43,8 @@ READ_BYTES = 8192
 PIECES_MAX = 200
 #: connections with an unanswered request that one client with a key may have; more than it may have waiting requests
 SENDER_CONNECTIONS_MAX = 700
-#: The ASGI extension through which an endpoint tells that the sender of a request is authenticated, and who it is if
-#: there are many of its kind. Returns whether that sender may have one more connection.
+#: The ASGI extension through which an endpoint tells that the sender of a request is authenticated, and which API
+#: client it is. Returns whether that sender may have one more connection.
 AUTHENTICATED = "genlock.authenticated"
 
 #: The ASGI extension through which an endpoint that waits asks to be called once when its client is gone. A task that

@@ -119,7 +119,7 @@ class ExampleBot:
             ],
         ]
         name = message.from_user.first_name if message.from_user else ""
-        await message.reply_text(f"Hello, {name}! What shall it be?", reply_markup=InlineKeyboardMarkup(rows))
+        await message.reply_text(f"Hello, {name}! What would you like?", reply_markup=InlineKeyboardMarkup(rows))
 
     async def on_open(self, message: Message) -> None:
         row = [InlineKeyboardButton("Open", callback_data="open")]

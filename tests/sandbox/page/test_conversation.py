@@ -17,7 +17,7 @@ async def test_start_opens_the_conversation_and_shows_the_menu(tabs: Tabs, ann: 
     page = await tabs.open(ann)
     await expect(page.locator(".empty")).to_contain_text("I make pictures")
     await page.get_by_role("button", name="Start").click()
-    await expect(bubbles(page, "Hello, Ann! What shall it be?")).to_be_visible()
+    await expect(bubbles(page, "Hello, Ann! What would you like?")).to_be_visible()
     assert await page.locator(".key").all_inner_texts() == ["Draw a picture", "Alert", "Site", "Copy", "Slow"]
     await expect(page.locator("article.row.mine")).to_contain_text("/start")
 
@@ -40,7 +40,7 @@ async def test_the_placeholder_becomes_the_image_and_only_the_notice_causes_a_no
     await expect(page.locator(".head .status")).to_have_text("bot")
     assert await placeholder.count() == 2
     await expect(elsewhere.locator(".notice")).to_contain_text("✅ Generation complete")
-    assert await elsewhere.evaluate("noticed") == ["Hello, Ann! What shall it be?", "✅ Generation complete"]
+    assert await elsewhere.evaluate("noticed") == ["Hello, Ann! What would you like?", "✅ Generation complete"]
     assert await page.evaluate("noticed") == [], "no notification for the chat that is being read"
 
 

@@ -1,4 +1,4 @@
-"""Asks before a command takes money or access away, and runs it once when the operator says yes."""
+"""Asks before a command takes money or access away, and runs it once when the operator confirms."""
 
 import json
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from genlock.bot.buttons import button
 from genlock.bot.context import UpdateContext
 from genlock.ports import KvStore, OutgoingMessage
 
-#: prefix of the bot's kv entries with the typed command that waits for an operator's yes; one per operator
+#: prefix of the bot's kv entries with the typed command that an operator has to confirm; one per operator
 ASKED = "chat:asked:"
 #: the button that runs the typed command that waits
 YES = "yes"

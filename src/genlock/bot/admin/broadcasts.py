@@ -42,7 +42,7 @@ SENDERS = 10
 #: how long to wait for a permit to write to one user, and how often to check whether the broadcast was stopped
 PERMIT_WAIT_SECONDS = 60.0
 STOP_CHECK_SECONDS = 2.0
-#: how often a user is taken whom Telegram asks to wait with, or whose sender crashed
+#: how many times the same user is tried: Telegram may ask to wait, or the sender may crash
 TAKES_MAX = 10
 #: an animation also has a document, so it is checked first
 KINDS = ("animation", "photo", "video", "audio", "voice", "document")
@@ -265,7 +265,7 @@ class Broadcasts:
                 return True
 
     async def _give_back(self, broadcast: Broadcast, recipient: Recipient, busy: ChannelBusy) -> None:
-        """Let a recipient be taken again, later each time: an outage of Telegram must not use up all takes."""
+        """Let a recipient be taken again, later each time: an outage of Telegram must not use up all tries."""
         await self._store.return_recipient(broadcast.id, recipient, max(busy.after, 2.0**recipient.token))
 
     async def _is_running(self, broadcast: Broadcast) -> bool:

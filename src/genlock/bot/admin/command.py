@@ -14,7 +14,7 @@ Run = Callable[[UpdateContext, Sequence[str]], Awaitable[OutgoingMessage]]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Question:
-    """What a command will do to user and money, asked before it does it."""
+    """The question before a command runs: what it will do to the user and to the money."""
 
     text: Html
     #: label of the button that runs the command

@@ -1,7 +1,7 @@
 """The daily report: the figures of the last 24 hours, once a day, to every operator or to one chat.
 
-Each recipient's report is claimed in the store before it is sent. So it is sent at most once, on whichever instance
-the leader is; only what was certainly not sent is tried again.
+Each recipient's report is claimed in the store before it is sent. So it is sent at most once, also when
+the leader changes; only what was certainly not sent is tried again.
 """
 
 import secrets

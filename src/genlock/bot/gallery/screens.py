@@ -105,7 +105,7 @@ def empty(screen: ScreenContext, kind: str, *, note: Html | None = None) -> Outg
 
 
 def ask_removal(screen: ScreenContext, job: Job, index: int, kind: str) -> OutgoingMessage:
-    """Ask whether a result shall leave the gallery."""
+    """Ask whether to remove a result from the gallery."""
     t, number = screen.translator, screen.translator.numbers.order(job.id)
     text = Html("\n".join([_head(screen, job, index), "", t.html("gallery.remove_question")]))
     yes = button(t.plain("gallery.remove_yes"), "ghide", number, index, kind)

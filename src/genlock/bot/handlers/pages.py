@@ -142,7 +142,7 @@ class Pages:
     async def _history_page(self, account_id: int, before: int | None) -> tuple[list[Job], int | None]:
         """Return a page of orders below an id, and the id below which the next one begins; None after the last.
 
-        What was erased or removed at the user's wish is left out. Behind a long row of such orders a page may be short.
+        What was erased or removed at the user's wish is left out. After many such orders in a row a page may be short.
         """
         size, read = wallet_screens.HISTORY_A_PAGE, wallet_screens.HISTORY_A_PAGE + 1
         jobs = await self._store.jobs(account_id=account_id, before=before, limit=read)

@@ -49,7 +49,7 @@ class Gifts:
     async def _grant(self, account_id: int, amount: int, key: str, reason: str) -> bool:
         try:
             return await self._store.transfer(account_id, EntryKind.GRANT, amount, key, reason)
-        except IdempotencyKeyReused:  # it was given when the amount was another
+        except IdempotencyKeyReused:  # it was given while the settings had another amount
             return False
 
     async def promo(self, ctx: UpdateContext, code: str) -> Html | None:

@@ -50,7 +50,7 @@ class Payments:
         charge = payment.telegram_payment_charge_id
         invoice = _sold(payment.invoice_payload, payment.total_amount) if payment.currency == STARS else None
         if invoice is None:
-            await self._report_strange(charge, payment.invoice_payload)
+            await self._report_unexpected(charge, payment.invoice_payload)
             t, support = ctx.translator, self._bundle.rules.support
             support = support or t.plain("paysupport.support_default")
             await self._view.send_text(ctx, t.html("topup.strange", support=support, charge=charge))
@@ -95,7 +95,7 @@ class Payments:
         await self._store.add_payment(charge, account_id, invoice.stars, invoice.amount)
         return credited
 
-    async def _report_strange(self, charge: str, payload: str) -> None:
+    async def _report_unexpected(self, charge: str, payload: str) -> None:
         """Record a payment that no invoice of ours asked for."""
         await self._store.add_audit(
             bot=self._bundle.id,

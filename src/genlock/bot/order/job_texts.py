@@ -18,7 +18,7 @@ from genlock.i18n.translator import Html, Texts, Translator, package_texts
 from genlock.ports import Button, FileLabel, OutgoingMessage
 
 BAR = 10
-#: from this share of the expected time on, the rest cannot be told
+#: from this share of the expected time on, the remaining time is not shown: it would be a guess
 LATE_SHARE = 0.9
 PROMPT_SHOWN = 500
 #: an input that some models of music have
@@ -203,7 +203,7 @@ def _settled_money(job: Job, t: Translator) -> Html:
 def _money(job: Job, t: Translator) -> Html:
     if job.hold_state is HoldState.FREE or job.price == 0:
         return t.html("failed.money_none")
-    if any(part.repeated for part in job.parts):  # the first message told of the credits: they came back once
+    if any(part.repeated for part in job.parts):  # an earlier message said that the credits are back
         return t.html("failed.money_none")
     return t.html("failed.money_back", credits=t.credits(job.price))
 

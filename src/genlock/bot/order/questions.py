@@ -1,4 +1,4 @@
-"""What an order asks of the user: the fields of a model, in the order in which a person thinks of them."""
+"""What an order asks of the user: the fields of a model, in the order in which users think of them."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -12,7 +12,7 @@ from genlock.domain.catalog import NOTHING, Model
 from genlock.domain.errors import InvalidInput
 from genlock.domain.field import Field, FieldType
 
-#: a number with a larger range is not a taste but a lot, such as a seed
+#: a number with a larger range is not a preference of the user but a random value, such as a seed
 RANGE_MAX = 1000
 
 

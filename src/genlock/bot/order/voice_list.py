@@ -61,7 +61,7 @@ def rows(draft: Draft, field: Field, screen: ScreenContext) -> list[Row]:
     t, voices = screen.translator, matching_voices(field, draft.filters)
     pages = max(1, -(-len(voices) // VOICES_A_PAGE))
     page = min(draft.page, pages - 1)
-    found: list[Row] = [*_chosen_by_ear(draft, field, screen), *_filters(draft, field, t)]
+    found: list[Row] = [*_choose_played(draft, field, screen), *_filters(draft, field, t)]
     for index, value in voices[page * VOICES_A_PAGE : (page + 1) * VOICES_A_PAGE]:
         verb = "listen" if str(value) in screen.voices_with_sample else "pick"
         found.append((draft_button(_label(draft, field, value, screen), draft.version, verb, index),))
@@ -79,7 +79,7 @@ def _label(draft: Draft, field: Field, value: Scalar, screen: ScreenContext) -> 
     return f"{sign}{mark}{choice_label(field, value, screen.translator)}"
 
 
-def _chosen_by_ear(draft: Draft, field: Field, screen: ScreenContext) -> list[Row]:
+def _choose_played(draft: Draft, field: Field, screen: ScreenContext) -> list[Row]:
     """Return the button that chooses the voice that is played."""
     t, names = screen.translator, list(map(str, field.choices))
     if draft.played not in screen.voices_with_sample or draft.played not in names:

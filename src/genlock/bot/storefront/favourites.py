@@ -15,7 +15,7 @@ from genlock.ports import Database
 
 
 class Favourites:
-    """A press names whether the model shall be a favourite, so that it may be handled twice."""
+    """A button says whether to add or to remove the favourite, so that a press may be handled twice."""
 
     def __init__(
         self, *, view: ChatView, drafts: DraftView, store: Database, storefront: Storefront, pages: Pages

@@ -28,7 +28,7 @@ class Experience:
 
     #: results that arrived
     delivered: Mapping[str, int] = field(default_factory=dict)
-    #: half of the results took at most so long
+    #: the median of the seconds that results took
     median_seconds: Mapping[str, float] = field(default_factory=dict)
 
 

@@ -1,4 +1,4 @@
-"""Searches models by name, category and ability, in the words, the script and with the typos of users."""
+"""Searches models by name, category and ability; understands users' own words, other scripts and typos."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -79,7 +79,7 @@ class ModelSearch:
         )
 
     def named(self, text: str) -> list[Model]:
-        """Return the models that a text names and says nothing else."""
+        """Return the models that a text names, if it consists of nothing else."""
         asked = self._read(text)
         if not asked or len("".join(asked)) < TITLE_PART:
             return []

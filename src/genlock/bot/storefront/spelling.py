@@ -75,7 +75,7 @@ def closest(word: str, known: Iterable[str]) -> str | None:
 
 
 def could_be_typo(word: str, other: str, typos: int) -> bool:
-    """Whether it is worth while to compare two words: typos rarely change both ends of a word."""
+    """Whether two words are similar enough to compare letter by letter: typos rarely change both ends of a word."""
     return abs(len(word) - len(other)) <= typos and (word[0] == other[0] or word[-1] == other[-1])
 
 

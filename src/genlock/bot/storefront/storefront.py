@@ -65,9 +65,9 @@ class Storefront:
     ) -> None:
         self._markup, self._credit_usd, self._providers = markup, credit_usd, providers
         self._experience = Experience()
-        self.sell(catalog)
+        self.use_catalog(catalog)
 
-    def sell(self, catalog: Catalog) -> None:
+    def use_catalog(self, catalog: Catalog) -> None:
         """Sell the models of this catalog from now on."""
         self.catalog = catalog
         providers = self._providers

@@ -8,7 +8,7 @@ from typing import Any
 from starlette.responses import Response
 
 from genlock.dashboard.attention_groups import BY_NAME, GROUPS, Group, Source
-from genlock.dashboard.job_actions import OfferedAction, offers, seen_state
+from genlock.dashboard.job_actions import OfferedAction, offered_actions, seen_state
 from genlock.dashboard.job_money import CreditOf, costs_usd
 from genlock.dashboard.job_view import job_title
 from genlock.dashboard.page import PageContext, PageNotFound, PageRoute
@@ -158,7 +158,7 @@ class AttentionPage:
 
     def _job_row(self, context: PageContext, job: Job, *, refunded: bool) -> AttentionJob:
         title = job_title(job, self._catalog(), context.t)
-        return AttentionJob(job=job, title=title, seen=seen_state(job), offers=offers(job, refunded=refunded))
+        return AttentionJob(job=job, title=title, seen=seen_state(job), offers=offered_actions(job, refunded=refunded))
 
     async def _anomaly_rows(
         self, context: PageContext, kind: AnomalyKind, limit: int, before: int | None

@@ -29,7 +29,7 @@ ID_MAX = 2**62
 
 
 @dataclass(frozen=True, kw_only=True)
-class Outlook:
+class BulkPreview:
     """What a bulk action on chosen jobs would do."""
 
     possible: int
@@ -72,18 +72,20 @@ class BulkPages:
             chosen=[] if is_all else chosen,
             count=count,
             count_text=count_text(context, count),
-            outlook=None if is_all else await self._outlook(kind, chosen),
+            preview=None if is_all else await self._preview(kind, chosen),
             chips=chips(context, request, self._titles(context.t)),
         )
 
-    async def _outlook(self, kind: BulkKind, chosen: list[int]) -> Outlook:
+    async def _preview(self, kind: BulkKind, chosen: list[int]) -> BulkPreview:
         jobs = await self._store.jobs_by_id(chosen)
         refunded = await self._store.refunded_jobs(chosen)
         reasons = {job.id: obstacle(kind, job, refunded=job.id in refunded) for job in jobs}
         obstacles = Counter(reason for reason in reasons.values() if reason is not None)
         obstacles[BulkReason.MISSING] += len(chosen) - len(jobs)
         possible = [job for job in jobs if reasons[job.id] is None]
-        return Outlook(possible=len(possible), refunded=sum(job.price for job in possible), obstacles=dict(+obstacles))
+        return BulkPreview(
+            possible=len(possible), refunded=sum(job.price for job in possible), obstacles=dict(+obstacles)
+        )
 
     async def _begin(self, context: PageContext) -> Response:
         request = await read_form_request(self._store, context)

@@ -6,7 +6,7 @@ from typing import Any
 
 from starlette.responses import Response
 
-from genlock.dashboard.job_actions import JobAction, offers, possible, seen_state
+from genlock.dashboard.job_actions import JobAction, offered_actions, possible, seen_state
 from genlock.dashboard.job_links import API, client_notes, idempotency_key, source_jobs, webhook_calls
 from genlock.dashboard.job_meanwhile import meanwhile
 from genlock.dashboard.job_money import CreditOf, job_money
@@ -122,7 +122,7 @@ class JobPage:
             "money": job_money(
                 job, attempts, refunded=refunded, credit_usd=parts.credit_usd, credit_of=parts.credit_of
             ),
-            "offers": offers(job, refunded=refunded),
+            "offers": offered_actions(job, refunded=refunded),
             "seen": seen_state(job),
             "version": _version(timeline),
             "keeps_events": parts.keeps_events,
@@ -137,7 +137,7 @@ class JobPage:
             "user": await job_user(self._store, job),
             "anomalies": await self._store.job_anomalies(job.id),
             "calls": await webhook_calls(self._store, job, whole_url=shown),
-            # for who answers the client: it may be the client's own order number, or a customer's name
+            # only for roles that write to clients: it may be the client's own order number, or a customer's name
             "idempotency_key": idempotency_key(job) if context.can(Permission.HANDLE_JOBS) else "",
             "notes": client_notes(job) if shown else {},
             "sources": await source_jobs(self._store, job),
@@ -196,7 +196,7 @@ class JobPage:
         if self._has_changed(context, action, job):
             return await self._refuse_stale(context, job, back)
         if action not in possible(job, refunded=refunded):
-            reason = next(offer.reason for offer in offers(job, refunded=refunded) if offer.action is action)
+            reason = next(offer.reason for offer in offered_actions(job, refunded=refunded) if offer.action is action)
             return context.redirect(back, reason, tone="bad")
         try:
             notice, after = await self._do(context, action, job)

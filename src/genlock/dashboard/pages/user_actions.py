@@ -86,8 +86,8 @@ class UserActions:
         if not reason or len(reason) > REASON_LENGTH_MAX:
             return await self._refuse(context, user, "bad_reason", values={"n": REASON_LENGTH_MAX})
         key = f"dashboard:{context.operator.id}:{context.request_key}"
-        async with self._accounts.alone(user.account_id, key) as alone:
-            if not alone:
+        async with self._accounts.try_lock(user.account_id, key) as locked:
+            if not locked:
                 return await self._refuse(context, user, "moving", status=_CONFLICT)
             return await self._move_alone(context, user, kind, amount, reason, key)
 
@@ -203,8 +203,8 @@ class UserActions:
         if not 0 < runs <= FREE_RUNS_MAX:
             return await self._refuse(context, user, "bad_runs", values={"n": FREE_RUNS_MAX})
         key = f"dashboard:{context.operator.id}:{context.request_key}"
-        async with self._accounts.alone(user.account_id, key) as alone:
-            if not alone:
+        async with self._accounts.try_lock(user.account_id, key) as locked:
+            if not locked:
                 return await self._refuse(context, user, "moving", status=_CONFLICT)
             return await self._given(context, user, key) or await self._give_runs_alone(context, user, runs, key)
 

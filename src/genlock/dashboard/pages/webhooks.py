@@ -38,7 +38,7 @@ class StateFilter(StrEnum):
 @dataclass(frozen=True, kw_only=True)
 class Endpoint:
     webhook: Webhook
-    #: the whole address, or its host for who may not see what users wrote
+    #: the whole address; only its host for viewers who may not see what users wrote
     url: str
     #: events that wait, up to COUNTED_MAX
     waiting: int

@@ -1,4 +1,4 @@
-// Small comforts. Every page also works without this file.
+// Progressive enhancement: every page also works without this file.
 "use strict";
 
 // The server writes times in this zone.

@@ -253,7 +253,7 @@ def _expect_range(answer: aiohttp.ClientResponse, start: int, length: int) -> No
     else:  # the whole file
         is_right = answer.status == _OK and start == 0
     if not is_right or (answer.content_length is not None and answer.content_length < length):
-        raise MediaStoreError("the media store sent something else than the part of a file that was asked for")
+        raise MediaStoreError("the media store did not send the part of a file that was asked for")
 
 
 async def _chunks(content: IO[bytes]) -> AsyncIterator[bytes]:

@@ -75,13 +75,13 @@ class OrderBench:
         self.instance = instance
         self._users = users
         self._database = database
-        self._people: list[ChatUser] = []
+        self._ordering: list[ChatUser] = []
         self._numbers = 0
 
     async def prepare(self) -> None:
         """Let every user start the bot and order once, so that what is cached is cached and connections are open."""
-        self._people = [await self._users.add(number) for number in range(self._load.users)]
-        await asyncio.gather(*(user.start() for user in self._people))
+        self._ordering = [await self._users.add(number) for number in range(self._load.users)]
+        await asyncio.gather(*(user.start() for user in self._ordering))
         for by_buttons in (False, True):
             await self.run(self._load.warm_up_orders, by_buttons=by_buttons)
 
@@ -105,7 +105,7 @@ class OrderBench:
         for number in range(orders):
             await asyncio.sleep(max(0.0, started + number / self._load.per_second - loop.time()))
             self._numbers += 1
-            user = self._people[self._numbers % len(self._people)]
+            user = self._ordering[self._numbers % len(self._ordering)]
             prompt = f"a quiet harbour at dawn, number {self._numbers}"
             tasks.append(loop.create_task(_order(user, prompt, by_buttons=by_buttons)))
         return list(await asyncio.gather(*tasks))

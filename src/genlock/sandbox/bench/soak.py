@@ -1,6 +1,6 @@
 """The `soak` command: a steady load on the whole product for minutes or hours, with what it uses, period by period.
 
-Memory, latency, processor time and bytes per order stay the same in a product without a leak; what grows shows.
+Memory, latency, processor time and bytes per order stay the same in a product without a leak; a leak shows as growth.
 """
 
 import json

@@ -38,7 +38,7 @@ class ApiEvaluation(OrderCounts[ApiOrder]):
     webhooks_out_of_order: int = 0
     #: webhooks about the job of another account, or about events that the endpoint had not asked for
     webhooks_astray: int = 0
-    #: last webhooks of a job that say something else than the API
+    #: last webhooks of a job that contradict the API
     webhooks_untrue: int = 0
     redirects_followed: int = 0
 

@@ -224,7 +224,7 @@ async def _health(session: aiohttp.ClientSession, url: str) -> dict[str, Any]:
 
 
 def figures_of(run: DisruptedRun) -> dict[str, Any]:
-    """Return what was done to the processes, and how they bore it."""
+    """Return what was done to the processes, and how they recovered."""
     fleet, disruptions = run.fleet, run.disruptor.disruptions
     lines = fleet.log_lines()
     times = takeovers(lines, disruptions)

@@ -4,8 +4,8 @@ from datetime import UTC, datetime, timedelta
 from time import monotonic
 
 
-class HandClock:
-    """A clock that moves only when a test turns it, unless it is started with `run`."""
+class ManualClock:
+    """A clock that moves only when a test advances it, unless it is started with `run`."""
 
     def __init__(self) -> None:
         self._now = datetime(2026, 1, 1, tzinfo=UTC)
@@ -15,7 +15,7 @@ class HandClock:
         running = 0.0 if self._since is None else monotonic() - self._since
         return self._now + timedelta(seconds=running)
 
-    def turn(self, seconds: float) -> None:
+    def advance(self, seconds: float) -> None:
         self._now += timedelta(seconds=seconds)
 
     def run(self) -> None:

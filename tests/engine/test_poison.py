@@ -110,7 +110,7 @@ async def after_crashes(world: World, job: Job, times: int) -> Job:
             if claimed.id == job.id
         ]
         assert held.lease_owner is not None
-        assert await world.store.release_leases(held.lease_owner, died=True) == 1
+        assert await world.store.release_leases(held.lease_owner, crashed=True) == 1
         world.clock.advance(100)
     return await world.see(job)
 
@@ -274,7 +274,7 @@ async def test_an_unknown_submit_is_settled_by_its_policy_however_many_instances
     job = await engine.order(world.order())
     await world.provider.create_gate.holds()
     await die(engine)
-    await world.store.release_leases(engine.ctx.instance, died=True)
+    await world.store.release_leases(engine.ctx.instance, crashed=True)
     job = await after_crashes(world, job, CRASHES_MAX)
     other = world.engine()
 

@@ -57,7 +57,7 @@ async def long_used(postgres_url: str, observer: RecordingObserver) -> AsyncIter
         ("claim_callbacks", {"limit": 10, "hold_seconds": 5.0}, "inbox_due"),
         ("match_orphans", {"limit": 10}, "inbox_orphans"),
         ("jobs_needing_attention", {"limit": 10}, "jobs_attention"),
-        ("release_leases", {"instance": "me", "keep": "{}", "died": True, "isolated_from": 3}, "jobs_due"),
+        ("release_leases", {"instance": "me", "keep": "{}", "crashed": True, "isolated_from": 3}, "jobs_due"),
         ("claim_poison_jobs", {"slots": "{100,10,1}", "owner": "me", "seconds": 30.0}, "jobs_poison"),
     ],
 )

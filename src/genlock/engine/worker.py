@@ -302,7 +302,7 @@ class Worker:
         """Make the jobs of dead instances due for all instances."""
         ctx = self._ctx
         for instance in dead:
-            jobs = await ctx.store.release_leases(instance, died=True)
+            jobs = await ctx.store.release_leases(instance, crashed=True)
             ctx.observer.event(Event.INSTANCE_DEAD, peer=instance, jobs=jobs)
             ctx.observer.count("takeovers", jobs)
             self.crashes_found.set()

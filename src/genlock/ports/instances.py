@@ -21,10 +21,10 @@ class InstanceStore(Protocol):
     async def orphaned_instances(self) -> Sequence[str]:
         """Instances that have certainly ended, because only this process uses the database."""
 
-    async def release_leases(self, instance: str, keep: Sequence[int] = (), *, died: bool = False) -> int:
+    async def release_leases(self, instance: str, keep: Sequence[int] = (), *, crashed: bool = False) -> int:
         """Release the leases of an instance, except of the jobs in `keep`; if there are none, delete the instance.
 
-        With `died`, count a crash for each job: it may have caused it.
+        With `crashed`, count a crash for each job: it may have caused it.
         """
 
     async def take_role(self, name: str, instance: str, seconds: float) -> Role:

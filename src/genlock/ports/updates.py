@@ -55,8 +55,8 @@ class UpdateStore(Protocol):
     async def renew_update_queues(self, queues: Sequence[UpdateQueue], lease: Lease) -> set[int]:
         """Renew leases. Returns the ids of the queues that are still leased to the caller."""
 
-    async def release_update_queues(self, instance: str, keep: Sequence[int] = (), *, died: bool = False) -> int:
-        """Release the update queues of an instance, except those in `keep`. With `died`, count a crash for each."""
+    async def release_update_queues(self, instance: str, keep: Sequence[int] = (), *, crashed: bool = False) -> int:
+        """Release the update queues of an instance, except those in `keep`. With `crashed`, count a crash for each."""
 
     async def updates(self, state: UpdateState, limit: int) -> list[Update]:
         """Return the newest updates in a state."""

@@ -21,8 +21,8 @@ class Instances(Subject):
     async def orphaned_instances(self) -> Sequence[str]:
         return self.orphaned
 
-    async def release_leases(self, instance: str, keep: Sequence[int] = (), *, died: bool = False) -> int:
-        crash = {"instance": instance, "died": died, "isolated_from": ISOLATED_FROM}
+    async def release_leases(self, instance: str, keep: Sequence[int] = (), *, crashed: bool = False) -> int:
+        crash = {"instance": instance, "crashed": crashed, "isolated_from": ISOLATED_FROM}
         if not keep:  # the update queues first: the other statement deletes the instance
             await self.session.one("release_update_queues", keep=self.session.array(()), **crash)
             await self.session.one("release_webhooks_of", owner=instance)

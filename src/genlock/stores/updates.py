@@ -137,12 +137,12 @@ class Updates(Subject):
         rows = await self.session.many("renew_update_queues", {"seconds": lease.seconds}, items)
         return {row["id"] for row in rows}
 
-    async def release_update_queues(self, instance: str, keep: Sequence[int] = (), *, died: bool = False) -> int:
+    async def release_update_queues(self, instance: str, keep: Sequence[int] = (), *, crashed: bool = False) -> int:
         rows = await self.session.one(
             "release_update_queues",
             instance=instance,
             keep=self.session.array(keep),
-            died=died,
+            crashed=crashed,
             isolated_from=ISOLATED_FROM,
         )
         return len(rows)

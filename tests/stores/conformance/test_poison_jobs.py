@@ -41,7 +41,7 @@ async def poison_job(store: Store, clock: ManualClock, crash_count: int) -> Job:
     for number in range(crash_count):
         if number:
             job = await taken(store, job)
-        assert await store.release_leases(ME.owner, died=True) >= 1
+        assert await store.release_leases(ME.owner, crashed=True) >= 1
         job = await see(store, job)
         assert job.due_at is not None
         clock.advance((job.due_at - clock.now()).total_seconds())
@@ -55,8 +55,8 @@ async def test_a_crash_counts_for_every_leased_job_and_a_clean_stop_does_not(sto
     assert await store.release_leases(ME.owner) == 2
     assert [(await see(store, job)).crash_count for job in held] == [0, 0]
     assert len(await store.claim_jobs(10, ME)) == 2
-    assert await store.release_leases(ME.owner, died=True) == 2
-    assert await store.release_leases(ME.owner, died=True) == 0, "the second call finds no lease"
+    assert await store.release_leases(ME.owner, crashed=True) == 2
+    assert await store.release_leases(ME.owner, crashed=True) == 0, "the second call finds no lease"
 
     assert [(await see(store, job)).crash_count for job in (*held, waiting, others)] == [1, 1, 0, 0]
 
@@ -115,7 +115,7 @@ async def test_a_job_with_many_crashes_is_delayed_by_a_doubling_pause(store: Sto
         if number:
             clock.advance(pauses[-1])
             job = await taken(store, job)
-        await store.release_leases(ME.owner, died=True)
+        await store.release_leases(ME.owner, crashed=True)
         job = await see(store, job)
         assert job.due_at is not None
         pauses.append((job.due_at - clock.now()).total_seconds())
@@ -160,20 +160,20 @@ async def test_reschedule_without_an_attempt_leaves_the_crash_count(store: Store
 
 async def test_the_next_stage_resets_the_crash_count(store: Store) -> None:
     job = await submitting(store)
-    await store.release_leases(ME.owner, died=True)
+    await store.release_leases(ME.owner, crashed=True)
     job = await taken(store, job)
     assert await store.mark_submitted(job.id, job.lease_token, "task", 0.0)
     assert (await see(store, job)).crash_count == 0
 
     job = await claimed(store, job)
-    await store.release_leases(ME.owner, died=True)
+    await store.release_leases(ME.owner, crashed=True)
     assert (await end(store, job, State.SUCCEEDED)).job == await see(store, job)
     assert (await see(store, job)).crash_count == 0
 
 
 async def test_a_finished_job_is_not_claimed_as_poison(store: Store) -> None:
     job = await delivered(store)
-    await store.release_leases(ME.owner, died=True)
+    await store.release_leases(ME.owner, crashed=True)
     job = await taken(store, job)
     assert (job.notice, job.crash_count) == (Notice.DUE, 1)
 

@@ -93,7 +93,7 @@ async def test_an_update_queue_with_many_crashes_is_claimed_separately(store: Sq
             10, ME, bots=["bot"], urgent=False, poison=crash_count >= ISOLATED_FROM
         )
         assert (number(queue), queue.crash_count) == (1, crash_count)
-        await store.release_leases(ME.owner, died=True)
+        await store.release_leases(ME.owner, crashed=True)
         if pause:
             clock.advance(pause - 0.001)
             assert await store.claim_update_queues(10, OTHER, bots=["bot"], urgent=False, poison=True) == []
@@ -108,7 +108,7 @@ async def test_settling_or_postponing_an_update_resets_the_crash_count(store: Sq
     await stored(store, 1, 2)
     for _ in range(2):
         assert len(await claim(store)) == 1
-        await store.release_leases(ME.owner, died=True)
+        await store.release_leases(ME.owner, crashed=True)
     [queue] = await claim(store)
     assert queue.crash_count == 2
     if survive == "settled":

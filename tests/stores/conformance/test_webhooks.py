@@ -262,7 +262,7 @@ async def test_the_endpoints_of_a_dead_instance_are_free_at_once_and_it_releases
     await store.add_test_delivery(webhook.id, "msg_1")
     assert await claim(store, 1, HOUR, "dead")
     assert await claim(store, 1, HOUR, "another") == []
-    await store.release_leases("dead", died=True)
+    await store.release_leases("dead", crashed=True)
     assert [claimed.id for claimed in await claim(store, 1, HOUR, "another")] == [webhook.id]
 
     await store.release_webhook(webhook.id, "dead", 0.0, failed=True)  # it was only paused

@@ -127,7 +127,7 @@ async def use_deliveries(store: SqlDatabase) -> None:
 
 async def use_instances_and_lists(store: SqlDatabase, account_id: int) -> None:
     await store.heartbeat("me", 3.0)
-    await store.release_leases("me", [1], died=True)
+    await store.release_leases("me", [1], crashed=True)
     await store.claim_poison_jobs([10, 1], ME)
     assert await store.reserve_permits("create", 1, 1.0, 1, 1.0)
     assert await store.jobs()

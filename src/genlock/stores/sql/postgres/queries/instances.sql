@@ -26,9 +26,9 @@ WITH gone AS (
     ORDER BY id FOR NO KEY UPDATE
 )
 UPDATE jobs j
-SET lease_owner = NULL, crash_count = j.crash_count + CASE WHEN :died::boolean THEN 1 ELSE 0 END,
+SET lease_owner = NULL, crash_count = j.crash_count + CASE WHEN :crashed::boolean THEN 1 ELSE 0 END,
     due_at = :now + CASE
-        WHEN :died::boolean AND j.crash_count + 1 >= :isolated_from::int
+        WHEN :crashed::boolean AND j.crash_count + 1 >= :isolated_from::int
         THEN make_interval(secs => 1 << least(j.crash_count + 1 - :isolated_from::int, 6))
         ELSE interval '0' END
 FROM held WHERE j.id = held.id

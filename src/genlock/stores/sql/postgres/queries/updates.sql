@@ -141,9 +141,9 @@ RETURNING q.id;
 -- name: release_update_queues
 -- Release the update queues of an instance, except some. After a crash, count it and delay as for jobs.
 UPDATE update_queues
-SET lease_owner = NULL, crash_count = crash_count + CASE WHEN :died::boolean THEN 1 ELSE 0 END,
+SET lease_owner = NULL, crash_count = crash_count + CASE WHEN :crashed::boolean THEN 1 ELSE 0 END,
     due_at = :now + CASE
-        WHEN :died::boolean AND crash_count + 1 >= :isolated_from::int
+        WHEN :crashed::boolean AND crash_count + 1 >= :isolated_from::int
         THEN make_interval(secs => 1 << least(crash_count + 1 - :isolated_from::int, 6))
         ELSE interval '0' END
 WHERE due_at > '-infinity' AND lease_owner = :instance AND NOT (id = ANY (:keep::bigint[]))

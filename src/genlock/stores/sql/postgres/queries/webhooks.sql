@@ -131,7 +131,7 @@ UPDATE webhooks SET held_by = '', held_until = :now + make_interval(secs => :pau
 WHERE id = :id AND held_by = :owner RETURNING id;
 
 -- name: release_webhooks_of
--- Let any instance claim the endpoints that an instance held: it stops, or it died.
+-- Let any instance claim the endpoints that an instance held: it stops, or it crashed.
 UPDATE webhooks SET held_by = '', held_until = :now WHERE held_by = :owner AND held_by <> '' RETURNING id;
 
 -- name: wake_webhook

@@ -15,8 +15,8 @@ WHERE seen_at >= :now - CAST(:silent_seconds * 1000000 AS INTEGER) ORDER BY star
 -- each job, and delay jobs with many crashes so that others run first.
 DELETE FROM instances WHERE id = :instance AND json_array_length(:keep) = 0;
 UPDATE jobs
-SET lease_owner = NULL, crash_count = crash_count + :died,
-    due_at = :now + CASE WHEN :died AND crash_count + 1 >= :isolated_from
+SET lease_owner = NULL, crash_count = crash_count + :crashed,
+    due_at = :now + CASE WHEN :crashed AND crash_count + 1 >= :isolated_from
         THEN 1000000 << min(crash_count + 1 - :isolated_from, 6) ELSE 0 END
 WHERE due_at IS NOT NULL AND lease_owner = :instance AND id NOT IN (SELECT value FROM json_each(:keep))
 RETURNING id;

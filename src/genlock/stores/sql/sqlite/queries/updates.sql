@@ -124,8 +124,8 @@ RETURNING update_queues.id;
 -- name: release_update_queues
 -- Release the update queues of an instance, except some. After a crash, count it and delay as for jobs.
 UPDATE update_queues
-SET lease_owner = NULL, crash_count = crash_count + :died,
-    due_at = :now + CASE WHEN :died AND crash_count + 1 >= :isolated_from
+SET lease_owner = NULL, crash_count = crash_count + :crashed,
+    due_at = :now + CASE WHEN :crashed AND crash_count + 1 >= :isolated_from
         THEN 1000000 << min(crash_count + 1 - :isolated_from, 6) ELSE 0 END
 WHERE due_at IS NOT NULL AND lease_owner = :instance AND id NOT IN (SELECT value FROM json_each(:keep))
 RETURNING id;

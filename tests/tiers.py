@@ -6,13 +6,15 @@
 import inspect
 import multiprocessing.util
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from functools import cache
+from itertools import islice
 from pathlib import Path, PurePath
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 
+T = TypeVar("T")
 MARKERS = {
     "browser": "drives a real browser",
     "postgres": "needs a PostgreSQL server",
@@ -40,6 +42,16 @@ STARTS = {SPAWN, "os.exec", "os.fork", "os.forkpty", "os.posix_spawn", "os.spawn
 
 #: what a test process makes or imports once, for seconds of CPU, most expensive first
 SHARED = ("shared_sandbox", "browser", "aiogram")
+#: folders and files whose tests take seconds each
+LONG = (
+    "tests/api/test_document.py",
+    "tests/bot/test_every_model.py",
+    "tests/channels/telegram/test_kills.py",
+    "tests/cli/test_bench.py",
+    "tests/journeys/",
+    "tests/simulation/test_simulation.py",
+    "tests/stores/test_growth.py",
+)
 
 
 class ProcessStarted(Exception):
@@ -86,25 +98,51 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     return True if any(marker and f"not {marker}" in wanted for marker in left_out) else None
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     for item in items:
         for marker in tiers_of(item):
             item.add_marker(marker)
-    _group_by_shared(items)
+    ranks = _ranks(items)
+    items.sort(key=lambda item: ranks[_file(item)])
+    long = {item for item in items if item.nodeid.startswith(LONG) and ranks[_file(item)] == len(SHARED)}
+    items[:] = begin_with_long(items, long, getattr(config, "workerinput", {}).get("workercount", 1))
 
 
-def _group_by_shared(items: list[pytest.Item]) -> None:
-    """Run files that share something expensive first and together, so that only one test process makes it.
+def _ranks(items: list[pytest.Item]) -> dict[str, int]:
+    """Return the order of the files: those that share something expensive run first and together.
 
-    The other processes then take the cheap tests after them.
+    So only one test process makes it. The other processes then take the cheap tests after them.
     """
     ranks: dict[str, int] = {}
     for item in items:
         used = {*getattr(item, "fixturenames", ()), *_parameters(item)}
         rank = next((rank for rank, name in enumerate(SHARED) if name in used), len(SHARED))
-        file = item.nodeid.partition("::")[0]
-        ranks[file] = min(rank, ranks.get(file, rank))
-    items.sort(key=lambda item: ranks[item.nodeid.partition("::")[0]])
+        ranks[_file(item)] = min(rank, ranks.get(_file(item), rank))
+    return ranks
+
+
+def begin_with_long(items: Sequence[T], long: Collection[T], processes: int) -> list[T]:
+    """Return the items in an order in which half of the test processes begin with the long ones.
+
+    Otherwise a process would be left with some at the end, while the others have nothing to do. Most of them wait for
+    other processes, and the other half uses the cores meanwhile. xdist divides the list into equal runs, one for each
+    process; that of the first begins with the files that share something.
+    """
+    takers = processes // 2
+    if not takers or len(long) * 2 > len(items):
+        return list(items)
+    dealt = [item for item in items if item in long]
+    others = (item for item in items if item not in long)
+    ordered: list[T] = []
+    for number in range(processes, 0, -1):
+        share = dealt[number - 1 :: takers] if number <= takers else []
+        size = (len(items) - len(ordered)) // number
+        ordered += [*share, *islice(others, max(0, size - len(share)))]
+    return [*ordered, *others]
+
+
+def _file(item: pytest.Item) -> str:
+    return item.nodeid.partition("::")[0]
 
 
 def _parameters(item: pytest.Item) -> list[str]:
@@ -115,7 +153,7 @@ def _parameters(item: pytest.Item) -> list[str]:
 
 def tiers_of(item: pytest.Item) -> Iterator[str]:
     """Yield the markers that a test gets from its folder, its fixtures and its parameters."""
-    parts = _parts(item.nodeid.partition("::")[0])
+    parts = _parts(_file(item))
     yield from (marker for folder, marker in FOLDERS.items() if folder in parts)
     fixtures: list[str] = getattr(item, "fixturenames", [])
     yield from (marker for fixture, marker in FIXTURES.items() if fixture in fixtures)

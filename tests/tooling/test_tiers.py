@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.tiers import pytest_ignore_collect
+from tests.tiers import begin_with_long, pytest_ignore_collect
 
 REPOSITORY = Path(__file__).parents[2]
 
@@ -120,3 +120,21 @@ def test_files_that_share_a_browser_or_aiogram_run_first_and_together(tmp_path: 
     )
     order = [line.partition(".py")[0][-1] for line in done.stdout.splitlines() if "::" in line]
     assert order == ["c", "e", "e", "b", "a", "d"]
+
+
+def test_half_of_the_processes_begin_with_their_share_of_the_long_tests() -> None:
+    items, long = list(range(100)), {50, 51, 52, 53, 54, 55, 56}
+
+    ordered = begin_with_long(items, long, 4)
+
+    assert sorted(ordered) == items
+    runs = [ordered[begin : begin + 25] for begin in range(0, 100, 25)]
+    assert [[item for item in run if item in long] for run in runs] == [[], [], [51, 53, 55], [50, 52, 54, 56]]
+    assert [run[0] for run in runs] == [0, 25, 51, 50]
+
+
+@pytest.mark.parametrize("processes", [1, 2, 3, 8])
+@pytest.mark.parametrize("count", range(6))
+def test_no_test_is_lost_however_few_there_are(count: int, processes: int) -> None:
+    for long in range(count + 1):
+        assert sorted(begin_with_long(range(count), set(range(long)), processes)) == list(range(count))

@@ -24,7 +24,7 @@ tests: .venv/installed
 	$(BIN)/pytest -n 8 --dist worksteal $(ARGS)
 
 quick: .venv/installed ## Run the tests that need no process, no browser and no PostgreSQL: the inner loop
-	$(BIN)/pytest -n 4 --dist worksteal -m "not browser and not postgres and not process and not slow" $(ARGS)
+	$(BIN)/pytest -n 6 --dist worksteal -m "not browser and not postgres and not process and not slow" $(ARGS)
 
 provision: .venv/installed ## Bring the programs that the tests run: a browser, PgBouncer, PostgreSQL
 	$(BIN)/python -m tests.provision

@@ -6,9 +6,9 @@
 import inspect
 import multiprocessing.util
 import sys
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
-from itertools import islice
+from itertools import cycle, islice
 from pathlib import Path, PurePath
 from typing import Any, TypeVar
 
@@ -40,8 +40,9 @@ SPAWN = "multiprocessing.spawn"
 STARTS = {SPAWN, "os.exec", "os.fork", "os.forkpty", "os.posix_spawn", "os.spawn", "os.system", "subprocess.Popen"}
 
 
-#: what a test process makes or imports once, for seconds of CPU, most expensive first
-SHARED = ("shared_sandbox", "browser", "aiogram")
+#: what a test process makes or imports once, for seconds of CPU, most expensive first; the number of the process that
+#: begins with the files that use it
+SHARED = {"shared_sandbox": 0, "browser": 0, "aiogram": 1}
 #: folders and files whose tests take seconds each
 LONG = (
     "tests/api/test_document.py",
@@ -104,15 +105,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(marker)
     ranks = _ranks(items)
     items.sort(key=lambda item: ranks[_file(item)])
-    long = {item for item in items if item.nodeid.startswith(LONG) and ranks[_file(item)] == len(SHARED)}
-    items[:] = begin_with_long(items, long, getattr(config, "workerinput", {}).get("workercount", 1))
+    processes = getattr(config, "workerinput", {}).get("workercount", 1)
+    if processes > 1:
+        items[:] = put_first(items, _begins(items, ranks, processes))
 
 
 def _ranks(items: list[pytest.Item]) -> dict[str, int]:
-    """Return the order of the files: those that share something expensive run first and together.
-
-    So only one test process makes it. The other processes then take the cheap tests after them.
-    """
+    """Return for each file the place in SHARED of the most expensive thing that its tests use."""
     ranks: dict[str, int] = {}
     for item in items:
         used = {*getattr(item, "fixturenames", ()), *_parameters(item)}
@@ -121,23 +120,31 @@ def _ranks(items: list[pytest.Item]) -> dict[str, int]:
     return ranks
 
 
-def begin_with_long(items: Sequence[T], long: Collection[T], processes: int) -> list[T]:
-    """Return the items in an order in which half of the test processes begin with the long ones.
+def _begins(items: list[pytest.Item], ranks: Mapping[str, int], processes: int) -> list[list[pytest.Item]]:
+    """Return the tests that each process begins with.
 
-    Otherwise a process would be left with some at the end, while the others have nothing to do. Most of them wait for
-    other processes, and the other half uses the cores meanwhile. xdist divides the list into equal runs, one for each
-    process; that of the first begins with the files that share something.
+    Files that share something are together, so that only one process makes it. Half of the processes begin with the
+    long tests, so that none is left for the end; most of these wait, and the other half uses the cores meanwhile.
     """
-    takers = processes // 2
-    if not takers or len(long) * 2 > len(items):
-        return list(items)
-    dealt = [item for item in items if item in long]
-    others = (item for item in items if item not in long)
+    begins: list[list[pytest.Item]] = [[] for _ in range(processes)]
+    numbers, takers = list(SHARED.values()), cycle(begins[processes // 2 :])
+    for item in items:
+        rank = ranks[_file(item)]
+        if rank < len(numbers):
+            begins[numbers[rank]].append(item)
+        elif item.nodeid.startswith(LONG):
+            next(takers).append(item)
+    return begins
+
+
+def put_first(items: Sequence[T], begins: Sequence[Sequence[T]]) -> list[T]:
+    """Order the items for as many processes: xdist divides the list into equal runs, one for each process."""
+    chosen = {item for begin in begins for item in begin}
+    others = (item for item in items if item not in chosen)
     ordered: list[T] = []
-    for number in range(processes, 0, -1):
-        share = dealt[number - 1 :: takers] if number <= takers else []
-        size = (len(items) - len(ordered)) // number
-        ordered += [*share, *islice(others, max(0, size - len(share)))]
+    for number, begin in enumerate(begins):
+        size = (len(items) - len(ordered)) // (len(begins) - number)
+        ordered += [*begin, *islice(others, max(0, size - len(begin)))]
     return [*ordered, *others]
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.tiers import begin_with_long, pytest_ignore_collect
+from tests.tiers import put_first, pytest_ignore_collect
 
 REPOSITORY = Path(__file__).parents[2]
 
@@ -122,19 +122,17 @@ def test_files_that_share_a_browser_or_aiogram_run_first_and_together(tmp_path: 
     assert order == ["c", "e", "e", "b", "a", "d"]
 
 
-def test_half_of_the_processes_begin_with_their_share_of_the_long_tests() -> None:
-    items, long = list(range(100)), {50, 51, 52, 53, 54, 55, 56}
+def test_each_process_begins_with_what_is_chosen_for_it() -> None:
+    items, begins = list(range(100)), [[7], [], [50, 52, 54], [51, 53]]
 
-    ordered = begin_with_long(items, long, 4)
+    ordered = put_first(items, begins)
 
     assert sorted(ordered) == items
     runs = [ordered[begin : begin + 25] for begin in range(0, 100, 25)]
-    assert [[item for item in run if item in long] for run in runs] == [[], [], [51, 53, 55], [50, 52, 54, 56]]
-    assert [run[0] for run in runs] == [0, 25, 51, 50]
+    assert [run[: len(begin)] for run, begin in zip(runs, begins, strict=True)] == begins
+    assert ordered[1:7] == [0, 1, 2, 3, 4, 5], "the others keep their order"
 
 
-@pytest.mark.parametrize("processes", [1, 2, 3, 8])
-@pytest.mark.parametrize("count", range(6))
-def test_no_test_is_lost_however_few_there_are(count: int, processes: int) -> None:
-    for long in range(count + 1):
-        assert sorted(begin_with_long(range(count), set(range(long)), processes)) == list(range(count))
+@pytest.mark.parametrize("begins", [[[], []], [[0, 1], [2]], [[], [], [], [3, 1, 0]], [[0, 1, 2, 3, 4], []]])
+def test_no_test_is_lost_however_few_there_are(begins: list[list[int]]) -> None:
+    assert sorted(put_first(range(5), begins)) == list(range(5))

@@ -19,11 +19,12 @@ sandbox: .venv/installed ## Install and run everything here, with a chat page in
 test: provision lint ## Install, check and run all tests (ARGS="-k name" picks some)
 	@$(MAKE) --no-print-directory --jobs=2 types tests
 
+# Eight processes for two cores: at any moment several wait for a service, a browser or a time limit.
 tests: .venv/installed
-	$(BIN)/pytest -n 4 --dist worksteal $(ARGS)
+	$(BIN)/pytest -n 8 --dist worksteal $(ARGS)
 
 quick: .venv/installed ## Run the tests that need no process, no browser and no PostgreSQL: the inner loop
-	$(BIN)/pytest -n 4 --dist worksteal -m "not browser and not postgres and not process and not slow" $(ARGS)
+	$(BIN)/pytest -n 6 --dist worksteal -m "not browser and not postgres and not process and not slow" $(ARGS)
 
 provision: .venv/installed ## Bring the programs that the tests run: a browser, PgBouncer, PostgreSQL
 	$(BIN)/python -m tests.provision

@@ -6,13 +6,15 @@
 import inspect
 import multiprocessing.util
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
+from itertools import cycle, islice
 from pathlib import Path, PurePath
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 
+T = TypeVar("T")
 MARKERS = {
     "browser": "drives a real browser",
     "postgres": "needs a PostgreSQL server",
@@ -38,8 +40,19 @@ SPAWN = "multiprocessing.spawn"
 STARTS = {SPAWN, "os.exec", "os.fork", "os.forkpty", "os.posix_spawn", "os.spawn", "os.system", "subprocess.Popen"}
 
 
-#: what a test process makes or imports once, for seconds of CPU, most expensive first
-SHARED = ("shared_sandbox", "browser", "aiogram")
+#: what a test process makes or imports once, for seconds of CPU, most expensive first; the number of the process that
+#: begins with the files that use it
+SHARED = {"shared_sandbox": 0, "browser": 0, "aiogram": 1}
+#: folders and files whose tests take seconds each
+LONG = (
+    "tests/api/test_document.py",
+    "tests/bot/test_every_model.py",
+    "tests/channels/telegram/test_kills.py",
+    "tests/cli/test_bench.py",
+    "tests/journeys/",
+    "tests/simulation/test_simulation.py",
+    "tests/stores/test_growth.py",
+)
 
 
 class ProcessStarted(Exception):
@@ -86,25 +99,57 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     return True if any(marker and f"not {marker}" in wanted for marker in left_out) else None
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     for item in items:
         for marker in tiers_of(item):
             item.add_marker(marker)
-    _group_by_shared(items)
+    ranks = _ranks(items)
+    items.sort(key=lambda item: ranks[_file(item)])
+    processes = getattr(config, "workerinput", {}).get("workercount", 1)
+    if processes > 1:
+        items[:] = put_first(items, _begins(items, ranks, processes))
 
 
-def _group_by_shared(items: list[pytest.Item]) -> None:
-    """Run files that share something expensive first and together, so that only one test process makes it.
-
-    The other processes then take the cheap tests after them.
-    """
+def _ranks(items: list[pytest.Item]) -> dict[str, int]:
+    """Return for each file the place in SHARED of the most expensive thing that its tests use."""
     ranks: dict[str, int] = {}
     for item in items:
         used = {*getattr(item, "fixturenames", ()), *_parameters(item)}
         rank = next((rank for rank, name in enumerate(SHARED) if name in used), len(SHARED))
-        file = item.nodeid.partition("::")[0]
-        ranks[file] = min(rank, ranks.get(file, rank))
-    items.sort(key=lambda item: ranks[item.nodeid.partition("::")[0]])
+        ranks[_file(item)] = min(rank, ranks.get(_file(item), rank))
+    return ranks
+
+
+def _begins(items: list[pytest.Item], ranks: Mapping[str, int], processes: int) -> list[list[pytest.Item]]:
+    """Return the tests that each process begins with.
+
+    Files that share something are together, so that only one process makes it. Half of the processes begin with the
+    long tests, so that none is left for the end; most of these wait, and the other half uses the cores meanwhile.
+    """
+    begins: list[list[pytest.Item]] = [[] for _ in range(processes)]
+    numbers, takers = list(SHARED.values()), cycle(begins[processes // 2 :])
+    for item in items:
+        rank = ranks[_file(item)]
+        if rank < len(numbers):
+            begins[numbers[rank]].append(item)
+        elif item.nodeid.startswith(LONG):
+            next(takers).append(item)
+    return begins
+
+
+def put_first(items: Sequence[T], begins: Sequence[Sequence[T]]) -> list[T]:
+    """Order the items for as many processes: xdist divides the list into equal runs, one for each process."""
+    chosen = {item for begin in begins for item in begin}
+    others = (item for item in items if item not in chosen)
+    ordered: list[T] = []
+    for number, begin in enumerate(begins):
+        size = (len(items) - len(ordered)) // (len(begins) - number)
+        ordered += [*begin, *islice(others, max(0, size - len(begin)))]
+    return [*ordered, *others]
+
+
+def _file(item: pytest.Item) -> str:
+    return item.nodeid.partition("::")[0]
 
 
 def _parameters(item: pytest.Item) -> list[str]:
@@ -115,7 +160,7 @@ def _parameters(item: pytest.Item) -> list[str]:
 
 def tiers_of(item: pytest.Item) -> Iterator[str]:
     """Yield the markers that a test gets from its folder, its fixtures and its parameters."""
-    parts = _parts(item.nodeid.partition("::")[0])
+    parts = _parts(_file(item))
     yield from (marker for folder, marker in FOLDERS.items() if folder in parts)
     fixtures: list[str] = getattr(item, "fixturenames", [])
     yield from (marker for fixture, marker in FIXTURES.items() if fixture in fixtures)

@@ -21,6 +21,7 @@ from genlock.domain.job import Delivery, State
 from genlock.domain.money import EntryKind, HoldState
 from genlock.log import Silent
 from tests.cli.shell import Shell, order_a_job
+from tests.databases import new_sqlite
 from tests.stores.builders import ensure_profile
 
 pytestmark = pytest.mark.process
@@ -28,9 +29,9 @@ pytestmark = pytest.mark.process
 
 @pytest.fixture(params=["sqlite", "postgres"])
 def shell(request: pytest.FixtureRequest, tmp_path: Path) -> Shell:
-    """A shell on a new SQLite file, or on a migrated PostgreSQL database."""
+    """A shell on a new SQLite file or PostgreSQL database, both migrated."""
     if request.param == "sqlite":
-        return Shell(f"sqlite:///{tmp_path}/genlock.db", tmp_path)
+        return Shell(f"sqlite:///{new_sqlite(tmp_path)}", tmp_path)
     return Shell(request.getfixturevalue("migrated_postgres_url"), tmp_path)
 
 

@@ -14,6 +14,7 @@ from tests.engine.faults import FaultProxy
 from tests.engine.manual_clock import ManualClock
 from tests.engine.recorder import Recorder
 from tests.engine.update_instance import Instance, make_instance, message
+from tests.loop_clock import LoopClock
 
 
 async def test_the_updates_of_a_crashed_instance_are_taken_over(live_store: SqlDatabase, recorder: Recorder) -> None:
@@ -140,14 +141,14 @@ async def test_a_clean_stop_finishes_handlers_and_releases_the_queues(
     await second.engine.stop()
 
 
-@pytest.mark.slow
 async def test_the_lease_of_a_slow_handlers_queue_is_renewed(
-    live_store: SqlDatabase, recorder: Recorder, clock: ManualClock
+    live_store: SqlDatabase, recorder: Recorder, clock: ManualClock, loop_clock: LoopClock
 ) -> None:
     slow_store, other_store = FaultProxy(live_store), FaultProxy(live_store)
-    slow = make_instance(slow_store, recorder, "slow", lease_seconds=18.0, claim_seconds=0.2)
     # Only an expired lease may pass the queue on, not a heartbeat that a busy machine delays.
-    other = make_instance(other_store, recorder, "other", silent_seconds=3600.0, claim_seconds=0.2)
+    rules: dict[str, Any] = {"lease_seconds": 18.0, "silent_seconds": 3600.0}
+    slow = make_instance(slow_store, recorder, "slow", **rules)
+    other = make_instance(other_store, recorder, "other", **rules)
     gate = asyncio.Event()
 
     async def wait(_: Update) -> None:
@@ -161,8 +162,9 @@ async def test_the_lease_of_a_slow_handlers_queue_is_renewed(
     for running in slow.updates._queues.values():
         running.since = -math.inf
     for _ in range(4):  # more than two leases
+        loop_clock.advance(3.0)  # the period of the renewals: a sixth of a lease
         await slow_store.until("renew_update_queues")
-        clock.advance(12)
+        clock.advance(15)
         await other_store.until("claim_update_queues")
     assert (other.seen, slow.seen) == ([], [])
     gate.set()

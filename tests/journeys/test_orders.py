@@ -127,9 +127,9 @@ async def test_a_job_interrupted_by_a_stop_is_finished_after_the_next_start(url:
         assert len(results(ann)) == 1
 
 
-async def test_a_stop_does_not_wait_for_a_hanging_delivery(url: str, tmp_path: Path) -> None:
+async def test_a_stop_does_not_wait_for_a_hanging_delivery(tmp_path: Path) -> None:
     """Within 20 s it is handed over, whatever the channel does; the next one shows the result, once."""
-    async with running_setup(url, tmp_path, public=False) as setup:
+    async with running_setup(f"sqlite:///{tmp_path}/g.db", tmp_path, public=False) as setup:
         first = await setup.start()
         ann = await started_user(setup)
         setup.telegram.faults.switch(Fault.DELAY, method="editMessageMedia", seconds=60.0)
@@ -171,8 +171,8 @@ def children(pid: int) -> list[int]:
     return [int(child) for file in found for child in file.read_text(encoding="ascii").split()]
 
 
-async def test_operators_receive_alarms_in_their_language(url: str, tmp_path: Path) -> None:
-    async with running_setup(url, tmp_path, public=False) as setup:
+async def test_operators_receive_alarms_in_their_language(tmp_path: Path) -> None:
+    async with running_setup(f"sqlite:///{tmp_path}/g.db", tmp_path, public=False) as setup:
         olga = setup.telegram.add_user("Olga", language="ru", started=False)
         silent = setup.telegram.add_user("Sam", language="ru")
         setup.more["GENLOCK_ADMIN_IDS"] = f"{olga.id},{silent.id}"

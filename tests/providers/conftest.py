@@ -11,6 +11,8 @@ from tests.providers.models import CATALOG
 
 #: how long the clients wait for an answer, longer than a busy machine stalls, and how late a slow one is
 TIMEOUT_SECONDS, SLOW_SECONDS = 4.0, 6.0
+#: how long a client waits that is to get a slow answer
+IMPATIENT_SECONDS = 1.0
 FAST: dict[str, Any] = {"speed": 300.0, "late_seconds": 0.3, "retry_seconds": 0.02, "slow_seconds": SLOW_SECONDS}
 
 
@@ -31,5 +33,12 @@ async def kie(simulator: KieSimulator) -> AsyncIterator[Kie]:
         upload_url=simulator.url,
         timeout_seconds=TIMEOUT_SECONDS,
     )
+    yield provider
+    await provider.close()
+
+
+@pytest.fixture
+async def impatient_kie(simulator: KieSimulator) -> AsyncIterator[Kie]:
+    provider = Kie(key=simulator.key, api_url=simulator.url, timeout_seconds=IMPATIENT_SECONDS)
     yield provider
     await provider.close()

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import AsyncIterator
+from functools import partial
 from time import time
 
 import pytest
@@ -16,7 +17,7 @@ from genlock.providers.key_cache import REFETCH_SECONDS
 from genlock.sandbox.fal.simulator import FalSimulator, running_fal
 from genlock.sandbox.generations.faults import Fault
 from genlock.sandbox.generations.generation import SimulatedInput, SimulatedModel
-from tests.providers.conftest import SLOW_SECONDS, TIMEOUT_SECONDS
+from tests.providers.conftest import IMPATIENT_SECONDS, SLOW_SECONDS, TIMEOUT_SECONDS
 from tests.providers.simulated_orders import ANSWERS, REFUSALS, create_word, order_of, status_word
 from tests.sandbox.webhook_receiver import receiving_webhooks
 
@@ -51,6 +52,13 @@ async def fal(simulator: FalSimulator) -> AsyncIterator[Fal]:
     await adapter.close()
 
 
+@pytest.fixture
+async def impatient(simulator: FalSimulator) -> AsyncIterator[Fal]:
+    adapter = Fal(key=simulator.key, api_url=simulator.url, rest_url=simulator.url, timeout_seconds=IMPATIENT_SECONDS)
+    yield adapter
+    await adapter.close()
+
+
 async def ended(simulator: FalSimulator, handle: Handle) -> None:
     await simulator.service.generations[handle.task_id].has_ended.wait()
 
@@ -75,12 +83,13 @@ async def test_each_kind_of_result_is_found(fal: Fal, simulator: FalSimulator) -
 
 
 async def test_only_an_order_that_was_provably_not_accepted_is_refused_or_busy(
-    fal: Fal, simulator: FalSimulator
+    fal: Fal, impatient: Fal, simulator: FalSimulator
 ) -> None:
     found = {}
     for fault in REFUSALS:
         simulator.faults.order(fault)
-        found[fault] = await create_word(lambda: fal.create(order_of("fal", PICTURE)))
+        adapter = impatient if fault is Fault.CREATE_SLOW else fal
+        found[fault] = await create_word(partial(adapter.create, order_of("fal", PICTURE)))
 
     assert found == REFUSALS
 
@@ -96,14 +105,15 @@ async def test_a_wrong_key_and_a_server_that_is_away_are_told_apart(simulator: F
         await adapter.close()
 
 
-async def test_a_status_query_is_classified(fal: Fal, simulator: FalSimulator) -> None:
+async def test_a_status_query_is_classified(fal: Fal, impatient: Fal, simulator: FalSimulator) -> None:
     order = order_of("fal", PICTURE)
     handle = await fal.create(order)
     await ended(simulator, handle)
     found = {}
     for fault in ANSWERS:
         simulator.service.generations[handle.task_id].faults.add(fault)
-        found[fault] = await status_word(lambda: fal.status(handle, order))
+        adapter = impatient if fault is Fault.STATUS_SLOW else fal
+        found[fault] = await status_word(partial(adapter.status, handle, order))
 
     assert found == ANSWERS
     assert await status_word(lambda: fal.status(handle, order)) == "success"

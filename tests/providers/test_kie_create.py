@@ -51,10 +51,10 @@ async def test_an_accepted_create_call_whose_answer_was_lost_is_unknown(
     assert len(simulator.service.tasks) == 1, "and it was submitted once"
 
 
-async def test_an_answer_that_takes_too_long_is_unknown(kie: Kie, simulator: KieSimulator) -> None:
+async def test_an_answer_that_takes_too_long_is_unknown(impatient_kie: Kie, simulator: KieSimulator) -> None:
     simulator.faults.order(Fault.CREATE_SLOW)
     with pytest.raises(SubmitUnknown, match="Timeout"):
-        await kie.create(order(job()))
+        await impatient_kie.create(order(job()))
     assert len(simulator.service.tasks) == 1
 
 
@@ -181,11 +181,11 @@ async def test_a_record_without_a_state_does_not_end_the_task(
     assert (await kie.status(handle, order(job(model)))).outcome is Outcome.SUCCESS
 
 
-async def test_a_query_times_out(kie: Kie, simulator: KieSimulator) -> None:
+async def test_a_query_times_out(kie: Kie, impatient_kie: Kie, simulator: KieSimulator) -> None:
     simulator.faults.order(Fault.STATUS_SLOW)
     handle = await kie.create(order(job()))
     with pytest.raises(ProviderError):
-        await kie.status(handle, order(job()))
+        await impatient_kie.status(handle, order(job()))
 
 
 async def test_every_working_model_can_be_ordered(kie: Kie) -> None:

@@ -3,6 +3,7 @@
 import json
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from time import time
 
 import pytest
@@ -17,7 +18,7 @@ from genlock.providers.replicate.signature import SIGNATURE
 from genlock.sandbox.generations.faults import Fault
 from genlock.sandbox.generations.generation import SimulatedInput, SimulatedModel
 from genlock.sandbox.replicate.simulator import ReplicateSimulator, running_replicate
-from tests.providers.conftest import SLOW_SECONDS, TIMEOUT_SECONDS
+from tests.providers.conftest import IMPATIENT_SECONDS, SLOW_SECONDS, TIMEOUT_SECONDS
 from tests.providers.simulated_orders import ANSWERS, REFUSALS, create_word, order_of, status_word
 from tests.sandbox.webhook_receiver import receiving_webhooks
 
@@ -46,6 +47,13 @@ async def replicate(simulator: ReplicateSimulator) -> AsyncIterator[Replicate]:
     await adapter.close()
 
 
+@pytest.fixture
+async def impatient(simulator: ReplicateSimulator) -> AsyncIterator[Replicate]:
+    adapter = Replicate(token=simulator.token, api_url=simulator.url, timeout_seconds=IMPATIENT_SECONDS)
+    yield adapter
+    await adapter.close()
+
+
 async def ended(simulator: ReplicateSimulator, handle: Handle) -> None:
     await simulator.service.generations[handle.task_id].has_ended.wait()
 
@@ -69,12 +77,13 @@ async def test_each_kind_of_result_is_found(replicate: Replicate, simulator: Rep
 
 
 async def test_only_an_order_that_was_provably_not_accepted_is_refused_or_busy(
-    replicate: Replicate, simulator: ReplicateSimulator
+    replicate: Replicate, impatient: Replicate, simulator: ReplicateSimulator
 ) -> None:
     found = {}
     for fault in REFUSALS:
         simulator.faults.order(fault)
-        found[fault] = await create_word(lambda: replicate.create(order_of("replicate", PICTURE)))
+        adapter = impatient if fault is Fault.CREATE_SLOW else replicate
+        found[fault] = await create_word(partial(adapter.create, order_of("replicate", PICTURE)))
 
     assert found == REFUSALS
     assert await create_word(lambda: replicate.create(order_of("replicate", PICTURE, {}))) == "bad_input"
@@ -91,14 +100,17 @@ async def test_a_wrong_token_is_named(simulator: ReplicateSimulator) -> None:
     await unauthorized.close()
 
 
-async def test_a_status_query_is_classified(replicate: Replicate, simulator: ReplicateSimulator) -> None:
+async def test_a_status_query_is_classified(
+    replicate: Replicate, impatient: Replicate, simulator: ReplicateSimulator
+) -> None:
     order = order_of("replicate", PICTURE)
     handle = await replicate.create(order)
     await ended(simulator, handle)
     found = {}
     for fault in ANSWERS:
         simulator.service.generations[handle.task_id].faults.add(fault)
-        found[fault] = await status_word(lambda: replicate.status(handle, order))
+        adapter = impatient if fault is Fault.STATUS_SLOW else replicate
+        found[fault] = await status_word(partial(adapter.status, handle, order))
 
     assert found == ANSWERS
     assert await status_word(lambda: replicate.status(handle, order)) == "success"

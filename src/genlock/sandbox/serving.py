@@ -1,11 +1,16 @@
 """Serve the HTTP application of a simulator."""
 
+import asyncio
+import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from aiohttp import web
 
 SHUTDOWN_SECONDS = 0.1  #: zero would mean no limit
+BACKLOG = 128
+#: turns of the event loop, at most, between accepting a connection and the server's knowing of it
+ACCEPT_TURNS = 4
 
 
 class Listener:
@@ -15,7 +20,8 @@ class Listener:
         self._runner = runner
         self._host = host
         self._port = port
-        self._site: web.TCPSite | None = None
+        self._socket: socket.socket | None = None
+        self._site: web.SockSite | None = None
 
     @property
     def url(self) -> str:
@@ -28,17 +34,27 @@ class Listener:
     async def open(self) -> None:
         """Accept connections, on the same port as before. An open port stays open."""
         if self._site is None:
-            site = web.TCPSite(self._runner, self._host, self._port)
-            await site.start()
-            self._site, self._port = site, self._runner.addresses[0][1]
+            family = socket.AF_INET6 if ":" in self._host else socket.AF_INET
+            self._socket = socket.create_server((self._host, self._port), family=family, backlog=BACKLOG)
+            self._port = self._socket.getsockname()[1]
+            self._site = web.SockSite(self._runner, self._socket, backlog=BACKLOG)
+            await self._site.start()
 
     async def close(self) -> None:
         """Refuse connections and end those that are open, as when a server is switched off."""
         site, self._site = self._site, None
         if site is not None:
+            await self.finish_accepting()
             await site.stop()
             assert self._runner.server is not None
             await self._runner.server.shutdown(SHUTDOWN_SECONDS)
+
+    async def finish_accepting(self) -> None:
+        """Accept nothing more, and wait for what is accepted: asyncio would never close it after the port is closed."""
+        if self._socket is not None and self._socket.fileno() >= 0:
+            asyncio.get_running_loop().remove_reader(self._socket)
+        for _ in range(ACCEPT_TURNS):
+            await asyncio.sleep(0)
 
 
 @asynccontextmanager
@@ -49,7 +65,10 @@ async def listening(app: web.Application, host: str, port: int) -> AsyncIterator
         await runner.setup()
         listener = Listener(runner, host, port)
         await listener.open()
-        yield listener
+        try:
+            yield listener
+        finally:
+            await listener.finish_accepting()
     finally:
         await runner.cleanup()
 

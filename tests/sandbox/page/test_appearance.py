@@ -121,7 +121,11 @@ async def test_new_messages_are_counted_while_the_user_has_scrolled_up(
     for number in range(40):
         await ann.say(f"line {number}")
     await expect(page.locator("article")).to_have_count(80)
-    await page.locator("#thread").evaluate("thread => thread.scrollTo(0, 0)")
+    # Again and again, as a user would: while the page glides to the newest message, it goes on to the end.
+    await page.wait_for_function(
+        "() => { document.querySelector('#thread').scrollTo(0, 0); return !document.querySelector('#down').hidden; }",
+        polling=100,
+    )
     await expect(page.locator("#down")).to_be_visible()
     for text in ("new one", "new two"):
         await example.bot.send_message(ann.id, text)

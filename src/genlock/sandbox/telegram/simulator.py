@@ -48,6 +48,7 @@ from typing import Any
 
 from aiohttp import web
 
+from genlock.sandbox.serving import listening
 from genlock.sandbox.telegram.api_call import ApiError, CallArguments, error_response, ok_response, read_call
 from genlock.sandbox.telegram.chat_page import add_page
 from genlock.sandbox.telegram.composing import add_composing
@@ -318,17 +319,13 @@ async def running_telegram(  # noqa: PLR0913 - settings of a whole service, all 
         telegram = TelegramSimulator(
             state, faults=Faults(rng), limiter=Limiter(limits=limits or Limits(), clock=clock, on=limiter)
         )
-        runner = web.AppRunner(telegram.app, access_log=None, shutdown_timeout=0.1)
-        try:
-            await runner.setup()
-            await web.TCPSite(runner, host, port).start()
-            telegram.host, telegram.kie_url = host, kie_url
-            telegram.url = f"http://{host}:{runner.addresses[0][1]}"
-            async with _persisted(state, folder):
-                yield telegram
-        finally:
-            await state.updates.close()
-            await runner.cleanup()
+        async with listening(telegram.app, host, port) as listener:
+            telegram.host, telegram.kie_url, telegram.url = host, kie_url, listener.url
+            try:
+                async with _persisted(state, folder):
+                    yield telegram
+            finally:
+                await state.updates.close()
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""Frames of AAC in MPEG-4 are followed to their end: honest files of every form are measured, forged ones are not."""
+"""Frames of AAC in MPEG-4 are followed to their end: ordinary files are measured, forged ones are not."""
 
 import io
 import math
@@ -74,7 +74,7 @@ def test_several_frames_in_a_sample_are_found_in_a_file_too_long_to_read_all_of_
 
 
 def elements(rng: Random) -> str:
-    """Return the bits of elements without sound, of which decoders do not agree where some end."""
+    """Return the bits of elements without sound; decoders disagree where some of them end."""
     found = ""
     for _ in range(rng.randrange(3)):
         size = rng.randrange(15)
@@ -96,7 +96,7 @@ def hidden_in(frames: list[bytes], rng: Random) -> list[bytes]:
     return samples
 
 
-def test_frames_behind_other_elements_are_found() -> None:
+def test_frames_hidden_after_other_elements_are_found() -> None:
     content = encode_audio("ipod", "aac", "fltp")
     frames, rng, longer = frames_of(content), Random(1), 0
     for _ in range(80):
@@ -131,7 +131,7 @@ def in_data_after_dynamic_ranges(frames: list[bytes]) -> bytes:
 
 
 def in_replication_before_channels(frames: list[bytes]) -> bytes:
-    """FFmpeg skips no replication before the first channel, so it decodes what is in it."""
+    """FFmpeg does not skip replication before the first channel, so it decodes what is in it."""
     hidden = packed("1" * 19 + sound_of(frames[0]) + "111") + b"".join(frames[1:])
     start = "110" + "1111" + f"{len(hidden) - 15:08b}" + "1101"
     inside = f"{int.from_bytes(hidden):0{8 * len(hidden)}b}"[19:] + "0" * 7

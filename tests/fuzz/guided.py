@@ -27,7 +27,7 @@ Mutate = Callable[[bytearray, Sequence[bytes], Random], None]
 
 
 class TookTooLong(BaseException):
-    """An input took more CPU than any may. Not an Exception, so that no parser can swallow it."""
+    """An input took more CPU time than allowed. Not an Exception, so that no parser can swallow it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -128,7 +128,7 @@ def _traced(sources: tuple[str, ...]) -> Iterator[set[tuple[object, int, int]]]:
 
 @contextmanager
 def _within(cpu_seconds: float) -> Iterator[None]:
-    """Raise TookTooLong in the block after so much CPU time, also in an endless loop."""
+    """Raise TookTooLong in the block after this much CPU time, also in an endless loop."""
 
     def stop(*_: object) -> None:
         raise TookTooLong(f"more than {cpu_seconds:g} s of CPU")

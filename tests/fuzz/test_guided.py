@@ -14,7 +14,7 @@ def change_one_byte(content: bytearray, _: Sequence[bytes], rng: Random) -> None
     content[rng.randrange(len(content))] = rng.randrange(256)
 
 
-def fail_behind_four_bytes(content: bytes) -> None:
+def fail_after_four_bytes(content: bytes) -> None:
     if content[0] != ord("f"):
         return
     if content[1] != ord("u"):
@@ -43,8 +43,8 @@ def target(read: object) -> Target:
 
 @pytest.mark.usefixtures("traced_here")
 def test_bytes_that_are_checked_one_after_the_other_are_found_one_after_the_other() -> None:
-    """Random bytes alone would take four thousand million inputs."""
-    _, tried, failure = fuzz(target(fail_behind_four_bytes), 1, for_cases(200_000))
+    """Random bytes alone would take four billion inputs."""
+    _, tried, failure = fuzz(target(fail_after_four_bytes), 1, for_cases(200_000))
 
     assert failure is not None
     assert (failure.content, type(failure.error)) == (b"fuzz", LookupError)

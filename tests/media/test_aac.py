@@ -119,6 +119,37 @@ def packed(bits: str) -> bytes:
     return int(bits, 2).to_bytes(len(bits) // 8)
 
 
+class PeaksFinder(FrameReader):
+    """Notes where the bit lies that says whether the first channel has peaks of their own."""
+
+    peaks_at = 0
+
+    def _scale_factors(self, groups: list[list[tuple[int, int, int]]]) -> None:
+        super()._scale_factors(groups)
+        self.peaks_at = self.peaks_at or self.position
+
+
+def with_peaks(frame: bytes, count: int) -> bytes:
+    reader = PeaksFinder(frame, 3)
+    reader.end()
+    bits = f"{int.from_bytes(frame):0{8 * len(frame)}b}"
+    assert bits[reader.peaks_at] == "0"
+    peaks = f"1{count - 1:02b}{0:06b}" + f"{2:05b}{1:04b}" * count
+    return packed(bits[: reader.peaks_at] + peaks + bits[reader.peaks_at + 1 : reader.position])
+
+
+@pytest.mark.parametrize("peaks", [1, 2, 3, 4])
+def test_audio_with_peaks_of_their_own_is_measured(peaks: int) -> None:
+    """Some encoders write the highest peaks beside the other coefficients; FFmpeg's does not."""
+    content = encode("tone", 48_000, 1, 128_000)
+    frames = [with_peaks(frame, peaks) for frame in frames_of(content)[2:-2]]
+    changed = with_samples(content, frames)
+
+    with av.open(io.BytesIO(changed), options={"err_detect": "explode"}) as file:
+        assert sum(1 for _ in file.decode(audio=0)) == len(frames), "FFmpeg finds no error in them"
+    assert duration(changed) == pytest.approx(SECONDS, abs=0.3)
+
+
 def in_data_after_dynamic_ranges(frames: list[bytes]) -> bytes:
     """FFmpeg reads dynamic ranges to their own end, a byte further: there it finds the end of the frame."""
     filling, extension = "1100000", "110" + f"{1:04b}" + "10110000"

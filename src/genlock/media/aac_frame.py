@@ -140,7 +140,8 @@ class FrameReader:
         self._scale_factors(sections)
         if self._take(1):
             require(not window.is_short, "peaks of their own in short windows")
-            self.position += 6 + 9 * (self._take(2) + 1)
+            peaks = self._take(2) + 1
+            self.position += 6 + 9 * peaks
         if self._take(1):
             self._noise_shaping(window)
         require(not self._take(1), "gain control")

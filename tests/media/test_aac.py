@@ -15,7 +15,7 @@ from genlock.media import mp4_audio
 from genlock.media.aac_codebooks import band_starts, scale_steps, word_steps
 from genlock.media.aac_frame import FrameReader
 from genlock.media.duration import duration
-from tests.media.forgeries import forged_audio, frames_of, played_seconds, with_samples
+from tests.media.forgeries import TABLES, box, edit, forged_audio, frames_of, played_seconds, split, with_samples
 from tests.media.samples import encode_audio
 
 LAYOUTS = {1: "mono", 2: "stereo", 6: "5.1", 8: "7.1"}
@@ -119,6 +119,19 @@ def packed(bits: str) -> bytes:
     return int(bits, 2).to_bytes(len(bits) // 8)
 
 
+def test_a_long_file_with_a_chunk_for_each_frame_is_measured() -> None:
+    content, count = encode_audio("ipod", "aac", "fltp"), 300_000
+    frame = frames_of(content)[5]
+    one_each = struct.pack(">IIIII", 0, 1, 1, 1, 1)
+
+    def change(moov: bytes) -> bytes:
+        at = len(box(b"ftyp", dict(split(content))[b"ftyp"])) + 8
+        positions = struct.pack(f">II{count}I", 0, count, *range(at, at + count * len(frame), len(frame)))
+        return edit(edit(moov, (*TABLES, b"stsc"), lambda _: one_each), (*TABLES, b"stco"), lambda _: positions)
+
+    assert duration(with_samples(content, [frame] * count, change)) == count * 1024 / 48_000
+
+
 class PeaksFinder(FrameReader):
     """Notes where the bit lies that says whether the first channel has peaks of their own."""
 
@@ -145,8 +158,8 @@ def test_audio_with_peaks_of_their_own_is_measured(peaks: int) -> None:
     frames = [with_peaks(frame, peaks) for frame in frames_of(content)[2:-2]]
     changed = with_samples(content, frames)
 
-    with av.open(io.BytesIO(changed), options={"err_detect": "explode"}) as file:
-        assert sum(1 for _ in file.decode(audio=0)) == len(frames), "FFmpeg finds no error in them"
+    with av.open(io.BytesIO(changed), "r", options={"err_detect": "explode"}) as file:
+        assert len(list(file.decode(audio=0))) == len(frames), "FFmpeg finds no error in them"
     assert duration(changed) == pytest.approx(SECONDS, abs=0.3)
 
 

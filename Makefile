@@ -7,7 +7,7 @@ LOCK := $(BIN)/uv pip compile --no-config --universal --python-version 3.11 --ge
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help sandbox test tests quick provision check lint types docs screenshots bench soak simulate smoke chaos lock images clean
+.PHONY: help sandbox test tests quick provision check lint types docs screenshots bench soak simulate fuzz smoke chaos lock images clean
 
 help: ## List the commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -62,6 +62,9 @@ simulate: .venv/installed ## Crash the engine at every point, from many seeds
 soak: .venv/installed ## The nightly run: seeds that were never run before (SEEDS=20000), then a steady load (ARGS="--minutes 60")
 	$(BIN)/genlock simulate --seeds $(or $(SEEDS),20000) --first-seed $$(date +%s)
 	$(BIN)/genlock soak $(ARGS)
+
+fuzz: .venv/installed ## Give the parsers inputs for ten minutes, guided by the lines they reach (ARGS="--minutes 1 --only media")
+	$(BIN)/python -m tests.fuzz $(ARGS)
 
 smoke: .venv/installed ## One order through the product and the simulators, in nine phases
 	$(BIN)/genlock smoke $(ARGS)

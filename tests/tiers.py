@@ -1,6 +1,7 @@
 """Tiers of tests: markers are set by what a test uses, and a test without a marker cannot start a process.
 
-`make quick` leaves out every test with one of these markers; `make test` runs all.
+`make quick` leaves out every test with one of these markers; `make test` runs all. If several processes run the
+tests, this module also chooses the tests that each process runs first.
 """
 
 import inspect
@@ -40,8 +41,8 @@ SPAWN = "multiprocessing.spawn"
 STARTS = {SPAWN, "os.exec", "os.fork", "os.forkpty", "os.posix_spawn", "os.spawn", "os.system", "subprocess.Popen"}
 
 
-#: what a test process makes or imports once, for seconds of CPU, most expensive first; the number of the process that
-#: begins with the files that use it
+#: Fixtures and modules that take a process seconds of CPU, once, the most expensive first; and the number of the
+#: process that begins with the files that use them.
 SHARED = {"shared_sandbox": 0, "browser": 0, "aiogram": 1}
 #: folders and files whose tests take seconds each
 LONG = (
@@ -107,7 +108,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items.sort(key=lambda item: ranks[_file(item)])
     processes = getattr(config, "workerinput", {}).get("workercount", 1)
     if processes > 1:
-        items[:] = put_first(items, _begins(items, ranks, processes))
+        items[:] = put_first(items, _first_tests(items, ranks, processes))
 
 
 def _ranks(items: list[pytest.Item]) -> dict[str, int]:
@@ -120,31 +121,35 @@ def _ranks(items: list[pytest.Item]) -> dict[str, int]:
     return ranks
 
 
-def _begins(items: list[pytest.Item], ranks: Mapping[str, int], processes: int) -> list[list[pytest.Item]]:
-    """Return the tests that each process begins with.
+def _first_tests(items: list[pytest.Item], ranks: Mapping[str, int], processes: int) -> list[list[pytest.Item]]:
+    """Return the tests that each process runs first.
 
-    Files that share something are together, so that only one process makes it. Half of the processes begin with the
-    long tests, so that none is left for the end; most of these wait, and the other half uses the cores meanwhile.
+    Files that share something expensive are together, so that only one process makes it. Half of the processes begin
+    with the long tests, so that none of these is left for the end. Long tests mostly wait, and meanwhile the other half
+    of the processes uses the cores.
     """
-    begins: list[list[pytest.Item]] = [[] for _ in range(processes)]
-    numbers, takers = list(SHARED.values()), cycle(begins[processes // 2 :])
+    first: list[list[pytest.Item]] = [[] for _ in range(processes)]
+    numbers, takers = list(SHARED.values()), cycle(first[processes // 2 :])
     for item in items:
         rank = ranks[_file(item)]
         if rank < len(numbers):
-            begins[numbers[rank]].append(item)
+            first[numbers[rank]].append(item)
         elif item.nodeid.startswith(LONG):
             next(takers).append(item)
-    return begins
+    return first
 
 
-def put_first(items: Sequence[T], begins: Sequence[Sequence[T]]) -> list[T]:
-    """Order the items for as many processes: xdist divides the list into equal runs, one for each process."""
-    chosen = {item for begin in begins for item in begin}
+def put_first(items: Sequence[T], first: Sequence[Sequence[T]]) -> list[T]:
+    """Order the items, so that each process begins with its own list of `first`.
+
+    xdist divides the items into equal runs, one for each process.
+    """
+    chosen = {item for tests in first for item in tests}
     others = (item for item in items if item not in chosen)
     ordered: list[T] = []
-    for number, begin in enumerate(begins):
-        size = (len(items) - len(ordered)) // (len(begins) - number)
-        ordered += [*begin, *islice(others, max(0, size - len(begin)))]
+    for number, tests in enumerate(first):
+        size = (len(items) - len(ordered)) // (len(first) - number)
+        ordered += [*tests, *islice(others, max(0, size - len(tests)))]
     return [*ordered, *others]
 
 

@@ -40,7 +40,7 @@ _LEVELS = {
     Event.POISON_SUSPECTED: logging.WARNING,
     Event.CATALOG_EDIT_LEFT_OUT: logging.WARNING,
 }
-#: events that a sender without a secret causes, and how many lines of each event and status are written per minute
+#: events that any sender can cause without a secret, and how many lines per event and status are written in a minute
 _REFUSALS = frozenset({Event.CALLBACK_REFUSED, Event.UPDATE_REFUSED})
 REFUSALS_PER_MINUTE = 60
 _MINUTE = 60.0

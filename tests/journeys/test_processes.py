@@ -78,7 +78,7 @@ async def test_instances_that_replace_each_other_under_load_deliver_everything_o
     fleet: Fleet, signal: Signals
 ) -> None:
     """A rolling deploy: the old instance ends while the new one works; every tenth put loses its answer."""
-    # Callbacks that die with the old process leave their jobs to status queries, which are rare beside callbacks.
+    # If callbacks are lost with the old process, only status queries end their jobs: they must come soon here.
     rules: dict[str, Any] = {"grace_seconds": 2.0, "poll_seconds": 0.3}
     old = await fleet.start("old", faults=0.2, **rules)
     await fleet.order(100)

@@ -286,7 +286,7 @@ def _mp3_frames() -> list[bytes]:
 
 
 def _as_mp3(table: bytes) -> bytes:
-    """Let the configuration be of type 29 at 96 kHz, with the bits that mean MP3."""
+    """Change the configuration to type 29 at 96 kHz, with the bits that mean MP3."""
     at = table.index(b"\x05\x80\x80\x80") + 5
     return table[:at] + struct.pack(">H", 29 << 11 | 0 << 7 | 1 << 3 | 1) + b"\0" * 3 + table[at + 5 :]
 

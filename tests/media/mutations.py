@@ -1,7 +1,7 @@
 """Damaged and forged variants of real files, made to reach deep into the parsers."""
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from random import Random
 
@@ -45,11 +45,12 @@ def mutated(seeds: tuple[bytes, ...], seed: int, count: int) -> Iterator[bytes]:
     for _ in range(count):
         content = bytearray(rng.choice(seeds))
         for _ in range(rng.choice((1, 1, 1, 2, 3, 8))):
-            _mutate(content, seeds, rng)
+            mutate(content, seeds, rng)
         yield bytes(content)
 
 
-def _mutate(content: bytearray, seeds: tuple[bytes, ...], rng: Random) -> None:
+def mutate(content: bytearray, seeds: Sequence[bytes], rng: Random) -> None:
+    """Damage a file in one place."""
     # Headers are at the beginning or, in some formats, at the end.
     size = max(1, len(content))
     place = rng.choice((rng.randrange(size), rng.randrange(min(size, 2000)), size - 1 - rng.randrange(min(size, 3000))))

@@ -1,4 +1,4 @@
-"""Frames of AAC in MPEG-4 are followed to their end: honest files of every form are measured, forged ones are not."""
+"""Frames of AAC in MPEG-4 are followed to their end: ordinary files are measured, forged ones are not."""
 
 import io
 import math
@@ -74,7 +74,7 @@ def test_several_frames_in_a_sample_are_found_in_a_file_too_long_to_read_all_of_
 
 
 def elements(rng: Random) -> str:
-    """Return the bits of elements without sound, of which decoders do not agree where some end."""
+    """Return the bits of elements without sound; decoders disagree where some of them end."""
     found = ""
     for _ in range(rng.randrange(3)):
         size = rng.randrange(15)
@@ -96,7 +96,7 @@ def hidden_in(frames: list[bytes], rng: Random) -> list[bytes]:
     return samples
 
 
-def test_frames_behind_other_elements_are_found() -> None:
+def test_frames_hidden_after_other_elements_are_found() -> None:
     content = encode_audio("ipod", "aac", "fltp")
     frames, rng, longer = frames_of(content), Random(1), 0
     for _ in range(80):
@@ -132,30 +132,30 @@ def test_a_long_file_with_a_chunk_for_each_frame_is_measured() -> None:
     assert duration(with_samples(content, [frame] * count, change)) == count * 1024 / 48_000
 
 
-class PeaksFinder(FrameReader):
-    """Notes where the bit lies that says whether the first channel has peaks of their own."""
+class PulsesFinder(FrameReader):
+    """Notes where the bit lies that says whether the first channel has pulse data."""
 
-    peaks_at = 0
+    pulses_at = 0
 
     def _scale_factors(self, groups: list[list[tuple[int, int, int]]]) -> None:
         super()._scale_factors(groups)
-        self.peaks_at = self.peaks_at or self.position
+        self.pulses_at = self.pulses_at or self.position
 
 
-def with_peaks(frame: bytes, count: int) -> bytes:
-    reader = PeaksFinder(frame, 3)
+def with_pulses(frame: bytes, count: int) -> bytes:
+    reader = PulsesFinder(frame, 3)
     reader.end()
     bits = f"{int.from_bytes(frame):0{8 * len(frame)}b}"
-    assert bits[reader.peaks_at] == "0"
-    peaks = f"1{count - 1:02b}{0:06b}" + f"{2:05b}{1:04b}" * count
-    return packed(bits[: reader.peaks_at] + peaks + bits[reader.peaks_at + 1 : reader.position])
+    assert bits[reader.pulses_at] == "0"
+    pulses = f"1{count - 1:02b}{0:06b}" + f"{2:05b}{1:04b}" * count
+    return packed(bits[: reader.pulses_at] + pulses + bits[reader.pulses_at + 1 : reader.position])
 
 
-@pytest.mark.parametrize("peaks", [1, 2, 3, 4])
-def test_audio_with_peaks_of_their_own_is_measured(peaks: int) -> None:
+@pytest.mark.parametrize("pulses", [1, 2, 3, 4])
+def test_audio_with_pulse_data_is_measured(pulses: int) -> None:
     """Some encoders write the highest peaks beside the other coefficients; FFmpeg's does not."""
     content = encode("tone", 48_000, 1, 128_000)
-    frames = [with_peaks(frame, peaks) for frame in frames_of(content)[2:-2]]
+    frames = [with_pulses(frame, pulses) for frame in frames_of(content)[2:-2]]
     changed = with_samples(content, frames)
 
     with av.open(io.BytesIO(changed), "r", options={"err_detect": "explode"}) as file:
@@ -175,7 +175,7 @@ def in_data_after_dynamic_ranges(frames: list[bytes]) -> bytes:
 
 
 def in_replication_before_channels(frames: list[bytes]) -> bytes:
-    """FFmpeg skips no replication before the first channel, so it decodes what is in it."""
+    """FFmpeg does not skip replication before the first channel, so it decodes what is in it."""
     hidden = packed("1" * 19 + sound_of(frames[0]) + "111") + b"".join(frames[1:])
     start = "110" + "1111" + f"{len(hidden) - 15:08b}" + "1101"
     inside = f"{int.from_bytes(hidden):0{8 * len(hidden)}b}"[19:] + "0" * 7

@@ -12,12 +12,11 @@ from contextlib import suppress
 import av
 import pytest
 
-from genlock.domain.media_format import MediaType
 from genlock.media.budget import TooComplex
 from genlock.media.duration import duration
-from genlock.media.mp4 import read_video_info
 from genlock.media.photo import DECODERS, NotUsableAsPhoto, fit_photo, photo_fits
-from genlock.media.sniff import NotMedia, could_be, likely_format, recognise
+from genlock.media.sniff import NotMedia, recognise
+from tests.media.every_reader import read_media
 from tests.media.forgeries import played_seconds
 from tests.media.mutations import image_seeds, media_seeds, mutated
 
@@ -32,18 +31,6 @@ def each_within_bounds(cases: Iterable[bytes], read: Callable[[bytes], object]) 
         started = time.process_time()
         read(content)
         assert time.process_time() - started < CPU_SECONDS_MAX, content[:100]
-
-
-def read_media(content: bytes) -> None:
-    with suppress(TooComplex):
-        found = duration(content)
-        assert found is None or found > 0
-    read_video_info(content)
-    likely_format(content[:12])
-    with suppress(NotMedia):
-        recognise(content[:65_536])
-    for media in MediaType:
-        could_be(content[:65_536], media)
 
 
 def read_image(content: bytes) -> None:

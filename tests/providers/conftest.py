@@ -11,7 +11,7 @@ from tests.providers.models import CATALOG
 
 #: how long the clients wait for an answer, longer than a busy machine stalls, and how late a slow one is
 TIMEOUT_SECONDS, SLOW_SECONDS = 4.0, 6.0
-#: how long a client waits that is to get a slow answer
+#: the time limit of clients in tests where the provider answers too slowly
 IMPATIENT_SECONDS = 1.0
 FAST: dict[str, Any] = {"speed": 300.0, "late_seconds": 0.3, "retry_seconds": 0.02, "slow_seconds": SLOW_SECONDS}
 

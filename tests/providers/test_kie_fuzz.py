@@ -5,40 +5,16 @@ endpoints in tests/web use the same cases. `pytest --fuzz 1000000` runs more.
 """
 
 import json
-import re
-from urllib.parse import urlsplit
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from genlock.domain.result import Outcome, PartKind, Report, settle_report
 from genlock.providers.kie.parser import read_callback
 from tests.providers.mutated_answers import mutated_answers, real_answers
+from tests.providers.sound_reports import assert_sound
 from tests.providers.strategies import BODIES
 
 SLICES = 4
-
-
-def assert_sound(report: Report) -> None:
-    assert report.task_id is None or re.fullmatch("[A-Za-z0-9_.:-]{1,128}", report.task_id)
-    assert report.task_id or report.word
-    assert report.cost is None or 0 <= report.cost < 2**62
-    assert len(report.word) <= 80
-    assert len(report.error_text) <= 500
-    for text in (report.word, report.error_code, report.error_text, *(piece.value for piece in report.pieces)):
-        assert "\0" not in text
-        text.encode()
-    for piece in report.pieces:
-        assert piece.value.strip()
-        if piece.kind is PartKind.FILE:
-            parts = urlsplit(piece.value)
-            assert parts.scheme in ("http", "https")
-            assert parts.hostname
-    if report.outcome is not Outcome.SUCCESS:
-        assert report.pieces == ()
-    if report.outcome is Outcome.FAILURE:
-        assert report.error_code
-    settle_report(report)
 
 
 def check(body: bytes) -> bool:

@@ -13,7 +13,7 @@ from genlock.sandbox.serving import serving
 async def test_a_connection_that_arrives_while_the_server_closes_is_closed(turns: int) -> None:
     async with serving(web.Application(), "127.0.0.1", 0) as url:
         client = socket.create_connection(("127.0.0.1", int(url.rpartition(":")[2])))
-        for _ in range(turns):  # the server is somewhere between accepting it and knowing of it
+        for _ in range(turns):  # the server is between accepting the connection and registering it
             await asyncio.sleep(0)
     client.settimeout(5.0)
     try:

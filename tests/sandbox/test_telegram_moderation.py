@@ -63,7 +63,7 @@ async def test_a_restricted_member_stays_but_may_not_write(client: Client, frien
     assert update["chat_member"]["new_chat_member"]["status"] == "restricted"
 
 
-async def test_permissions_of_the_group_include_what_they_need(client: Client, friends: Group) -> None:
+async def test_the_permission_to_send_polls_includes_messages(client: Client, friends: Group) -> None:
     given = {"chat_id": friends.id, "permissions": {"can_send_polls": True}}
     assert await client.call("setChatPermissions", **given) is True
     chat = await client.call("getChat", chat_id=friends.id)

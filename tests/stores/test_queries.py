@@ -97,7 +97,9 @@ def test_the_columns_of_a_batch_come_as_text() -> None:
         [1, -2, 2**62],
         [1, None],
         [1.5, None, math.inf],
+        [1.5, -0.0, math.inf],
         [True, False, None],
+        [True, False],
         [b"", b'\x00\xff\\"', None],
     ],
 )

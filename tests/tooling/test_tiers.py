@@ -123,16 +123,16 @@ def test_files_that_share_a_browser_or_aiogram_run_first_and_together(tmp_path: 
 
 
 def test_each_process_begins_with_what_is_chosen_for_it() -> None:
-    items, begins = list(range(100)), [[7], [], [50, 52, 54], [51, 53]]
+    items, first = list(range(100)), [[7], [], [50, 52, 54], [51, 53]]
 
-    ordered = put_first(items, begins)
+    ordered = put_first(items, first)
 
     assert sorted(ordered) == items
-    runs = [ordered[begin : begin + 25] for begin in range(0, 100, 25)]
-    assert [run[: len(begin)] for run, begin in zip(runs, begins, strict=True)] == begins
+    runs = [ordered[start : start + 25] for start in range(0, 100, 25)]
+    assert [run[: len(tests)] for run, tests in zip(runs, first, strict=True)] == first
     assert ordered[1:7] == [0, 1, 2, 3, 4, 5], "the others keep their order"
 
 
-@pytest.mark.parametrize("begins", [[[], []], [[0, 1], [2]], [[], [], [], [3, 1, 0]], [[0, 1, 2, 3, 4], []]])
-def test_no_test_is_lost_however_few_there_are(begins: list[list[int]]) -> None:
-    assert sorted(put_first(range(5), begins)) == list(range(5))
+@pytest.mark.parametrize("first", [[[], []], [[0, 1], [2]], [[], [], [], [3, 1, 0]], [[0, 1, 2, 3, 4], []]])
+def test_no_test_is_lost_however_few_there_are(first: list[list[int]]) -> None:
+    assert sorted(put_first(range(5), first)) == list(range(5))

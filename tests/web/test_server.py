@@ -201,7 +201,7 @@ async def test_a_head_without_end_is_refused_after_16_kb() -> None:
 
 
 @pytest.mark.parametrize(("size", "status"), [(7_900, b"200"), (8_100, b"414")])
-async def test_a_long_address_is_refused_before_it_is_decoded(port: int, size: int, status: bytes) -> None:
+async def test_a_long_url_is_refused_before_it_is_decoded(port: int, size: int, status: bytes) -> None:
     long = b"GET /slow?" + b"%41" * (size // 3) + b" HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
     answered = await send(port, long)
     assert answered.startswith(b"HTTP/1.1 " + status)

@@ -24,19 +24,19 @@ class DownloadSlots:
             raise too_many("too_many_downloads", detail, 5.0)
 
     def take(self, account_id: int) -> "DownloadSlot":
-        """Count a download from now on, before anything of it is read. Raises Problem 429."""
+        """Take a slot for a download, before anything is read. Raises Problem 429."""
         self.check(account_id)
         self._downloads[account_id] += 1
         return DownloadSlot(self, account_id)
 
-    def give_back(self, account_id: int) -> None:
+    def release(self, account_id: int) -> None:
         self._downloads[account_id] -= 1
         if not self._downloads[account_id]:
             del self._downloads[account_id]
 
 
 class DownloadSlot:
-    """The room of one download. It is given back after the answer, or when an error ends the `with` block before."""
+    """The slot of one download. It is released after the answer, or when an error ends the `with` block earlier."""
 
     def __init__(self, slots: DownloadSlots, account_id: int) -> None:
         self._slots: DownloadSlots | None = slots
@@ -50,15 +50,15 @@ class DownloadSlot:
             self.close()
 
     def __del__(self) -> None:
-        self.close()  # the answer was never begun
+        self.close()  # the answer was never started
 
     def close(self) -> None:
         slots, self._slots = self._slots, None
         if slots is not None:
-            slots.give_back(self._account_id)
+            slots.release(self._account_id)
 
     def answer(self, *arguments: Any, **options: Any) -> StreamingResponse:
-        """Return an answer with the arguments of a StreamingResponse, after which the room is given back."""
+        """Return a StreamingResponse with these arguments, which releases the slot when it has been sent."""
         response = _Counted(*arguments, **options)
         response.slot = self
         return response

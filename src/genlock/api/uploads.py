@@ -34,12 +34,12 @@ MEGABYTE = 1_000_000
 #: files that this instance receives at the same time, all and of one account
 FILES_AT_ONCE = 8
 FILES_PER_ACCOUNT = 2
-#: a file that arrives for longer gives its place to another if all are taken; 20 MB take this long at 8 Mbit/s
+#: a file that takes longer to arrive gives its place to another if all are taken; 20 MB take this long at 8 Mbit/s
 SLOW_SECONDS = 20.0
 
 
 class Arrival:
-    """The arrival of a file, while which its place may be given to another. Then the block raises Problem 408."""
+    """A file that is arriving. Meanwhile its place may be given to another file; then the block raises Problem 408."""
 
     def __init__(self) -> None:
         self._since = asyncio.get_running_loop().time()
@@ -57,7 +57,7 @@ class Arrival:
         try:
             await self._limit.__aexit__(kind, error, trace)
         except TimeoutError:
-            detail = "the file arrived slowly while others waited for its place; send it again"
+            detail = "the file arrived too slowly while other files waited for a place; send it again"
             headers = {"Connection": "close"}
             raise Problem(status=408, code="body_timeout", detail=detail, headers=headers) from None
 
@@ -79,7 +79,7 @@ class Uploads:
     def receiving(self, account_id: int, arrival: Arrival) -> Iterator[IO[bytes]]:
         """Yield a file on disk while it is received and passed on. Raises Problem.
 
-        One slow account leaves room for others. If several take all places, a slow file gives way to a new one.
+        One account can take only some of the places. If several accounts take all, a slow file gives way to a new one.
         """
         if list(self._receiving.values()).count(account_id) >= FILES_PER_ACCOUNT:
             raise too_many(

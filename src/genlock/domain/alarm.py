@@ -13,7 +13,7 @@ FAILURES_SHARE = 0.5
 REFUND_SECONDS = 900
 #: how long there may be no leader before operators are notified
 INACTIVE_SECONDS = 30
-#: The money check runs every few seconds. After this long without a completed round it fails, or does not run.
+#: The money check runs every few seconds. Without a completed round for this long, it fails or does not run.
 LEDGER_CHECK_SECONDS = 1800
 #: the kv entry that an instance writes while the channel refuses the whole bot
 BOT_REFUSED_KEY = "bot_refused"

@@ -44,7 +44,7 @@ class Idea:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PromptImprover:
-    """The ability of a model to rewrite prompts: which input takes them, and for which models they are."""
+    """The ability of a model to rewrite prompts: which input takes them, and which models they are for."""
 
     field: str
     #: categories of the models whose prompts it improves; empty: all

@@ -6,7 +6,7 @@ from functools import cache
 WORD_BITS, SCALE_WORD_BITS = 16, 19
 #: the codebook with escapes: larger values follow their code word
 ESCAPES = 11
-#: In the table of that codebook: the bits of a word, and from which bit on the number of its escapes.
+#: A byte in the table of that codebook has the length of a word in its low bits, and the number of its escapes above.
 STEP_MASK, ESCAPES_SHIFT = 31, 5
 
 # For each length, the code words of that length in their order, each as the number of sign bits that follow it.
@@ -44,7 +44,7 @@ _CODEBOOKS = {
 }
 _SIGNS = {"0": 0, "1": 1, "2": 2, "3": 3, "4": 4, "a": 1, "b": 2, "c": 2}
 _ESCAPES = {"a": 1, "b": 1, "c": 2}
-#: how many code words of scale factors have which length
+#: the number of code words for scale factors, by their length in bits
 _SCALE_WORDS = {
     1: 1, 3: 1, 4: 3, 5: 2, 6: 4, 7: 3, 8: 5, 9: 4, 10: 6, 11: 6, 12: 6, 13: 5, 14: 8, 15: 4, 16: 7, 17: 3, 18: 7,
     19: 46,

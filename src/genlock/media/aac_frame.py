@@ -1,6 +1,6 @@
 """Find where a frame of AAC-LC ends. A frame does not state its length, so its code words are followed to the end.
 
-Only what encoders write is followed: decoders that disagree about the rest would find another end.
+Only what encoders write is followed: about the rest, decoders disagree where a frame ends.
 """
 
 import struct
@@ -18,12 +18,12 @@ from genlock.media.aac_codebooks import (
 )
 from genlock.media.budget import require
 
-#: elements of a frame: one channel, two channels, low frequencies, data, filling, and the end
+#: elements of a frame (SCE, CPE, LFE, DSE, FIL, END): one channel, two channels, low frequencies, data, filling, end
 _SINGLE, _PAIR, _LOW, _DATA, _FILL, _END = 0, 1, 3, 4, 6, 7
 _ELEMENTS_MAX = 64
-#: Decoders read an extension with dynamic ranges to its own end, wherever the element that holds it ends.
+#: the extension for dynamic range control: some decoders read it to its own end, past the end of its element
 _DYNAMIC_RANGE = 11
-#: the extensions of spectral band replication: some decoders read on inside one that precedes all channels
+#: the extensions for spectral band replication: some decoders do not skip one that precedes all channels
 _REPLICATION = (13, 14)
 _SHORT_WINDOWS = 2
 #: codebooks without coefficients: nothing, noise, and intensity
@@ -91,8 +91,8 @@ class FrameReader:
             count += self._take(8) - 1
         if count:
             extension = self._take(4)
-            require(extension != _DYNAMIC_RANGE, "dynamic ranges")
-            require(has_channels or extension not in _REPLICATION, "an extension of no channel")
+            require(extension != _DYNAMIC_RANGE, "dynamic range control")
+            require(has_channels or extension not in _REPLICATION, "an extension before the first channel")
             self.position += 8 * count - 4
 
     def _data(self) -> None:
@@ -139,9 +139,9 @@ class FrameReader:
         sections = [self._sections(window) for _ in window.groups]
         self._scale_factors(sections)
         if self._take(1):
-            require(not window.is_short, "peaks of their own in short windows")
-            peaks = self._take(2) + 1
-            self.position += 6 + 9 * peaks
+            require(not window.is_short, "pulse data in short windows")
+            pulses = self._take(2) + 1
+            self.position += 6 + 9 * pulses
         if self._take(1):
             self._noise_shaping(window)
         require(not self._take(1), "gain control")

@@ -26,8 +26,8 @@ _DESCRIBED_RATE_MAX = 65_535
 _CHANNELS = {1: 1, 2: 2, 3: 3, 4: 4, 5: 5, 6: 6, 7: 8}
 _ES, _DECODER, _SPECIFIC = 3, 4, 5
 _MPEG4_AUDIO = 0x40
-#: Frames that are read to their end, and their bytes: half a second, and two if they are made to take long. Of a longer
-#: file, they are chosen at random: one with enough samples of several frames to be worth it is found out.
+#: At most this many frames, and bytes of frames, are read to their end: that takes half a second, or two seconds if the
+#: frames are made to be slow. In a longer file they are chosen at random, which finds a forgery that adds much to it.
 _READ_FRAMES_MAX, _READ_BYTES_MAX = 20_000, 2_000_000
 #: the first bits of a frame that has a header of its own, with another sampling rate; no frame of a sample has them
 _HEADER = 0xE0
@@ -60,7 +60,7 @@ def audio_seconds(content: Content, tables: Mapping[bytes, Box], samples: int, b
 
 
 def _check_frames(content: Content, positions: Sequence[int], sizes: Sequence[int], rate_index: int) -> None:
-    """Check that samples hold one frame each. Decoders skip zeros behind it, and play whatever else there is."""
+    """Check that samples hold one frame each. Decoders skip zeros after it, and play anything else."""
     for number in _chosen(sizes):
         sample = bytes(content[positions[number] : positions[number] + sizes[number]])
         require(not any(sample[FrameReader(sample, rate_index).end() :]), "several frames in a sample")
@@ -96,7 +96,7 @@ def _read_aac(content: Content, entry: Box, budget: Budget) -> Aac:
     configurations = [box for box in found if box.name == b"esds"]
     require(len(configurations) == 1, "no AAC configuration, or two")
     aac = _configuration(content[configurations[0].start : configurations[0].end])
-    if aac.rate > _DESCRIBED_RATE_MAX:  # the description has no room for it, and encoders write half of it
+    if aac.rate > _DESCRIBED_RATE_MAX:  # the description has 16 bits for it, and encoders write half of the rate
         return aac
     return aac._replace(rate=min(rate or aac.rate, aac.rate))
 
@@ -120,7 +120,7 @@ def _specific(bits: int) -> Aac:
     require(channels in _CHANNELS, "channels of another form")
     rest = 16
     if type_ != _LOW_COMPLEXITY:
-        # The numbers of an extended configuration may also mean MP3 in AAC's place, at such rates only.
+        # At rates above 48 kHz, the bits of an extended configuration may also mean MP3 instead of AAC.
         require(rate >= _EXTENDED_RATE_MIN and bits >> 15 & 15 != _OTHER_RATE, "a sampling rate of another form")
         require(bits >> 10 & 31 == _LOW_COMPLEXITY, "AAC of another type")
         rest = 7

@@ -1,4 +1,4 @@
-"""Look up host names that others chose, in threads of their own.
+"""Look up host names that users and API clients chose, in separate threads.
 
 The event loop has two threads for look-ups. Two names whose server does not answer would keep both of them busy for ten
 seconds, and every new connection to Telegram, the providers and the database would wait for them.
@@ -38,7 +38,7 @@ class NameLookup:
     def _end(self, lookup: Lookup, ended: "asyncio.Future[list[Any]]") -> None:
         del self._running[lookup]
         if not ended.cancelled():
-            ended.exception()  # every caller may have given up
+            ended.exception()  # marks it as read: every caller may have given up
 
     def close(self) -> None:
         """Begin no further look-ups, and do not wait for those that run."""

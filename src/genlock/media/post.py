@@ -9,7 +9,7 @@ from genlock.media.download import AddressRefused, FetchFailed, PublicConnector,
 
 ANSWER_BYTES_MAX = 4096
 TEXT_LENGTH_MAX = 500
-#: More than are posted at the same time: a post that waits for slow receivers of others would count as slow itself.
+#: more than posts at the same time: a post that waited for a connection would count as one to a slow receiver
 CONNECTIONS_MAX = 200
 
 

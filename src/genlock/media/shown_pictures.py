@@ -1,7 +1,7 @@
 """Count the pictures that a sample of VP9 or AV1 shows. Both codecs can hide several in one sample.
 
-An encoder puts pictures that are only referred to into the sample of the one that is shown. A program that writes every
-decoded picture, at the rate of the samples, would make a longer film of a sample that shows several.
+An encoder puts pictures that are only referred to into the sample of the one that is shown. A program that gives every
+decoded picture the duration of a sample would play a film longer whose samples show several.
 """
 
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from genlock.media.budget import require
 
 _VP9_INDEX, _VP9_INDEX_BITS = 0xC0, 0xE0
 _LAST_PROFILE = 3
-#: units of AV1: the beginning of a sample, and those with the header of a picture
+#: units (OBUs) of AV1: the delimiter at the beginning of a sample, and those with the header of a picture
 _DELIMITER, _HEADERS = 2, (3, 6)
 _UNITS_MAX = 1000
 

@@ -95,7 +95,7 @@ class PartOrders:
 
 
 class HourlyFigureStore(Protocol):
-    """Every write is one commit and names the role: that of an old leader changes nothing."""
+    """Every write is one commit and names the leader's role: the write of a former leader changes nothing."""
 
     async def figures_progress(self) -> FiguresProgress: ...
 

@@ -24,7 +24,7 @@ class InstanceStore(Protocol):
     async def release_leases(self, instance: str, keep: Sequence[int] = (), *, crashed: bool = False) -> int:
         """Release the leases of an instance, except of the jobs in `keep`; if there are none, delete the instance.
 
-        With `crashed`, count a crash for each job: it may have caused it.
+        With `crashed`, count a crash for each job, because each may have caused it.
         """
 
     async def take_role(self, name: str, instance: str, seconds: float) -> Role:

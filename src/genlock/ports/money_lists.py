@@ -1,4 +1,4 @@
-"""Lists of ledger entries and payments for operators, newest first. The length of the history does not matter."""
+"""Lists of ledger entries and payments for operators, newest first. A long history does not make them slower."""
 
 from collections.abc import Sequence
 from datetime import datetime

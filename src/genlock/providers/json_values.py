@@ -8,15 +8,15 @@ from urllib.parse import urlsplit
 _NOT_TEXT = re.compile("[\x00\ud800-\udfff]")
 URL_CHARS_MAX = 4096
 TEXT_CHARS_MAX = 100_000
-#: Objects and lists of one document, and values: the words of an hour of speech with their times have fewer. Parsing
-#: holds up everything else, and a megabyte of empty objects takes a quarter of a second.
+#: The most objects and lists, and the most values, of one document; the transcript of an hour of speech has fewer.
+#: Parsing blocks the event loop, and a megabyte of empty objects takes a quarter of a second.
 CONTAINERS_MAX, VALUES_MAX = 50_000, 500_000
-#: results of one task, and places where they are looked for
+#: the most results of one task, and the most items of a list or object in which they are looked for
 PIECES_MAX, PLACES_MAX = 100, 1000
 
 
 def load_json(content: bytes | str) -> Any:
-    """Parse JSON. Raises ValueError, also for JSON that is nested too deeply, or has too many values, to parse."""
+    """Parse JSON. Raises ValueError, also for JSON that is nested too deeply or has too many values."""
     if _count(content, "{[") > CONTAINERS_MAX or _count(content, ",") > VALUES_MAX:
         raise ValueError("too many values")
     try:

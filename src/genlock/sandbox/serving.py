@@ -9,7 +9,7 @@ from aiohttp import web
 
 SHUTDOWN_SECONDS = 0.1  #: zero would mean no limit
 BACKLOG = 128
-#: turns of the event loop, at most, between accepting a connection and the server's knowing of it
+#: turns of the event loop, at most, between accepting a connection and its registration with the server
 ACCEPT_TURNS = 4
 
 
@@ -50,7 +50,7 @@ class Listener:
             await self._runner.server.shutdown(SHUTDOWN_SECONDS)
 
     async def finish_accepting(self) -> None:
-        """Accept nothing more, and wait for what is accepted: asyncio would never close it after the port is closed."""
+        """Stop accepting, and wait until the server knows what was accepted: otherwise asyncio would never close it."""
         if self._socket is not None and self._socket.fileno() >= 0:
             asyncio.get_running_loop().remove_reader(self._socket)
         for _ in range(ACCEPT_TURNS):

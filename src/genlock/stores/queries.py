@@ -67,15 +67,20 @@ def statements(text: str) -> tuple[str, ...]:
     return tuple(found)
 
 
+_TEXT, _NULL, _NUMBERS = {str}, {type(None)}, {int, float, bool}
+
+
 def array(values: Sequence[Any]) -> str:
     """Return an array in PostgreSQL's text form: four times as fast as a list, whose elements asyncpg inspects."""
     kinds = set(map(type, values))
-    if kinds != {str}:
-        return "{" + ",".join(map(str if kinds == {int} else _element, values)) + "}"
-    text = "\0".join(values)
-    if text.count("\0") != len(values) - 1:
-        raise ValueError("a text with a NUL character cannot be stored")
-    return '{"' + _escaped(text).replace("\0", '","') + '"}'
+    if kinds == _TEXT:
+        text = "\0".join(values)
+        if text.count("\0") != len(values) - 1:
+            raise ValueError("a text with a NUL character cannot be stored")
+        return '{"' + _escaped(text).replace("\0", '","') + '"}'
+    if kinds == _NULL:  # most columns of most batches
+        return "{" + ",".join(["NULL"] * len(values)) + "}"
+    return "{" + ",".join(map(str if kinds <= _NUMBERS else _element, values)) + "}"
 
 
 def _element(value: Any) -> str:

@@ -22,7 +22,7 @@ from uvicorn.server import ServerState
 from genlock.web.admission import Handling, KnownSecrets, UnknownSenders
 from genlock.web.joined_writes import JoinedWrites
 
-#: Bytes of an address. Proxies pass on no longer ones, and decoding one of 40 kB takes milliseconds.
+#: Bytes of a URL. Proxies pass on none that is longer, and decoding one of 40 kB takes milliseconds.
 URL_BYTES_MAX = 8000
 #: bytes of a request that are not its body: request line, headers, chunk sizes, trailers
 HEAD_BYTES_MAX = 16_000
@@ -201,7 +201,7 @@ class HttpProtocol(HttpToolsProtocol):
     def on_url(self, url: bytes) -> None:
         if len(self.url) + len(url) > URL_BYTES_MAX:
             self._refuse(HTTPStatus.REQUEST_URI_TOO_LONG)
-            raise ValueError("the address is too long")  # ends the parsing
+            raise ValueError("the URL is too long")  # ends the parsing
         super().on_url(url)
 
     def on_header(self, name: bytes, value: bytes) -> None:

@@ -42,7 +42,7 @@ class BodyMemory:
         self._held_by: Counter[str] = Counter()
 
     def reserve(self, number: int, *, authenticated: bool, sender: str = "") -> None:
-        """Take bytes for a sender, whose name is empty if there are few of its kind. Raises RequestRefused."""
+        """Reserve bytes for a request. Only senders with a name have a limit of their own. Raises RequestRefused."""
         is_over = self._held + number > (self._bytes_max if authenticated else self._bytes_max // 2)
         if is_over or (sender and self._held_by[sender] + number > self._bytes_max // 4):
             raise RequestRefused(503, "too many large bodies at the same time; try again later")

@@ -18,7 +18,7 @@ __all__ = ["Caller", "Priority", "make_bot"]
 T = TypeVar("T")
 API_URL = "https://api.telegram.org"
 CONNECTIONS = 64
-#: methods that Telegram limits by themselves: their 429 stops no other call
+#: methods with a rate limit of their own: a 429 for one of them delays no other call
 LIMITED_ALONE = frozenset(
     {"set_my_commands", "set_my_description", "set_my_short_description", "set_webhook", "delete_webhook"}
 )

@@ -14,7 +14,7 @@ TIMESTAMP = "X-Webhook-Timestamp"
 SIGNATURE = "X-Webhook-Signature"
 WINDOW_SECONDS = 300
 _DIGITS_MAX = 12
-#: how many places of one name are looked at, which may also be words of a user's prompt, and how many values of it are
+#: how many places of one key are looked at, which may also be words of a user's prompt, and how many values of it are
 #: compared with the signature
 _PLACES_MAX, _IDS_MAX = 1000, 10
 _VALUE = re.compile(rb'\\?"\s{0,20}:\s{0,20}\\?"([A-Za-z0-9_.:-]{1,128})\\?"')
@@ -34,7 +34,7 @@ def is_signed(headers: Mapping[str, str], body: bytes, key: str, now: float) -> 
         return False
     signature = headers.get(SIGNATURE, "").encode(errors="replace")
     signed = [task_id for task_id in _named(body) if _matches(signature, task_id, int(timestamp), key)]
-    if not signed:  # a body of which anyone may be the sender is not parsed
+    if not signed:  # any sender may have made the body, so it is not parsed
         return False
     try:
         parsed = load_json(body)

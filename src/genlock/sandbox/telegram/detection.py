@@ -4,7 +4,7 @@ import re
 from typing import Any
 
 Entity = dict[str, Any]
-#: the endings after which a name without a scheme is a link; the real list has all of them
+#: top-level domains that make a name without a scheme a link; the real server knows all of them
 ENDINGS = "com|org|net|info|io|me|ai|app|dev|co|ru|de|eu|uk|us|tv|xyz|pro|рф"
 HOST = r"[\w~-]+(?:\.[\w~-]+)*"
 #: a path does not end with punctuation

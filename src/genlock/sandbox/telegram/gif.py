@@ -1,4 +1,4 @@
-"""Telegram shows a moving GIF as a silent video, so it converts what bots and users send."""
+"""Convert an animated GIF to a silent video, as Telegram does with those that bots and users send."""
 
 import io
 from fractions import Fraction
@@ -14,7 +14,7 @@ TICKS_PER_SECOND = 1000
 
 @lru_cache(maxsize=16)  # every delivery attempt sends the same bytes
 def as_mp4(content: bytes) -> bytes | None:
-    """Return the video that a GIF becomes. None for a still one, one that is too large, and without a codec."""
+    """Return a GIF as a video. None if it does not move or is too large, or if PyAV is not installed."""
     if AV is None:
         return None
     try:

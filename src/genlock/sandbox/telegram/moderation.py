@@ -8,7 +8,7 @@ from genlock.sandbox.telegram.messages import Method
 from genlock.sandbox.telegram.profile import OTHER_PERMISSIONS, SENT_KINDS, member_of
 from genlock.sandbox.telegram.state import TelegramState
 
-#: a shorter or longer time means without an end
+#: a shorter or longer ban or restriction has no end
 LIMITED_SECONDS = (30, 366 * 86_400)
 MEDIA = ("audios", "documents", "photos", "videos", "video_notes", "voice_notes")
 
@@ -108,7 +108,7 @@ def _until(state: TelegramState, arguments: CallArguments) -> int:
 
 
 def _permissions(arguments: CallArguments) -> dict[str, bool]:
-    """Return all permissions. Unless they are independent, one to send more includes those to send less."""
+    """Return all permissions. Unless they are set independently, some include others: polls include texts."""
     given = CallArguments(arguments.object("permissions", "permissions"))
     names = [*(f"can_send_{name}" for name in SENT_KINDS), "can_send_other_messages", *OTHER_PERMISSIONS]
     found = {name: given.flag(name) for name in names}

@@ -27,7 +27,7 @@ MORE_RIGHTS = {
     "supergroup": ("can_pin_messages", "can_manage_tags", "can_manage_topics"),
     "channel": ("can_post_messages", "can_edit_messages", "can_manage_direct_messages"),
 }
-#: what an administrator does not get unless the one who appoints it says so; no bot can edit its own rights
+#: rights that must be given explicitly to an administrator; no bot can edit its own rights
 WITHHELD = ("is_anonymous", "can_promote_members", "can_be_edited")
 #: permissions of members to send, and the kind of message that each is about
 SENT_KINDS = {

@@ -197,11 +197,11 @@ class TelegramState:
         """Return the message as the control API shows it, with more fields than the bot gets."""
         keyboard = message.markup if message.markup and "inline_keyboard" not in message.markup else None
         paid = f"{message.chat}/{message.id}" in self.stars_ledger.paid
-        fields = {"chat": message.chat, "message": self._view_authors(message), "shown": message.kind}
+        fields = {"chat": message.chat, "message": self._with_author(message), "shown": message.kind}
         return fields | {"keyboard": keyboard, "paid": paid, "reactions": message.reactions}
 
-    def _view_authors(self, message: Message) -> dict[str, Any]:
-        """Return the message, and who wrote a post of a channel, which the bot is not told."""
+    def _with_author(self, message: Message) -> dict[str, Any]:
+        """Return the message with the author of a post in a channel, which the bot is not told."""
         shown, chat = self.show(message), self.chats[message.chat]
         quoted = chat.messages.get(message.reply_to or 0)
         for post, fields in ((message, shown), (quoted, shown.get("reply_to_message"))):

@@ -37,7 +37,7 @@ TAGS = {
 CHARACTERS = {"lt": "<", "gt": ">", "amp": "&", "quot": '"'}
 CHARACTER = re.compile(r"&(?:#(\d{1,7})|#x([0-9a-fA-F]{1,6})|(lt|gt|amp|quot));")
 ATTRIBUTE = re.compile(r"""\s*([^\s=>"']+)\s*(?:=\s*(?:"([^"]*)"|'([^']*)'|([^\s>"']+)))?""")
-#: what a link or a command may be part of; other marked text hides it
+#: styles within which links and commands are detected; in other entities, such as code, they are not
 STYLES = ("bold", "italic", "underline", "strikethrough", "spoiler", "blockquote", "expandable_blockquote")
 Entity = dict[str, Any]
 #: what the text is for: the server itself measures sends and new media, but not the other edits

@@ -248,7 +248,7 @@ def forged_audio() -> Iterator[tuple[str, bytes]]:
     )
 
 
-_TABLES = (b"trak", b"mdia", b"minf", b"stbl")
+TABLES = (b"trak", b"mdia", b"minf", b"stbl")
 
 
 def frames_of(content: bytes) -> list[bytes]:
@@ -260,7 +260,7 @@ def frames_of(content: bytes) -> list[bytes]:
         sizes.extend(size for [size] in struct.iter_unpack(">I", table[12:]))
         return table
 
-    edit(boxes[b"moov"], (*_TABLES, b"stsz"), read)
+    edit(boxes[b"moov"], (*TABLES, b"stsz"), read)
     ends = list(accumulate(sizes))
     return [boxes[b"mdat"][end - size : end] for size, end in zip(sizes, ends, strict=True)]
 
@@ -307,7 +307,7 @@ def with_samples(content: bytes, samples: list[bytes], change: Callable[[bytes],
             box(name, tables.get(name, body)) for name, body in split(old) if name not in (b"sgpd", b"sbgp")
         )
 
-    moov = short_headers(change(edit(boxes[b"moov"], _TABLES, replace)))
+    moov = short_headers(change(edit(boxes[b"moov"], TABLES, replace)))
     return head + box(b"mdat", b"".join(samples)) + box(b"moov", moov)
 
 
@@ -323,7 +323,7 @@ def _as_text(media: bytes) -> Callable[[bytes], bytes]:
 
 
 def _described(change: Callable[[bytes], bytes], moov: bytes) -> bytes:
-    return edit(moov, (*_TABLES, b"stsd"), change)
+    return edit(moov, (*TABLES, b"stsd"), change)
 
 
 def _at_96_khz(table: bytes) -> bytes:

@@ -15,7 +15,7 @@ from genlock.media import mp4_audio
 from genlock.media.aac_codebooks import band_starts, scale_steps, word_steps
 from genlock.media.aac_frame import FrameReader
 from genlock.media.duration import duration
-from tests.media.forgeries import forged_audio, frames_of, played_seconds, with_samples
+from tests.media.forgeries import TABLES, box, edit, forged_audio, frames_of, played_seconds, split, with_samples
 from tests.media.samples import encode_audio
 
 LAYOUTS = {1: "mono", 2: "stereo", 6: "5.1", 8: "7.1"}
@@ -117,6 +117,50 @@ def sound_of(frame: bytes) -> str:
 def packed(bits: str) -> bytes:
     bits += "0" * (-len(bits) % 8)
     return int(bits, 2).to_bytes(len(bits) // 8)
+
+
+def test_a_long_file_with_a_chunk_for_each_frame_is_measured() -> None:
+    content, count = encode_audio("ipod", "aac", "fltp"), 300_000
+    frame = frames_of(content)[5]
+    one_each = struct.pack(">IIIII", 0, 1, 1, 1, 1)
+
+    def change(moov: bytes) -> bytes:
+        at = len(box(b"ftyp", dict(split(content))[b"ftyp"])) + 8
+        positions = struct.pack(f">II{count}I", 0, count, *range(at, at + count * len(frame), len(frame)))
+        return edit(edit(moov, (*TABLES, b"stsc"), lambda _: one_each), (*TABLES, b"stco"), lambda _: positions)
+
+    assert duration(with_samples(content, [frame] * count, change)) == count * 1024 / 48_000
+
+
+class PulsesFinder(FrameReader):
+    """Notes where the bit lies that says whether the first channel has pulse data."""
+
+    pulses_at = 0
+
+    def _scale_factors(self, groups: list[list[tuple[int, int, int]]]) -> None:
+        super()._scale_factors(groups)
+        self.pulses_at = self.pulses_at or self.position
+
+
+def with_pulses(frame: bytes, count: int) -> bytes:
+    reader = PulsesFinder(frame, 3)
+    reader.end()
+    bits = f"{int.from_bytes(frame):0{8 * len(frame)}b}"
+    assert bits[reader.pulses_at] == "0"
+    pulses = f"1{count - 1:02b}{0:06b}" + f"{2:05b}{1:04b}" * count
+    return packed(bits[: reader.pulses_at] + pulses + bits[reader.pulses_at + 1 : reader.position])
+
+
+@pytest.mark.parametrize("pulses", [1, 2, 3, 4])
+def test_audio_with_pulse_data_is_measured(pulses: int) -> None:
+    """Some encoders write the highest peaks beside the other coefficients; FFmpeg's does not."""
+    content = encode("tone", 48_000, 1, 128_000)
+    frames = [with_pulses(frame, pulses) for frame in frames_of(content)[2:-2]]
+    changed = with_samples(content, frames)
+
+    with av.open(io.BytesIO(changed), "r", options={"err_detect": "explode"}) as file:
+        assert len(list(file.decode(audio=0))) == len(frames), "FFmpeg finds no error in them"
+    assert duration(changed) == pytest.approx(SECONDS, abs=0.3)
 
 
 def in_data_after_dynamic_ranges(frames: list[bytes]) -> bytes:

@@ -38,6 +38,12 @@ def test_the_task_id_of_every_family_is_found(answer: dict[str, object]) -> None
     assert is_signed(headers(), json.dumps(answer, indent=4).encode(), KEY, THEN)
 
 
+def test_a_prompt_may_name_the_key_of_the_task_id() -> None:
+    """Kie.ai repeats the order, as JSON in a string, before the id of its task."""
+    param = json.dumps({"input": {"prompt": 'Draw {"taskId": "1"}, taskId and task_id. ' * 30}})
+    assert is_signed(headers(), json.dumps({"data": {"param": param, "taskId": TASK}}).encode(), KEY, THEN)
+
+
 def test_a_body_without_a_valid_signature_is_not_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Anyone can send one, and a megabyte of empty objects takes a quarter of a second to parse."""
     parsed: list[bytes] = []

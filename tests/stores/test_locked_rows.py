@@ -4,16 +4,16 @@ PostgreSQL checks the constraints of a row first with its values from before the
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator, Coroutine, Iterable
 from typing import Any
 
 import pytest
 import pytest_asyncio
 
-from genlock.domain.job import State, Verdict
+from genlock.domain.job import Delivery, State, Verdict
 from genlock.domain.money import EntryKind, Wallet
 from genlock.stores.postgres import PostgresStore
-from tests.stores.builders import PRICE, account_with, end, order, queued, running
+from tests.stores.builders import PRICE, account_with, end, ended, finish, order, queued, running
 from tests.stores.conftest import RecordingObserver
 from tests.stores.other_connections import other_connection, waiting_for_locks
 
@@ -101,3 +101,65 @@ async def test_a_failure_that_waited_for_a_refund_outside_the_bot_repays_the_deb
     assert ended.verdict is Verdict.WON
     assert await store.wallet(account) == Wallet(account_id=account, available=0, held=0)
     assert await store.violations(settled=False) == []
+
+
+async def test_a_failure_that_waits_for_two_refunds_in_turn_repays_the_debt_of_both(
+    store: PostgresStore, other: PostgresStore, postgres_url: str
+) -> None:
+    account = await account_with(store, 0)
+    for charge in ("first", "second"):
+        assert await store.transfer(account, EntryKind.TOPUP, PRICE, f"stars:{charge}")
+        assert await store.add_payment(charge, account, paid_amount=1, amount=PRICE)
+    job = await queued(store, None, account_id=account, price=2 * PRICE)
+
+    async with other_connection(postgres_url) as second:
+        async with other_connection(postgres_url) as holder:
+            await holder.execute(ACCOUNT, account)
+            first = asyncio.create_task(store.book_external_refund("first", "by Telegram"))
+            await waiting_for_locks(store, 1)
+            ending = asyncio.create_task(end(other, job, State.FAILED, None))
+            await waiting_for_locks(store, 2)
+            locking = asyncio.create_task(second.execute(ACCOUNT, account))
+            await waiting_for_locks(store, 3)
+        await asyncio.gather(first, locking)
+        await waiting_for_locks(store, 1)  # the second attempt, which has read the debt of the first refund
+        await second.execute("UPDATE accounts SET debt = debt + $2 WHERE id = $1", account, PRICE)
+        await second.execute("UPDATE payments SET state = 'refunded', owed = $1 WHERE charge = 'second'", PRICE)
+        await second.execute("COMMIT")
+
+    assert (await ending).verdict is Verdict.WON
+    assert await store.wallet(account) == Wallet(account_id=account, available=0, held=0)
+    assert await store.violations(settled=False) == []
+
+
+@pytest.mark.parametrize("owed", [PRICE, 3 * PRICE, 4 * PRICE])
+async def test_deliveries_that_waited_for_a_refund_outside_the_bot_repay_the_debt_once(
+    store: PostgresStore, other: PostgresStore, postgres_url: str, owed: int
+) -> None:
+    """Three deliveries of one account fail in one batch: the debt is smaller than the sum of their holds, or not."""
+    account, neighbour = await account_with(store, 0), await account_with(store, 2 * PRICE)
+    assert await store.transfer(account, EntryKind.TOPUP, 4 * PRICE, "stars:charge")
+    assert await store.add_payment("charge", account, paid_amount=1, amount=4 * PRICE)
+    jobs = [await ended(store, account_id=owner) for owner in (neighbour, account, account, neighbour, account)]
+    if owed < 3 * PRICE:
+        assert await store.transfer(account, EntryKind.GRANT, 3 * PRICE - owed, "gift")
+    elif owed > 3 * PRICE:
+        await queued(store, None, account_id=account)  # holds the rest of the payment
+
+    await _one_after_the_other(
+        postgres_url,
+        store,
+        (ACCOUNT, account),
+        store.book_external_refund("charge", "by Telegram"),
+        _all(finish(other, job, Delivery.UNDELIVERABLE) for job in jobs),
+    )
+
+    repaid = min(owed, 3 * PRICE)
+    wallet = await store.wallet(account)
+    assert (wallet.available, wallet.debt) == (3 * PRICE - repaid, owed - repaid)
+    assert await store.wallet(neighbour) == Wallet(account_id=neighbour, available=2 * PRICE, held=0)
+    assert await store.violations(settled=False) == []
+
+
+async def _all(steps: Iterable[Coroutine[Any, Any, Any]]) -> list[Any]:
+    return await asyncio.gather(*steps)

@@ -140,7 +140,8 @@ class FrameReader:
         self._scale_factors(sections)
         if self._take(1):
             require(not window.is_short, "pulse data in short windows")
-            self.position += 6 + 9 * (self._take(2) + 1)
+            pulses = self._take(2) + 1
+            self.position += 6 + 9 * pulses
         if self._take(1):
             self._noise_shaping(window)
         require(not self._take(1), "gain control")

@@ -1,12 +1,13 @@
 """Measure how long the audio of an MPEG-4 file plays, whatever times its samples have."""
 
 import struct
+from array import array
 from collections.abc import Mapping, Sequence
 from random import SystemRandom
 from typing import NamedTuple
 
 from genlock.media.aac_frame import FrameReader
-from genlock.media.budget import Budget, require
+from genlock.media.budget import Budget, NotMeasured, require
 from genlock.media.mapped_file import Content
 from genlock.media.mp4 import Box, boxes
 from genlock.media.mp4_samples import sample_descriptions, sample_positions, sample_sizes
@@ -51,34 +52,34 @@ def audio_seconds(content: Content, tables: Mapping[bytes, Box], samples: int, b
         frame_bytes = _CHANNEL_BYTES_MAX * min(kind.channels for kind in kinds)
         sizes = sample_sizes(content, tables[b"stsz"])
         require(max(sizes) <= frame_bytes, "several frames in a sample")
-        require(not _has_headers(content, tables, budget), "frames with headers of their own")
+        positions = _positions(content, tables, budget)
+        require(max(map(content.__getitem__, positions)) < _HEADER, "frames with headers of their own")
         require(len({kind.rate_index for kind in kinds}) == 1, "several sampling rates")
-        _check_frames(content, tables, sizes, kinds[0].rate_index, budget)
+        _check_frames(content, positions, sizes, kinds[0].rate_index)
     return samples * _FRAME / min(kind.rate for kind in kinds)
 
 
-def _check_frames(
-    content: Content, tables: Mapping[bytes, Box], sizes: Sequence[int], rate_index: int, budget: Budget
-) -> None:
+def _check_frames(content: Content, positions: Sequence[int], sizes: Sequence[int], rate_index: int) -> None:
     """Check that samples hold one frame each. Decoders skip zeros after it, and play anything else."""
-    chosen = _chosen(sizes)
-    for number, position in enumerate(sample_positions(content, tables, budget)):
-        if number in chosen:
-            sample = bytes(content[position : position + sizes[number]])
-            require(not any(sample[FrameReader(sample, rate_index).end() :]), "several frames in a sample")
+    for number in _chosen(sizes):
+        sample = bytes(content[positions[number] : positions[number] + sizes[number]])
+        require(not any(sample[FrameReader(sample, rate_index).end() :]), "several frames in a sample")
 
 
-def _chosen(sizes: Sequence[int]) -> set[int]:
+def _chosen(sizes: Sequence[int]) -> Sequence[int]:
     """Return the numbers of the samples that are read to their end: all, or as many as the limit allows."""
     count = min(_READ_FRAMES_MAX, len(sizes) * _READ_BYTES_MAX // max(1, sum(sizes)))
-    return set(range(len(sizes)) if count >= len(sizes) else SystemRandom().sample(range(len(sizes)), count))
+    return range(len(sizes)) if count >= len(sizes) else SystemRandom().sample(range(len(sizes)), count)
 
 
-def _has_headers(content: Content, tables: Mapping[bytes, Box], budget: Budget) -> bool:
+def _positions(content: Content, tables: Mapping[bytes, Box], budget: Budget) -> Sequence[int]:
+    """Return where each sample begins. Raises NotMeasured if one is not in the file."""
     try:
-        return max(map(content.__getitem__, sample_positions(content, tables, budget))) >= _HEADER
-    except (IndexError, OverflowError):
-        return True  # a sample that is not in the file
+        positions = array("Q", sample_positions(content, tables, budget))
+    except OverflowError:
+        raise NotMeasured("a sample that is not in the file") from None
+    require(max(positions) < len(content), "a sample that is not in the file")
+    return positions
 
 
 def _read_aac(content: Content, entry: Box, budget: Budget) -> Aac:

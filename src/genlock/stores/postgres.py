@@ -51,6 +51,8 @@ STATEMENT_CACHE = 200
 #: how long we wait for a server that is starting up
 STARTING_SECONDS = 30.0
 STARTING_PAUSE_SECONDS = 0.2
+#: how often a statement is run whose row other transactions change each time while it waits for the row
+CHECKED_ATTEMPTS_MAX = 10
 #: Errors of the connection or of the moment, not of the statement: it is retried.
 TEMPORARY: tuple[type[BaseException], ...] = (
     OSError,
@@ -205,18 +207,24 @@ class PostgresSession(Session):
     async def _try(self, text: str, values: list[Any]) -> list[Row]:
         connection = await self._connections.take()
         try:
-            try:
-                rows = await self._run(connection, text, values)
-            except asyncpg.CheckViolationError:
-                # PostgreSQL checks what was decided on the locked row first with the values from before another
-                # transaction changed that row. Repeated, the statement begins with the changed values.
-                rows = await self._run(connection, text, values)
+            rows = await self._run_checked(connection, text, values)
         except BaseException:
             await self._connections.give_back(connection)
             raise
         if not self._connections.keep(connection):
             await self._connections.give_back(connection)
         return rows
+
+    async def _run_checked(self, connection: Any, text: str, values: list[Any]) -> list[Row]:
+        """Run a statement, and again if it breaks a CHECK constraint, which may be due to a concurrent change.
+
+        PostgreSQL checks what was decided on the locked row first with the values from before another transaction
+        changed that row. Repeated, the statement begins with the changed values, and may again wait for a change.
+        """
+        for _ in range(CHECKED_ATTEMPTS_MAX - 1):
+            with suppress(asyncpg.CheckViolationError):
+                return await self._run(connection, text, values)
+        return await self._run(connection, text, values)
 
     async def _run(self, connection: Any, text: str, values: list[Any]) -> list[Row]:
         try:

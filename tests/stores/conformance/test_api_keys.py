@@ -13,8 +13,9 @@ from genlock.channels.api.address import ApiAddress
 from genlock.domain.api_key import ApiKey, ApiScope
 from genlock.domain.errors import InsufficientBalance, SpendLimitReached
 from genlock.domain.job import Delivery, State
-from genlock.ports import FinishDelivery, OrderState
+from genlock.ports import FinishDelivery, OrderState, Reschedule
 from genlock.stores.database import SqlDatabase
+from genlock.stores.parking import Parking
 from tests.stores.builders import (
     ME,
     PRICE,
@@ -25,11 +26,13 @@ from tests.stores.builders import (
     end,
     ended,
     ensure_profile,
+    finish,
     new_key,
     order,
     running,
     see,
 )
+from tests.stores.conftest import Raw
 
 DAY = 86_400
 
@@ -336,6 +339,25 @@ async def test_a_job_of_an_api_key_is_without_end_until_its_result_is_delivered(
 
     assert [job.id for job in found] == [delivering.id, waiting.id]
     assert await store.api_jobs_without_end(account, 1) == found[:1]
+
+
+async def test_a_job_that_waits_for_an_operator_or_is_sent_again_is_without_end(store: SqlDatabase, raw: Raw) -> None:
+    account = await account_with(store, 10 * PRICE)
+    key, _ = await store.add_api_key(new_key(account, 0))
+    jobs = [await ended(store, account_id=account, api_key_id=key.id) for _ in range(5)]
+    given_up, later, resent, paid_again, _ = jobs
+    reason = Reschedule(job_id=given_up.id, token=given_up.lease_token, after=None, attention_reason="look")
+    assert await store.reschedule(reason)
+    assert await store.reschedule(replace(reason, job_id=later.id, token=later.lease_token, after=60.0))
+    assert await finish(store, resent)
+    assert await store.resend_job(resent.id, SHOWN)
+    assert await finish(store, paid_again, Delivery.UNDELIVERABLE)
+    assert await store.resend_paid_job(paid_again.id, SHOWN, token=(await see(store, paid_again)).lease_token)
+
+    assert {job.id for job in await store.api_jobs_without_end(account, 10)} == {job.id for job in jobs}
+    await Parking(store.session).park("restored")
+    assert {job.id for job in await store.api_jobs_without_end(account, 10)} == {job.id for job in jobs}
+    assert await raw("SELECT count(*) FROM jobs WHERE due_at IS NOT NULL") == [(0,)]
 
 
 async def test_permits_are_taken_in_blocks_as_far_as_they_are_free(store: SqlDatabase, clock: ManualClock) -> None:

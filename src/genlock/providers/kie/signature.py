@@ -5,6 +5,7 @@ import hashlib
 import hmac
 import re
 from collections.abc import Iterator, Mapping
+from itertools import islice
 
 from genlock.providers.json_values import load_json
 from genlock.providers.kie.parser import TASK_ID_KEYS, read_task_id
@@ -13,8 +14,9 @@ TIMESTAMP = "X-Webhook-Timestamp"
 SIGNATURE = "X-Webhook-Signature"
 WINDOW_SECONDS = 300
 _DIGITS_MAX = 12
-#: how many values of one key are compared with the signature
-_IDS_MAX = 10
+#: how many places of one key are looked at, which may also be words of a user's prompt, and how many values of it are
+#: compared with the signature
+_PLACES_MAX, _IDS_MAX = 1000, 10
 _VALUE = re.compile(rb'\\?"\s{0,20}:\s{0,20}\\?"([A-Za-z0-9_.:-]{1,128})\\?"')
 
 
@@ -44,13 +46,9 @@ def is_signed(headers: Mapping[str, str], body: bytes, key: str, now: float) -> 
 def _named(body: bytes) -> Iterator[str]:
     """Yield the first ids at places where a callback may name its task, also in JSON inside a string."""
     for key in TASK_ID_KEYS:
-        name, position = key.encode(), -1
-        for _ in range(_IDS_MAX):
-            position = body.find(name, position + 1)
-            if position < 0:
-                break
-            if found := _VALUE.match(body, position + len(name)):
-                yield found[1].decode()
+        places = islice(re.finditer(key.encode(), body), _PLACES_MAX)
+        values = filter(None, (_VALUE.match(body, place.end()) for place in places))
+        yield from (value[1].decode() for value in islice(values, _IDS_MAX))
 
 
 def _matches(signature: bytes, task_id: str, timestamp: int, key: str) -> bool:

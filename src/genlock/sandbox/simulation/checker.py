@@ -123,7 +123,7 @@ def _check_notices(job: Job, truth: Truth) -> Findings:
     unknown = job.delivery is Delivery.UNKNOWN or job.attention_code is AttentionCode.UNKNOWN_DELIVERY
     if unknown and job.notice is not Notice.SENT:
         found.append(("The user is told of a delivery whose outcome is unknown.", f"the notice is {job.notice}"))
-    # The answer that recorded a late end may have come after its caller was cancelled; the row shows the end all the same.
+    # A caller that was cancelled does not see the answer about its late end, but the row shows it.
     late_ends = max(truth.late_ends[job.id], int(job.late))
     if truth.notices[job.id] > 1 + late_ends + truth.unknown_ends[job.id]:
         found.append(("One notice for each end.", f"{truth.notices[job.id]} notices"))

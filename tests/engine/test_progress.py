@@ -6,7 +6,8 @@ import pytest
 
 from genlock.domain.errors import ChannelBusy, ChannelOutcomeUnknown, PlaceholderGone, RecipientUnreachable
 from genlock.domain.events import Event
-from genlock.domain.job import Delivery, Job, State
+from genlock.domain.job import AttentionCode, Delivery, Job, State
+from genlock.domain.money import HoldState
 from genlock.engine import operate
 from genlock.engine.context import EngineRules
 from genlock.engine.engine import Engine
@@ -326,6 +327,62 @@ async def test_a_message_whose_delivery_was_given_up_is_put_again(world: World) 
     assert (await world.see(job)).delivery is Delivery.UNDELIVERABLE
 
     assert await put_all_again(world, engine, job)
+
+
+async def give_up_result(world: World, engine: Engine) -> Job:
+    """Return a job whose result was put, but no answer came, while a progress edit may still take effect."""
+    world.channel.fractions = (0.1,)
+    job = await unknown_edit(world, engine)
+    world.channel.faults.add("put", ChannelOutcomeUnknown(), done=True)
+    await world.call_back(engine, job)
+    row = await world.see(job)
+    assert (row.delivery, row.hold_state, row.due_at) == (Delivery.UNDELIVERABLE, HoldState.RELEASED, None)
+    return row
+
+
+async def test_the_message_of_a_result_that_was_given_up_is_put_again_after_a_resend(world: World) -> None:
+    engine = world.engine(EngineRules(delivery_attempts=1), expected=EXPECTED)
+    job = await give_up_result(world, engine)
+    shown = world.channel.messages[job.placeholder or ""]
+    late_edit(world, job.placeholder)
+    await operate.resend(engine.ctx, job.id, "operator")
+    await work(engine)
+    world.clock.advance(await due_in(world, job.id))
+    await work(engine)
+
+    assert world.channel.messages[job.placeholder or ""] == shown
+    assert await put_all_again(world, engine, job)
+
+
+async def test_a_result_that_was_given_up_twice_is_not_put_again(world: World) -> None:
+    """Nobody has paid for it."""
+    engine = world.engine(EngineRules(delivery_attempts=1), expected=EXPECTED)
+    job = await give_up_result(world, engine)
+    await operate.show_again(engine.ctx, job.id, "user")
+    world.channel.faults.add("put", ChannelOutcomeUnknown())
+    await work(engine)
+
+    row = await world.see(job)
+    assert (row.delivery, row.hold_state, row.due_at) == (Delivery.UNDELIVERABLE, HoldState.RELEASED, None)
+
+
+async def test_a_result_whose_resend_is_parked_is_put_again_after_the_operators_retry(world: World) -> None:
+    engine = world.engine(EngineRules(stage_attempts=1), expected=EXPECTED)
+    world.channel.fractions = (0.1,)
+    job = await unknown_edit(world, engine)
+    await world.call_back(engine, job)
+    await operate.resend(engine.ctx, job.id, "operator")
+    world.channel.faults.add("put", RuntimeError("a bug"))
+    await work(engine)
+    assert (await world.see(job)).attention_code is AttentionCode.STAGE_ERROR
+    shown = world.channel.messages[job.placeholder or ""]
+    late_edit(world, job.placeholder)
+    await operate.retry(engine.ctx, job.id, "operator")
+    await work(engine)
+    world.clock.advance(await due_in(world, job.id))
+    await work(engine)
+
+    assert world.channel.messages[job.placeholder or ""] == shown
 
 
 async def test_no_message_is_put_again_in_a_chat_whose_address_changed(world: World, engine: Engine) -> None:

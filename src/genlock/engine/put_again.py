@@ -12,6 +12,7 @@ from genlock.domain.delivery import Level, Part, Step, message_instead
 from genlock.domain.errors import ChannelBusy, ChannelError, ChannelOutcomeUnknown, StoreError
 from genlock.domain.events import Event
 from genlock.domain.job import Job
+from genlock.domain.money import HoldState
 from genlock.domain.result import PartKind
 from genlock.engine.context import EngineContext
 
@@ -31,13 +32,14 @@ def part_to_put_again(job: Job, parts: tuple[Part, ...]) -> Part | None:
     """Return the part that a late progress edit of the job may overwrite; None if it cannot overwrite any."""
     if job.progress_message is None or not parts:
         return None
-    first = parts[0]
-    if first.message == job.progress_message:
-        # A result that was not confirmed is not paid for, so it is not put again; our own message is.
-        part = first if first.step is Step.DONE or first.kind is PartKind.MESSAGE else None
-    else:  # another message has the end now: of a late result, of another delivery, or in place of a deleted message
-        part = message_instead(first) if job.late else first
-    return part and replace(part, message=job.progress_message, step=Step.PUT)
+    first, resent = parts[0], parts[0].message != job.progress_message
+    if job.late and resent:
+        first = message_instead(first)  # the late result has a message of its own
+    # A result that was not confirmed is not paid for, so it is not put again; our own message is.
+    settled = resent and job.hold_state in (HoldState.CAPTURED, HoldState.FREE)  # by the delivery before
+    if first.step is Step.DONE or first.kind is PartKind.MESSAGE or settled:
+        return replace(first, message=job.progress_message, step=Step.PUT)
+    return None
 
 
 async def put_again(ctx: EngineContext, job: Job) -> float | None:

@@ -199,8 +199,8 @@ def _check_once(job: Job, truth: Truth) -> Findings:
     if job.delivery is Delivery.UNDELIVERABLE and job.has_result:
         late = []  # a result that was given up is not put again
     if job.attention_code is AttentionCode.STAGE_ERROR and job.delivery in (Delivery.PENDING, Delivery.SENDING):
-        # Its delivery is not over: it waits for the operator, whose retry puts the message about its end again.
-        late = [message for message in late if message.shows and message.shows[1] not in messages]
+        # Its delivery is not over: it waits for the operator, whose retry puts the end again, or what was resent.
+        late = [message for message in late if not (truth.resends[job.id] or message.shows[1] in messages)]
     found += [("A late progress edit never overwrites a result.", str(message)) for message in late]
     for value, count in times.items():
         # A late result that is invalid leaves the user with a second message about the failure.

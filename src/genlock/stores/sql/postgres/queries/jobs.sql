@@ -342,7 +342,8 @@ RETURNING j.id;
 -- name: finish_delivery
 -- End deliveries: capture the hold of delivered results and release any other hold, in the same commit. The user is
 -- notified of a delivery, and always of one whose outcome is unknown. A cancelled job stays due until the cost of its
--- task is known, and a message that a progress edit may still overwrite is due to be put again.
+-- task is known, and a message that a progress edit may still overwrite is due to be put again: of a result that was
+-- given up only when a resend has shown it.
 WITH item AS (
     SELECT * FROM unnest(
         :job_id::bigint[], :token::bigint[], :delivery::text[], :parts::text[], :placeholder::text[],
@@ -366,7 +367,7 @@ WITH item AS (
     SET delivery = f.delivery, parts = f.parts, placeholder = coalesce(f.placeholder, j.placeholder),
         attention_code = f.attention_code, attention_reason = f.attention_reason, hold_state = f.hold_state,
         notice = f.notice, attempts = 0, crash_count = 0,
-        progress_message = CASE WHEN f.overwritable THEN j.progress_message END,
+        progress_message = CASE WHEN f.overwritable OR f.delivery = 'undeliverable' THEN j.progress_message END,
         delivered_at = CASE WHEN f.delivery = 'delivered' THEN :now END,
         lease_owner = CASE WHEN f.notice = 'due' THEN :owner::text END,
         due_at = CASE

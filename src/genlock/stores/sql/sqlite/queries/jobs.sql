@@ -283,7 +283,8 @@ RETURNING id;
 -- name: finish_delivery
 -- End deliveries: capture the hold of delivered results and release any other hold, in the same commit. The user is
 -- notified of a delivery, and always of one whose outcome is unknown. A cancelled job stays due until the cost of its
--- task is known, and a message that a progress edit may still overwrite is due to be put again.
+-- task is known, and a message that a progress edit may still overwrite is due to be put again: of a result that was
+-- given up only when a resend has shown it.
 INSERT INTO finish_item
 SELECT
     i.job_id, i.token, i.delivery, value ->> 'parts', value ->> 'placeholder',
@@ -305,7 +306,7 @@ UPDATE jobs
 SET delivery = i.delivery, parts = i.parts, placeholder = coalesce(i.placeholder, jobs.placeholder),
     attention_code = i.attention_code, attention_reason = i.attention_reason, hold_state = i.hold_state,
     notice = i.notice, attempts = 0, crash_count = 0,
-    progress_message = CASE WHEN i.overwritable THEN progress_message END,
+    progress_message = CASE WHEN i.overwritable OR i.delivery = 'undeliverable' THEN progress_message END,
     delivered_at = CASE WHEN i.delivery = 'delivered' THEN :now END,
     lease_owner = CASE WHEN i.notice = 'due' THEN :owner END,
     due_at = CASE

@@ -355,7 +355,7 @@ async def test_the_message_of_a_result_that_was_given_up_is_put_again_after_a_re
 
 
 async def test_a_result_that_was_given_up_twice_is_not_put_again(world: World) -> None:
-    """Nobody has paid for it."""
+    """It is not paid for."""
     engine = world.engine(EngineRules(delivery_attempts=1), expected=EXPECTED)
     job = await give_up_result(world, engine)
     await operate.show_again(engine.ctx, job.id, "user")

@@ -109,9 +109,14 @@ def _has_invalid_result(job: Job, truth: Truth) -> bool:
     return any(piece.value in truth.invalid_results for task in _tasks(job, truth) for piece in task.pieces)
 
 
+def _late_ends(job: Job, truth: Truth) -> int:
+    """Return how often a result came late. A caller that was cancelled did not see its answer, but the row shows it."""
+    return max(truth.late_ends[job.id], int(job.late))
+
+
 def _check_payment(job: Job, truth: Truth) -> Findings:
     """Check that a result in time is paid for if any of its parts was shown, unless an operator resent it."""
-    free = job.hold_state is HoldState.RELEASED and not job.late and not truth.late_ends[job.id]
+    free = job.hold_state is HoldState.RELEASED and not _late_ends(job, truth)
     if job.id in truth.shown and free and not truth.resends[job.id]:
         shown = f"{job.state}, {job.delivery}, parts {[part.step.value for part in job.parts]}"
         return [("A result of which a part was shown is paid for.", shown)]
@@ -123,9 +128,7 @@ def _check_notices(job: Job, truth: Truth) -> Findings:
     unknown = job.delivery is Delivery.UNKNOWN or job.attention_code is AttentionCode.UNKNOWN_DELIVERY
     if unknown and job.notice is not Notice.SENT:
         found.append(("The user is told of a delivery whose outcome is unknown.", f"the notice is {job.notice}"))
-    # A caller that was cancelled does not see the answer about its late end, but the row shows it.
-    late_ends = max(truth.late_ends[job.id], int(job.late))
-    if truth.notices[job.id] > 1 + late_ends + truth.unknown_ends[job.id]:
+    if truth.notices[job.id] > 1 + _late_ends(job, truth) + truth.unknown_ends[job.id]:
         found.append(("One notice for each end.", f"{truth.notices[job.id]} notices"))
     if truth.late_ends[job.id] > 1:
         found.append(("A late result is shown once.", f"{truth.late_ends[job.id]} late ends"))
@@ -190,7 +193,7 @@ def _check_once(job: Job, truth: Truth) -> Findings:
     found: Findings = []
     shown = [message for message in truth.messages.values() if message.shows and message.shows[0] == job.id]
     messages = {message_of(job)}
-    if truth.late_ends[job.id]:  # the message about the end before it stays
+    if _late_ends(job, truth):  # the message about the end before it stays
         messages |= {message_of(replace(job, state=state)) for state in (State.EXPIRED, State.FAILED)}
     own = {*messages, *(piece.value for task in _tasks(job, truth) for piece in task.pieces)}
     times = Counter(message.shows[1] for message in shown if message.shows and not message.deleted)
@@ -200,11 +203,12 @@ def _check_once(job: Job, truth: Truth) -> Findings:
         late = []  # a result that was given up is not put again
     if job.attention_code is AttentionCode.STAGE_ERROR and job.delivery in (Delivery.PENDING, Delivery.SENDING):
         # Its delivery is not over: it waits for the operator, whose retry puts the end again, or what was resent.
-        late = [message for message in late if not (truth.resends[job.id] or message.shows[1] in messages)]
+        results = [message for message in late if message.shows and message.shows[1] not in messages]
+        late = [] if truth.resends[job.id] else results
     found += [("A late progress edit never overwrites a result.", str(message)) for message in late]
     for value, count in times.items():
         # A late result that is invalid leaves the user with a second message about the failure.
-        twice = value in messages and truth.late_ends[job.id] and _has_invalid_result(job, truth)
+        twice = value in messages and _late_ends(job, truth) and _has_invalid_result(job, truth)
         if count > 1 + truth.resends[job.id] + bool(twice):
             found.append(("No part appears in two messages.", f"{value!r} appears in {count}"))
         if value not in own:

@@ -18,7 +18,7 @@ def read_arguments() -> argparse.Namespace:
     parser.add_argument("--creates-per-10-seconds", type=int, default=20)
     parser.add_argument("--queries-per-second", type=int, default=10)
     parser.add_argument("--same-media", action="store_true", help="give all results of a kind the same content")
-    parser.add_argument("--json", action="store_true", help="print the addresses as one line of JSON")
+    parser.add_argument("--json", action="store_true", help="print the URLs as one line of JSON")
     return parser.parse_args()
 
 

@@ -11,7 +11,7 @@ class CallbackStore(Protocol):
         """Store a raw callback, with its job if the secret is that of the job."""
 
     async def is_callback_secret(self, job_id: int, provider: str, secret_hash: str) -> bool:
-        """Whether this is the secret of a job's callback address."""
+        """Whether this is the secret of a job's callback URL."""
 
     async def count_unauthenticated_callbacks(self, seconds: float, limit: int) -> int:
         """Count the callbacks of the last `seconds` that carried no job's secret, up to a limit."""

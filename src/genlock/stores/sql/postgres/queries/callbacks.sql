@@ -18,7 +18,7 @@ WITH item AS MATERIALIZED (
 SELECT ord, id, job_id, attempt, correlation_id, :now AS received_at FROM item;
 
 -- name: is_callback_secret
--- Whether this is the secret of a job's callback address.
+-- Whether this is the secret of a job's callback URL.
 SELECT id FROM jobs WHERE id = :job_id AND provider = :provider AND secret_hash = :secret_hash
 UNION ALL
 SELECT job_id FROM attempts WHERE job_id = :job_id AND provider = :provider AND secret_hash = :secret_hash;

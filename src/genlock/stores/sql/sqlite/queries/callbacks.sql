@@ -10,7 +10,7 @@ LEFT JOIN jobs j ON j.id = t.job_id
 RETURNING id, job_id, attempt, received_at, (SELECT correlation_id FROM jobs WHERE jobs.id = inbox.job_id) AS correlation_id;
 
 -- name: is_callback_secret
--- Whether this is the secret of a job's callback address.
+-- Whether this is the secret of a job's callback URL.
 SELECT id FROM jobs WHERE id = :job_id AND provider = :provider AND secret_hash = :secret_hash
 UNION ALL
 SELECT job_id FROM attempts WHERE job_id = :job_id AND provider = :provider AND secret_hash = :secret_hash;

@@ -38,7 +38,7 @@ WHERE id > :after AND id <= :until AND state <> 'new' AND EXISTS (
 RETURNING id;
 
 -- name: erase_attempts
--- Erase the inputs, the secrets of the callback addresses and the handles of an account's ended jobs, in a range of ids.
+-- Erase the inputs, the secrets of the callback URLes and the handles of an account's ended jobs, in a range of ids.
 UPDATE attempts SET sent_input = NULL, secret_hash = NULL, handle = ''
 WHERE job_id IN (
         SELECT id FROM jobs

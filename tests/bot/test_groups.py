@@ -203,18 +203,15 @@ async def test_two_users_order_at_the_same_time_in_one_group(world: BotWorld) ->
     assert [len(await world.jobs(user)) for user in (ann, bob)] == [1, 1]
 
 
-async def test_the_bot_greets_a_group_that_adds_it(world: BotWorld) -> None:
-    ann, _, group = await friends(world)
-    change = {
-        "update_id": 1_000_000,
-        "my_chat_member": {
-            "chat": {"id": group.id, "type": "group", "title": "Friends"},
-            "from": {"id": ann.client.id, "is_bot": False, "first_name": "Ann", "language_code": "ru"},
-            "date": 1,
-            "old_chat_member": {"status": "left", "user": {"id": 42, "is_bot": True, "first_name": "S"}},
-            "new_chat_member": {"status": "member", "user": {"id": 42, "is_bot": True, "first_name": "S"}},
-        },
-    }
-    await world.deliver(change)
+@pytest.mark.parametrize("kind", ["group", "supergroup", "channel"])
+async def test_the_bot_greets_a_group_that_adds_it_and_posts_nothing_in_a_channel(world: BotWorld, kind: str) -> None:
+    """The subscribers of a channel cannot order there."""
+    ann = await world.add_user("Ann", language="ru")
+    chat = world.telegram.group("Friends", [ann.client], kind=kind)
+    status = chat.chat.bot_status
+    async with world.done(2):
+        await chat.set_bot("left", by=ann.client)
+        await chat.set_bot(status, by=ann.client)
 
-    assert page("misc.added_to_group", language="ru")(seen(world, group)[-1])
+    greetings = [page("misc.added_to_group", language="ru")(message) for message in seen(world, chat)]
+    assert greetings == ([] if kind == "channel" else [True])

@@ -345,7 +345,7 @@ class BotRouter:
             await self._store.set_blocked(account_id, blocked=gone)
             return
         came = change.old_chat_member.status in (ChatMemberStatus.BANNED, ChatMemberStatus.LEFT)
-        if came and not gone:
+        if came and not gone and change.chat.type != ChatType.CHANNEL:  # its subscribers cannot order there
             await self._messages.greet_group(
                 change.chat.id, self._bundle.texts.guess_language(change.from_user.language_code)
             )

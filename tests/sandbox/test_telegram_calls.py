@@ -145,8 +145,7 @@ async def test_an_edit_to_an_unsupported_media_type_is_refused(
 @pytest.mark.parametrize("body", ["{", "[]", '"x"'])
 async def test_a_json_body_that_is_not_an_object_is_refused(http: aiohttp.ClientSession, base: str, body: str) -> None:
     async with http.post(f"{base}/sendMessage", data=body, headers={"Content-Type": "application/json"}) as response:
-        status, said = await read_answer(response)
-    assert (status, said["description"]) == (400, "Bad Request: can't parse JSON encoded request parameters")
+        assert (response.status, await response.read()) == (400, b""), "the Bot API has not seen it"
 
 
 async def test_a_keyboard_that_is_not_json_is_refused(

@@ -24,3 +24,8 @@ def test_any_other_text_is_refused(text: str) -> None:
 
 def test_a_migrated_group_keeps_its_language() -> None:
     assert str(Address.parse("-5.7/en").migrated_to(-1005)) == "-1005/en"
+
+
+def test_only_groups_that_may_become_supergroups_are_basic() -> None:
+    found = {chat: Address.parse(f"{chat}/en").basic_group for chat in (5, -5, -999_999_999_999, -1_000_000_000_001)}
+    assert found == {5: False, -5: True, -999_999_999_999: True, -1_000_000_000_001: False}

@@ -26,6 +26,8 @@ from genlock.channels.telegram.errors import (
     classify_error,
     is_known_error,
 )
+from genlock.channels.telegram.http import ForeignAnswer
+from genlock.channels.telegram.refusals import meaning_of, read_patterns
 from genlock.domain.errors import (
     ChannelBusy,
     ChannelOutcomeUnknown,
@@ -68,6 +70,12 @@ def test_every_answer_of_telegram_is_classified_ignoring_case() -> None:
             if isinstance(found, LevelRefused) and not is_known_error(found):
                 wrong.append(f"{spelling}: not known")
     assert not wrong, "\n".join(wrong)
+
+
+def test_no_pattern_of_the_table_is_hidden_by_an_earlier_one() -> None:
+    for meaning, patterns in read_patterns().items():
+        for pattern in patterns:
+            assert meaning_of(pattern.replace("*", "x")) is meaning, pattern
 
 
 def test_content_that_telegram_quotes_does_not_decide_what_an_error_means() -> None:
@@ -168,8 +176,34 @@ def test_a_429_keeps_its_retry_time() -> None:
         assert found.after == 137
 
 
-def test_too_large_refuses_the_level() -> None:
-    assert type(classify_error(NetworkError("Request Entity Too Large"))) is LevelRefused
+@pytest.mark.parametrize("error", [NetworkError("Request Entity Too Large"), ForeignAnswer(413)], ids=repr)
+def test_too_large_refuses_the_level(error: TelegramError) -> None:
+    found = classify_error(error)
+    assert type(found) is LevelRefused
+    assert is_known_error(found)
+
+
+@pytest.mark.parametrize("status", [403, 405, 407, 409, 421, 431, 451])
+def test_a_refusal_by_a_proxy_says_nothing_about_the_user_and_counts_as_an_attempt(status: int) -> None:
+    found = classify_error(ForeignAnswer(status))
+    assert type(found) is ChannelBusy
+    assert found.failed, "otherwise it could be repeated without end"
+
+
+@pytest.mark.parametrize("status", [401, 404])
+def test_a_page_instead_of_the_bot_api_waits_for_an_operator(status: int) -> None:
+    assert isinstance(classify_error(ForeignAnswer(status)), TokenRefused)
+
+
+@pytest.mark.parametrize("status", [200, 204, 302, 408, 499, 500, 502, 503, 504, 520])
+def test_after_an_answer_of_a_proxy_that_may_have_passed_the_call_on_the_outcome_is_unknown(status: int) -> None:
+    assert type(classify_error(ForeignAnswer(status))) is ChannelOutcomeUnknown
+
+
+def test_a_request_that_the_http_server_cannot_read_refuses_the_level_and_is_reported() -> None:
+    found = classify_error(ForeignAnswer(400))
+    assert type(found) is LevelRefused
+    assert not is_known_error(found)
 
 
 def test_a_migrated_group_keeps_its_new_id() -> None:

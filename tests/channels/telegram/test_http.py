@@ -2,6 +2,7 @@
 
 import asyncio
 import io
+import json
 from collections.abc import AsyncIterator
 from functools import partial
 from typing import Any
@@ -35,6 +36,8 @@ class BotApi:
         self.called = asyncio.Event()
         self.answer = asyncio.Event()
         self.answer.set()
+        #: status and body to answer with instead
+        self.reply: tuple[int, str] | None = None
 
     async def handle(self, request: web.Request) -> web.Response:
         self.called.set()
@@ -46,6 +49,8 @@ class BotApi:
                 self.files.append((value.filename, value.file.read()))
         await self.answer.wait()
         self.done += 1
+        if self.reply is not None:
+            return web.Response(status=self.reply[0], text=self.reply[1])
         chat = {"id": 1, "type": "private"}
         return web.json_response({"ok": True, "result": {"message_id": 7, "date": 0, "chat": chat}})
 
@@ -151,6 +156,68 @@ async def test_a_call_of_an_instance_that_was_silent_while_it_waited_for_a_conne
         await _close(bot)
     assert server.files == []
     assert server.done == 0
+
+
+REFUSED = {"ok": False, "error_code": 400, "description": "Bad Request: chat not found"}
+PAGE = "<html><title>Forbidden</title></html>"
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "error"),
+    [
+        (400, REFUSED, "RecipientUnreachable"),
+        (200, REFUSED, "RecipientUnreachable"),
+        (200, {"ok": False, "error_code": 429, "parameters": {"retry_after": 5}}, "RateLimited"),
+        (429, {"ok": False, "error_code": 429, "parameters": {"retry_after": 5}}, "RateLimited"),
+        (400, {"ok": False, "error_code": 400, "parameters": {"migrate_to_chat_id": -1005}}, "GroupMigrated"),
+        (401, {"ok": False, "error_code": 401, "description": "Unauthorized"}, "TokenRefused"),
+        (404, {"ok": False, "error_code": 404, "description": "Not Found"}, "TokenRefused"),
+        (404, {"ok": False, "error_code": 404, "description": "Not Found: method not found"}, "CallInvalid"),
+        (409, {"ok": False, "error_code": 409, "description": "Conflict: terminated by setWebhook"}, "ChannelBusy"),
+        (413, {"ok": False, "error_code": 413, "description": "Request Entity Too Large"}, "LevelRefused"),
+        (421, {"ok": False, "error_code": 421, "description": "Misdirected Request: x"}, "TokenRefused"),
+        (500, {"ok": False, "error_code": 500, "description": "Internal Server Error: x"}, "ChannelOutcomeUnknown"),
+        (403, {"ok": False, "error_code": 403, "description": "Forbidden: x"}, "RecipientUnreachable"),
+        (403, {"message": "Forbidden"}, "ChannelBusy"),
+        (403, PAGE, "ChannelBusy"),
+        (413, PAGE, "LevelRefused"),
+        (413, "", "LevelRefused"),
+        (400, "", "LevelRefused"),
+        (429, PAGE, "RateLimited"),
+        (502, PAGE, "ChannelOutcomeUnknown"),
+        (302, "", "ChannelOutcomeUnknown"),
+        (200, PAGE, "ChannelOutcomeUnknown"),
+        (200, "", "ChannelOutcomeUnknown"),
+        (200, '{"ok": true, "result": {"mess', "ChannelOutcomeUnknown"),
+        (200, [], "ChannelOutcomeUnknown"),
+        (200, {"ok": True}, "ChannelOutcomeUnknown"),
+        (200, {"ok": False}, "ChannelOutcomeUnknown"),
+        (500, {"ok": True, "result": True}, "ChannelOutcomeUnknown"),
+    ],
+    ids=repr,
+)
+async def test_an_edit_is_done_only_if_the_bot_api_says_so(
+    api: tuple[BotApi, str], status: int, body: Any, error: str
+) -> None:
+    server, url = api
+    server.reply = status, body if isinstance(body, str) else json.dumps(body)
+    bot = make_bot("1:t", url)
+    with pytest.raises(Exception) as raised:  # noqa: PT011 - whatever it is, it must be classified
+        await DirectCalls(bot).edit_message_text(chat_id=1, message_id=7, text="x")
+    assert type(classify_error(raised.value)).__name__ == error
+    with pytest.raises(Exception) as raised:  # noqa: PT011 - as above
+        await bot.send_document(1, io.BytesIO(b"x"))
+    assert type(classify_error(raised.value)).__name__ == error
+    await _close(bot)
+
+
+@pytest.mark.parametrize("reply", ['{"ok":true,"result":true}', ' {"result": true, "ok": true}'], ids=repr)
+async def test_an_edit_is_done_however_the_answer_is_written(api: tuple[BotApi, str], reply: str) -> None:
+    server, url = api
+    server.reply = 200, reply
+    bot = make_bot("1:t", url)
+    assert (await DirectCalls(bot).edit_message_text(chat_id=1, message_id=7, text="x")).message_id == 7
+    await _close(bot)
 
 
 async def _close(bot: Any) -> None:

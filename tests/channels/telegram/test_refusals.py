@@ -131,3 +131,43 @@ async def test_a_video_that_telegram_has_not_numbered_yet_counts_as_shown(harnes
     assert (job.delivery, job.parts[0].step, job.parts[0].message) == (Delivery.DELIVERED, Step.DONE, None)
     assert job.parts[0].file, "it can be shown again"
     assert [message.kind for message in harness.ann.messages] == ["photo", "text"]
+
+
+async def test_where_the_old_file_cannot_be_replaced_a_new_message_has_the_same_level(
+    harness: Harness, url: str
+) -> None:
+    job = await harness.running()
+    refuse(harness, "Bad Request: MEDIA_PREV_INVALID", method="editMessageMedia")
+    job = await harness.end(job, url)
+    assert (job.delivery, job.parts[0].level, harness.shown(job)[0].kind) == (
+        Delivery.DELIVERED,
+        Level.ADDRESS,
+        "photo",
+    )
+
+
+async def test_where_the_bot_needs_premium_for_the_content_a_lower_level_is_shown(harness: Harness, url: str) -> None:
+    job = await harness.running()
+    refuse(harness, "Bad Request: PREMIUM_ACCOUNT_REQUIRED", method="editMessageMedia", times=1)
+    job = await harness.end(job, url)
+    assert (job.delivery, job.parts[0].level) == (Delivery.DELIVERED, Level.BYTES)
+
+
+@pytest.mark.parametrize("text", ["can't access the chat", "CHAT_FORBIDDEN", "PEER_ID_INVALID"])
+async def test_an_edit_refused_in_a_group_that_became_a_supergroup_does_not_cost_the_result(
+    harness: Harness, url: str, text: str
+) -> None:
+    group = harness.telegram.group("Friends", [harness.ann])
+    job = await harness.running(chat=group.id)
+    old, new = group.id, (await group.migrate()).id
+    refuse(harness, f"Bad Request: {text}", method="editMessageMedia", chat=old)
+    job = await harness.end(job, url)
+    assert (job.delivery, job.hold_state, job.address) == (Delivery.DELIVERED, HoldState.CAPTURED, f"{new}/en")
+
+
+async def test_an_unknown_403_ends_the_delivery_and_is_reported(harness: Harness, url: str) -> None:
+    job = await harness.running()
+    refuse(harness, "Forbidden: something new")
+    job = await harness.end(job, url)
+    assert (job.delivery, job.hold_state) == (Delivery.UNDELIVERABLE, HoldState.RELEASED)
+    assert harness.recorder.of(Event.CHANNEL_REFUSAL_UNKNOWN, error="RecipientUnreachable")

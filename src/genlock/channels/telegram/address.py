@@ -5,6 +5,9 @@ from dataclasses import dataclass, replace
 
 _FORM = re.compile(r"(-?\d{1,19})(?:\.(\d{1,19}))?/([A-Za-z0-9_-]{1,35})")
 
+#: the ids of supergroups and channels are below this
+SUPERGROUP_ID_MAX = -1_000_000_000_000
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Address:
@@ -17,6 +20,11 @@ class Address:
     def group(self) -> bool:
         """Whether the chat is a group: Telegram gives groups negative ids."""
         return self.chat < 0
+
+    @property
+    def basic_group(self) -> bool:
+        """Whether the chat is a group that may become a supergroup, whose ids begin with -100."""
+        return SUPERGROUP_ID_MAX < self.chat < 0
 
     def __str__(self) -> str:
         thread = "" if self.thread is None else f".{self.thread}"

@@ -9,7 +9,7 @@ from genlock.channels.telegram.direct_calls import DirectCalls
 from genlock.channels.telegram.errors import BotFrozen, RateLimited, TokenRefused, classify_error, is_bug_or_unknown
 from genlock.channels.telegram.http import HttpRequest
 from genlock.channels.telegram.rate_limiter import Priority, TelegramRateLimiter
-from genlock.domain.errors import ChannelError, LevelRefused, StoreError
+from genlock.domain.errors import ChannelError, LevelRefused, RecipientUnreachable, StoreError
 from genlock.domain.events import Event
 from genlock.ports import Observer
 
@@ -97,7 +97,7 @@ class Caller:
         if isinstance(error, LevelRefused) and name in EXPECTED_REFUSALS:
             return
         whole_bot = isinstance(error, TokenRefused | BotFrozen)
-        if whole_bot or (isinstance(error, LevelRefused) and is_bug_or_unknown(error)):
+        if whole_bot or (isinstance(error, LevelRefused | RecipientUnreachable) and is_bug_or_unknown(error)):
             self.observer.event(
                 Event.CHANNEL_REFUSAL_UNKNOWN, method=name, error=type(error).__name__, text=str(error)[:200]
             )

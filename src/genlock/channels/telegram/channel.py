@@ -155,6 +155,11 @@ class TelegramChannel(Channel):
             return await self._put(job, index, part)
         except (LevelRefused, ChannelBusy) as error:
             raise _retry_or_lower(job, part, error) from error
+        except RecipientUnreachable as error:
+            # Only the answer to a send says that the group has become a supergroup, and where.
+            if Address.parse(job.address).basic_group:
+                raise PlaceholderGone(error.reason) from error
+            raise
 
     async def _put(self, job: Job, index: int, part: Part) -> Placed:
         assert part.message is not None

@@ -75,7 +75,7 @@ def _button(text: str, data: str | None, url: str | None) -> Json:
 
 def _message(answer: Any, edited: Json) -> SentMessage:
     """Read a message. An edit may be answered with True only: then it is the message that was to be edited."""
-    if not isinstance(answer, dict):
+    if answer is True:
         return SentMessage(int(edited["message_id"]))
     return SentMessage(int(answer["message_id"]), _file(answer))
 

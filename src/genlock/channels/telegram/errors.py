@@ -1,4 +1,4 @@
-"""Classify Telegram's errors by their code and, for refusals, by the table in `refusals.py`.
+"""Classify Telegram's errors: refusals by the table in `refusals.toml`, answers of a proxy by their HTTP status.
 
 ChannelError
 ├── ChannelBusy            429, no connection, a passing failure: certainly not done
@@ -25,7 +25,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 from telegram.error import BadRequest, ChatMigrated, Conflict, Forbidden, InvalidToken, RetryAfter, TelegramError
 
-from genlock.channels.telegram.http import NOT_SENT
+from genlock.channels.telegram.http import NOT_SENT, ForeignAnswer
 from genlock.channels.telegram.refusals import Meaning, meaning_of
 from genlock.domain.errors import (
     ChannelBusy,
@@ -94,6 +94,10 @@ class CallInvalid(LevelRefused):
     """Telegram does not understand the call."""
 
 
+def _token_refused(text: str) -> ChannelError:
+    return TokenRefused(TOKEN_REFUSED_SECONDS, text)
+
+
 def _frozen(text: str) -> ChannelError:
     return BotFrozen(BOT_FROZEN_SECONDS, text)
 
@@ -102,13 +106,23 @@ def _passing(text: str) -> ChannelError:
     return ChannelBusy(PASSING_FAILURE_SECONDS, text, failed=True)
 
 
+def _conflict(text: str) -> ChannelError:
+    return ChannelBusy(UNREACHABLE_SECONDS, text)
+
+
+def _rate_limited(text: str) -> ChannelError:
+    found = _RETRY.search(text.casefold())
+    return RateLimited(float(found[1]) if found else UNREACHABLE_SECONDS, "too many requests")
+
+
 _ERRORS: Mapping[Meaning, Callable[[str], ChannelError]] = {
     Meaning.NOT_MODIFIED: MessageNotModified,
-    Meaning.OVERTAKEN: ChannelOutcomeUnknown,
+    Meaning.OUTCOME_UNKNOWN: ChannelOutcomeUnknown,
     Meaning.HAS_MEDIA: MessageHasMedia,
     Meaning.HAS_NO_MEDIA: MessageHasNoMedia,
     Meaning.ALREADY_REFUNDED: AlreadyRefunded,
     Meaning.QUERY_TOO_OLD: QueryTooOld,
+    Meaning.TOKEN_REFUSED: _token_refused,
     Meaning.BOT_FROZEN: _frozen,
     Meaning.RETRY: _passing,
     Meaning.FILE_REFUSED: FileRefused,
@@ -119,13 +133,30 @@ _ERRORS: Mapping[Meaning, Callable[[str], ChannelError]] = {
     Meaning.LEVEL_REFUSED: LevelRefused,
     Meaning.CALL_INVALID: CallInvalid,
 }
+#: what a refusal means whose text the table does not know
+_BY_CODE: Mapping[type[TelegramError], Callable[[str], ChannelError]] = {
+    Forbidden: RecipientUnreachable,  # the code alone says that the bot may not write there
+    BadRequest: LevelRefused,
+    Conflict: _conflict,
+}
+#: what an answer that is not the Bot API's means, by its HTTP status. A proxy that answers 4xx has not passed the call
+#: on, except after a time limit; any other status leaves open what was done.
+_FOREIGN: Mapping[int, Callable[[str], ChannelError]] = {
+    **dict.fromkeys(range(400, 500), _passing),
+    400: LevelRefused,  # the Bot API's HTTP server cannot read the request, for example the name of its file
+    401: _token_refused,
+    404: _token_refused,
+    408: ChannelOutcomeUnknown,
+    413: LevelRefused,
+    429: _rate_limited,
+    499: ChannelOutcomeUnknown,
+}
 #: seconds to wait when Telegram cannot be reached, after a passing failure, and when it refuses the token or the bot
 UNREACHABLE_SECONDS = 2.0
 PASSING_FAILURE_SECONDS = 5.0
 TOKEN_REFUSED_SECONDS = 60.0
 BOT_FROZEN_SECONDS = 60.0
 _RETRY = re.compile(r"retry after (\d+)")
-_TOO_LARGE = ("request entity too large", "payload too large")
 
 
 def classify_error(error: Exception) -> ChannelError:
@@ -137,12 +168,9 @@ def classify_error(error: Exception) -> ChannelError:
         return RateLimited(after if isinstance(after, int) else after.total_seconds(), "too many requests")
     if isinstance(error, ChatMigrated):
         return GroupMigrated(error.new_chat_id)
-    if isinstance(error, InvalidToken) and "method not found" not in error.message.casefold():
-        return TokenRefused(TOKEN_REFUSED_SECONDS, "Telegram refuses the bot's token")
     if (not_sent := _not_sent(error)) is not None:
         return not_sent
-    text = error.message if isinstance(error, TelegramError) else repr(error)
-    return _look_up(error, text)
+    return _look_up(error) if isinstance(error, TelegramError) else ChannelOutcomeUnknown(repr(error))
 
 
 def _not_sent(error: Exception) -> ChannelBusy | None:
@@ -155,22 +183,18 @@ def _not_sent(error: Exception) -> ChannelBusy | None:
     return None
 
 
-def _look_up(error: Exception, text: str) -> ChannelError:
-    folded = text.casefold()
-    if folded.startswith("too many requests"):
-        found = _RETRY.search(folded)
-        return RateLimited(float(found[1]) if found else UNREACHABLE_SECONDS, "too many requests")
-    if isinstance(error, BadRequest | Forbidden | InvalidToken) or folded.startswith(_TOO_LARGE):
-        meaning = meaning_of(text)
-        if meaning is not None:
-            return _ERRORS[meaning](text)
-    if isinstance(error, Forbidden):  # the code alone says that the bot may not write there
-        return RecipientUnreachable(text)
-    if isinstance(error, BadRequest):
-        return LevelRefused(text)
-    if isinstance(error, Conflict):
-        return ChannelBusy(UNREACHABLE_SECONDS, text)
-    return ChannelOutcomeUnknown(text)
+def _look_up(error: TelegramError) -> ChannelError:
+    """Return what an answer means: by who gave it, by its text, and if the text is not known by its code."""
+    text = error.message
+    if isinstance(error, ForeignAnswer):
+        return _FOREIGN.get(error.status, ChannelOutcomeUnknown)(text)
+    if isinstance(error, InvalidToken) and "method not found" not in text.casefold():
+        return _token_refused("Telegram refuses the bot's token")
+    if text.casefold().startswith("too many requests"):
+        return _rate_limited(text)
+    if (meaning := meaning_of(text)) is not None:
+        return _ERRORS[meaning](text)
+    return next((make(text) for kind, make in _BY_CODE.items() if isinstance(error, kind)), ChannelOutcomeUnknown(text))
 
 
 def is_known_error(error: Exception) -> bool:
@@ -178,7 +202,7 @@ def is_known_error(error: Exception) -> bool:
     return meaning_of(str(error)) is not None
 
 
-def is_bug_or_unknown(error: LevelRefused) -> bool:
+def is_bug_or_unknown(error: LevelRefused | RecipientUnreachable) -> bool:
     """Whether an operator should see a refusal: our call is wrong, or the table does not know the text."""
     return isinstance(error, CallInvalid) or not is_known_error(error)
 

@@ -7,9 +7,11 @@ for a connection.
 import asyncio
 import io
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from http import HTTPStatus
 from typing import IO, Any
 from urllib.parse import urlencode
 
@@ -26,6 +28,17 @@ FORM = "application/x-www-form-urlencoded"
 JSON = "application/json"
 #: errors before the request was sent: no connection could be had or made
 NOT_SENT = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohttp.InvalidURL)
+#: how the Bot API begins its answer to a call that it has done
+_DONE = re.compile(rb'\s*\{\s*"ok"\s*:\s*true\b')
+_PHRASES = {413: "Request Entity Too Large", 429: "Too Many Requests"}
+
+
+class ForeignAnswer(NetworkError):
+    """The answer is not the Bot API's: a proxy has given it, or the Bot API's HTTP server to an unreadable request."""
+
+    def __init__(self, status: int) -> None:
+        super().__init__(_PHRASES.get(status, f"HTTP {status} without an answer of the Bot API"))
+        self.status = status
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +85,7 @@ class HttpRequest(BaseRequest):
         connect_timeout: Any = BaseRequest.DEFAULT_NONE,
         pool_timeout: Any = BaseRequest.DEFAULT_NONE,
     ) -> tuple[int, bytes]:
-        """Make a request. Raises TimedOut and NetworkError, each caused by the error of aiohttp."""
+        """Make a request. Raises ForeignAnswer, and TimedOut and NetworkError, each caused by the error of aiohttp."""
         uploads = request_data is not None and request_data.contains_files
         timeout = _timeouts(
             read=_given(read_timeout, self._read_seconds),
@@ -86,7 +99,8 @@ class HttpRequest(BaseRequest):
             async with self._opened().request(
                 method, url, data=body, timeout=timeout, allow_redirects=False
             ) as response:
-                return response.status, await response.read()
+                answer = await response.read()
+                return (_bot_api_status(response.status, answer) if method == "POST" else response.status), answer
         except CallFenced as fenced:
             raise NetworkError("not sent") from fenced
         except TimeoutError as error:
@@ -147,6 +161,25 @@ def _body(request: RequestData | CallParameters | None) -> aiohttp.FormData | Pa
         file = io.BytesIO(content) if isinstance(content, bytes) else content
         form.add_field(name, _FilePayload(file, content_type=kind, filename=filename), filename=filename)
     return form
+
+
+def _bot_api_status(status: int, body: bytes) -> int:
+    """Return the status that the Bot API states in its answer: a proxy may have changed that of the HTTP answer.
+
+    Raises ForeignAnswer if the answer is not the Bot API's.
+    """
+    if status < HTTPStatus.MULTIPLE_CHOICES and _DONE.match(body):
+        return status
+    try:
+        answer = json.loads(body)
+    except ValueError:
+        raise ForeignAnswer(status) from None
+    match answer:
+        case {"ok": True} if status < HTTPStatus.MULTIPLE_CHOICES:  # with its keys in another order
+            return status
+        case {"ok": False, "error_code": int(code)}:
+            return code
+    raise ForeignAnswer(status)
 
 
 @lru_cache

@@ -30,6 +30,13 @@ class ApiError(Exception):
         self.parameters = parameters
 
 
+class UnreadableRequest(ApiError):
+    """The HTTP server cannot read the request, and answers without a body: the Bot API has not seen it."""
+
+    def __init__(self) -> None:
+        super().__init__(400, "Bad Request")
+
+
 def bad_request(text: str, **parameters: int) -> ApiError:
     return ApiError(400, f"Bad Request: {text}", **parameters)
 
@@ -146,7 +153,7 @@ async def read_call(request: web.Request) -> CallArguments:
     except ConnectionResetError:
         raise bad_request("the caller has gone") from None
     except (ValueError, HttpProcessingError):
-        raise bad_request("can't parse multipart/form-data") from None
+        raise UnreadableRequest from None
     uploads: dict[str, Upload] = {}
     for name, value in form.items():
         if isinstance(value, web.FileField):
@@ -162,7 +169,7 @@ async def read_call(request: web.Request) -> CallArguments:
 async def _read_json(request: web.Request) -> dict[str, Any]:
     body = await json_object(request)
     if body is None:
-        raise bad_request("can't parse JSON encoded request parameters")
+        raise UnreadableRequest
     return body
 
 
@@ -172,6 +179,8 @@ def ok_response(result: Any, description: str | None = None) -> web.Response:
 
 
 def error_response(refused: ApiError) -> web.Response:
+    if isinstance(refused, UnreadableRequest):
+        return web.Response(status=refused.code)
     body: dict[str, Any] = {"ok": False, "error_code": refused.code, "description": refused.description}
     if refused.parameters:
         body["parameters"] = refused.parameters

@@ -70,7 +70,7 @@ from genlock.sandbox.try_page.routes import TryAccess, add_try_page
 TOKEN = "42:sandbox"  # noqa: S105 - not a secret
 BODY_BYTES_MAX = 53_000_000
 PAGE = "<html>\r\n<head><title>502 Bad Gateway</title></head>\r\n<body>502 Bad Gateway</body>\r\n</html>"
-REFUSED_CODES = {"Unauthorized": 401, "Forbidden": 403, "Not Found": 404, "Conflict": 409}
+REFUSED_CODES = {"Unauthorized": 401, "Forbidden": 403, "Not Found": 404, "Conflict": 409, "Misdirected Request": 421}
 RESTART = ApiError(500, "Internal Server Error: restart")
 
 

@@ -2,7 +2,7 @@
 
 import io
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from functools import cache
 from typing import Any
@@ -137,12 +137,12 @@ def with_edits(film: bytes, edits: Sequence[tuple[int, int]]) -> bytes:
     return edit(film, (b"moov", b"trak", b"edts"), lambda _: box(b"elst", table))
 
 
-def with_block_times(film: bytes, milliseconds: int) -> bytes:
-    """Return a film in Matroska, of one cluster, whose blocks follow each other at a distance."""
-    changed = bytearray(film)
+def with_block_times(film: bytes, time_of: Callable[[int], int]) -> bytes:
+    """Return a film in Matroska, of one cluster, whose blocks have other times in milliseconds."""
+    changed, at = bytearray(film), 0
     for number, packet in enumerate(packets(film)):
-        at = film.index(packet) - 3
-        struct.pack_into(">h", changed, at, number * milliseconds)
+        at = film.index(packet, at + 1)
+        struct.pack_into(">h", changed, at - 3, time_of(number))
     struct.pack_into(">d", changed, film.index(b"\x44\x89\x88") + 3, 1000.0)
     return bytes(changed)
 
@@ -162,4 +162,9 @@ def forged_pictures() -> Iterator[tuple[str, bytes]]:
     yield "times before zero", with_times(film, [200] * 50, [(number - 50) * 10_000 for number in range(50)])
     yield "pictures without times", with_times(film, [0] * 50)
     yield "very many edits", with_edits(film, [(1, 0)] * 1000)
-    yield "blocks that follow each other quickly", with_block_times(encode("libx264", "matroska", "bframes=0"), 1)
+    in_matroska = encode("libx264", "matroska", "bframes=0")
+    yield "blocks that follow each other quickly", with_block_times(in_matroska, lambda number: number)
+    yield "blocks before zero", with_block_times(in_matroska, lambda number: -number)
+    for codec in ("libx264", "libvpx"):
+        film = encode(codec, "matroska", "bframes=0" if codec == "libx264" else "")
+        yield f"blocks of {codec} that alternate", with_block_times(film, lambda number: number % 2 * 900)

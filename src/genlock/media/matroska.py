@@ -1,6 +1,7 @@
 """Measure how long a WebM or Matroska file plays."""
 
 import struct
+from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -34,6 +35,8 @@ _OPUS = b"A_OPUS"
 _LACING = 6
 #: a film whose pictures have a constant rate moves none of them
 MOVED_SECONDS_MAX = 0.5
+#: the limit of the standards
+REORDERED_MAX = 16
 _NUMBER_BYTES_MAX = 8
 
 
@@ -53,10 +56,17 @@ class _Track:
     shown_in: Callable[[bytes], int] | None = None
     #: reads the blocks of a codec that states how long a picture is shown
     stream: H264Stream | HevcStream | None = None
-    #: when the pictures of a video are shown, in seconds
+    #: when the pictures of a video are shown, in seconds and in this order
     times: list[float] = field(default_factory=list)
     #: how long audio plays
     decoded: float = 0.0
+
+    def add_picture(self, seconds: float) -> None:
+        """Note when a picture is shown. Only some codecs store a picture after a few that are shown later."""
+        at = bisect_right(self.times, seconds)
+        later = len(self.times) - at
+        require(seconds >= 0 and later <= (REORDERED_MAX if self.stream else 0), "times that are not in order")
+        self.times.insert(at, seconds)
 
 
 @dataclass(slots=True)
@@ -91,7 +101,7 @@ def _shown_until(track: _Track, end: float) -> float:
     check_stated(stated, len(track.times), end)
     length = max(track.frame_length / 1e9 or stated, 1 / PICTURES_PER_SECOND_MAX)
     until = 0.0
-    for seconds in sorted(track.times):
+    for seconds in track.times:
         # Players of codecs that reorder pictures may move the others further.
         require(track.stream is None or until - seconds <= MOVED_SECONDS_MAX, "times that contradict the stated rate")
         until = max(until, seconds) + length
@@ -236,7 +246,7 @@ def _read_block(content: Content, element: Element, time: int, film: _Film, budg
         track.decoded += opus_seconds(bytes(content[start + 3 : min(start + 5, end)]))
     if track.shown_in is not None:
         require(track.shown_in(bytes(content[start + 3 : end])) <= 1, "several pictures in a block")
-        track.times.append((time + offset) * film.scale / 1e9)
+        track.add_picture((time + offset) * film.scale / 1e9)
     film.end = max(film.end, time + offset + max(length, track.frame_length / film.scale))
 
 

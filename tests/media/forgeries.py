@@ -15,6 +15,8 @@ import av
 from av.container import InputContainer
 
 from genlock.sandbox.kie.media import make_video
+from tests.media.boxes import TABLES, box, edit, nested, split
+from tests.media.forged_pictures import forged_pictures
 from tests.media.forged_streams import forged_mp3, forged_ogg, forged_waves, forged_webm
 from tests.media.samples import encode_audio, encode_video
 
@@ -61,37 +63,6 @@ def _decoded(file: InputContainer) -> Iterator[Any]:
                 yield from packet.decode()
     except av.FFmpegError:
         pass  # what was read until then counts
-
-
-def box(name: bytes, *content: bytes) -> bytes:
-    body = b"".join(content)
-    return struct.pack(">I4s", 8 + len(body), name) + body
-
-
-def nested(*names_and_content: bytes) -> bytes:
-    """Return content in a box, that in another, and so on; the outermost name comes first."""
-    *names, content = names_and_content
-    for name in reversed(names):
-        content = box(name, content)
-    return content
-
-
-def split(content: bytes) -> list[tuple[bytes, bytes]]:
-    found, position = [], 0
-    while position < len(content):
-        size, name = struct.unpack_from(">I4s", content, position)
-        found.append((name, content[position + 8 : position + size]))
-        position += size
-    return found
-
-
-def edit(content: bytes, path: tuple[bytes, ...], change: Callable[[bytes], bytes]) -> bytes:
-    """Change the content of all boxes at a path."""
-    if not path:
-        return change(content)
-    return b"".join(
-        box(name, edit(body, path[1:], change) if name == path[0] else body) for name, body in split(content)
-    )
 
 
 def moved(moov: bytes, by: int) -> bytes:
@@ -248,9 +219,6 @@ def forged_audio() -> Iterator[tuple[str, bytes]]:
     )
 
 
-TABLES = (b"trak", b"mdia", b"minf", b"stbl")
-
-
 def frames_of(content: bytes) -> list[bytes]:
     """Return the samples of a file with one track, whose samples lie one after the other."""
     boxes = dict(split(content))
@@ -341,5 +309,5 @@ def _hidden_configuration(table: bytes) -> bytes:
 
 
 def forgeries() -> Iterator[tuple[str, bytes]]:
-    for make in (forged_mpeg4, forged_waves, forged_mp3, forged_ogg, forged_webm):
+    for make in (forged_mpeg4, forged_pictures, forged_waves, forged_mp3, forged_ogg, forged_webm):
         yield from make()

@@ -15,7 +15,8 @@ from genlock.media import mp4_audio
 from genlock.media.aac_codebooks import band_starts, scale_steps, word_steps
 from genlock.media.aac_frame import FrameReader
 from genlock.media.duration import duration
-from tests.media.forgeries import TABLES, box, edit, forged_audio, frames_of, played_seconds, split, with_samples
+from tests.media.boxes import TABLES, box, edit, split
+from tests.media.forgeries import forged_audio, frames_of, played_seconds, with_samples
 from tests.media.samples import encode_audio
 
 LAYOUTS = {1: "mono", 2: "stereo", 6: "5.1", 8: "7.1"}

@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 
 from genlock.media.budget import TooComplex
 from genlock.media.duration import duration, file_duration
+from tests.media.boxes import box
 from tests.media.forged_streams import format_chunk, wave
-from tests.media.forgeries import box, forgeries, played_seconds, with_table
+from tests.media.forgeries import forgeries, played_seconds, with_table
 from tests.media.samples import SECONDS, encode_audio, encode_video
 
 FILES = {

@@ -1,14 +1,16 @@
 """Measure how long a WebM or Matroska file plays."""
 
 import struct
-from collections.abc import Iterator
+from bisect import bisect_right
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from genlock.media.budget import Budget, require
 from genlock.media.mapped_file import Content
+from genlock.media.nal_pictures import H264Stream, HevcStream
 from genlock.media.ogg import opus_seconds
-from genlock.media.shown_pictures import shown_in_av1, shown_in_vp9
+from genlock.media.shown_pictures import PICTURES_PER_SECOND_MAX, check_stated, shown_in_av1, shown_in_vp9
 
 _HEADER, _SEGMENT, _SEEK_HEAD, _VOID, _CHECKSUM = 0x1A45DFA3, 0x18538067, 0x114D9B74, 0xEC, 0xBF
 _INFO, _TRACKS, _CUES, _TAGS, _CLUSTER = 0x1549A966, 0x1654AE6B, 0x1C53BB6B, 0x1254C367, 0x1F43B675
@@ -16,17 +18,25 @@ _SEEK, _SEEK_NAME, _SEEK_POSITION = 0x4DBB, 0x53AB, 0x53AC
 _SCALE, _DURATION = 0x2AD7B1, 0x4489
 #: identifiers, date, title and programs
 _INFO_IGNORED = (0x73A4, 0x7384, 0x4461, 0x7BA9, 0x4D80, 0x5741, _VOID, _CHECKSUM)
-_TRACK, _NUMBER, _CODEC, _FRAME_LENGTH = 0xAE, 0xD7, 0x86, 0x23E383
+_TRACK, _NUMBER, _CODEC, _CONFIGURATION, _FRAME_LENGTH = 0xAE, 0xD7, 0x86, 0x63A2, 0x23E383
 #: a track's own time scale, its offset, and encodings of its frames: they change when frames are shown
 _TRACK_REFUSED = (0x23314F, 0x537F, 0x6D80, 0x6624)
 _TIME, _BLOCK, _SIMPLE_BLOCK, _GROUP, _LENGTH = 0xE7, 0xA1, 0xA3, 0xA0, 0x9B
 _CLUSTER_IGNORED = (0xAB, 0xA7, _VOID, _CHECKSUM)
 #: references, padding, additions
 _GROUP_IGNORED = (0xFB, 0xFA, 0x75A2, 0x75A1, _VOID, _CHECKSUM)
-_VIDEO = (b"V_VP8", b"V_VP9", b"V_AV1", b"V_MPEG4/ISO/AVC", b"V_MPEGH/ISO/HEVC")
-_SHOWN = {b"V_VP9": shown_in_vp9, b"V_AV1": shown_in_av1}
+_VIDEO: dict[bytes, Callable[[bytes], int]] = {b"V_VP8": lambda _: 1, b"V_VP9": shown_in_vp9, b"V_AV1": shown_in_av1}
+_STREAMS: dict[bytes, type[H264Stream | HevcStream]] = {
+    b"V_MPEG4/ISO/AVC": H264Stream,
+    b"V_MPEGH/ISO/HEVC": HevcStream,
+}
+_CONFIGURATION_MAX = 65_536
 _OPUS = b"A_OPUS"
 _LACING = 6
+#: a film whose pictures have a constant rate moves none of them
+MOVED_SECONDS_MAX = 0.5
+#: the limit of the standards
+REORDERED_MAX = 16
 _NUMBER_BYTES_MAX = 8
 
 
@@ -42,7 +52,21 @@ class _Track:
     codec: bytes
     #: nanoseconds
     frame_length: int
+    #: counts the pictures of a block; None if the track is not a video
+    shown_in: Callable[[bytes], int] | None = None
+    #: reads the blocks of a codec that states how long a picture is shown
+    stream: H264Stream | HevcStream | None = None
+    #: when the pictures of a video are shown, in seconds and in this order
+    times: list[float] = field(default_factory=list)
+    #: how long audio plays
     decoded: float = 0.0
+
+    def add_picture(self, seconds: float) -> None:
+        """Note when a picture is shown. Only some codecs store a picture after a few that are shown later."""
+        at = bisect_right(self.times, seconds)
+        later = len(self.times) - at
+        require(seconds >= 0 and later <= (REORDERED_MAX if self.stream else 0), "times that are not in order")
+        self.times.insert(at, seconds)
 
 
 @dataclass(slots=True)
@@ -66,8 +90,22 @@ def read_duration(content: Content, budget: Budget) -> float:
     film = _Film()
     found = _read_segment(content, segment.start, film, budget)
     _nothing_hidden(content, film, found, budget)
-    decoded = max((track.decoded for track in film.tracks.values()), default=0.0)
-    return max(film.stated * film.scale / 1e9, film.end * film.scale / 1e9, decoded)
+    end = film.end * film.scale / 1e9
+    decoded = (max(track.decoded, _shown_until(track, end)) for track in film.tracks.values())
+    return max(film.stated * film.scale / 1e9, end, *decoded)
+
+
+def _shown_until(track: _Track, end: float) -> float:
+    """Return when a video ends if each picture is shown for as long as stated, and moved if two are too close."""
+    stated = track.stream.picture_seconds if track.stream else 0.0
+    check_stated(stated, len(track.times), end)
+    length = max(track.frame_length / 1e9 or stated, 1 / PICTURES_PER_SECOND_MAX)
+    until = 0.0
+    for seconds in track.times:
+        # Players of codecs that reorder pictures may move the others further.
+        require(track.stream is None or until - seconds <= MOVED_SECONDS_MAX, "times that contradict the stated rate")
+        until = max(until, seconds) + length
+    return until
 
 
 def _read_segment(content: Content, start: int, film: _Film, budget: Budget) -> list[Element]:
@@ -147,15 +185,21 @@ def _read_tracks(content: Content, tracks: Element, film: _Film, budget: Budget)
         if entry.name in (_VOID, _CHECKSUM):
             continue
         require(entry.name == _TRACK, f"an element {entry.name:x}")
-        values = {_NUMBER: b"", _CODEC: b"", _FRAME_LENGTH: b""}
+        values = {_NUMBER: b"", _CODEC: b"", _FRAME_LENGTH: b"", _CONFIGURATION: b""}
         for element, body in _children(content, entry, budget):
             require(element.name not in _TRACK_REFUSED and not values.get(element.name), f"an element {element.name:x}")
-            if element.name in values:
+            if element.name == _CONFIGURATION:
+                values[element.name] = _whole(content, element, _CONFIGURATION_MAX)
+            elif element.name in values:
                 values[element.name] = body
         codec, number = values[_CODEC].rstrip(b"\0"), _unsigned(values[_NUMBER])
-        require(codec in (*_VIDEO, _OPUS) or codec.startswith(b"S_"), f"the codec {codec[:20]!r}")
+        require(codec in (*_VIDEO, *_STREAMS, _OPUS) or codec.startswith(b"S_"), f"the codec {codec[:20]!r}")
         require(number not in film.tracks, "two tracks of one number")
-        film.tracks[number] = _Track(codec, _unsigned(values[_FRAME_LENGTH]))
+        track = _Track(codec, _unsigned(values[_FRAME_LENGTH]), _VIDEO.get(codec))
+        if codec in _STREAMS:
+            track.stream = _STREAMS[codec](values[_CONFIGURATION])
+            track.shown_in = track.stream.count
+        film.tracks[number] = track
 
 
 def _read_cluster(content: Content, cluster: Element, film: _Film, budget: Budget) -> int:
@@ -200,8 +244,9 @@ def _read_block(content: Content, element: Element, time: int, film: _Film, budg
     track = film.tracks[number]
     if track.codec == _OPUS and start + 3 < end:
         track.decoded += opus_seconds(bytes(content[start + 3 : min(start + 5, end)]))
-    if (shown_in := _SHOWN.get(track.codec)) is not None:
-        require(shown_in(bytes(content[start + 3 : end])) <= 1, "several pictures in a block")
+    if track.shown_in is not None:
+        require(track.shown_in(bytes(content[start + 3 : end])) <= 1, "several pictures in a block")
+        track.add_picture((time + offset) * film.scale / 1e9)
     film.end = max(film.end, time + offset + max(length, track.frame_length / film.scale))
 
 
@@ -216,6 +261,12 @@ def _children(content: Content, parent: Element, budget: Budget) -> Iterator[tup
         assert element.end is not None
         yield element, bytes(content[element.start : min(element.end, element.start + 32)])
         position = element.end
+
+
+def _whole(content: Content, element: Element, bytes_max: int) -> bytes:
+    assert element.end is not None
+    require(element.end - element.start <= bytes_max, f"an element {element.name:x} that is too long")
+    return bytes(content[element.start : element.end])
 
 
 def _element(content: Content, position: int, end: int) -> Element:

@@ -7,15 +7,16 @@ count samples. So a file is measured only if all of its structure is known here,
 import re
 import struct
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
 from genlock.media.budget import Budget, NotMeasured, require
 from genlock.media.mapped_file import Content
 from genlock.media.mp4 import MEDIA_HEADER, MOVIE_HEADER, TRACK_HEADER, Box, boxes, header_times, version_of
 from genlock.media.mp4_audio import audio_seconds
-from genlock.media.mp4_samples import presented, sample_descriptions, sample_positions, sample_sizes
-from genlock.media.shown_pictures import shown_in_av1, shown_in_vp9
+from genlock.media.mp4_samples import presented, sample_descriptions
+from genlock.media.mp4_video import check_pictures
+from genlock.media.shown_pictures import PICTURES_PER_SECOND_MAX, check_stated
 
 Tree = dict[bytes, list[Box]]
 
@@ -47,12 +48,11 @@ _BRANDS = re.compile(rb"isom|iso[2-9]|mp4[12]|avc1|M4[ABV] |qt  |3g[p2].|MSNV|f4
 #: a movie that says this is read as an MPEG program stream instead
 _PROGRAM_STREAM = b"mhlrMPEG"
 _HANDLERS = (b"vide", b"soun", b"text", b"sbtl", b"subt", b"clcp", b"tmcd", b"meta", b"hint")
-#: each sample of these is one picture
+#: each sample of these is one picture, as far as `check_pictures` does not find several
 _VIDEO_CODECS = (
     b"avc1", b"avc3", b"hvc1", b"hev1", b"av01", b"vp08", b"vp09", b"jpeg",
     b"apch", b"apcn", b"apcs", b"apco", b"ap4h", b"ap4x",
 )  # fmt: skip
-_SHOWN = {b"vp09": shown_in_vp9, b"av01": shown_in_av1}
 _CODECS = {b"vide": _VIDEO_CODECS, b"soun": (b"mp4a",)}
 #: captions, time codes, positions and the like; players would play audio or video in a track of any type
 _OTHER_CODECS = (
@@ -147,35 +147,26 @@ def _track(content: Content, track: Tree, movie: Movie, budget: Budget, box_coun
     scale, length = header_times(content, media[b"mdhd"][0], MEDIA_HEADER)
     kind = _handler(content, media[b"hdlr"][0])
     first_tables = {name: boxes_[0] for name, boxes_ in tables.items()}
-    shown_in: Callable[[bytes], int] | None = None
     for description in sample_descriptions(content, first_tables[b"stsd"], budget):
         require(description.name in _CODECS.get(kind, _OTHER_CODECS), f"{kind!r} as {description.name!r}")
-        shown_in = _SHOWN.get(description.name, shown_in)
     span = presented(content, first_tables, budget)
-    if shown_in is not None:
-        budget.spend(span.samples)
-        _check_pictures(content, first_tables, shown_in, budget)
+    if kind == b"vide":
+        require(span.end > 0, "pictures without times")
+        stated = check_pictures(content, first_tables, span.samples, budget)
+        check_stated(stated, span.samples, span.end / scale)
     edits = _edits(content, track, movie, budget, box_counts)
-    # Reordered frames begin late, and the edit list takes that back. A later start counts as part of the film.
+    # Reordered frames begin late, and the edit list takes that back. A later start counts as part of the film, and so
+    # does a start before zero.
     start = min(span.start, edits.first)
-    start = start if 0 < start <= START_SECONDS_MAX * scale else 0
+    start = start if start <= START_SECONDS_MAX * scale else 0
     return max(
         _track_header(content, track[b"tkhd"][0]) / movie.scale,
         length / scale,
         edits.whole,
         edits.delay + (span.end - start) / scale,
         audio_seconds(content, first_tables, span.samples, budget) if kind == b"soun" else 0.0,
+        span.samples / PICTURES_PER_SECOND_MAX if kind == b"vide" else 0.0,
     )
-
-
-def _check_pictures(
-    content: Content, tables: Mapping[bytes, Box], shown_in: Callable[[bytes], int], budget: Budget
-) -> None:
-    """Check that each sample shows one picture. The caller has limited their number."""
-    sizes = sample_sizes(content, tables[b"stsz"])
-    require(sum(sizes) <= len(content), "samples that overlap")
-    for position, size in zip(sample_positions(content, tables, budget), sizes, strict=True):
-        require(shown_in(bytes(content[position : position + size])) <= 1, "several pictures in a sample")
 
 
 def _handler(content: Content, box: Box) -> bytes:
@@ -203,7 +194,9 @@ def _edits(content: Content, track: Tree, movie: Movie, budget: Budget, box_coun
         if position == -1:
             delay += length
         else:
-            first = position if first is None else min(first, position)
+            # Of several, each shows one picture at least, and a copy of the stream begins each at a key frame.
+            require(first is None, "several edits")
+            first = position
     return Edits(delay / movie.scale, whole / movie.scale, first or 0)
 
 

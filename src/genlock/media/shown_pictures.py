@@ -1,18 +1,33 @@
-"""Count the pictures that a sample of VP9 or AV1 shows. Both codecs can hide several in one sample.
+"""Count the pictures that a sample of VP9, AV1 or JPEG shows. All of them can hide several in one sample.
 
-An encoder puts pictures that are only referred to into the sample of the one that is shown. A program that gives every
-decoded picture the duration of a sample would play a film longer whose samples show several.
+An encoder of VP9 or AV1 puts pictures that are only referred to into the sample of the one that is shown. A program
+that gives every decoded picture the duration of a sample would play a film longer whose samples show several.
 """
 
 from collections.abc import Iterator
 
 from genlock.media.budget import require
 
+#: Cameras take no more. Programs that round the times of pictures show each of them for longer if there are more.
+PICTURES_PER_SECOND_MAX = 240
+#: A picture may be stated to be shown for this long, or for twice the average: some encoders state half the rate.
+_STATED_SECONDS_MAX, _STATED_RATIO_MAX = 0.1, 2.2
 _VP9_INDEX, _VP9_INDEX_BITS = 0xC0, 0xE0
 _LAST_PROFILE = 3
-#: units (OBUs) of AV1: the delimiter at the beginning of a sample, and those with the header of a picture
-_DELIMITER, _HEADERS = 2, (3, 6)
+#: units (OBUs) of AV1: parameters, the delimiter at the beginning of a sample, and those with the header of a picture
+_PARAMETERS, _DELIMITER, _HEADERS = 1, 2, (3, 6)
+#: a bit of the parameters: headers of pictures do not state whether they are shown
+_STILL_PICTURES = 0b1000
 _UNITS_MAX = 1000
+#: of JPEG: the beginning of a picture and of its data, and marks that no length follows
+_JPEG_START, _JPEG_DATA, _JPEG_BARE = b"\xff\xd8", 0xDA, (0x00, 0x01, *range(0xD0, 0xDA))
+_SEGMENTS_MAX = 100
+
+
+def check_stated(picture_seconds: float, pictures: int, seconds: float) -> None:
+    """Check how long a stream states that a picture is shown: encoders and copies may use it instead of the times."""
+    longest = max(_STATED_SECONDS_MAX, _STATED_RATIO_MAX * seconds / max(pictures, 1))
+    require(picture_seconds <= longest, "pictures that are stated to be shown for longer")
 
 
 def shown_in_vp9(sample: bytes) -> int:
@@ -51,6 +66,8 @@ def shown_in_av1(sample: bytes) -> int:
             return shown
         kind, start, end = _av1_unit(sample, position)
         require(kind != _DELIMITER or position == 0, "several samples in one")
+        if kind == _PARAMETERS and start < end:
+            require(not sample[start] & _STILL_PICTURES, "still pictures")
         if kind in _HEADERS and start < end:
             shown += bool(sample[start] & 0b1001_0000)
         position = end
@@ -73,3 +90,18 @@ def _av1_unit(sample: bytes, position: int) -> tuple[int, int, int]:
             break
     require(start + size <= len(sample), "a unit that is cut off")
     return head >> 3 & 15, start, start + size
+
+
+def shown_in_jpeg(sample: bytes) -> int:
+    """Return 1 or, if another picture begins after the data of the first one, 2."""
+    require(sample.startswith(_JPEG_START), "no picture at the beginning of a sample")
+    position = 2
+    for _ in range(_SEGMENTS_MAX):
+        require(position + 4 <= len(sample) and sample[position] == 0xFF, "a picture of another form")  # noqa: PLR2004
+        mark = sample[position + 1]
+        if mark == _JPEG_DATA:
+            return 1 if sample.find(_JPEG_START, position) < 0 else 2
+        require(mark not in _JPEG_BARE, "a picture of another form")
+        position += 2 + int.from_bytes(sample[position + 2 : position + 4])
+    require(condition=False, what="too many segments in a picture")
+    return 0

@@ -167,3 +167,4 @@ async def test_a_stop_interrupts_a_file_that_hangs_and_those_that_wait_for_it_an
     assert {type(result) for result in results} == {ChannelBusy}
     assert reader.pid is None
     await poll_until(lambda: not Path(f"/proc/{hanging}/exe").exists(), seconds=20)
+    await reader.close()

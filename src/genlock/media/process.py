@@ -39,6 +39,8 @@ class MediaProcess:
         self._process: asyncio.subprocess.Process | None = None
         self._connection: socket.socket | None = None
         self._idle: asyncio.TimerHandle | None = None
+        #: processes that were killed and may not have ended yet
+        self._killed: list[asyncio.subprocess.Process] = []
 
     @property
     def pid(self) -> int | None:
@@ -73,6 +75,8 @@ class MediaProcess:
             await process.wait()
         if not self._lock.locked():
             self._kill()
+        for killed in self._killed:
+            await killed.wait()
 
     async def _request(self, request: dict[str, Any], *files: IO[bytes]) -> dict[str, Any]:
         """Let the process read files. Raises TooComplex if it dies or takes too long: the file is not tried again.
@@ -142,3 +146,4 @@ class MediaProcess:
             connection.close()
         if process is not None and process.returncode is None:
             process.kill()
+            self._killed = [process, *(other for other in self._killed if other.returncode is None)]

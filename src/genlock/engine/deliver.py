@@ -85,6 +85,8 @@ class DeliveryAttempt:
 
     async def run(self) -> None:
         """Show every part that is not shown yet. Raises ChannelError, _NotShowable and _SendUnknown."""
+        if not self.parts:
+            raise _NotShowable("nothing is left of it: it was erased")
         while (index := self._next()) is not None:
             await self._show(index)
             if self._next() is not None:  # the last part is saved with the end of the delivery

@@ -221,7 +221,8 @@ async def _finish(
     shown = shown_results(parts)
     if attention and shown and delivery is not Delivery.DELIVERED:
         delivery, attention = Delivery.DELIVERED, (attention[0], f"{shown} of {len(parts)} parts shown: {attention[1]}")
-    overwritable = part_to_put_again(job, parts) is not None
+    judged = replace(job, attention_code=attention[0] if attention else None)
+    overwritable = part_to_put_again(judged, parts) is not None
     end = await ctx.finish_delivery(job, delivery, parts, attention, overwritable=overwritable)
     ctx.observer.count("deliveries", 1, outcome=delivery, level=_level(parts))
     if attention:

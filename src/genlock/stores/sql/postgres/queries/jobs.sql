@@ -573,6 +573,7 @@ WITH job AS MATERIALIZED (
 UPDATE jobs j
 SET hold_state = 'held', delivery = 'pending', delivered_at = NULL, parts = :parts, placeholder = NULL, due_at = :now,
     lease_owner = NULL, lease_token = j.lease_token + 1, attempts = 0, crash_count = 0, attention_code = NULL,
-    attention_reason = NULL
+    attention_reason = NULL,
+    notice = CASE WHEN j.notice = 'due' THEN 'wanted' ELSE j.notice END
 FROM job, paid WHERE j.id = job.id
 RETURNING j.id;

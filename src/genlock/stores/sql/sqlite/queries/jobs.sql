@@ -474,6 +474,7 @@ FROM jobs WHERE id = :job_id AND changes() = 2;
 UPDATE jobs
 SET hold_state = 'held', delivery = 'pending', delivered_at = NULL, parts = :parts, placeholder = NULL, due_at = :now,
     lease_owner = NULL, lease_token = lease_token + 1, attempts = 0, crash_count = 0, attention_code = NULL,
-    attention_reason = NULL
+    attention_reason = NULL,
+    notice = CASE WHEN notice = 'due' THEN 'wanted' ELSE notice END
 WHERE id = :job_id AND changes() = 1
 RETURNING id;

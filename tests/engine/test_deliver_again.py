@@ -1,9 +1,12 @@
 """Delivering again: retries, sends that replace a deleted message, and the store failing in between."""
 
+import asyncio
+
 import pytest
 
 from genlock.domain.delivery import Level, Step
 from genlock.domain.errors import (
+    ActionNotAllowed,
     ChannelBusy,
     ChannelOutcomeUnknown,
     LevelRefused,
@@ -226,6 +229,32 @@ async def test_a_result_shown_again_after_an_unknown_delivery_is_free(world: Wor
     assert len(world.channel.showing(URL)) == 1
     assert (await world.see(job)).delivery is Delivery.DELIVERED
     assert await world.spent() == 0
+
+
+async def test_a_result_that_becomes_undeliverable_while_it_is_asked_for_again_is_not_free(
+    world: World, engine: Engine
+) -> None:
+    job = await world.ended(engine)
+    world.channel.gate.shut()
+    await world.claim_one(engine)
+    await world.channel.gate.holds()
+    other = world.engine(store=(store := FaultProxy(world.store)))
+    reading = store.gate("job")
+    store.tap = lambda moment, name: reading.shut() if (moment, name) == ("after", "job") else None
+    asking = asyncio.create_task(operate.show_again(other.ctx, job.id, "user"))
+    held = asyncio.create_task(reading.holds())
+    await asyncio.wait({asking, held}, return_when=asyncio.FIRST_COMPLETED)
+    held.cancel()
+    world.channel.closed = "blocked by the user"
+    world.channel.gate.open()
+    await idle(engine)
+    store.tap = None
+    reading.open()
+
+    with pytest.raises(ActionNotAllowed):
+        await asking
+    row = await world.see(job)
+    assert (row.delivery, row.hold_state) == (Delivery.UNDELIVERABLE, HoldState.RELEASED)
 
 
 @pytest.mark.parametrize("moment", ["before", "after"])

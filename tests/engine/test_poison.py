@@ -6,21 +6,24 @@ from dataclasses import replace
 import pytest
 
 from genlock.domain.delivery import Part, Step
-from genlock.domain.errors import ActionNotAllowed
+from genlock.domain.errors import ActionNotAllowed, ChannelOutcomeUnknown
 from genlock.domain.events import Event
-from genlock.domain.job import AttentionCode, Delivery, Job, Notice, State
+from genlock.domain.job import AttentionCode, Delivery, Job, Notice, State, Verdict
 from genlock.domain.money import HoldState
 from genlock.domain.poison import ISOLATED_FROM, SLOTS, free_slots
+from genlock.domain.result import PartKind
 from genlock.engine import operate
 from genlock.engine.context import EngineRules
 from genlock.engine.engine import Engine
-from genlock.ports import FinishDelivery, Placed
+from genlock.ports import EndJob, FinishDelivery, Placed
 from tests.engine.fake_channel import FakeChannel
 from tests.engine.fake_provider import URL, callback_body, success
 from tests.engine.world import PRICE, World, die, idle, tasks_of, work
 
 POISON = "https://files.example/poison.png"
 CRASHES_MAX = EngineRules().crashes_max
+#: the longest wait before a job whose worker crashed is claimed again, in seconds
+WAIT_MAX = 32.0
 
 
 class CrashingChannel(FakeChannel):
@@ -322,3 +325,32 @@ def test_jobs_with_more_crashes_get_fewer_slots() -> None:
     assert free_slots([ISOLATED_FROM] * 3) == [*SLOTS[:-1], 0]
     assert sorted(SLOTS, reverse=True) == list(SLOTS)
     assert SLOTS[-1] == 1
+
+
+@pytest.mark.parametrize("price", [PRICE, 0])
+async def test_a_poison_result_is_not_put_again_after_a_late_progress_edit(world: World, price: int) -> None:
+    channel = CrashingChannel()
+    world.channel = channel
+    channel.fractions = (0.1,)
+    first = world.engine(expected=100.0)
+    job = await world.running(first, price=price)
+    channel.faults.add("progress", ChannelOutcomeUnknown())
+    world.clock.advance(10.0)
+    await work(first)
+    assert (await world.see(job)).progress_message == job.placeholder
+    ending = EndJob(job_id=job.id, state=State.SUCCEEDED, parts=(Part(kind=PartKind.FILE, value=POISON),))
+    assert (await world.store.end_job(ending, None)).verdict is Verdict.WON
+
+    crash_count = 0
+    engine = await start_fresh(world)
+    while not await work_until_crash(world, engine, channel):
+        crash_count += 1
+        engine = await start_fresh(world)
+        world.clock.advance(WAIT_MAX)
+    world.clock.advance(WAIT_MAX)
+    assert await work_until_crash(world, engine, channel)
+
+    assert crash_count == CRASHES_MAX
+    row = await world.see(job)
+    assert (row.delivery, row.attention_code, row.due_at) == (Delivery.UNDELIVERABLE, AttentionCode.POISON, None)
+    assert channel.shown == []

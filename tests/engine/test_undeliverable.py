@@ -15,6 +15,7 @@ from genlock.domain.money import HoldState
 from genlock.engine import operate
 from genlock.engine.context import EngineRules
 from genlock.engine.engine import Engine
+from genlock.ports import Reschedule
 from tests.engine.fake_provider import URL
 from tests.engine.faults import FaultProxy
 from tests.engine.steps import URLS, die_at, pause
@@ -239,3 +240,18 @@ async def test_the_placeholder_of_an_order_is_created_at_the_chats_new_address(w
     job = await world.running(engine, placeholder=None)
     assert job.placeholder is not None
     assert job.address == "43"
+
+
+async def test_a_result_of_which_nothing_is_left_is_not_charged(world: World, engine: Engine) -> None:
+    """Earlier versions erased a result whose delivery waited for an operator."""
+    job = await world.ended(engine)
+    [held] = await world.store.claim_jobs(1, engine.ctx.lease)
+    parked = Reschedule(job_id=job.id, token=held.lease_token, after=None, parts=(), attention_reason="stage error")
+    assert await world.store.reschedule(parked)
+    await operate.retry(engine.ctx, job.id, "operator")
+    await work(engine)
+
+    row = await world.see(job)
+    assert (row.delivery, row.hold_state) == (Delivery.UNDELIVERABLE, HoldState.RELEASED)
+    assert world.channel.shown == []
+    assert await world.spent() == 0

@@ -85,6 +85,8 @@ class DeliveryAttempt:
 
     async def run(self) -> None:
         """Show every part that is not shown yet. Raises ChannelError, _NotShowable and _SendUnknown."""
+        if not self.parts:
+            raise _NotShowable("nothing is left of it: it was erased")
         while (index := self._next()) is not None:
             await self._show(index)
             if self._next() is not None:  # the last part is saved with the end of the delivery
@@ -219,7 +221,8 @@ async def _finish(
     shown = shown_results(parts)
     if attention and shown and delivery is not Delivery.DELIVERED:
         delivery, attention = Delivery.DELIVERED, (attention[0], f"{shown} of {len(parts)} parts shown: {attention[1]}")
-    overwritable = part_to_put_again(job, parts) is not None
+    judged = replace(job, attention_code=attention[0] if attention else None)
+    overwritable = part_to_put_again(judged, parts) is not None
     end = await ctx.finish_delivery(job, delivery, parts, attention, overwritable=overwritable)
     ctx.observer.count("deliveries", 1, outcome=delivery, level=_level(parts))
     if attention:

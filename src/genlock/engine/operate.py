@@ -3,7 +3,7 @@
 from genlock.domain.delivery import MESSAGE_ONLY, again
 from genlock.domain.errors import ActionNotAllowed, JobNotFound, JobWasSubmitted
 from genlock.domain.events import Event
-from genlock.domain.job import Actor, AttentionCode, Job, State, Verdict
+from genlock.domain.job import Actor, AttentionCode, Delivery, Job, State, Verdict
 from genlock.domain.money import EntryKind, HoldState
 from genlock.engine.accounts import Allowance
 from genlock.engine.context import EngineContext
@@ -46,9 +46,13 @@ async def resend(ctx: EngineContext, job_id: int, by: str, *, token: int | None 
     """
     job = await find_result(ctx, job_id)
     if not await ctx.store.resend_job(job_id, again(job.parts), job.lease_token if token is None else token):
-        raise ActionNotAllowed(f"job {job_id} has nothing to resend yet ({job.state}, {job.delivery})")
+        raise ActionNotAllowed(_nothing_to_resend(job))
     ctx.event(Event.OPERATOR_ACTION, job, action="resend", by=by)
     return await find(ctx, job_id)
+
+
+def _nothing_to_resend(job: Job) -> str:
+    return f"job {job.id} has nothing to resend yet ({job.state}, {job.delivery})"
 
 
 async def show_again(ctx: EngineContext, job_id: int, by: str) -> Job:
@@ -59,8 +63,10 @@ async def show_again(ctx: EngineContext, job_id: int, by: str) -> Job:
     job = await find_result(ctx, job_id)
     if job.attention_code is AttentionCode.POISON:
         raise ActionNotAllowed(f"job {job_id}: {job.attention_reason}; only an operator may try again")
+    if job.delivery in (Delivery.NONE, Delivery.PENDING, Delivery.SENDING):
+        raise ActionNotAllowed(_nothing_to_resend(job))  # whether it will be paid for is not known yet
     if not job.unpaid:
-        return await resend(ctx, job_id, by)
+        return await resend(ctx, job_id, by, token=job.lease_token)
     if not await ctx.store.resend_paid_job(job_id, again(job.parts), job.lease_token):
         raise ActionNotAllowed(f"job {job_id} is being resent already")
     ctx.event(Event.OPERATOR_ACTION, job, action="resend", by=by)

@@ -11,7 +11,7 @@ from dataclasses import replace
 from genlock.domain.delivery import Level, Part, Step, message_instead
 from genlock.domain.errors import ChannelBusy, ChannelError, ChannelOutcomeUnknown, StoreError
 from genlock.domain.events import Event
-from genlock.domain.job import Job
+from genlock.domain.job import AttentionCode, Job
 from genlock.domain.money import HoldState
 from genlock.domain.result import PartKind
 from genlock.engine.context import EngineContext
@@ -35,9 +35,11 @@ def part_to_put_again(job: Job, parts: tuple[Part, ...]) -> Part | None:
     first, resent = parts[0], parts[0].message != job.progress_message
     if job.late and resent:
         first = message_instead(first)  # the late result has a message of its own
-    # A result that was not confirmed is not paid for, so it is not put again; our own message is.
+    # A result that was not confirmed is not paid for, and one that crashed the workers is not tried again: neither is
+    # put again. Our own message always is.
     settled = resent and job.hold_state in (HoldState.CAPTURED, HoldState.FREE)  # by the delivery before
-    if first.step is Step.DONE or first.kind is PartKind.MESSAGE or settled:
+    shown = first.step is Step.DONE or (settled and job.attention_code is not AttentionCode.POISON)
+    if shown or first.kind is PartKind.MESSAGE:
         return replace(first, message=job.progress_message, step=Step.PUT)
     return None
 

@@ -2,19 +2,23 @@
 
 from typing import Any
 
+import pytest
+
 from genlock.domain.draft import SavedDraft
 from genlock.domain.job import Delivery, Notice, State, hash_secret
 from genlock.domain.job_event import EventRow
-from genlock.domain.money import EntryKind
+from genlock.domain.money import EntryKind, HoldState
 from genlock.domain.upload import Upload, UploadCopy
 from genlock.domain.webhook import NewWebhook
 from genlock.engine.erasure import Erasure
 from genlock.engine.tell import WAITING
+from genlock.ports import Reschedule
 from genlock.stores.database import SqlDatabase
 from tests.stores.builders import (
     ME,
     SECRET,
     account_with,
+    claimed,
     end,
     ended,
     ensure_profile,
@@ -136,6 +140,30 @@ async def test_an_erasure_waits_until_the_jobs_have_ended_and_leaves_newer_ones(
     assert await erasure.run("bot", older_than=0.0) == [job.account_id]
     assert (await store.job(job.id)).input == "null"  # type: ignore[union-attr]
     assert (await store.job(newer.id)).input != "null"  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("delivery", [Delivery.PENDING, Delivery.SENDING])
+async def test_an_erasure_waits_for_a_result_whose_delivery_an_operator_must_continue(
+    store: SqlDatabase, delivery: Delivery
+) -> None:
+    """Its price is held until the result has arrived, or is given up."""
+    job = await ended(store)
+    erasure = Erasure(store)
+    await erasure.request(job.account_id, "op", "erase 1")
+    parked = Reschedule(
+        job_id=job.id, token=job.lease_token, after=None, delivery=delivery, attention_reason="stage error"
+    )
+    assert await store.reschedule(parked)
+
+    assert await erasure.run("bot", older_than=0.0) == []
+    assert await store.erase_jobs(job.account_id, job.id, 10) == 0
+    row = await see(store, job)
+    assert (row.parts, row.hold_state) == (job.parts, HoldState.HELD)
+
+    assert await store.retry_job(job.id)
+    assert await finish(store, await claimed(store, job), Delivery.UNDELIVERABLE)
+    assert await erasure.run("bot", older_than=0.0) == [job.account_id]
+    assert (await see(store, job)).parts == ()
 
 
 async def test_a_notice_of_an_erased_job_is_not_made_due_again(store: SqlDatabase) -> None:

@@ -85,6 +85,24 @@ async def test_no_notice_follows_a_failed_resend(store: Store) -> None:
     assert await store.violations(settled=True) == []
 
 
+async def test_no_notice_follows_a_failed_resend_that_was_to_be_paid(store: Store) -> None:
+    """The channel asks to wait with the notice of an unknown delivery until the result was given up once more."""
+    job = await ended(store)
+    assert await finish(store, job, Delivery.UNKNOWN)
+    assert await store.begin_notice(job.id, job.lease_token)
+    assert await store.resend_job(job.id, again(job.parts))
+    assert await finish(store, await claimed(store, job), Delivery.UNDELIVERABLE)
+    assert await store.return_notice(job.id, job.lease_token, 5.0, failed=False)
+    waiting = await see(store, job)
+    assert (waiting.notice, waiting.unpaid) == (Notice.DUE, True)
+
+    assert await store.resend_paid_job(job.id, again(job.parts), waiting.lease_token)
+    assert await finish(store, await claimed(store, job), Delivery.UNDELIVERABLE)
+
+    now = await see(store, job)
+    assert (now.notice, now.due_at, now.hold_state) == (Notice.WANTED, None, HoldState.RELEASED)
+
+
 @pytest.mark.parametrize("notice", [True, False], ids=["wanted", "not wanted"])
 @pytest.mark.parametrize("delivery", [Delivery.UNKNOWN, Delivery.DELIVERED])
 async def test_an_unknown_delivery_makes_a_notice_due_each_time(

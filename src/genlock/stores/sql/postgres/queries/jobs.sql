@@ -6,8 +6,9 @@
 -- name: accept_job
 -- Write jobs and their holds. An account may have several orders in a batch, each with an idempotency key of its own: one
 -- is written if the balance, the limit of the day of its API key and the number of jobs that may be open cover it and all
--- orders before it. One that is not written may still be covered alone. Wallets are locked in the order of their ids, then API keys, each of which belongs
--- to one wallet. Orders of API keys do not appear in the gallery and the history of the chat.
+-- orders before it. One that is not written may still be covered alone. One that began before midnight and waited for an
+-- order of the new day counts for the new day. Wallets are locked in the order of their ids, then API keys, each of
+-- which belongs to one wallet. Orders of API keys do not appear in the gallery and the history of the chat.
 WITH item AS (
     SELECT *, sum(price) OVER (PARTITION BY account_id ORDER BY position) AS account_total,
         sum(price) OVER (PARTITION BY api_key_id ORDER BY position) AS key_total,
@@ -24,7 +25,8 @@ WITH item AS (
     ORDER BY wallet.id FOR NO KEY UPDATE OF wallet
 ), spending AS MATERIALIZED (
     SELECT i.position, i.key_total
-        + CASE WHEN k.spent_day = floor(extract(epoch FROM :now) / 86400) THEN k.spent ELSE 0 END > k.spend_limit AS over
+        + CASE WHEN k.spent_day - floor(extract(epoch FROM :now) / 86400) IN (0, 1) THEN k.spent ELSE 0 END
+        > k.spend_limit AS over
     FROM affordable i JOIN api_keys k ON k.id = i.api_key_id
     FOR NO KEY UPDATE OF k
 ), added AS (
@@ -49,8 +51,10 @@ WITH item AS (
     WHERE wallet.id = a.account_id AND a.price > 0
 ), spent AS (
     UPDATE api_keys k
-    SET spent = a.price + CASE WHEN k.spent_day = floor(extract(epoch FROM :now) / 86400) THEN k.spent ELSE 0 END,
+    SET spent = a.price
+            + CASE WHEN k.spent_day - floor(extract(epoch FROM :now) / 86400) IN (0, 1) THEN k.spent ELSE 0 END,
         spent_day = floor(extract(epoch FROM :now) / 86400)
+            + CASE WHEN k.spent_day - floor(extract(epoch FROM :now) / 86400) = 1 THEN 1 ELSE 0 END
     FROM (SELECT api_key_id, sum(price)::bigint AS price FROM added GROUP BY api_key_id) a
     WHERE k.id = a.api_key_id AND a.price > 0
 ), line AS (
@@ -569,6 +573,7 @@ WITH job AS MATERIALIZED (
 UPDATE jobs j
 SET hold_state = 'held', delivery = 'pending', delivered_at = NULL, parts = :parts, placeholder = NULL, due_at = :now,
     lease_owner = NULL, lease_token = j.lease_token + 1, attempts = 0, crash_count = 0, attention_code = NULL,
-    attention_reason = NULL
+    attention_reason = NULL,
+    notice = CASE WHEN j.notice = 'due' THEN 'wanted' ELSE j.notice END
 FROM job, paid WHERE j.id = job.id
 RETURNING j.id;

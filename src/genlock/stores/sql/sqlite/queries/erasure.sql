@@ -1,13 +1,14 @@
 -- name: open_jobs_until
--- Count the jobs of an account, up to a job id, that have not ended or still need work.
+-- Count the jobs of an account, up to a job id, that have not ended or still need work, also by an operator.
 SELECT count(*) AS count FROM jobs
-WHERE account_id = :account_id AND id <= :until AND (state IN ('queued', 'submitting', 'running') OR due_at IS NOT NULL);
+WHERE account_id = :account_id AND id <= :until
+    AND (state IN ('queued', 'submitting', 'running') OR due_at IS NOT NULL OR delivery IN ('pending', 'sending'));
 
 -- name: erase_jobs
 -- Erase the inputs, results and error texts of an account's ended jobs, a few at a time. Without its secret, a callback
 -- cannot bring another result; with another token, a resend that has read the result cannot write it back, and a notice
--- does not become due again. The address of an API order loses the client's own notes, and keeps what its idempotency key
--- needs.
+-- does not become due again. A result whose delivery waits for an operator stays: its price is held. The address of an API
+-- order loses the client's own notes, and keeps what its idempotency key needs.
 UPDATE jobs
 SET input = 'null', parts = '[]', error_text = '', secret_hash = NULL, handle = '', lease_token = lease_token + 1,
     notice_token = NULL, hidden_at = coalesce(hidden_at, :now),
@@ -17,8 +18,9 @@ WHERE id IN (
         SELECT id FROM jobs
         WHERE account_id = :account_id AND id > :after AND id <= :until AND due_at IS NULL AND ended_at IS NOT NULL
             AND (input <> 'null' OR parts <> '[]' OR error_text <> '')
+            AND delivery NOT IN ('pending', 'sending')
         ORDER BY id LIMIT :limit)
-    AND due_at IS NULL
+    AND due_at IS NULL AND delivery NOT IN ('pending', 'sending')
 RETURNING id;
 
 -- name: callback_window

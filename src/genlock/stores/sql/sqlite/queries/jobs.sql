@@ -1,7 +1,8 @@
 -- name: accept_job
 -- Write jobs and their holds. An account may have several orders in a batch, each with an idempotency key of its own: one
 -- is written if the balance, the limit of the day of its API key and the number of jobs that may be open cover it and all
--- orders before it. One that is not written may still be covered alone. Orders of API keys do not appear in the gallery and the history of the chat.
+-- orders before it. One that is not written may still be covered alone. One that began before midnight and waited for an
+-- order of the new day counts for the new day. Orders of API keys do not appear in the gallery and the history of the chat.
 INSERT INTO accept_item
 SELECT
     i.account_id, i.request_key, value ->> 'request_hash', value ->> 'correlation_id', value ->> 'provider',
@@ -12,7 +13,7 @@ SELECT
         SELECT 1 FROM jobs j WHERE j.account_id = i.account_id AND j.request_key = i.request_key)
     AND NOT EXISTS (
         SELECT 1 FROM api_keys k WHERE k.id = i.api_key_id
-            AND i.key_total + CASE WHEN k.spent_day = :now / 86400000000 THEN k.spent ELSE 0 END > k.spend_limit)
+            AND i.key_total + CASE WHEN k.spent_day - :now / 86400000000 IN (0, 1) THEN k.spent ELSE 0 END > k.spend_limit)
     AND (i.open_max IS NULL OR wallet.open_api_jobs + i.opened <= i.open_max)
 FROM (
     SELECT value, account_id, request_key, price, api_key_id, open_max,
@@ -42,7 +43,8 @@ UPDATE accounts SET available = available - i.price, held = held + i.price
 FROM (SELECT account_id, sum(price) AS price FROM accept_item WHERE fresh GROUP BY account_id) i
 WHERE accounts.id = i.account_id;
 UPDATE api_keys
-SET spent = CASE WHEN spent_day = :now / 86400000000 THEN spent ELSE 0 END + i.price, spent_day = :now / 86400000000
+SET spent = CASE WHEN spent_day - :now / 86400000000 IN (0, 1) THEN spent ELSE 0 END + i.price,
+    spent_day = :now / 86400000000 + (spent_day - :now / 86400000000 = 1)
 FROM (SELECT api_key_id, sum(price) AS price FROM accept_item WHERE fresh GROUP BY api_key_id) i
 WHERE i.price > 0 AND api_keys.id = i.api_key_id;
 DELETE FROM accept_item;
@@ -472,6 +474,7 @@ FROM jobs WHERE id = :job_id AND changes() = 2;
 UPDATE jobs
 SET hold_state = 'held', delivery = 'pending', delivered_at = NULL, parts = :parts, placeholder = NULL, due_at = :now,
     lease_owner = NULL, lease_token = lease_token + 1, attempts = 0, crash_count = 0, attention_code = NULL,
-    attention_reason = NULL
+    attention_reason = NULL,
+    notice = CASE WHEN notice = 'due' THEN 'wanted' ELSE notice END
 WHERE id = :job_id AND changes() = 1
 RETURNING id;

@@ -13,6 +13,7 @@ from genlock.domain.job import Job
 from genlock.engine.retention import KEEP_SECONDS
 from genlock.sandbox.kie.media import make_audio, make_video
 from genlock.sandbox.telegram import media as telegram_media
+from genlock.sandbox.telegram.faults import Fault
 from genlock.sandbox.telegram.journal import Call
 from tests.bot.pages import label, page
 from tests.bot.steps import picture
@@ -286,6 +287,17 @@ async def test_a_failed_upload_is_reported_to_the_user(world: BotWorld) -> None:
 
     assert page("refused.upload_failed")(ann.from_bot[-1])
     assert await world.jobs(ann) == []
+
+
+async def test_a_file_that_telegram_does_not_give_is_reported_at_once(world: BotWorld) -> None:
+    """Before the user's next message is handled, which would otherwise wait for further attempts."""
+    ann = await opened(world, "Recraft Remove Background")
+    text = "Bad Request: wrong file_id or the file is temporarily unavailable"
+    world.telegram.faults.switch(Fault.REFUSED, method="getFile", text=text)
+    await ann.send("photo", picture())
+
+    assert page("refused.upload_failed")(ann.from_bot[-1])
+    assert len(world.telegram.calls("getFile")) == 1
 
 
 async def test_uploads_per_hour_are_limited(tmp_path: Path) -> None:

@@ -221,7 +221,8 @@ async def _finish(
     shown = shown_results(parts)
     if attention and shown and delivery is not Delivery.DELIVERED:
         delivery, attention = Delivery.DELIVERED, (attention[0], f"{shown} of {len(parts)} parts shown: {attention[1]}")
-    judged = replace(job, attention_code=attention[0] if attention else None)
+    code, reason = attention or (None, None)
+    judged = job if job.attention_code is code else replace(job, attention_code=code)
     overwritable = part_to_put_again(judged, parts) is not None
     end = await ctx.finish_delivery(job, delivery, parts, attention, overwritable=overwritable)
     ctx.observer.count("deliveries", 1, outcome=delivery, level=_level(parts))
@@ -230,7 +231,6 @@ async def _finish(
     else:
         ctx.event(Event.MARK_DELIVERED, job, hold_state=end.hold_state)
     if end.notice is Notice.DUE:
-        code, reason = attention or (None, None)
         ended = replace(
             job,
             parts=parts,

@@ -289,7 +289,8 @@ RETURNING j.id;
 
 -- name: attempts
 -- Return the attempts of a job, in their order.
-SELECT a.*, j.attempt = a.number AS current, j.task_id AS current_task, j.handle AS current_handle
+SELECT a.*, j.attempt = a.number AS current, j.task_id AS current_task, j.handle AS current_handle, j.state AS job_state,
+    j.ended_at AS job_ended_at
 FROM attempts a JOIN jobs j ON j.id = a.job_id WHERE a.job_id = :job_id ORDER BY a.number;
 
 -- name: known_tasks

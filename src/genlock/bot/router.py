@@ -280,7 +280,9 @@ class BotRouter:
             username=(user.username or "").lower(),
             referred_by=inviter(start_payload(message), self._bundle.texts.numbers) if message.text else None,
         )
-        if profile.created or not first:  # an attempt before may have crashed here
+        if profile.created or (
+            not first and await self._gifts.is_new(profile)
+        ):  # an attempt before may have crashed here
             await self._gifts.welcome(account_id)
         ctx = UpdateContext(
             update=update.update_id,

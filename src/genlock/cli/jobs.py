@@ -77,7 +77,10 @@ def _attempt(attempt: Any) -> str:
 
 @app.command()
 def retry(job_id: JobId) -> None:
-    """Run the next step of an unfinished job now."""
+    """Run the next step of an unfinished job now.
+
+    A job that waits for your decision is submitted again: if the provider has accepted it before, you pay twice.
+    """
     _operate("retry", job_id)
 
 
@@ -104,9 +107,14 @@ def _operate(action: str, job_id: int) -> None:
 
     async def work(store: Store, observer: Observer) -> Job:
         ctx = make_engine(store, observer, providers={}, channels={}).ctx
-        act = {"retry": operate.retry, "resend": operate.resend, "cancel": operate.cancel}[action]
         try:
-            return await act(ctx, job_id, "operator")
+            match action:
+                case "retry":
+                    return await operate.retry(ctx, job_id, "operator", resubmit=True)
+                case "resend":
+                    return await operate.resend(ctx, job_id, "operator")
+                case _:
+                    return await operate.cancel(ctx, job_id, "operator")
         except JobNotFound:
             raise _no_job(job_id) from None
 

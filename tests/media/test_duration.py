@@ -88,10 +88,6 @@ def test_a_file_without_a_measurable_duration_has_none(content: bytes) -> None:
     assert duration(content) is None
 
 
-def test_a_fragmented_video_has_no_duration() -> None:
-    assert duration(encode_video("mp4", "libx264", fragments=True)) is None
-
-
 @given(st.sampled_from(sorted(FILES)), st.integers(0, 5000), st.binary(max_size=40))
 def test_a_damaged_file_never_raises(name: str, place: int, junk: bytes) -> None:
     content = bytearray(FILES[name]())

@@ -10,7 +10,7 @@ from genlock.media.aac_frame import FrameReader
 from genlock.media.budget import Budget, NotMeasured, require
 from genlock.media.mapped_file import Content
 from genlock.media.mp4 import Box, boxes
-from genlock.media.mp4_samples import sample_descriptions, sample_positions, sample_sizes
+from genlock.media.mp4_samples import Samples, sample_descriptions
 
 _FRAME = 1024
 #: each is looked at
@@ -43,20 +43,20 @@ class Aac(NamedTuple):
     channels: int
 
 
-def audio_seconds(content: Content, tables: Mapping[bytes, Box], samples: int, budget: Budget) -> float:
+def audio_seconds(content: Content, tables: Mapping[bytes, Box], samples: Samples, budget: Budget) -> float:
     """Return how long the samples of an audio track play. Each must be one frame of AAC."""
     kinds = [_read_aac(content, entry, budget) for entry in sample_descriptions(content, tables[b"stsd"], budget)]
     require(kinds, "audio without a description")
-    require(samples <= _SAMPLES_MAX, "more samples than hours of audio have")
-    if samples:
+    require(samples.count <= _SAMPLES_MAX, "more samples than hours of audio have")
+    if samples.count:
         frame_bytes = _CHANNEL_BYTES_MAX * min(kind.channels for kind in kinds)
-        sizes = sample_sizes(content, tables[b"stsz"])
+        sizes = samples.sizes()
         require(max(sizes) <= frame_bytes, "several frames in a sample")
-        positions = _positions(content, tables, budget)
+        positions = _positions(content, samples, budget)
         require(max(map(content.__getitem__, positions)) < _HEADER, "frames with headers of their own")
         require(len({kind.rate_index for kind in kinds}) == 1, "several sampling rates")
         _check_frames(content, positions, sizes, kinds[0].rate_index)
-    return samples * _FRAME / min(kind.rate for kind in kinds)
+    return samples.count * _FRAME / min(kind.rate for kind in kinds)
 
 
 def _check_frames(content: Content, positions: Sequence[int], sizes: Sequence[int], rate_index: int) -> None:
@@ -72,10 +72,10 @@ def _chosen(sizes: Sequence[int]) -> Sequence[int]:
     return range(len(sizes)) if count >= len(sizes) else SystemRandom().sample(range(len(sizes)), count)
 
 
-def _positions(content: Content, tables: Mapping[bytes, Box], budget: Budget) -> Sequence[int]:
+def _positions(content: Content, samples: Samples, budget: Budget) -> Sequence[int]:
     """Return where each sample begins. Raises NotMeasured if one is not in the file."""
     try:
-        positions = array("Q", sample_positions(content, tables, budget))
+        positions = array("Q", samples.positions(budget))
     except OverflowError:
         raise NotMeasured("a sample that is not in the file") from None
     require(max(positions) < len(content), "a sample that is not in the file")

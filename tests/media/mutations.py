@@ -13,8 +13,8 @@ _NUMBERS = (0, 1, 7, 8, 15, 16, 127, 128, 255, 256, 2**15, 2**16 - 1, 2**24, 2**
 #: names and marks that the parsers look for
 _MARKS = (
     b"moov", b"trak", b"mdia", b"minf", b"stbl", b"stts", b"ctts", b"stsz", b"stsc", b"stco", b"co64", b"elst", b"edts",
-    b"mvhd", b"mdhd", b"tkhd", b"mdat", b"free", b"udta", b"moof", b"traf", b"tfhd", b"tfdt", b"trun", b"sidx", b"trex", b"tfra", b"esds", b"data", b"fmt ", b"OggS", b"OpusHead",
-    b"ID3", b"\xff\xfb", b"\xff\xf3", b"Xing", b"VBRI", b"\x1f\x43\xb6\x75", b"\x15\x49\xa9\x66", b"\xa3", b"\xa0",
+    b"mvhd", b"mdhd", b"tkhd", b"mdat", b"free", b"udta", b"moof", b"esds", b"data", b"fmt ", b"OggS", b"OpusHead",
+    b"traf", b"tfhd", b"tfdt", b"trun", b"sidx", b"trex", b"tfra", b"fLaC", b"ID3", b"\xff\xfb", b"\xff\xf3", b"Xing", b"VBRI", b"\x1f\x43\xb6\x75", b"\x15\x49\xa9\x66", b"\xa3", b"\xa0",
     b"\xec", b"IDAT", b"PLTE", b"IEND", b"\xff\xda", b"\xff\xc2", b"ANMF", b"VP8X",
 )  # fmt: skip
 

@@ -8,7 +8,7 @@ import pytest
 
 from genlock.media.budget import TooComplex
 from genlock.media.duration import duration
-from tests.media.boxes import box, edit
+from tests.media.boxes import box, edit, split
 from tests.media.forged_fragments import film, forged_fragments, with_times, without_index
 from tests.media.forged_pictures import encode, packets, with_packets
 from tests.media.samples import SECONDS, encode_audio
@@ -60,10 +60,11 @@ def test_fragments_that_are_not_understood_are_not_measured() -> None:
         whole[:24] + whole[at:],
         whole + box(b"moof", box(b"mfhd", bytes(8))),
         whole.replace(b"mvex", b"free", 1),
+        edit(whole, (b"moov",), lambda body: body + box(b"trak", dict(split(body))[b"trak"])),
         edit(whole, (b"moov", b"mvex"), lambda body: body + defaults),
         edit(whole, (b"moov", b"mvex", b"trex"), lambda body: body[:4] + struct.pack(">I", 2) + body[8:]),
         edit(whole, (b"moof", b"traf", b"tfhd"), lambda body: body[:4] + struct.pack(">I", 2) + body[8:]),
-        edit(whole, (b"moof", b"traf", b"tfhd"), lambda body: struct.pack(">I", 0x3003A) + body[4:]),
+        edit(whole, (b"moof", b"traf", b"tfhd"), lambda body: struct.pack(">I", 0x30038) + body[4:]),
         edit(whole, _RUN, lambda body: body[:4] + struct.pack(">I", 2**31) + body[8:]),
         edit(whole, _RUN, lambda body: struct.pack(">I", 0x1A05) + body[4:]),
         edit(whole, _RUN, lambda body: body[:8] + struct.pack(">i", -(2**31)) + body[12:]),

@@ -65,7 +65,7 @@ _VIDEO_CODECS = (
     b"avc1", b"avc3", b"hvc1", b"hev1", b"av01", b"vp08", b"vp09", b"jpeg",
     b"apch", b"apcn", b"apcs", b"apco", b"ap4h", b"ap4x",
 )  # fmt: skip
-_CODECS = {b"vide": _VIDEO_CODECS, b"soun": (b"mp4a",)}
+_CODECS = {b"vide": _VIDEO_CODECS, b"soun": (b"mp4a", b"Opus")}
 #: captions, time codes, positions and the like; players would play audio or video in a track of any type
 _OTHER_CODECS = (
     b"text", b"tx3g", b"wvtt", b"stpp", b"sbtt", b"c608", b"c708", b"tmcd", b"mebx", b"mett", b"metx", b"urim", b"rtp ",

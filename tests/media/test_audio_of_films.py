@@ -27,12 +27,13 @@ def in_container(content: bytes, container: str, samples: Sequence[bytes], milli
     """Return audio with other samples in another container, each of them so long."""
     file = io.BytesIO()
     with av.open(io.BytesIO(content), "r") as source, av.open(file, "w", format=container) as out:
-        stream = out.add_stream_from_template(source.streams.audio[0])
-        scale = 1000 * round(1 / (source.streams.audio[0].time_base or 1)) // 1000
+        [original] = source.streams.audio
+        stream = out.add_stream_from_template(original)
+        assert original.time_base is not None
         for number, sample in enumerate(samples):
             packet = av.Packet(sample)
-            packet.stream, packet.time_base = stream, source.streams.audio[0].time_base
-            packet.duration = milliseconds * scale // 1000
+            packet.stream, packet.time_base = stream, original.time_base
+            packet.duration = round(milliseconds / 1000 / original.time_base)
             packet.pts = packet.dts = number * packet.duration
             out.mux(packet)
     return file.getvalue()

@@ -29,6 +29,7 @@ FILES = {
     "slow mp3": lambda: encode_audio("mp3", "libmp3lame", "s16p", 24_000),
     "wav": lambda: encode_audio("wav", "pcm_s16le", "s16"),
     "m4a": lambda: encode_audio("ipod", "aac", "fltp"),
+    "flac": lambda: encode_audio("flac", "flac", "s16"),
     "voice": lambda: encode_audio("ogg", "libopus", "s16"),
 }
 

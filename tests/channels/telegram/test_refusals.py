@@ -82,7 +82,7 @@ async def test_an_unknown_refusal_of_every_level_is_retried_later_and_not_refund
     refuse(harness, "Bad Request: SOMETHING_NEW_INVALID")
     job = await harness.end(job, url)
     assert (job.delivery, job.attempts, job.hold_state) == (Delivery.PENDING, 1, HoldState.HELD)
-    assert harness.recorder.of(Event.CHANNEL_REFUSAL_UNKNOWN, text="Something_new_invalid")
+    assert harness.recorder.of(Event.CHANNEL_REFUSAL_UNKNOWN, text="SOMETHING_NEW_INVALID")
     harness.telegram.faults.clear()
     job = await harness.next_try(job)
     assert (job.delivery, job.hold_state) == (Delivery.DELIVERED, HoldState.CAPTURED)

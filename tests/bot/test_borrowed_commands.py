@@ -78,7 +78,7 @@ async def test_a_forwarded_command_that_follows_a_mention_in_a_group_does_nothin
     """Telegram marks no command in other alphabets, so such a command is read from what is left without the mention."""
     ann = await world.add_user()
     group = world.telegram.group("Friends", [ann.client])
-    chat = {"id": group.id, "type": "group", "title": "Friends"}
+    chat: dict[str, Any] = {"id": group.id, "type": "group", "title": "Friends"}
     text = f"@{world.bot._bundle.username} /баланс"
     mention = {"entities": [{"type": "mention", "offset": 0, "length": text.index(" ")}]}
     for extra in BORROWED.values():

@@ -1,5 +1,10 @@
 """Outdated and forged buttons, buttons of other users, unsupported messages: each gets the right answer."""
 
+from typing import Any
+
+import pytest
+
+from genlock.domain.events import Event
 from tests.bot.pages import label, page
 from tests.bot.steps import confirmed
 from tests.bot.world import BotWorld
@@ -175,3 +180,17 @@ async def test_a_command_by_another_word_or_with_a_typo_is_understood_in_both_la
             assert page("confirm.suggestion", "confirm.price", language=language)(user.from_bot[-1]), written
     assert world.intake.failures == []
     assert await world.jobs(ann) == []
+
+
+@pytest.mark.parametrize("message", [None, {"message_id": 5, "date": 0}])
+async def test_a_press_on_a_message_that_telegram_no_longer_has_is_not_retried_when_its_query_has_expired(
+    world: BotWorld, message: dict[str, Any] | None
+) -> None:
+    ann = await world.add_user()
+    query: dict[str, Any] = {"id": "1", "from": ann.client.user.as_json(), "chat_instance": "1", "data": "x"}
+    if message is not None:
+        query["message"] = {**message, "chat": {"id": ann.client.id, "type": "private", "first_name": "Ann"}}
+    await world.deliver({"update_id": 7_000_000, "callback_query": query})
+
+    assert len(world.telegram.calls("answerCallbackQuery")) == 1
+    assert world.recorder.of(Event.UPDATE_FAIL) == []

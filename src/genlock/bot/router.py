@@ -39,7 +39,6 @@ from genlock.bot.order.groups import Groups
 from genlock.bot.order.job_ends import JOB_ENDED, JobEnds
 from genlock.bot.order.request_keys import GroupKey
 from genlock.bot.order.sales import group_of, with_known_sale
-from genlock.channels.telegram.caller import Priority
 from genlock.domain.errors import ChannelError, GenlockError
 from genlock.domain.update import Update as StoredUpdate
 from genlock.domain.upload import Upload
@@ -252,12 +251,7 @@ class BotRouter:
     ) -> None:
         message = button_message_of(query)
         if message is None:  # too old: Telegram does not include it
-            await self._bundle.caller.call(
-                self._bundle.caller.bot.answer_callback_query,
-                chat=None,
-                priority=Priority.RESULT,
-                callback_query_id=query.id,
-            )
+            await self._view.end_spinner(query.id)
             return
         ctx = await self._make_context(update, message, user, first=first, place=place)
         ctx.button_message, ctx.on_notice = message.message_id, message.reply_to_message is not None

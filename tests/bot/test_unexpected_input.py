@@ -6,7 +6,7 @@ import pytest
 
 from genlock.domain.events import Event
 from tests.bot.pages import label, page
-from tests.bot.steps import confirmed
+from tests.bot.steps import confirmed, picture
 from tests.bot.world import BotWorld
 
 
@@ -57,6 +57,10 @@ async def test_every_kind_of_message_gets_an_answer(world: BotWorld) -> None:
                                  "is_animated": False, "is_video": False}},
                     {"location": {"longitude": 1.0, "latitude": 1.0}},
                     {"contact": {"phone_number": "1", "first_name": "B"}},
+                    {"checklist": {"title": "To do", "tasks": [{"id": 1, "text": "buy milk"}]}},
+                    {"invoice": {"title": "T", "description": "D", "start_parameter": "", "currency": "XTR",
+                                 "total_amount": 5}},
+                    {"giveaway": {"chats": [], "winners_selection_date": 1, "winner_count": 1}},
                     {"dice": {"emoji": "🎲", "value": 3}}):  # fmt: skip
         before = len(ann.from_bot)
         async with world.done():
@@ -67,6 +71,19 @@ async def test_every_kind_of_message_gets_an_answer(world: BotWorld) -> None:
     await ann.sees(page("misc.unknown_command"))
     await ann.send("document", b"%PDF-1.7 hello", name="a.pdf")
     await ann.sees(page("misc.no_models_for_file"))
+
+
+async def test_a_live_photo_is_its_picture(world: BotWorld) -> None:
+    """A Bot API server may leave out the field `photo`, which it keeps for older bots only."""
+    ann = await world.add_user()
+    await ann.write("/models Recraft Remove Background")
+    await ann.tap("Recraft Remove Background ·")
+    stored = await ann.client._stored("photo", picture(), None)
+    film = {"file_id": "f", "file_unique_id": "f", "width": 640, "height": 480, "duration": 3}
+    async with world.done():
+        ann.client._write({"live_photo": {**film, "photo": stored.media_object}}, None, reply_to=None)
+
+    await ann.sees("Your image: 📎 1")
 
 
 async def test_an_edited_message_is_answered(world: BotWorld) -> None:

@@ -77,9 +77,10 @@ def admin_line(message: Message, incoming: IncomingText) -> str | None:
 def _has_content(message: Message) -> bool:
     """Whether the message has content; service messages such as joins and pins have none."""
     content = (
-        message.text, message.caption, message.photo, message.video, message.animation, message.audio, message.voice,
-        message.document, message.video_note, message.sticker, message.contact, message.location, message.poll,
-        message.dice, message.venue, message.game, message.story, message.paid_media, message.successful_payment,
+        message.text, message.caption, message.photo, message.live_photo, message.video, message.animation,
+        message.audio, message.voice, message.document, message.video_note, message.sticker, message.contact,
+        message.location, message.poll, message.dice, message.venue, message.game, message.story, message.paid_media,
+        message.checklist, message.invoice, message.giveaway, message.giveaway_winners, message.successful_payment,
     )  # fmt: skip
     return any(content)
 

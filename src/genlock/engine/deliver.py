@@ -144,10 +144,13 @@ class DeliveryAttempt:
             return await self._channel.send(self.job, index, self.parts[index])
         except ChannelOutcomeUnknown as error:
             raise _SendUnknown from error
-        except ChannelError:
+        except ChannelError as error:
             # The channel did not send it, so the part may be tried again.
             self._set(index, replace(self.parts[index], step=Step.PUT))
             await self._save()
+            if isinstance(error, PlaceholderGone):  # a send has none: another one at once would be answered the same
+                after = backoff(self.job.attempts, self._ctx.rng.random())
+                raise ChannelBusy(after, str(error), failed=True) from error
             raise
 
     async def _lower_level(self, index: int, refused: LevelRefused) -> None:

@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import IO, Any, BinaryIO
+from typing import Any, BinaryIO
 
 from genlock.domain.errors import BackupFailed, BackupUnusable
 from genlock.stores.migrate import Migration
@@ -148,8 +148,7 @@ def new_backup(path: Path, *, overwrite: bool) -> Iterator[BackupWriter]:
 @contextmanager
 def _locked(part: Path) -> Iterator[BinaryIO]:
     """Open the unfinished file, empty, for this process alone; a crashed backup may have left an older one."""
-    flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW
-    with os.fdopen(os.open(part, flags, OWNER_ONLY), "r+b") as file:
+    with os.fdopen(_create_or_open(part), "r+b") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -157,6 +156,19 @@ def _locked(part: Path) -> Iterator[BinaryIO]:
         os.fchmod(file.fileno(), OWNER_ONLY)
         file.truncate()
         yield file
+
+
+def _create_or_open(part: Path) -> int:
+    try:
+        return os.open(part, os.O_RDWR | os.O_CREAT | os.O_EXCL, OWNER_ONLY)
+    except FileExistsError:
+        descriptor = os.open(part, os.O_RDWR | os.O_NOFOLLOW)
+    found = os.fstat(descriptor)
+    # On a shared disk a file of ours may be of another user; all of the folder is, then.
+    if found.st_uid not in (os.geteuid(), part.parent.stat().st_uid) or found.st_nlink != 1:
+        os.close(descriptor)
+        raise BackupFailed(f"{part} is of another user, or has another name: look whose it is, then delete it")
+    return descriptor
 
 
 def _read_back(path: Path, rows: Mapping[str, int]) -> None:
@@ -178,7 +190,7 @@ def _sync_folder(folder: Path) -> None:
 class Backup:
     """A backup that is being read, line by line."""
 
-    def __init__(self, path: Path, lines: IO[bytes]) -> None:
+    def __init__(self, path: Path, lines: gzip.GzipFile) -> None:
         self._path = path
         self._lines = lines
         self._next: Any = None

@@ -9,9 +9,9 @@ import typer
 
 from genlock.cli.options import JobId, Json, Limit, choice
 from genlock.cli.output import echo, in_credits, show, show_progress
-from genlock.cli.store import with_store
+from genlock.cli.store import audit, with_store
 from genlock.domain.errors import JobNotFound
-from genlock.ports import Observer, Store
+from genlock.ports import Database, Observer, Store
 
 app = typer.Typer(no_args_is_help=True, help="Inspect jobs, and act on those that are stuck.")
 
@@ -105,18 +105,20 @@ def _operate(action: str, job_id: int) -> None:
     from genlock.domain.job import Job
     from genlock.engine import operate
 
-    async def work(store: Store, observer: Observer) -> Job:
+    async def work(store: Database, observer: Observer) -> Job:
         ctx = make_engine(store, observer, providers={}, channels={}).ctx
         try:
             match action:
                 case "retry":
-                    return await operate.retry(ctx, job_id, "operator", resubmit=True)
+                    job = await operate.retry(ctx, job_id, "operator", resubmit=True)
                 case "resend":
-                    return await operate.resend(ctx, job_id, "operator")
+                    job = await operate.resend(ctx, job_id, "operator")
                 case _:
-                    return await operate.cancel(ctx, job_id, "operator")
+                    job = await operate.cancel(ctx, job_id, "operator")
         except JobNotFound:
             raise _no_job(job_id) from None
+        await audit(store, action, f"#{job.id}", bot=job.bot)
+        return job
 
     job = with_store(work)
     echo(f"Job {job.id}: {job.state}, delivery {job.delivery}. A running instance continues it.")

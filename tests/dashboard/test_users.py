@@ -270,7 +270,7 @@ async def test_a_payment_is_refunded_once_if_the_credits_are_there(dashboard: Da
 
     wrong = await client.post(f"/users/{bob}/refund", {"charge": "c1"})
     assert (wrong.status, dashboard.telegram.refunded) == (400, [])
-    assert "Refunded 100 ⭐" in (await client.follow(f"/users/{ann}/refund", {"charge": "c1"})).text
+    assert "Refunded 100\u00a0⭐" in (await client.follow(f"/users/{ann}/refund", {"charge": "c1"})).text
     again = await client.post(f"/users/{ann}/refund", {"charge": "c1"})
     assert "already been refunded" in again.text
     spent = await client.post(f"/users/{ann}/refund", {"charge": "c2"})

@@ -155,7 +155,7 @@ async def test_a_file_that_cannot_be_a_database_is_named_with_the_reason_and_wha
     for path, reason in reasons.items():
         told = await _open_impossible(path, clock, observer)
         assert told == (
-            f"Cannot open the SQLite database {path}: {reason}. "
+            f"cannot open the SQLite database {path}: {reason}. "
             "Check GENLOCK_DATABASE_URL, and that this user may write the file and its folder"
         )
 

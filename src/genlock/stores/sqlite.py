@@ -320,7 +320,7 @@ def _naming_the_file(path: str) -> Iterator[None]:
         yield
     except (OSError, sqlite3.Error) as error:
         raise StoreUnavailable(
-            f"Cannot open the SQLite database {Path(path).absolute()}: {getattr(error, 'strerror', None) or error}. "
+            f"cannot open the SQLite database {Path(path).absolute()}: {getattr(error, 'strerror', None) or error}. "
             "Check GENLOCK_DATABASE_URL, and that this user may write the file and its folder"
         ) from error
 

@@ -109,8 +109,17 @@ class Walk:
             await asyncio.sleep(1)
         await self._after(shot)
 
+    async def _wait_until_shown(self, page: Page) -> None:
+        """Wait until a page shows the newest message, or the album with it: a busy machine loads its chat late."""
+        if messages := await self.messages():
+            album = messages[-1].get("media_group_id")
+            newest = [each for each in messages if album and each.get("media_group_id") == album] or messages[-1:]
+            shown = ", ".join(f'#chat [data-message="{message["message_id"]}"]' for message in newest)
+            await page.locator(shown).first.wait_for()
+
     async def shot(self, name: str) -> None:
         for look, page in self.pages.items():
+            await self._wait_until_shown(page)
             self.taken[look].append(self.folder / f"{look}-{len(self.taken[look]):02d}-{name}.png")
             await page.locator("#chat").screenshot(path=self.taken[look][-1])
 

@@ -1,6 +1,7 @@
 """The process of `genlock serve`: starts one instance, waits for a signal, and stops it."""
 
 import asyncio
+import errno
 import gc
 import logging
 import os
@@ -37,6 +38,12 @@ TOKEN_CHECK_SECONDS = 5.0
 TRANSFER_SECONDS = 2.0
 #: a stop that takes longer is aborted: platforms kill the process soon after
 STOP_SECONDS_MAX = 19.0
+#: why the service cannot listen, and what to do, by the number of the system's error
+_LISTENING = {
+    errno.EADDRINUSE: "another program uses this port; stop it, or choose another port",
+    errno.EACCES: "this user may not use this port; choose one above 1023, with a proxy in front",
+    errno.EADDRNOTAVAIL: "this machine has no such address; choose one that it has, or 0.0.0.0 for all of them",
+}
 _STAT = Path("/proc/self/stat")
 _LOADED = monotonic()
 _log = logging.getLogger("genlock")
@@ -120,8 +127,8 @@ class Service:
             return await self._closing.enter_async_context(serving(app.web, settings.host, settings.port))
         except OSError as error:
             raise Refusal(
-                f"cannot listen on {settings.host}:{settings.port} ({error.strerror}): "
-                "stop the program that uses it, or set GENLOCK_HOST and GENLOCK_PORT to something else"
+                f"cannot listen on {settings.host}:{settings.port}: {_LISTENING.get(error.errno, error.strerror)}. "
+                "GENLOCK_HOST and GENLOCK_PORT set where the service listens"
             ) from None
 
 

@@ -76,7 +76,7 @@ async def test_operators_get_the_figures_of_the_day_once(
         "Orders: 3 · delivered:\u00a02 · failed:\u00a01",
         "Revenue: 1.6\u00a0credits · $0.02",
         "margin:",
-        "• Z-Image: 3 orders · $0.02",
+        "• Z-Image: 3\u00a0orders · $0.02",
         "• Z-Image: 1 of 3, latest: #3",
         "Kie.ai: 16\u00a0credits left, enough for",
     ):
@@ -96,7 +96,7 @@ def test_a_model_that_two_providers_made_is_one_line_of_the_report() -> None:
     ]
     t = package_texts().translator("en")
 
-    assert _models(t, models, {"z-image": "Z-Image"}, Rates(0.01, {}))[2:] == ["• Z-Image: 7 orders · $0.00"]
+    assert _models(t, models, {"z-image": "Z-Image"}, Rates(0.01, {}))[2:] == ["• Z-Image: 7\u00a0orders · $0.00"]
     assert _failures(t, models, {"z-image": "Z-Image"})[2:] == ["• Z-Image: 2 of 7, latest: #5"]
 
 

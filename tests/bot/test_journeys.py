@@ -331,7 +331,7 @@ async def test_the_rest_of_a_text_that_is_too_long_is_not_taken_for_the_whole_te
     for part in parts:
         await ann.write(part)
     told = await ann.sees(page("refused.length_most"))
-    assert f"{len(whole):,} characters" in told.text
+    assert f"{len(whole):,}\u00a0characters" in told.text
     assert "Describe what you want" in told.text
     await ann.write("a cat")
     await ann.sees("Aspect ratio")

@@ -198,7 +198,7 @@ async def test_a_broadcast_goes_to_a_segment_with_its_buttons(office: Office) ->
     await boss.write(f"/admin broadcast {text}", entities=[{"type": "bot_command", "offset": 0, "length": 6}, bold])
     shown = await boss.sees(page("admin.preview"))
     assert "Only: language: Russian · have never paid" in shown.text
-    await boss.tap(label("admin.broadcast_go", people="1 person"))
+    await boss.tap(label("admin.broadcast_go", people="1\u00a0person"))
     await world.bot.broadcast()
     seen = await ivan.sees("Новости")
 

@@ -45,7 +45,7 @@ async def test_figures_of_the_day_and_the_week(office: Office, monkeypatch: pyte
         "Orders: 1 · delivered:\u00a01 · failed:\u00a00",
         "Users who ordered: 1 · new: 2",
         "Revenue: 0.8\u00a0credits",
-        "Top-ups: 100 ⭐",
+        "Top-ups: 100\u00a0⭐",
     ):
         assert line in shown.text
         assert line in week.text
@@ -231,7 +231,7 @@ async def test_what_was_done_on_the_dashboard_reads_as_words_in_the_chat(office:
     assert [line.partition("· Boss · ")[2] for line in boss.from_bot[-1].text.splitlines()[1:]] == [
         "accepted a cost above the price · model veo3: order #9",
         "logged in · link from the chat",
-        "many orders were retried · bulk action 3: orders: 5, done: 4, left out: 1",
+        "bulk retry finished · bulk action 3: orders: 5, done: 4, left out: 1",
         "resent order #7",
         "refunded order #7: 24 credits",
         "assigned a role · 8: role: viewer → support",

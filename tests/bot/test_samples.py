@@ -110,6 +110,18 @@ def voices_shown(ann: ChatUser) -> list[str]:
     return [text for text in shown if not chosen.search(text)]
 
 
+async def test_a_voice_that_users_of_two_languages_play_has_its_title_in_each_language(world: BotWorld) -> None:
+    await world.add_user("Boss")
+    for language, title in (("en", "Arabella, mysterious"), ("ru", "Arabella, таинственная")):
+        user = await world.add_user(language=language)
+        await opened(user, SPEECH)
+        await user.write("Hello!")
+        await user.tap(label("voice.button", language=language))
+        await user.tap(re.compile(f"^[▶🔊].*{title}"))
+        await user.sees(page("voice.now", language=language))
+        assert user.screen.content["audio"]["title"] == title
+
+
 async def test_a_voice_is_filtered_played_and_chosen(world: BotWorld) -> None:
     await world.add_user("Boss")
     ann = await world.add_user(language="ru")

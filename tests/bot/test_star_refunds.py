@@ -52,7 +52,7 @@ async def test_a_refund_that_telegram_has_not_confirmed_is_seen_and_asked_for_ag
     await boss.write("/admin")
     overview = await boss.sees(page("admin.refunds_now", n=1))
     await boss.tap(label("admin.button_refunds"), on=overview)
-    assert "100 ⭐ · Ann · requested " in overview.text
+    assert "100\u00a0⭐ · Ann · requested " in overview.text
     await boss.tap(label("admin.button_ask_now"), on=overview)
     await boss.sees(page("admin.refunds_none"))
     await ann.sees(page("topup.refunded", stars=100))

@@ -233,7 +233,7 @@ async def test_going_back_from_a_model_list_keeps_the_waiting_photo(world: BotWo
         category_title(Category.VIDEO_TO_VIDEO, translator("en")) in button["text"] for button in ann.screen.buttons
     )
     await ann.tap(category_title(Category.IMAGE_TO_IMAGE, translator("en")))
-    await ann.sees("Kept: 1 file")
+    await ann.sees("Kept: 1\u00a0file")
     await ann.tap(label("button.back"))
     await ann.sees(page("misc.what_with_file"))
     await ann.tap(category_title(Category.BACKGROUND_REMOVAL, translator("en")))

@@ -112,6 +112,14 @@ def test_settings_are_also_read_from_a_file(tmp_path: Path) -> None:
     assert settings.log_format is LogFormat.JSON
 
 
+def test_a_line_of_the_file_that_cannot_be_read_is_named_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    (tmp_path / ".env").write_text(f"GENLOCK_TELEGRAM_TOKEN={TOKEN}\n\nset hunter2 please\nKIE_API_KEY=key\n")
+    assert read_settings(ServiceSettings).telegram_token.get_secret_value() == TOKEN
+    assert [record.getMessage() for record in caplog.records] == [
+        "The .env file has a line near line 2 that is not NAME=VALUE: it has no effect, correct it or remove it"
+    ]
+
+
 def test_all_missing_and_wrong_settings_are_reported_together_without_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
     wrong = {
         "TELEGRAM_BOT_TOKEN": "hunter2-token",
@@ -133,7 +141,7 @@ def test_all_missing_and_wrong_settings_are_reported_together_without_secrets(mo
         "GENLOCK_DATABASE_URL must begin with",
         "GENLOCK_PUBLIC_URL must be a plain address",
         "GENLOCK_PORT must be",
-        "GENLOCK_ADMIN_IDS must be a whole number",
+        "GENLOCK_ADMIN_IDS must be Telegram ids, separated by commas; an id is a number",
         "GENLOCK_LEASE_SECONDS must be",
         "GENLOCK_MEDIA_PRIVATE_HOSTS must be host:port",
     ):

@@ -90,7 +90,7 @@ async def test_free_runs_can_be_given_when_a_model_on_sale_allows_them(dashboard
     client = await dashboard.log_in()
     await dashboard.parts.editor.save("z-image", {"free": True}, follows=0, author="7", request_key="k")
     page = await client.follow("/campaigns/promos", {"code": "FREE-RUNS", "runs": "3"})
-    assert "3 free runs" in page.text
+    assert "3\u00a0free runs" in page.text
 
 
 async def test_codes_are_listed_by_cursor(dashboard: DashboardWorld) -> None:

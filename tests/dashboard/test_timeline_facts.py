@@ -18,7 +18,7 @@ from genlock.i18n.translator import package_texts
         ("en", "hold_state", "captured", "credits: charged"),
         ("ru", "hold_state", "captured", "кредиты: списано"),
         ("en", "levels", "address,address,document", "sent: by link, as a document"),
-        ("en", "seconds", 1.8334, "took: 1.833 s"),
+        ("en", "seconds", 1.8334, "took: 1.833\u00a0s"),
         ("en", "provider", "kie", "provider: KIE"),
         ("en", "word", "pondering", "provider's word: pondering"),
         ("en", "verdict", "a note of an operator", "effect: a note of an operator"),

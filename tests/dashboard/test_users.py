@@ -243,7 +243,7 @@ async def test_of_two_operators_who_give_free_runs_the_second_is_told(dashboard:
     late = await second.post(f"/users/{ann}/free-runs", {**form, "gift_state": states[1]})
 
     assert late.status == 409
-    assert "another operator gave 3 free runs" in late.text
+    assert "another operator gave 3\u00a0free runs" in late.text
     assert (await dashboard.store.free_runs(ann, 0)).gifts == 3
     shown = field(late.text, "gift_state")
     assert (await second.post(f"/users/{ann}/free-runs", {**form, "gift_state": shown})).status == 303
@@ -253,12 +253,13 @@ async def test_of_two_operators_who_give_free_runs_the_second_is_told(dashboard:
 async def test_free_runs_are_given_once(dashboard: DashboardWorld) -> None:
     client, ann = await dashboard.log_in(OperatorRole.SUPPORT), await add_user(dashboard)
 
-    assert "3 free runs" in (await client.follow(f"/users/{ann}/free-runs", {"runs": "3", "request_key": "k"})).text
+    given = await client.follow(f"/users/{ann}/free-runs", {"runs": "3", "request_key": "k"})
+    assert "3\u00a0free runs" in given.text
     assert "Given only once" in (await client.follow(f"/users/{ann}/free-runs", {"runs": "3", "request_key": "k"})).text
     assert (await dashboard.store.free_runs(ann, 0)).gifts == 3
     for runs in ("0", "-1", "x", "101", "9" * 50):
         assert (await client.post(f"/users/{ann}/free-runs", {"runs": runs})).status == 400
-    assert "3 free runs" in (await client.get(f"/users/{ann}/gifts")).text
+    assert "3\u00a0free runs" in (await client.get(f"/users/{ann}/gifts")).text
 
 
 async def test_a_payment_is_refunded_once_if_the_credits_are_there(dashboard: DashboardWorld) -> None:
@@ -270,7 +271,7 @@ async def test_a_payment_is_refunded_once_if_the_credits_are_there(dashboard: Da
 
     wrong = await client.post(f"/users/{bob}/refund", {"charge": "c1"})
     assert (wrong.status, dashboard.telegram.refunded) == (400, [])
-    assert "Refunded 100 ⭐" in (await client.follow(f"/users/{ann}/refund", {"charge": "c1"})).text
+    assert "Refunded 100\u00a0⭐" in (await client.follow(f"/users/{ann}/refund", {"charge": "c1"})).text
     again = await client.post(f"/users/{ann}/refund", {"charge": "c1"})
     assert "already been refunded" in again.text
     spent = await client.post(f"/users/{ann}/refund", {"charge": "c2"})

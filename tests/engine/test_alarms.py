@@ -78,7 +78,7 @@ async def test_an_incident_is_reported_when_it_begins_and_when_it_ends(harness: 
     harness.clock.advance(2)
     await harness.round(3)
     assert len(harness.told) == 1
-    assert harness.told[0].startswith("🔴 Results are waiting to be delivered: 1, the oldest for 5 min.\n")
+    assert harness.told[0].startswith("🔴 Results are waiting to be delivered: 1, the oldest for 5\u00a0min.\n")
     assert "genlock doctor" in harness.told[0], "and what to do"
     assert harness.told_in_russian[0].startswith(
         "🔴 Готовые результаты ещё не в чате: 1, самый старый ждёт 5\N{NO-BREAK SPACE}мин.\n"
@@ -88,7 +88,7 @@ async def test_an_incident_is_reported_when_it_begins_and_when_it_ends(harness: 
     assert len(harness.told) == 1, "not yet: it may come back"
     await harness.round(3)
     assert len(harness.told) == 2
-    assert re.fullmatch(r"🟢 “Results are waiting to be delivered” is over\. It lasted \d+ s\.", harness.told[1])
+    assert re.fullmatch(r"🟢 “Results are waiting to be delivered” is over\. It lasted \d+\u00a0s\.", harness.told[1])
     over = r"🟢 «Готовые результаты ещё не в чате»: всё в порядке\. Длилось .+\."
     assert re.fullmatch(over, harness.told_in_russian[1])
     assert [seen.facts["name"] for seen in harness.recorder.of(Event.ALARM)] == ["undelivered"]
@@ -155,7 +155,7 @@ async def test_a_new_leader_reports_how_long_there_was_none(harness: AlarmHarnes
     harness.clock.advance(120)
     successor = AlarmHarness(harness.store, harness.clock, harness.recorder, "successor")
     await successor.round(2)
-    assert [text.splitlines()[0] for text in successor.told] == ["🟠 There was no leader: 2 min."]
+    assert [text.splitlines()[0] for text in successor.told] == ["🟠 There was no leader: 2\u00a0min."]
 
 
 async def test_a_clean_stop_of_the_leader_is_no_incident(harness: AlarmHarness) -> None:
@@ -196,7 +196,7 @@ async def test_an_instance_that_was_not_the_leader_keeps_the_leaders_marker(harn
     harness.clock.advance(120)
     successor = AlarmHarness(harness.store, harness.clock, harness.recorder, "successor")
     await successor.round(2)
-    assert [text.splitlines()[0] for text in successor.told] == ["🟠 There was no leader: 2 min."]
+    assert [text.splitlines()[0] for text in successor.told] == ["🟠 There was no leader: 2\u00a0min."]
 
 
 async def test_a_leader_that_is_replaced_at_once_is_not_reported(harness: AlarmHarness) -> None:
@@ -231,7 +231,7 @@ async def test_a_money_check_that_does_not_run_is_an_alarm_itself(harness: Alarm
     harness.alarms._leader_since -= LEDGER_CHECK_SECONDS + 1
     await harness.round()
     assert [text.splitlines()[0] for text in harness.told] == [
-        "🔴 The ledger check isn't running: last completed 30 min ago."
+        "🔴 The ledger check isn't running: last completed 30\u00a0min ago."
     ]
 
 

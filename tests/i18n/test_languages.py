@@ -116,9 +116,9 @@ def test_alarms_are_told_in_any_language(tmp_path: Path) -> None:
     texts = [alarm_text(notice, Texts.load(tmp_path).translator(code)) for code in ("en", "ru", "de")]
 
     assert [text.splitlines()[0] for text in texts] == [
-        "🔴 Results are waiting to be delivered: 1, the oldest for 5 min.",
+        "🔴 Results are waiting to be delivered: 1, the oldest for 5\N{NO-BREAK SPACE}min.",
         "🔴 Готовые результаты ещё не в чате: 1, самый старый ждёт 5\N{NO-BREAK SPACE}мин.",
-        "🔴 Ergebnisse warten: 1, the oldest for 5 min.",
+        "🔴 Ergebnisse warten: 1, the oldest for 5\N{NO-BREAK SPACE}min.",
     ]
 
 

@@ -16,7 +16,7 @@ from typing import Self
 import pytest
 
 from genlock.domain.draft import SavedDraft
-from genlock.domain.errors import StoreError, StoreInUse
+from genlock.domain.errors import StoreError, StoreInUse, StoreUnavailable
 from genlock.domain.money import EntryKind
 from genlock.engine.erasure import Erasure
 from genlock.ports import Accepted
@@ -133,6 +133,32 @@ async def test_the_files_are_readable_by_their_owner_only(
     modes = [oct((tmp_path / name).stat().st_mode & 0o777) for name in names]
     await store.close()
     assert modes == ["0o600"] * 4
+
+
+async def _open_impossible(path: Path, clock: ManualClock, observer: RecordingObserver) -> str:
+    """Return what the operator reads."""
+    with pytest.raises(StoreUnavailable) as caught:
+        await SqliteStore.open(str(path), clock=clock, observer=observer)
+    return str(caught.value)
+
+
+async def test_a_file_that_cannot_be_a_database_is_named_with_the_reason_and_what_to_check(
+    tmp_path: Path, clock: ManualClock, observer: RecordingObserver
+) -> None:
+    (tmp_path / "folder.db").mkdir()
+    (tmp_path / "text.db").write_text("this is a letter, and no database at all" * 20)
+    reasons = {
+        tmp_path / "folder.db": "unable to open database file",
+        tmp_path / "text.db": "file is not a database",
+        tmp_path / "text.db/inside.db": "File exists",
+        Path("/proc/genlock.db"): "No such file or directory",
+    }
+    for path, reason in reasons.items():
+        told = await _open_impossible(path, clock, observer)
+        assert told == (
+            f"cannot open the SQLite database {path}: {reason}. "
+            "Check GENLOCK_DATABASE_URL, and that this user may write the file and its folder"
+        )
 
 
 async def test_closing_the_store_releases_the_file(path: str, clock: ManualClock, observer: RecordingObserver) -> None:

@@ -131,7 +131,7 @@ def read_key(call: Call) -> str:
 def check_same_request(job: Job, request_hash: str) -> None:
     """Raise Problem 422 if the idempotency key was used for another request."""
     if job.channel != CHANNEL or ApiAddress.parse(job.address).request_hash != request_hash:
-        fault = Fault(pointer=KEY_HEADER, detail="was used for another request; nothing was ordered")
+        fault = Fault(pointer=KEY_HEADER, detail="was used for another request; nothing was ordered, use a new key")
         raise invalid([fault], "idempotency_key_reused")
 
 

@@ -45,14 +45,14 @@ class ScreenFile:
 
 
 def by_path(path: str, *, title: str = "") -> ScreenFile | None:
-    """Return a file of the machine; None if it is gone. A changed file is another one."""
+    """Return a file of the machine; None if it is gone. A changed file, or one with another title, is another one."""
     place = Path(path)
     try:
         state = place.stat()
     except OSError:
         return None
     return ScreenFile(
-        key=content_key(path, str(state.st_mtime_ns), str(state.st_size)),
+        key=content_key(path, str(state.st_mtime_ns), str(state.st_size), title),
         kind=_KINDS.get(place.suffix.lower(), FileKind.DOCUMENT),
         name=place.name,
         title=title,

@@ -10,11 +10,12 @@ def _job_id(text: str) -> int:
     from genlock.domain.public_number import PublicNumbers
     from genlock.settings import Settings
 
-    numbers = PublicNumbers()
+    numbers, token = PublicNumbers(), None
     if not text.removeprefix("#").isdecimal() and (token := Settings().telegram_token) is not None:
         numbers = PublicNumbers.of_bot(token.get_secret_value())
     if (job_id := numbers.order_id(text)) is None:
-        raise typer.BadParameter(f"{text!r} is not the number of a job")
+        hint = "" if token else "; numbers such as #K7Q2M9 need GENLOCK_TELEGRAM_TOKEN, as the service has it"
+        raise typer.BadParameter(f"{text!r} is not the number of a job: `genlock jobs ls` lists them{hint}")
     return job_id
 
 

@@ -1,5 +1,6 @@
 """Reads the settings from the environment and the `.env` file, and names all that are missing, wrong or unknown."""
 
+import logging
 from collections.abc import Iterable, Iterator
 from difflib import get_close_matches
 from typing import TypeVar
@@ -17,6 +18,28 @@ from genlock.settings.problems import explain
 _OTHERS = {"GENLOCK_BENCH_DATABASE_URL", "GENLOCK_TEST_API_CASES", "GENLOCK_TEST_CHROMIUM", "GENLOCK_TEST_POSTGRES_URL"}
 
 Kind = TypeVar("Kind", bound=Settings)
+
+
+class _UnreadableLines(logging.Filter):
+    """Says once what is wrong with a line of the `.env` file: each reader of settings reads the whole file."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._told: set[object] = set()
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if "could not parse" not in record.msg:
+            return True
+        if record.args in self._told:
+            return False
+        self._told.add(record.args)
+        record.msg = (
+            "The .env file has a line near line %s that is not NAME=VALUE: it has no effect, correct it or remove it"
+        )
+        return True
+
+
+logging.getLogger("dotenv.main").addFilter(_UnreadableLines())
 
 
 def read_settings(kind: type[Kind]) -> Kind:

@@ -76,6 +76,16 @@ def _split_list(value: Any) -> Any:
     return [word for word in re.split(r"[\s,;]+", value.strip("[]")) if word] if isinstance(value, str) else value
 
 
+def _telegram_ids(value: Any) -> Any:
+    ids = _split_list(value)
+    if isinstance(value, str) and not all(re.fullmatch(r"[0-9]{1,20}", one) for one in ids):
+        raise ValueError(
+            "must be Telegram ids, separated by commas; an id is a number such as 123456789, "
+            "and a bot such as @userinfobot tells you yours"
+        )
+    return ids
+
+
 def _split_pairs(text: str) -> list[list[str]]:
     return [word.split(":") for word in re.split(r"[\s,;]+", text) if word]
 
@@ -108,7 +118,7 @@ SealingKeys = Annotated[SecretStr, AfterValidator(_sealing_keys)]
 TimeZone = Annotated[str, AfterValidator(_time_zone)]
 ReportChat = Annotated[str, AfterValidator(_report_chat)]
 Picture = Annotated[str, AfterValidator(_picture)]
-TelegramIds = Annotated[tuple[int, ...], NoDecode, BeforeValidator(_split_list)]
+TelegramIds = Annotated[tuple[int, ...], NoDecode, BeforeValidator(_telegram_ids)]
 PrivateHosts = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_split_list), AfterValidator(_private_hosts)]
 StarPackages = Annotated[dict[int, int], NoDecode, BeforeValidator(_star_packages)]
 StarBonus = Annotated[dict[int, int], NoDecode, BeforeValidator(_star_bonus)]

@@ -7,7 +7,8 @@ import os
 import queue
 import sqlite3
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from pathlib import Path
@@ -29,8 +30,8 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 GROUP_COMMIT_MAX = 64
 _ANY_AGE_SECONDS = 1e9
-#: more than we have, so that none is compiled twice
-_CACHED_STATEMENTS = 1000
+#: more statements than we have, so that none is compiled twice
+_CACHED_MAX = 1000
 #: the file holds messages and money of users: no other account of the machine may read it
 _OWNER_ONLY = 0o600
 #: ensure_ascii would write half a surrogate pair as an escape that cannot be read back; like this, binding refuses it
@@ -227,7 +228,12 @@ class SqliteStore(SqlDatabase):
         if without_lock:
             must_exist(path)
         lock = take_file(path) if path != ":memory:" and not without_lock else None
-        session = SqliteSession(connect(path), clock=clock, observer=observer, lock=lock)
+        try:
+            session = SqliteSession(connect(path), clock=clock, observer=observer, lock=lock)
+        except StoreUnavailable:
+            if lock:
+                lock.close()
+            raise
         if path != ":memory:":
             session.start_thread()
             session.reader = connect_reader(path)
@@ -307,22 +313,33 @@ def _all_statements() -> dict[str, tuple[str, ...]]:
     return {name: tuple(statements(query.text)) for name, query in load("sqlite").items()}
 
 
+@contextmanager
+def _naming_the_file(path: str) -> Iterator[None]:
+    """Raise StoreUnavailable, with the path and what to check, if the file cannot be opened or is no database."""
+    try:
+        yield
+    except (OSError, sqlite3.Error) as error:
+        raise StoreUnavailable(
+            f"cannot open the SQLite database {Path(path).absolute()}: {getattr(error, 'strerror', None) or error}. "
+            "Check GENLOCK_DATABASE_URL, and that this user may write the file and its folder"
+        ) from error
+
+
 def connect(path: str) -> sqlite3.Connection:
-    """Open a connection with our settings and the temporary tables of the batches."""
-    if path != ":memory:" and not Path(path).exists():
-        Path(path).touch(_OWNER_ONLY)  # SQLite gives the files beside it the same mode
-    connection = sqlite3.connect(
-        path, isolation_level=None, check_same_thread=False, cached_statements=_CACHED_STATEMENTS
-    )
-    for pragma in (
-        "journal_mode = WAL",
-        "synchronous = FULL",  # money: a commit that was answered survives a power cut
-        "foreign_keys = ON",
-        "secure_delete = ON",  # erased texts do not stay in free pages; the default depends on the build
-        "temp_store = MEMORY",
-        "busy_timeout = 30000",
-    ):
-        connection.execute(f"PRAGMA {pragma}")
+    """Open a connection with our settings and the temporary tables of the batches. Raises StoreUnavailable."""
+    with _naming_the_file(path):
+        if path != ":memory:" and not Path(path).exists():
+            Path(path).touch(_OWNER_ONLY)  # SQLite gives the files beside it the same mode
+        connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, cached_statements=_CACHED_MAX)
+        for pragma in (
+            "journal_mode = WAL",
+            "synchronous = FULL",  # money: a commit that was answered survives a power cut
+            "foreign_keys = ON",
+            "secure_delete = ON",  # erased texts do not stay in free pages; the default depends on the build
+            "temp_store = MEMORY",
+            "busy_timeout = 30000",
+        ):
+            connection.execute(f"PRAGMA {pragma}")
     for statement in statements(load("sqlite")["temporary"].text):
         connection.execute(statement)
     return connection
@@ -337,11 +354,13 @@ def connect_reader(path: str) -> sqlite3.Connection:
 
 def must_exist(path: str) -> None:
     """Raise StoreUnavailable if there is no such file: SQLite would silently create an empty database."""
-    if path != ":memory:" and not Path(path).exists():
-        raise StoreUnavailable(
-            f"{Path(path).absolute()} does not exist: set GENLOCK_DATABASE_URL as the service has it, "
-            "or create a new database with `genlock migrate`"
-        )
+    with _naming_the_file(path):
+        if path == ":memory:" or Path(path).exists():
+            return
+    raise StoreUnavailable(
+        f"{Path(path).absolute()} does not exist: set GENLOCK_DATABASE_URL as the service has it, "
+        "or create a new database with `genlock migrate`"
+    )
 
 
 def file_holder(path: str) -> str | None:
@@ -359,8 +378,9 @@ def file_holder(path: str) -> str | None:
 
 def take_file(path: str) -> IO[str]:
     """Lock the file for this process. The lock is released when the process ends, however it ends."""
-    Path(path).parent.mkdir(parents=True, exist_ok=True)
-    lock = os.fdopen(os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT, _OWNER_ONLY), "r+", encoding="utf-8")
+    with _naming_the_file(path):
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        lock = os.fdopen(os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT, _OWNER_ONLY), "r+", encoding="utf-8")
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:

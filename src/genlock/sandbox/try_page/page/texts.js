@@ -17,7 +17,7 @@ const TEXTS = {
     more_models: ["{n} more: type to find them", "Ещё {n}: уточните поиск"],
     change: ["Change", "Другая модель"],
     from: ["from {n}", "от {n}"],
-    seconds: ["about {n}\u00a0s", "около {n}\u00a0с"],
+    seconds: ["about {n}\u00a0s", "примерно {n}\u00a0сек"],
     input: ["Your order", "Ваш заказ"],
     choose_first: ["Choose a model first.", "Сначала выберите модель."],
     more: ["More options", "Ещё настройки"],
@@ -124,7 +124,7 @@ const INPUT_ERRORS = {
     file_unknown: "Этого файла больше нет. Выберите его ещё раз.",
     file_expired: "Этого файла больше нет. Выберите его ещё раз.",
     file_kind: "Здесь нужен файл другого типа.",
-    file_length: "Длительность — {given}\u00a0с, а здесь можно не больше {max}\u00a0с.",
+    file_length: "Длительность — {given}\u00a0сек, а здесь можно не больше {max}\u00a0сек.",
     length: {
         between: "Нужно от {min} до {max} символов, а сейчас {given}.",
         least: "Слишком коротко: нужно не меньше {min} символов.",
@@ -172,7 +172,7 @@ export const fromCredits = (amount) => text("from", { n: credits(amount, CREDITS
 export function credits(amount, words = CREDITS) {
     const number = new Intl.NumberFormat(language, { maximumFractionDigits: 3 }).format(amount);
     const forms = words[language];
-    return `${number} ${forms[new Intl.PluralRules(language).select(amount)]}`;
+    return `${number}\u00a0${forms[new Intl.PluralRules(language).select(amount)]}`;
 }
 
 export const sentence = (words) => words.charAt(0).toUpperCase() + words.slice(1);

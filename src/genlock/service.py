@@ -127,7 +127,7 @@ class Service:
             return await self._closing.enter_async_context(serving(app.web, settings.host, settings.port))
         except OSError as error:
             raise Refusal(
-                f"cannot listen on {settings.host}:{settings.port}: {_LISTENING.get(error.errno, error.strerror)}. "
+                f"cannot listen on {settings.host}:{settings.port}: {_LISTENING.get(error.errno or 0, error.strerror)}. "
                 "GENLOCK_HOST and GENLOCK_PORT set where the service listens"
             ) from None
 

@@ -129,7 +129,7 @@ async def test_the_leader_fetches_updates_in_order(harness: Harness) -> None:
     async with harness.polling("first"), harness.polling("second"):
         for text in ("one", "two"):
             await harness.ann.say(text)
-        await harness.until(lambda: harness.texts() == ["one", "two"])
+        await harness.telegram.until(lambda: not harness.telegram.state.updates.pending, PATIENCE_SECONDS)
         harness.active = "second"
         await harness.until(lambda: len(harness.recorder.of(Event.POLLING)) == 2)
         await harness.ann.say("three")

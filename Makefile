@@ -40,12 +40,12 @@ lint: .venv/installed
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/python -m tests.style.check_words
 	$(BIN)/python -m tests.style.check_providers
-	$(BIN)/python docs/generate.py --check
+	$(BIN)/python -m docs.generate --check
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --site-dir build/site
 	$(BIN)/python -m genlock.i18n.check
 
 docs: .venv/installed ## Write the generated parts of the docs and build the site in build/site
-	$(BIN)/python docs/generate.py
+	$(BIN)/python -m docs.generate
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --site-dir build/site
 	@echo "open build/site/index.html, or run: $(BIN)/mkdocs serve"
 

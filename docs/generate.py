@@ -14,6 +14,9 @@ import click
 import typer.main
 from pydantic.fields import FieldInfo
 
+import genlock.plugin
+import genlock.testing
+from docs import plugin_interface
 from genlock import cli
 from genlock.domain import delivery, events, inbox, job, money, update
 from genlock.domain.alarm import ALARMS, NO_ACTIVE
@@ -193,6 +196,8 @@ REGIONS: dict[str, Callable[[], str]] = {
     "generation_faults": lambda: table(generation_faults.Fault, generation_faults),
     "try_page": try_page,
     "telegram_faults": lambda: table(telegram_faults.Fault, telegram_faults),
+    "plugin_interface": lambda: plugin_interface.interface(genlock.plugin, plugin_interface.PLUGIN),
+    "testing_interface": lambda: plugin_interface.interface(genlock.testing, plugin_interface.TESTING),
 }
 
 

@@ -4,7 +4,8 @@ import asyncio
 import inspect
 from collections.abc import Awaitable, Callable
 
-PATIENCE_SECONDS = 10
+#: how long a test waits for what must happen; ten processes may share two busy cores
+PATIENCE_SECONDS = 30
 ASK_SECONDS = 0.02
 #: what a test waits for; it may have to ask a database
 Condition = Callable[[], object] | Callable[[], Awaitable[object]]

@@ -19,18 +19,24 @@ from genlock.domain.errors import (
     SubmitRefused,
     SubmitUnknown,
 )
-from genlock.domain.job import Job
+from genlock.domain.job import Delivery, Job, State
+from genlock.domain.model_schema import InputSchema, ModelSchema
+from genlock.domain.money import HoldState
 from genlock.domain.result import Outcome, PartKind, Piece, Report
+from genlock.domain.tariff import normalise_label
 from genlock.domain.task import CancelOutcome, Handle, TaskOrder
 from genlock.ports import (
     PORT_VERSION,
+    Button,
     Channel,
     ChannelBundle,
     ChannelContext,
     ChannelPlugin,
+    FileLabel,
     MessageTexts,
     OrderRefused,
     Orders,
+    OutgoingMessage,
     Placed,
     Provider,
     ProviderBundle,
@@ -42,12 +48,14 @@ from genlock.ports import (
 )
 from genlock.ports.base_url import BaseUrl
 from genlock.ports.plugin import PublicSource
+from genlock.ports.provider import CreateRequest, FetchSchemas, SampleCallback, UploadFile, VerifyCallback
 
 __all__ = [
     "ELSEWHERE",
     "PORT_VERSION",
     "AddressChanged",
     "BaseUrl",
+    "Button",
     "CancelOutcome",
     "Channel",
     "ChannelBundle",
@@ -56,15 +64,23 @@ __all__ = [
     "ChannelError",
     "ChannelOutcomeUnknown",
     "ChannelPlugin",
+    "CreateRequest",
+    "Delivery",
+    "FetchSchemas",
+    "FileLabel",
     "Handle",
+    "HoldState",
+    "InputSchema",
     "InvalidResult",
     "Job",
     "Level",
     "LevelRefused",
     "MessageTexts",
+    "ModelSchema",
     "OrderRefused",
     "Orders",
     "Outcome",
+    "OutgoingMessage",
     "Part",
     "PartKind",
     "Piece",
@@ -82,7 +98,12 @@ __all__ = [
     "RateLimit",
     "RecipientUnreachable",
     "Report",
+    "SampleCallback",
+    "State",
     "SubmitRefused",
     "SubmitUnknown",
     "TaskOrder",
+    "UploadFile",
+    "VerifyCallback",
+    "normalise_label",
 ]

@@ -74,6 +74,21 @@ async def test_a_command_that_the_operator_did_not_write_does_nothing(world: Bot
     assert await boss.available() == 105_000  # their own words work
 
 
+async def test_a_forwarded_command_that_follows_a_mention_in_a_group_does_nothing(world: BotWorld) -> None:
+    """Telegram marks no command in other alphabets, so such a command is read from what is left without the mention."""
+    ann = await world.add_user()
+    group = world.telegram.group("Friends", [ann.client])
+    chat: dict[str, Any] = {"id": group.id, "type": "group", "title": "Friends"}
+    text = f"@{world.bot._bundle.username} /баланс"
+    mention = {"entities": [{"type": "mention", "offset": 0, "length": text.index(" ")}]}
+    for extra in BORROWED.values():
+        await receive(ann, text, {**extra, **mention}, **chat)
+    assert group.messages == []
+
+    await receive(ann, text, mention, **chat)
+    assert len(group.messages) == 1, "their own words work"
+
+
 async def test_a_forwarded_invitation_is_not_accepted(world: BotWorld) -> None:
     ann, bob = await world.add_user("Ann"), await world.add_user("Bob")
     await receive(bob, f"/start r{base36(ann.number)}", BORROWED["forwarded from a user"])

@@ -1,6 +1,8 @@
 """Gifts: welcome credit, free runs, invitations, promo codes. Each once."""
 
 import asyncio
+import sqlite3
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,6 +16,7 @@ from tests.bot.pages import EN, label, page
 from tests.bot.rules import OPEN, with_free
 from tests.bot.steps import bought
 from tests.bot.world import BotWorld, die_once, running_bot, sqlite_url
+from tests.stores.builders import ensure_profile
 
 
 @pytest.mark.parametrize(
@@ -77,6 +80,21 @@ async def test_a_newcomers_credit_is_not_lost_in_a_crash(tmp_path: Path) -> None
 
         assert len(world.recorder.of(Event.UPDATE_FAIL)) == 1
         assert await ann.available() == 5000
+
+
+async def test_a_repeated_update_of_an_old_user_brings_no_welcome_credit(tmp_path: Path) -> None:
+    """The operator has given a welcome credit only since today."""
+    url = sqlite_url(tmp_path)
+    async with running_bot(url, rules=replace(OPEN, welcome=5000)) as world:
+        ann = await world.add_user(having=0)
+        await ensure_profile(world.store, ann.number, language="en", name="Ann", username="ann")
+        with closing(sqlite3.connect(url.removeprefix("sqlite:///"), isolation_level=None)) as database:
+            database.execute("UPDATE profiles SET created_at = created_at - 2 * 86400 * 1000000")
+        die_once(world.store, "ensure_profile_and_draft", after=True)
+        await ann.write("a fox")
+
+        assert len(world.recorder.of(Event.UPDATE_FAIL)) == 1
+        assert await ann.available() == 0
 
 
 async def test_models_marked_free_are_free_so_often_a_day(database_url: str) -> None:

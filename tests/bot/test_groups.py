@@ -3,6 +3,7 @@
 import pytest
 
 from genlock.domain.errors import InsufficientBalance, TooManyOpenJobs
+from genlock.domain.events import Event
 from genlock.domain.money import EntryKind
 from genlock.ports import Accepted
 from tests.bot.groups import NAME, friends, seen
@@ -76,6 +77,22 @@ async def test_a_sale_that_is_refused_after_it_was_begun_shows_the_refusal_on_th
     await ann.sees(page("order.done"), chat=group.id)
     assert len(await world.jobs(ann)) == 1
     assert [message.kind for message in seen(world, group)] == ["photo", "text"]
+
+
+async def test_a_button_of_before_the_group_became_a_supergroup_is_answered_there(world: BotWorld) -> None:
+    """Clients show the old group's messages above those of the supergroup; presses on them come from the old group."""
+    ann, _, group = await friends(world)
+    await ann.write(f"/gen{NAME} z-image a fox", chat=group.id)
+    notice = await ann.sees(page("order.done"), chat=group.id)
+    await world.quiet()
+    async with world.done(2):
+        new = await group.migrate()
+    await ann.press(notice, "repeat:1")
+
+    again = await ann.sees(page("confirm.price"), chat=new.id)
+    await ann.press(again, again.buttons[0]["callback_data"])
+    await ann.sees(holds("#2", page("order.done")), chat=new.id)
+    assert world.recorder.of(Event.UPDATE_FAIL) == []
 
 
 async def test_the_result_of_another_user_cannot_be_repeated(world: BotWorld) -> None:

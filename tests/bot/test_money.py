@@ -10,6 +10,7 @@ import pytest
 from telegram import LabeledPrice
 
 from genlock.bot.buttons import button
+from genlock.bot.money import invoices
 from genlock.domain.catalog import Catalog
 from genlock.domain.errors import ChannelBusy
 from genlock.domain.events import Event
@@ -204,7 +205,11 @@ async def test_a_dearer_price_is_confirmed_anew(world: BotWorld) -> None:
     await ann.sees(page("order.done"))
 
 
-async def test_the_question_before_a_payment_is_answered_though_the_store_hangs(world: BotWorld) -> None:
+async def test_the_question_before_a_payment_is_answered_though_the_store_hangs(
+    world: BotWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert invoices.STORE_SECONDS <= 2, "Telegram waits for ten seconds"
+    monkeypatch.setattr(invoices, "STORE_SECONDS", 0.2)
     ann = await world.add_user(having=0)
     await ann.write("/topup")
     await ann.tap(label("topup.package", stars=100))

@@ -2,11 +2,14 @@
 
 import pytest
 
+from genlock.domain.attempt import AttemptOutcome
+from genlock.ports import Reschedule
 from genlock.sandbox.kie.faults import Fault
 from tests.bot.conftest import Office
 from tests.bot.pages import label, page
 from tests.bot.steps import bought, count_figures
 from tests.bot.world import BotWorld
+from tests.stores.builders import queued, see
 
 
 async def test_a_refund_is_asked_for_once_and_subtracted_from_the_revenue(
@@ -43,6 +46,28 @@ async def test_a_refund_is_asked_for_once_and_subtracted_from_the_revenue(
     assert "margin:\u00a0\N{MINUS SIGN}$0.00 (—)" in shown.text
     assert "Provider cost of failed orders: 0.8" in shown.text
     assert world.intake.failures == []
+
+
+async def test_an_order_that_the_provider_may_have_accepted_is_submitted_again_only_after_a_question(
+    office: Office,
+) -> None:
+    world, boss, ann = office
+    job = await queued(world.store, account_id=ann.number)
+    assert await world.store.begin_submit(job.id, job.lease_token, "hash", None)
+    parked = Reschedule(job_id=job.id, token=job.lease_token, after=None, attention_reason="submit_unknown")
+    assert await world.store.reschedule(parked)
+
+    await boss.write(f"/admin retry {job.id}")
+    card = await boss.sees(page("admin.order_now"))
+    assert (await see(world.store, job)).is_parked_submit
+    await boss.tap(label("admin.button_resubmit"), on=card)
+    await boss.sees("then we pay for it twice")
+    assert (await see(world.store, job)).is_parked_submit
+    await boss.tap(label("admin_ask.resubmit_yes"), on=card)
+    await boss.sees(page("admin.resubmitted"))
+    assert (await world.store.attempts(job.id))[0].outcome is AttemptOutcome.UNKNOWN
+    await boss.press(card, f"adm:askresubmit:{job.id}")
+    await boss.sees(page("admin.order_now"))
 
 
 async def test_a_ban_is_asked_for_once(office: Office) -> None:

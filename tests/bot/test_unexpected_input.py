@@ -1,7 +1,12 @@
 """Outdated and forged buttons, buttons of other users, unsupported messages: each gets the right answer."""
 
+from typing import Any
+
+import pytest
+
+from genlock.domain.events import Event
 from tests.bot.pages import label, page
-from tests.bot.steps import confirmed
+from tests.bot.steps import confirmed, picture
 from tests.bot.world import BotWorld
 
 
@@ -52,6 +57,10 @@ async def test_every_kind_of_message_gets_an_answer(world: BotWorld) -> None:
                                  "is_animated": False, "is_video": False}},
                     {"location": {"longitude": 1.0, "latitude": 1.0}},
                     {"contact": {"phone_number": "1", "first_name": "B"}},
+                    {"checklist": {"title": "To do", "tasks": [{"id": 1, "text": "buy milk"}]}},
+                    {"invoice": {"title": "T", "description": "D", "start_parameter": "", "currency": "XTR",
+                                 "total_amount": 5}},
+                    {"giveaway": {"chats": [], "winners_selection_date": 1, "winner_count": 1}},
                     {"dice": {"emoji": "🎲", "value": 3}}):  # fmt: skip
         before = len(ann.from_bot)
         async with world.done():
@@ -62,6 +71,19 @@ async def test_every_kind_of_message_gets_an_answer(world: BotWorld) -> None:
     await ann.sees(page("misc.unknown_command"))
     await ann.send("document", b"%PDF-1.7 hello", name="a.pdf")
     await ann.sees(page("misc.no_models_for_file"))
+
+
+async def test_a_live_photo_is_its_picture(world: BotWorld) -> None:
+    """A Bot API server may leave out the field `photo`, which it keeps for older bots only."""
+    ann = await world.add_user()
+    await ann.write("/models Recraft Remove Background")
+    await ann.tap("Recraft Remove Background ·")
+    stored = await ann.client._stored("photo", picture(), None)
+    film = {"file_id": "f", "file_unique_id": "f", "width": 640, "height": 480, "duration": 3}
+    async with world.done():
+        ann.client._write({"live_photo": {**film, "photo": stored.media_object}}, None, reply_to=None)
+
+    await ann.sees("Your image: 📎 1")
 
 
 async def test_an_edited_message_is_answered(world: BotWorld) -> None:
@@ -175,3 +197,17 @@ async def test_a_command_by_another_word_or_with_a_typo_is_understood_in_both_la
             assert page("confirm.suggestion", "confirm.price", language=language)(user.from_bot[-1]), written
     assert world.intake.failures == []
     assert await world.jobs(ann) == []
+
+
+@pytest.mark.parametrize("message", [None, {"message_id": 5, "date": 0}])
+async def test_a_press_on_a_message_that_telegram_no_longer_has_is_not_retried_when_its_query_has_expired(
+    world: BotWorld, message: dict[str, Any] | None
+) -> None:
+    ann = await world.add_user()
+    query: dict[str, Any] = {"id": "1", "from": ann.client.user.as_json(), "chat_instance": "1", "data": "x"}
+    if message is not None:
+        query["message"] = {**message, "chat": {"id": ann.client.id, "type": "private", "first_name": "Ann"}}
+    await world.deliver({"update_id": 7_000_000, "callback_query": query})
+
+    assert len(world.telegram.calls("answerCallbackQuery")) == 1
+    assert world.recorder.of(Event.UPDATE_FAIL) == []

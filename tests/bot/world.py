@@ -62,7 +62,7 @@ USUAL_RULES = BotRules(
 
 
 class NoLimits(TelegramRateLimiter):
-    """Grants every permit at once: tests/channels/telegram/test_limits.py tests the limits."""
+    """Grants every permit at once: tests/channels/telegram/test_rate_limiter.py tests the limits."""
 
     def __init__(self) -> None:
         """Use no store."""

@@ -215,8 +215,8 @@ async def test_a_handled_job_leaves_the_list(dashboard: DashboardWorld, client: 
     assert (await see(dashboard.store, job)).attention_code is None
 
 
-async def test_a_retry_of_a_parked_order_warns_of_the_second_bill(dashboard: DashboardWorld, client: Client) -> None:
-    job = await builders.submitting(dashboard.store)
+async def park(dashboard: DashboardWorld, job: Job) -> None:
+    assert await dashboard.store.begin_submit(job.id, job.lease_token, "hash", None)
     parked = Reschedule(
         job_id=job.id,
         token=job.lease_token,
@@ -226,9 +226,27 @@ async def test_a_retry_of_a_parked_order_warns_of_the_second_bill(dashboard: Das
     )
     assert await dashboard.store.reschedule(parked)
 
+
+async def test_a_retry_of_a_parked_order_warns_of_the_second_bill(dashboard: DashboardWorld, client: Client) -> None:
+    job = await builders.queued(dashboard.store)
+    await park(dashboard, job)
+
     assert "you pay for it twice" in (await client.get(f"/jobs/{job.id}")).text
     assert "is being processed now" in await press(client, job, "retry")
     assert (await see(dashboard.store, job)).state is State.QUEUED
+
+
+async def test_a_form_submits_a_parked_order_once(dashboard: DashboardWorld, client: Client) -> None:
+    job = await builders.queued(dashboard.store)
+    await park(dashboard, job)
+    fields = form((await client.get(f"/jobs/{job.id}")).text, "retry")
+    await client.follow(f"/jobs/{job.id}/retry", fields)
+    await park(dashboard, await builders.claimed(dashboard.store, job))
+
+    answer = await client.follow(f"/jobs/{job.id}/retry", fields)
+
+    assert "is being processed now" not in answer.text
+    assert (await see(dashboard.store, job)).state is State.SUBMITTING
 
 
 # live

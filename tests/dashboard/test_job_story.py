@@ -84,7 +84,14 @@ async def api_job(dashboard: DashboardWorld, **changes: Any) -> Job:
         for delivery in await store.due_webhook_deliveries(webhook.id, 10):
             state = DeliveryState.DELIVERED if took else DeliveryState.FAILED
             await store.settle_webhook_deliveries(
-                [WebhookAttempt(delivery_id=delivery.id, state=state, status=200 if took else 503)]
+                [
+                    WebhookAttempt(
+                        delivery_id=delivery.id,
+                        webhook_id=delivery.webhook_id,
+                        state=state,
+                        status=200 if took else 503,
+                    )
+                ]
             )
     return job
 

@@ -3,8 +3,9 @@
 import asyncio
 
 from genlock.dashboard.login import COOKIE
+from genlock.domain.job import hash_secret
 from genlock.domain.operator import LoginMethod, Operator, OperatorRole
-from genlock.engine.logins import ATTEMPTS_BURST
+from genlock.engine.logins import ATTEMPTS_BURST, TOKEN_OPERATOR, Browser, Logins
 from tests.dashboard.world import OWNER_ID, TOKEN, DashboardWorld
 
 
@@ -77,6 +78,26 @@ async def test_the_token_logs_in_and_attempts_are_limited(dashboard: DashboardWo
     assert (await dashboard.client().post(await link(dashboard))).status == 303, "a link still works"
 
 
+async def test_a_session_that_was_opened_with_the_token_ends_when_the_token_changes(dashboard: DashboardWorld) -> None:
+    store, browser = dashboard.store, Browser(remote="", agent="")
+    logins, changed = (Logins(store, owners=frozenset({OWNER_ID}), token=token) for token in ("leaked", "new"))
+    secret = await logins.use_token("leaked", browser)
+    path = await logins.make_link(str(OWNER_ID))
+    assert secret is not None
+    assert path is not None
+    by_link = await logins.use_link(path.rpartition("/")[2], browser)
+    assert by_link is not None
+    assert await logins.find(secret) is not None
+
+    assert await changed.find(secret) is None
+    assert await Logins(store, owners=frozenset({OWNER_ID})).find(secret) is None
+    assert await changed.find(by_link) is not None
+    # as an earlier version stored it
+    before = hash_secret("of an earlier version")
+    await store.begin_session(before, TOKEN_OPERATOR, LoginMethod.TOKEN, remote="", agent="", seconds=60.0)
+    assert await changed.find("of an earlier version") is None
+
+
 async def test_the_cookie_is_out_of_reach_of_scripts_and_other_sites(dashboard: DashboardWorld) -> None:
     answer = await dashboard.client().post(await link(dashboard))
     assert "HttpOnly" in answer.headers["Set-Cookie"]
@@ -146,6 +167,17 @@ async def test_a_login_is_in_the_audit_log(dashboard: DashboardWorld) -> None:
     await dashboard.log_in()
     [line] = await dashboard.store.audit(10)
     assert (line.actor, line.action, line.subject) == ("7", "login", LoginMethod.LINK.value)
+
+
+async def test_a_login_is_in_the_audit_log_also_if_its_session_has_the_number_of_a_deleted_one(
+    dashboard: DashboardWorld,
+) -> None:
+    await dashboard.log_in(OperatorRole.SUPPORT)
+    await dashboard.store.remove_operator("id-of-support")  # with the sessions
+
+    await dashboard.log_in()
+
+    assert [line.actor for line in await dashboard.store.audit(10)] == ["7", "id-of-support"]
 
 
 async def test_secrets_of_links_and_sessions_are_not_in_the_store(dashboard: DashboardWorld) -> None:

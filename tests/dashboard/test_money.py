@@ -118,6 +118,17 @@ def test_a_text_that_a_spreadsheet_would_run_is_only_text(cell: str) -> None:
     assert number == "-5", "our own numbers stay numbers"
 
 
+@pytest.mark.parametrize(
+    "cell", ["a;=cmd|' /C calc'!A0;b", "a\n=1+1", "a, b; @SUM(A1)", '{"a": "b;+1"}', "a\t-1", 'a;"=1+1;b']
+)
+def test_a_text_is_only_text_also_where_cells_are_separated_by_semicolons(cell: str) -> None:
+    for separator in (";", "\t"):
+        rows_there = csv.reader(io.StringIO(csv_lines([(7, cell, "x")])), delimiter=separator)
+        cells = [found.strip(' "') for row in rows_there for found in row]
+        assert [found for found in cells if found.startswith(("=", "+", "-", "@"))] == []
+    assert csv_lines([("a; b - c = d",)]) == "a; b - c = d\r\n"
+
+
 async def test_figures_by_day_are_those_of_the_rollups(dashboard: DashboardWorld) -> None:
     client, store = await dashboard.log_in(), dashboard.store
     ann = await add_user(dashboard)

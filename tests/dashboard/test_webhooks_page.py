@@ -21,7 +21,12 @@ async def endpoint(dashboard: DashboardWorld, name: str = "shop", events: int = 
         assert delivery is not None
         state = DeliveryState.FAILED if number % 2 else DeliveryState.DELIVERED
         attempt = WebhookAttempt(
-            delivery_id=delivery.id, state=state, status=500, error="no", answer=f"{ATTACK} {number}"
+            delivery_id=delivery.id,
+            webhook_id=delivery.webhook_id,
+            state=state,
+            status=500,
+            error="no",
+            answer=f"{ATTACK} {number}",
         )
         await store.settle_webhook_deliveries([attempt])
     return webhook
@@ -89,7 +94,7 @@ async def test_an_event_is_sent_again_once_per_page(dashboard: DashboardWorld) -
     assert await states(dashboard, webhook) == ["pending", "failed"]
     [due] = await dashboard.store.due_webhook_deliveries(webhook.id, 5)
     await dashboard.store.settle_webhook_deliveries(
-        [WebhookAttempt(delivery_id=due.id, state=DeliveryState.DELIVERED, status=200)]
+        [WebhookAttempt(delivery_id=due.id, webhook_id=due.webhook_id, state=DeliveryState.DELIVERED, status=200)]
     )
     assert "has changed since" in (await owner.follow(path(webhook, "redeliver"), fields)).text
     assert await states(dashboard, webhook) == ["delivered", "failed"]

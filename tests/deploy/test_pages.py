@@ -32,6 +32,18 @@ def test_every_named_file_and_folder_exists(page: Path) -> None:
     assert not {name.rstrip("/") for name in named} - known - ELSEWHERE
 
 
+def test_every_page_and_test_that_a_comment_names_exists() -> None:
+    path = re.compile(r"(?<![\w/.])(?:docs|tests)/[\w./-]+\.(?:md|py)\b")
+    sources = [file for file in FILES if file.parts[0] in {"src", "tests", "examples", "deploy"} and file.is_file()]
+    named = {
+        name
+        for file in sources
+        if file.suffix in {".py", ".toml", ".sql", ".yml", ".service"}
+        for name in path.findall(file.read_text(encoding="utf-8"))
+    }
+    assert {name for name in named if not Path(name).exists()} == set()
+
+
 @pytest.mark.parametrize("page", PAGES, ids=str)
 def test_every_named_module_exists(page: Path) -> None:
     for name in in_backticks(page, r"(python -m )?genlock(\.\w+)+") - ELSEWHERE:

@@ -1,5 +1,6 @@
 """`genlock doctor --live`, against the simulated Telegram: the table shows its answers, and the chat is left clean."""
 
+import asyncio
 import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import closing
@@ -21,6 +22,7 @@ from genlock.doctor.live_files import KINDS, make_file
 from genlock.doctor.live_report import examine_live, live_table
 from genlock.log import Mask, Silent
 from genlock.media.sniff import recognise
+from genlock.sandbox.telegram.faults import Fault
 from genlock.sandbox.telegram.simulated_user import SimulatedUser
 from genlock.sandbox.telegram.simulator import TelegramSimulator, running_telegram
 from genlock.settings import Settings
@@ -82,6 +84,68 @@ async def test_every_transition_repeat_and_refusal_is_tried_and_recorded(chat: C
         assert found[attempt].answer
 
 
+async def test_refusals_are_quoted_as_telegram_wrote_them(chat: Chat) -> None:
+    found = await chat.run()
+
+    assert found["text of 4097 characters"].answer == "MESSAGE_TOO_LONG"
+    button = found["button with the URL 'http://'"].answer
+    assert button == "inline keyboard button URL 'http://' is invalid: Wrong HTTP URL"
+
+
+async def test_what_was_observed_is_reported_if_the_bot_cannot_go_on(
+    chat: Chat, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def blocked(*_: Any) -> None:
+        chat.telegram.faults.switch(Fault.REFUSED, method="sendMessage", text="Forbidden: bot was blocked by the user")
+
+    monkeypatch.setattr(LiveTrial, "_repeats", blocked)
+    found = await chat.run()
+
+    assert found["text → document, upload"].outcome == "document"
+    assert "bot was blocked by the user" in list(found.values())[-1].answer
+    assert len(chat.ann.messages) == 0, "the chat is left clean"
+
+
+async def test_a_long_429_is_waited_for(chat: Chat, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After many edits Telegram asks to wait for one to five minutes."""
+    waited: list[float] = []
+    real_sleep = asyncio.sleep
+
+    async def sleep(seconds: float) -> None:
+        if seconds > 1:
+            waited.append(seconds)
+            chat.telegram.limiter.unblock()
+        await real_sleep(0 if seconds > 1 else seconds)
+
+    monkeypatch.setattr(asyncio, "sleep", sleep)
+    chat.telegram.faults.once(Fault.TOO_MANY, method="editMessageMedia", seconds=137)
+    found = await chat.run()
+
+    assert waited == [137]
+    assert [observation for observation in found.values() if not observation.as_expected] == []
+
+
+@pytest.mark.parametrize(
+    ("wrong", "why"),
+    [
+        ({"telegram_token": SecretStr("42:revoked")}, "does not know the token"),
+        ({"telegram_api_url": "http://127.0.0.1:9"}, "does not answer at http://127.0.0.1:9"),
+    ],
+)
+async def test_a_bot_that_telegram_does_not_answer_is_reported_at_once(
+    chat: Chat, tmp_path: Path, wrong: dict[str, Any], why: str
+) -> None:
+    url = f"sqlite:///{tmp_path}/genlock.db"
+    await (await open_store(url, observer=Silent())).close()
+    settings = Settings(
+        telegram_token=SecretStr(chat.telegram.token), telegram_api_url=chat.telegram.url, database_url=url
+    ).model_copy(update=wrong)
+
+    async with asyncio.timeout(5):
+        with pytest.raises(CheckFailed, match=why):
+            await examine_live(settings, chat.ann.id, keep=False, picture_url="")
+
+
 async def test_the_messages_are_deleted_unless_they_are_to_be_kept(chat: Chat) -> None:
     before = len(chat.ann.messages)
     await chat.run()
@@ -100,7 +164,7 @@ async def test_the_operator_is_told_about_how_many_calls_it_takes(chat: Chat) ->
 
 async def test_a_chat_that_the_bot_cannot_write_to_is_reported_and_nothing_is_tried(chat: Chat) -> None:
     trial = LiveTrial(chat.caller, 999_999, Mask([]))
-    with pytest.raises(CheckFailed, match=r"cannot write to chat 999999 .*press Start"):
+    with pytest.raises(CheckFailed, match=r"cannot write to the chat .*press Start"):
         await trial.run()
     assert trial.observations == []
 

@@ -20,7 +20,7 @@ from genlock.engine import bulk, operate
 from genlock.engine.bulk import BulkWork
 from genlock.engine.context import EngineRules
 from genlock.engine.engine import Engine
-from genlock.ports import EndJob, FinishDelivery
+from genlock.ports import EndJob, FinishDelivery, Reschedule
 from tests.engine.crash_points import CrashPoint, new_world
 from tests.engine.fake_provider import success
 from tests.engine.faults import FaultProxy
@@ -135,6 +135,19 @@ async def test_paid_jobs_are_refunded_once_and_their_users_told(world: World) ->
     assert (again.done, again.failed) == (0, 4)
     wallet = await world.wallet()
     assert (wallet.held, wallet.available + wallet.held) == (PRICE, 1_000_000)
+
+
+async def test_a_retry_of_many_jobs_submits_none_that_the_provider_may_have_accepted(world: World) -> None:
+    order = world.order(request_key=f"bulk-{next(NUMBERS)}")
+    job = (await world.store.accept_job(order, world.engine().ctx.lease)).job
+    assert await world.store.begin_submit(job.id, job.lease_token, hash_secret("x"), None)
+    parked = Reschedule(job_id=job.id, token=job.lease_token, after=None, attention_reason="submit_unknown")
+    assert await world.store.reschedule(parked)
+
+    action = await run(world, await begin(world, BulkKind.RETRY))
+
+    assert (action.done, await failures(world, action)) == (0, {job.id: BulkReason.PARKED})
+    assert (await world.see(job)).state is State.SUBMITTING
 
 
 async def test_open_jobs_are_cancelled_and_retried(world: World, engine: Engine) -> None:

@@ -90,7 +90,7 @@ async def test_an_operators_retry_submits_a_parked_order_again(world: World) -> 
     engine = world.engine(EngineRules(unknown_submit=UnknownSubmit.PARK))
     job = await parked(world, engine)
 
-    await operate.retry(engine.ctx, job.id, "ann")
+    await operate.retry(engine.ctx, job.id, "ann", resubmit=True)
     await work(engine)
 
     row = await world.see(job)
@@ -98,10 +98,22 @@ async def test_an_operators_retry_submits_a_parked_order_again(world: World) -> 
     assert len(world.provider.created) == 2
 
 
+async def test_a_parked_order_is_not_submitted_again_without_a_decision_about_it(world: World) -> None:
+    engine = world.engine(EngineRules(unknown_submit=UnknownSubmit.PARK))
+    job = await parked(world, engine)
+    for resubmit, token in ((False, job.lease_token), (True, job.lease_token - 1)):
+        with pytest.raises(ActionNotAllowed, match=f"job {job.id} may have been accepted by the provider"):
+            await operate.retry(engine.ctx, job.id, "ann", resubmit=resubmit, token=token)
+    await work(engine)
+
+    assert (await world.see(job)).is_parked_submit
+    assert len(world.provider.created) == 1
+
+
 async def test_a_parked_order_submitted_again_has_a_new_grace_period(world: World) -> None:
     engine = world.engine(EngineRules(unknown_submit=UnknownSubmit.PARK))
     job = await parked(world, engine)
-    await operate.retry(engine.ctx, job.id, "ann")
+    await operate.retry(engine.ctx, job.id, "ann", resubmit=True)
     dying = world.engine()
     world.provider.create_gate.shut()
     await world.claim_one(dying)

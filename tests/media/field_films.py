@@ -20,13 +20,14 @@ def unit(head: int, bits: str, more: bytes = b"") -> bytes:
     return bytes([head]) + re.sub(rb"\0\0(?=[\0-\3])", b"\0\0\3", body)
 
 
-def parameters(*, tick: tuple[int, int] | None = None, frame_number_bits: int = 4) -> bytes:
+def parameters(*, tick: tuple[int, int] | None = None, frame_number_bits: int = 4, order_bits: int = 0) -> bytes:
     """Return parameters of a picture of 16 by 32 pixels: each of its fields is one macroblock."""
+    order = number(0) + number(order_bits - 4) if order_bits else number(2)
     bits = (
         f"{66:08b}{0:08b}{30:08b}"
         + number(0)
         + number(frame_number_bits - 4)
-        + number(2)
+        + order
         + number(1)
         + "0"
         + number(0)
@@ -54,6 +55,16 @@ def skipped_field(frame_number: int = 0, *, bottom: int = 1, reference: int = 0x
     header = number(0) + number(5) + number(0) + f"{frame_number:04b}" + f"1{bottom}"
     header += "0" + "0" + ("0" if reference else "") + number(0) + number(1)
     return unit(1 | reference, header + number(1))
+
+
+def part(
+    place: int, *, frame_number: int = 0, reference: int = 0x60, key: int | None = None, order: str = "", form: int = 0
+) -> bytes:
+    """Return a slice of a picture without fields that begins at a macroblock; its content is none."""
+    header = number(place) + number(5) + number(form) + f"{frame_number:04b}" + "0"
+    return unit(
+        (1 if key is None else 5) | reference, header + ("" if key is None else number(key)) + order, b"\x80" * 8
+    )
 
 
 def sample(*units: bytes) -> bytes:

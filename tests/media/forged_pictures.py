@@ -42,10 +42,10 @@ def packets(film: bytes) -> list[bytes]:
         return [bytes(packet) for packet in file.demux(video=0) if packet.size]
 
 
-def with_packets(film: bytes, container: str, samples: Sequence[bytes], rate: int = 25) -> bytes:
+def with_packets(film: bytes, container: str, samples: Sequence[bytes], rate: int = 25, **options: str) -> bytes:
     """Return a film with other samples, at a constant rate."""
     file = io.BytesIO()
-    with av.open(io.BytesIO(film), "r") as source, av.open(file, "w", format=container) as out:
+    with av.open(io.BytesIO(film), "r") as source, av.open(file, "w", format=container, options=options) as out:
         [original] = source.streams.video
         stream = out.add_stream_from_template(original)
         assert original.time_base is not None

@@ -16,6 +16,7 @@ from av.container import InputContainer
 
 from genlock.sandbox.kie.media import make_video
 from tests.media.boxes import TABLES, box, edit, nested, split
+from tests.media.forged_fragments import forged_fragments
 from tests.media.forged_pictures import forged_pictures
 from tests.media.forged_streams import forged_mp3, forged_ogg, forged_waves, forged_webm
 from tests.media.samples import encode_audio, encode_video
@@ -160,7 +161,6 @@ def forged_mpeg4() -> Iterator[tuple[str, bytes]]:
     for name in (b"udta", b"meta", b"trak", b"free", b"iods"):
         yield f"index in {name!r} of the index", with_index(box(name, box(b"moov", moov)) + short_index())
         yield f"track in {name!r} of the index", with_index(short_index() + box(name, tracks))
-    yield "fragments", encode_video("mp4", "libx264", fragments=True)
     yield "short headers", with_table(b"stts", lambda table: table)
     yield "fewer times than samples", with_table(b"stts", lambda table: struct.pack(">III", 0, 1, 1) + table[12:16])
     yield "last sample late", with_table(b"ctts", lambda _: struct.pack(">IIIiIi", 0, 2, 59, 0, 1, 60 * 10240))
@@ -309,5 +309,5 @@ def _hidden_configuration(table: bytes) -> bytes:
 
 
 def forgeries() -> Iterator[tuple[str, bytes]]:
-    for make in (forged_mpeg4, forged_pictures, forged_waves, forged_mp3, forged_ogg, forged_webm):
+    for make in (forged_mpeg4, forged_fragments, forged_pictures, forged_waves, forged_mp3, forged_ogg, forged_webm):
         yield from make()

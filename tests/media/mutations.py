@@ -14,8 +14,9 @@ _NUMBERS = (0, 1, 7, 8, 15, 16, 127, 128, 255, 256, 2**15, 2**16 - 1, 2**24, 2**
 _MARKS = (
     b"moov", b"trak", b"mdia", b"minf", b"stbl", b"stts", b"ctts", b"stsz", b"stsc", b"stco", b"co64", b"elst", b"edts",
     b"mvhd", b"mdhd", b"tkhd", b"mdat", b"free", b"udta", b"moof", b"esds", b"data", b"fmt ", b"OggS", b"OpusHead",
-    b"ID3", b"\xff\xfb", b"\xff\xf3", b"Xing", b"VBRI", b"\x1f\x43\xb6\x75", b"\x15\x49\xa9\x66", b"\xa3", b"\xa0",
-    b"\xec", b"IDAT", b"PLTE", b"IEND", b"\xff\xda", b"\xff\xc2", b"ANMF", b"VP8X",
+    b"traf", b"tfhd", b"tfdt", b"trun", b"sidx", b"trex", b"tfra", b"fLaC",
+    b"ID3", b"\xff\xfb", b"\xff\xf3", b"Xing", b"VBRI", b"\x1f\x43\xb6\x75", b"\x15\x49\xa9\x66",
+    b"\xa3", b"\xa0", b"\xec", b"IDAT", b"PLTE", b"IEND", b"\xff\xda", b"\xff\xc2", b"ANMF", b"VP8X",
 )  # fmt: skip
 
 
@@ -27,7 +28,7 @@ def media_seeds() -> tuple[bytes, ...]:
         encode_video("matroska", "libx264"), encode_video("mp4", "libx264", fragments=True), short_video(),
         encode_audio("mp3", "libmp3lame", "s16p", 24_000), encode_audio("wav", "pcm_s16le", "s16")[:50_000],
         encode_audio("ipod", "aac", "fltp"), encode_audio("ogg", "libopus", "s16"),
-        encode_audio("webm", "libopus", "s16"),
+        encode_audio("webm", "libopus", "s16"), encode_audio("flac", "flac", "s16"),
     )  # fmt: skip
     return (*real * 6, *(content for _, content in forgeries()))
 

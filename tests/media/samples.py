@@ -13,6 +13,7 @@ from genlock.sandbox.kie.media import make_video
 
 #: how long the encoded videos and audio files play
 SECONDS = 12
+_FRAGMENTS = {"movflags": "frag_keyframe+empty_moov+default_base_moof"}
 
 
 def image(size: tuple[int, int] = (640, 480), form: str = "PNG", colour: str = "teal", **options: Any) -> bytes:
@@ -37,8 +38,7 @@ def short_video() -> bytes:
 @cache
 def encode_video(container: str, codec: str, *, fragments: bool = False) -> bytes:
     file = io.BytesIO()
-    options = {"movflags": "frag_keyframe+empty_moov"} if fragments else {}
-    with av.open(file, "w", format=container, options=options) as out:
+    with av.open(file, "w", format=container, options=_FRAGMENTS if fragments else {}) as out:
         stream: Any = out.add_stream(codec, rate=5)
         stream.width, stream.height, stream.pix_fmt = 32, 32, "yuv420p"
         for number in range(SECONDS * 5):
@@ -50,9 +50,9 @@ def encode_video(container: str, codec: str, *, fragments: bool = False) -> byte
 
 
 @cache
-def encode_audio(container: str, codec: str, sampling: str, rate: int = 48_000) -> bytes:
+def encode_audio(container: str, codec: str, sampling: str, rate: int = 48_000, *, fragments: bool = False) -> bytes:
     file = io.BytesIO()
-    with av.open(file, "w", format=container) as out:
+    with av.open(file, "w", format=container, options=_FRAGMENTS if fragments else {}) as out:
         stream: Any = out.add_stream(codec, rate=rate, layout="mono")
         size = 960
         for start in range(0, SECONDS * rate, size):

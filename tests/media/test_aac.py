@@ -11,7 +11,7 @@ from typing import Any
 import av
 import pytest
 
-from genlock.media import mp4_audio
+from genlock.media import aac
 from genlock.media.aac_codebooks import band_starts, scale_steps, word_steps
 from genlock.media.aac_frame import FrameReader
 from genlock.media.duration import duration
@@ -68,7 +68,7 @@ def test_several_frames_in_a_sample_are_found_in_a_file_too_long_to_read_all_of_
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     honest, forged = encode_audio("ipod", "aac", "fltp"), dict(forged_audio())["10 frames in some samples"]
-    monkeypatch.setattr(mp4_audio, "_READ_BYTES_MAX", len(forged) // 2)
+    monkeypatch.setattr(aac, "_READ_BYTES_MAX", len(forged) // 2)
 
     assert duration(honest) is not None
     assert duration(forged) is None

@@ -10,7 +10,7 @@ from genlock.media.duration import duration
 from genlock.media.nal_pictures import H264Stream
 from genlock.media.shown_pictures import shown_in_jpeg
 from tests.media.boxes import TABLES, box, edit
-from tests.media.field_films import configuration, film, key_field, parameters, sample, skipped_field
+from tests.media.field_films import configuration, film, key_field, parameters, part, sample, skipped_field
 from tests.media.forged_pictures import (
     encode,
     forged_pictures,
@@ -80,6 +80,24 @@ def test_the_two_fields_of_a_picture_are_one_picture() -> None:
         sample(key_field(), key_field(bottom=1)),
     ):
         assert duration(film([forged, *pairs], settings)) is None
+
+
+def test_slices_of_several_pictures_are_told_from_those_of_one() -> None:
+    """FFmpeg looks at the places of slices in a picture only. Other decoders compare what they say about it."""
+    stream = H264Stream(configuration(parameters(order_bits=4)))
+    same = [part(place, order="0000") for place in range(8)]
+    assert stream.count(sample(*same)) == 1
+    assert stream.count(sample(*(part(place, key=3, order="0000") for place in range(8)))) == 1
+    for other in (
+        [part(place, order="0000", frame_number=place) for place in range(8)],
+        [part(place, order=f"{place:04b}") for place in range(8)],
+        [part(place, order="0000", form=place) for place in range(8)],
+        [part(place, order="0000", reference=place % 2 << 5) for place in range(8)],
+        [part(place, order="0000", key=place) for place in range(8)],
+    ):
+        assert stream.count(sample(*other)) == 8
+    stream.count(sample(parameters(frame_number_bits=8)))
+    assert stream.count(sample(*same)) == 8
 
 
 def test_fields_are_not_told_from_pictures_if_there_are_parameters_of_two_forms() -> None:

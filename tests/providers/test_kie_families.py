@@ -3,7 +3,6 @@
 from collections.abc import AsyncIterator
 
 import pytest
-from aiohttp import web
 
 from genlock.domain.result import Outcome, PartKind, Report, settle_report
 from genlock.domain.task import Handle
@@ -12,31 +11,13 @@ from genlock.sandbox.kie.faults import Fault
 from genlock.sandbox.kie.simulator import KieSimulator
 from tests.changes import poll_until
 from tests.providers.models import CATALOG, WORKING, job, order
-
-
-class CallbackReceiver:
-    """Accepts callbacks and records them."""
-
-    def __init__(self) -> None:
-        self.bodies: list[bytes] = []
-        self.url = ""
-
-    async def take(self, request: web.Request) -> web.Response:
-        self.bodies.append(await request.read())
-        return web.json_response({"code": 200, "msg": "success"})
+from tests.sandbox.webhook_receiver import WebhookReceiver, receiving_webhooks
 
 
 @pytest.fixture
-async def receiver() -> AsyncIterator[CallbackReceiver]:
-    step = CallbackReceiver()
-    app = web.Application()
-    app.router.add_post("/callbacks/kie/1.secret", step.take)
-    runner = web.AppRunner(app, access_log=None)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    step.url = f"http://127.0.0.1:{runner.addresses[0][1]}/callbacks/kie/1.secret"
-    yield step
-    await runner.cleanup()
+async def receiver() -> AsyncIterator[WebhookReceiver]:
+    async with receiving_webhooks() as receiver:
+        yield receiver
 
 
 async def asked_until_ended(kie: Kie, handle: Handle, model: str) -> Report:
@@ -49,7 +30,7 @@ async def asked_until_ended(kie: Kie, handle: Handle, model: str) -> Report:
 
 @pytest.mark.parametrize("model", WORKING)
 async def test_status_and_callback_report_the_same_result(
-    kie: Kie, simulator: KieSimulator, receiver: CallbackReceiver, model: str
+    kie: Kie, simulator: KieSimulator, receiver: WebhookReceiver, model: str
 ) -> None:
     simulator.service.hold_tasks()
     handle = await kie.create(order(job(model), receiver.url))
@@ -59,7 +40,7 @@ async def test_status_and_callback_report_the_same_result(
 
     by_status = await asked_until_ended(kie, handle, model)
     await simulator.service.settled()
-    reports = [kie.read_callback(body) for body in receiver.bodies]
+    reports = [kie.read_callback(callback.body) for callback in receiver.received]
 
     assert by_status.outcome is Outcome.SUCCESS
     assert by_status.task_id == reports[-1].task_id == handle.task_id
@@ -84,14 +65,14 @@ async def test_status_and_callback_report_the_same_result(
     ],
 )
 async def test_status_and_callback_report_the_same_failure(
-    kie: Kie, simulator: KieSimulator, receiver: CallbackReceiver, model: str, fault: Fault, code: str
+    kie: Kie, simulator: KieSimulator, receiver: WebhookReceiver, model: str, fault: Fault, code: str
 ) -> None:
     before = simulator.service.credits
     simulator.faults.order(fault)
     handle = await kie.create(order(job(model), receiver.url))
     by_status = settle_report(await asked_until_ended(kie, handle, model))
     await simulator.service.settled()
-    by_callback = settle_report(kie.read_callback(receiver.bodies[-1]))
+    by_callback = settle_report(kie.read_callback(receiver.received[-1].body))
 
     assert by_status.outcome is by_callback.outcome is Outcome.FAILURE
     assert by_status.error_code == by_callback.error_code == code
@@ -99,10 +80,10 @@ async def test_status_and_callback_report_the_same_failure(
     assert (simulator.service.credits == before) == (fault is not Fault.RESULT_EMPTY)
 
 
-async def test_a_song_has_three_callbacks(kie: Kie, simulator: KieSimulator, receiver: CallbackReceiver) -> None:
+async def test_a_song_has_three_callbacks(kie: Kie, simulator: KieSimulator, receiver: WebhookReceiver) -> None:
     await kie.create(order(job("suno/generate"), receiver.url))
     await simulator.service.settled()
-    assert [kie.read_callback(body).word for body in receiver.bodies] == ["text", "first", "complete"]
+    assert [kie.read_callback(callback.body).word for callback in receiver.received] == ["text", "first", "complete"]
 
 
 async def test_a_song_can_be_ordered_without_a_callback(kie: Kie, simulator: KieSimulator) -> None:

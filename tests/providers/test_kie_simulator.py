@@ -9,7 +9,6 @@ from typing import Any
 
 import aiohttp
 import pytest
-from aiohttp import web
 
 from genlock.catalog import load
 from genlock.domain.task import TaskOrder
@@ -19,6 +18,7 @@ from genlock.sandbox.kie.faults import Fault
 from genlock.sandbox.kie.simulator import KieSimulator, running_kie
 from tests.providers.conftest import FAST
 from tests.providers.models import CATALOG, job, order
+from tests.sandbox.webhook_receiver import ReceivedWebhook, WebhookReceiver, receiving_webhooks
 
 INPUT = {"prompt": "a cat", "aspect_ratio": "1:1"}
 
@@ -160,28 +160,10 @@ async def test_a_record_may_take_a_moment_to_appear() -> None:
 # callbacks
 
 
-class CallbackReceiver:
-    def __init__(self) -> None:
-        self.requests: list[tuple[str, Any, bytes]] = []
-        self.answers: list[int] = []
-        self.url = ""
-
-    async def take(self, request: web.Request) -> web.Response:
-        self.requests.append((request.path, request.headers, await request.read()))
-        return web.Response(status=self.answers.pop(0) if self.answers else 200)
-
-
 @pytest.fixture
-async def receiver() -> AsyncIterator[CallbackReceiver]:
-    step = CallbackReceiver()
-    app = web.Application()
-    app.router.add_post("/{path:.+}", step.take)
-    runner = web.AppRunner(app, access_log=None)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    step.url = f"http://127.0.0.1:{runner.addresses[0][1]}/callbacks/kie/7.secret"
-    yield step
-    await runner.cleanup()
+async def receiver() -> AsyncIterator[WebhookReceiver]:
+    async with receiving_webhooks() as receiver:
+        yield receiver
 
 
 @pytest.fixture
@@ -190,42 +172,43 @@ async def signing() -> AsyncIterator[KieSimulator]:
         yield kie
 
 
-async def called(simulator: KieSimulator, receiver: CallbackReceiver, *faults: Fault) -> list[tuple[str, Any, bytes]]:
+async def called(simulator: KieSimulator, receiver: WebhookReceiver, *faults: Fault) -> list[ReceivedWebhook]:
+    """Order with a callback, and return all callbacks that have arrived."""
     simulator.faults.order(*faults)
     async with aiohttp.ClientSession() as session:
-        await Caller(simulator, session).create(callBackUrl=receiver.url)
+        await Caller(simulator, session).create(callBackUrl=f"{receiver.url}/callbacks/kie/7.secret")
     await simulator.service.settled()
-    return receiver.requests
+    return receiver.received
 
 
-def signed(request: tuple[str, Any, bytes]) -> bool:
-    return is_signed(request[1], request[2], "hmac", time())
+def signed(callback: ReceivedWebhook) -> bool:
+    return is_signed(callback.headers, callback.body, "hmac", time())
 
 
 async def test_a_callback_is_a_signed_record_with_times_in_whole_seconds(
-    signing: KieSimulator, receiver: CallbackReceiver
+    signing: KieSimulator, receiver: WebhookReceiver
 ) -> None:
     [request] = await called(signing, receiver)
     assert signed(request)
-    answer = json.loads(request[2])
+    answer = json.loads(request.body)
     assert (answer["code"], answer["msg"]) == (200, "Playground task completed successfully.")
     assert answer["data"]["completeTime"] % 1000 == answer["data"]["updateTime"] % 1000 == 0
     assert json.loads(json.loads(answer["data"]["param"])["input"]) == INPUT
 
 
-async def test_a_failure_is_called_back_with_501(signing: KieSimulator, receiver: CallbackReceiver) -> None:
+async def test_a_failure_is_called_back_with_501(signing: KieSimulator, receiver: WebhookReceiver) -> None:
     [request] = await called(signing, receiver, Fault.TASK_FAIL)
-    answer = json.loads(request[2])
+    answer = json.loads(request.body)
     assert (answer["code"], answer["msg"], answer["data"]["resultJson"]) == (501, "Playground task failed.", None)
 
 
 async def test_a_callback_is_repeated_up_to_three_times_until_it_is_accepted(
-    signing: KieSimulator, receiver: CallbackReceiver
+    signing: KieSimulator, receiver: WebhookReceiver
 ) -> None:
-    receiver.answers = [503, 500]
+    receiver.statuses = [503, 500]
     assert len(await called(signing, receiver)) == 3
-    receiver.requests.clear()
-    receiver.answers = [503] * 9
+    receiver.received.clear()
+    receiver.statuses = [503] * 9
     assert len(await called(signing, receiver)) == 4
 
 
@@ -240,18 +223,16 @@ async def test_a_callback_is_repeated_up_to_three_times_until_it_is_accepted(
         (Fault.CALLBACK_FORGED, 3),
     ],
 )
-async def test_faults_of_callbacks(
-    signing: KieSimulator, receiver: CallbackReceiver, fault: Fault, bodies: int
-) -> None:
+async def test_faults_of_callbacks(signing: KieSimulator, receiver: WebhookReceiver, fault: Fault, bodies: int) -> None:
     requests = await called(signing, receiver, fault)
     assert len(requests) == bodies
     if fault is Fault.CALLBACK_TWICE:
-        assert requests[0][2] == requests[1][2]
+        assert requests[0].body == requests[1].body
     if fault is Fault.CALLBACK_CONTRADICTING:
-        assert [json.loads(body)["code"] for _, _, body in requests] == [200, 501]
+        assert [json.loads(request.body)["code"] for request in requests] == [200, 501]
     if fault is Fault.CALLBACK_FORGED:
         assert [signed(request) for request in requests] == [False, False, True]
-        assert [path for path, _, _ in requests] == [
+        assert [request.path for request in requests] == [
             "/callbacks/kie",
             "/callbacks/kie/7.guessed",
             "/callbacks/kie/7.secret",
@@ -259,14 +240,14 @@ async def test_faults_of_callbacks(
 
 
 @pytest.mark.parametrize("fault", [Fault.CALLBACK_STALE, Fault.CALLBACK_BAD_SIGNATURE])
-async def test_signatures_can_be_wrong(signing: KieSimulator, receiver: CallbackReceiver, fault: Fault) -> None:
+async def test_signatures_can_be_wrong(signing: KieSimulator, receiver: WebhookReceiver, fault: Fault) -> None:
     assert not any(signed(request) for request in await called(signing, receiver, fault))
 
 
-async def test_bodies_can_be_broken(signing: KieSimulator, receiver: CallbackReceiver) -> None:
+async def test_bodies_can_be_broken(signing: KieSimulator, receiver: WebhookReceiver) -> None:
     await called(signing, receiver, Fault.CALLBACK_EMPTY)
     await called(signing, receiver, Fault.CALLBACK_UNPARSABLE)
-    empty, half = (body for _, _, body in receiver.requests)
+    empty, half = (callback.body for callback in receiver.received)
     assert empty == b""
     with pytest.raises(ValueError, match=r"."):
         json.loads(half)

@@ -8,6 +8,7 @@ from typing import cast
 import pytest
 
 from genlock.sandbox.bench.http_load import prepare_request, run_load
+from tests.changes import PATIENCE_SECONDS
 
 ANSWER = b"HTTP/1.1 202 Accepted\r\nContent-Length: 2\r\n\r\n{}"
 
@@ -49,6 +50,6 @@ async def test_every_answer_is_counted() -> None:
 
 
 async def test_a_connection_that_the_server_closes_ends_the_load() -> None:
-    async with asyncio.timeout(5), server(1) as url:
+    async with asyncio.timeout(PATIENCE_SECONDS), server(1) as url:
         with pytest.raises(ConnectionError):
             await run_load(url, 1, [prepare_request("GET", f"{url}/", {})] * 3, 1000)

@@ -7,6 +7,7 @@ import pytest
 from aiohttp import web
 
 from genlock.sandbox.serving import serving
+from tests.changes import PATIENCE_SECONDS
 
 
 @pytest.mark.parametrize("turns", range(6))
@@ -15,7 +16,7 @@ async def test_a_connection_that_arrives_while_the_server_closes_is_closed(turns
         client = socket.create_connection(("127.0.0.1", int(url.rpartition(":")[2])))
         for _ in range(turns):  # the server is between accepting the connection and registering it
             await asyncio.sleep(0)
-    client.settimeout(5.0)
+    client.settimeout(PATIENCE_SECONDS)
     try:
         assert await asyncio.to_thread(client.recv, 1) == b""
     except ConnectionResetError:

@@ -45,6 +45,25 @@ async def test_a_voice_message_cannot_be_edited_into_other_media(client: Client,
     assert ann.last.text == "said"
 
 
+async def test_a_long_text_is_refused_after_everything_else_that_is_wrong_with_an_edit(
+    client: Client, ann: SimulatedUser
+) -> None:
+    """The server measures sends itself, but leaves edits to Telegram behind it."""
+    text, photo = await send(client, ann.id, "text"), await send(client, ann.id, "photo")
+    refused = {
+        ("editMessageText", 999): "message to edit not found",
+        ("editMessageText", photo["message_id"]): "there is no text in the message to edit",
+        ("editMessageCaption", text["message_id"]): "there is no caption in the message to edit",
+        ("editMessageText", text["message_id"]): "message_too_long",
+        ("editMessageCaption", photo["message_id"]): "media_caption_too_long",
+    }
+    for (method, number), why in refused.items():
+        long = {"text": "x" * 4097} if method == "editMessageText" else {"caption": "x" * 1025}
+        with pytest.raises(ApiFailure) as failure:
+            await client.call(method, chat_id=ann.id, message_id=number, **long)
+        assert failure.value.text == why
+
+
 async def test_a_media_message_cannot_become_text_again(client: Client, ann: SimulatedUser) -> None:
     sent = await send(client, ann.id, "text")
     where = {"chat_id": ann.id, "message_id": sent["message_id"]}

@@ -5,7 +5,7 @@ import pytest
 from genlock.sandbox.telegram.api_call import ApiError, CallArguments
 from genlock.sandbox.telegram.detection import found_entities
 from genlock.sandbox.telegram.markdown import parse_markdown
-from genlock.sandbox.telegram.text import Use, read_caption, read_text
+from genlock.sandbox.telegram.text import Use, check_edited, read_caption, read_text
 
 CAT = "🐈"  # one code point, two UTF-16 units
 
@@ -17,7 +17,7 @@ def shapes(source: str, *, strict: bool = True) -> tuple[str, list[tuple[str, in
 
 def refusal(given: dict[str, object], use: Use = "send") -> str:
     with pytest.raises(ApiError) as refused:
-        read_text(CallArguments(given), use)
+        check_edited(read_text(CallArguments(given), use))
     return refused.value.description.removeprefix("Bad Request: ")
 
 
@@ -84,7 +84,7 @@ def test_a_caption_is_measured_likewise_and_that_of_new_media_in_code_points_too
     caption: str, use: Use, text: str
 ) -> None:
     with pytest.raises(ApiError, match=text):
-        read_caption(caption, "", [], use)
+        check_edited(read_caption(caption, "", [], use))
 
 
 @pytest.mark.parametrize(

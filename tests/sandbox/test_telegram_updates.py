@@ -12,6 +12,7 @@ from aiohttp import web
 
 from genlock.sandbox.telegram.simulated_user import SimulatedUser
 from genlock.sandbox.telegram.simulator import TelegramSimulator, running_telegram
+from tests.changes import PATIENCE_SECONDS
 
 KEYBOARD = {"inline_keyboard": [[{"text": "Menu", "callback_data": "menu"}]]}
 
@@ -33,7 +34,7 @@ class WebhookServer:
             self._changed.notify_all()
         return self.answer(update)
 
-    async def wait(self, count: int, seconds: float = 10) -> None:
+    async def wait(self, count: int, seconds: float = PATIENCE_SECONDS) -> None:
         async with asyncio.timeout(seconds), self._changed:
             await self._changed.wait_for(lambda: len(self.seen) >= count)
 

@@ -15,6 +15,7 @@ from genlock.domain.profile import Profile
 from genlock.domain.result import PartKind
 from genlock.domain.update import NewUpdate
 from genlock.ports import Database, EndJob, FinishDelivery, JobEnd, Lease, Store
+from tests.changes import PATIENCE_SECONDS
 
 ME = Lease(owner="me", seconds=30.0)
 OTHER = Lease(owner="other", seconds=30.0)
@@ -44,7 +45,7 @@ class ManualClock:
         return self._now + timedelta(seconds=seconds)
 
 
-async def until(condition: Callable[[], bool], seconds: float = 10.0) -> None:
+async def until(condition: Callable[[], bool], seconds: float = PATIENCE_SECONDS) -> None:
     """Wait for another task, thread or process."""
     async with asyncio.timeout(seconds):
         while not condition():  # noqa: ASYNC110 - they set no event of ours

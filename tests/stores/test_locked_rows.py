@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from genlock.domain.job import Delivery, State, Verdict
+from genlock.domain.attempt import AttemptOutcome
+from genlock.domain.job import Actor, Delivery, State, Verdict, hash_secret
 from genlock.domain.money import EntryKind, Wallet
 from genlock.stores.postgres import PostgresStore
-from tests.stores.builders import PRICE, account_with, end, ended, finish, order, queued, running
+from tests.stores.builders import PRICE, SECRET, account_with, end, ended, finish, order, queued, running
 from tests.stores.conftest import RecordingObserver
 from tests.stores.other_connections import other_connection, waiting_for_locks
 
@@ -62,6 +63,24 @@ async def test_a_success_that_waited_for_the_failure_of_its_job_is_shown_as_a_la
     assert succeeded.verdict is Verdict.LATE
     assert (succeeded.job.state, succeeded.job.late) == (State.FAILED, True)
     assert await store.violations(settled=False) == []
+
+
+async def test_an_attempt_that_began_while_its_job_was_cancelled_has_ended(
+    store: PostgresStore, other: PostgresStore, postgres_url: str
+) -> None:
+    job = await queued(store)
+
+    begun, cancelled = await _one_after_the_other(
+        postgres_url,
+        store,
+        (JOB, job.id),
+        store.begin_submit(job.id, job.lease_token, hash_secret(SECRET), None),
+        end(other, job, State.CANCELLED, None, cancelled_by=Actor.USER),
+    )
+
+    assert (begun, cancelled.verdict, cancelled.job.attempt) == (True, Verdict.WON, 1)
+    [attempt] = await store.attempts(job.id)
+    assert (attempt.outcome, attempt.ended_at) == (AttemptOutcome.CANCELLED, cancelled.job.ended_at)
 
 
 async def test_an_order_that_waited_for_a_topup_is_paid_from_it(

@@ -21,6 +21,7 @@ from genlock.domain.money import EntryKind
 from genlock.engine.erasure import Erasure
 from genlock.ports import Accepted
 from genlock.stores.sqlite import SqliteStore
+from tests.changes import PATIENCE_SECONDS
 from tests.stores.builders import ME, ManualClock, account_with, order, profiled, queued, until
 from tests.stores.conftest import RecordingObserver
 
@@ -327,7 +328,7 @@ async def test_a_read_by_key_does_not_wait_for_the_thread_and_sees_every_commit(
         account_id = await account_with(store, 1000)
         job = await queued(store, account_id=account_id)
         held = await Held.by(store)
-        found = await asyncio.wait_for(store.order_state(account_id, job.request_key), 5)
+        found = await asyncio.wait_for(store.order_state(account_id, job.request_key), PATIENCE_SECONDS)
         assert found.job == job
         held.go.set()
         await held.task

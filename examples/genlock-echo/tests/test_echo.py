@@ -10,7 +10,6 @@ from typing import Any
 from genlock_echo import Echo, Folder
 
 import genlock.plugin as genlock
-from genlock.ports import OutgoingMessage
 from genlock.testing import (
     ChannelConformance,
     ChannelSubject,
@@ -83,8 +82,8 @@ class FolderSubject(ChannelSubject):
 class Texts:
     """The only text that the folder shows."""
 
-    def failed(self, job: genlock.Job, language: str) -> OutgoingMessage:
-        return OutgoingMessage(text=f"order {job.id} failed, nothing was charged")
+    def failed(self, job: genlock.Job, language: str) -> genlock.OutgoingMessage:
+        return genlock.OutgoingMessage(text=f"order {job.id} failed, nothing was charged")
 
 
 class TestFolder(ChannelConformance):

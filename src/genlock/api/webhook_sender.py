@@ -179,7 +179,11 @@ class WebhookSender:
             return self._failure(delivery, None, str(error))
         if answer.status in _OK:
             return WebhookAttempt(
-                delivery_id=delivery.id, state=DeliveryState.DELIVERED, status=answer.status, answer=answer.text
+                delivery_id=delivery.id,
+                webhook_id=delivery.webhook_id,
+                state=DeliveryState.DELIVERED,
+                status=answer.status,
+                answer=answer.text,
             )
         return self._failure(delivery, answer, f"the endpoint answered {answer.status}")
 
@@ -188,11 +192,17 @@ class WebhookSender:
         status, text = (answer.status, answer.text) if answer else (None, "")
         if after is None or status == GONE:
             return WebhookAttempt(
-                delivery_id=delivery.id, state=DeliveryState.FAILED, status=status, error=error[:300], answer=text
+                delivery_id=delivery.id,
+                webhook_id=delivery.webhook_id,
+                state=DeliveryState.FAILED,
+                status=status,
+                error=error[:300],
+                answer=text,
             )
         wished = _seconds(answer.headers.get("Retry-After", "")) if answer else 0.0
         return WebhookAttempt(
             delivery_id=delivery.id,
+            webhook_id=delivery.webhook_id,
             state=DeliveryState.PENDING,
             after=max(after, min(wished, RETRY_AFTER_MAX)),
             status=status,

@@ -39,8 +39,8 @@ def attachment(message: Message) -> Attachment | None:
 
 
 def _find_attachment(message: Message) -> Attachment | None:
-    if message.photo:
-        photo = message.photo[-1]
+    if sizes := message.photo or (message.live_photo and message.live_photo.photo):
+        photo = sizes[-1]
         return Attachment(
             kind=FieldType.IMAGE,
             file=photo.file_id,

@@ -243,6 +243,12 @@ class ChatView:
             url=url,
         )
 
+    async def end_spinner(self, query_id: str) -> None:
+        """Answer a callback query of which nothing else is known."""
+        await self._try(
+            self._caller.direct.answer_callback_query, chat=None, priority=Priority.RESULT, callback_query_id=query_id
+        )
+
     async def _try(self, method: Callable[..., Awaitable[Any]], **arguments: Any) -> None:
         """Call Telegram and ignore a failure that changes nothing for the user; the caller counts it."""
         try:

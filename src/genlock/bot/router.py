@@ -39,7 +39,8 @@ from genlock.bot.order.groups import Groups
 from genlock.bot.order.job_ends import JOB_ENDED, JobEnds
 from genlock.bot.order.request_keys import GroupKey
 from genlock.bot.order.sales import group_of, with_known_sale
-from genlock.channels.telegram.caller import Priority
+from genlock.channels.telegram.errors import GroupMigrated
+from genlock.channels.telegram.updates import moved_update
 from genlock.domain.errors import ChannelError, GenlockError
 from genlock.domain.update import Update as StoredUpdate
 from genlock.domain.upload import Upload
@@ -149,7 +150,11 @@ class BotRouter:
             return self._parse(following.body) if following else None
 
         update = self._parse(stored.body)
-        await self.handle(update, first=stored.attempts == 1, place=stored.id, next_update=next_update)
+        try:
+            await self.handle(update, first=stored.attempts == 1, place=stored.id, next_update=next_update)
+        except GroupMigrated as migrated:  # the buttons of earlier messages still come from the old group
+            moved = self._parse(moved_update(stored.body, migrated.chat))
+            await self.handle(moved, first=False, place=stored.id, next_update=next_update)
 
     def _parse(self, body: str) -> Update:
         return Update.de_json(json.loads(body), self._bundle.caller.bot)
@@ -252,12 +257,7 @@ class BotRouter:
     ) -> None:
         message = button_message_of(query)
         if message is None:  # too old: Telegram does not include it
-            await self._bundle.caller.call(
-                self._bundle.caller.bot.answer_callback_query,
-                chat=None,
-                priority=Priority.RESULT,
-                callback_query_id=query.id,
-            )
+            await self._view.end_spinner(query.id)
             return
         ctx = await self._make_context(update, message, user, first=first, place=place)
         ctx.button_message, ctx.on_notice = message.message_id, message.reply_to_message is not None
@@ -280,7 +280,9 @@ class BotRouter:
             username=(user.username or "").lower(),
             referred_by=inviter(start_payload(message), self._bundle.texts.numbers) if message.text else None,
         )
-        if profile.created or not first:  # an attempt before may have crashed here
+        if profile.created or (
+            not first and await self._gifts.is_new(profile)
+        ):  # an attempt before may have crashed here
             await self._gifts.welcome(account_id)
         ctx = UpdateContext(
             update=update.update_id,

@@ -6,7 +6,7 @@ import typer
 
 from genlock.cli.options import Json, Limit, choice
 from genlock.cli.output import echo, echo_json, in_credits, show
-from genlock.cli.store import with_store
+from genlock.cli.store import audit, with_store
 from genlock.domain.api_key import ALL_SCOPES, ApiKey, ApiScope
 from genlock.ports import Database, Observer
 
@@ -53,17 +53,21 @@ def create(
 
     async def work(store: Database, _: Observer) -> tuple[ApiKey, str | None]:
         account_id = int(account) if account.isdecimal() else await ensure_api_account(store, account)
-        await store.account(account_id)
-        return await create_api_key(
+        bot = (await store.account(account_id)).bot
+        request_key = f"operator:{key or secrets.token_hex(8)}"
+        made, secret = await create_api_key(
             store,
             account_id,
             name=name or account,
             scopes=scopes,
             spend_limit=None if spend_limit is None else round(spend_limit * 1000),
-            request_key=f"operator:{key or secrets.token_hex(8)}",
+            request_key=request_key,
             author="operator",
             random_bytes=secrets.token_bytes,
         )
+        after = {"key": made.id, "name": made.name, "scopes": sorted(made.scopes)}
+        await audit(store, "create_api_key", made.account_id, bot=bot, key=f"api_key:{request_key}", after=after)
+        return made, secret
 
     made, secret = with_store(work)
     if as_json:
@@ -97,6 +101,10 @@ def revoke(
 
     async def work(store: Database, _: Observer) -> tuple[ApiKey | None, ApiKey | None]:
         revoked = await store.revoke_api_key(key_id)
+        if revoked is not None:
+            bot = (await store.account(revoked.account_id)).bot
+            before = {"key": revoked.id, "name": revoked.name}
+            await audit(store, "revoke_api_key", revoked.account_id, bot=bot, before=before)
         return revoked, await store.api_key(key_id)
 
     revoked, found = with_store(work)

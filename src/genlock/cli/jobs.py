@@ -9,9 +9,9 @@ import typer
 
 from genlock.cli.options import JobId, Json, Limit, choice
 from genlock.cli.output import echo, in_credits, show, show_progress
-from genlock.cli.store import with_store
+from genlock.cli.store import audit, with_store
 from genlock.domain.errors import JobNotFound
-from genlock.ports import Observer, Store
+from genlock.ports import Database, Observer, Store
 
 app = typer.Typer(no_args_is_help=True, help="Inspect jobs, and act on those that are stuck.")
 
@@ -77,7 +77,10 @@ def _attempt(attempt: Any) -> str:
 
 @app.command()
 def retry(job_id: JobId) -> None:
-    """Run the next step of an unfinished job now."""
+    """Run the next step of an unfinished job now.
+
+    A job that waits for your decision is submitted again: if the provider has accepted it before, you pay twice.
+    """
     _operate("retry", job_id)
 
 
@@ -102,13 +105,20 @@ def _operate(action: str, job_id: int) -> None:
     from genlock.domain.job import Job
     from genlock.engine import operate
 
-    async def work(store: Store, observer: Observer) -> Job:
+    async def work(store: Database, observer: Observer) -> Job:
         ctx = make_engine(store, observer, providers={}, channels={}).ctx
-        act = {"retry": operate.retry, "resend": operate.resend, "cancel": operate.cancel}[action]
         try:
-            return await act(ctx, job_id, "operator")
+            match action:
+                case "retry":
+                    job = await operate.retry(ctx, job_id, "operator", resubmit=True)
+                case "resend":
+                    job = await operate.resend(ctx, job_id, "operator")
+                case _:
+                    job = await operate.cancel(ctx, job_id, "operator")
         except JobNotFound:
             raise _no_job(job_id) from None
+        await audit(store, action, f"#{job.id}", bot=job.bot)
+        return job
 
     job = with_store(work)
     echo(f"Job {job.id}: {job.state}, delivery {job.delivery}. A running instance continues it.")

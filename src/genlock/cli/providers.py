@@ -6,8 +6,9 @@ import typer
 
 from genlock.cli.options import Json
 from genlock.cli.output import echo, show
-from genlock.cli.store import with_store
+from genlock.cli.store import audit, with_store
 from genlock.domain.breaker import BreakerState
+from genlock.ports import Database, Observer
 
 app = typer.Typer(no_args_is_help=True, help="Providers that are paused after failures.")
 
@@ -45,6 +46,12 @@ def reset(
     """Use a paused provider again. Its count of failures starts at zero again, and orders go there right away."""
     from genlock.domain.errors import ActionNotAllowed
 
-    if not with_store(lambda store, _: store.reset_breakers(provider, model)):
+    async def work(store: Database, _: Observer) -> int:
+        closed = await store.reset_breakers(provider, model)
+        if closed:
+            await audit(store, "reset_provider", f"provider {provider}", **({"before": model} if model else {}))
+        return closed
+
+    if not with_store(work):
         raise ActionNotAllowed(f"{provider!r} is not paused. `genlock providers ls` lists what has failed lately.")
     echo(f"Orders go to {provider} again; running instances notice it within seconds.")

@@ -1,7 +1,9 @@
-"""Opens the configured store for the duration of a command."""
+"""Opens the configured store for the duration of a command, and writes down what commands change."""
 
 import asyncio
+import json
 import logging
+import secrets
 import sys
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
@@ -9,6 +11,8 @@ from typing import TypeVar
 from genlock.ports import Database, Observer
 
 T = TypeVar("T")
+#: who did it, in the audit log: a command does not know who types it
+ACTOR = "command"
 
 
 def with_store(work: Callable[[Database, Observer], Awaitable[T]], *, existing: bool = True) -> T:
@@ -30,3 +34,17 @@ def with_store(work: Callable[[Database, Observer], Awaitable[T]], *, existing: 
             await store.close()
 
     return asyncio.run(run())
+
+
+async def audit(
+    store: Database, action: str, subject: object, *, bot: str = "", key: str = "", **detail: object
+) -> None:
+    """Write a line of the audit log; the same key again adds nothing."""
+    await store.add_audit(
+        key=key or f"command:{secrets.token_hex(16)}",
+        actor=ACTOR,
+        action=action,
+        subject=str(subject),
+        detail=json.dumps(detail, ensure_ascii=False) if detail else "",
+        bot=bot,
+    )

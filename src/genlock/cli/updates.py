@@ -6,7 +6,8 @@ import typer
 
 from genlock.cli.options import Json, Limit, choice
 from genlock.cli.output import echo, show
-from genlock.cli.store import with_store
+from genlock.cli.store import audit, with_store
+from genlock.ports import Database, Observer
 
 app = typer.Typer(no_args_is_help=True, help="What Telegram sent: messages, button presses, payments.")
 
@@ -43,6 +44,12 @@ def retry(update_id: Annotated[int, typer.Argument(metavar="ID", help="As `genlo
     """Handle a dead update again."""
     from genlock.domain.errors import ActionNotAllowed
 
-    if not with_store(lambda store, _: store.retry_update(update_id)):
+    async def work(store: Database, _: Observer) -> bool:
+        retried = await store.retry_update(update_id)
+        if retried:
+            await audit(store, "updates.retry", f"update {update_id}")
+        return retried
+
+    if not with_store(work):
         raise ActionNotAllowed(f"There is no dead update {update_id}. `genlock updates ls` lists them.")
     echo(f"Update {update_id} is due again. A running instance will handle it.")

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import re
 from collections.abc import AsyncIterator, Iterable, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -15,6 +16,9 @@ from genlock.domain.printable import escape_unprintable
 
 #: a cell of a text that begins with one of these is a formula for a spreadsheet
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")  # noqa: RUF001 - the wide forms count, too
+#: A spreadsheet of a country that writes 1,5 separates cells by semicolons, and takes our quotes for text: for it, such
+#: a formula begins a cell in the middle of ours.
+_INNER_FORMULA = re.compile(r"([;\n\t][ \"]*)(?=[=+\-@＝＋－＠])")  # noqa: RUF001 - as above
 #: spreadsheets recognise UTF-8 by it
 _BYTE_ORDER_MARK = "\ufeff"
 CELL_LENGTH_MAX = 30_000
@@ -64,12 +68,12 @@ def csv_lines(rows: Iterable[Sequence[Cell]]) -> str:
 
 
 def _cell(cell: Cell) -> str | int | float | Decimal:
-    """Write a cell so that no spreadsheet runs it: a text that looks like a formula begins with an apostrophe."""
+    """Write a cell so that no spreadsheet runs it: what looks like a formula begins with an apostrophe."""
     if cell is None:
         return ""
     if isinstance(cell, datetime):
         return cell.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
     if not isinstance(cell, str):
         return cell
-    text = escape_unprintable(cell[:CELL_LENGTH_MAX], keep="\n\t")
+    text = _INNER_FORMULA.sub(r"\1'", escape_unprintable(cell[:CELL_LENGTH_MAX], keep="\n\t"))
     return f"'{text}" if text.lstrip(" ").startswith(_FORMULA) else text

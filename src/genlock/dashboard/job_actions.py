@@ -59,13 +59,15 @@ def _action(action: JobAction, explanation: str, reason: str, tone: str = "") ->
 def _retry_text(job: Job) -> str:
     if job.ended:
         return "retry_delivery"
+    if job.is_parked_submit:
+        return "retry_parked"
     if job.state is State.SUBMITTING:
-        return "retry_parked" if job.due_at is None else "retry_waiting"
+        return "retry_waiting"
     return f"retry_{job.state}"
 
 
 def _not_retryable(job: Job) -> str:
-    if job.state not in OPEN and job.delivery not in (Delivery.PENDING, Delivery.SENDING):
+    if job.state not in OPEN and job.delivery in _SETTLED and not job.is_parked_notice:
         return "retry_ended"
     return "leased" if job.lease_owner else ""
 

@@ -104,8 +104,9 @@ class LoginPages:
     async def _begin(self, request: Request, secret: str, path: str) -> Response:
         login = await self._logins.find(secret)
         if login is not None:
+            # SQLite gives a new session the id of one that was deleted.
             await self._audit.add_audit(
-                key=f"login:{login.session.id}",
+                key=f"login:{login.session.id}:{login.session.created_at.timestamp()}",
                 actor=login.operator.id,
                 action="login",
                 subject=login.session.method.value,

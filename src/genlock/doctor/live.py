@@ -13,7 +13,7 @@ from telegram import InlineKeyboardButton, InlineKeyboardMarkup, Message
 from telegram.error import TelegramError
 
 from genlock.channels.telegram.caller import Caller, Priority
-from genlock.channels.telegram.errors import MessageNotModified
+from genlock.channels.telegram.errors import BotFrozen, MessageNotModified, TokenRefused
 from genlock.doctor.check_failed import CheckFailed
 from genlock.doctor.live_files import KINDS, by_reference, make_file, upload
 from genlock.domain.errors import ChannelBusy, ChannelError, ChannelOutcomeUnknown
@@ -31,7 +31,7 @@ CALLS = 90
 NOT_MODIFIED, REFUSED, NO_ANSWER = "not modified", "refused", "no answer"
 #: how often a call is repeated after Telegram asked to wait, and for how long at most
 BUSY_TRIES = 3
-BUSY_SECONDS_MAX = 60.0
+BUSY_SECONDS_MAX = 300.0
 _SHOWN = ("animation", "photo", "video", "audio", "voice", "document", "text")
 _NEXT = dict(zip(KINDS, (*KINDS[1:], KINDS[0]), strict=True))
 CAPTION_TOO_LONG, TEXT_TOO_LONG = 1025, 4097
@@ -78,19 +78,26 @@ class LiveTrial:
         self.observations: list[Observation] = []
 
     async def run(self) -> list[Observation]:
-        """Run all attempts. Raises CheckFailed if the bot cannot write to the chat."""
+        """Run all attempts. Raises CheckFailed if the bot cannot write to the chat, unless something was observed."""
         try:
-            first = await self._text("first")
-            shown = {kind: await self._show(kind) for kind in KINDS}
-            await self._repeats(first, shown)
-            await self._transitions(shown)
-            await self._sources()
-            await self._refusals(first)
-            await self._deleted()
+            await self._run()
+        except CheckFailed as failed:
+            if not self.observations:
+                raise
+            self._record("all further attempts", "made", "not made", answer=str(failed))
         finally:
             if not self._keep:
                 await self._delete_all()
         return self.observations
+
+    async def _run(self) -> None:
+        first = await self._text("first")
+        shown = {kind: await self._show(kind) for kind in KINDS}
+        await self._repeats(first, shown)
+        await self._transitions(shown)
+        await self._sources()
+        await self._refusals(first)
+        await self._deleted()
 
     # the attempts
 
@@ -171,8 +178,8 @@ class LiveTrial:
             sent = await self._call(self._bot.send_message, text=_words(label), disable_notification=True)
         except ChannelError as error:
             raise CheckFailed(
-                f"the bot cannot write to chat {self._chat} ({type(error).__name__}: {self._answer(error)}): open the "
-                "chat with the bot and press Start, or name another chat"
+                f"the bot cannot write to the chat ({type(error).__name__}: {self._answer(error)}): open the chat with "
+                "the bot and press Start, or name another chat"
             ) from None
         self._sent.append(sent.message_id)
         return int(sent.message_id)
@@ -217,7 +224,8 @@ class LiveTrial:
             try:
                 return await self._caller.call(method, chat=self._chat, priority=Priority.RESULT, **arguments)
             except ChannelBusy as busy:
-                if attempt == BUSY_TRIES or busy.after > BUSY_SECONDS_MAX:
+                whole_bot = isinstance(busy, TokenRefused | BotFrozen)
+                if whole_bot or attempt == BUSY_TRIES or busy.after > BUSY_SECONDS_MAX:
                     raise
                 await asyncio.sleep(busy.after)
         raise AssertionError

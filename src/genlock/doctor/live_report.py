@@ -4,13 +4,16 @@ from collections.abc import Sequence
 
 from genlock import __version__
 from genlock.app.databases import open_database_check
-from genlock.channels.telegram.caller import Caller, bot_id, make_bot
+from genlock.channels.telegram.caller import Caller, Priority, bot_id, make_bot
 from genlock.channels.telegram.rate_limiter import TelegramRateLimiter
 from genlock.doctor.check_failed import CheckFailed
 from genlock.doctor.live import NOT_TESTED, LiveTrial, Observation
+from genlock.doctor.telegram_answers import telegram_answers
 from genlock.log import Mask, Silent
 from genlock.settings import Settings
 
+#: how long the first call may take
+ANSWER_SECONDS = 15.0
 _ANSWER_LENGTH = 160
 _HEAD = "| attempt | expected | Telegram | its words | genlock reads it as |\n|---|---|---|---|---|"
 
@@ -52,6 +55,8 @@ async def examine_live(settings: Settings, chat: int, *, keep: bool, picture_url
         make_bot(token, settings.telegram_api_url), TelegramRateLimiter(database.store, bot_id(token)), Silent()
     )
     try:
+        async with telegram_answers(settings.telegram_api_url, ANSWER_SECONDS):
+            await caller.call(caller.bot.get_me, chat=None, priority=Priority.RESULT)
         mask = Mask(settings.secrets())
         return await LiveTrial(caller, chat, mask, keep=keep, picture_url=picture_url).run()
     finally:

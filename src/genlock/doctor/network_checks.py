@@ -11,11 +11,10 @@ from telegram import WebhookInfo
 
 from genlock.app.plugins import Plugins
 from genlock.channels.telegram.caller import Caller, Priority, make_bot
-from genlock.channels.telegram.errors import BotFrozen, TokenRefused
 from genlock.channels.telegram.rate_limiter import TelegramRateLimiter
 from genlock.channels.telegram.update_sources import WEBHOOK_PATH
 from genlock.doctor.check_failed import CheckFailed, check_clock, require
-from genlock.domain.errors import ChannelError
+from genlock.doctor.telegram_answers import telegram_answers
 from genlock.ports import ChannelBundle, Observer, ProviderBundle
 from genlock.settings import Settings
 
@@ -140,23 +139,9 @@ class NetworkChecks:
         bot = make_bot(settings.telegram_token.get_secret_value(), settings.telegram_api_url)
         caller = Caller(bot, TelegramRateLimiter(UnlimitedPermits(), ""), self._observer)
         try:
-            async with asyncio.timeout(ANSWER_SECONDS):
+            async with telegram_answers(settings.telegram_api_url, ANSWER_SECONDS):
                 me = await caller.call(bot.get_me, chat=None, priority=Priority.RESULT)
                 hook = await caller.call(bot.get_webhook_info, chat=None, priority=Priority.RESULT)
-        except TokenRefused:
-            raise CheckFailed(
-                "Telegram does not know the token in GENLOCK_TELEGRAM_TOKEN: copy it from @BotFather again"
-            ) from None
-        except BotFrozen as frozen:
-            raise CheckFailed(
-                f"Telegram has frozen the bot or closed its session ({frozen}): read what @BotFather says, and appeal "
-                "at @BotSupport from the owner's account"
-            ) from None
-        except (ChannelError, TimeoutError) as error:
-            raise CheckFailed(
-                f"Telegram does not answer at {settings.telegram_api_url} ({type(error).__name__}): check the network "
-                "and GENLOCK_TELEGRAM_API_URL"
-            ) from None
         finally:
             await caller.close()
         async with _session() as session, session.get(settings.telegram_api_url, allow_redirects=False) as answer:

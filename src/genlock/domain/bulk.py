@@ -31,6 +31,7 @@ class BulkReason(StrEnum):
 
     MISSING = "missing"  #: there is no such job
     LEASED = "leased"  #: a worker is processing it at this moment
+    PARKED = "parked"  #: the provider may have accepted it: submitting it again is decided for each job alone
     ENDED = "ended"  #: it has ended, so that there is nothing to retry or to cancel
     NO_RESULT = "no_result"  #: it has no result that was delivered or given up
     ERASED = "erased"  #: its result was erased at the user's wish

@@ -15,10 +15,10 @@ PARTS_MAX = 10
 class Level(StrEnum):
     """Ways of showing a part, best first. Each is an edit of the same message; a delivery only goes down."""
 
-    ADDRESS = "address"
-    BYTES = "bytes"
-    DOCUMENT = "document"
-    TEXT = "text"
+    ADDRESS = "address"  #: the channel fetches the file from its URL
+    BYTES = "bytes"  #: the file is uploaded
+    DOCUMENT = "document"  #: the file is uploaded and shown as a document
+    TEXT = "text"  #: a text with the link to the file
 
 
 _BELOW = {Level.ADDRESS: Level.BYTES, Level.BYTES: Level.DOCUMENT, Level.DOCUMENT: Level.TEXT}
@@ -34,9 +34,14 @@ class Step(StrEnum):
 
 @value
 class Part:
+    """One file or text of a result, or our own message, and how far its delivery has come."""
+
     kind: PartKind
+    #: the URL of a file, or the text itself
     value: str = ""
+    #: how the channel shows it now
     level: Level = Level.ADDRESS
+    #: the engine's journal of calls
     step: Step = Step.PUT
     #: the message that shows, or will show, this part; None until it exists
     message: str | None = None

@@ -198,6 +198,18 @@ class Job:
         return self.state is State.SUCCEEDED or self.late
 
     @property
+    def is_parked_submit(self) -> bool:
+        """Whether the provider may have accepted the order, so that submitting it is an operator's decision."""
+        if self.state is State.SUBMITTING:
+            return self.due_at is None
+        return self.state is State.QUEUED and self.attention_code is AttentionCode.PARKED
+
+    @property
+    def is_parked_notice(self) -> bool:
+        """Whether the notice failed in every attempt, so that no worker tries it any more."""
+        return self.notice is Notice.DUE and self.due_at is None
+
+    @property
     def unpaid(self) -> bool:
         """Whether there is a result that could not be delivered, so that its hold was released."""
         return (

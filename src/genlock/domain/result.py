@@ -6,13 +6,17 @@ from genlock.domain.value import value
 
 
 class Outcome(StrEnum):
-    SUCCESS = "success"
-    FAILURE = "failure"
-    RUNNING = "running"
+    """What a report says about its task."""
+
+    SUCCESS = "success"  #: an end, with a result
+    FAILURE = "failure"  #: an end, without a result
+    RUNNING = "running"  #: not ended, or not known to the provider yet
     UNKNOWN = "unknown"  #: a state word that we do not know: the job keeps running, the operator sees the word
 
 
 class PartKind(StrEnum):
+    """What a result, or a part of a delivery, is."""
+
     FILE = "file"  #: a URL; the kind of file is found from its content
     TEXT = "text"  #: the text itself is the result
     MESSAGE = "message"  #: our own message about a job that ended without a result
@@ -23,6 +27,7 @@ class Piece:
     """One result of a task as the provider returned it."""
 
     kind: PartKind = PartKind.FILE
+    #: the URL of a file, or the text itself
     value: str
 
 
@@ -31,9 +36,13 @@ class Report:
     """What a callback or a status answer says, in our own terms."""
 
     outcome: Outcome
+    #: the task that the report is about; None: it does not tell
     task_id: str | None = None
+    #: the result of a success
     pieces: tuple[Piece, ...] = ()
+    #: why there is no result: selects the text that the user reads
     error_code: str = ""
+    #: the provider's own words, for the operator
     error_text: str = ""
     #: what the provider billed, in thousandths of its own credit; None: it does not tell
     cost: int | None = None

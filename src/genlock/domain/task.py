@@ -41,6 +41,7 @@ class TaskOrder:
     """What a provider is asked to make: one attempt of a job."""
 
     job: Job
+    #: the engine's own: `model` and `input` have what an adapter needs of it
     offer: Offer
     #: where the provider reports the end; None: it is only queried
     callback_url: str | None = None

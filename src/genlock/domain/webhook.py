@@ -113,6 +113,7 @@ class WebhookAttempt:
     """What an attempt to deliver led to."""
 
     delivery_id: int
+    webhook_id: int
     state: DeliveryState
     #: seconds until the next attempt, if it is pending
     after: float = 0.0

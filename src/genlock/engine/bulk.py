@@ -49,7 +49,10 @@ def obstacle(kind: BulkKind, job: Job, *, refunded: bool = False) -> BulkReason 
 def _retry_obstacle(job: Job) -> BulkReason | None:
     if job.lease_owner:
         return BulkReason.LEASED
-    return BulkReason.ENDED if job.ended and job.delivery in _RESENDABLE else None
+    if job.is_parked_submit:
+        return BulkReason.PARKED
+    is_over = job.ended and job.delivery in _RESENDABLE and not job.is_parked_notice
+    return BulkReason.ENDED if is_over else None
 
 
 def _resend_obstacle(job: Job) -> BulkReason | None:

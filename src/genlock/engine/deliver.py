@@ -144,10 +144,13 @@ class DeliveryAttempt:
             return await self._channel.send(self.job, index, self.parts[index])
         except ChannelOutcomeUnknown as error:
             raise _SendUnknown from error
-        except ChannelError:
+        except ChannelError as error:
             # The channel did not send it, so the part may be tried again.
             self._set(index, replace(self.parts[index], step=Step.PUT))
             await self._save()
+            if isinstance(error, PlaceholderGone):  # a send has none: another one at once would be answered the same
+                after = backoff(self.job.attempts, self._ctx.rng.random())
+                raise ChannelBusy(after, str(error), failed=True) from error
             raise
 
     async def _lower_level(self, index: int, refused: LevelRefused) -> None:
@@ -221,7 +224,8 @@ async def _finish(
     shown = shown_results(parts)
     if attention and shown and delivery is not Delivery.DELIVERED:
         delivery, attention = Delivery.DELIVERED, (attention[0], f"{shown} of {len(parts)} parts shown: {attention[1]}")
-    judged = replace(job, attention_code=attention[0] if attention else None)
+    code, reason = attention or (None, None)
+    judged = job if job.attention_code is code else replace(job, attention_code=code)
     overwritable = part_to_put_again(judged, parts) is not None
     end = await ctx.finish_delivery(job, delivery, parts, attention, overwritable=overwritable)
     ctx.observer.count("deliveries", 1, outcome=delivery, level=_level(parts))
@@ -230,7 +234,6 @@ async def _finish(
     else:
         ctx.event(Event.MARK_DELIVERED, job, hold_state=end.hold_state)
     if end.notice is Notice.DUE:
-        code, reason = attention or (None, None)
         ended = replace(
             job,
             parts=parts,

@@ -1,5 +1,8 @@
 """Erasure of a user's personal data, and of the inputs of old jobs. What is kept is in docs/how-to/privacy.md."""
 
+import json
+from collections.abc import Sequence
+
 from genlock.ports import Database
 
 #: kv entries of the account's bot, one per erasure that was asked for and is not done; the value is the newest job's id
@@ -9,6 +12,8 @@ FILES_OF = "erase_files:"
 FILES_DELETED = "done"
 #: kv entry of the installation: the job up to which inputs were erased by age
 ERASED_UNTIL = "erased_inputs_until"
+#: kv entry of the installation: earlier jobs that had not ended, as JSON
+AWAITED = "erased_inputs_awaited"
 PAGE = 500
 DAY = 86_400.0
 #: the update that asked for the erasure is handled by then, so that its body is erased, too
@@ -65,12 +70,21 @@ class Erasure:
         return await self._store.kv_put_if_absent(f"{FILES_OF}{account_id}", str(until)) == FILES_DELETED
 
     async def erase_old_inputs(self, days: float) -> None:
-        """Erase the inputs of jobs older than this many days. A job that an operator must look at keeps its input."""
+        """Erase the inputs of jobs older than this many days; of those that have not ended, when they have."""
         if not days:
             return
         entry = await self._store.kv_get(ERASED_UNTIL)
-        after: int | None = int(entry.value) if entry else 0
-        while after is not None:
-            after = await self._store.erase_inputs(after, days * DAY, PAGE)
-            if after is not None:
-                await self._store.kv_put(ERASED_UNTIL, str(after))
+        until = int(entry.value) if entry else 0
+        await self._erase_awaited_inputs(())
+        while jobs := await self._store.old_jobs(until, days * DAY, PAGE):
+            await self._erase_awaited_inputs(await self._store.erase_inputs(jobs))
+            until = jobs[-1]
+            await self._store.kv_put(ERASED_UNTIL, str(until))
+
+    async def _erase_awaited_inputs(self, more: Sequence[int]) -> None:
+        """Erase the inputs of jobs that have ended since they became too old; `more` jobs are awaited from now on."""
+        entry = await self._store.kv_get(AWAITED)
+        before = json.loads(entry.value) if entry else []
+        awaited = await self._store.erase_inputs([*before, *more])
+        if awaited != before:
+            await self._store.kv_put(AWAITED, json.dumps(awaited))

@@ -20,6 +20,8 @@ _ATTEMPTS = "dashboard:token"
 #: the operator of a session that was opened with the token, and of a link of the command line without an operator
 TOKEN_OPERATOR = "token"  # noqa: S105 - a name
 COMMAND_OPERATOR = "command"
+#: the secret of a session that was opened with the token begins with it; no other secret contains a dot
+_OF_TOKEN = "token."  # noqa: S105 - a prefix
 #: what is stored of the browser's own description
 AGENT_LENGTH_MAX = 300
 
@@ -113,9 +115,9 @@ class Logins:
             raise TooManyAttempts(waits[0])
         if not compare_digest(hash_secret(token), hash_secret(self._token)):
             return None
-        session_secret = self._new_secret()
+        session_secret = f"{_OF_TOKEN}{self._new_secret()}"
         await self._store.begin_session(
-            hash_secret(session_secret),
+            self._session_hash(session_secret),
             TOKEN_OPERATOR,
             LoginMethod.TOKEN,
             remote=browser.remote,
@@ -125,10 +127,17 @@ class Logins:
         return session_secret
 
     async def find(self, session_secret: str) -> Login | None:
-        """Return the open session with this secret. It ends when its operator loses access."""
-        session = await self._store.session_by_secret(hash_secret(session_secret))
-        operator = None if session is None else await self.operator(session.operator)
-        return None if session is None or operator is None else Login(session=session, operator=operator)
+        """Return the open session with this secret. It ends when its operator loses access, or the token changes."""
+        session = await self._store.session_by_secret(self._session_hash(session_secret))
+        if session is None or (session.method is LoginMethod.TOKEN) != session_secret.startswith(_OF_TOKEN):
+            return None  # with the token, but opened by an earlier version: the token may have changed since
+        operator = await self.operator(session.operator)
+        return None if operator is None else Login(session=session, operator=operator)
+
+    def _session_hash(self, session_secret: str) -> str:
+        """Return the hash by which a session is stored. It depends on the token, if that opened the session."""
+        of_token = f" {self._token}" if session_secret.startswith(_OF_TOKEN) else ""
+        return hash_secret(f"{session_secret}{of_token}")
 
     async def end(self, session_id: int) -> bool:
         return await self._store.end_session(session_id)

@@ -26,17 +26,26 @@ async def find_result(ctx: EngineContext, job_id: int) -> Job:
     return job
 
 
-async def retry(ctx: EngineContext, job_id: int, by: str) -> Job:
-    """Make the next step of an unfinished job due now. Raises ActionNotAllowed."""
+async def retry(ctx: EngineContext, job_id: int, by: str, *, resubmit: bool = False, token: int | None = None) -> Job:
+    """Make the next step of an unfinished job due now, or a parked notice. Raises ActionNotAllowed.
+
+    A parked submit is made again only with `resubmit`, because the provider may bill it twice; with the fencing token
+    of an earlier read at most once.
+    """
     job = await find(ctx, job_id)
-    if not await ctx.store.retry_job(job_id):
-        if job.lease_owner:
-            raise ActionNotAllowed(f"job {job_id} is being processed at this moment")
-        raise ActionNotAllowed(
-            f"job {job_id} has ended ({job.state}, {job.delivery}): resend it, or have the user order again"
-        )
+    seen = job.lease_token if token is None else token
+    if not await ctx.store.retry_job(job_id, resubmit=seen if resubmit else None):
+        raise ActionNotAllowed(_why_not_retried(job))
     ctx.event(Event.OPERATOR_ACTION, job, action="retry", by=by)
     return await find(ctx, job_id)
+
+
+def _why_not_retried(job: Job) -> str:
+    if job.lease_owner:
+        return f"job {job.id} is being processed at this moment"
+    if job.is_parked_submit:
+        return f"job {job.id} may have been accepted by the provider: submitting it again is a decision of its own"
+    return f"job {job.id} has ended ({job.state}, {job.delivery}): resend it, or have the user order again"
 
 
 async def resend(ctx: EngineContext, job_id: int, by: str, *, token: int | None = None) -> Job:
@@ -110,7 +119,8 @@ async def mark_handled(ctx: EngineContext, job_id: int, by: str, token: int) -> 
     """Take a job off the operator's list. Nothing else changes: neither its money nor its messages.
 
     `token` is the lease token that the operator saw: if the job has changed since, nothing is done. A job that still
-    waits for work stays on the list, because nothing else would remind of its hold. Raises ActionNotAllowed.
+    waits for work stays on the list, because nothing else would remind of its hold. A notice that failed in every
+    attempt is given up. Raises ActionNotAllowed.
     """
     if not await ctx.store.clear_attention(job_id, token):
         raise ActionNotAllowed(_why_not_handled(await find(ctx, job_id), token))

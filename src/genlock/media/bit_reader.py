@@ -23,11 +23,9 @@ class BitReader:
 
     def number(self) -> int:
         """Return an unsigned Exp-Golomb code: as many zeros as bits follow the first one."""
-        zeros = 0
-        while not self.take(1):
-            zeros += 1
-            require(zeros <= _ZEROS_MAX, "a number that is too large")
-        return (1 << zeros) + self.take(zeros) - 1
+        zeros = self.left - (self._value & (1 << self.left) - 1).bit_length()
+        require(zeros <= _ZEROS_MAX, "a number that is too large")
+        return self.take(2 * zeros + 1) - 1
 
     def signed(self) -> int:
         """Return a signed Exp-Golomb code, in which 0, 1, -1, 2 and -2 are the shortest."""

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import IO
 
 from genlock.domain.media_format import Format
-from genlock.media import matroska, mp3, mp4_duration, ogg, sniff, wave
+from genlock.media import flac, matroska, mp3, mp4_duration, ogg, sniff, wave
 from genlock.media.budget import Budget, NotMeasured
 from genlock.media.mapped_file import Content, mapped
 
@@ -22,6 +22,7 @@ _READERS: dict[Format, Callable[[Content, Budget], float]] = {
     sniff.OGG: ogg.read_duration,
     sniff.WEBM: matroska.read_duration,
     sniff.MP3: mp3.read_duration,
+    sniff.FLAC: flac.read_duration,
 }
 
 

@@ -5,38 +5,51 @@ from typing import NamedTuple
 from genlock.media.bit_reader import BitReader
 from genlock.media.budget import require
 
-#: the header of a slice is longer, but its beginning tells the field
-SLICE_HEADER_BYTES = 24
+#: the header of a slice is longer, but its beginning tells the picture
+SLICE_HEADER_BYTES = 32
+#: the type of a slice of a key picture
+KEY_SLICE = 5
 #: profiles whose parameters state the colour format
 _HIGH_PROFILES = (44, 83, 86, 100, 110, 118, 122, 128, 134, 135, 138, 139, 244)
 _FULL_COLOUR = 3
 _ORDER_BY_NUMBER, _ORDER_BY_CYCLE, _CYCLE_MAX = 0, 1, 255
-_FRAME_NUMBER_BITS_MAX = 16
+_NUMBER_BITS_MAX = 16
 _REFERENCE_BITS = 0x60
 
 
 class Parameters(NamedTuple):
     frame_number_bits: int
+    #: how many bits a slice has for the order of its picture; 0 if the order is coded in another way
+    order_bits: int
     #: whether a picture may consist of two fields with slices of their own
     has_fields: bool
     #: how long a picture is shown; 0.0 if it is not stated
     picture_seconds: float
 
 
-class Field(NamedTuple):
-    frame_number: int
-    is_bottom: bool
+class Slice(NamedTuple):
+    """What slices of the same picture, or of the same field, have in common: another value begins another picture."""
+
+    parameters: int
     is_reference: bool
+    frame_number: int
+    #: None if the picture has no fields
+    is_bottom: bool | None
+    #: of key pictures
+    key_number: int
+    order: int
 
 
-def read_field(slice_: bytes, frame_number_bits: int) -> Field | None:
-    """Return which field a slice belongs to; None if it belongs to a whole picture."""
+def read_slice(slice_: bytes, form: Parameters) -> Slice:
+    """Read the beginning of a slice. Raises NotMeasured if it is cut off."""
     bits = BitReader(slice_[1:SLICE_HEADER_BYTES])
-    bits.skip_numbers(3)  # its first macroblock, its type, and the number of its parameters
-    frame_number = bits.take(frame_number_bits)
-    if not bits.take(1):
-        return None
-    return Field(frame_number, bool(bits.take(1)), bool(slice_[0] & _REFERENCE_BITS))
+    bits.skip_numbers(2)  # its first macroblock and its type
+    parameters = bits.number()
+    frame_number = bits.take(form.frame_number_bits)
+    is_bottom = bool(bits.take(1)) if form.has_fields and bits.take(1) else None
+    key_number = bits.number() if slice_[0] & 31 == KEY_SLICE else 0
+    order = bits.take(form.order_bits)
+    return Slice(parameters, bool(slice_[0] & _REFERENCE_BITS), frame_number, is_bottom, key_number, order)
 
 
 def read_parameters(unit: bytes) -> Parameters:
@@ -48,8 +61,8 @@ def read_parameters(unit: bytes) -> Parameters:
     if profile in _HIGH_PROFILES:
         _skip_colours(bits)
     frame_number_bits = bits.number() + 4
-    require(frame_number_bits <= _FRAME_NUMBER_BITS_MAX, "parameters of another form")
-    _skip_order(bits)
+    order_bits = _order_bits(bits)
+    require(max(frame_number_bits, order_bits) <= _NUMBER_BITS_MAX, "parameters of another form")
     bits.skip_numbers(1)
     bits.take(1)
     bits.skip_numbers(2)
@@ -61,7 +74,7 @@ def read_parameters(unit: bytes) -> Parameters:
     if bits.take(1):
         bits.skip_appearance()
         seconds = 2 * bits.tick_seconds()  # a tick is the duration of a field
-    return Parameters(frame_number_bits, has_fields, seconds)
+    return Parameters(frame_number_bits, order_bits, has_fields, seconds)
 
 
 def _skip_colours(bits: BitReader) -> None:
@@ -84,14 +97,15 @@ def _skip_scaling_list(bits: BitReader, size: int) -> None:
             return
 
 
-def _skip_order(bits: BitReader) -> None:
-    """Skip how the order of pictures is coded."""
+def _order_bits(bits: BitReader) -> int:
+    """Skip how the order of pictures is coded, and return how many bits each slice has for it."""
     kind = bits.number()
     if kind == _ORDER_BY_NUMBER:
-        bits.skip_numbers(1)
-    elif kind == _ORDER_BY_CYCLE:
+        return bits.number() + 4
+    if kind == _ORDER_BY_CYCLE:
         bits.take(1)
         bits.skip_numbers(2)
         count = bits.number()
         require(count <= _CYCLE_MAX, "parameters of another form")
         bits.skip_numbers(count)
+    return 0

@@ -1,13 +1,16 @@
 """Measure how long a WebM or Matroska file plays."""
 
 import struct
+from array import array
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from genlock.media.aac import Aac, frames_seconds, read_configuration
 from genlock.media.budget import Budget, require
 from genlock.media.mapped_file import Content
+from genlock.media.mp3 import frame_at
 from genlock.media.nal_pictures import H264Stream, HevcStream
 from genlock.media.ogg import opus_seconds
 from genlock.media.shown_pictures import PICTURES_PER_SECOND_MAX, check_stated, shown_in_av1, shown_in_vp9
@@ -19,6 +22,7 @@ _SCALE, _DURATION = 0x2AD7B1, 0x4489
 #: identifiers, date, title and programs
 _INFO_IGNORED = (0x73A4, 0x7384, 0x4461, 0x7BA9, 0x4D80, 0x5741, _VOID, _CHECKSUM)
 _TRACK, _NUMBER, _CODEC, _CONFIGURATION, _FRAME_LENGTH = 0xAE, 0xD7, 0x86, 0x63A2, 0x23E383
+_AUDIO, _SAMPLING_RATE = 0xE1, 0xB5
 #: a track's own time scale, its offset, and encodings of its frames: they change when frames are shown
 _TRACK_REFUSED = (0x23314F, 0x537F, 0x6D80, 0x6624)
 _TIME, _BLOCK, _SIMPLE_BLOCK, _GROUP, _LENGTH = 0xE7, 0xA1, 0xA3, 0xA0, 0x9B
@@ -31,7 +35,7 @@ _STREAMS: dict[bytes, type[H264Stream | HevcStream]] = {
     b"V_MPEGH/ISO/HEVC": HevcStream,
 }
 _CONFIGURATION_MAX = 65_536
-_OPUS = b"A_OPUS"
+_OPUS, _AAC, _MP3 = b"A_OPUS", b"A_AAC", b"A_MPEG/L3"
 _LACING = 6
 #: a film whose pictures have a constant rate moves none of them
 MOVED_SECONDS_MAX = 0.5
@@ -58,8 +62,12 @@ class _Track:
     stream: H264Stream | HevcStream | None = None
     #: when the pictures of a video are shown, in seconds and in this order
     times: list[float] = field(default_factory=list)
-    #: how long audio plays
+    #: how long audio plays that states it in each block
     decoded: float = 0.0
+    #: how AAC is coded, and where its frames are
+    aac: Aac | None = None
+    positions: "array[int]" = field(default_factory=lambda: array("Q"))
+    sizes: "array[int]" = field(default_factory=lambda: array("Q"))
 
     def add_picture(self, seconds: float) -> None:
         """Note when a picture is shown. Only some codecs store a picture after a few that are shown later."""
@@ -91,8 +99,15 @@ def read_duration(content: Content, budget: Budget) -> float:
     found = _read_segment(content, segment.start, film, budget)
     _nothing_hidden(content, film, found, budget)
     end = film.end * film.scale / 1e9
-    decoded = (max(track.decoded, _shown_until(track, end)) for track in film.tracks.values())
+    decoded = (max(_played(content, track), _shown_until(track, end)) for track in film.tracks.values())
     return max(film.stated * film.scale / 1e9, end, *decoded)
+
+
+def _played(content: Content, track: _Track) -> float:
+    """Return how long the audio of a track plays, whatever times its blocks have."""
+    if track.aac is None or not track.sizes:
+        return track.decoded
+    return frames_seconds(content, track.positions, track.sizes, track.aac)
 
 
 def _shown_until(track: _Track, end: float) -> float:
@@ -173,8 +188,7 @@ def _read_info(content: Content, info: Element, film: _Film, budget: Budget) -> 
         if element.name == _SCALE:
             scales, film.scale = scales + 1, _unsigned(body)
         elif element.name == _DURATION:
-            require(len(body) in (4, 8), "a duration of another form")
-            lengths, film.stated = lengths + 1, struct.unpack(">f" if len(body) == 4 else ">d", body)[0]  # noqa: PLR2004
+            lengths, film.stated = lengths + 1, _float(body)
         else:
             require(element.name in _INFO_IGNORED, f"an element {element.name:x}")
     require(scales <= 1 and lengths <= 1 and film.scale and film.stated >= 0, "a header with several times")
@@ -185,21 +199,35 @@ def _read_tracks(content: Content, tracks: Element, film: _Film, budget: Budget)
         if entry.name in (_VOID, _CHECKSUM):
             continue
         require(entry.name == _TRACK, f"an element {entry.name:x}")
-        values = {_NUMBER: b"", _CODEC: b"", _FRAME_LENGTH: b"", _CONFIGURATION: b""}
-        for element, body in _children(content, entry, budget):
-            require(element.name not in _TRACK_REFUSED and not values.get(element.name), f"an element {element.name:x}")
-            if element.name == _CONFIGURATION:
-                values[element.name] = _whole(content, element, _CONFIGURATION_MAX)
-            elif element.name in values:
-                values[element.name] = body
-        codec, number = values[_CODEC].rstrip(b"\0"), _unsigned(values[_NUMBER])
-        require(codec in (*_VIDEO, *_STREAMS, _OPUS) or codec.startswith(b"S_"), f"the codec {codec[:20]!r}")
+        number, track = _read_track(content, entry, budget)
         require(number not in film.tracks, "two tracks of one number")
-        track = _Track(codec, _unsigned(values[_FRAME_LENGTH]), _VIDEO.get(codec))
-        if codec in _STREAMS:
-            track.stream = _STREAMS[codec](values[_CONFIGURATION])
-            track.shown_in = track.stream.count
         film.tracks[number] = track
+
+
+def _read_track(content: Content, entry: Element, budget: Budget) -> tuple[int, _Track]:
+    """Return a track with its number."""
+    values = {_NUMBER: b"", _CODEC: b"", _FRAME_LENGTH: b"", _CONFIGURATION: b""}
+    rates: list[float] = []
+    for element, body in _children(content, entry, budget):
+        require(element.name not in _TRACK_REFUSED and not values.get(element.name), f"an element {element.name:x}")
+        if element.name == _CONFIGURATION:
+            values[element.name] = _whole(content, element, _CONFIGURATION_MAX)
+        elif element.name in values:
+            values[element.name] = body
+        elif element.name == _AUDIO:
+            inside = _children(content, element, budget)
+            rates += [_float(number) for child, number in inside if child.name == _SAMPLING_RATE]
+    codec, configuration = values[_CODEC].rstrip(b"\0"), values[_CONFIGURATION]
+    require(codec in (*_VIDEO, *_STREAMS, _OPUS, _AAC, _MP3) or codec.startswith(b"S_"), f"the codec {codec[:20]!r}")
+    track = _Track(codec, _unsigned(values[_FRAME_LENGTH]), _VIDEO.get(codec))
+    if codec in _STREAMS:
+        track.stream = _STREAMS[codec](configuration)
+        track.shown_in = track.stream.count
+    if codec == _AAC:
+        aac = read_configuration(configuration)
+        track.aac = aac._replace(rate=min([aac.rate, *rates]))
+        require(track.aac.rate > 0, "a sampling rate of another form")
+    return _unsigned(values[_NUMBER]), track
 
 
 def _read_cluster(content: Content, cluster: Element, film: _Film, budget: Budget) -> int:
@@ -242,12 +270,26 @@ def _read_block(content: Content, element: Element, time: int, film: _Film, budg
     offset, flags = struct.unpack_from(">hB", content, start)
     require(not flags & _LACING, "several frames in a block")
     track = film.tracks[number]
-    if track.codec == _OPUS and start + 3 < end:
-        track.decoded += opus_seconds(bytes(content[start + 3 : min(start + 5, end)]))
+    _note_audio(content, track, start + 3, end)
     if track.shown_in is not None:
         require(track.shown_in(bytes(content[start + 3 : end])) <= 1, "several pictures in a block")
         track.add_picture((time + offset) * film.scale / 1e9)
     film.end = max(film.end, time + offset + max(length, track.frame_length / film.scale))
+
+
+def _note_audio(content: Content, track: _Track, start: int, end: int) -> None:
+    """Note how long a block of audio plays, or where it is. Each must be one packet or one frame."""
+    if track.codec == _OPUS and start < end:
+        track.decoded += opus_seconds(bytes(content[start : min(start + 2, end)]))
+    elif track.codec == _AAC:
+        require(start < end, "a frame that is cut off")
+        track.positions.append(start)
+        track.sizes.append(end - start)
+    elif track.codec == _MP3:
+        frame = frame_at(content, start)
+        require(frame is not None and frame.size == end - start, "several frames in a block")
+        assert frame is not None
+        track.decoded += frame.seconds
 
 
 def _children(content: Content, parent: Element, budget: Budget) -> Iterator[tuple[Element, bytes]]:
@@ -294,3 +336,9 @@ def _number(content: Content, position: int, end: int, *, keep_marker: bool = Fa
 def _unsigned(body: bytes) -> int:
     require(len(body) <= _NUMBER_BYTES_MAX, "a number that is too long")
     return int.from_bytes(body)
+
+
+def _float(body: bytes) -> float:
+    require(len(body) in (4, 8), "a number of another form")
+    number: float = struct.unpack(">f" if len(body) == 4 else ">d", body)[0]  # noqa: PLR2004
+    return number

@@ -40,13 +40,13 @@ def read_duration(content: Content, budget: Budget) -> float:
     if content[end - _LAST_TAG : end - _LAST_TAG + 3] == b"TAG" and end - _LAST_TAG > position:
         end -= _LAST_TAG
     require(not _is_other_stream(content, position, budget), "another stream inside the frames")
-    first = _frame_at(content, position)
+    first = frame_at(content, position)
     require(first is not None, "no frame at the beginning")
     assert first is not None
     seconds, kilobits, stated = 0.0, set(), _stated(content, position, first)
     while position + 4 <= end:
         budget.spend()
-        frame = _frame_at(content, position)
+        frame = frame_at(content, position)
         require(frame is not None and frame.kind == first.kind, "other bytes between the frames")
         assert frame is not None
         kilobits.add(frame.kilobits)
@@ -93,7 +93,8 @@ def _stated(content: Content, position: int, frame: Frame) -> float | None:
     return None
 
 
-def _frame_at(content: Content, position: int) -> Frame | None:
+def frame_at(content: Content, position: int) -> Frame | None:
+    """Return the frame whose header is at a position; None if there is none."""
     if position + 4 > len(content) or content[position] != 0xFF:  # noqa: PLR2004
         return None
     return _frame(content[position + 1], content[position + 2])
@@ -106,7 +107,7 @@ def frames_follow(content: bytes, budget: Budget) -> bool:
         budget.spend()
         following = position
         for _ in range(_FRAMES_FOLLOWING):
-            frame = _frame_at(content, following)
+            frame = frame_at(content, following)
             if frame is None:
                 break
             following += frame.size

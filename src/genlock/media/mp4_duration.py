@@ -14,19 +14,30 @@ from genlock.media.budget import Budget, NotMeasured, require
 from genlock.media.mapped_file import Content
 from genlock.media.mp4 import MEDIA_HEADER, MOVIE_HEADER, TRACK_HEADER, Box, boxes, header_times, version_of
 from genlock.media.mp4_audio import audio_seconds
-from genlock.media.mp4_samples import presented, sample_descriptions
+from genlock.media.mp4_fragments import Fragments, Part, read_number
+from genlock.media.mp4_samples import Samples, presented, sample_descriptions, with_fragments
 from genlock.media.mp4_video import check_pictures
 from genlock.media.shown_pictures import PICTURES_PER_SECOND_MAX, check_stated
 
 Tree = dict[bytes, list[Box]]
 
 #: how often a box may occur: at least, at most
-_ONE, _MAYBE, _SOME, _ANY = (1, 1), (0, 1), (1, 1000), (0, 1000)
+_ONE, _MAYBE, _SOME, _ANY, _MANY = (1, 1), (0, 1), (1, 1000), (0, 1000), (0, 10_000)
 _IGNORED = dict.fromkeys((b"free", b"skip", b"uuid", b"udta", b"meta"), _ANY)
 _MEDIA_HEADERS = dict.fromkeys((b"vmhd", b"smhd", b"hmhd", b"nmhd", b"sthd", b"gmhd"), _MAYBE)
 _CHILDREN: Final = {
-    b"file": {b"ftyp": _ONE, b"moov": _ONE, **dict.fromkeys((b"mdat", b"free", b"skip", b"wide", b"uuid"), _ANY)},
-    b"moov": {b"mvhd": _ONE, b"trak": _SOME, b"iods": _MAYBE, **_IGNORED},
+    b"file": {
+        b"ftyp": _ONE, b"moov": _ONE, b"mfra": _MAYBE, **dict.fromkeys((b"free", b"skip", b"wide", b"uuid"), _ANY),
+        **dict.fromkeys((b"mdat", b"moof", b"sidx", b"styp", b"prft"), _MANY),
+    },
+    b"moov": {b"mvhd": _ONE, b"trak": _SOME, b"iods": _MAYBE, b"mvex": _MAYBE, **_IGNORED},
+    b"mvex": {b"mehd": _MAYBE, b"trex": _SOME},
+    b"moof": {b"mfhd": _ONE, b"traf": _SOME, b"uuid": _ANY, b"free": _ANY},
+    b"traf": {
+        b"tfhd": _ONE, b"tfdt": _MAYBE, b"trun": _ANY,
+        **dict.fromkeys((b"sdtp", b"sgpd", b"sbgp", b"subs", b"uuid", b"free"), _ANY),
+    },
+    b"mfra": {b"tfra": _ANY, b"mfro": _MAYBE},
     b"trak": {
         b"tkhd": _ONE, b"mdia": _ONE, b"edts": _MAYBE, b"tref": _MAYBE, b"tapt": _MAYBE, b"load": _MAYBE, **_IGNORED,
     },
@@ -43,6 +54,7 @@ _FIRST = {b"file": b"ftyp", b"moov": b"mvhd"}
 _MEANINGFUL = (
     b"moov", b"mvhd", b"trak", b"tkhd", b"edts", b"elst", b"mdia", b"mdhd", b"stbl", b"stsd", b"stts", b"stsc", b"stsz",
     b"ctts", b"stco", b"co64", b"cmov", b"cmvd", b"foov", b"hoov", b"moof", b"mvex", b"mehd", b"sidx", b"mfra", b"rmra",
+    b"traf", b"tfhd", b"tfdt", b"trun", b"trex", b"tfra",
 )  # fmt: skip
 _BRANDS = re.compile(rb"isom|iso[2-9]|mp4[12]|avc1|M4[ABV] |qt  |3g[p2].|MSNV|f4v |XAVC|mmp4")
 #: a movie that says this is read as an MPEG program stream instead
@@ -53,7 +65,7 @@ _VIDEO_CODECS = (
     b"avc1", b"avc3", b"hvc1", b"hev1", b"av01", b"vp08", b"vp09", b"jpeg",
     b"apch", b"apcn", b"apcs", b"apco", b"ap4h", b"ap4x",
 )  # fmt: skip
-_CODECS = {b"vide": _VIDEO_CODECS, b"soun": (b"mp4a",)}
+_CODECS = {b"vide": _VIDEO_CODECS, b"soun": (b"mp4a", b"Opus")}
 #: captions, time codes, positions and the like; players would play audio or video in a track of any type
 _OTHER_CODECS = (
     b"text", b"tx3g", b"wvtt", b"stpp", b"sbtt", b"c608", b"c708", b"tmcd", b"mebx", b"mett", b"metx", b"urim", b"rtp ",
@@ -76,10 +88,34 @@ def read_duration(content: Content, budget: Budget) -> float:
     require(_BRANDS.fullmatch(content[8:12]), "a brand that is not known")
     index = _children(content, top[b"moov"][0], budget, found)
     movie = _movie(content, index)
+    fragments = _fragments(content, top, index, budget, found)
     tracks = [_children(content, track, budget, found) for track in index[b"trak"]]
-    lengths = [_track(content, track, movie, budget, found) for track in tracks]
+    lengths = [_track(content, track, movie, fragments, budget, found) for track in tracks]
     _nothing_hidden(content, top.get(b"mdat", []), found)
-    return max(movie.seconds, *lengths)
+    indexes = fragments.check_indexes(content, top.get(b"sidx", ()), budget)
+    return max(movie.seconds, fragments.stated / movie.scale, indexes, *lengths)
+
+
+def _fragments(content: Content, top: Tree, index: Tree, budget: Budget, box_counts: Counter[bytes]) -> Fragments:
+    """Return what the file has in fragments."""
+    fragments = Fragments(
+        known={box.start - 8 for name in (b"moof", b"styp", b"sidx", b"prft") for box in top.get(name, ())}
+    )
+    for extension in index.get(b"mvex", ()):
+        inside = _children(content, extension, budget, box_counts)
+        for header in inside.get(b"mehd", ()):
+            fragments.stated = read_number(content, header)
+        for box in inside[b"trex"]:
+            fragments.add_defaults(content, box)
+    for fragment in top.get(b"moof", ()):
+        require(fragment.start > index[b"mvhd"][0].start, "a fragment before the index")
+        for place, part in enumerate(_children(content, fragment, budget, box_counts)[b"traf"]):
+            inside = _children(content, part, budget, box_counts)
+            time = inside.get(b"tfdt", [None])[0]
+            fragments.add(content, Part(fragment, place == 0, inside[b"tfhd"][0], time, inside.get(b"trun", [])))
+    for footer in top.get(b"mfra", ()):
+        fragments.random_access += _children(content, footer, budget, box_counts).get(b"tfra", [])
+    return fragments
 
 
 def _children(content: Content, parent: Box, budget: Budget, box_counts: Counter[bytes]) -> Tree:
@@ -139,7 +175,9 @@ class Edits(NamedTuple):
     first: int
 
 
-def _track(content: Content, track: Tree, movie: Movie, budget: Budget, box_counts: Counter[bytes]) -> float:
+def _track(
+    content: Content, track: Tree, movie: Movie, fragments: Fragments, budget: Budget, box_counts: Counter[bytes]
+) -> float:
     """Return the longest duration that headers, edits, the times of samples and decoded samples give."""
     media = _children(content, track[b"mdia"][0], budget, box_counts)
     info = _children(content, media[b"minf"][0], budget, box_counts)
@@ -149,23 +187,27 @@ def _track(content: Content, track: Tree, movie: Movie, budget: Budget, box_coun
     first_tables = {name: boxes_[0] for name, boxes_ in tables.items()}
     for description in sample_descriptions(content, first_tables[b"stsd"], budget):
         require(description.name in _CODECS.get(kind, _OTHER_CODECS), f"{kind!r} as {description.name!r}")
+    header = track[b"tkhd"][0]
     span = presented(content, first_tables, budget)
+    more = fragments.read_samples(content, _track_number(content, header), span.end, budget)
+    samples = Samples(content, first_tables, span.samples, more)
+    span = with_fragments(span, more)
     if kind == b"vide":
         require(span.end > 0, "pictures without times")
-        stated = check_pictures(content, first_tables, span.samples, budget)
-        check_stated(stated, span.samples, span.end / scale)
+        stated = check_pictures(content, first_tables, samples, budget)
+        check_stated(stated, samples.count, span.end / scale)
     edits = _edits(content, track, movie, budget, box_counts)
     # Reordered frames begin late, and the edit list takes that back. A later start counts as part of the film, and so
     # does a start before zero.
     start = min(span.start, edits.first)
     start = start if start <= START_SECONDS_MAX * scale else 0
     return max(
-        _track_header(content, track[b"tkhd"][0]) / movie.scale,
+        _track_header(content, header) / movie.scale,
         length / scale,
         edits.whole,
         edits.delay + (span.end - start) / scale,
-        audio_seconds(content, first_tables, span.samples, budget) if kind == b"soun" else 0.0,
-        span.samples / PICTURES_PER_SECOND_MAX if kind == b"vide" else 0.0,
+        audio_seconds(content, first_tables, samples, budget) if kind == b"soun" else 0.0,
+        samples.count / PICTURES_PER_SECOND_MAX if kind == b"vide" else 0.0,
     )
 
 
@@ -180,6 +222,12 @@ def _track_header(content: Content, header: Box) -> int:
     form, offset = (">Q", 28) if version_of(content, header, TRACK_HEADER) else (">I", 20)
     length: int = struct.unpack_from(form, content, header.start + offset)[0]
     return length
+
+
+def _track_number(content: Content, header: Box) -> int:
+    version = version_of(content, header, TRACK_HEADER)
+    number: int = struct.unpack_from(">I", content, header.start + (20 if version else 12))[0]
+    return number
 
 
 def _edits(content: Content, track: Tree, movie: Movie, budget: Budget, box_counts: Counter[bytes]) -> Edits:

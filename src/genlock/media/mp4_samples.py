@@ -8,6 +8,7 @@ from typing import NamedTuple
 from genlock.media.budget import Budget, require
 from genlock.media.mapped_file import Content
 from genlock.media.mp4 import Box
+from genlock.media.mp4_fragments import FragmentSamples
 
 _ENTRY = 8
 
@@ -31,6 +32,14 @@ def presented(content: Content, tables: Mapping[bytes, Box], budget: Budget) -> 
     offsets = list(_pairs(content, tables[b"ctts"], ">Ii", budget))
     require(samples == sum(count for count, _ in offsets), "offsets of other samples than stated")
     return Span(samples, *_shown(times, offsets, budget))
+
+
+def with_fragments(span: Span, more: FragmentSamples) -> Span:
+    """Return when the samples of a track are shown together with those in fragments."""
+    if more.start is None:
+        return span
+    start = min(span.start, more.start) if span.samples else more.start
+    return Span(span.samples + len(more.sizes), start, max(span.end, more.end))
 
 
 def _shown(times: list[tuple[int, int]], offsets: list[tuple[int, int]], budget: Budget) -> tuple[int, int]:
@@ -72,6 +81,23 @@ def _stated_samples(content: Content, sizes: Box) -> int:
     [same] = struct.unpack_from(">I", content, sizes.start + 4)
     require(sizes.end - sizes.start == 12 + (0 if same else 4 * count), "a table of another length")
     return count
+
+
+class Samples:
+    """The samples of a track: those in its tables, and then those in fragments."""
+
+    def __init__(self, content: Content, tables: Mapping[bytes, Box], count: int, more: FragmentSamples) -> None:
+        self._content, self._tables, self._more = content, tables, more
+        self.count = count + len(more.sizes)
+
+    def sizes(self) -> Sequence[int]:
+        """Return the size of each sample. The caller has limited their number."""
+        return [*sample_sizes(self._content, self._tables[b"stsz"]), *self._more.sizes]
+
+    def positions(self, budget: Budget) -> Iterator[int]:
+        """Yield where in the file each sample begins. The caller has limited their number."""
+        yield from sample_positions(self._content, self._tables, budget)
+        yield from self._more.positions
 
 
 def sample_sizes(content: Content, sizes: Box) -> Sequence[int]:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from genlock.media.budget import Budget, require
 from genlock.media.mapped_file import Content
 from genlock.media.mp4 import Box, boxes
-from genlock.media.mp4_samples import sample_descriptions, sample_positions, sample_sizes
+from genlock.media.mp4_samples import Samples, sample_descriptions
 from genlock.media.nal_pictures import H264Stream, HevcStream
 from genlock.media.shown_pictures import shown_in_av1, shown_in_jpeg, shown_in_vp9
 
@@ -32,7 +32,7 @@ _BOXES = (
 _END = bytes(4)
 
 
-def check_pictures(content: Content, tables: Mapping[bytes, Box], samples: int, budget: Budget) -> float:
+def check_pictures(content: Content, tables: Mapping[bytes, Box], samples: Samples, budget: Budget) -> float:
     """Check that each sample of a video track shows one picture at most. Raises NotMeasured.
 
     Return how long a picture is shown as the stream itself states; 0.0 if it does not.
@@ -42,21 +42,19 @@ def check_pictures(content: Content, tables: Mapping[bytes, Box], samples: int, 
     [name] = {entry.name for entry in descriptions}
     if name not in _STREAMS:
         if name in _SHOWN:
-            _check_samples(content, tables, samples, _SHOWN[name], budget)
+            _check_samples(content, samples, _SHOWN[name], budget)
         return 0.0
     box_name, make_stream = _STREAMS[name]
     stream = make_stream(_configuration(content, descriptions[0], box_name, budget))
-    _check_samples(content, tables, samples, stream.count, budget)
+    _check_samples(content, samples, stream.count, budget)
     return stream.picture_seconds
 
 
-def _check_samples(
-    content: Content, tables: Mapping[bytes, Box], samples: int, shown_in: Callable[[bytes], int], budget: Budget
-) -> None:
-    budget.spend(samples)
-    sizes = sample_sizes(content, tables[b"stsz"])
+def _check_samples(content: Content, samples: Samples, shown_in: Callable[[bytes], int], budget: Budget) -> None:
+    budget.spend(samples.count)
+    sizes = samples.sizes()
     require(sum(sizes) <= len(content), "samples that overlap")
-    for position, size in zip(sample_positions(content, tables, budget), sizes, strict=True):
+    for position, size in zip(samples.positions(budget), sizes, strict=True):
         require(shown_in(bytes(content[position : position + size])) <= 1, "several pictures in a sample")
 
 

@@ -8,18 +8,18 @@ from collections.abc import Iterator
 
 from genlock.media import hevc_parameters
 from genlock.media.budget import require
-from genlock.media.h264_parameters import SLICE_HEADER_BYTES, Parameters, read_field, read_parameters
+from genlock.media.h264_parameters import KEY_SLICE, SLICE_HEADER_BYTES, Parameters, Slice, read_parameters, read_slice
 
 #: the bytes between units where these have no lengths; some decoders also search for them inside a unit
 _START_CODE = b"\0\0\1"
 _LENGTH, _CONFIGURATION_LENGTH = 4, 2
 #: In one sample, and in all of a file: half an hour with eight slices in each picture has fewer. All samples are read,
 #: because one of them could hold a film.
-_UNITS_MAX, _ALL_UNITS_MAX = 1000, 1_000_000
+_UNITS_MAX, _ALL_UNITS_MAX = 1000, 500_000
 #: longer parameters, or more different ones, are not what encoders write
 _PARAMETER_BYTES_MAX, _PARAMETERS_MAX = 1024, 32
 #: of H.264: slices, parameters, other units before the first slice of a picture, and those anywhere
-_SLICE, _SLICES, _SEQUENCE_PARAMETERS = 1, (1, 5), 7
+_SLICE, _SLICES, _SEQUENCE_PARAMETERS = 1, (1, KEY_SLICE), 7
 _BEFORE_PICTURE, _ANYWHERE = (6, 7, 8, 9, 10, 11, 15), (12, 14, 20)
 #: of HEVC: slices have lower types
 _HEVC_SLICES_END, _HEVC_PARAMETERS = 32, (32, 33)
@@ -92,13 +92,20 @@ class H264Stream(NalStream):
     def count(self, sample: bytes) -> int:
         """Return how many pictures a sample has. Two fields of one picture count as one."""
         pictures: list[bytes] = []
+        common: Slice | None = None
         kind_before = last = 0
         for start, end in self._split(sample, 0, _LENGTH):
             kind = sample[start] & 31
             if kind in _SLICES:
                 first = _first_macroblock(sample, start, end)
-                if kind != kind_before or first <= last:
-                    pictures.append(sample[start : start + SLICE_HEADER_BYTES])
+                head = sample[start : min(end, start + SLICE_HEADER_BYTES)]
+                is_new = kind != kind_before or first <= last
+                if not is_new:
+                    common = common or self._read_slice(pictures[-1])
+                    is_new = common is None or self._read_slice(head) != common
+                if is_new:
+                    pictures.append(head)
+                    common = None
                 kind_before, last = kind, first
             elif kind in _BEFORE_PICTURE:
                 kind_before = 0
@@ -113,15 +120,17 @@ class H264Stream(NalStream):
             self.picture_seconds = max(self.picture_seconds, form.picture_seconds)
             self._forms.add(form._replace(picture_seconds=0.0))
 
+    def _read_slice(self, head: bytes) -> Slice | None:
+        """Read the beginning of a slice; return None if there are parameters of several forms, or none."""
+        return read_slice(head, *self._forms) if len(self._forms) == 1 else None
+
     def _is_pair(self, first: bytes, second: bytes) -> bool:
         """Whether two pictures, given by the beginning of their first slices, are the fields of one."""
-        if len(self._forms) != 1 or second[0] & 31 != _SLICE:
+        one, other = self._read_slice(first), self._read_slice(second)
+        if one is None or other is None or None in (one.is_bottom, other.is_bottom) or second[0] & 31 != _SLICE:
             return False
-        [form] = self._forms
-        if not form.has_fields:
-            return False
-        one, other = read_field(first, form.frame_number_bits), read_field(second, form.frame_number_bits)
-        return one is not None and other == one._replace(is_bottom=not one.is_bottom)
+        is_same = one.frame_number == other.frame_number and one.is_reference == other.is_reference
+        return is_same and one.is_bottom != other.is_bottom
 
 
 def _first_macroblock(sample: bytes, start: int, end: int) -> int:

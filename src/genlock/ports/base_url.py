@@ -16,4 +16,5 @@ def _check(url: str) -> str:
     return url.rstrip("/")
 
 
+#: the type of a setting that is the base URL of an HTTP API
 BaseUrl = Annotated[str, AfterValidator(_check)]

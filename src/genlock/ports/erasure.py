@@ -1,5 +1,6 @@
 """Erasure of personal data, in bounded steps. Each may be repeated."""
 
+from collections.abc import Sequence
 from typing import Protocol
 
 from genlock.domain.account import Account
@@ -21,8 +22,8 @@ class ErasureStore(Protocol):
         The account stays with the id by which the channel knows the user, its balance, its ban and its ledger.
         """
 
-    async def erase_inputs(self, after: int, older_than: float, limit: int) -> int | None:
-        """Erase the inputs of ended jobs among the next `limit` jobs after an id that are older than some seconds.
+    async def old_jobs(self, after: int, older_than: float, limit: int) -> Sequence[int]:
+        """Return, in order, the ids of the next `limit` jobs after an id that are older than some seconds."""
 
-        Returns the id of the last of these jobs, or None if there is none.
-        """
+    async def erase_inputs(self, job_ids: Sequence[int]) -> Sequence[int]:
+        """Erase the inputs of those of the jobs that have ended. Returns the ids of those that have not."""

@@ -216,8 +216,8 @@ class JobStore(Protocol):
         """Release a job until later. Returns False if the lease was lost."""
 
     # operators
-    async def retry_job(self, job_id: int) -> bool:
-        """Make a waiting job due now; queue a parked submit again."""
+    async def retry_job(self, job_id: int, *, resubmit: int | None = None) -> bool:
+        """Make a waiting job due now. A parked submit is queued again only with its lease token as `resubmit`."""
 
     async def resend_job(self, job_id: int, parts: tuple[Part, ...], token: int | None = None) -> bool:
         """Deliver an ended job's parts again; with a token, only if the row has not changed since it was read."""

@@ -6,7 +6,7 @@ setting is not used until the setting is set.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, Protocol
@@ -19,7 +19,7 @@ from genlock.ports.channel import Channel
 from genlock.ports.message_texts import MessageTexts
 from genlock.ports.provider import ProviderBundle, ProviderHealth, PublicLists
 
-#: the version of the ports; a plug-in states the one that it was written for
+#: The version of the ports; a plug-in states the one that it was written for.
 PORT_VERSION = 1
 
 
@@ -55,6 +55,7 @@ class ProviderPlugin:
     port: int
     #: returns the bundle. Called once for every start and check, so it must not call the provider
     make: Callable[[Any, ProviderContext], ProviderBundle]
+    #: read from variables; as long as a required field has no value, the plug-in is not used
     settings: type[BaseModel] = NoSettings
     #: the name that operators know the provider by; empty: the name of the entry point
     title: str = ""
@@ -74,7 +75,7 @@ class OrderRefused(Refusal):
 
     def __init__(self, reason: str, message: str) -> None:
         super().__init__(message)
-        #: a word of `genlock.engine.sell.NotSoldReason`, such as `insufficient_balance`
+        #: why, as a word, such as `insufficient_balance`, `too_many_running` or `invalid_input`
         self.reason = reason
 
 
@@ -138,4 +139,5 @@ class ChannelPlugin:
     port: int
     #: returns the bundle. Called once for every start and check, so it must not call the channel
     make: Callable[[Any, ChannelContext], ChannelBundle]
-    settings: type[BaseModel] = field(default=NoSettings)
+    #: read from variables; as long as a required field has no value, the plug-in is not used
+    settings: type[BaseModel] = NoSettings

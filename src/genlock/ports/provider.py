@@ -32,7 +32,7 @@ class Provider(Protocol):
     """Runs tasks. An adapter that inherits from this class may leave out `cancel` and `find`.
 
     Error codes say why there is no result. The engine tries another provider only after a code of
-    `genlock.domain.attempt.ELSEWHERE`, and after a failed task only if its report says that it costs 0.
+    `ELSEWHERE`, and after a failed task only if its report says that it costs 0.
     """
 
     name: str
@@ -71,6 +71,7 @@ class Provider(Protocol):
 class RateLimit:
     """One permit every `interval` seconds; after a pause, up to `burst` at once."""
 
+    #: seconds
     interval: float
     burst: int = 1
     #: a permit that is used this many seconds late would collide with the next ones; it is given up for a new one

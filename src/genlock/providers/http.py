@@ -1,12 +1,13 @@
 """HTTP calls to a provider: a create call is made once, on a connection of its own; other calls may be repeated."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import aiohttp
 
 from genlock.domain.errors import ProviderBusy, ProviderError, SubmitUnknown
+from genlock.providers.json_values import clean, load_json, load_object
 
 ANSWER_BYTES_MAX = 4_000_000
 UPLOAD_TIMEOUT = aiohttp.ClientTimeout(total=600.0, sock_connect=10.0, sock_read=120.0)
@@ -14,6 +15,7 @@ UPLOAD_TIMEOUT = aiohttp.ClientTimeout(total=600.0, sock_connect=10.0, sock_read
 _NOT_SENT = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohttp.InvalidURL)
 _UNREACHABLE_SECONDS = 5.0
 CLIENT_ERRORS = range(400, 500)
+_OK = range(200, 300)
 #: a time-out or a conflict: the order may have been accepted
 _LOST = (408, 409)
 #: error codes of orders that were refused with these statuses
@@ -33,6 +35,24 @@ class HttpAnswer:
     reason: str
     headers: Mapping[str, str]
     content: bytes
+
+    @property
+    def is_ok(self) -> bool:
+        return self.status in _OK
+
+    def object(self) -> dict[str, Any]:
+        """Parse the body as a JSON object. Raises ProviderError."""
+        try:
+            return load_object(self.content)
+        except ValueError as error:
+            raise ProviderError(f"the answer is {error}") from None
+
+    def text(self, read: Callable[[Any], str]) -> str:
+        """Return what `read` finds in the body, or the reason of the status if the body is not JSON."""
+        try:
+            return read(load_json(self.content))
+        except ValueError:
+            return clean(self.reason)
 
 
 class HttpClient:

@@ -64,3 +64,10 @@ def read_url(value: Any) -> str | None:
     except ValueError:
         return None
     return text if parts.scheme in ("http", "https") and parts.hostname else None
+
+
+def read_url_of(base: str, value: Any) -> str | None:
+    """Return the value if it is a URL of the same scheme, host and port as `base`, else None: a key may go there."""
+    url = read_url(value)
+    own, given = urlsplit(base), urlsplit(url or "")
+    return url if (given.scheme, given.netloc) == (own.scheme, own.netloc) else None

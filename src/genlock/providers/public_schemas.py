@@ -10,7 +10,6 @@ from genlock.providers.http import HttpAnswer
 from genlock.providers.json_values import load_object
 
 AT_ONCE = 5
-_OK = range(200, 300)
 _NOT_FOUND = 404
 
 
@@ -43,7 +42,7 @@ def published(answer: HttpAnswer, what: str) -> Mapping[str, Any] | None:
     """Return a published document; None if there is none. Raises ProviderError that says what cannot be read."""
     if answer.status == _NOT_FOUND:
         return None
-    if answer.status not in _OK:
+    if not answer.is_ok:
         raise ProviderError(f"{what} cannot be read: status {answer.status}")
     try:
         return load_object(answer.content)

@@ -1,5 +1,7 @@
 """Erasure of personal data."""
 
+from collections.abc import Sequence
+
 from genlock.domain.account import Account
 from genlock.stores.session import Subject
 
@@ -40,11 +42,13 @@ class Erasures(Subject):
             await self.session.one("erase_upload_copies", **page)
         await self.session.one("erase_account", account_id=account_id)
 
-    async def erase_inputs(self, after: int, older_than: float, limit: int) -> int | None:
-        until = await self._window("old_jobs_window", after, limit, older_than=older_than)
-        if until is not None:
-            await self.session.one("erase_inputs", after=after, until=until)
-        return until
+    async def old_jobs(self, after: int, older_than: float, limit: int) -> Sequence[int]:
+        rows = await self.session.one("old_jobs", after=after, older_than=older_than, limit=limit)
+        return [row["id"] for row in rows]
+
+    async def erase_inputs(self, job_ids: Sequence[int]) -> Sequence[int]:
+        rows = await self.session.one("erase_inputs", job_ids=self.session.array(job_ids)) if job_ids else []
+        return [row["id"] for row in rows]
 
     async def _window(self, name: str, after: int, limit: int, **more: float) -> int | None:
         """Return the last id of the next rows after an id; None if there are none."""

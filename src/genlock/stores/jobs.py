@@ -303,8 +303,8 @@ class Jobs(Subject):
 
     # operators
 
-    async def retry_job(self, job_id: int) -> bool:
-        return bool(await self.session.one("retry_job", job_id=job_id))
+    async def retry_job(self, job_id: int, *, resubmit: int | None = None) -> bool:
+        return bool(await self.session.one("retry_job", job_id=job_id, resubmit=resubmit))
 
     async def resend_job(self, job_id: int, parts: tuple[Part, ...], token: int | None = None) -> bool:
         return bool(await self.session.one("resend_job", job_id=job_id, parts=dump_parts(parts), token=token))

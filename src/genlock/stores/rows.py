@@ -147,7 +147,13 @@ def read_callback(row: Row, time: Time) -> Callback:
 
 
 def read_attempt(row: Row, time: Time) -> Attempt:
-    """Return an attempt; the task of the current one is in the row of its job."""
+    """Return an attempt; the task of the current one is in the row of its job.
+
+    Its end may be there alone: on PostgreSQL, an end that waited for the commit of the attempt does not see its row.
+    """
+    outcome, ended_at = row["outcome"], row["ended_at"]
+    if row["current"] and outcome is None and row["job_ended_at"] is not None:
+        outcome, ended_at = row["job_state"], row["job_ended_at"]
     return Attempt(
         number=row["number"],
         provider=row["provider"],
@@ -155,12 +161,12 @@ def read_attempt(row: Row, time: Time) -> Attempt:
         sent_input=row["sent_input"],
         task_id=row["task_id"] or (row["current_task"] if row["current"] else None),
         handle=row["handle"] or (row["current_handle"] if row["current"] else ""),
-        outcome=AttemptOutcome(row["outcome"]) if row["outcome"] else None,
+        outcome=AttemptOutcome(outcome) if outcome else None,
         error_code=row["error_code"],
         cost=row["cost"],
         late_report=row["late_report"],
         started_at=not_null(time(row["started_at"])),
-        ended_at=time(row["ended_at"]),
+        ended_at=time(ended_at),
     )
 
 

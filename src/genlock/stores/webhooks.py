@@ -104,6 +104,7 @@ class Webhooks(Subject):
                 {},
                 {
                     "delivery_id": attempt.delivery_id,
+                    "webhook_id": attempt.webhook_id,
                     "state": attempt.state.value,
                     "after": attempt.after,
                     "status": attempt.status,

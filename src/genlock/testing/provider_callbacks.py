@@ -19,6 +19,8 @@ DAY_SECONDS = 24 * 3600.0
 
 
 class ProviderCallbackConformance(Suite[ProviderSubject]):
+    """What the engine relies on in callbacks. ProviderConformance has these tests, too."""
+
     @on_subject
     async def test_a_callback_reports_what_a_query_reports(self, subject: ProviderSubject) -> None:
         order, calls, bundle = subject.order(), Calls(subject.secrets), subject.make()

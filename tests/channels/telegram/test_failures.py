@@ -8,7 +8,9 @@ import pytest
 from telegram import Bot
 from telegram.error import BadRequest
 
+from genlock.channels.telegram.caller import Caller, Priority
 from genlock.channels.telegram.direct_calls import DirectCalls
+from genlock.channels.telegram.errors import RateLimited
 from genlock.domain.delivery import Level
 from genlock.domain.errors import ChannelBusy, RecipientUnreachable
 from genlock.domain.events import Event
@@ -268,6 +270,37 @@ async def test_a_429_stops_the_chat_for_its_whole_time_and_does_not_count_as_an_
     harness.telegram.limiter.unblock()
     job = await harness.next_try(job)
     assert job.delivery is Delivery.DELIVERED
+
+
+async def test_a_429_for_a_deletion_stops_only_its_chat(harness: Harness) -> None:
+    """A deletion takes no permit, so the caller names its chat as an argument only."""
+    caller = harness.channel._caller
+    harness.telegram.faults.once(Fault.TOO_MANY, method="deleteMessage", seconds=37)
+    with pytest.raises(RateLimited):
+        await caller.call(
+            caller.direct.delete_message, chat=None, priority=Priority.SCREEN, chat_id=harness.ann.id, message_id=1
+        )
+    assert harness.limiter.stopped == [(harness.ann.id, 37)]
+
+
+@pytest.mark.parametrize("method", ["getFile", "answerCallbackQuery", "getStarTransactions", "setWebhook"])
+async def test_a_429_for_a_call_without_a_chat_stops_no_chat(harness: Harness, method: str) -> None:
+    """Telegram counts such calls apart: results to all users would wait for one user's file."""
+    caller = harness.channel._caller
+    harness.telegram.faults.once(Fault.TOO_MANY, method=method, seconds=37)
+    calls: dict[str, Callable[[], Awaitable[object]]] = {
+        "getFile": lambda: bot_call(caller, caller.bot.get_file, file_id="x"),
+        "answerCallbackQuery": lambda: bot_call(caller, caller.direct.answer_callback_query, callback_query_id="1"),
+        "getStarTransactions": lambda: bot_call(caller, caller.bot.get_star_transactions),
+        "setWebhook": lambda: bot_call(caller, caller.bot.set_webhook, url="https://bot.example"),
+    }
+    with pytest.raises(RateLimited):
+        await calls[method]()
+    assert harness.limiter.stopped == []
+
+
+async def bot_call(caller: Caller, method: Callable[..., Awaitable[object]], **arguments: object) -> object:
+    return await caller.call(method, chat=None, priority=Priority.RESULT, **arguments)
 
 
 async def test_a_notice_refused_by_a_429_is_sent_once_later(harness: Harness, url: str) -> None:

@@ -82,7 +82,7 @@ async def test_an_unknown_refusal_of_every_level_is_retried_later_and_not_refund
     refuse(harness, "Bad Request: SOMETHING_NEW_INVALID")
     job = await harness.end(job, url)
     assert (job.delivery, job.attempts, job.hold_state) == (Delivery.PENDING, 1, HoldState.HELD)
-    assert harness.recorder.of(Event.CHANNEL_REFUSAL_UNKNOWN, text="Something_new_invalid")
+    assert harness.recorder.of(Event.CHANNEL_REFUSAL_UNKNOWN, text="SOMETHING_NEW_INVALID")
     harness.telegram.faults.clear()
     job = await harness.next_try(job)
     assert (job.delivery, job.hold_state) == (Delivery.DELIVERED, HoldState.CAPTURED)
@@ -144,6 +144,21 @@ async def test_where_the_old_file_cannot_be_replaced_a_new_message_has_the_same_
         Level.ADDRESS,
         "photo",
     )
+
+
+@pytest.mark.parametrize("text", ["MSG_ID_INVALID", "MESSAGE_ID_INVALID", "message not found"])
+async def test_a_send_that_is_answered_like_an_edit_is_retried_later_and_not_at_once(
+    harness: Harness, url: str, text: str
+) -> None:
+    """Telegram may say so of the topic, which it identifies by its first message."""
+    job = await harness.running()
+    await harness.ann.delete(int(job.placeholder or 0))
+    refuse(harness, f"Bad Request: {text}", method="sendPhoto", times=5)
+    job = await harness.end(job, url)
+    assert len(harness.telegram.calls("sendPhoto")) == 1
+    assert (job.delivery, job.attempts, job.hold_state) == (Delivery.PENDING, 1, HoldState.HELD)
+    harness.telegram.faults.clear()
+    assert (await harness.next_try(job)).delivery is Delivery.DELIVERED
 
 
 async def test_where_the_bot_needs_premium_for_the_content_a_lower_level_is_shown(harness: Harness, url: str) -> None:

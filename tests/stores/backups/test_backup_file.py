@@ -80,6 +80,35 @@ async def test_a_backup_does_not_replace_a_file_unless_told(url: str, file: Path
     assert gzip.decompress(file.read_bytes()).startswith(b'{"format":"genlock backup"')
 
 
+@pytest.mark.usefixtures("sqlite")
+async def test_a_backup_is_not_written_into_a_file_that_another_user_prepared(
+    tmp_path: Path, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a folder that all may write to, it could be read by its owner, or be a link to a file of ours."""
+    url, part, ours = f"sqlite:///{tmp_path}/genlock.db", tmp_path / "genlock.backup.part", tmp_path / "ours"
+    ours.write_text("ours")
+    part.hardlink_to(ours)
+    with pytest.raises(BackupFailed, match="has another name"):
+        await backed_up(url, file)
+    assert ours.read_text() == "ours"
+
+    part.unlink()
+    part.touch()
+    fstat = os.fstat
+
+    def of_another_user(descriptor: int) -> os.stat_result:
+        found = list(fstat(descriptor))
+        found[stat.ST_UID] += 1
+        return os.stat_result(found)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fstat", of_another_user)
+        with pytest.raises(BackupFailed, match="of another user"):
+            await backed_up(url, file)
+    await backed_up(url, file)  # what a crash left
+    assert not part.exists()
+
+
 async def test_a_failed_backup_leaves_the_old_file_and_nothing_else(
     url: str, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

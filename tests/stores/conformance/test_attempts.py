@@ -189,7 +189,7 @@ async def test_the_task_of_an_abandoned_attempt_is_recorded_with_it_and_not_with
 async def test_an_operators_retry_of_a_parked_submit_is_another_attempt(store: Store) -> None:
     job = await submitting(store)
     assert await store.reschedule(Reschedule(job_id=job.id, token=job.lease_token, after=None))
-    assert await store.retry_job(job.id)
+    assert await store.retry_job(job.id, resubmit=job.lease_token)
     again = await claimed(store, job)
     assert await store.begin_submit(job.id, again.lease_token, OTHER, None)
 

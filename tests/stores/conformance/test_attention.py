@@ -6,7 +6,7 @@ import pytest
 
 from genlock.domain.anomaly import AnomalyKind
 from genlock.domain.inbox import InboxState
-from genlock.domain.job import AttentionCode, Delivery, Job, State, Verdict, hash_secret
+from genlock.domain.job import AttentionCode, Delivery, Job, Notice, State, Verdict, hash_secret
 from genlock.domain.update import UpdateState
 from genlock.ports import NewCallback, Reschedule
 from genlock.stores.database import SqlDatabase
@@ -49,6 +49,30 @@ async def test_jobs_are_listed_by_reason_newest_first_by_cursor_and_counted_up_t
     assert await ids(AttentionCode.PARKED) == []
     assert await counts(store) == {"undeliverable": 3, "poison": 1}
     assert await counts(store, limit=2) == {"undeliverable": 2, "poison": 1}
+
+
+async def test_a_notice_that_failed_in_every_attempt_is_given_up_with_the_attention(store: SqlDatabase) -> None:
+    job = await ended(store)
+    assert await finish(store, job)
+    parked = Reschedule(job_id=job.id, token=job.lease_token, after=None, attention_reason="stage error")
+    assert await store.reschedule(parked)
+
+    assert await store.clear_attention(job.id, job.lease_token)
+
+    assert (await see(store, job)).notice is Notice.SENT
+    assert await store.violations(settled=True) == []
+
+
+async def test_a_notice_that_waits_for_the_channel_stays_due_when_the_attention_is_cleared(store: SqlDatabase) -> None:
+    job = await ended(store)
+    assert await finish(store, job, attention_reason="5 of 6 parts shown")
+    assert await store.begin_notice(job.id, job.lease_token)
+    assert await store.return_notice(job.id, job.lease_token, 30.0, failed=False)
+
+    assert await store.clear_attention(job.id, job.lease_token)
+
+    row = await see(store, job)
+    assert (row.notice, row.due_at is None) == (Notice.DUE, False)
 
 
 async def test_attention_is_cleared_once_and_nothing_else_changes(store: SqlDatabase) -> None:

@@ -10,7 +10,7 @@ from genlock.domain.job_event import EventRow
 from genlock.domain.money import EntryKind, HoldState
 from genlock.domain.upload import Upload, UploadCopy
 from genlock.domain.webhook import NewWebhook
-from genlock.engine.erasure import Erasure
+from genlock.engine.erasure import AWAITED, Erasure
 from genlock.engine.tell import WAITING
 from genlock.ports import Reschedule
 from genlock.stores.database import SqlDatabase
@@ -45,6 +45,8 @@ async def user_with(store: SqlDatabase, mark: str) -> int:
     await store.set_ban(account_id, banned=True, reason=f"{mark} was rude")
     await store.save_draft(account_id, 7, SavedDraft(version=0, message=None, body=f'{{"text": "{mark}"}}'))
     await store.kv_put(f"{WAITING}{account_id}:1", f'{{"text": "{mark}"}}')
+    if mark == "annmark":  # an operator has not confirmed it
+        await store.kv_put("chat:asked:9", f'{{"name": "ban", "args": ["@{mark}", "rude"]}}', "bot")
     address = f"https://files/{mark}"
     await store.add_upload(
         Upload(key=address, account_id=account_id, file=mark, kind="image", seconds=None, age_seconds=0)
@@ -191,6 +193,49 @@ async def test_a_late_callback_cannot_bring_a_result_to_an_erased_job(store: Sql
 
     callback = await store.store_callback("kie", job.id, hash_secret(SECRET), b"{}")
     assert callback.job_id is None  # it is not authenticated any more
+
+
+async def test_an_order_whose_input_was_too_old_is_erased_like_any_other(store: SqlDatabase, raw: Raw) -> None:
+    """It has no result either: its client's notes and its callback's secret are what is left."""
+    account_id = await account_with(store)
+    key, _ = await store.add_api_key(new_key(account_id, 1))
+    job = await ended(store, State.FAILED, account_id=account_id, api_key_id=key.id, price=0)
+    address = '{"request":"hash","metadata":{"name":"annmark"}}'
+    await raw(f"UPDATE jobs SET address = '{address}'")  # noqa: S608
+    assert await finish(store, job, parts=())
+    assert await store.begin_notice(job.id, job.lease_token)
+    erasure = Erasure(store)
+    await erasure.erase_old_inputs(-1)  # older than tomorrow
+    assert "annmark" in (await see(store, job)).address
+
+    await erasure.request(account_id, "op", "erase 1")
+    await erasure.run((await store.account(account_id)).bot, older_than=0.0)
+
+    assert "annmark" not in (await see(store, job)).address
+    callback = await store.store_callback("kie", job.id, hash_secret(SECRET), b"{}")
+    assert callback.job_id is None
+
+
+async def test_an_input_that_became_too_old_before_its_job_ended_is_erased_when_it_has(
+    store: SqlDatabase, raw: Raw
+) -> None:
+    jobs = [await running(store, f"task {number}") for number in range(3)]
+    await raw("UPDATE attempts SET sent_input = 'what the provider got'")
+    erasure = Erasure(store)
+    await _end(store, jobs[1].id)
+    await erasure.erase_old_inputs(-1)
+    await _end(store, jobs[0].id)
+
+    await erasure.erase_old_inputs(-1)
+
+    inputs = [(await see(store, job)).input != "null" for job in jobs]
+    assert inputs == [False, False, True]
+    await _end(store, jobs[2].id)
+    await erasure.erase_old_inputs(-1)
+    assert (await see(store, jobs[2])).input == "null"
+    assert await raw("SELECT count(*) FROM attempts WHERE sent_input IS NOT NULL") == [(0,)]
+    [entry] = await store.kv_list(AWAITED)
+    assert entry.value == "[]"
 
 
 async def test_inputs_of_old_jobs_are_erased_page_by_page_and_results_stay(store: SqlDatabase, raw: Raw) -> None:

@@ -166,6 +166,17 @@ async def test_old_rows_are_pruned_a_few_at_a_time(store: SqlDatabase, clock: Ma
     assert [await store.prune("callbacks", DAY - 1, 2, role) for _ in range(3)] == [2, 1, 0]
 
 
+async def test_rows_that_must_stay_do_not_keep_old_ones_behind_them(
+    store: SqlDatabase, clock: ManualClock, raw: Raw
+) -> None:
+    """Updates for a bot whose token was removed wait for ever."""
+    role = await old_rows(store, clock)
+    await raw("UPDATE updates SET state = CASE WHEN id = (SELECT max(id) FROM updates) THEN 'done' ELSE 'new' END")
+    await raw("UPDATE inbox SET state = CASE WHEN id = (SELECT max(id) FROM inbox) THEN 'done' ELSE 'orphan' END")
+    for what in ("updates", "callbacks"):
+        assert [await store.prune(what, DAY - 1, 2, role) for _ in range(2)] == [1, 0]
+
+
 async def test_orphans_wait_until_they_expire(store: SqlDatabase, clock: ManualClock) -> None:
     callback = await store.store_callback("kie", None, "", b"{}")
     await store.settle_callback(callback.id, InboxState.ORPHAN, "task")

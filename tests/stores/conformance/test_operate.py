@@ -7,7 +7,7 @@ import pytest
 from genlock.domain.delivery import again
 from genlock.domain.errors import InsufficientBalance
 from genlock.domain.inbox import InboxState
-from genlock.domain.job import Delivery, Notice, State
+from genlock.domain.job import AttentionCode, Delivery, Job, Notice, State
 from genlock.domain.money import EntryKind, HoldState, Wallet
 from genlock.ports import Reschedule, Store
 from tests.stores.builders import (
@@ -89,11 +89,26 @@ async def test_a_parked_submit_is_queued_again(store: Store) -> None:
         Reschedule(job_id=job.id, token=job.lease_token, after=None, attention_reason="submit_unknown")
     )
 
-    assert await store.retry_job(job.id)
+    assert not await store.retry_job(job.id), "the provider may have accepted it: the operator decides about it alone"
+    assert not await store.retry_job(job.id, resubmit=job.lease_token - 1)
+    assert (await see(store, job)).is_parked_submit
+    assert await store.retry_job(job.id, resubmit=job.lease_token)
 
     now = await see(store, job)
     assert (now.state, now.attention_reason) == (State.QUEUED, None)
     assert not await store.mark_submitted(job.id, job.lease_token, "task", 5.0)
+
+
+async def test_a_submit_that_a_restored_database_no_longer_knows_is_an_operators_decision_too(store: Store) -> None:
+    """It was queued in the backup, and may have been submitted since."""
+    job = await queued(store)
+    parked = Reschedule(job_id=job.id, token=job.lease_token, after=None, attention_reason="restored")
+    await store.reschedule(replace(parked, attention_code=AttentionCode.PARKED))
+
+    assert not await store.retry_job(job.id)
+    assert await store.retry_job(job.id, resubmit=job.lease_token)
+
+    assert [taken.id for taken in await store.claim_jobs(10, ME)] == [job.id]
 
 
 async def test_a_submit_in_its_grace_time_is_not_queued_again(store: Store) -> None:
@@ -125,6 +140,36 @@ async def test_a_parked_delivery_is_retried(store: Store) -> None:
 
     taken = await claimed(store, job)
     assert (taken.delivery, taken.attention_reason) == (Delivery.SENDING, None)
+
+
+async def notice_given_up(store: Store) -> Job:
+    """A result that was delivered, and whose notice failed in every attempt."""
+    job = await delivered(store)
+    assert job.notice is Notice.DUE
+    await store.reschedule(Reschedule(job_id=job.id, token=job.lease_token, after=None, attention_reason="stage error"))
+    return await see(store, job)
+
+
+async def test_a_notice_that_failed_in_every_attempt_is_retried(store: Store) -> None:
+    job = await notice_given_up(store)
+
+    assert await store.retry_job(job.id)
+
+    taken = await claimed(store, job)
+    assert (taken.delivery, taken.notice, taken.attention_reason) == (Delivery.DELIVERED, Notice.DUE, "stage error")
+    assert await store.begin_notice(job.id, taken.lease_token)
+
+
+async def test_a_retry_changes_nothing_while_a_notice_waits_for_the_channel(store: Store) -> None:
+    """Otherwise an unknown delivery would leave the operator's list."""
+    job = await ended(store)
+    assert await finish(store, job, Delivery.UNKNOWN)
+    assert await store.begin_notice(job.id, job.lease_token)
+    assert await store.return_notice(job.id, job.lease_token, 30.0, failed=False)
+    job = await see(store, job)
+
+    assert not await store.retry_job(job.id)
+    assert await unchanged(store, job)
 
 
 async def test_a_leased_or_finished_job_cannot_be_retried(store: Store) -> None:

@@ -41,7 +41,10 @@ async def due(store: SqlDatabase, webhook: Webhook) -> list[tuple[int | None, st
 async def settle(store: SqlDatabase, webhook: Webhook, state: DeliveryState = DONE, **more: Any) -> None:
     found = await store.due_webhook_deliveries(webhook.id, 100)
     await store.settle_webhook_deliveries(
-        [WebhookAttempt(delivery_id=delivery.id, state=state, **more) for delivery in found]
+        [
+            WebhookAttempt(delivery_id=delivery.id, webhook_id=delivery.webhook_id, state=state, **more)
+            for delivery in found
+        ]
     )
 
 
@@ -243,7 +246,9 @@ async def test_old_deliveries_and_those_of_removed_endpoints_are_pruned_a_few_at
     for number in range(3):  # the first still waits: an event that could not be sent until now is not worth sending
         await store.add_test_delivery(old.id, f"msg_old_{number}")
     [*_, last] = await store.due_webhook_deliveries(old.id, 10)
-    await store.settle_webhook_deliveries([WebhookAttempt(delivery_id=last.id, state=DONE, status=200)])
+    await store.settle_webhook_deliveries(
+        [WebhookAttempt(delivery_id=last.id, webhook_id=last.webhook_id, state=DONE, status=200)]
+    )
     clock.advance(HOUR)
     for number in range(3):
         await store.add_test_delivery(removed.id, f"msg_removed_{number}")
@@ -319,8 +324,12 @@ async def test_a_delivery_that_another_instance_settled_is_not_sent_again(store:
     webhook = await endpoint(store, await account_with(store))
     await store.add_test_delivery(webhook.id, "msg_1")
     [one] = await store.due_webhook_deliveries(webhook.id, 10)
-    await store.settle_webhook_deliveries([WebhookAttempt(delivery_id=one.id, state=DONE, status=200)])
-    await store.settle_webhook_deliveries([WebhookAttempt(delivery_id=one.id, state=DeliveryState.PENDING)])
+    await store.settle_webhook_deliveries(
+        [WebhookAttempt(delivery_id=one.id, webhook_id=one.webhook_id, state=DONE, status=200)]
+    )
+    await store.settle_webhook_deliveries(
+        [WebhookAttempt(delivery_id=one.id, webhook_id=one.webhook_id, state=DeliveryState.PENDING)]
+    )
 
     assert await due(store, webhook) == []
 

@@ -60,10 +60,14 @@ async def use_webhooks(store: SqlDatabase, account_id: int) -> None:
     await store.job_webhook_deliveries(1, 5)
     assert await store.count_waiting_deliveries(added.id, 5) == 1
     assert await store.webhook_delivery(added.id, delivery.public_id) == delivery
-    await store.settle_webhook_deliveries([WebhookAttempt(delivery_id=delivery.id, state=DeliveryState.FAILED)])
+    await store.settle_webhook_deliveries(
+        [WebhookAttempt(delivery_id=delivery.id, webhook_id=delivery.webhook_id, state=DeliveryState.FAILED)]
+    )
     await use_delivery_lists(store, added.id, delivery.public_id)
     assert await store.redeliver(added.id, delivery.public_id)
-    await store.settle_webhook_deliveries([WebhookAttempt(delivery_id=delivery.id, state=DeliveryState.FAILED)])
+    await store.settle_webhook_deliveries(
+        [WebhookAttempt(delivery_id=delivery.id, webhook_id=delivery.webhook_id, state=DeliveryState.FAILED)]
+    )
     times = delivery.event_at, delivery.event_at + timedelta(seconds=1)
     assert await store.redeliver_between(added.id, *times, failed_only=True, limit=5) == 1
     await store.release_webhook(added.id, "me", 0.0, failed=True)

@@ -172,7 +172,7 @@ async def erase_everything(store: Database) -> None:
     await store.erase_jobs(newest.account_id, newest.id, 5)
     await store.erase_messages(account, 5)
     await store.erase_account(1, 5)
-    await store.erase_inputs(0, -1.0, 5)
+    await store.erase_inputs(await store.old_jobs(0, -1.0, 5))
 
 
 def _known(ledger_entries: Sequence[Any]) -> tuple[Any, int, str]:

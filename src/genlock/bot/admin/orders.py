@@ -1,4 +1,4 @@
-"""`/admin order`, `resend`, `retry`, `cancel`, `refund`, `orders`, `attention`."""
+"""`/admin order`, `resend`, `retry`, `resubmit`, `cancel`, `refund`, `orders`, `attention`."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
@@ -52,6 +52,7 @@ class OrderCommands:
             "order": AdminCommand(run=self._order, usage="order"),
             "resend": AdminCommand(run=self._with_order(self._resend), usage="order"),
             "retry": AdminCommand(run=self._with_order(self._retry), usage="order"),
+            "resubmit": AdminCommand(run=self._with_order(self._resubmit), usage="order", ask=self._ask_resubmit),
             "cancel": AdminCommand(run=self._with_order(self._cancel), usage="order", ask=self._ask_cancel),
             "refund": AdminCommand(run=self._with_order(self._refund), usage="order", ask=self._ask_refund),
             "orders": AdminCommand(run=self._orders, usage="user"),
@@ -115,6 +116,13 @@ class OrderCommands:
         [(_, title)] = self._with_titles(ctx.translator, [job])
         return questions.refund(ctx.translator, job, title, await self._name(job))
 
+    async def _ask_resubmit(self, ctx: UpdateContext, args: Sequence[str]) -> Question | OutgoingMessage:
+        job = await self._job(order_number(args, ctx.translator.numbers))
+        if not job.is_parked_submit:
+            return await self._card(ctx, job.id, ctx.translator.html("admin.order_now"))
+        [(_, title)] = self._with_titles(ctx.translator, [job])
+        return questions.resubmit(ctx.translator, job, title, await self._name(job))
+
     async def _ask_cancel(self, ctx: UpdateContext, args: Sequence[str]) -> Question | OutgoingMessage:
         job = await self._job(order_number(args, ctx.translator.numbers))
         if job.ended:
@@ -152,6 +160,13 @@ class OrderCommands:
         await operate.retry(self._engine.ctx, job.id, ctx.profile.external_id)
         await self._audit.write(ctx, "retry", code(job.id))
         return ctx.translator.html("admin.retried")
+
+    async def _resubmit(self, ctx: UpdateContext, job: Job) -> Html:
+        """Submit an order again that the provider may have accepted: once for each confirmation."""
+        if ctx.first:
+            await operate.retry(self._engine.ctx, job.id, ctx.profile.external_id, resubmit=True, token=job.lease_token)
+        await self._audit.write(ctx, "retry", code(job.id))
+        return ctx.translator.html("admin.resubmitted")
 
     async def _cancel(self, ctx: UpdateContext, job: Job) -> Html:
         await self._engine.cancel(job.id, ctx.profile.external_id)

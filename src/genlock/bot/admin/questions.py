@@ -47,6 +47,11 @@ def refund(t: Translator, job: Job, title: str, name: str) -> Question:
     return Question(text=text, yes=t.plain("admin_ask.refund_yes", credits=price), back=back)
 
 
+def resubmit(t: Translator, job: Job, title: str, name: str) -> Question:
+    text = t.html("admin_ask.resubmit", code=code(job.id), title=title, name=name)
+    return Question(text=text, yes=t.plain("admin_ask.resubmit_yes"), back=admin_button(t, "back", "order", job.id))
+
+
 def cancel(t: Translator, job: Job, title: str, name: str) -> Question:
     key = "admin_ask.cancel" if job.hold_state is HoldState.HELD else "admin_ask.cancel_free"
     text = t.html(key, code=code(job.id), title=title, credits=t.credits(job.price), name=name)

@@ -330,7 +330,8 @@ def _times(t: Translator, job: Job) -> list[Html]:
 
 def _actions(t: Translator, job: Job, *, refunded: bool) -> list[Row]:
     if not job.ended:
-        return [(admin_button(t, "retry", "retry", job.id), button(t.plain("button.stop"), "adm", "askcancel", job.id))]
+        next_step = ("resubmit", "askresubmit") if job.is_parked_submit else ("retry", "retry")
+        return [(admin_button(t, *next_step, job.id), button(t.plain("button.stop"), "adm", "askcancel", job.id))]
     paid = job.hold_state is HoldState.CAPTURED and not refunded
     refund = [admin_button(t, "refund", "askrefund", job.id)] if paid else []
     return [(admin_button(t, "resend", "resend", job.id), *refund)]

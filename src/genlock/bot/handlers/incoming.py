@@ -37,10 +37,11 @@ def read_message(message: Message, username: str) -> IncomingText | None:
     command, name, rest = _command(message)
     if name and name != username:
         return None
-    if not is_own(message) and (command or text.startswith("/")):
-        return IncomingText(text=text, borrowed_command=True) if private else None
     said = IncomingText(command=command, text=rest if command else text)
-    return said if private else _read_in_group(message, said, username, text)
+    incoming = said if private else _read_in_group(message, said, username, text)
+    if incoming is None or is_own(message) or not (incoming.command or incoming.text.startswith("/")):
+        return incoming
+    return IncomingText(text=text, borrowed_command=True) if private else None
 
 
 def _read_in_group(message: Message, said: IncomingText, username: str, text: str) -> IncomingText | None:
@@ -76,9 +77,10 @@ def admin_line(message: Message, incoming: IncomingText) -> str | None:
 def _has_content(message: Message) -> bool:
     """Whether the message has content; service messages such as joins and pins have none."""
     content = (
-        message.text, message.caption, message.photo, message.video, message.animation, message.audio, message.voice,
-        message.document, message.video_note, message.sticker, message.contact, message.location, message.poll,
-        message.dice, message.venue, message.game, message.story, message.paid_media, message.successful_payment,
+        message.text, message.caption, message.photo, message.live_photo, message.video, message.animation,
+        message.audio, message.voice, message.document, message.video_note, message.sticker, message.contact,
+        message.location, message.poll, message.dice, message.venue, message.game, message.story, message.paid_media,
+        message.checklist, message.invoice, message.giveaway, message.giveaway_winners, message.successful_payment,
     )  # fmt: skip
     return any(content)
 

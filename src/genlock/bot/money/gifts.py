@@ -6,6 +6,7 @@ from genlock.bot.context import UpdateContext
 from genlock.bot.quotas import Quotas
 from genlock.domain.errors import AccountNotFound, IdempotencyKeyReused
 from genlock.domain.money import EntryKind
+from genlock.domain.profile import Profile
 from genlock.domain.promo import PromoVerdict
 from genlock.domain.public_number import PublicNumbers
 from genlock.i18n.translator import Html
@@ -16,6 +17,8 @@ INVITED_AT_ONCE = 300
 REWARD_STEPS = 20
 CODE_LENGTH_MAX = 40
 INVITATION = "r"
+#: longer than an update is retried
+NEW_SECONDS = 86_400.0
 
 
 def invitation(account_id: int, numbers: PublicNumbers) -> str:
@@ -40,6 +43,10 @@ class Gifts:
         self._tell = tell
         #: the invited user where the next round continues
         self._invited_after = 0
+
+    async def is_new(self, profile: Profile) -> bool:
+        """Whether an attempt at the update that is handled now may have created the profile."""
+        return (await self._store.read_clock() - profile.created_at).total_seconds() < NEW_SECONDS
 
     async def welcome(self, account_id: int) -> None:
         """Credit a new account, once, even if the amount in the settings changes afterwards."""

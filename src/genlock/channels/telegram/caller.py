@@ -18,10 +18,6 @@ __all__ = ["Caller", "Priority", "make_bot"]
 T = TypeVar("T")
 API_URL = "https://api.telegram.org"
 CONNECTIONS = 64
-#: methods with a rate limit of their own: a 429 for one of them delays no other call
-LIMITED_ALONE = frozenset(
-    {"set_my_commands", "set_my_description", "set_my_short_description", "set_webhook", "delete_webhook"}
-)
 #: a deletion is refused if the user was faster or the message is too old: nothing that an operator should see
 EXPECTED_REFUSALS = ("delete_message",)
 
@@ -82,14 +78,17 @@ class Caller:
             return await method(**arguments)
         except Exception as error:
             classified = classify_error(error)
-            await self._handle_error(classified, chat, method)
+            await self._handle_error(classified, arguments.get("chat_id"), method)
             raise classified from error
 
     async def _handle_error(self, error: ChannelError, chat: int | None, method: Callable[..., Any]) -> None:
-        """Count the error, stop the chat after a 429, and report errors that an operator should see."""
+        """Count the error, stop the chat after a 429, and report errors that an operator should see.
+
+        A 429 for a call without a chat stops nothing: Telegram limits each such method apart from messages.
+        """
         self.observer.count("channel_errors", 1, reason=type(error).__name__)
         name = getattr(method, "__name__", "")
-        if isinstance(error, BotFrozen) or (isinstance(error, RateLimited) and name not in LIMITED_ALONE):
+        if isinstance(error, BotFrozen) or (isinstance(error, RateLimited) and chat is not None):
             try:
                 await self._limiter.stop(chat if isinstance(error, RateLimited) else None, error.after)
             except StoreError as failure:  # this instance stops; the others will get the same answer

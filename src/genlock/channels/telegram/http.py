@@ -100,7 +100,7 @@ class HttpRequest(BaseRequest):
                 method, url, data=body, timeout=timeout, allow_redirects=False
             ) as response:
                 answer = await response.read()
-                return (_bot_api_status(response.status, answer) if method == "POST" else response.status), answer
+                return _bot_api_answer(response.status, answer) if method == "POST" else (response.status, answer)
         except CallFenced as fenced:
             raise NetworkError("not sent") from fenced
         except TimeoutError as error:
@@ -163,22 +163,25 @@ def _body(request: RequestData | CallParameters | None) -> aiohttp.FormData | Pa
     return form
 
 
-def _bot_api_status(status: int, body: bytes) -> int:
-    """Return the status that the Bot API states in its answer: a proxy may have changed that of the HTTP answer.
+def _bot_api_answer(status: int, body: bytes) -> tuple[int, bytes]:
+    """Return the status that the Bot API states in its answer, since a proxy may have changed that of the HTTP answer.
 
+    The body comes without the prefix of a refusal: the library would put the rest of the text in lower case.
     Raises ForeignAnswer if the answer is not the Bot API's.
     """
     if status < HTTPStatus.MULTIPLE_CHOICES and _DONE.match(body):
-        return status
+        return status, body
     try:
         answer = json.loads(body)
     except ValueError:
         raise ForeignAnswer(status) from None
     match answer:
         case {"ok": True} if status < HTTPStatus.MULTIPLE_CHOICES:  # with its keys in another order
-            return status
+            return status, body
+        case {"ok": False, "error_code": int(code), "description": str(text)}:
+            return code, json.dumps({**answer, "description": text.removeprefix("Bad Request: ")}).encode()
         case {"ok": False, "error_code": int(code)}:
-            return code
+            return code, body
     raise ForeignAnswer(status)
 
 

@@ -44,6 +44,14 @@ def read_update(bot: str, update: Any, body: str) -> NewUpdate:
     )
 
 
+def moved_update(body: str, chat: int) -> str:
+    """Return the JSON text of an update as if it came from the supergroup that its group has become."""
+    update = json.loads(body)
+    content = next(value for value in update.values() if isinstance(value, dict))
+    content.get("message", content)["chat"].update(id=chat, type="supergroup")
+    return json.dumps(update)
+
+
 async def acknowledge_repeated_press(caller: Caller, update: NewUpdate) -> None:
     """Answer the callback query of a repeated press: the user's client shows a spinner until it is answered."""
     query = json.loads(update.body)["callback_query"]["id"]

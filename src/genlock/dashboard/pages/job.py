@@ -217,17 +217,20 @@ class JobPage:
         return context.redirect(back, f"dashboard.job.{text}", tone="bad", **values)
 
     def _has_changed(self, context: PageContext, action: JobAction, job: Job) -> bool:
-        """Whether the job is not as the form showed it. A resend changes the lease token, and is not done twice."""
+        """Whether the job is not as the form showed it. What may be done once changes the lease token."""
         if context.form["seen"] != seen_state(job):
             return True
-        return action in _SAME_TOKEN and context.form["token"] != str(job.lease_token)
+        is_once = action in _SAME_TOKEN or (action is JobAction.RETRY and job.is_parked_submit)
+        return is_once and context.form["token"] != str(job.lease_token)
 
     async def _do(self, context: PageContext, action: JobAction, job: Job) -> tuple[str, str]:
         """Do it. Returns the name of the notice and what the job is afterwards."""
         ctx, by = self._engine.ctx, context.operator.id
         match action:
             case JobAction.RETRY:
-                return "retry", seen_state(await operate.retry(ctx, job.id, by))
+                parked = job.is_parked_submit
+                job = await operate.retry(ctx, job.id, by, resubmit=parked, token=job.lease_token)
+                return "retry", seen_state(job)
             case JobAction.RESEND:
                 return "resend", seen_state(await operate.resend(ctx, job.id, by, token=job.lease_token))
             case JobAction.CANCEL:

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterable, Collection, Mapping
 from math import floor, isfinite
 from mimetypes import guess_type
 from typing import Any
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
 from genlock.domain.errors import ProviderBusy, ProviderError, SubmitRefused, SubmitUnknown
 from genlock.domain.model_schema import ModelSchema
@@ -18,19 +18,20 @@ from genlock.providers.fal.public_schemas import fetch_schemas
 from genlock.providers.fal.settings import API_URL, REST_URL
 from genlock.providers.fal.signature import is_recent, is_signed, read_keys
 from genlock.providers.http import UPLOAD_TIMEOUT, HttpAnswer, HttpClient
-from genlock.providers.json_values import clean, load_json, load_json_or_none, load_object, read_url
+from genlock.providers.json_values import clean, load_json, load_json_or_none, load_object, read_url, read_url_of
 from genlock.providers.key_cache import KeyCache
 from genlock.providers.outputs import read_output
 
 #: where schemas are published, and where prices and the account's credit are shown
 SITE_URL = "https://fal.ai"
 PLATFORM_URL = "https://api.fal.ai"
-_OK = range(200, 300)
 _NOT_FOUND = 404
 _TOO_MANY = 429
 _MODEL = re.compile(r"[A-Za-z0-9_.-]+(/[A-Za-z0-9_.-]+)+")
 _TASK_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,127}")
 _STATUS_IN_TEXT = re.compile(r"status code: (\d{3})")
+#: three addresses are stored with the task, in a handle of limited length
+_URL_CHARS_MAX = 500
 _RUNNING = frozenset({"IN_QUEUE", "IN_PROGRESS"})
 #: the header by which fal says that an error is its own, not that of a gateway
 ERROR_TYPE = "X-Fal-Error-Type"
@@ -74,7 +75,7 @@ class Fal(Provider):
         url, body = self.create_request(order)
         answer = await self._http.create(url, body)
         content = load_json_or_none(answer.content)
-        if answer.status not in _OK:
+        if not answer.is_ok:
             raise refusal(answer.status, content)
         return self._read_created(order.model, content)
 
@@ -96,18 +97,17 @@ class Fal(Provider):
         return Handle(task_id=request_id, details=json.dumps(urls, separators=(",", ":")))
 
     def _own_url(self, value: Any) -> str | None:
-        url = read_url(value)
-        own, given = urlsplit(self._api_url), urlsplit(url or "")
-        return url if (given.scheme, given.netloc) == (own.scheme, own.netloc) and len(url or "") < 500 else None  # noqa: PLR2004
+        url = read_url_of(self._api_url, value)
+        return url if url and len(url) < _URL_CHARS_MAX else None
 
     async def status(self, handle: Handle, order: TaskOrder) -> Report:
         urls = _urls(handle)
         answer = await self._query("GET", urls["status"])
         if answer.status == _NOT_FOUND:
             return Report(outcome=Outcome.RUNNING, task_id=handle.task_id, word="no record")
-        if answer.status not in _OK:
-            raise ProviderError(f"status {answer.status}: {_text(answer)}")
-        body = _object(answer)
+        if not answer.is_ok:
+            raise ProviderError(f"status {answer.status}: {answer.text(error_text)}")
+        body = answer.object()
         word = body.get("status")
         if word == "COMPLETED":
             failed = bool(body.get("error") or body.get("error_type"))
@@ -125,7 +125,7 @@ class Fal(Provider):
             body = load_json(answer.content)
         except ValueError:
             raise ProviderError(f"the result of {task_id} is not JSON (status {answer.status})") from None
-        if answer.status in _OK:
+        if answer.is_ok:
             return Report(outcome=Outcome.SUCCESS, task_id=task_id, pieces=read_output(body), word="COMPLETED")
         if answer.status == 400 and error_text(body).startswith("Request is still in progress"):  # noqa: PLR2004
             return Report(outcome=Outcome.RUNNING, task_id=task_id, word="IN_PROGRESS")
@@ -168,7 +168,7 @@ class Fal(Provider):
 
     async def _fetch_keys(self) -> list[bytes]:
         answer = await self._public_http.request("GET", f"{self._rest_url}/.well-known/jwks.json")
-        keys = read_keys(_object(answer)) if answer.status in _OK else []
+        keys = read_keys(answer.object()) if answer.is_ok else []
         if not keys:
             raise ProviderError(f"fal's keys cannot be read (status {answer.status})")
         return keys
@@ -178,14 +178,14 @@ class Fal(Provider):
         kind = guess_type(name)[0] or "application/octet-stream"
         url = f"{self._rest_url}/storage/upload/initiate?storage_type=gcs"
         started = await self._query("POST", url, json={"file_name": name, "content_type": kind})
-        body = _object(started) if started.status in _OK else {}
+        body = started.object() if started.is_ok else {}
         upload_url, file_url = read_url(body.get("upload_url")), read_url(body.get("file_url"))
         if upload_url is None or file_url is None:
-            raise ProviderError(f"the upload was refused (status {started.status}): {_text(started)}")
+            raise ProviderError(f"the upload was refused (status {started.status}): {started.text(error_text)}")
         stored = await self._public_http.request(
             "PUT", upload_url, data=content, headers={"Content-Type": kind}, timeout=UPLOAD_TIMEOUT
         )
-        if stored.status not in _OK:
+        if not stored.is_ok:
             raise ProviderError(f"the upload failed with status {stored.status}")
         return file_url
 
@@ -214,7 +214,7 @@ class Fal(Provider):
                 "fal does not show the credit to this key. Set GENLOCK_FAL_ADMIN_KEY to a key with the scope ADMIN "
                 "from fal.ai/dashboard/keys."
             )
-        found = _object(answer).get("credits") if answer.status in _OK else None
+        found = answer.object().get("credits") if answer.is_ok else None
         credits_ = found if isinstance(found, dict) else {}
         balance = credits_.get("current_balance")
         if not isinstance(balance, int | float) or not isfinite(balance) or credits_.get("currency", "USD") != "USD":
@@ -234,7 +234,7 @@ class Fal(Provider):
     async def _query(self, method: str, url: str, **options: Any) -> HttpAnswer:
         answer = await self._http.request(method, url, **options)
         if answer.status == _TOO_MANY:
-            raise ProviderBusy(BUSY_SECONDS, _text(answer))
+            raise ProviderBusy(BUSY_SECONDS, answer.text(error_text))
         return answer
 
 
@@ -259,17 +259,3 @@ def _urls(handle: Handle) -> dict[str, str]:
     if not all(isinstance(urls.get(name), str) for name in ("status", "response", "cancel")):
         raise ProviderError("the addresses of this task are not known; its callback can still end it")
     return urls
-
-
-def _object(answer: HttpAnswer) -> dict[str, Any]:
-    try:
-        return load_object(answer.content)
-    except ValueError as error:
-        raise ProviderError(f"the answer is {error}") from None
-
-
-def _text(answer: HttpAnswer) -> str:
-    try:
-        return error_text(load_json(answer.content))
-    except ValueError:
-        return clean(answer.reason)

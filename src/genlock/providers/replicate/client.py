@@ -5,7 +5,6 @@ from collections.abc import AsyncIterable, AsyncIterator, Collection, Mapping, S
 from datetime import datetime, timedelta
 from mimetypes import guess_type
 from typing import Any
-from urllib.parse import urlsplit
 
 import aiohttp
 
@@ -15,7 +14,7 @@ from genlock.domain.result import Outcome, Report
 from genlock.domain.task import CancelOutcome, Handle, TaskOrder
 from genlock.ports.provider import Provider, ProviderHealth
 from genlock.providers.http import UPLOAD_TIMEOUT, HttpAnswer, HttpClient
-from genlock.providers.json_values import clean, load_json, load_json_or_none, load_object, read_url
+from genlock.providers.json_values import clean, load_json_or_none, load_object, read_url, read_url_of
 from genlock.providers.key_cache import KeyCache
 from genlock.providers.outputs import read_output
 from genlock.providers.replicate.errors import busy, error_text, failure_code, refusal
@@ -23,7 +22,6 @@ from genlock.providers.replicate.public_schemas import fetch_schemas
 from genlock.providers.replicate.settings import API_URL
 from genlock.providers.replicate.signature import is_recent, is_signed, read_secret
 
-_OK = range(200, 300)
 _NOT_FOUND = 404
 _TOO_MANY = 429
 _MODEL = re.compile(r"([A-Za-z0-9_.-]+/[A-Za-z0-9_.-]+)(:[0-9a-f]{64})?")
@@ -56,7 +54,7 @@ class Replicate(Provider):
         url, body = self.create_request(order)
         answer = await self._http.create(url, body)
         content = load_json_or_none(answer.content)
-        if answer.status not in _OK:
+        if not answer.is_ok:
             raise refusal(answer.status, content)
         task_id = _task_id(content)
         if task_id is None:
@@ -79,9 +77,9 @@ class Replicate(Provider):
         answer = await self._query("GET", f"{self._api_url}/v1/predictions/{handle.task_id}")
         if answer.status == _NOT_FOUND:
             return Report(outcome=Outcome.RUNNING, task_id=handle.task_id, word="no record")
-        if answer.status not in _OK:
-            raise ProviderError(f"status {answer.status}: {_text(answer)}")
-        report = _read_prediction(_object(answer))
+        if not answer.is_ok:
+            raise ProviderError(f"status {answer.status}: {answer.text(error_text)}")
+        report = _read_prediction(answer.object())
         if report.task_id != handle.task_id:
             raise ProviderError(f"queried {handle.task_id}, but the answer is for {report.task_id}")
         return report
@@ -96,9 +94,9 @@ class Replicate(Provider):
         answer = await self._query("POST", f"{self._api_url}/v1/predictions/{handle.task_id}/cancel")
         if answer.status == _NOT_FOUND:
             return CancelOutcome.TOO_LATE
-        if answer.status not in _OK:
+        if not answer.is_ok:
             return CancelOutcome.UNKNOWN
-        word = _object(answer).get("status")
+        word = answer.object().get("status")
         return CancelOutcome.TOO_LATE if word in ("succeeded", "failed", "aborted") else CancelOutcome.CANCELLED
 
     async def find(self, order: TaskOrder, since: datetime) -> Sequence[Handle]:
@@ -115,22 +113,16 @@ class Replicate(Provider):
         url, params = f"{self._api_url}/v1/predictions", {"created_after": since.isoformat()}
         for _ in range(_PAGES_MAX):
             answer = await self._query("GET", url, params=params)
-            if answer.status not in _OK:
-                raise ProviderError(f"status {answer.status}: {_text(answer)}")
-            page = _object(answer)
+            if not answer.is_ok:
+                raise ProviderError(f"status {answer.status}: {answer.text(error_text)}")
+            page = answer.object()
             results = page.get("results")
             for prediction in results if isinstance(results, list) else []:
                 yield prediction
-            following = self._own_url(page.get("next"))
+            following = read_url_of(self._api_url, page.get("next"))
             if following is None:
                 return
             url, params = following, {}
-
-    def _own_url(self, value: Any) -> str | None:
-        """Return a URL of the API itself: the token goes with the call."""
-        url = read_url(value)
-        own, given = urlsplit(self._api_url), urlsplit(url or "")
-        return url if url and (given.scheme, given.netloc) == (own.scheme, own.netloc) else None
 
     # callbacks, files, health
 
@@ -142,7 +134,7 @@ class Replicate(Provider):
 
     async def _fetch_secret(self) -> bytes:
         answer = await self._query("GET", f"{self._api_url}/v1/webhooks/default/secret")
-        key = read_secret(_object(answer).get("key")) if answer.status in _OK else None
+        key = read_secret(answer.object().get("key")) if answer.is_ok else None
         if key is None:
             raise ProviderError(f"Replicate's webhook secret cannot be read (status {answer.status})")
         return key
@@ -155,10 +147,10 @@ class Replicate(Provider):
         form.add_field("filename", name)
         form.add_field("type", kind)
         answer = await self._query("POST", f"{self._api_url}/v1/files", data=form, timeout=UPLOAD_TIMEOUT)
-        urls = _object(answer).get("urls") if answer.status in _OK else None
+        urls = answer.object().get("urls") if answer.is_ok else None
         url = read_url(urls.get("get")) if isinstance(urls, dict) else None
         if url is None:
-            raise ProviderError(f"the upload was refused (status {answer.status}): {_text(answer)}")
+            raise ProviderError(f"the upload was refused (status {answer.status}): {answer.text(error_text)}")
         return url
 
     async def health(self) -> ProviderHealth:
@@ -166,7 +158,7 @@ class Replicate(Provider):
         if answer.status in (401, 403):
             text = "Replicate does not accept the token. Set GENLOCK_REPLICATE_TOKEN to one of replicate.com/account."
             return ProviderHealth(ok=False, text=text)
-        if answer.status not in _OK:
+        if not answer.is_ok:
             return ProviderHealth(ok=False, text=f"Replicate answered with status {answer.status}: try again later")
         try:
             await self._fetch_secret()
@@ -213,17 +205,3 @@ def _is_order(prediction: Mapping[str, Any], model: str, values: Mapping[str, An
     except ValueError:
         return False
     return created.tzinfo is not None and created >= since
-
-
-def _object(answer: HttpAnswer) -> dict[str, Any]:
-    try:
-        return load_object(answer.content)
-    except ValueError as error:
-        raise ProviderError(f"the answer is {error}") from None
-
-
-def _text(answer: HttpAnswer) -> str:
-    try:
-        return error_text(load_json(answer.content))
-    except ValueError:
-        return clean(answer.reason)

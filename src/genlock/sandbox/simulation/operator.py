@@ -94,4 +94,4 @@ class Operator:
             await operate.cancel(ctx, job_id, "operator")
             self._truth.cancelled.add(job_id)
         else:
-            await operate.retry(ctx, job_id, "operator")
+            await operate.retry(ctx, job_id, "operator", resubmit=True)

@@ -19,7 +19,7 @@ from genlock.sandbox.telegram.messages import (
     without_caption,
 )
 from genlock.sandbox.telegram.state import TelegramState
-from genlock.sandbox.telegram.text import read_text
+from genlock.sandbox.telegram.text import check_edited, read_text
 
 NOT_MODIFIED = (
     "message is not modified: specified new message content and reply markup are exactly the same as a current "
@@ -148,6 +148,7 @@ async def _delay_inside(state: TelegramState, arguments: CallArguments, message:
 def apply_change(
     state: TelegramState, message: Message, content: dict[str, Any], markup: Markup | None
 ) -> dict[str, Any]:
+    check_edited(content)
     if content == message.content and markup == message.markup:
         raise bad_request(NOT_MODIFIED)
     state.change(message, content, markup)

@@ -9,6 +9,8 @@ from time import time
 from typing import Any
 
 EVENTS_KEPT = 5000
+#: how long `until` and `sees` wait for a change
+PATIENCE_SECONDS = 30.0
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,6 +8,7 @@ from typing import Any
 from genlock.sandbox.telegram.api_call import Upload
 from genlock.sandbox.telegram.chats import CallbackQuery, Chat, Message, Notification, User
 from genlock.sandbox.telegram.detection import found_entities
+from genlock.sandbox.telegram.events import PATIENCE_SECONDS
 from genlock.sandbox.telegram.files import Stored
 from genlock.sandbox.telegram.inline import InlineQuery, ask, share
 from genlock.sandbox.telegram.media import content_of
@@ -56,7 +57,7 @@ class SimulatedUser:
         return [notification for notification in self._state.notifications if notification.user_id == self.id]
 
     async def sees(
-        self, what: str | Callable[[Message], bool], *, chat: int | None = None, seconds: float = 10
+        self, what: str | Callable[[Message], bool], *, chat: int | None = None, seconds: float = PATIENCE_SECONDS
     ) -> Message:
         """Wait for a message, new or edited, that contains the text or fulfils the condition; return the newest."""
 
@@ -191,7 +192,7 @@ class SimulatedUser:
         state.updates.add("callback_query", query, f"user {self.id}")
         return press
 
-    async def inline(self, text: str, *, chat: int | None = None, seconds: float = 10) -> InlineQuery:
+    async def inline(self, text: str, *, chat: int | None = None, seconds: float = PATIENCE_SECONDS) -> InlineQuery:
         """Type the bot's name and a text, and wait for what it offers. Raises NotInChat without an answer."""
         query = self.type_inline(text, chat=chat)
         if not await self._state.events.wait_until(lambda: query.answered, seconds):

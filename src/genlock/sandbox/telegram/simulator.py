@@ -53,6 +53,7 @@ from genlock.sandbox.telegram.api_call import ApiError, CallArguments, error_res
 from genlock.sandbox.telegram.chat_page import add_page
 from genlock.sandbox.telegram.composing import add_composing
 from genlock.sandbox.telegram.control import add_control
+from genlock.sandbox.telegram.events import PATIENCE_SECONDS
 from genlock.sandbox.telegram.faults import AFTER, BEFORE, DOWNLOAD, Fault, Faults, Switch
 from genlock.sandbox.telegram.files import Files
 from genlock.sandbox.telegram.groups import Group
@@ -148,7 +149,7 @@ class TelegramSimulator:
     def calls(self, method: str, *, chat: int | None = None) -> list[Call]:
         return [call for call in self.journal if call.method == method and chat in {None, call.chat}]
 
-    async def until(self, holds: Callable[[], object], seconds: float = 10.0) -> None:
+    async def until(self, holds: Callable[[], object], seconds: float = PATIENCE_SECONDS) -> None:
         """Wait until something holds that the simulator knows of. Raises TimeoutError."""
         if not await self.state.events.wait_until(lambda: bool(holds()), seconds):
             raise TimeoutError

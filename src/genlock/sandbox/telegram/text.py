@@ -40,7 +40,7 @@ ATTRIBUTE = re.compile(r"""\s*([^\s=>"']+)\s*(?:=\s*(?:"([^"]*)"|'([^']*)'|([^\s
 #: styles within which links and commands are detected; in other entities, such as code, they are not
 STYLES = ("bold", "italic", "underline", "strikethrough", "spoiler", "blockquote", "expandable_blockquote")
 Entity = dict[str, Any]
-#: what the text is for: the server itself measures sends and new media, but not the other edits
+#: what the text is for: the server itself measures sends and new media, but not the other edits (see `check_edited`)
 Use = Literal["send", "edit", "media edit"]
 
 
@@ -74,10 +74,20 @@ def read_entities(arguments: CallArguments, name: str) -> list[Entity]:
 
 
 def _check_length(text: str, limit: int, use: Use, *, words: str, code: str) -> None:
-    if use != "edit" and len(text) > limit:
+    if use == "edit":
+        return
+    if len(text) > limit:
         raise bad_request(words)
     if utf16(text) > limit:
         raise bad_request(words if use == "send" else code)
+
+
+def check_edited(content: dict[str, Any]) -> None:
+    """Measure an edit as Telegram behind the server does, after all other checks. Raises if it is too long."""
+    if utf16(content.get("text", "")) > TEXT_MAX:
+        raise bad_request("MESSAGE_TOO_LONG")
+    if utf16(content.get("caption", "")) > CAPTION_MAX:
+        raise bad_request("MEDIA_CAPTION_TOO_LONG")
 
 
 def read_caption(text: str, mode: str, entities: list[Entity], use: Use = "send") -> dict[str, Any]:

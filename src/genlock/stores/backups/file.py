@@ -26,6 +26,8 @@ from genlock.stores.migrate import Migration
 
 FORMAT, VERSION = "genlock backup", 1
 OWNER_ONLY = 0o600
+#: far more than a row of genlock has: a few kilobytes of a hostile file could become a line that takes all memory
+LINE_BYTES_MAX = 64_000_000
 #: fast: the database is read while it serves users, and a higher level saves little
 _COMPRESSION = 3
 _encode = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
@@ -58,15 +60,29 @@ class Header:
 
     @classmethod
     def read(cls, line: Mapping[str, Any]) -> "Header":
+        """Read the line. Raises KeyError, TypeError and ValueError."""
+        if not _are_tables(line["tables"]):
+            raise KeyError("tables")
         return cls(
             dialect=line["dialect"],
             created_at=datetime.fromisoformat(line["created_at"]),
             genlock=line["genlock"],
             migrations=[
-                Migration(number=number, name=name, checksum=checksum) for number, name, checksum in line["migrations"]
+                Migration(number=int(number), name=name, checksum=checksum)
+                for number, name, checksum in line["migrations"]
             ],
             tables=line["tables"],
         )
+
+
+def _are_tables(given: Any) -> bool:
+    """Whether these are names of columns by table, as the rest of the file needs them."""
+    return isinstance(given, dict) and all(
+        isinstance(columns, list)
+        and all(isinstance(column, str) for column in columns)
+        and len(set(columns)) == len(columns)
+        for columns in given.values()
+    )
 
 
 def to_line(value: Any) -> bytes:
@@ -132,8 +148,7 @@ def new_backup(path: Path, *, overwrite: bool) -> Iterator[BackupWriter]:
 @contextmanager
 def _locked(part: Path) -> Iterator[BinaryIO]:
     """Open the unfinished file, empty, for this process alone; a crashed backup may have left an older one."""
-    flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW
-    with os.fdopen(os.open(part, flags, OWNER_ONLY), "r+b") as file:
+    with os.fdopen(_create_or_open(part), "r+b") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -141,6 +156,19 @@ def _locked(part: Path) -> Iterator[BinaryIO]:
         os.fchmod(file.fileno(), OWNER_ONLY)
         file.truncate()
         yield file
+
+
+def _create_or_open(part: Path) -> int:
+    try:
+        return os.open(part, os.O_RDWR | os.O_CREAT | os.O_EXCL, OWNER_ONLY)
+    except FileExistsError:
+        descriptor = os.open(part, os.O_RDWR | os.O_NOFOLLOW)
+    found = os.fstat(descriptor)
+    # On a shared disk a file of ours may be of another user; all of the folder is, then.
+    if found.st_uid not in (os.geteuid(), part.parent.stat().st_uid) or found.st_nlink != 1:
+        os.close(descriptor)
+        raise BackupFailed(f"{part} is of another user, or has another name: look whose it is, then delete it")
+    return descriptor
 
 
 def _read_back(path: Path, rows: Mapping[str, int]) -> None:
@@ -162,7 +190,7 @@ def _sync_folder(folder: Path) -> None:
 class Backup:
     """A backup that is being read, line by line."""
 
-    def __init__(self, path: Path, lines: Iterator[bytes]) -> None:
+    def __init__(self, path: Path, lines: gzip.GzipFile) -> None:
         self._path = path
         self._lines = lines
         self._next: Any = None
@@ -174,6 +202,8 @@ class Backup:
         self._next = self._read()
         while isinstance(self._next, dict) and "table" in self._next:
             name = self._next["table"]
+            if not isinstance(name, str) or name not in self.header.tables:
+                raise BackupUnusable(f"{self._path} is damaged: its first line has no columns of the table {name!r}")
             counted[name] = 0
             for_table = self._rows(name, counted)
             yield name, for_table
@@ -183,7 +213,7 @@ class Backup:
             raise BackupUnusable(f"{self._path} is incomplete: its last line does not agree with its rows")
 
     def _rows(self, name: str, counted: dict[str, int]) -> Iterator[list[Any]]:
-        width = len(self.header.tables.get(name, ()))
+        width = len(self.header.tables[name])
         while isinstance(row := self._read(), list):
             if len(row) != width:
                 raise BackupUnusable(f"{self._path} is damaged: a row of {name} has {len(row)} of {width} columns")
@@ -205,9 +235,17 @@ class Backup:
     def _read(self) -> Any:
         """Return the next line, None after the last one."""
         try:
-            line = next(self._lines, None)
-            return None if line is None else json.loads(line)
-        except (OSError, EOFError, zlib.error, ValueError) as error:  # OSError: not gzip, or a wrong checksum
+            line = self._lines.readline(LINE_BYTES_MAX + 1)
+            if len(line) > LINE_BYTES_MAX:
+                raise BackupUnusable(f"{self._path} is damaged: a line has more than {LINE_BYTES_MAX:,} bytes")
+            return json.loads(line) if line else None
+        except (
+            OSError,
+            EOFError,
+            zlib.error,
+            ValueError,
+            RecursionError,
+        ) as error:  # OSError: not gzip, a wrong checksum
             raise BackupUnusable(f"{self._path} cannot be read: {error}") from error
 
 
@@ -219,4 +257,4 @@ def open_backup(path: Path) -> Iterator[Backup]:
     except OSError as error:
         raise BackupUnusable(f"{path} cannot be opened: {error.strerror}") from error
     with file, gzip.GzipFile(fileobj=file, mode="rb") as lines:
-        yield Backup(path, iter(lines))
+        yield Backup(path, lines)

@@ -107,7 +107,12 @@ async def _load(backup: Backup, target: Target) -> tuple[dict[str, int], list[st
         left_out += [f"{table}.{column}" for column in given if column not in tables[table]]
         kinds = {column: tables[table][column] for column in given if column in tables[table]}
         loaded = Counted(_only(rows, [index for index, column in enumerate(given) if column in kinds]))
-        await target.load(table, kinds, loaded)
+        try:
+            await target.load(table, kinds, loaded)
+        except (TypeError, ValueError, OverflowError, RecursionError) as error:
+            raise BackupUnusable(
+                f"the backup is damaged: a row of {table} cannot be restored: {error}"[:500]
+            ) from error
         counts[table] = await target.count(table)
         if counts[table] != loaded.count:
             raise BackupUnusable(f"{loaded.count} rows of {table} were read but {counts[table]} are in the database")

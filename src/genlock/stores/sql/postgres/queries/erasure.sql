@@ -17,7 +17,8 @@ SET input = 'null', parts = '[]', error_text = '', secret_hash = NULL, handle = 
 WHERE id IN (
         SELECT id FROM jobs
         WHERE account_id = :account_id AND id > :after AND id <= :until AND due_at IS NULL AND ended_at IS NOT NULL
-            AND (input <> 'null' OR parts <> '[]' OR error_text <> '')
+            AND (input <> 'null' OR parts <> '[]' OR error_text <> '' OR secret_hash IS NOT NULL OR handle <> ''
+                OR hidden_at IS NULL)
             AND delivery NOT IN ('pending', 'sending')
         ORDER BY id LIMIT :limit)
     AND due_at IS NULL AND delivery NOT IN ('pending', 'sending')
@@ -71,8 +72,9 @@ WHERE address IN (SELECT address FROM uploads WHERE account_id = :account_id ORD
 RETURNING address;
 
 -- name: erase_account
--- Erase the user's name, the contents of drafts, favourites and settings, and what operators wrote about the user. API
--- keys end, and webhooks are deleted: their deliveries go with the other old rows. Drafts keep their versions, which are part of idempotency keys of orders.
+-- Erase the user's name, the contents of drafts, favourites and settings, and what operators wrote about the user, also in
+-- commands that wait to be confirmed: those of other users are typed again. API keys end, and webhooks are deleted: their
+-- deliveries go with the other old rows. Drafts keep their versions, which are part of idempotency keys of orders.
 WITH named AS (
     UPDATE profiles SET name = '', username = '', last_model = '', ban_reason = '', referred_by = NULL
     WHERE account_id = :account_id
@@ -92,6 +94,9 @@ WITH named AS (
     DELETE FROM webhooks WHERE account_id = :account_id
 ), untold AS (
     DELETE FROM kv WHERE starts_with(key, 'tell:' || :account_id || ':')
+), unasked AS (
+    DELETE FROM kv
+    WHERE starts_with(key, 'chat:asked:') AND bot = (SELECT bot FROM accounts WHERE id = :account_id)
 ), explained AS (
     UPDATE ledger SET reason = ''
     WHERE account_id = :account_id AND reason <> '' AND (
@@ -103,19 +108,23 @@ UPDATE audit SET detail = '' WHERE subject = :account_id::text AND action IN (
     AND detail <> ''
 RETURNING id;
 
--- name: old_jobs_window
--- Return the last of the next jobs after an id that were created before an age.
-SELECT max(id) AS id FROM (SELECT id, created_at FROM jobs WHERE id > :after ORDER BY id LIMIT :limit) w
-WHERE created_at < :now - make_interval(secs => :older_than::float8);
+-- name: old_jobs
+-- Return those of the next jobs after an id that were created before an age.
+SELECT id FROM (SELECT id, created_at FROM jobs WHERE id > :after ORDER BY id LIMIT :limit) w
+WHERE created_at < :now - make_interval(secs => :older_than::float8)
+ORDER BY id;
 
 -- name: erase_inputs
--- Erase the inputs of ended jobs in a range of ids. Their results stay.
+-- Erase the inputs of those of the jobs that have ended; their results stay. Returns the jobs that have not ended.
 WITH attempt AS (
     UPDATE attempts a SET sent_input = NULL
     FROM jobs j
-    WHERE a.job_id > :after AND a.job_id <= :until AND a.sent_input IS NOT NULL AND j.id = a.job_id
+    WHERE a.job_id = ANY (:job_ids::bigint[]) AND a.sent_input IS NOT NULL AND j.id = a.job_id
         AND j.ended_at IS NOT NULL AND j.due_at IS NULL
+), erased AS (
+    UPDATE jobs SET input = 'null', error_text = ''
+    WHERE id = ANY (:job_ids::bigint[]) AND ended_at IS NOT NULL AND due_at IS NULL AND input <> 'null'
 )
-UPDATE jobs SET input = 'null', error_text = ''
-WHERE id > :after AND id <= :until AND ended_at IS NOT NULL AND due_at IS NULL AND input <> 'null'
-RETURNING id;
+SELECT id FROM jobs
+WHERE id = ANY (:job_ids::bigint[]) AND (ended_at IS NULL OR due_at IS NOT NULL) AND input <> 'null'
+ORDER BY id;

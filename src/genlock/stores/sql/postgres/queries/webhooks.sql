@@ -111,9 +111,9 @@ WITH settled AS (
         last_answer = i.answer,
         due_at = CASE WHEN i.state = 'pending' THEN :now + make_interval(secs => i.after) END,
         delivered_at = CASE WHEN i.state = 'delivered' THEN :now ELSE d.delivered_at END
-    FROM unnest(:delivery_id::bigint[], :state::text[], :after::float8[], :status::integer[], :error::text[],
-        :answer::text[]) AS i (id, state, after, status, error, answer)
-    WHERE d.id = i.id AND d.due_at IS NOT NULL
+    FROM unnest(:delivery_id::bigint[], :webhook_id::bigint[], :state::text[], :after::float8[], :status::integer[], :error::text[],
+        :answer::text[]) AS i (id, webhook_id, state, after, status, error, answer)
+    WHERE d.id = i.id AND d.webhook_id = i.webhook_id AND d.due_at IS NOT NULL
     RETURNING d.id, d.webhook_id, d.job_id, d.due_at
 )
 UPDATE webhook_deliveries d SET due_at = coalesce(s.due_at, :now)

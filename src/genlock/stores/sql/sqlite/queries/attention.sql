@@ -31,8 +31,11 @@ WHERE attention_code = :code AND attention_reason IS NOT NULL AND id < :before
 ORDER BY attention_code DESC, id DESC LIMIT :limit;
 
 -- name: clear_attention
--- Take a job off the operator's list, if it has not changed since it was read and needs no more work.
-UPDATE jobs SET attention_code = NULL, attention_reason = NULL, lease_token = lease_token + 1
+-- Take a job off the operator's list, if it has not changed since it was read and needs no more work. A notice that no
+-- worker tries any more is given up: it counts as sent.
+UPDATE jobs
+SET attention_code = NULL, attention_reason = NULL, lease_token = lease_token + 1,
+    notice = CASE WHEN notice = 'due' AND due_at IS NULL THEN 'sent' ELSE notice END
 WHERE id = :job_id AND lease_token = :token AND attention_reason IS NOT NULL AND lease_owner IS NULL
     AND delivery IN ('delivered', 'undeliverable', 'unknown')
 RETURNING id;

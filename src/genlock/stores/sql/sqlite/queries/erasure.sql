@@ -17,7 +17,8 @@ SET input = 'null', parts = '[]', error_text = '', secret_hash = NULL, handle = 
 WHERE id IN (
         SELECT id FROM jobs
         WHERE account_id = :account_id AND id > :after AND id <= :until AND due_at IS NULL AND ended_at IS NOT NULL
-            AND (input <> 'null' OR parts <> '[]' OR error_text <> '')
+            AND (input <> 'null' OR parts <> '[]' OR error_text <> '' OR secret_hash IS NOT NULL OR handle <> ''
+                OR hidden_at IS NULL)
             AND delivery NOT IN ('pending', 'sending')
         ORDER BY id LIMIT :limit)
     AND due_at IS NULL AND delivery NOT IN ('pending', 'sending')
@@ -71,8 +72,9 @@ WHERE address IN (SELECT address FROM uploads WHERE account_id = :account_id ORD
 RETURNING address;
 
 -- name: erase_account
--- Erase the user's name, the contents of drafts, favourites and settings, and what operators wrote about the user. API
--- keys end, and webhooks are deleted: their deliveries go with the other old rows. Drafts keep their versions, which are part of idempotency keys of orders.
+-- Erase the user's name, the contents of drafts, favourites and settings, and what operators wrote about the user, also in
+-- commands that wait to be confirmed: those of other users are typed again. API keys end, and webhooks are deleted: their
+-- deliveries go with the other old rows. Drafts keep their versions, which are part of idempotency keys of orders.
 UPDATE profiles SET name = '', username = '', last_model = '', ban_reason = '', referred_by = NULL
 WHERE account_id = :account_id;
 UPDATE drafts SET body = '{}', uploads = '[]', version = version + 1 WHERE account_id = :account_id;
@@ -83,6 +85,8 @@ UPDATE webhook_deliveries SET last_error = '', last_answer = ''
 WHERE webhook_id IN (SELECT id FROM webhooks WHERE account_id = :account_id) AND (last_error <> '' OR last_answer <> '');
 DELETE FROM webhooks WHERE account_id = :account_id;
 DELETE FROM kv WHERE key >= 'tell:' || :account_id || ':' AND key < 'tell:' || :account_id || ';';
+DELETE FROM kv
+WHERE key >= 'chat:asked:' AND key < 'chat:asked;' AND bot = (SELECT bot FROM accounts WHERE id = :account_id);
 UPDATE ledger SET reason = ''
 WHERE account_id = :account_id AND reason <> '' AND (
         substr(key, 1, 6) = 'admin:' OR substr(key, 1, 9) = 'operator:' OR substr(key, 1, 10) = 'dashboard:');
@@ -92,16 +96,19 @@ UPDATE audit SET detail = '' WHERE subject = CAST(:account_id AS TEXT) AND actio
     AND detail <> ''
 RETURNING id;
 
--- name: old_jobs_window
--- Return the last of the next jobs after an id that were created before an age.
-SELECT max(id) AS id FROM (SELECT id, created_at FROM jobs WHERE id > :after ORDER BY id LIMIT :limit) w
-WHERE created_at < :now - CAST(:older_than * 1000000 AS INTEGER);
+-- name: old_jobs
+-- Return those of the next jobs after an id that were created before an age.
+SELECT id FROM (SELECT id, created_at FROM jobs WHERE id > :after ORDER BY id LIMIT :limit) w
+WHERE created_at < :now - CAST(:older_than * 1000000 AS INTEGER)
+ORDER BY id;
 
 -- name: erase_inputs
--- Erase the inputs of ended jobs in a range of ids. Their results stay.
+-- Erase the inputs of those of the jobs that have ended; their results stay. Returns the jobs that have not ended.
 UPDATE attempts SET sent_input = NULL
-WHERE job_id > :after AND job_id <= :until AND sent_input IS NOT NULL AND EXISTS (
+WHERE job_id IN (SELECT value FROM json_each(:job_ids)) AND sent_input IS NOT NULL AND EXISTS (
     SELECT 1 FROM jobs j WHERE j.id = attempts.job_id AND j.ended_at IS NOT NULL AND j.due_at IS NULL);
 UPDATE jobs SET input = 'null', error_text = ''
-WHERE id > :after AND id <= :until AND ended_at IS NOT NULL AND due_at IS NULL AND input <> 'null'
-RETURNING id;
+WHERE id IN (SELECT value FROM json_each(:job_ids)) AND ended_at IS NOT NULL AND due_at IS NULL AND input <> 'null';
+SELECT id FROM jobs
+WHERE id IN (SELECT value FROM json_each(:job_ids)) AND (ended_at IS NULL OR due_at IS NOT NULL) AND input <> 'null'
+ORDER BY id;

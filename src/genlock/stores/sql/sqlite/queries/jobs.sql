@@ -238,7 +238,8 @@ WHERE id = :job_id AND state = 'queued' AND attempt = coalesce(:attempt, attempt
 
 -- name: attempts
 -- Return the attempts of a job, in their order.
-SELECT a.*, j.attempt = a.number AS current, j.task_id AS current_task, j.handle AS current_handle
+SELECT a.*, j.attempt = a.number AS current, j.task_id AS current_task, j.handle AS current_handle, j.state AS job_state,
+    j.ended_at AS job_ended_at
 FROM attempts a JOIN jobs j ON j.id = a.job_id WHERE a.job_id = :job_id ORDER BY a.number;
 
 -- name: known_tasks
@@ -434,17 +435,24 @@ WHERE i.value ->> 'state' = 'queued' AND j.lease_token = i.value ->> 'token' AND
     AND attempts.job_id = j.id AND attempts.number = j.attempt AND attempts.outcome IS NULL;
 
 -- name: retry_job
--- Make a waiting or parked job due now; queue a parked submit again, as another attempt.
+-- Make a waiting or parked job due now, or a notice that failed in every attempt: then what needs attention stays. An
+-- order that the provider may have accepted is queued again, as another attempt, only with the token that was read when
+-- this was decided.
 UPDATE attempts SET outcome = 'unknown', ended_at = :now
 FROM jobs j
 WHERE j.id = :job_id AND j.lease_owner IS NULL AND j.state = 'submitting' AND j.due_at IS NULL
+    AND j.lease_token = :resubmit
     AND attempts.job_id = j.id AND attempts.number = j.attempt AND attempts.outcome IS NULL;
 UPDATE jobs
-SET due_at = :now, lease_token = lease_token + 1, attempts = 0, crash_count = 0, attention_code = NULL,
-    attention_reason = NULL,
+SET due_at = :now, lease_token = lease_token + 1, attempts = 0, crash_count = 0,
+    attention_code = CASE WHEN delivery IN ('none', 'pending', 'sending') THEN NULL ELSE attention_code END,
+    attention_reason = CASE WHEN delivery IN ('none', 'pending', 'sending') THEN NULL ELSE attention_reason END,
     state = CASE WHEN state = 'submitting' AND due_at IS NULL THEN 'queued' ELSE state END
 WHERE id = :job_id AND lease_owner IS NULL
-    AND (state IN ('queued', 'submitting', 'running') OR delivery IN ('pending', 'sending'))
+    AND (state IN ('queued', 'submitting', 'running') OR delivery IN ('pending', 'sending')
+        OR notice = 'due' AND due_at IS NULL)
+    AND (lease_token = coalesce(:resubmit, -1) OR NOT (
+        state = 'submitting' AND due_at IS NULL OR state = 'queued' AND coalesce(attention_code, '') = 'parked'))
 RETURNING id;
 
 -- name: resend_job

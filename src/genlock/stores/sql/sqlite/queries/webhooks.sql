@@ -1,8 +1,9 @@
 -- name: add_webhook
 -- use: screen
--- Store an endpoint, unless the account has as many as it may. Two at the same time may both pass the check.
-INSERT INTO webhooks (account_id, public_id, url, events, description, secret, held_until, created_at)
-SELECT :account_id, :public_id, :url, :events, :description, :secret, :now, :now
+-- Store an endpoint, unless the account has as many as it may. Its id was never that of another endpoint, which a sender may
+-- still hold, and whose deliveries are pruned later: SQLite itself would give out the highest id again after a deletion.
+INSERT INTO webhooks (id, account_id, public_id, url, events, description, secret, held_until, created_at)
+SELECT max(:now, (SELECT coalesce(max(id), 0) + 1 FROM webhooks)), :account_id, :public_id, :url, :events, :description, :secret, :now, :now
 WHERE (SELECT count(*) FROM webhooks WHERE account_id = :account_id) < :most
 RETURNING *;
 
@@ -104,7 +105,8 @@ SET state = i.value ->> 'state', attempts = attempts + 1, last_status = i.value 
     last_error = i.value ->> 'error', last_answer = i.value ->> 'answer',
     due_at = CASE WHEN i.value ->> 'state' = 'pending' THEN :now + CAST((i.value ->> 'after') * 1000000 AS INTEGER) END,
     delivered_at = CASE WHEN i.value ->> 'state' = 'delivered' THEN :now ELSE delivered_at END
-FROM json_each(:items) i WHERE webhook_deliveries.id = i.value ->> 'delivery_id' AND due_at IS NOT NULL;
+FROM json_each(:items) i
+WHERE webhook_deliveries.id = i.value ->> 'delivery_id' AND webhook_id = i.value ->> 'webhook_id' AND due_at IS NOT NULL;
 UPDATE webhook_deliveries AS d
 SET due_at = coalesce((
     SELECT max(e.due_at) FROM webhook_deliveries e

@@ -1,0 +1,97 @@
+"""Measure how long a FLAC file plays."""
+
+import re
+import struct
+from functools import cache
+
+from genlock.media.budget import Budget, require
+from genlock.media.mapped_file import Content
+
+_BLOCKS_MAX = 1000
+_STREAM_INFO, _STREAM_INFO_BYTES, _LAST_BLOCK = 0, 34, 0x80
+_FRAME = re.compile(rb"\xff[\xf8\xf9]")
+#: the longest header of a frame
+_HEADER_BYTES_MAX = 16
+#: samples of a frame by its code; of two codes, a number of 8 or 16 bits follows
+_BLOCK_SIZES = {
+    1: 192,
+    **{code: 576 << code - 2 for code in range(2, 6)},
+    **{code: 256 << code - 8 for code in range(8, 16)},
+}
+_BLOCK_SIZE_BYTES = {6: 1, 7: 2}
+#: sampling rates by their code; of three codes, a number with such a factor follows. Code 0 is the rate of the file.
+_RATES = {
+    1: 88_200, 2: 176_400, 3: 192_000, 4: 8000, 5: 16_000, 6: 22_050, 7: 24_000, 8: 32_000, 9: 44_100, 10: 48_000,
+    11: 96_000,
+}  # fmt: skip
+_RATE_BYTES = {12: (1, 1000), 13: (2, 1), 14: (2, 10)}
+_CHANNELS_MAX, _RESERVED_DEPTH = 10, 3
+_POLYNOMIAL = 0x107
+
+
+def read_duration(content: Content, budget: Budget) -> float:
+    """Add up the durations of all frames, wherever they are, or take the duration that the header states if longer."""
+    position, rate, samples = _read_header(content, budget)
+    require(_FRAME.match(content, position), "no frame at the beginning")
+    seconds = 0.0
+    for found in _FRAME.finditer(content, position):
+        budget.spend()
+        seconds += _frame_seconds(content[found.start() : found.start() + _HEADER_BYTES_MAX], rate)
+    return max(seconds, samples / rate)
+
+
+def _read_header(content: Content, budget: Budget) -> tuple[int, int, int]:
+    """Return where the frames begin, the sampling rate, and the number of samples."""
+    position, info = 4, b""
+    for number in range(_BLOCKS_MAX):
+        budget.spend()
+        require(position + 4 <= len(content), "a header that is cut off")
+        [block] = struct.unpack_from(">I", content, position)
+        kind, size, position = block >> 24 & 127, block & 0xFFFFFF, position + 4
+        require((kind == _STREAM_INFO) == (number == 0), "a header of another form")
+        if number == 0:
+            require(size == _STREAM_INFO_BYTES, "a header of another length")
+            info = bytes(content[position : position + size])
+        position += size
+        if block >> 24 & _LAST_BLOCK:
+            break
+    require(len(info) == _STREAM_INFO_BYTES, "a header that is cut off")
+    bits = int.from_bytes(info[10:18])
+    require(bits >> 44, "no sampling rate")
+    return position, bits >> 44, bits & (1 << 36) - 1
+
+
+def _frame_seconds(head: bytes, stated_rate: int) -> float:
+    """Return how long a frame plays; 0.0 if the bytes are no header of a frame, as its check sum tells."""
+    head = head.ljust(_HEADER_BYTES_MAX, b"\0")
+    if head[3] & 1 or head[3] >> 4 > _CHANNELS_MAX or head[3] >> 1 & 7 == _RESERVED_DEPTH:
+        return 0.0
+    size_code, rate_code = head[2] >> 4, head[2] & 15
+    at = 4 + max(1, 8 - (head[4] ^ 0xFF).bit_length())
+    size, rate = _BLOCK_SIZES.get(size_code, 0), _RATES.get(rate_code, 0 if rate_code else stated_rate)
+    if size_code in _BLOCK_SIZE_BYTES:
+        end = at + _BLOCK_SIZE_BYTES[size_code]
+        size, at = int.from_bytes(head[at:end]) + 1, end
+    if rate_code in _RATE_BYTES:
+        count, factor = _RATE_BYTES[rate_code]
+        rate, at = int.from_bytes(head[at : at + count]) * factor, at + count
+    return size / min(rate, stated_rate) if rate and _check_sum(head[:at]) == head[at] else 0.0
+
+
+def _check_sum(head: bytes) -> int:
+    table, found = _check_sums(), 0
+    for byte in head:
+        found = table[found ^ byte]
+    return found
+
+
+@cache
+def _check_sums() -> bytes:
+    """Return the check sum of each byte."""
+    table = []
+    for byte in range(256):
+        value = byte
+        for _ in range(8):
+            value = value << 1 ^ (_POLYNOMIAL if value & 128 else 0)
+        table.append(value)
+    return bytes(table)

@@ -126,8 +126,9 @@ class Service:
         try:
             return await self._closing.enter_async_context(serving(app.web, settings.host, settings.port))
         except OSError as error:
+            reason = _LISTENING.get(error.errno or 0, error.strerror or str(error))
             raise Refusal(
-                f"cannot listen on {settings.host}:{settings.port}: {_LISTENING.get(error.errno or 0, error.strerror)}. "
+                f"cannot listen on {settings.host}:{settings.port}: {reason}. "
                 "GENLOCK_HOST and GENLOCK_PORT set where the service listens"
             ) from None
 

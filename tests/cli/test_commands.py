@@ -145,7 +145,7 @@ def test_a_job_is_shown_as_text_and_not_as_python_values(shell: Shell) -> None:
     pairs = [re.split(r" {2,}", line.strip(), maxsplit=1) for line in output.splitlines()[1:]]
     fields = {pair[0]: pair[-1] for pair in pairs}
     assert fields["job"] == f"{job}, cancelled"
-    assert fields["price"] == "0.8 credits, released"
+    assert fields["price"] == "0.8 credits, returned"
     assert re.fullmatch(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC", fields["created"])
     assert not {"lease_token", "late", "placeholder", "delivered"} & set(fields)
     assert not re.search(r"datetime|<|None|False|\(|\{'", output)
@@ -167,7 +167,25 @@ def test_a_list_of_jobs_fits_a_terminal_of_80_columns() -> None:
     printed = console.file.getvalue()  # type: ignore[attr-defined]
     assert max(map(len, printed.splitlines())) <= 80
     assert "undeliverable" in printed
-    assert "1234.5 released" in printed
+    assert "1234.5 returned" in printed
+
+
+def test_a_list_of_jobs_says_what_became_of_the_price_in_words_of_operators() -> None:
+    job = SimpleNamespace(
+        id=1, account_id=2, model="z-image", price=800, state=State.SUCCEEDED, delivery=Delivery.DELIVERED, ended=True,
+        has_result=True, created_at=datetime(2026, 5, 30, 23, 59, tzinfo=UTC), attention_reason=None,
+    )  # fmt: skip
+    told = {}
+    for job.hold_state in HoldState:
+        [row] = job_rows([job], as_json=False)
+        told[job.hold_state] = row["credits"]
+        assert job_rows([job], as_json=True)[0]["hold_state"] == job.hold_state.value, "JSON has the column's value"
+    assert told == {
+        HoldState.FREE: "0.8 free",
+        HoldState.HELD: "0.8 held",
+        HoldState.CAPTURED: "0.8 charged",
+        HoldState.RELEASED: "0.8 returned",
+    }
 
 
 def test_flags_are_shown_as_flags(tmp_path: Path) -> None:
@@ -194,6 +212,12 @@ def test_an_action_that_is_not_possible_is_refused_without_a_traceback(shell: Sh
     unknown, early = shell.run("jobs", "retry", "404"), shell.run("jobs", "resend", str(job))
     assert (unknown.returncode, unknown.stderr) == (1, "There is no job 404. `genlock jobs ls` lists them.\n")
     assert (early.returncode, early.stderr) == (1, f"job {job} has nothing to resend yet (queued, none)\n")
+
+
+def test_a_users_number_of_a_job_needs_the_bots_token_and_says_so(tmp_path: Path) -> None:
+    done = Shell(f"sqlite:///{tmp_path}/genlock.db", tmp_path).run("jobs", "show", "#K7Q2M9", COLUMNS="200")
+    assert "'#K7Q2M9' is not the number of a job: `genlock jobs ls` lists them" in done.stderr
+    assert "numbers such as #K7Q2M9 need GENLOCK_TELEGRAM_TOKEN, as the service has it" in done.stderr
 
 
 def test_what_does_not_exist_is_named_with_the_command_that_lists_it(shell: Shell) -> None:

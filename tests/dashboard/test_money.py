@@ -169,6 +169,15 @@ async def test_payments_are_filtered_by_their_state(dashboard: DashboardWorld) -
         assert {number for number in range(3) if f"<bdi>charge-{number}" in page} == numbers, state
 
 
+async def test_before_the_first_comparison_nothing_is_said_about_differences(dashboard: DashboardWorld) -> None:
+    client, record = await dashboard.log_in(), dashboard.parts.tools.reconciliation
+    page = (await client.get("/money/reconciliation")).text
+    assert ("Not reconciled yet" in page, "No differences" in page) == (True, False)
+    await record.write(Run(read=1, position=9, differences=[]))
+    page = (await client.get("/money/reconciliation")).text
+    assert ("Not reconciled yet" in page, "No differences" in page) == (False, True)
+
+
 async def test_the_comparison_with_telegram_is_shown_and_run_once(dashboard: DashboardWorld) -> None:
     client, record = await dashboard.log_in(), dashboard.parts.tools.reconciliation
     found = PaymentDifference(

@@ -160,8 +160,8 @@ async def test_a_preview_shows_the_fitting_element_from_our_own_address(client: 
 async def test_a_file_that_is_too_large_is_not_fetched(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(previews, "FILE_BYTES_MAX", 50)
 
-    assert "larger than 100 MB" in (await client.get(f"/jobs/1/results/{number('a.png')}")).text
-    assert "larger than 100 MB" in (await client.get(f"/jobs/1/results/{number('a.png')}/preview")).text
+    assert "larger than 100\u00a0MB" in (await client.get(f"/jobs/1/results/{number('a.png')}")).text
+    assert "larger than 100\u00a0MB" in (await client.get(f"/jobs/1/results/{number('a.png')}/preview")).text
 
 
 async def test_browsers_that_read_slowly_cannot_fill_the_disk(

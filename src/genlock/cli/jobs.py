@@ -134,7 +134,7 @@ def job_rows(jobs: list[Any], *, as_json: bool) -> list[dict[str, Any]]:
             "account": job.account_id,
             "model": job.model,
             "state": summary(job),
-            "credits": f"{in_credits(job.price)} {job.hold_state.value}",
+            "credits": f"{in_credits(job.price)} {_money(job)}",
             "created": job.created_at.replace(microsecond=0),
             "needs attention": job.attention_reason,
         }
@@ -152,6 +152,11 @@ def summary(job: Any) -> str:
     return {"pending": "delivering", "sending": "delivering"}.get(job.delivery.value, str(job.delivery.value))
 
 
+def _money(job: Any) -> str:
+    """Return what became of the price, in a word for operators."""
+    return {"captured": "charged", "released": "returned"}.get(job.hold_state.value, str(job.hold_state.value))
+
+
 def job_lines(job: Any) -> Iterator[tuple[str, object]]:
     """Return what an operator needs to know of a job, in the order in which it is asked."""
     yield "job", f"{job.id}, {summary(job)}"
@@ -159,7 +164,7 @@ def job_lines(job: Any) -> Iterator[tuple[str, object]]:
     yield "error", f"{job.error_code}: {job.error_text}" if job.error_code else None
     yield "model", f"{job.model} at {job.provider}"
     yield "account", job.account_id
-    yield "price", f"{in_credits(job.price)} credits, {job.hold_state.value}"
+    yield "price", f"{in_credits(job.price)} credits, {_money(job)}"
     yield "provider cost", None if job.cost is None else f"{in_credits(job.cost)} of the provider's credits"
     yield "input", job.input
     yield "result", [part.value for part in job.parts if part.value] if job.has_result else None

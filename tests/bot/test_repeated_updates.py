@@ -148,3 +148,19 @@ async def test_a_lost_answer_from_telegram_still_gives_one_order(world: BotWorld
 
     assert [call.faults for call in world.telegram.calls(method) if call.faults] == [["drop_after"]]
     assert len(await world.jobs(ann)) == 1
+
+
+async def test_an_order_after_the_draft_was_pruned_is_a_new_one(world: BotWorld) -> None:
+    """Versions of drafts are part of idempotency keys: a draft that began again would find the orders of before."""
+    ann = await world.add_user()
+    for number in range(1, 3):
+        await ann.write("a fox")
+        screen = await ann.sees(page("confirm.suggestion"))
+        await ann.press(screen, screen.buttons[0]["callback_data"])
+        await ann.sees(page("order.done", code=f"#{number}"))
+        await world.quiet()
+        role = await world.store.take_role("active", "leader", 60.0)
+        while await world.store.prune_next("drafts", -1.0, 10, role):
+            pass
+
+    assert len(await world.jobs(ann)) == 2

@@ -178,7 +178,7 @@ class Settings(BaseSettings):
     keep_uploads_days: int = Field(
         default=365, ge=0, description="days after which files of an order can no longer be used again; 0: forever"
     )
-    keep_drafts_days: int = Field(default=180, ge=0, description="days after which a draft is deleted; 0: forever")
+    keep_drafts_days: int = Field(default=180, ge=0, description="days after which a draft is emptied; 0: forever")
     keep_audit_days: int = Field(
         default=730, ge=0, description="days after which a line of the audit log is deleted; 0: forever"
     )

@@ -277,7 +277,7 @@ async def test_only_the_active_instance_prunes(store: SqlDatabase, clock: Manual
 
 async def test_what_is_no_longer_needed_is_pruned_by_age(store: SqlDatabase, raw: Raw, clock: ManualClock) -> None:
     account = await account_with(store, 5)
-    await store.save_draft(account, 7, SavedDraft(version=0, message=None, body="{}"))
+    await store.save_draft(account, 7, SavedDraft(version=0, message=8, body='{"model":"m"}', uploads=("a",)))
     await store.add_upload(Upload(key="a", account_id=account, file="f", kind="image", seconds=None, age_seconds=0))
     await store.mark_upload_used("a")
     await store.take_free_run(account, "day", 1)
@@ -307,6 +307,7 @@ async def test_what_is_no_longer_needed_is_pruned_by_age(store: SqlDatabase, raw
         "ordered_uploads": 1, "audit": 1, "promo_uses": 1, "free_runs": 1, "drafts": 1, "update_queues": 1,
     }  # fmt: skip
     assert await raw("SELECT code FROM promo_uses") == [("RUNS",)]  # its free runs are not used up
+    assert await store.draft(account, 7) == SavedDraft(version=2, message=None, body="{}")
     assert await store.store_update(update(2)) is Received.FRESH  # in a new queue
     assert (await store.claim_update_queues(1, ME, bots=["bot"], urgent=False))[0].update is not None
 

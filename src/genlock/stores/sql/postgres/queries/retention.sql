@@ -112,12 +112,14 @@ RETURNING account_id;
 
 -- name: prune_drafts
 -- use: periodic
--- Delete old drafts of the accounts after one id up to another, a few at a time. Only the current holder of the active
--- role may, in its own epoch.
-DELETE FROM drafts
+-- Empty old drafts of the accounts after one id up to another, a few at a time. They keep their versions, which are part of
+-- idempotency keys of orders. Only the current holder of the active role may, in its own epoch.
+UPDATE drafts SET body = '{}', uploads = '{}', message = NULL, version = version + 1
 WHERE (account_id, chat) IN (
         SELECT account_id, chat FROM drafts
-        WHERE account_id > :after AND account_id <= :until AND updated_at < :now - make_interval(secs => :older_than::float8) LIMIT :limit)
+        WHERE account_id > :after AND account_id <= :until AND updated_at < :now - make_interval(secs => :older_than::float8)
+            AND (body <> '{}' OR uploads <> '{}' OR message IS NOT NULL) LIMIT :limit)
+    AND updated_at < :now - make_interval(secs => :older_than::float8)
     AND EXISTS (SELECT FROM roles WHERE name = 'active' AND holder = :holder AND epoch = :epoch)
 RETURNING account_id;
 

@@ -210,9 +210,9 @@ def forged_audio() -> Iterator[tuple[str, bytes]]:
     slow = encode_audio("adts", "aac", "fltp", 8000)
     yield (
         "frames with headers of another rate",
-        with_samples(content, _adts_frames(slow), partial(_described, _at_96_khz)),
+        with_samples(content, adts_frames(slow), partial(_described, _at_96_khz)),
     )
-    yield "a frame with a header after another", with_samples(content, [frames[0] + f for f in _adts_frames(slow)])
+    yield "a frame with a header after another", with_samples(content, [frames[0] + f for f in adts_frames(slow)])
     yield (
         "MP3 as an extension of AAC",
         with_samples(content, _mp3_frames(), partial(_described, _as_mp3)),
@@ -233,7 +233,7 @@ def frames_of(content: bytes) -> list[bytes]:
     return [boxes[b"mdat"][end - size : end] for size, end in zip(sizes, ends, strict=True)]
 
 
-def _adts_frames(content: bytes) -> list[bytes]:
+def adts_frames(content: bytes) -> list[bytes]:
     frames, at = [], 0
     while at < len(content):
         size = (content[at + 3] & 3) << 11 | content[at + 4] << 3 | content[at + 5] >> 5

@@ -29,6 +29,7 @@ def media_seeds() -> tuple[bytes, ...]:
         encode_audio("mp3", "libmp3lame", "s16p", 24_000), encode_audio("wav", "pcm_s16le", "s16")[:50_000],
         encode_audio("ipod", "aac", "fltp"), encode_audio("ogg", "libopus", "s16"),
         encode_audio("webm", "libopus", "s16"), encode_audio("flac", "flac", "s16"),
+        encode_audio("adts", "aac", "fltp"),
     )  # fmt: skip
     return (*real * 6, *(content for _, content in forgeries()))
 

@@ -1,9 +1,10 @@
-"""Measure how long an MP3 file plays."""
+"""Measure how long an MP3 file plays, or one of AAC, which begins in the same way."""
 
 import struct
 from functools import cache
 from typing import NamedTuple
 
+from genlock.media.adts import frames_of_adts, is_adts
 from genlock.media.budget import Budget, require
 from genlock.media.mapped_file import Content
 from genlock.media.other_streams import has_frames, has_marks, is_transport_stream
@@ -39,7 +40,10 @@ def read_duration(content: Content, budget: Budget) -> float:
     end = len(content)
     if content[end - _LAST_TAG : end - _LAST_TAG + 3] == b"TAG" and end - _LAST_TAG > position:
         end -= _LAST_TAG
-    require(not _is_other_stream(content, position, budget), "another stream inside the frames")
+    is_aac = is_adts(content, position)
+    require(not _is_other_stream(content, position, budget, is_aac=is_aac), "another stream inside the frames")
+    if is_aac:
+        return frames_of_adts(content, position, end, budget)
     first = frame_at(content, position)
     require(first is not None, "no frame at the beginning")
     assert first is not None
@@ -56,10 +60,12 @@ def read_duration(content: Content, budget: Budget) -> float:
     return max(seconds, stated or 0.0)
 
 
-def _is_other_stream(content: Content, position: int, budget: Budget) -> bool:
+def _is_other_stream(content: Content, position: int, budget: Budget, *, is_aac: bool) -> bool:
     """Whether players that look at the content would rather take it for another stream."""
     probed = bytes(content[position : position + _PROBED_BYTES])
-    return has_marks(probed) or has_frames(probed, budget) or is_transport_stream(probed)
+    if has_marks(probed) or is_transport_stream(probed) or has_frames(probed, budget, except_adts=is_aac):
+        return True
+    return is_aac and frames_follow(probed, budget)
 
 
 def _after_tags(content: Content, budget: Budget) -> int:

@@ -33,9 +33,11 @@ def has_marks(content: bytes) -> bool:
     return any(len(list(islice(mark.finditer(content), least))) == least for mark, least in _MARKS.items())
 
 
-def has_frames(content: bytes, budget: Budget) -> bool:
+def has_frames(content: bytes, budget: Budget, *, except_adts: bool = False) -> bool:
     """Whether enough frames of AAC (ADTS or LOAS) or of AC-3 follow each other somewhere in the content."""
     for first, size_of in _FRAMES.items():
+        if except_adts and size_of is _adts_size:
+            continue
         position = -1
         while (position := content.find(first, position + 1)) >= 0:
             budget.spend()

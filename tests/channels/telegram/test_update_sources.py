@@ -130,6 +130,8 @@ async def test_the_leader_fetches_updates_in_order(harness: Harness) -> None:
         for text in ("one", "two"):
             await harness.ann.say(text)
         await harness.until(lambda: harness.texts() == ["one", "two"])
+        # The next request of the leader confirms them; a new leader gets unconfirmed ones again.
+        await harness.until(lambda: not harness.telegram.state.updates.webhook_info()["pending_update_count"])
         harness.active = "second"
         await harness.until(lambda: len(harness.recorder.of(Event.POLLING)) == 2)
         await harness.ann.say("three")

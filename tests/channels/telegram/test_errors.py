@@ -1,8 +1,6 @@
 """Telegram's errors are classified; some failures prove that nothing was sent."""
 
-import tomllib
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import aiohttp
 import pytest
@@ -34,10 +32,8 @@ from genlock.domain.errors import (
     LevelRefused,
     RecipientUnreachable,
 )
+from tests.channels.telegram.telegram_answers import ANSWERS
 
-ANSWERS: dict[str, list[str]] = tomllib.loads(
-    Path(__file__).with_name("telegram_answers.toml").read_text(encoding="utf-8")
-)
 #: what the library raises for an answer, by the beginning of its description
 RAISED: dict[str, Callable[[str], TelegramError]] = {
     "Bad Request": BadRequest,

@@ -291,6 +291,35 @@ def test_429_answers_from_several_chats_stop_the_bot() -> None:
     quickly(scenario())
 
 
+def test_429_answers_from_several_groups_stop_no_other_chat() -> None:
+    """A group has a low limit of its own, so a bot in some busy groups would stop for all its users."""
+
+    async def scenario() -> None:
+        loop = asyncio.get_running_loop()
+        async with some_limiters(2) as [one, other]:
+            for chat in (-5, -6, -7, -8):
+                await one.stop(chat, 40.0)
+            start = loop.time()
+            for limiter in (one, other):
+                await limiter.acquire(8, Priority.RESULT)
+            assert loop.time() - start < 0.5
+
+    quickly(scenario())
+
+
+def test_a_chat_that_must_wait_for_longer_than_the_others_does_not_stop_the_bot_for_that_long() -> None:
+    async def scenario() -> None:
+        loop = asyncio.get_running_loop()
+        async with some_limiters(2) as [one, other]:
+            for chat, seconds in ((5, 4.0), (6, 4.0), (7, 137.0)):
+                await one.stop(chat, seconds)
+            start = loop.time()
+            await other.acquire(8, Priority.RESULT)
+            assert loop.time() - start == pytest.approx(4.0, abs=1.2)
+
+    quickly(scenario())
+
+
 def test_a_cancelled_call_uses_no_permit() -> None:
     async def scenario() -> None:
         async with some_limiters() as [limiter]:

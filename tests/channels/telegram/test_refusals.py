@@ -1,5 +1,6 @@
 """A refusal of the text, a button or the whole bot does not cost the user the result, nor us the money."""
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -13,8 +14,13 @@ from genlock.domain.job import Delivery
 from genlock.domain.money import HoldState
 from genlock.sandbox.telegram.faults import Fault
 from tests.channels.telegram.harness import Harness
+from tests.channels.telegram.telegram_answers import ANSWERS
 from tests.media.samples import image
 
+#: refusals that are not about the user or the result, so that they may not cost either
+PASSING = ("BotFrozen", "TokenRefused", "RateLimited", "ChannelBusy", "CallInvalid")
+LASTING = ("FileRefused", "LevelRefused", "TextRefused", "ButtonsRefused", "RecipientUnreachable", "PlaceholderGone")
+SENDS = ("sendPhoto", "sendDocument", "sendMessage")
 LINK_REFUSED = "Bad Request: inline keyboard button URL 'https://x' is invalid: Wrong HTTP URL"
 
 
@@ -159,6 +165,28 @@ async def test_a_send_that_is_answered_like_an_edit_is_retried_later_and_not_at_
     assert (job.delivery, job.attempts, job.hold_state) == (Delivery.PENDING, 1, HoldState.HELD)
     harness.telegram.faults.clear()
     assert (await harness.next_try(job)).delivery is Delivery.DELIVERED
+
+
+@pytest.mark.parametrize("is_send", [False, True], ids=["edits", "sends"])
+@pytest.mark.parametrize("meaning", [*PASSING, *LASTING])
+async def test_whatever_telegram_answers_the_calls_end_and_only_what_says_so_costs_the_result(
+    harness: Harness, url: str, meaning: str, *, is_send: bool
+) -> None:
+    job = await harness.running()
+    if is_send:
+        await harness.ann.delete(int(job.placeholder or 0))
+    for method in SENDS if is_send else (None,):
+        refuse(harness, ANSWERS[meaning][0].replace("{quoted}", "x"), method=method)
+    async with asyncio.timeout(10):
+        job = await harness.end(job, url)
+    assert len(harness.telegram.journal) < 20
+    if meaning in PASSING or job.delivery is Delivery.PENDING:
+        assert (job.delivery, job.hold_state) == (Delivery.PENDING, HoldState.HELD)
+        harness.telegram.faults.clear()
+        job = await harness.next_try(job)
+        assert (job.delivery, job.hold_state) == (Delivery.DELIVERED, HoldState.CAPTURED)
+    else:
+        assert (job.delivery, job.hold_state) == (Delivery.UNDELIVERABLE, HoldState.RELEASED)
 
 
 async def test_where_the_bot_needs_premium_for_the_content_a_lower_level_is_shown(harness: Harness, url: str) -> None:

@@ -40,7 +40,7 @@ GROUP = Rate(interval=3.25, burst=2)
 BATCH = 8
 BOT_HORIZON_SECONDS = 2.0
 WAIT_SECONDS_MAX = {Priority.RESULT: 30.0, Priority.SCREEN: 15.0}
-#: 429 answers from this many chats within this time mean that the whole bot is too fast
+#: 429 answers from this many private chats within this time mean that the whole bot is too fast
 RATE_LIMITED_CHATS = 3
 RATE_LIMITED_SECONDS = 10.0
 _RANK = {Priority.RESULT: 0, Priority.SCREEN: 1}
@@ -101,10 +101,20 @@ class TelegramRateLimiter:
             for rate in (GROUP,) if chat < 0 else (CHAT, SCREENS):
                 self._close(self._key(chat, rate), now + seconds)
                 await self._limits.block_limit(self._key(chat, rate), seconds)
-        if chat is None or sum(at > recent for at, _ in self._stopped.values()) >= RATE_LIMITED_CHATS:
-            self._stopped[None] = (now, now + seconds)
-            self._bot_closed = max(self._bot_closed, now + seconds)
-            await self._limits.block_limit(self._bot_key, seconds)
+        pause = seconds if chat is None else self._pause_of_bot(recent)
+        if pause:
+            self._bot_closed = max(self._bot_closed, now + pause)
+            self._stopped[None] = (now, self._bot_closed)
+            await self._limits.block_limit(self._bot_key, pause)
+
+    def _pause_of_bot(self, since: float) -> float:
+        """Return for how long 429 answers from several chats stop the whole bot; 0.0 if they do not.
+
+        Groups do not count, since each has a low limit of its own. One chat may have to wait longer than the others.
+        """
+        stops = [(at, until) for chat, (at, until) in self._stopped.items() if chat is not None and chat > 0]
+        pauses = [until - at for at, until in stops if at > since]
+        return min(pauses) if len(pauses) >= RATE_LIMITED_CHATS else 0.0
 
     # a call that must not wait
 

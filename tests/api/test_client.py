@@ -207,8 +207,16 @@ async def test_a_request_is_repeated_unchanged_after_the_pause_that_the_service_
     assert given_up.value.idempotency_key == first.headers["Idempotency-Key"]
 
 
+@pytest.mark.parametrize("status", [408, 429, 500, 502, 503, 504])
+async def test_a_request_is_repeated_after_an_answer_that_says_nothing_about_it(status: int) -> None:
+    steps = Protocol(retries=3).order(MODEL, PROMPT, key="k", metadata=None, max_price=None, wait=0)
+    first = next(steps)
+    assert isinstance(steps.send(received(status)), Pause)
+    assert steps.send(None) == first
+
+
 async def test_a_request_that_is_refused_for_good_or_for_long_is_not_repeated() -> None:
-    for answer in (received(402), received(422), received(429, retry_after="3600")):
+    for answer in (received(402), received(409), received(422), received(429, retry_after="3600")):
         steps = Protocol(retries=3).order(MODEL, PROMPT, key="k", metadata=None, max_price=None, wait=0)
         next(steps)
         with pytest.raises(ApiError):

@@ -76,6 +76,7 @@ async def test_a_broadcast_goes_on_after_a_crash_and_stops_when_told(office: Off
         assert found is not None
         await world.bot._broadcasts._send(running, Content.load(running), found)
     await boss.write("/admin stop")
+    assert page("admin.broadcast", number=running.id, state=EN.plain("admin.broadcast_stopped"))(boss.from_bot[-1])
     stopped = await world.store.broadcast(running.id)
     assert stopped is not None
     assert stopped.state is BroadcastState.STOPPED

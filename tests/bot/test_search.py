@@ -12,6 +12,7 @@ SHOP = Storefront(CATALOG, markup=2.0, credit_usd=0.01)
 #: what users write, and a word that every title of the result has
 NAMES = {
     "клинг": "Kling",
+    "lking": "Kling",
     "КЛИНГ": "Kling",
     "нано банана": "Nano Banana",
     "нанобанана": "Nano Banana",

@@ -95,6 +95,11 @@ BROKEN = [
     ),
     ("min = 1, max = 4", 'min = "one"', "maker.toml: maker/one: count: min must be a number, not 'one'"),
     ("credits = 3", "credits = -3", "maker.toml: maker/one: price 2: credits must be a number of 0 or more, not -3"),
+    (
+        "credits = 3",
+        "credits = 1000000001",
+        "maker.toml: maker/one: price 2: credits must be at most 1000000000, not 1000000001",
+    ),
     ("credits = 3", 'credits = "3"', "maker.toml: maker/one: price 2: credits must be a number of 0 or more, not '3'"),
     (
         "credits = 3",

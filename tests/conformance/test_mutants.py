@@ -1,5 +1,6 @@
 """The suites find adapters that break a promise: each mutant makes one test fail, and says why."""
 
+import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -8,12 +9,22 @@ from typing import Any
 
 import pytest
 
-from genlock.domain.delivery import Part
-from genlock.domain.errors import ChannelOutcomeUnknown, ProviderBusy, ProviderError, SubmitRefused, SubmitUnknown
+from genlock.domain.delivery import Level, Part
+from genlock.domain.errors import (
+    ChannelBusy,
+    ChannelError,
+    ChannelOutcomeUnknown,
+    PlaceholderGone,
+    ProviderBusy,
+    ProviderError,
+    RecipientUnreachable,
+    SubmitRefused,
+    SubmitUnknown,
+)
 from genlock.domain.job import Job
-from genlock.domain.result import Outcome, Report
+from genlock.domain.result import Outcome, PartKind, Report
 from genlock.domain.task import CancelOutcome, Handle, TaskOrder
-from genlock.ports import Channel, Placed, ProviderBundle
+from genlock.ports import Channel, Placed, ProviderBundle, ProviderHealth
 from genlock.testing import ChannelConformance, ChannelSubject, ProviderConformance, ProviderSubject
 from tests.conformance.simulated_channels import TelegramSubject, running_telegram_subject
 from tests.conformance.simulated_providers import ReplicateSubject, running_replicate_subject
@@ -38,6 +49,23 @@ class Repeats(Mutant):
             handle: Handle = await self.inner.create(order)
         except SubmitUnknown:
             handle = await self.inner.create(order)
+        return handle
+
+
+class OrdersTwice(Mutant):
+    async def create(self, order: TaskOrder) -> Handle:
+        await self.inner.create(order)
+        handle: Handle = await self.inner.create(order)
+        return handle
+
+
+class RepeatsWhenCutOff(Mutant):
+    async def create(self, order: TaskOrder) -> Handle:
+        try:
+            handle: Handle = await self.inner.create(order)
+        except asyncio.CancelledError:
+            await self.inner.create(order)
+            raise
         return handle
 
 
@@ -145,11 +173,33 @@ class ReadsNothing(Mutant):
         return report
 
 
+class MisreadsTheEnd(Mutant):
+    def read_callback(self, body: bytes) -> Report:
+        report: Report = self.inner.read_callback(body)
+        return replace(report, outcome=Outcome.FAILURE, error_code="provider_failed")
+
+
+class IsAlwaysWell(Mutant):
+    async def health(self) -> ProviderHealth:
+        return ProviderHealth(ok=True, text="all is well")
+
+
+class StoresNowhere(Mutant):
+    async def upload(self, _content: object, name: str, _folder: str) -> str:
+        return name
+
+
 class TrustsEveryCallback(Mutant):
-    """Its bundle verifies everything; see `mutated`."""
+    async def verify_callback(self, *_: object) -> bool:
+        return True
 
 
 PROVIDERS: dict[type[Mutant], str] = {
+    OrdersTwice: "test_an_order_becomes_one_task_whose_end_every_query_reports",
+    RepeatsWhenCutOff: "test_a_create_call_that_is_cut_off_at_any_point_starts_at_most_one_task",
+    MisreadsTheEnd: "test_a_callback_reports_what_a_query_reports",
+    IsAlwaysWell: "test_health_and_credit_answer_and_a_wrong_key_is_named",
+    StoresNowhere: "test_a_file_is_stored_where_models_can_read_it",
     Repeats: "test_an_accepted_order_whose_answer_is_lost_is_unknown_and_not_repeated",
     TakesLostForBusy: "test_an_accepted_order_whose_answer_is_lost_is_unknown_and_not_repeated",
     FindsAnything: "test_an_accepted_order_whose_answer_is_lost_is_unknown_and_not_repeated",
@@ -169,14 +219,11 @@ PROVIDERS: dict[type[Mutant], str] = {
 }
 
 
-async def verify_all(*_: object) -> bool:
-    return True
-
-
 def mutated(bundle: ProviderBundle, mutant: type[Mutant]) -> ProviderBundle:
-    verify = verify_all if mutant is TrustsEveryCallback else bundle.verify_callback
+    """Return the bundle with the mutant as its provider, and with what else of a bundle the mutant defines."""
     provider: Any = mutant(bundle.provider)
-    return replace(bundle, provider=provider, verify_callback=verify)
+    own = {name: getattr(provider, name) for name in ("verify_callback", "health", "upload") if name in vars(mutant)}
+    return replace(bundle, provider=provider, **own)
 
 
 @pytest.mark.parametrize("mutant", PROVIDERS)
@@ -238,7 +285,85 @@ class SharesAMessage(Mutant):
         return self._first
 
 
+class StripsMarkup(Mutant):
+    async def put(self, job: Job, index: int, part: Part) -> Placed:
+        placed: Placed = await self.inner.put(job, index, replace(part, value=part.value.replace("<", "")))
+        return placed
+
+
+class ShowsNoFile(Mutant):
+    async def put(self, job: Job, index: int, part: Part) -> Placed:
+        return Placed(message=part.message)
+
+
+class ShowsPages(Mutant):
+    async def put(self, job: Job, index: int, part: Part) -> Placed:
+        await self.inner.put(job, index, replace(part, level=Level.TEXT))
+        return Placed(message=part.message)
+
+
+class CountsFailures(Mutant):
+    puts = 0
+
+    async def put(self, job: Job, index: int, part: Part) -> Placed:
+        self.puts += 1
+        text = replace(part, kind=PartKind.TEXT, value=f"Failed, attempt {self.puts}")
+        placed: Placed = await self.inner.put(job, index, text)
+        return placed
+
+
+class TakesBusyForUnknown(Mutant):
+    async def put(self, job: Job, index: int, part: Part) -> Placed:
+        try:
+            placed: Placed = await self.inner.put(job, index, part)
+        except ChannelBusy as busy:
+            raise ChannelOutcomeUnknown from busy
+        return placed
+
+
+class TakesLostForGone(Mutant):
+    async def put(self, job: Job, index: int, part: Part) -> Placed:
+        try:
+            placed: Placed = await self.inner.put(job, index, part)
+        except ChannelOutcomeUnknown as lost:
+            raise PlaceholderGone from lost
+        return placed
+
+
+class WaitsForTheUser(Mutant):
+    async def send(self, job: Job, index: int, part: Part) -> Placed:
+        try:
+            placed: Placed = await self.inner.send(job, index, part)
+        except RecipientUnreachable as unreachable:
+            raise ChannelBusy(60.0) from unreachable
+        return placed
+
+
+class SendsWhenCutOff(Mutant):
+    async def put(self, job: Job, index: int, part: Part) -> Placed:
+        try:
+            placed: Placed = await self.inner.put(job, index, part)
+        except asyncio.CancelledError:
+            await self.inner.send(job, index, part)
+            raise
+        return placed
+
+
+class SendsProgress(Mutant):
+    async def progress(self, job: Job, fraction: float, until: float) -> None:
+        await self.inner.send(job, 0, Part(kind=PartKind.TEXT, value=f"{fraction:.0%}"))
+
+
 CHANNELS: dict[type[Mutant], str] = {
+    StripsMarkup: "test_texts_arrive_as_they_are",
+    ShowsNoFile: "test_a_file_is_shown_once_at_some_level",
+    ShowsPages: "test_a_page_is_never_shown_as_a_result",
+    CountsFailures: "test_a_failure_is_shown_in_place_of_the_result",
+    TakesBusyForUnknown: "test_a_busy_channel_shows_nothing_and_says_when_to_try_again",
+    TakesLostForGone: "test_a_put_whose_answer_is_lost_can_be_repeated",
+    WaitsForTheUser: "test_a_user_who_cannot_be_reached_is_reported",
+    SendsWhenCutOff: "test_calls_that_are_cut_off_at_any_point_leave_one_message_with_the_result",
+    SendsProgress: "test_progress_is_shown_on_the_placeholder_or_dropped",
     PutsAnew: "test_a_result_is_put_on_its_placeholder_and_a_repeated_put_changes_nothing",
     SendsTwice: "test_a_new_message_whose_answer_is_lost_is_unknown_and_not_repeated",
     LosesTheEnd: "test_a_long_text_is_split_without_losing_a_character",
@@ -261,5 +386,10 @@ def test_the_channel_suite_finds(mutant: type[Mutant]) -> None:
                 subject.__class__ = Subject
                 yield subject
 
-    with pytest.raises((AssertionError, pytest.fail.Exception)):
+    with pytest.raises((AssertionError, ChannelError, pytest.fail.Exception)):
         getattr(Mutated(), CHANNELS[mutant])()
+
+
+@pytest.mark.parametrize(("suite", "mutants"), [(ProviderConformance, PROVIDERS), (ChannelConformance, CHANNELS)])
+def test_every_test_of_a_suite_has_a_mutant_that_it_finds(suite: type, mutants: dict[type[Mutant], str]) -> None:
+    assert {name for name in dir(suite) if name.startswith("test_")} == set(mutants.values())

@@ -1,7 +1,7 @@
 """An order goes to another provider once it is certain that the first made nothing and bills nothing."""
 
 import json
-from collections.abc import Callable
+from datetime import datetime
 from typing import Any
 
 import pytest
@@ -289,7 +289,27 @@ async def test_a_provider_with_as_many_tasks_as_it_may_run_is_passed_over(two: T
     assert [(await two.order()).provider for _ in range(3)] == ["fake", "fake", "other"]
 
 
-Find = Callable[[], list[Handle]]
+async def test_a_lost_task_is_searched_for_from_the_moment_of_the_call(two: TwoProviders, world: World) -> None:
+    """Not from the order: an earlier order of the same input may have been made since."""
+    asked: list[datetime] = []
+
+    async def find(_: object, since: datetime) -> list[Handle]:
+        asked.append(since)
+        return []
+
+    two.offers = [FIRST]
+    two.first.find = find  # type: ignore[method-assign,assignment]
+    two.first.faults.add("create", ProviderBusy(60.0))
+    job = await two.order()
+    two.first.faults.add("create", SubmitUnknown("the answer was lost"))
+    world.clock.advance(61)
+    await two.work()
+    called = world.clock.now()
+    world.clock.advance(EngineRules().grace_seconds + 1)
+    await two.work()
+
+    assert asked == [called]
+    assert job.created_at < called
 
 
 @pytest.mark.parametrize(

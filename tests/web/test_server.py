@@ -53,6 +53,16 @@ async def send(port: int, *chunks: bytes) -> bytes:
         writer.close()
 
 
+async def test_an_answer_does_not_name_the_server_software(port: int) -> None:
+    request, answered = GET.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n"), b""
+    async with asyncio.timeout(20):
+        while b"date:" not in answered:  # the server has its own headers a moment after it accepts connections
+            answered = (await send(port, request)).lower()
+
+    assert b"server:" not in answered
+    assert b"uvicorn" not in answered
+
+
 @pytest.mark.usefixtures("impatient")
 @pytest.mark.parametrize(
     "request_bytes",

@@ -49,8 +49,10 @@ def _amount(value: object) -> Decimal:
     if isinstance(value, bool) or not isinstance(value, int | Decimal):
         raise ValueError(f"must be a number of 0 or more, not {value!r}")  # noqa: TRY004 - pydantic reports a ValueError
     amount = Decimal(value)
-    if not amount.is_finite() or not 0 <= amount <= AMOUNT_MAX:
+    if not amount.is_finite() or amount < 0:
         raise ValueError(f"must be a number of 0 or more, not {value!r}")
+    if amount > AMOUNT_MAX:
+        raise ValueError(f"must be at most {AMOUNT_MAX}, not {value!r}")
     if amount != round(amount, AMOUNT_DIGITS):
         raise ValueError(f"must have at most {AMOUNT_DIGITS} digits after the point, not {value!r}")
     return amount

@@ -1,6 +1,14 @@
 """Find where a frame of AAC-LC ends. A frame does not state its length, so its code words are followed to the end.
 
 Only what encoders write is followed: about the rest, decoders disagree where a frame ends.
+
+Each method follows one element of the syntax in ISO/IEC 14496-3, 4.4.2:
+
+    _read           raw_data_block                 _channel        individual_channel_stream
+    _fill           fill_element                   _sections       section_data
+    _data           data_stream_element            _scale_factors  scale_factor_data
+    _pair           channel_pair_element           _noise_shaping  tns_data
+    _window         ics_info                       _coefficients   spectral_data
 """
 
 import struct
@@ -117,12 +125,12 @@ class FrameReader:
     def _window(self) -> "Window":
         require(not self._take(1), "a reserved bit")
         shape = self._take(2)
-        self._take(1)
+        self._take(1)  # the form of its slopes
         is_short = shape == _SHORT_WINDOWS
         groups = [1]
         bands = self._take(4 if is_short else 6)
         if is_short:
-            for _ in range(7):
+            for _ in range(7):  # whether each further window belongs to the group before it
                 if self._take(1):
                     groups[-1] += 1
                 else:
@@ -134,14 +142,14 @@ class FrameReader:
         return Window(groups, bands, starts, is_short=is_short)
 
     def _channel(self, window: "Window | None") -> None:
-        self._take(8)
+        self._take(8)  # global gain
         window = window or self._window()
         sections = [self._sections(window) for _ in window.groups]
         self._scale_factors(sections)
         if self._take(1):
             require(not window.is_short, "pulse data in short windows")
             pulses = self._take(2) + 1
-            self.position += 6 + 9 * pulses
+            self.position += 6 + 9 * pulses  # the first band; a distance and a height each
         if self._take(1):
             self._noise_shaping(window)
         require(not self._take(1), "gain control")

@@ -91,9 +91,11 @@ class ChannelConformance(Suite[ChannelSubject]):
         channel, job = subject.make(), _job(subject)
         message = await channel.create_placeholder(job, 0)
         part = Part(kind=PartKind.FILE, value=subject.picture_url(), message=message)
+        before = list(await subject.shown())
         shown, placed = await _put_at_some_level(channel, job, part)
         assert placed is not None, "the file could not be shown at any level"
         seen = list(await subject.shown())
+        assert seen != before, "the file is reported as shown, but the user sees what was there before"
         again = await subject.make().put(job, 0, replace(shown, file=placed.file))
         assert (again.message, list(await subject.shown())) == (placed.message, seen), "a repeated put shows it anew"
 

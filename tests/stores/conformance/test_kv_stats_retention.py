@@ -169,7 +169,7 @@ async def test_old_rows_are_pruned_a_few_at_a_time(store: SqlDatabase, clock: Ma
 async def test_rows_that_must_stay_do_not_keep_old_ones_behind_them(
     store: SqlDatabase, clock: ManualClock, raw: Raw
 ) -> None:
-    """Updates for a bot whose token was removed wait for ever."""
+    """Updates for a bot whose token was removed wait forever."""
     role = await old_rows(store, clock)
     await raw("UPDATE updates SET state = CASE WHEN id = (SELECT max(id) FROM updates) THEN 'done' ELSE 'new' END")
     await raw("UPDATE inbox SET state = CASE WHEN id = (SELECT max(id) FROM inbox) THEN 'done' ELSE 'orphan' END")

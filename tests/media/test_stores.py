@@ -185,6 +185,14 @@ async def test_more_files_than_one_list_of_s3_names_are_deleted(s3: S3Server) ->
     assert list(s3.objects) == ["/bucket/20300101/7/500-0.png"]
 
 
+async def test_folders_of_the_operator_stop_neither_retention_nor_erasure(tmp_path: Path) -> None:
+    media = FolderMediaStore(tmp_path)
+    await media.put(file_of(), io.BytesIO(CONTENT))
+    for name in ("2025", "203001021", "notes", "\u0662" * 8):
+        (tmp_path / name).mkdir()
+    assert await media.days() == ["20300101"]
+
+
 async def test_what_a_crash_left_is_deleted_and_what_is_being_written_is_not(tmp_path: Path) -> None:
     media = FolderMediaStore(tmp_path, now=lambda: 1_000_000_000.0)
     await media.put(file_of(), io.BytesIO(CONTENT))

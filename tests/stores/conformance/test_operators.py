@@ -7,6 +7,7 @@ from typing import Any
 from genlock.domain.operator import LoginMethod, Operator, OperatorRole
 from genlock.stores.database import SqlDatabase
 from tests.stores.builders import ManualClock
+from tests.stores.conftest import Raw
 
 ANN = Operator(id="101", role=OperatorRole.SUPPORT, name="Ann")
 BROWSER: Any = {"remote": "203.0.113.9", "agent": "Firefox", "seconds": 3600.0}
@@ -62,6 +63,17 @@ async def test_a_session_is_found_by_its_secret_until_it_expires(store: SqlDatab
     clock.advance(3600)
     assert await store.session_by_secret("hash") is None
     assert await store.sessions(10) == []
+
+
+async def test_sessions_that_ended_long_ago_are_deleted_also_if_every_login_is_by_a_link(
+    store: SqlDatabase, clock: ManualClock, raw: Raw
+) -> None:
+    """They name the address and the browser of the operator."""
+    await store.begin_session("hash", "101", LoginMethod.LINK, **BROWSER)
+    for days, left in ((29, 1), (2, 0)):
+        clock.advance(days * 86_400.0)
+        await store.add_login_link(f"link {days}", "101", LoginMethod.LINK, 60)
+        assert await raw("SELECT count(*) FROM dashboard_sessions") == [(left,)]
 
 
 async def test_a_session_is_ended_once(store: SqlDatabase) -> None:

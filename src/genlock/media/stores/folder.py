@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 import secrets
 import shutil
 from collections.abc import AsyncGenerator, Callable, Sequence
@@ -18,6 +19,8 @@ CHUNK = 262_144
 #: an incomplete file that is older was left by a crash
 WRITE_SECONDS_MAX = 600.0
 _TEMPORARY = ".incomplete-"
+#: a folder of another name is the operator's own
+_DAY = re.compile(r"\d{8}", re.ASCII)
 
 
 class FolderMediaStore:
@@ -69,7 +72,9 @@ class FolderMediaStore:
     def _days(self) -> list[str]:
         if not self._folder.exists():
             return []
-        return sorted(folder.name for folder in self._folder.iterdir() if folder.is_dir() and folder.name.isdigit())
+        return sorted(
+            folder.name for folder in self._folder.iterdir() if folder.is_dir() and _DAY.fullmatch(folder.name)
+        )
 
     async def delete_day(self, day: str) -> int:
         return await _in_thread(self._delete_day, day)

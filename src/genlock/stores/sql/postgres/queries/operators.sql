@@ -31,9 +31,11 @@ DELETE FROM operators WHERE id = :id RETURNING id, role, name;
 
 -- name: add_login_link
 -- use: operator
--- Store a one-time link, and delete links that expired long ago.
+-- Store a one-time link, and delete links and sessions that expired long ago.
 WITH pruned AS (
     DELETE FROM login_links WHERE expires_at < :now - interval '1 day'
+), ended AS (
+    DELETE FROM dashboard_sessions WHERE expires_at < :now - interval '30 days'
 )
 INSERT INTO login_links (secret_hash, operator_id, method, expires_at)
 VALUES (:secret_hash, :operator_id, :method, :now + make_interval(secs => :seconds::float8));

@@ -24,8 +24,9 @@ DELETE FROM operators WHERE id = :id RETURNING id, role, name;
 
 -- name: add_login_link
 -- use: operator
--- Store a one-time link, and delete links that expired long ago.
+-- Store a one-time link, and delete links and sessions that expired long ago.
 DELETE FROM login_links WHERE expires_at < :now - 86400000000;
+DELETE FROM dashboard_sessions WHERE expires_at < :now - 2592000000000;
 INSERT INTO login_links (secret_hash, operator_id, method, expires_at)
 VALUES (:secret_hash, :operator_id, :method, :now + CAST(:seconds * 1000000 AS INTEGER));
 

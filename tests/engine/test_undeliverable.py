@@ -24,6 +24,17 @@ from tests.engine.world import LEASE, PRICE, World, work
 # closed chats
 
 
+async def test_an_order_whose_user_cannot_be_reached_is_not_submitted(world: World, engine: Engine) -> None:
+    world.channel.closed = "blocked by the user"
+    job = await engine.order(world.order(placeholder=None))
+    await work(engine)
+
+    row = await world.see(job)
+    assert (row.state, row.error_code, row.delivery) == (State.FAILED, "user_unreachable", Delivery.UNDELIVERABLE)
+    assert row.hold_state is HoldState.RELEASED
+    assert (world.provider.created, row.attempt) == ([], 0)
+
+
 @pytest.mark.parametrize("operation", ["put", "send"])
 async def test_an_unreachable_chat_makes_the_result_undeliverable_and_releases_the_hold(
     world: World, engine: Engine, operation: str

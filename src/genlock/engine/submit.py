@@ -9,6 +9,7 @@ from genlock.domain.errors import (
     ChannelError,
     ProviderBusy,
     ProviderError,
+    RecipientUnreachable,
     StoreUnavailable,
     SubmitRefused,
     TaskIdConflict,
@@ -61,7 +62,11 @@ async def _submit_order(ctx: EngineContext, order: TaskOrder) -> Job | None:
         await ctx.reschedule(job, after=busy.after, failed=None)
         return None
     secret = ctx.make_secret()
-    placeholder = None if job.placeholder else await _create_placeholder(ctx, job)
+    try:
+        placeholder = None if job.placeholder else await _create_placeholder(ctx, job)
+    except RecipientUnreachable as unreachable:
+        # Nothing could be shown, nor charged: without this, blocking the bot would cost only the operator.
+        return await ctx.end_job(job, State.FAILED, code="user_unreachable", text=unreachable.reason[:500])
     if not await ctx.begin_submit(order, hash_secret(secret), placeholder):
         await ctx.reschedule(job, after=_slot_wait(ctx, offer.provider), failed=None)
         return None
@@ -119,13 +124,18 @@ def _slot_wait(ctx: EngineContext, provider: str) -> float:
 
 
 async def _create_placeholder(ctx: EngineContext, job: Job) -> str | None:
-    """Send the message that will become the result. If that fails now, the deliver stage tries again."""
+    """Send the message that will become the result. If that fails for now, the deliver stage tries again.
+
+    Raises RecipientUnreachable.
+    """
     channel = ctx.channels[job.channel]
     try:
         try:
             return await channel.create_placeholder(job, 0)
         except AddressChanged as change:
             return await channel.create_placeholder(await ctx.change_address(job, change.address, job.parts), 0)
+    except RecipientUnreachable:
+        raise
     except ChannelError as error:
         ctx.event(Event.DELIVER_FAIL, job, step="create_placeholder", reason=type(error).__name__)
         return None

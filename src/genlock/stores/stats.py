@@ -6,7 +6,7 @@ from genlock.stores.rows import not_null
 from genlock.stores.session import Subject
 
 #: error codes that the user causes, not the provider
-USER_ERRORS = ("moderation", "bad_input", "file_unreachable", "cancelled")
+USER_ERRORS = ("moderation", "bad_input", "file_unreachable", "user_unreachable", "cancelled")
 #: how far back the stats look at jobs that ended and callbacks that came
 STATS_WINDOW_SECONDS = 600.0
 

@@ -85,8 +85,10 @@ def _check_end(job: Job, truth: Truth) -> Findings:
         and End.LISTED not in reached
     ):
         found.append(("No result is lost.", f"a success was acknowledged, but: {row}"))
-    if job.state is State.FAILED and job.id not in truth.failures and not _has_invalid_result(job, truth):
-        found.append(("A job fails only if the provider said so.", row))
+    if job.state is State.FAILED and not (
+        job.id in truth.failures or _has_invalid_result(job, truth) or _was_not_submitted(job, truth)
+    ):
+        found.append(("A job fails only if the provider said so, or its user was unreachable before.", row))
     if job.id in truth.cancelled and job.state is not State.CANCELLED:
         found.append(("A cancelled job stays cancelled.", row))
     known = job.id in truth.acknowledged_successes and _knows_its_task(job, truth)
@@ -102,6 +104,11 @@ def _knows_its_task(job: Job, truth: Truth) -> bool:
     gives up the task of the first submit.
     """
     return {task.id for task in truth.tasks_of(job.id)} <= {job.task_id}
+
+
+def _was_not_submitted(job: Job, truth: Truth) -> bool:
+    """Whether the job ended before its first submit because its user had blocked the bot."""
+    return job.error_code == "user_unreachable" and job.address in truth.unreachable and not truth.tasks_of(job.id)
 
 
 def _has_invalid_result(job: Job, truth: Truth) -> bool:

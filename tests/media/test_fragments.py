@@ -82,6 +82,15 @@ def test_the_audio_of_fragments_is_decoded() -> None:
     assert duration(without_index(quick)) == pytest.approx(SECONDS, abs=0.1)
 
 
+def test_a_long_film_in_fragments_has_not_too_many_samples() -> None:
+    """As many as 80 minutes at 60 pictures per second have."""
+    entries = struct.pack(">IIIi", 10_240 // 5, 0, 0, 0) * 60 * 80 * 60
+    run = box(b"trun", struct.pack(">IIi", 0xF01, 60 * 80 * 60, 0), entries)
+    header = box(b"tfhd", struct.pack(">II", 0x20000, 1))
+    fragment = box(b"moof", box(b"mfhd", bytes(8)), box(b"traf", header, run))
+    assert duration(without_index(film()) + fragment) == pytest.approx(57_600, abs=13)
+
+
 @pytest.mark.slow
 def test_runs_made_to_take_long_are_given_up() -> None:
     whole = without_index(film())

@@ -71,7 +71,7 @@ def _constants(module: ModuleType) -> Iterator[tuple[str, str]]:
     for node in ast.parse(source).body:
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
             text = _comment(node, source.splitlines())
-            yield node.targets[0].id, f"{text}\n\n```python\n{ast.unparse(node)}\n```\n"
+            yield node.targets[0].id, f"{text}\n\n```python\n{ast.get_source_segment(source, node)}\n```\n"
 
 
 def _docstring(node: ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) -> str:

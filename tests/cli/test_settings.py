@@ -1,11 +1,13 @@
 """Settings: the fixed names, and the messages for wrong ones."""
 
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pydantic import SecretStr
 
+import genlock
 from genlock.domain.errors import Refusal
 from genlock.settings import (
     LogFormat,
@@ -18,6 +20,7 @@ from genlock.settings import (
 from genlock.settings.declared import built_in_fields, read_built_in
 from genlock.settings.problems import aliases
 
+PACKAGE = Path(genlock.__file__).parent
 TOKEN = "7123456789:AAF0dQ-x5R9fJ3k1Lm_pQ7rS2tU4vW6xY8z"
 
 #: the fixed interface: the variable, its alias, its default
@@ -67,6 +70,12 @@ READ = {"port": 81, "admin_ids": (12, 13), "media_private_hosts": ("127.0.0.1:80
 def _in_empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Run in a folder without the developer's `.env`."""
     monkeypatch.chdir(tmp_path)
+
+
+def test_every_setting_is_read_somewhere() -> None:
+    sources = [path.read_text(encoding="utf-8") for path in PACKAGE.rglob("*.py")]
+    read = {name for source in sources for name in re.findall(r"\.(\w+)", source)}
+    assert {*Settings.model_fields, *ServiceSettings.model_fields} - read == set()
 
 
 def value(name: str) -> str:

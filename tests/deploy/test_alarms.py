@@ -8,7 +8,7 @@ import pytest
 import yaml  # type: ignore[import-untyped]
 
 from genlock.domain import alarm
-from genlock.domain.alarm import ALARMS, NO_ACTIVE, Stats
+from genlock.domain.alarm import ALARMS, NO_ACTIVE, Gauges
 from genlock.metrics import GAUGES
 from tests.alarm_limits import LIMITS
 
@@ -31,13 +31,13 @@ def test_a_rule_uses_metrics_that_exist(rule: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize(("name", "bad", "good"), LIMITS)
-def test_both_have_the_same_limits(name: str, bad: Stats, good: Stats) -> None:
+def test_both_have_the_same_limits(name: str, bad: Gauges, good: Gauges) -> None:
     [rule] = [rule for rule in RULES if rule["labels"]["alarm"] == name]
     assert is_true(rule["expr"], bad)
     assert not is_true(rule["expr"], good)
 
 
-def is_true(expression: str, figures: Stats) -> bool:
+def is_true(expression: str, figures: Gauges) -> bool:
     """Evaluate a rule, in the part of PromQL that these rules use; a figure that is not given is 0."""
     numbers = re.sub(r"max\(genlock_(\w+)\)", lambda found: f"{figures.get(found[1], 0)}", expression)
     return bool(eval(numbers, {"__builtins__": {}}))  # noqa: S307 - a file of our own

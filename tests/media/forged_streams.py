@@ -32,6 +32,8 @@ def forged_waves() -> Iterator[tuple[str, bytes]]:
     yield "AAC as samples", wave(format_chunk(1, 2, 48_000, 16), (b"data", aac))
     ac3 = encode_audio("ac3", "ac3", "fltp")
     yield "AC-3 as samples", wave(format_chunk(1, 2, 192_000, 16), (b"data", ac3))
+    eac3 = encode_audio("eac3", "eac3", "fltp")
+    yield "E-AC-3 as samples", wave(format_chunk(1, 2, 192_000, 16), (b"data", eac3))
     loas = encode_audio("latm", "aac", "fltp")
     yield "LOAS as samples", wave(format_chunk(1, 2, 48_000, 16), (b"data", loas))
     yield (

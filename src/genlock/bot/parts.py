@@ -308,6 +308,10 @@ class BotParts:
 
     @cached_property
     def buttons(self) -> ButtonHandler:
+        with_buttons = (
+            self.wishes, self.pages, self.next_steps, self.originals, self.improvements, self.favourites, self.gallery,
+            self.voices, self.privacy, self.api_keys,
+        )  # fmt: skip
         return ButtonHandler(
             view=self.view,
             drafts=self.drafts,
@@ -316,16 +320,9 @@ class BotParts:
             orders=self.orders,
             pages=self.pages,
             wishes=self.wishes,
-            next_steps=self.next_steps,
-            originals=self.originals,
-            improvements=self.improvements,
-            favourites=self.favourites,
             presets=self.presets,
-            gallery=self.gallery,
-            voices=self.voices,
             admin=self.admin,
-            privacy=self.privacy,
-            api_keys=self.api_keys,
+            handlers={verb: handle for part in with_buttons for verb, handle in part.button_handlers.items()},
             rng=self.engine.ctx.rng,
         )
 

@@ -3,7 +3,8 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-Stats = Mapping[str, float]
+#: the figures of the installation by their names in `metrics.GAUGES`
+Gauges = Mapping[str, float]
 ORPHANS_MANY = 20
 UNDELIVERED_SECONDS = 300
 QUEUED_SECONDS = 300
@@ -39,7 +40,7 @@ class Finding:
 class Alarm:
     name: str
     #: returns None if these figures are fine
-    check: Callable[[Stats], Finding | None]
+    check: Callable[[Gauges], Finding | None]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,66 +54,66 @@ class AlarmNotice:
     seconds: float = 0.0
 
 
-def _orphans(stats: Stats) -> Finding | None:
+def _orphans(stats: Gauges) -> Finding | None:
     count = round(stats.get("orphans_fresh", 0))
     return Finding(numbers={"count": count}) if count >= ORPHANS_MANY else None
 
 
-def _undelivered(stats: Stats) -> Finding | None:
+def _undelivered(stats: Gauges) -> Finding | None:
     return _waiting_too_long(stats, "undelivered", "undelivered_age", UNDELIVERED_SECONDS)
 
 
-def _ledger(stats: Stats) -> Finding | None:
+def _ledger(stats: Gauges) -> Finding | None:
     count = round(stats.get("ledger_violations", 0))
     return Finding(numbers={"count": count}) if count else None
 
 
-def _ledger_unchecked(stats: Stats) -> Finding | None:
+def _ledger_unchecked(stats: Gauges) -> Finding | None:
     seconds = stats.get("ledger_check_age", 0)
     return Finding(seconds=seconds) if seconds > LEDGER_CHECK_SECONDS else None
 
 
-def _provider(stats: Stats) -> Finding | None:
+def _provider(stats: Gauges) -> Finding | None:
     failed, ended, queued = (stats.get(name, 0) for name in ("lately_failed", "lately_ended", "queued_age"))
     if failed >= FAILURES_LEAST and failed >= ended * FAILURES_SHARE:
         return Finding(text="found_failures", numbers={"failed": round(failed), "ended": round(ended)})
     return Finding(text="found_queue", seconds=queued) if queued > QUEUED_SECONDS else None
 
 
-def _updates_dead(stats: Stats) -> Finding | None:
+def _updates_dead(stats: Gauges) -> Finding | None:
     count = round(stats.get("updates_dead", 0))
     return Finding(numbers={"count": count}) if count else None
 
 
-def _refunds(stats: Stats) -> Finding | None:
+def _refunds(stats: Gauges) -> Finding | None:
     return _waiting_too_long(stats, "refunds_open", "refund_age", REFUND_SECONDS)
 
 
-def _cost_above_price(stats: Stats) -> Finding | None:
+def _cost_above_price(stats: Gauges) -> Finding | None:
     count, job = (round(stats.get(name, 0)) for name in ("costs_above_price", "cost_above_price_job"))
     return Finding(numbers={"count": count, "job": job}) if count else None
 
 
-def _external_refunds(stats: Stats) -> Finding | None:
+def _external_refunds(stats: Gauges) -> Finding | None:
     count = round(stats.get("external_refunds", 0))
     return Finding(numbers={"count": count}) if count else None
 
 
-def _bot_refused(stats: Stats) -> Finding | None:
+def _bot_refused(stats: Gauges) -> Finding | None:
     return Finding() if stats.get("bot_refused", 0) else None
 
 
-def _provider_paused(stats: Stats) -> Finding | None:
+def _provider_paused(stats: Gauges) -> Finding | None:
     count = round(stats.get("breakers_open", 0))
     return Finding(numbers={"count": count}) if count else None
 
 
-def _provider_silent(stats: Stats) -> Finding | None:
+def _provider_silent(stats: Gauges) -> Finding | None:
     count = round(stats.get("providers_silent", 0))
     return Finding(numbers={"count": count}) if count else None
 
 
-def _waiting_too_long(stats: Stats, count: str, age: str, seconds_max: float) -> Finding | None:
+def _waiting_too_long(stats: Gauges, count: str, age: str, seconds_max: float) -> Finding | None:
     seconds = stats.get(age, 0)
     if seconds <= seconds_max:
         return None

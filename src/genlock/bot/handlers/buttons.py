@@ -8,23 +8,15 @@ from genlock.bot.admin.commands import Admin
 from genlock.bot.buttons import BELOW, ButtonData
 from genlock.bot.chat_view import ChatView
 from genlock.bot.context import Handler, UpdateContext
-from genlock.bot.gallery.gallery import Gallery
-from genlock.bot.handlers.api_keys import ApiKeyPages
 from genlock.bot.handlers.pages import Pages
-from genlock.bot.handlers.privacy import Privacy
 from genlock.bot.handlers.wishes import Wishes
 from genlock.bot.order import per_file, questions, styles, voice_list, wizard
 from genlock.bot.order.card import example
 from genlock.bot.order.draft import Draft, Step
 from genlock.bot.order.draft_view import DraftView
-from genlock.bot.order.improve import Improvements
-from genlock.bot.order.next_steps import NextSteps
 from genlock.bot.order.orders import Orders
-from genlock.bot.order.originals import Originals
 from genlock.bot.order.presets import Presets
 from genlock.bot.order.variations import COUNTS, with_copies
-from genlock.bot.order.voices import Voices
-from genlock.bot.storefront.favourites import Favourites
 from genlock.bot.storefront.screens import AS_USUAL, taking
 from genlock.bot.storefront.storefront import BEGINS_WITH, Storefront
 from genlock.domain.catalog import Category, Model
@@ -68,18 +60,12 @@ class ButtonHandler:
         orders: Orders,
         pages: Pages,
         wishes: Wishes,
-        next_steps: NextSteps,
-        originals: Originals,
-        improvements: Improvements,
-        favourites: Favourites,
         presets: Presets,
-        gallery: Gallery,
-        voices: Voices,
         admin: Admin,
-        privacy: Privacy,
-        api_keys: ApiKeyPages,
+        handlers: Mapping[str, Handler],
         rng: Random,
     ) -> None:
+        """`handlers` has the buttons of the other parts, by verb."""
         self._view = view
         self._drafts = drafts
         self._store = store
@@ -99,10 +85,8 @@ class ButtonHandler:
             "vary": self._vary,
             "cancel": self._cancel_order,
             "stop": self._stop,
+            **handlers,
         }
-        parts = (wishes, pages, next_steps, originals, improvements, favourites, gallery, voices, privacy, api_keys)
-        for part in parts:
-            self._handlers |= part.button_handlers
 
     async def handle(self, ctx: UpdateContext, data: ButtonData) -> None:
         """Run the handler of the button; an unknown button is answered as outdated."""

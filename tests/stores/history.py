@@ -8,6 +8,8 @@ from genlock.stores.sqlite import SqliteStore
 
 #: the account that half of the history belongs to
 HEAVY = 1
+#: the endpoint for which a quarter of the events waits and is due
+BACKLOG = 3
 #: `n` counts the rows; {ago} is the time n minutes before the clock of the tests, {account} is an account
 _ROWS = {
     "accounts": (
@@ -21,7 +23,7 @@ _ROWS = {
         4, ("(account_id, request_key, request_hash, correlation_id, provider, channel, bot, address, model, input,"
         " price, hold_state, state, task_id, parts, delivery, notice, deadline_at, lease_token, created_at,"
         " submitted_at, ended_at, delivered_at, cancelled_by, placeholder, api_key_id)"
-        " SELECT {account}, 'old-' || n, 'x', 'old', 'kie', 'chat', 'bot', 'address', 'model', '{{}}', 0, 'free',"
+        " SELECT {account}, 'old-' || n, 'x', 'old', 'kie', 'chat', 'bot', '{{}}', 'model', '{{}}', 0, 'free',"
         " CASE WHEN n % 3 = 0 THEN 'cancelled' ELSE 'succeeded' END, 'old-' || n, '[]', 'delivered',"
         " 'none', {ago}, 2, {ago}, {ago}, {ago}, {ago}, CASE WHEN n % 3 = 0 THEN 'user' ELSE '' END, 'old-' || n,"
         " CASE WHEN n % 4 < 2 THEN 1 END"),

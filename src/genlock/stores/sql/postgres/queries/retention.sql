@@ -39,7 +39,7 @@ WHERE address IN (
         WHERE NOT u.ordered AND u.at < :now - make_interval(secs => :older_than::float8) AND NOT EXISTS (
             SELECT FROM drafts d WHERE d.account_id = u.account_id AND u.address = ANY (d.uploads))
         ORDER BY u.at LIMIT :limit)
-    AND NOT ordered
+    AND NOT coalesce(ordered, false)  -- so that the planner does not read all files that no order uses
     AND EXISTS (SELECT FROM roles WHERE name = 'active' AND holder = :holder AND epoch = :epoch)
 RETURNING address;
 

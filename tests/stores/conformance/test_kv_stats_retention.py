@@ -166,6 +166,23 @@ async def test_old_rows_are_pruned_a_few_at_a_time(store: SqlDatabase, clock: Ma
     assert [await store.prune("callbacks", DAY - 1, 2, role) for _ in range(3)] == [2, 1, 0]
 
 
+async def test_old_rows_behind_rows_that_wait_for_ever_are_pruned(store: SqlDatabase, clock: ManualClock) -> None:
+    """Updates of a bot that no instance has any more, and callbacks that no instance has processed."""
+    for number in range(2):
+        await store.store_update(update(number, bot="removed"))
+        await store.store_callback("kie", None, "", b"{}")
+    await store.store_update(update(3))
+    [queue] = await store.claim_update_queues(1, ME, bots=["bot"], urgent=False)
+    await store.settle_update(queue, UpdateState.DONE, "", ME)
+    callback = await store.store_callback("kie", None, "", b"{}")
+    await store.settle_callback(callback.id, InboxState.UNREADABLE)
+    clock.advance(DAY)
+    role = await store.take_role("active", "me", 3.0)
+
+    for what in ("updates", "callbacks"):
+        assert [await store.prune(what, DAY - 1, 2, role) for _ in range(2)] == [1, 0], what
+
+
 async def test_orphans_wait_until_they_expire(store: SqlDatabase, clock: ManualClock) -> None:
     callback = await store.store_callback("kie", None, "", b"{}")
     await store.settle_callback(callback.id, InboxState.ORPHAN, "task")

@@ -2,7 +2,7 @@
 -- use: periodic
 -- Delete old updates, a few at a time. Only the current holder of the active role may, in its own epoch.
 DELETE FROM updates
-WHERE id IN (SELECT id FROM updates ORDER BY id LIMIT :limit)
+WHERE id IN (SELECT id FROM updates WHERE state <> 'new' ORDER BY id LIMIT :limit)
     AND state <> 'new' AND received_at < :now - CAST(:older_than * 1000000 AS INTEGER)
     AND EXISTS (SELECT 1 FROM roles WHERE name = 'active' AND holder = :holder AND epoch = :epoch)
 RETURNING id;
@@ -11,7 +11,7 @@ RETURNING id;
 -- use: periodic
 -- Delete old callbacks, a few at a time. Only the current holder of the active role may, in its own epoch.
 DELETE FROM inbox
-WHERE id IN (SELECT id FROM inbox ORDER BY id LIMIT :limit)
+WHERE id IN (SELECT id FROM inbox WHERE state NOT IN ('new', 'orphan') ORDER BY id LIMIT :limit)
     AND state NOT IN ('new', 'orphan') AND received_at < :now - CAST(:older_than * 1000000 AS INTEGER)
     AND EXISTS (SELECT 1 FROM roles WHERE name = 'active' AND holder = :holder AND epoch = :epoch)
 RETURNING id;

@@ -66,10 +66,14 @@ _ROWS = {
     ),
     "update_queues": (1, "(bot, name, urgent, waiting) SELECT 'bot', 'old-' || n, false, 0"),
     "drafts": (
-        1, "(account_id, chat, version, message, body, updated_at) SELECT n, n, 1, n, '{{}}', {ago}",
+        1, ("(account_id, chat, version, message, body, updated_at, uploads)"
+        " SELECT n, n, 1, n, '{{}}', {ago}, {uploads}"),
     ),
     "uploads": (
         1, "(address, account_id, file, kind, at, ordered) SELECT 'old-' || n, {account}, 'f', 'image', {ago}, true",
+    ),
+    "uploads ": (  # those that drafts use
+        1, "(address, account_id, file, kind, at, ordered) SELECT 'draft-' || n, n, 'f', 'image', {ago}, false",
     ),
     "upload_copies": (
         1, "(address, provider, url, expires_at) SELECT 'old-' || n, 'kie', 'https://old/' || n, {ago}",
@@ -143,6 +147,7 @@ _DIALECT = {
         "just now": "timestamptz '2030-01-01 00:00Z' - (100000 - n) * interval '0.5 milliseconds'",
         "later": "timestamptz '2031-01-01 00:00Z'",
         "bytes": "'{}'::bytea",
+        "uploads": "ARRAY['draft-' || n]",
         "series": "generate_series(1, {rows}) AS series (n)",
     },
     "sqlite": {
@@ -150,6 +155,7 @@ _DIALECT = {
         "just now": "1893456000000000 - (100000 - n) * 500",
         "later": "1924992000000000",
         "bytes": "CAST('{}' AS BLOB)",
+        "uploads": "json_array('draft-' || n)",
         "series": "(WITH RECURSIVE series (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM series WHERE n < {rows})"
         " SELECT n FROM series)",
     },

@@ -341,7 +341,7 @@ async def test_files_of_an_old_order_are_uploaded_again(world: BotWorld) -> None
     await world.age_uploads(days=30)
     role = world.engine.leader.role
     assert role is not None
-    assert await world.store.prune("uploads", KEEP_SECONDS["uploads"], 10, role) == 1, "an order may be repeated"
+    assert await world.store.prune_next("uploads", KEEP_SECONDS["uploads"], 10, role) == 1, "an order may be repeated"
     await ann.write("/history")
     await ann.tap("Recraft")
     await ann.tap(label("button.repeat"))

@@ -8,6 +8,8 @@ from genlock.stores.sqlite import SqliteStore
 
 #: the account that half of the history belongs to
 HEAVY = 1
+#: the endpoint for which a quarter of the events waits and is due
+BACKLOG = 3
 #: `n` counts the rows; {ago} is the time n minutes before the clock of the tests, {account} is an account
 _ROWS = {
     "accounts": (
@@ -21,7 +23,7 @@ _ROWS = {
         4, ("(account_id, request_key, request_hash, correlation_id, provider, channel, bot, address, model, input,"
         " price, hold_state, state, task_id, parts, delivery, notice, deadline_at, lease_token, created_at,"
         " submitted_at, ended_at, delivered_at, cancelled_by, placeholder, api_key_id)"
-        " SELECT {account}, 'old-' || n, 'x', 'old', 'kie', 'chat', 'bot', 'address', 'model', '{{}}', 0, 'free',"
+        " SELECT {account}, 'old-' || n, 'x', 'old', 'kie', 'chat', 'bot', '{{}}', 'model', '{{}}', 0, 'free',"
         " CASE WHEN n % 3 = 0 THEN 'cancelled' ELSE 'succeeded' END, 'old-' || n, '[]', 'delivered',"
         " 'none', {ago}, 2, {ago}, {ago}, {ago}, {ago}, CASE WHEN n % 3 = 0 THEN 'user' ELSE '' END, 'old-' || n,"
         " CASE WHEN n % 4 < 2 THEN 1 END"),
@@ -64,10 +66,14 @@ _ROWS = {
     ),
     "update_queues": (1, "(bot, name, urgent, waiting) SELECT 'bot', 'old-' || n, false, 0"),
     "drafts": (
-        1, "(account_id, chat, version, message, body, updated_at) SELECT n, n, 1, n, '{{}}', {ago}",
+        1, ("(account_id, chat, version, message, body, updated_at, uploads)"
+        " SELECT n, n, 1, n, '{{}}', {ago}, {uploads}"),
     ),
     "uploads": (
         1, "(address, account_id, file, kind, at, ordered) SELECT 'old-' || n, {account}, 'f', 'image', {ago}, true",
+    ),
+    "uploads ": (  # those that drafts use
+        1, "(address, account_id, file, kind, at, ordered) SELECT 'draft-' || n, n, 'f', 'image', {ago}, false",
     ),
     "upload_copies": (
         1, "(address, provider, url, expires_at) SELECT 'old-' || n, 'kie', 'https://old/' || n, {ago}",
@@ -141,6 +147,7 @@ _DIALECT = {
         "just now": "timestamptz '2030-01-01 00:00Z' - (100000 - n) * interval '0.5 milliseconds'",
         "later": "timestamptz '2031-01-01 00:00Z'",
         "bytes": "'{}'::bytea",
+        "uploads": "ARRAY['draft-' || n]",
         "series": "generate_series(1, {rows}) AS series (n)",
     },
     "sqlite": {
@@ -148,6 +155,7 @@ _DIALECT = {
         "just now": "1893456000000000 - (100000 - n) * 500",
         "later": "1924992000000000",
         "bytes": "CAST('{}' AS BLOB)",
+        "uploads": "json_array('draft-' || n)",
         "series": "(WITH RECURSIVE series (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM series WHERE n < {rows})"
         " SELECT n FROM series)",
     },

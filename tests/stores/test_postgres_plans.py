@@ -11,10 +11,13 @@ import pytest
 import pytest_asyncio
 
 from genlock.sandbox.bench.history import make_history
+from genlock.sandbox.postgres import Postgres
 from genlock.stores.postgres import PostgresStore
 from tests.stores.builders import ME, queued
 from tests.stores.conftest import RecordingObserver
+from tests.stores.history import fill
 from tests.stores.open_postgres import opened
+from tests.stores.test_growth import READ_BY_POSTGRES
 
 
 async def test_the_clock_is_that_of_the_server(postgres_url: str, observer: RecordingObserver) -> None:
@@ -73,6 +76,51 @@ async def test_statements_that_look_for_work_do_not_scan_finished_jobs(
     assert "Seq Scan" not in plan, plan
 
 
+#: Plans that go through a whole index, each for as many rows as there is work to do, or to be done by an operator.
+READS_ALL_WORK = {
+    "claim_poison_jobs", "counts", "expire_orphans", "expire_recipients", "job_anomalies", "open_jobs_until",
+    "park_updates", "settled_inbox", "settled_jobs", "settled_update_queues", "stats",
+}  # fmt: skip
+#: tables with few rows, and a restore, which reads everything once
+SMALL_TABLES = {
+    "breakers", "broadcasts", "bulk_actions", "dashboard_sessions", "figure_positions", "instances", "kv",
+    "login_links", "migrations", "operators", "promos", "roles", "task_slots",
+}  # fmt: skip
+READS_EVERYTHING_ONCE = {"clear_figures", "recount_open_api_jobs"}
+
+
+@pytest.mark.slow
+async def test_every_plan_looks_rows_up(postgres_server: Postgres, observer: RecordingObserver) -> None:
+    """The plans that the store uses, which are made for unknown parameters, scan no table and no index."""
+    found, url = [], postgres_server.create_database()
+    async with opened(url, observer) as store, store.session.pool.acquire() as connection:
+        await fill(store, 2400)
+        for name, (text, names) in store.session.statements.items():
+            if name not in READS_EVERYTHING_ONCE:
+                await connection.execute(f"PREPARE examined AS {text}")
+                values = f"({', '.join(['NULL'] * len(names))})" if names else ""
+                plan = json.loads(await connection.fetchval(f"EXPLAIN (FORMAT JSON) EXECUTE examined{values}"))
+                await connection.execute("DEALLOCATE examined")
+                found += [f"{name}: {scan}" for scan in _scans(plan[0]["Plan"], limited=False)]
+
+    postgres_server.drop_database(url)
+    unexpected = [scan for scan in found if scan.split(":")[0] not in READS_ALL_WORK]
+    assert not unexpected, "\n".join(unexpected)
+
+
+def _scans(plan: dict[str, Any], *, limited: bool) -> Iterator[str]:
+    """Yield the nodes that read a table, or an index without a condition, from end to end."""
+    kind, table = plan["Node Type"], plan.get("Relation Name")
+    limited = limited or kind == "Limit"
+    if table not in SMALL_TABLES:
+        if kind == "Seq Scan":
+            yield f"Seq Scan on {table}"
+        elif kind.startswith("Index") and "Index Cond" not in plan and not limited:
+            yield f"{kind} of all of {plan['Index Name']}"
+    for child in plan.get("Plans", []):
+        yield from _scans(child, limited=limited)
+
+
 async def test_no_statement_over_arrays_compares_every_item_with_every_other(postgres: PostgresStore) -> None:
     """Without hash joins, a join of two CTEs is a loop in a loop: 62,500 comparisons for a batch of 250."""
     session = postgres.session
@@ -104,3 +152,54 @@ def _is_cte(plan: dict[str, Any]) -> bool:
 
 def _cte_name(plan: dict[str, Any]) -> str:
     return str(plan["CTE Name"]) if plan["Node Type"] == "CTE Scan" else _cte_name(plan["Plans"][0])
+
+
+#: one run for each of many accounts, and many runs of one
+MANY_FREE_RUNS = """
+INSERT INTO free_runs (account_id, request_key, source, at)
+SELECT CASE WHEN n % 6 = 0 THEN 1 ELSE n + 1 END, md5(n::text), 'day', now() - interval '10 days'
+FROM generate_series(1, 12000) AS n
+"""
+
+
+@pytest.mark.parametrize("name", ["free_runs", "take_free_run"])
+async def test_an_account_with_many_used_runs_reads_those_of_today(
+    postgres_url: str, observer: RecordingObserver, name: str
+) -> None:
+    """The planner knows that an account has one run on the average: then every index of the account looks as good."""
+    async with opened(postgres_url, observer) as store:
+        await store.session.pool.execute(MANY_FREE_RUNS)
+        await store.session.pool.execute("ANALYZE free_runs")
+        text, names = store.session.statements[name]
+        values = {"account_id": 1, "request_key": "key", "per_day": 1, "ignore_key": "key", "now": None}
+        async with store.session.pool.acquire() as connection, connection.transaction():
+            before = await connection.fetchval(READ_BY_POSTGRES)
+            await connection.fetch(text, *[values[parameter] for parameter in names])
+            read = await connection.fetchval(READ_BY_POSTGRES) - before
+
+    assert read < 20
+
+
+#: one endpoint has thousands of events that wait since the same moment, the others none
+BACKLOG_OF_ONE = """
+INSERT INTO webhook_deliveries (public_id, webhook_id, job_id, event, event_at, state, due_at)
+SELECT 'msg_' || n, CASE WHEN n % 10 = 0 THEN 1 ELSE n % 500 END, n, 'job.succeeded', now(),
+    CASE WHEN n % 10 = 0 THEN 'pending' ELSE 'delivered' END, CASE WHEN n % 10 = 0 THEN now() - interval '1 hour' END
+FROM generate_series(1, 20000) AS n
+"""
+
+
+async def test_the_events_that_wait_for_an_endpoint_are_not_compared_with_each_other(
+    postgres_url: str, observer: RecordingObserver
+) -> None:
+    async with opened(postgres_url, observer) as store:
+        await store.session.pool.execute(BACKLOG_OF_ONE)
+        await store.session.pool.execute("ANALYZE webhook_deliveries")
+        text, _ = store.session.statements["due_webhook_deliveries"]
+        async with store.session.pool.acquire() as connection:
+            await connection.execute(f"PREPARE examined AS {text}")
+            rows = await connection.fetch("EXPLAIN (ANALYZE, TIMING OFF) EXECUTE examined (1, NULL, 50)")
+    plan = "\n".join(row[0] for row in rows)
+
+    assert "Join" not in plan, plan
+    assert re.search(r"loops=50\b", plan), plan

@@ -32,8 +32,8 @@ KEEP_SECONDS: Mapping[str, float] = {
     "drafts": 180 * DAY,
     "update_queues": 0.0,
 }
-#: tables without an index by age: each round looks at the next rows only
-ROLLING = ("free_runs", "drafts", "update_queues")
+#: tables without an index by age, and files that drafts use: each round looks at the next rows only
+ROLLING = ("uploads", "free_runs", "drafts", "update_queues")
 PAGE = 500
 PAUSE_SECONDS = 0.1
 PERIOD_SECONDS = 60.0

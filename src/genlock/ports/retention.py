@@ -17,13 +17,13 @@ class RetentionStore(Protocol):
     async def prune(self, what: str, older_than: float, limit: int, role: Role) -> int:
         """Delete up to `limit` old rows. Returns how many there were.
 
-        `what`: updates, callbacks, unauthenticated_callbacks, uploads (those that no order or draft uses),
-        ordered_uploads, upload_copies (since their provider deleted them), audit, job_events, anomalies or promo_uses
-        (of codes for credits that have ended).
+        `what`: updates, callbacks, unauthenticated_callbacks, ordered_uploads, upload_copies (since their provider
+        deleted them), audit, job_events, anomalies or promo_uses (of codes for credits that have ended).
         """
 
     async def prune_next(self, what: str, older_than: float, limit: int, role: Role) -> int:
         """Delete up to `limit` old rows among the next ones, and continue there in the next call. Returns how many.
 
-        `what`: free_runs (daily ones), drafts or update_queues (empty ones, of any age).
+        `what`: uploads (those that no order or draft uses), free_runs (daily ones), drafts or update_queues (empty
+        ones, of any age).
         """

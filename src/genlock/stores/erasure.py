@@ -12,15 +12,12 @@ class Erasures(Subject):
 
     async def erase_jobs(self, account_id: int, until: int, limit: int) -> int:
         after = erased = 0
-        while rows := await self.session.one(
-            "erase_jobs", account_id=account_id, after=after, until=until, limit=limit
-        ):
-            after, erased = max(row["id"] for row in rows), erased + len(rows)
-        after = 0
         owner = {"account_id": account_id, "until": until}
         while (last := await self._window("account_job_window", after, limit, **owner)) is not None:
-            await self.session.one("erase_job_events", account_id=account_id, after=after, until=last)
-            await self.session.one("erase_attempts", account_id=account_id, after=after, until=last)
+            page = {"account_id": account_id, "after": after, "until": last}
+            erased += len(await self.session.one("erase_jobs", **page, limit=limit))
+            await self.session.one("erase_job_events", **page)
+            await self.session.one("erase_attempts", **page)
             after = last
         return erased
 

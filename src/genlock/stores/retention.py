@@ -7,8 +7,8 @@ from genlock.stores.session import Session, Subject
 LIMITS_AT_ONCE = 2000
 #: rows that one call looks at in a table without an index by age
 ROWS_AT_ONCE = 1000
-#: tables without an index by age, and the table by whose id they are passed over
-_ROLLING = {"free_runs": "accounts", "drafts": "accounts", "update_queues": "update_queues"}
+#: tables without an index by age of what may be deleted, and the table by whose id, or time, they are passed over
+_ROLLING = {"uploads": "uploads", "free_runs": "accounts", "drafts": "accounts", "update_queues": "update_queues"}
 
 
 class Retention(Subject):
@@ -41,7 +41,7 @@ class Retention(Subject):
 
     async def prune_next(self, what: str, older_than: float, limit: int, role: Role) -> int:
         after = self._continue_after[what]
-        [step] = await self.session.one(f"step_{_ROLLING[what]}", after=after, size=ROWS_AT_ONCE)
+        [step] = await self.session.one(f"step_{_ROLLING[what]}", after=after, size=ROWS_AT_ONCE, older_than=older_than)
         if step["until"] is None:
             self._continue_after[what] = 0
             return 0

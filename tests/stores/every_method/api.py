@@ -6,7 +6,7 @@ from genlock.domain.api_key import ALL_SCOPES, NewApiKey
 from genlock.domain.webhook import DeliveryState, NewWebhook, WebhookAttempt
 from genlock.stores.database import SqlDatabase
 from tests.stores.builders import ME, PRICE, account_with, order
-from tests.stores.history import HEAVY
+from tests.stores.history import BACKLOG, HEAVY
 
 
 async def use_api(store: SqlDatabase) -> None:
@@ -57,6 +57,7 @@ async def use_webhooks(store: SqlDatabase, account_id: int) -> None:
     assert await store.claim_webhooks("me", limit=5, degraded=5, hold_seconds=60.0)
     [delivery] = await store.due_webhook_deliveries(added.id, 5)
     assert await store.due_webhook_tests(added.id, 5) == [delivery]
+    await store.due_webhook_deliveries(BACKLOG, 5)
     await store.job_webhook_deliveries(1, 5)
     assert await store.count_waiting_deliveries(added.id, 5) == 1
     assert await store.webhook_delivery(added.id, delivery.public_id) == delivery

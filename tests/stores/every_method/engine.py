@@ -37,6 +37,7 @@ from tests.stores.every_method.operators import (
     use_the_operators_lists,
     use_the_search,
 )
+from tests.stores.history import HEAVY
 
 
 async def use_updates(store: SqlDatabase) -> None:
@@ -167,9 +168,11 @@ async def use_callbacks(store: SqlDatabase, clock: ManualClock) -> None:
 async def erase_everything(store: Database) -> None:
     account = Account(id=1, channel="chat", bot="bot", external_id="1", address="")
     await store.store_update(update(99))
-    await store.open_jobs_until(1, 10)
+    assert not await store.open_jobs_until(HEAVY, 10**9)
     [newest] = await store.jobs(limit=1)
     await store.erase_jobs(newest.account_id, newest.id, 5)
+    await store.erase_jobs(HEAVY, newest.id, 100)
+    assert not await store.erase_jobs(HEAVY, newest.id, 100), "all of them are erased"
     await store.erase_messages(account, 5)
     await store.erase_account(1, 5)
     await store.erase_inputs(await store.old_jobs(0, -1.0, 5))

@@ -3,6 +3,7 @@
 from datetime import timedelta
 
 from genlock.domain.figures import hour_number, hour_start
+from genlock.domain.upload import Upload
 from genlock.engine.retention import KEEP_SECONDS, ROLLING
 from genlock.ports import SetKey
 from genlock.stores.database import SqlDatabase
@@ -22,8 +23,9 @@ async def use_kv_and_retention(store: SqlDatabase) -> None:
     await store.save_ledger_checkpoints(0, 10)
     await store.aged_jobs(0, 60.0, 10)
     role = await store.take_role("active", "me", 3.0)
+    await store.add_upload(Upload(key="old", account_id=1, file="f", kind="image", seconds=None, age_seconds=0))
     for what in KEEP_SECONDS:
-        await (store.prune_next if what in ROLLING else store.prune)(what, 0.0, 10, role)
+        await (store.prune_next if what in ROLLING else store.prune)(what, -1.0, 10, role)
     after = await store.last_callback_id()
     await store.store_callback("kie", None, "", b"marked")
     assert await store.find_callbacks(after, b"mark") == [(None, "new")]

@@ -7,7 +7,7 @@
 SELECT wallet.id::text AS subject,
     format('available %s, ledger %s; held %s, ledger %s', wallet.available, l.available, wallet.held, l.held) AS detail
 FROM accounts wallet
-LEFT JOIN ledger_checkpoints c ON c.account_id = wallet.id AND NOT :whole::boolean
+LEFT JOIN LATERAL (SELECT * FROM ledger_checkpoints WHERE account_id = wallet.id OFFSET 0) c ON NOT :whole::boolean
 CROSS JOIN LATERAL (
     SELECT coalesce(c.available, 0)
                + coalesce(sum(CASE 'available' WHEN credit THEN amount WHEN debit THEN -amount END), 0) AS available,
@@ -167,7 +167,8 @@ SELECT id, account_id FROM (
 -- checkpoint: the next check of these accounts begins there.
 INSERT INTO ledger_checkpoints AS old (account_id, at, available, held)
 SELECT wallet.id, :now - interval '1 hour', l.available, l.held
-FROM accounts wallet LEFT JOIN ledger_checkpoints c ON c.account_id = wallet.id
+FROM accounts wallet
+LEFT JOIN LATERAL (SELECT * FROM ledger_checkpoints WHERE account_id = wallet.id OFFSET 0) c ON true
 CROSS JOIN LATERAL (
     SELECT count(*) AS entries,
         coalesce(c.available, 0)

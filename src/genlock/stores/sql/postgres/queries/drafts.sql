@@ -28,8 +28,9 @@ VALUES (:address, :account_id, :file, :kind, :seconds, :now, false)
 ON CONFLICT (address) DO UPDATE SET at = excluded.at, file = excluded.file;
 
 -- name: mark_upload_used
--- Record that an order uses a file, so that it is not pruned.
-UPDATE uploads SET ordered = true WHERE address = :address AND NOT ordered;
+-- Record that an order uses a file, so that it is not pruned. coalesce keeps the planner from reading all files that no
+-- order uses.
+UPDATE uploads SET ordered = true WHERE address = :address AND NOT coalesce(ordered, false);
 
 -- name: upload
 -- Return the upload at a URL.

@@ -112,7 +112,9 @@ WITH moved AS (
     RETURNING j.id, j.provider, j.task_id
 ), matched AS (
     UPDATE inbox b SET state = 'matched'
-    FROM moved m WHERE b.state = 'orphan' AND b.provider = m.provider AND b.task_id = m.task_id
+    FROM moved m CROSS JOIN LATERAL (
+        SELECT id FROM inbox WHERE state = 'orphan' AND provider = m.provider AND task_id = m.task_id OFFSET 0) o
+    WHERE b.id = o.id AND coalesce(b.state, '') = 'orphan'  -- so that the planner does not read all orphans
 )
 SELECT id FROM moved;
 

@@ -32,17 +32,28 @@ RETURNING id;
 
 -- name: prune_uploads
 -- use: periodic
--- Delete old uploads that no order and no draft uses, a few at a time. Only the current holder of the active role may,
--- in its own epoch.
+-- Delete old uploads that no order and no draft uses, after one time in microseconds up to another, a few at a time. Only
+-- the current holder of the active role may, in its own epoch.
 DELETE FROM uploads
 WHERE address IN (
         SELECT u.address FROM uploads u
-        WHERE NOT u.ordered AND u.at < :now - make_interval(secs => :older_than::float8) AND NOT EXISTS (
-            SELECT FROM drafts d WHERE d.account_id = u.account_id AND u.address = ANY (d.uploads))
+        WHERE NOT u.ordered AND u.at > timestamptz 'epoch' + :after::bigint * interval '1 microsecond'
+            AND u.at <= timestamptz 'epoch' + :until::bigint * interval '1 microsecond'
+            AND u.at < :now - make_interval(secs => :older_than::float8) AND NOT EXISTS (
+                SELECT FROM drafts d WHERE d.account_id = u.account_id AND u.address = ANY (d.uploads))
         ORDER BY u.at LIMIT :limit)
-    AND NOT ordered
+    AND NOT coalesce(ordered, false)  -- so that the planner does not read all files that no order uses
     AND EXISTS (SELECT FROM roles WHERE name = 'active' AND holder = :holder AND epoch = :epoch)
 RETURNING address;
+
+-- name: step_uploads
+-- use: periodic
+-- Return the time, in microseconds, of the last of the next old uploads that no order uses.
+SELECT (extract(epoch FROM max(at)) * 1000000)::bigint AS until FROM (
+    SELECT at FROM uploads
+    WHERE NOT ordered AND at > timestamptz 'epoch' + :after::bigint * interval '1 microsecond'
+        AND at < :now - make_interval(secs => :older_than::float8)
+    ORDER BY at LIMIT :size) step;
 
 -- name: step_limits
 -- use: periodic

@@ -100,7 +100,8 @@ WITH item AS (
 ), found AS MATERIALIZED (
     SELECT i.* FROM item i JOIN update_queues q ON q.id = i.queue_id
     WHERE q.lease_token = i.token AND q.lease_owner IS NOT NULL
-        AND EXISTS (SELECT FROM updates u WHERE u.id = i.id AND u.state = 'new')
+        AND EXISTS (  -- coalesce keeps the planner from reading all updates that wait
+            SELECT FROM updates u WHERE u.id = i.id AND coalesce(u.state, '') = 'new')
     ORDER BY q.id FOR NO KEY UPDATE OF q
 ), freed AS (
     UPDATE update_queues q

@@ -89,12 +89,15 @@ FROM locked WHERE w.id = locked.id
 RETURNING w.*;
 
 -- name: due_webhook_deliveries
--- Return due deliveries of an endpoint, oldest first, of each job only the first one that is pending.
-SELECT d.* FROM webhook_deliveries d
-WHERE d.webhook_id = :webhook_id AND d.due_at IS NOT NULL AND d.due_at <= :now
-    AND NOT EXISTS (
+-- Return due deliveries of an endpoint, oldest first, of each job only the first one that is pending. OFFSET 0 makes the
+-- planner read them in the order of the index, as many as are returned, and look up the others of each one's job: else it
+-- compares all that wait with all that wait.
+SELECT d.* FROM (
+    SELECT * FROM webhook_deliveries WHERE webhook_id = :webhook_id AND due_at IS NOT NULL AND due_at <= :now
+    ORDER BY due_at, id OFFSET 0) d
+WHERE NOT EXISTS (
         SELECT FROM webhook_deliveries e
-        WHERE e.webhook_id = d.webhook_id AND e.job_id = d.job_id AND e.id < d.id AND e.due_at IS NOT NULL)
+        WHERE e.webhook_id = d.webhook_id AND e.job_id = d.job_id AND e.id < d.id AND e.due_at IS NOT NULL OFFSET 0)
 ORDER BY d.due_at, d.id LIMIT :limit;
 
 -- name: due_webhook_tests

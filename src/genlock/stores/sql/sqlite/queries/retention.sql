@@ -32,17 +32,25 @@ RETURNING id;
 
 -- name: prune_uploads
 -- use: periodic
--- Delete old uploads that no order and no draft uses, a few at a time. Only the current holder of the active role may,
--- in its own epoch.
+-- Delete old uploads that no order and no draft uses, after one time in microseconds up to another, a few at a time. Only
+-- the current holder of the active role may, in its own epoch.
 DELETE FROM uploads
 WHERE address IN (
         SELECT u.address FROM uploads u
-        WHERE u.ordered = 0 AND u.at < :now - CAST(:older_than * 1000000 AS INTEGER) AND NOT EXISTS (
-            SELECT 1 FROM drafts d, json_each(d.uploads) used
-            WHERE d.account_id = u.account_id AND used.value = u.address)
+        WHERE u.ordered = 0 AND u.at > :after AND u.at <= :until
+            AND u.at < :now - CAST(:older_than * 1000000 AS INTEGER) AND NOT EXISTS (
+                SELECT 1 FROM drafts d, json_each(d.uploads) used
+                WHERE d.account_id = u.account_id AND used.value = u.address)
         ORDER BY u.at LIMIT :limit)
     AND EXISTS (SELECT 1 FROM roles WHERE name = 'active' AND holder = :holder AND epoch = :epoch)
 RETURNING address;
+
+-- name: step_uploads
+-- use: periodic
+-- Return the time, in microseconds, of the last of the next old uploads that no order uses.
+SELECT max(at) AS until FROM (
+    SELECT at FROM uploads WHERE ordered = 0 AND at > :after AND at < :now - CAST(:older_than * 1000000 AS INTEGER)
+    ORDER BY at LIMIT :size) step;
 
 -- name: step_limits
 -- use: periodic

@@ -118,7 +118,7 @@ async def test_an_album_without_an_order_asks_once_what_to_do(world: BotWorld) -
     ann = await world.add_user()
     async with world.done(3):
         await ann.client.send_album([picture(), picture(32), picture(16)])
-    await ann.sees("Got 3 files")
+    await ann.sees("Got 3\u00a0files")
     assert len(shown(world)) == 1
 
 
@@ -269,9 +269,9 @@ async def test_an_image_without_an_order_asks_what_to_do_with_it(world: BotWorld
     await ann.send("photo", picture())
     await ann.sees(page("misc.what_with_file"))
     await ann.tap(label("category.image-to-image"))
-    await ann.sees("Kept: 1 file")
+    await ann.sees("Kept: 1\u00a0file")
     await ann.write("qwen image edit")
-    await ann.sees("Kept: 1 file")
+    await ann.sees("Kept: 1\u00a0file")
     await ann.tap("Qwen Image Edit ·")
     await ann.sees(page("ask.text"))
     await ann.write("make it snow")

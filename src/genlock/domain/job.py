@@ -104,7 +104,7 @@ class NewJob:
     #: where the channel reaches the user; opaque to the engine
     address: str
     model: str
-    #: the provider's input, JSON
+    #: the values of the model's fields, JSON
     input: str
     price: int
     deadline_seconds: float
@@ -128,17 +128,26 @@ class NewJob:
 
 @value
 class Job:
+    """One order as it was stored when its row was read."""
+
     id: int
     account_id: int
+    #: the caller's idempotency key, unique per account
     request_key: str
+    #: ties together every log line of this job
     correlation_id: str
     provider: str
     channel: str
+    #: the bot that took the order, "" where the channel has none
     bot: str
+    #: where the channel reaches the user; opaque to the engine
     address: str
+    #: the message that will become the result; None until there is one
     placeholder: str | None
     model: str
+    #: the values of the model's fields, JSON
     input: str
+    #: in thousandths of a credit
     price: int
     hold_state: HoldState
     state: State
@@ -149,6 +158,7 @@ class Job:
     cancelled_by: Actor | None
     #: what the provider billed, in thousandths of its credit; with a hold_state other than captured it is a loss
     cost: int | None
+    #: the result came after the job had failed or expired
     late: bool
     parts: tuple[Part, ...]
     delivery: Delivery

@@ -7,6 +7,8 @@ from decimal import Decimal
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class InputSchema:
+    """What a provider publishes about one input of a model."""
+
     required: bool = False
     #: the values that it takes, as JSON values; empty: any value of its type
     choices: tuple[object, ...] = ()
@@ -16,6 +18,8 @@ class InputSchema:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ModelSchema:
+    """What a provider publishes about one model."""
+
     #: by the provider's name of the input; None: the provider publishes no schema of this model
     inputs: Mapping[str, InputSchema] | None
     #: the provider says that the model will be taken down

@@ -9,6 +9,8 @@ from genlock.domain.job import Job
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Button:
+    """A button below a message: it opens a URL, or reports its data when it is pressed."""
+
     text: str
     #: what the channel reports when the button is pressed, at most 64 bytes
     data: str | None = None
@@ -17,6 +19,8 @@ class Button:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class OutgoingMessage:
+    """A message to a user."""
+
     #: in the channel's own markup
     text: str
     #: rows of buttons

@@ -42,6 +42,8 @@ class Situation(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class SentCallback:
+    """A callback as the provider sent it."""
+
     headers: Mapping[str, str]
     body: bytes
     #: when it was sent, in seconds since 1970

@@ -65,7 +65,6 @@ def forged_fragments() -> Iterator[tuple[str, bytes]]:
     yield "fragments that go back and forth", without_index(with_times(whole, lambda number: number % 2 * 81_920))
     yield "fragments in free space", hidden(with_duration(whole, 100), b"free")[0]
     at_end, start = hidden(whole, b"mdat")
-    at_end, start = hidden(whole, b"mdat")
     yield "fragments in media data", at_end + index_of(start)
     first = whole.index(b"moof") - 4
     yield "an index of a fragment that is late", without_index(whole) + index_of(first, first, time=1 << 20)

@@ -1,4 +1,4 @@
-"""The clock of the PostgreSQL server, and plans that scan no finished jobs."""
+"""The clock of the PostgreSQL server, and plans that read no more rows than the work needs."""
 
 import json
 import re

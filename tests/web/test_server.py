@@ -2,7 +2,6 @@
 
 import asyncio
 import gc
-import resource
 from collections.abc import AsyncIterator, Iterator
 
 import pytest
@@ -241,18 +240,6 @@ async def test_empty_lines_do_not_keep_a_connection_open(port: int, monkeypatch:
             writer.write(b"\r\n")
             await asyncio.wait([closed], timeout=0.05)
     writer.close()
-
-
-def test_the_limit_of_open_files_leaves_room_for_every_connection() -> None:
-    """With 1024 files, the unauthenticated connections would leave few for all other clients."""
-    before = resource.getrlimit(resource.RLIMIT_NOFILE)
-    try:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (min(1024, before[1]), before[1]))
-        server.allow_open_files()
-        assert resource.getrlimit(resource.RLIMIT_NOFILE) == (min(server.OPEN_FILES, before[1]), before[1])
-        server.allow_open_files()
-    finally:
-        resource.setrlimit(resource.RLIMIT_NOFILE, before)
 
 
 # memory of requests that are over

@@ -30,6 +30,12 @@ _Scopes = Annotated[
 _SpendLimit = Annotated[
     float | None, typer.Option(metavar="CREDITS", help="Credits that the key may spend per day (UTC).", min=0.0)
 ]
+_RequestKey = Annotated[
+    str | None,
+    typer.Option(
+        "--key", metavar="KEY", help="Idempotency key: repeating the command with it makes no second API key."
+    ),
+]
 
 
 @app.command()
@@ -38,10 +44,7 @@ def create(
     name: Annotated[str, typer.Option(metavar="TEXT", help="What the key is for, to tell it from others.")] = "",
     scope: _Scopes = None,
     spend_limit: _SpendLimit = None,
-    key: Annotated[
-        str | None,
-        typer.Option(metavar="KEY", help="Idempotency key: repeating the command with it makes no second API key."),
-    ] = None,
+    key: _RequestKey = None,
     as_json: Json = False,
 ) -> None:
     """Create a key for an API client. Its secret is shown once: it is stored only as a hash."""

@@ -6,7 +6,7 @@ import typer
 
 from genlock.cli.options import AccountId, Json, Limit
 from genlock.cli.output import echo, in_credits, show
-from genlock.cli.store import with_store
+from genlock.cli.store import ACTOR, with_store
 from genlock.ports import Database, Observer
 
 app = typer.Typer(no_args_is_help=True, help="Users of the bots: what they owe, and erasing their data.")
@@ -44,7 +44,7 @@ def erase(
 
     async def work(store: Database, _: Observer) -> tuple[bool, bool]:
         erasure = Erasure(store)
-        await erasure.request(account, "command", f"erase:{secrets.token_hex(8)}")
+        await erasure.request(account, ACTOR, f"erase:{secrets.token_hex(8)}")
         erased = account in await erasure.run((await store.account(account)).bot, older_than=0.0)
         return erased, await store.kv_get(f"{FILES_OF}{account}") is not None
 

@@ -7,7 +7,7 @@ import typer
 
 from genlock.cli.options import AccountId, Json, Limit
 from genlock.cli.output import echo, echo_json, in_credits, show
-from genlock.cli.store import with_store
+from genlock.cli.store import ACTOR, with_store
 from genlock.domain.profile import AccountSummary
 from genlock.ports import Database, Observer, Store
 
@@ -106,7 +106,7 @@ def credit(
         moved = await store.transfer(account, kind, amount, name, reason)
         await store.add_audit(
             key=name,
-            actor="command",
+            actor=ACTOR,
             action="credit" if kind is EntryKind.GRANT else "debit",
             subject=str(account),
             detail=f"{write_amount(amount)}: {reason}"[:AUDIT_DETAIL],

@@ -14,7 +14,7 @@ from genlock.media.budget import Budget, NotMeasured, require
 from genlock.media.mapped_file import Content
 from genlock.media.mp4 import MEDIA_HEADER, MOVIE_HEADER, TRACK_HEADER, Box, boxes, header_times, version_of
 from genlock.media.mp4_audio import audio_seconds
-from genlock.media.mp4_fragments import Fragments, Part, read_number
+from genlock.media.mp4_fragments import Fragments, TrackFragment, read_number
 from genlock.media.mp4_samples import Samples, presented, sample_descriptions, with_fragments
 from genlock.media.mp4_video import check_pictures
 from genlock.media.shown_pictures import PICTURES_PER_SECOND_MAX, check_stated
@@ -112,7 +112,9 @@ def _fragments(content: Content, top: Tree, index: Tree, budget: Budget, box_cou
         for place, part in enumerate(_children(content, fragment, budget, box_counts)[b"traf"]):
             inside = _children(content, part, budget, box_counts)
             time = inside.get(b"tfdt", [None])[0]
-            fragments.add(content, Part(fragment, place == 0, inside[b"tfhd"][0], time, inside.get(b"trun", [])))
+            fragments.add(
+                content, TrackFragment(fragment, place == 0, inside[b"tfhd"][0], time, inside.get(b"trun", []))
+            )
     for footer in top.get(b"mfra", ()):
         fragments.random_access += _children(content, footer, budget, box_counts).get(b"tfra", [])
     return fragments

@@ -32,8 +32,8 @@ class Defaults(NamedTuple):
     size: int
 
 
-class Part(NamedTuple):
-    """The part of a fragment that belongs to one track."""
+class TrackFragment(NamedTuple):
+    """What a fragment has of one track (`traf`)."""
 
     fragment: Box
     #: whether the fragment begins with it: positions are not relative to those of another track
@@ -67,7 +67,7 @@ class Fragments:
     #: the boxes with an index for random access
     random_access: list[Box] = field(default_factory=list)
     defaults: dict[int, Defaults] = field(default_factory=dict)
-    parts: dict[int, list[Part]] = field(default_factory=dict)
+    track_fragments: dict[int, list[TrackFragment]] = field(default_factory=dict)
     #: when each track ends
     ends: dict[int, int] = field(default_factory=dict)
 
@@ -76,23 +76,23 @@ class Fragments:
         require(number not in self.defaults and box.end - box.start == 24, "defaults of another form")  # noqa: PLR2004
         self.defaults[number] = Defaults(*struct.unpack_from(">II", content, box.start + 12))
 
-    def add(self, content: Content, part: Part) -> None:
+    def add(self, content: Content, part: TrackFragment) -> None:
         number = _track_of(content, part.header)
         require(number in self.defaults, "a fragment without defaults")
-        self.parts.setdefault(number, []).append(part)
+        self.track_fragments.setdefault(number, []).append(part)
 
     def read_samples(self, content: Content, number: int, now: int, budget: Budget) -> FragmentSamples:
         """Read the samples of a track, whose samples outside of fragments end at `now`."""
-        require(not self.parts or number not in self.ends, "two tracks of one number")
+        require(not self.track_fragments or number not in self.ends, "two tracks of one number")
         found = FragmentSamples()
-        if number in self.parts:
-            found = _read_parts(content, self.parts[number], self.defaults[number], now, budget)
+        if number in self.track_fragments:
+            found = _read_parts(content, self.track_fragments[number], self.defaults[number], now, budget)
         self.ends[number] = max(now, found.end)
         return found
 
     def check_indexes(self, content: Content, indexes: Iterable[Box], budget: Budget) -> float:
         """Check that players that follow an index find what is read here, and return when the last index ends."""
-        require(self.parts.keys() <= self.ends.keys(), "a fragment of no track")
+        require(self.track_fragments.keys() <= self.ends.keys(), "a fragment of no track")
         for box in self.random_access:
             self._check_random_access(content, box, budget)
         return max((self._index_seconds(content, box, budget) for box in indexes), default=0.0)
@@ -144,7 +144,7 @@ def _track_of(content: Content, header: Box) -> int:
 
 
 def _read_parts(
-    content: Content, parts: Iterable[Part], defaults: Defaults, now: int, budget: Budget
+    content: Content, parts: Iterable[TrackFragment], defaults: Defaults, now: int, budget: Budget
 ) -> FragmentSamples:
     """Read the samples of a track."""
     found, played = FragmentSamples(), now
@@ -163,7 +163,7 @@ def _read_parts(
     return found
 
 
-def _read_header(content: Content, part: Part, defaults: Defaults) -> tuple[int, Defaults]:
+def _read_header(content: Content, part: TrackFragment, defaults: Defaults) -> tuple[int, Defaults]:
     """Return what the positions of samples are relative to, and the defaults."""
     box = part.header
     [flags] = struct.unpack_from(">I", content, box.start)

@@ -88,7 +88,7 @@ async def test_a_backup_is_not_written_into_a_file_that_another_user_prepared(
     url, part, ours = f"sqlite:///{tmp_path}/genlock.db", tmp_path / "genlock.backup.part", tmp_path / "ours"
     ours.write_text("ours")
     part.hardlink_to(ours)
-    with pytest.raises(BackupFailed, match="has another name"):
+    with pytest.raises(BackupFailed, match="has a second name"):
         await backed_up(url, file)
     assert ours.read_text() == "ours"
 

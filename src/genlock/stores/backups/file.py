@@ -167,7 +167,9 @@ def _create_or_open(part: Path) -> int:
     # On a shared disk a file of ours may be of another user; all of the folder is, then.
     if found.st_uid not in (os.geteuid(), part.parent.stat().st_uid) or found.st_nlink != 1:
         os.close(descriptor)
-        raise BackupFailed(f"{part} is of another user, or has another name: look whose it is, then delete it")
+        raise BackupFailed(
+            f"{part} is of another user, or has a second name (a hard link): look whose it is, then delete it"
+        )
     return descriptor
 
 

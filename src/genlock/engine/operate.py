@@ -44,7 +44,7 @@ def _why_not_retried(job: Job) -> str:
     if job.lease_owner:
         return f"job {job.id} is being processed at this moment"
     if job.is_parked_submit:
-        return f"job {job.id} may have been accepted by the provider: submitting it again is a decision of its own"
+        return f"job {job.id} may have been accepted by the provider: an operator must decide to submit it again"
     return f"job {job.id} has ended ({job.state}, {job.delivery}): resend it, or have the user order again"
 
 

@@ -5,6 +5,8 @@ import selectors
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+from genlock.app.databases import open_store
+from genlock.ports import Clock, Observer
 from genlock.stores.database import SqlDatabase
 
 
@@ -60,13 +62,23 @@ class AcceleratedLoop(asyncio.SelectorEventLoop):
         return asked
 
 
+async def open_on_accelerated_time(url: str, observer: Observer, clock: Clock) -> SqlDatabase:
+    """Return the store at a URL; neither its connections nor its statements take time on the accelerated clock."""
+    return on_accelerated_time(await _accelerated_loop().wait_for(open_store)(url, observer=observer, clock=clock))
+
+
 def on_accelerated_time(store: SqlDatabase) -> SqlDatabase:
     """Return the store with statements that take no time on the accelerated clock."""
-    loop = asyncio.get_running_loop()
-    assert isinstance(loop, AcceleratedLoop)
+    loop = _accelerated_loop()
     for gate in ("one", "many"):
         setattr(store.session, gate, loop.wait_for(getattr(store.session, gate)))
     return store
+
+
+def _accelerated_loop() -> AcceleratedLoop:
+    loop = asyncio.get_running_loop()
+    assert isinstance(loop, AcceleratedLoop)
+    return loop
 
 
 def run_accelerated(main: Any, speed: float) -> None:

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from genlock.app.databases import open_store
 from genlock.app.engine import make_engine
 from genlock.domain.job import NewJob
 from genlock.engine import limits
@@ -24,7 +23,7 @@ from genlock.sandbox.simulation.virtual_time import VirtualClock
 from tests.changes import poll_until
 from tests.engine.fake_channel import FakeChannel
 from tests.engine.recorder import Recorder
-from tests.providers.accelerated_time import on_accelerated_time, run_accelerated
+from tests.providers.accelerated_time import open_on_accelerated_time, run_accelerated
 from tests.providers.models import CATALOG
 
 INSTANCES = 3
@@ -43,7 +42,7 @@ async def instances(url: str, simulator: KieSimulator, rules: EngineRules) -> As
         for _ in range(INSTANCES):
             recorder = Recorder()
             clock = VirtualClock(asyncio.get_running_loop())
-            store = on_accelerated_time(await open_store(url, observer=recorder, clock=clock))
+            store = await open_on_accelerated_time(url, recorder, clock)
             stack.push_async_callback(store.close)
             kie = Kie(key=simulator.key, api_url=simulator.url)
             stack.push_async_callback(kie.close)

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from genlock.app.databases import open_store
 from genlock.app.engine import make_engine
 from genlock.channels.telegram.caller import Caller, make_bot
 from genlock.channels.telegram.channel import TelegramChannel
@@ -30,7 +29,7 @@ from tests.databases import sqlite_in_memory
 from tests.engine.fake_provider import FakeProvider
 from tests.engine.recorder import Recorder
 from tests.media.thread_reader import ThreadReader
-from tests.providers.accelerated_time import on_accelerated_time, run_accelerated
+from tests.providers.accelerated_time import on_accelerated_time, open_on_accelerated_time, run_accelerated
 
 RESULTS, CHATS, INSTANCES = 500, 300, 3
 #: leases long enough that a slow database does not expire them in accelerated time
@@ -48,7 +47,7 @@ async def instances(url: str, telegram: TelegramSimulator) -> AsyncIterator[list
         for _ in range(INSTANCES):
             recorder = Recorder()
             clock = VirtualClock(asyncio.get_running_loop())
-            store = on_accelerated_time(await open_store(url, observer=recorder, clock=clock))
+            store = await open_on_accelerated_time(url, recorder, clock)
             stack.push_async_callback(store.close)
             limiter = TelegramRateLimiter(store, "42")
             caller = Caller(make_bot(telegram.token, telegram.url), limiter, recorder)

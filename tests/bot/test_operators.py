@@ -160,7 +160,7 @@ async def test_promo_codes_are_made_listed_and_closed(office: Office) -> None:
     await boss.write("/admin promo SPRING 5")
     await boss.sees(page("admin.promo_exists"))
     for wrong in ("x", "five5 5", "spring2", "spring2 5 runs=3", "spring2 -5", "spring2 5 5", "spring2 5 each=0",
-                  "spring2 5 days=999999999"):  # fmt: skip
+                  "spring2 5 days=999999999", "spring2 1,000"):  # fmt: skip
         await boss.write(f"/admin promo {wrong}")
         assert page("admin.not_understood")(boss.from_bot[-1]), wrong
     await boss.write("/admin promo FREERUNS runs=3")

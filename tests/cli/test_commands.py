@@ -278,7 +278,22 @@ def test_more_than_the_balance_cannot_be_deducted(shell: Shell) -> None:
     order_a_job(shell.url)
     done = shell.run("wallet", "credit", "1", "-99", "--reason", "fraud")
     assert done.returncode == 1
-    assert "balance is too low" in done.stderr
+    assert done.stderr == "Nothing was deducted: the balance is 4.2, less than 99.\n"
+    assert shell.json("wallet", "show", "1")["available"] == 5_000 - 800
+
+
+@pytest.mark.parametrize("credits_", ["nan", "inf", "1e9", "1,000", "0.0004", "9999999999", "0", "-"])
+def test_what_is_not_an_amount_of_credits_changes_nothing(shell: Shell, credits_: str) -> None:
+    order_a_job(shell.url)
+    for command in (
+        ("wallet", "credit", "1", credits_, "--reason", "x"),
+        ("api-keys", "create", "1", "--spend-limit", credits_),
+    ):
+        if command[0] == "wallet" or credits_ not in {"0", "-"}:
+            done = shell.run(*command)
+            assert (done.returncode, "Traceback" in done.stderr) == (2, False), (command, done.stderr)
+    assert shell.json("wallet", "show", "1")["available"] == 5_000 - 800
+    assert shell.json("api-keys", "ls") == []
 
 
 def test_a_negative_number_deducts_credits(shell: Shell) -> None:

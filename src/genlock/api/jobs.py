@@ -115,7 +115,9 @@ class JobRoutes:
     async def _check_quota(self, call: Call) -> None:
         most = self._parts.rules.late_cancels_per_day
         if await self._parts.store.late_cancels(call.account_id) >= most:
-            detail = f"{most} orders were cancelled today after the provider had begun; this one goes on"
+            detail = (
+                f"the day's limit of cancellations after the provider has begun is reached ({most}); this order goes on"
+            )
             raise too_many("too_many_cancels", detail, DAY / 24)
 
     def _answer(self, call: Call, job: Job, status: int, headers: dict[str, str] | None = None) -> Response:

@@ -1,5 +1,6 @@
 """Options and arguments that several commands share."""
 
+from decimal import Decimal
 from typing import Annotated, Any
 
 import typer
@@ -17,6 +18,20 @@ def _job_id(text: str) -> int:
         hint = "" if token else "; numbers such as #K7Q2M9 need GENLOCK_TELEGRAM_TOKEN, as the service has it"
         raise typer.BadParameter(f"{text!r} is not the number of a job: `genlock jobs ls` lists them{hint}")
     return job_id
+
+
+def amount(text: str) -> Decimal:
+    """Return a number of credits. Raises BadParameter for what is none, such as `nan`, `1,000` and `0.0001`."""
+    from genlock.domain.money import THOUSANDTHS, read_amount, read_decimal
+
+    digits = text.removeprefix("-")
+    thousandths = read_amount(digits)
+    if thousandths == 0 and read_decimal(digits) != 0:
+        raise typer.BadParameter(
+            f"{text!r} is not a number of credits: write it like 1000 or 2.5, with at most 3 digits after the point"
+        )
+    credits_ = Decimal(thousandths) / THOUSANDTHS
+    return -credits_ if text.startswith("-") else credits_
 
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]

@@ -108,8 +108,10 @@ class JobRoutes:
         except ActionNotAllowed:
             job = await find_own(parts, call)  # it may have been cancelled by the same request, sent twice at once
             if job.cancelled_by is not Actor.USER:
-                money = "its price was charged" if job.hold_state is HoldState.CAPTURED else "it was not charged"
-                raise conflict("already_ended", f"the job has already ended: {status_of(job)}; {money}") from None
+                charged = job.hold_state is HoldState.CAPTURED
+                money = "its price was charged" if charged else "it was not charged"
+                detail = f"the job has already ended: {status_of(job)}; {money}"
+                raise conflict("already_ended", detail, charged=charged) from None
         return self._answer(call, job, 202)
 
     async def _check_quota(self, call: Call) -> None:

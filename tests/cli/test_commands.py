@@ -231,6 +231,9 @@ def test_what_does_not_exist_is_named_with_the_command_that_lists_it(shell: Shel
     for command, told in answers.items():
         answer = shell.run(*command)
         assert (answer.returncode, answer.stderr.startswith(told)) == (1, True), (command, answer.stderr)
+    assert "'ann' is not the number of an account: `genlock wallet ls NAME` finds it" in (
+        shell.run("wallet", "show", "ann", COLUMNS="200").stderr
+    )
     assert (
         "Invalid value for '--state': 'x' is not one of new, done" in shell.run("orphans", "ls", "--state", "x").stderr
     )

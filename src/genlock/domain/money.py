@@ -14,7 +14,7 @@ AMOUNT_MAX = 10**9 * THOUSANDTHS
 
 
 def read_decimal(text: str) -> Decimal | None:
-    """Return a number as people write it, `12.5` or `12,5`; None if it is not one.
+    """Return a number as users and operators write it, `12.5` or `12,5`; None if it is not one.
 
     `1,000` is none: it is a thousand in English and one in Russian.
     """

@@ -285,6 +285,13 @@ def test_more_than_the_balance_cannot_be_deducted(shell: Shell) -> None:
     assert shell.json("wallet", "show", "1")["available"] == 5_000 - 800
 
 
+def test_large_amounts_are_shown_in_full(shell: Shell) -> None:
+    order_a_job(shell.url)
+    done = shell.run("wallet", "credit", "1", "1234567.125", "--reason", "a year")
+    assert done.stdout.endswith("account 1 has 1234571.325 credits available.\n")
+    assert shell.run("wallet", "show", "1").stdout.startswith("available 1234571.325, held 0.8 credits\n")
+
+
 @pytest.mark.parametrize("credits_", ["nan", "inf", "1e9", "1,000", "0.0004", "9999999999", "0", "-"])
 def test_what_is_not_an_amount_of_credits_changes_nothing(shell: Shell, credits_: str) -> None:
     order_a_job(shell.url)

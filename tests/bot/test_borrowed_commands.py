@@ -74,6 +74,23 @@ async def test_a_command_that_the_operator_did_not_write_does_nothing(world: Bot
     assert await boss.available() == 105_000  # their own words work
 
 
+async def test_a_caption_of_what_was_shared_through_this_bot_is_no_command(world: BotWorld) -> None:
+    boss = await world.add_user("Boss", having=100)
+    bundle = world.bot._bundle
+    bundle.rules = replace(bundle.rules, admin_ids=frozenset({boss.client.id}))
+    await boss.write("/start")
+    bot = {"id": int(world.bot_id), "is_bot": True, "first_name": "Bot", "username": bundle.username}
+    for extra in ({}, BORROWED["forwarded from a user"]):
+        for line in LINES:
+            text = line.format(id=boss.client.id, bot=bundle.username)
+            await receive(boss, text, {**extra, "via_bot": bot}, caption=True)
+
+    assert await boss.available() == 100_000
+    assert await world.store.audit(5) == []
+    assert await world.jobs(boss) == []
+    assert await world.store.kv_get("chat:maintenance", world.bot_id) is None
+
+
 async def test_a_forwarded_command_that_follows_a_mention_in_a_group_does_nothing(world: BotWorld) -> None:
     """Telegram marks no command in other alphabets, so such a command is read from what is left without the mention."""
     ann = await world.add_user()

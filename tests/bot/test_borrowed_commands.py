@@ -11,6 +11,7 @@ from tests.bot.world import BotWorld, ChatUser
 
 CHANNEL = {"id": -1001, "type": "channel", "title": "News"}
 USER = {"id": 99, "is_bot": False, "first_name": "Mallory"}
+BOT = {"id": 77, "is_bot": True, "first_name": "Inline", "username": "inline_bot"}
 BORROWED: dict[str, dict[str, Any]] = {
     "forwarded from a user": {"forward_origin": {"type": "user", "date": 1, "sender_user": USER}},
     "forwarded from a hidden user": {
@@ -18,7 +19,8 @@ BORROWED: dict[str, dict[str, Any]] = {
     },
     "forwarded from a channel": {"forward_origin": {"type": "channel", "date": 1, "chat": CHANNEL, "message_id": 5}},
     "forwarded, by an old Bot API server": {"forward_from": USER, "forward_date": 1},
-    "made by an inline bot": {"via_bot": {"id": 77, "is_bot": True, "first_name": "Inline", "username": "inline_bot"}},
+    "made by an inline bot": {"via_bot": BOT},
+    "sent by a bot that acts for the operator's account": {"sender_business_bot": BOT},
 }
 LINES = [
     "/admin credit {id} 1000 gift",

@@ -29,8 +29,6 @@ from genlock.engine.progress import next_progress_point
 SLOT_SECONDS = 3.0
 #: the longest pause before an order's files are passed on to a provider again
 FILES_SECONDS_MAX = 60.0
-#: an order is started only while this many times its expected duration is left, or half of the time until its deadline
-START_RESERVE = 2.0
 
 
 async def submit(ctx: EngineContext, job: Job) -> Job | None:
@@ -58,7 +56,7 @@ def _is_too_late(ctx: EngineContext, job: Job, since_read: float = 0.0) -> bool:
     expected = (ctx.expected(job) if ctx.expected else None) or 0.0
     whole = (job.deadline_at - job.created_at).total_seconds()
     left = (job.deadline_at - job.read_at).total_seconds() - since_read
-    return left <= min(START_RESERVE * expected, whole / 2)
+    return left <= min(ctx.rules.start_reserve * expected, whole / 2)
 
 
 async def _expire_queued(ctx: EngineContext, job: Job) -> Job | None:

@@ -11,6 +11,7 @@ from tests.bot.world import BotWorld, ChatUser
 
 CHANNEL = {"id": -1001, "type": "channel", "title": "News"}
 USER = {"id": 99, "is_bot": False, "first_name": "Mallory"}
+BOT = {"id": 77, "is_bot": True, "first_name": "Inline", "username": "inline_bot"}
 BORROWED: dict[str, dict[str, Any]] = {
     "forwarded from a user": {"forward_origin": {"type": "user", "date": 1, "sender_user": USER}},
     "forwarded from a hidden user": {
@@ -18,7 +19,8 @@ BORROWED: dict[str, dict[str, Any]] = {
     },
     "forwarded from a channel": {"forward_origin": {"type": "channel", "date": 1, "chat": CHANNEL, "message_id": 5}},
     "forwarded, by an old Bot API server": {"forward_from": USER, "forward_date": 1},
-    "made by an inline bot": {"via_bot": {"id": 77, "is_bot": True, "first_name": "Inline", "username": "inline_bot"}},
+    "made by an inline bot": {"via_bot": BOT},
+    "sent by a bot that acts for the operator's account": {"sender_business_bot": BOT},
 }
 LINES = [
     "/admin credit {id} 1000 gift",
@@ -72,6 +74,23 @@ async def test_a_command_that_the_operator_did_not_write_does_nothing(world: Bot
     assert await world.store.kv_get("chat:maintenance", world.bot_id) is None
     await receive(boss, f"/admin credit {boss.client.id} 5 gift", {})
     assert await boss.available() == 105_000  # their own words work
+
+
+async def test_a_caption_of_what_was_shared_through_this_bot_is_no_command(world: BotWorld) -> None:
+    boss = await world.add_user("Boss", having=100)
+    bundle = world.bot._bundle
+    bundle.rules = replace(bundle.rules, admin_ids=frozenset({boss.client.id}))
+    await boss.write("/start")
+    bot = {"id": int(world.bot_id), "is_bot": True, "first_name": "Bot", "username": bundle.username}
+    for extra in ({}, BORROWED["forwarded from a user"]):
+        for line in LINES:
+            text = line.format(id=boss.client.id, bot=bundle.username)
+            await receive(boss, text, {**extra, "via_bot": bot}, caption=True)
+
+    assert await boss.available() == 100_000
+    assert await world.store.audit(5) == []
+    assert await world.jobs(boss) == []
+    assert await world.store.kv_get("chat:maintenance", world.bot_id) is None
 
 
 async def test_a_forwarded_command_that_follows_a_mention_in_a_group_does_nothing(world: BotWorld) -> None:

@@ -5,13 +5,17 @@ import sqlite3
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import asyncpg
 import pytest
 
 from genlock.bot.buttons import base36
 from genlock.domain.events import Event
 from genlock.domain.promo import Promo
 from genlock.sandbox.kie.faults import Fault
+from genlock.stores.postgres import PostgresStore
+from genlock.stores.rows import Row
 from tests.bot.pages import EN, label, page
 from tests.bot.rules import OPEN, with_free
 from tests.bot.steps import bought
@@ -79,6 +83,29 @@ async def test_a_newcomers_credit_is_not_lost_in_a_crash(tmp_path: Path) -> None
         await ann.write("a fox")
 
         assert len(world.recorder.of(Event.UPDATE_FAIL)) == 1
+        assert await ann.available() == 5000
+
+
+async def test_a_newcomers_credit_is_not_lost_with_the_answer_of_the_database(
+    migrated_postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The statement that stored the profile is repeated, and then finds it."""
+    async with running_bot(migrated_postgres_url, rules=replace(OPEN, welcome=5000)) as world:
+        ann = await world.add_user(having=0)
+        assert isinstance(world.store, PostgresStore)
+        session = world.store.session
+        attempt = session._try
+
+        async def lose_an_answer(text: str, values: list[Any]) -> list[Row]:
+            rows = await attempt(text, values)
+            if "INSERT INTO profiles" in text:
+                monkeypatch.setattr(session, "_try", attempt)
+                raise asyncpg.ConnectionDoesNotExistError("connection was closed in the middle of operation")
+            return rows
+
+        monkeypatch.setattr(session, "_try", lose_an_answer)
+        await ann.write("a fox")
+
         assert await ann.available() == 5000
 
 

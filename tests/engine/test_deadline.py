@@ -113,3 +113,29 @@ async def test_a_result_that_arrives_while_the_user_is_informed_of_the_deadline_
     assert world.channel.showing(URL) == [job.placeholder]
     assert world.channel.notices == [job.id, job.id]
     assert await world.spent() == 0
+
+
+@pytest.mark.parametrize(
+    ("expected", "left", "submitted"),
+    [(10.0, 19.0, False), (10.0, 21.0, True), (60.0, 31.0, True), (60.0, 29.0, False)],
+)
+async def test_an_order_is_not_submitted_when_its_result_would_probably_come_after_the_deadline(
+    world: World, *, expected: float, left: float, submitted: bool
+) -> None:
+    """A late result is free: users of a full queue would get most results free."""
+    full, engine = world.engine(EngineRules(capacity=0)), world.engine(expected=expected)
+    job = await full.order(world.order(deadline_seconds=60))
+
+    world.clock.advance(60 - left)
+    await work(engine)
+
+    job = await world.see(job)
+    assert len(world.provider.created) == submitted
+    if not submitted:
+        assert (job.state, job.error_code, job.hold_state) == (State.EXPIRED, "deadline", HoldState.RELEASED)
+        assert world.channel.showing("deadline") == [job.placeholder]
+
+
+async def test_a_new_order_is_submitted_though_its_model_is_expected_to_take_until_the_deadline(world: World) -> None:
+    job = await world.running(world.engine(expected=60.0), deadline_seconds=60)
+    assert (await world.see(job)).state is State.RUNNING

@@ -79,6 +79,36 @@ async def test_each_job_is_checked_once_an_hour_after_its_order(
     assert json.loads(await _entry(store))["aged_job"] == jobs[-1].id < young.id
 
 
+async def test_a_busy_account_gets_a_checkpoint_before_the_rolling_pass_reaches_it(
+    store: SqlDatabase, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else each check of its aged jobs reads all entries since the last pass, which was hours ago."""
+    monkeypatch.setattr(money_check, "ROLLING_ACCOUNTS", 1)
+    monkeypatch.setattr(money_check, "PAUSE_SECONDS", 0.0)
+    quiet, busy = await account_with(store), await account_with(store)
+    check = await a_leader(store)
+    await check.round()
+    for account_id in (quiet, busy, busy):
+        await delivered(store, State.SUCCEEDED, account_id=account_id)
+    clock.advance(money_check.AGED_SECONDS + 1)
+    await check.leader.elect()
+    saved, save = [], store.save_ledger_checkpoints
+
+    async def record(after: int, until: int) -> None:
+        saved.append(until)
+        await save(after, until)
+
+    monkeypatch.setattr(store, "save_ledger_checkpoints", record)
+    monkeypatch.setattr(check.store, "next_account_id", _none)
+    await check.round()
+
+    assert saved == [busy]
+
+
+async def _none(_after: int, _count: int) -> None:
+    """Return no account: the rolling pass has nothing to check."""
+
+
 async def test_another_leader_continues_where_the_last_one_was(
     store: SqlDatabase, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from genlock.domain.job import State
 from genlock.sandbox.postgres import Postgres
 from genlock.stores import invariants
 from genlock.stores.batch import Params
@@ -63,6 +64,7 @@ def small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(f"genlock.stores.audit.{name}", STEP)
     for name in ("STEP", "FIRST_STEP", "WINDOW", "COUNTED_MAX"):
         monkeypatch.setattr(f"genlock.stores.job_search.{name}", STEP)
+    monkeypatch.setattr("genlock.stores.job_queries.ACCOUNT_STEP", STEP)
     monkeypatch.setattr("genlock.stores.job_search.SAMPLE_BLOCKS", 10)
     monkeypatch.setattr("genlock.stores.job_search.SAMPLE_BLOCK_IDS", 5)
     monkeypatch.setattr("genlock.stores.retention.LIMITS_AT_ONCE", STEP)
@@ -163,3 +165,16 @@ async def test_no_statement_reads_more_rows_in_a_longer_history_on_postgresql(
     assert load("postgres").keys() == costs[0].keys() == costs[1].keys()
     found = grown("postgres", *costs)
     assert not found, "\n".join(found)
+
+
+async def test_a_list_of_an_account_takes_few_statements_in_a_long_history(
+    tmp_path: Path, observer: RecordingObserver
+) -> None:
+    store = await SqliteStore.open(new_sqlite(tmp_path), clock=ManualClock(), observer=observer)
+    await fill(store, SIZE)
+    before = observer.total("store_statements")
+    assert not await store.jobs(state=State.EXPIRED, account_id=3)
+    statements = observer.total("store_statements") - before
+    await store.close()
+
+    assert statements < 5

@@ -86,9 +86,10 @@ def sender_of(update: Update) -> User | None:
 
 
 def is_own(message: Message) -> bool:
-    """Whether the sender wrote the message: not forwarded, not made by an inline bot, not in the name of a chat."""
+    """Whether the sender wrote the message: not forwarded, not made by another bot, not in the name of a chat."""
     forwarded = message.forward_origin is not None or any(key.startswith("forward_") for key in message.api_kwargs)
-    return not forwarded and message.via_bot is None and message.sender_chat is None
+    by_bot = message.via_bot is not None or message.sender_business_bot is not None
+    return not forwarded and not by_bot and message.sender_chat is None
 
 
 def thread_of(message: Message) -> int | None:

@@ -272,6 +272,7 @@ class BotRouter:
         self, update: Update, message: Message, user: User, *, first: bool, place: int
     ) -> UpdateContext:
         account_id = await self._account_id(user.id)
+        uncertain_commits = self._store.uncertain_commits
         profile, saved = await self._store.ensure_profile_and_draft(
             account_id,
             chat=message.chat.id,
@@ -280,9 +281,9 @@ class BotRouter:
             username=(user.username or "").lower(),
             referred_by=inviter(start_payload(message), self._bundle.texts.numbers) if message.text else None,
         )
-        if profile.created or (
-            not first and await self._gifts.is_new(profile)
-        ):  # an attempt before may have crashed here
+        # An attempt before may have crashed here, or the profile was stored by a statement whose answer was lost.
+        repeated = not first or self._store.uncertain_commits != uncertain_commits
+        if profile.created or (repeated and await self._gifts.is_new(profile)):
             await self._gifts.welcome(account_id)
         ctx = UpdateContext(
             update=update.update_id,

@@ -70,6 +70,8 @@ class EngineRules:
     grace_seconds: float = 120.0
     #: how long past its deadline a job waits for the provider to answer one last status query
     last_answer_seconds: float = 600.0
+    #: an order is started only while this many times its expected duration is left, or half the time until its deadline
+    start_reserve: float = 2.0
     unknown_submit: UnknownSubmit = UnknownSubmit.RELEASE
     delivery_attempts: int = 40
     stage_attempts: int = 10

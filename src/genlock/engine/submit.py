@@ -2,7 +2,6 @@
 
 import asyncio
 from dataclasses import replace
-from datetime import timedelta
 
 from genlock.domain.errors import (
     AddressChanged,
@@ -34,7 +33,7 @@ FILES_SECONDS_MAX = 60.0
 
 async def submit(ctx: EngineContext, job: Job) -> Job | None:
     """Take a job from queued to running. Returns it if it ended here and its message must be delivered."""
-    if job.deadline_at <= job.read_at:
+    if _is_too_late(ctx, job):
         return await _expire_queued(ctx, job)
     started = ctx.loop.time()
     try:
@@ -44,9 +43,20 @@ async def submit(ctx: EngineContext, job: Job) -> Job | None:
     except ProviderError:
         await ctx.reschedule(job, after=backoff(job.attempts, ctx.rng.random(), most=FILES_SECONDS_MAX), failed=True)
         return None
-    if job.deadline_at <= job.read_at + timedelta(seconds=ctx.loop.time() - started):
+    if _is_too_late(ctx, job, ctx.loop.time() - started):
         return await _expire_queued(ctx, job)  # passing on the files took too long
     return await _submit_order(ctx, TaskOrder(job=job, offer=offer, files=files))
+
+
+def _is_too_late(ctx: EngineContext, job: Job, since_read: float = 0.0) -> bool:
+    """Whether too little time is left until the deadline to start the order: a result after it is free.
+
+    Otherwise a full queue, in which orders wait almost until their deadlines, would make most results free.
+    """
+    expected = (ctx.expected(job) if ctx.expected else None) or 0.0
+    whole = (job.deadline_at - job.created_at).total_seconds()
+    left = (job.deadline_at - job.read_at).total_seconds() - since_read
+    return left <= min(ctx.rules.start_reserve * expected, whole / 2)
 
 
 async def _expire_queued(ctx: EngineContext, job: Job) -> Job | None:

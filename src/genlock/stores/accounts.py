@@ -45,21 +45,24 @@ class Accounts(Subject):
     async def transfer(self, account_id: int, kind: EntryKind, amount: int, key: str, reason: str = "") -> bool:
         debit, credit = ROUTE[kind]
         assert LedgerAccount.HELD not in (debit, credit), "only a job moves held money"
-        rows = await self.session.one(
-            "transfer",
-            account_id=account_id,
-            kind=kind.value,
-            debit=debit.value,
-            credit=credit.value,
-            amount=amount,
-            key=key,
-            reason=reason,
-            repays=kind in REPAYING,
-        )
-        if not rows and not await self._is_repeated(account_id, kind, amount, key):
+        for _ in range(ATTEMPTS_MAX):
+            rows = await self.session.one(
+                "transfer",
+                account_id=account_id,
+                kind=kind.value,
+                debit=debit.value,
+                credit=credit.value,
+                amount=amount,
+                key=key,
+                reason=reason,
+                repays=kind in REPAYING,
+            )
+            if rows or await self._is_repeated(account_id, kind, amount, key):
+                return bool(rows)
             wallet = await self.wallet(account_id)
-            raise InsufficientBalance(price=amount, available=wallet.available)
-        return bool(rows)
+            if wallet.available < amount:  # otherwise credits arrived after the attempt
+                raise InsufficientBalance(price=amount, available=wallet.available)
+        raise StoreError(f"the transfer {key!r} was neither made nor refused in {ATTEMPTS_MAX} attempts")
 
     async def _is_repeated(self, account_id: int, kind: EntryKind, amount: int, key: str) -> bool:
         """Whether this transfer was made before. Raises IdempotencyKeyReused if its key was used for another one."""

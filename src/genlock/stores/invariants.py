@@ -9,7 +9,7 @@ from genlock.ports import AgedJob, Violation
 from genlock.stores.session import Subject
 
 #: accounts with at least this many ledger entries since their last checkpoint get a new one
-CHECKPOINT_ENTRIES_MIN = 500
+CHECKPOINT_ENTRIES_MIN = 100
 
 
 @dataclass(frozen=True)

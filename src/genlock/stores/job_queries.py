@@ -15,6 +15,8 @@ from genlock.stores.session import Subject
 MESSAGE_WINDOW = 200
 #: how many are read to find the one that a user replies to, and how many are returned: ids repeat between chats
 REPLY_WINDOW, REPLY_JOBS = 500, 20
+#: how many jobs of an account one statement reads to find those in a state
+ACCOUNT_STEP = 2000
 
 
 class JobLookups(Subject):
@@ -57,11 +59,27 @@ class JobLookups(Subject):
             rows = await session.one("account_jobs", account_id=account_id, before=upper, limit=limit)
         elif state in OPEN:
             rows = await session.one("open_jobs", state=state.value, account_id=account_id, before=upper, limit=limit)
+        elif account_id is None:
+            rows = await newest_between(
+                session, "jobs_between", "job_id_range", limit=limit, before=upper, state=state.value
+            )
         else:
-            filters = {"state": state.value, **({} if account_id is None else {"account_id": account_id})}
-            name = "jobs_between" if account_id is None else "account_jobs_between"
-            rows = await newest_between(session, name, "job_id_range", limit=limit, before=upper, **filters)
+            rows = await self._account_jobs_in(state, account_id, upper, limit)
         return [read_job(row, session.time) for row in rows]
+
+    async def _account_jobs_in(self, state: State, account_id: int, upper: int, limit: int) -> list[Row]:
+        """Read the account's own jobs in steps: those of all accounts are very many more."""
+        found: list[Row] = []
+        account, jobs = {"account_id": account_id}, ACCOUNT_STEP
+        while jobs == ACCOUNT_STEP and len(found) < limit:
+            [step] = await self.session.one("account_job_floor", before=upper, size=ACCOUNT_STEP, **account)
+            floor, jobs = step["floor"] or 0, step["jobs"]
+            found += await self.session.one(
+                "account_jobs_between",
+                floor=floor, before=upper, state=state.value, limit=limit - len(found), **account,
+            )  # fmt: skip
+            upper = floor
+        return found
 
     async def open_jobs(self, account_id: int, limit: int) -> list[Job]:
         rows = await self.session.one("account_open_jobs", account_id=account_id, limit=limit)

@@ -11,6 +11,7 @@ from genlock.domain.errors import (
     IdempotencyKeyReused,
     InsufficientBalance,
     SpendLimitReached,
+    StoreError,
     TaskIdConflict,
     TooManyOpenJobs,
 )
@@ -23,6 +24,8 @@ from genlock.stores.session import Session, Subject
 
 #: for batches whose items have no parameters in common
 _NO_SHARED_PARAMS: Params = {}
+#: how often an order is tried that was not accepted, though nothing stands in its way when the reason is looked up
+ATTEMPTS_MAX = 20
 _FENCED = (
     "begin_submit",
     "mark_submitted",
@@ -68,10 +71,17 @@ class Jobs(Subject):
         }
         shared = _lease(lease)
         accepted = await self._accept(Item((order.account_id, order.request_key), shared, item, order))
-        return accepted or await self._accept_alone(Item(order.account_id, shared, item, order))
+        for _ in range(ATTEMPTS_MAX):
+            if accepted is not None:
+                return accepted
+            accepted = await self._accept_alone(Item(order.account_id, shared, item, order))
+        raise StoreError(f"an order was neither accepted nor refused in {ATTEMPTS_MAX} attempts")
 
     async def _run_accept(self, items: list[Item[NewJob]]) -> list[Accepted | Exception | None]:
-        """Accept orders; None for one that was not accepted among several of its account: alone it may be covered."""
+        """Accept orders; None for one that must be tried alone.
+
+        Among several of its account it may not be covered, and what stood in its way may be gone by now.
+        """
         added = await self._add(items)
         orders = Counter(item.value.account_id for item in items)
         return [
@@ -80,7 +90,7 @@ class Jobs(Subject):
             for item in items
         ]
 
-    async def _run_accept_alone(self, items: list[Item[NewJob]]) -> list[Accepted | Exception]:
+    async def _run_accept_alone(self, items: list[Item[NewJob]]) -> list[Accepted | Exception | None]:
         added = await self._add(items)
         return [
             added.get((item.value.account_id, item.value.request_key)) or await self._why_not_accepted(item.params)
@@ -98,7 +108,8 @@ class Jobs(Subject):
             for key in [(row["account_id"], row["request_key"])]
         }
 
-    async def _why_not_accepted(self, item: Params) -> Accepted | Exception:
+    async def _why_not_accepted(self, item: Params) -> Accepted | Exception | None:
+        """Return why an order was not accepted: None if nothing stands in its way any more."""
         account_id, request_key = item["account_id"], item["request_key"]
         rows = await self.session.one("accept_lookup", account_id=account_id, request_key=request_key)
         if not rows:
@@ -106,10 +117,11 @@ class Jobs(Subject):
         row = rows[0]
         if row["id"] is None and (over := await self._over_spend_limit(item)) is not None:
             return over
-        if row["id"] is None and row["available"] >= item["price"] and item["open_max"] is not None:
-            return TooManyOpenJobs(open_jobs=item["open_max"])
-        if row["id"] is None:
+        if row["id"] is None and row["available"] < item["price"]:
             return InsufficientBalance(price=item["price"], available=row["available"])
+        if row["id"] is None:
+            is_full = item["open_max"] is not None and row["open_api_jobs"] >= item["open_max"]
+            return TooManyOpenJobs(open_jobs=item["open_max"]) if is_full else None
         if row["request_hash"] != item["request_hash"]:
             return IdempotencyKeyReused()
         return Accepted(job=read_job(row, self.session.time), created=False)
@@ -310,14 +322,17 @@ class Jobs(Subject):
         return bool(await self.session.one("resend_job", job_id=job_id, parts=dump_parts(parts), token=token))
 
     async def resend_paid_job(self, job_id: int, parts: tuple[Part, ...], token: int) -> bool:
-        if await self.session.one("resend_paid_job", job_id=job_id, parts=dump_parts(parts), token=token):
-            return True
-        rows = await self.session.one("job", job_id=job_id)
-        job = read_job(rows[0], self.session.time) if rows else None
-        if job is None or job.lease_token != token or not job.unpaid:
-            return False
-        [wallet] = await self.session.one("wallet", account_id=job.account_id)
-        raise InsufficientBalance(price=job.price, available=wallet["available"])
+        for _ in range(ATTEMPTS_MAX):
+            if await self.session.one("resend_paid_job", job_id=job_id, parts=dump_parts(parts), token=token):
+                return True
+            rows = await self.session.one("job", job_id=job_id)
+            job = read_job(rows[0], self.session.time) if rows else None
+            if job is None or job.lease_token != token or not job.unpaid:
+                return False
+            [wallet] = await self.session.one("wallet", account_id=job.account_id)
+            if wallet["available"] < job.price:  # otherwise credits arrived after the attempt
+                raise InsufficientBalance(price=job.price, available=wallet["available"])
+        raise StoreError(f"job {job_id} was neither resent nor refused in {ATTEMPTS_MAX} attempts")
 
 
 def _lease(lease: Lease | None) -> Params:

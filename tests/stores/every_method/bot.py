@@ -1,6 +1,6 @@
 """Call every method that only the bot uses."""
 
-from genlock.domain.broadcast import BroadcastOutcome, BroadcastState, Recipient
+from genlock.domain.broadcast import BroadcastOutcome, BroadcastState, Recipient, Segment
 from genlock.domain.draft import SavedDraft
 from genlock.domain.promo import Promo
 from genlock.domain.upload import Upload, UploadCopy
@@ -101,3 +101,8 @@ async def use_broadcasts(store: Database) -> None:
     await store.count_broadcast_message(broadcast.id, found, BroadcastOutcome.SENT)
     await store.expire_recipients()
     await store.end_broadcast(broadcast.id, BroadcastState.DONE)
+    payers = Segment(paid=True)
+    await store.count_reachable("bot", payers)
+    to_payers = await store.begin_broadcast("text", bot="bot", author="me", request_key="payers", segment=payers)
+    await store.next_recipient(to_payers.id)
+    await store.end_broadcast(to_payers.id, BroadcastState.STOPPED)

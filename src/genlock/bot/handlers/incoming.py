@@ -67,11 +67,11 @@ def _is_of(username: str, message: Message) -> bool:
 
 
 def admin_line(message: Message, incoming: IncomingText) -> str | None:
-    """Return the line after /admin, also in a caption; None for other messages."""
+    """Return the line after /admin, also in a caption that the sender wrote; None for other messages."""
     if incoming.command == "admin":
         return incoming.text
     first, _, rest = (message.caption or "").partition(" ")
-    return rest if first == "/admin" else None
+    return rest if first == "/admin" and is_own(message) else None
 
 
 def _has_content(message: Message) -> bool:

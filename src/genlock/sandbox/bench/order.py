@@ -17,6 +17,7 @@ import aiohttp
 import asyncpg
 
 from genlock.sandbox.bench.chat_users import ChatUser, ChatUsers, watching_users
+from genlock.sandbox.bench.history import history_counted
 from genlock.sandbox.bench.simulators import running_simulators
 from genlock.sandbox.bench.usage import DatabaseUsage, cpu_seconds, database_usage
 from genlock.sandbox.instance import Instance, running_instance
@@ -199,8 +200,9 @@ async def running_bench(url: str, load: OrderLoad) -> AsyncIterator[OrderBench]:
 
 
 async def measure_orders(url: str, load: OrderLoad, print_line: PrintLine) -> dict[str, Any]:
-    """Measure what a whole order costs, over the database at this URL."""
+    """Measure what a whole order costs, over the database at this URL, whose history has been counted."""
     async with running_bench(url, load) as bench:
+        await history_counted(url)
         print_line(f"{load.orders} orders by /gen, {load.per_second:g} per second …")
         by_command = await bench.measure(by_buttons=False)
         print_line(f"{load.orders} orders by buttons …")

@@ -114,6 +114,7 @@ class Scenario:
             orphan_expire_seconds=30.0,
             grace_seconds=rng.choice((5.0, 20.0)),
             last_answer_seconds=rng.choice((0.0, 20.0)),
+            start_reserve=0.0,  # so that many results are late
             unknown_submit=UnknownSubmit.PARK if rng.random() < 0.2 else UnknownSubmit.RELEASE,
             delivery_attempts=rng.choice((3, 40)),
             stage_attempts=rng.choice((2, 10)),

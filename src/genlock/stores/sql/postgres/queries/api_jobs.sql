@@ -27,9 +27,10 @@ SELECT * FROM (
 WHERE api_key_id IS NOT NULL ORDER BY id DESC LIMIT :limit;
 
 -- name: newest_api_job_between
--- Return the job of an account with the greatest request key between two.
+-- Return the job of an account with the greatest request key between two. coalesce keeps the planner from reading all
+-- jobs of API keys of the account.
 SELECT *, :now AS read_at FROM jobs
-WHERE account_id = :account_id AND request_key > :first AND request_key < :last AND api_key_id IS NOT NULL
+WHERE account_id = :account_id AND request_key > :first AND request_key < :last AND coalesce(api_key_id, 0) > 0
 ORDER BY account_id DESC, request_key DESC LIMIT 1;
 
 -- name: api_jobs_after

@@ -6,10 +6,10 @@ FROM (SELECT account_id FROM profiles WHERE account_id > :after ORDER BY account
 
 -- name: count_reachable
 -- use: operator
--- Count the users whom a broadcast of a bot would go to, after one account up to another.
+-- Count the users whom a broadcast of a bot would go to, after one account up to another. OFFSET 0 as in next_recipient.
 SELECT count(*) AS count FROM profiles p JOIN accounts a ON a.id = p.account_id
 WHERE p.account_id > :after AND p.account_id <= :until AND a.bot = :bot AND p.blocked_at IS NULL AND p.banned_at IS NULL
-    AND (:language::text = '' OR p.language = :language) AND (:paid::boolean IS NULL OR EXISTS (SELECT 1 FROM payments y WHERE y.account_id = p.account_id) = :paid)
+    AND (:language::text = '' OR p.language = :language) AND (:paid::boolean IS NULL OR EXISTS (SELECT 1 FROM payments y WHERE y.account_id = p.account_id OFFSET 0) = :paid)
     AND (:silent_days::integer = 0 OR p.seen_at < :now - make_interval(days => :silent_days));
 
 -- name: begin_broadcast
@@ -46,7 +46,8 @@ SELECT * FROM broadcasts WHERE state = 'running' AND (:bot::text IS NULL OR bot 
 -- name: next_recipient
 -- use: periodic
 -- Take the next recipient of a broadcast before anything is sent: only the caller that took it sends. At most `window`
--- profiles are read; if none of them is a recipient, the broadcast advances behind them.
+-- profiles are read; if none of them is a recipient, the broadcast advances behind them. OFFSET 0: a look into the index
+-- for each user, instead of a list of all users who have paid.
 WITH next AS MATERIALIZED (
     SELECT p.account_id, p.language, owner.external_id, owner.address
     FROM (SELECT account_id, language, blocked_at, banned_at, seen_at FROM profiles
@@ -55,7 +56,7 @@ WITH next AS MATERIALIZED (
     JOIN accounts owner ON owner.id = p.account_id JOIN broadcasts b ON b.id = :broadcast_id
     WHERE owner.bot = b.bot AND p.blocked_at IS NULL AND p.banned_at IS NULL
         AND (b.language = '' OR p.language = b.language) AND (b.silent_since IS NULL OR p.seen_at < b.silent_since)
-        AND (b.paid IS NULL OR EXISTS (SELECT 1 FROM payments y WHERE y.account_id = p.account_id) = b.paid)
+        AND (b.paid IS NULL OR EXISTS (SELECT 1 FROM payments y WHERE y.account_id = p.account_id OFFSET 0) = b.paid)
     ORDER BY p.account_id LIMIT 1
 ), goal AS MATERIALIZED (
     SELECT coalesce((SELECT account_id FROM next), (

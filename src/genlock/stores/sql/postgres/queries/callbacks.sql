@@ -87,11 +87,16 @@ SELECT (SELECT id FROM job) AS job_id;
 
 -- name: match_orphans
 -- use: periodic
--- Match orphans with jobs that know their task by now, and make the running ones due for a status query.
-WITH pair AS MATERIALIZED (
+-- Match orphans with jobs that know their task by now, and make the running ones due for a status query. OFFSET 0: one
+-- look into the index of task ids for each orphan. The planner would read all jobs in the order of their ids if it
+-- expected many orphans, as it does without statistics.
+WITH found AS MATERIALIZED (
     SELECT b.id AS callback_id, j.id AS job_id
-    FROM inbox b JOIN jobs j ON j.provider = b.provider AND j.task_id = b.task_id
-    WHERE b.state = 'orphan' ORDER BY j.id LIMIT :limit FOR NO KEY UPDATE OF j
+    FROM inbox b CROSS JOIN LATERAL (
+        SELECT id FROM jobs WHERE provider = b.provider AND task_id = b.task_id OFFSET 0) j
+    WHERE b.state = 'orphan' ORDER BY j.id LIMIT :limit
+), pair AS MATERIALIZED (
+    SELECT f.callback_id, f.job_id FROM found f JOIN jobs j ON j.id = f.job_id ORDER BY j.id FOR NO KEY UPDATE OF j
 ), nudged AS (
     UPDATE jobs j SET due_at = :now
     WHERE j.id IN (SELECT job_id FROM pair) AND j.state = 'running' AND j.lease_owner IS NULL

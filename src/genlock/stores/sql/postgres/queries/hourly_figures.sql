@@ -52,8 +52,8 @@ WITH role AS MATERIALIZED (
     UNION ALL
     SELECT j.quarter, j.bot, a.provider, j.model, 0, 0, 0, 0, 0, 0, a.cost,
         CASE WHEN a.number <> j.attempt OR j.hold_state <> 'captured' OR j.refund > 0 THEN a.cost ELSE 0 END, 0
-    FROM job j JOIN attempts a ON a.job_id = j.id
-    WHERE a.cost > 0 AND (a.number <> j.attempt OR j.cost_unknown)
+    FROM job j CROSS JOIN LATERAL (SELECT * FROM attempts WHERE job_id = j.id OFFSET 0) a
+    WHERE (j.attempt > 1 OR j.cost_unknown) AND a.cost > 0 AND (a.number <> j.attempt OR j.cost_unknown)
 ), difference AS MATERIALIZED (
     SELECT hour, bot, provider, model, sum(orders)::bigint AS orders, sum(delivered)::bigint AS delivered,
         sum(failed)::bigint AS failed, sum(cancelled)::bigint AS cancelled, sum(refunded)::bigint AS refunded,

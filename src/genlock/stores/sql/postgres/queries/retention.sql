@@ -103,7 +103,8 @@ RETURNING id;
 -- how many runs are left. Only the current holder of the active role may, in its own epoch.
 DELETE FROM promo_uses
 WHERE (code, account_id, number) IN (
-        SELECT u.code, u.account_id, u.number FROM promos p JOIN promo_uses u ON u.code = p.code
+        SELECT u.code, u.account_id, u.number FROM promos p CROSS JOIN LATERAL (
+            SELECT code, account_id, number FROM promo_uses WHERE code = p.code LIMIT :limit) u
         WHERE p.runs = 0 AND coalesce(p.closed_at, p.until_at) < :now - make_interval(secs => :older_than::float8) LIMIT :limit)
     AND EXISTS (SELECT FROM roles WHERE name = 'active' AND holder = :holder AND epoch = :epoch)
 RETURNING code;

@@ -56,7 +56,7 @@ UNION ALL
 SELECT 'breakers_open', count(*)::float8 FROM breakers WHERE open_until IS NOT NULL
 UNION ALL
 SELECT 'providers_silent', count(*)::float8 FROM kv
-WHERE key >= 'provider_silent:' AND key < 'provider_silent;'
+WHERE starts_with(key, 'provider_silent:')
     AND at < :now - make_interval(secs => :window::float8 / 2)
 UNION ALL
 SELECT 'external_refunds', count(*) FROM payments WHERE external_refund_at > :now - interval '1 hour'

@@ -89,12 +89,13 @@ FROM locked WHERE w.id = locked.id
 RETURNING w.*;
 
 -- name: due_webhook_deliveries
--- Return due deliveries of an endpoint, oldest first, of each job only the first one that is pending. OFFSET 0 makes the
--- planner read them in the order of the index, as many as are returned, and look up the others of each one's job: else it
--- compares all that wait with all that wait.
+-- Return due deliveries of an endpoint, oldest first, of each job only the first one that is pending. The planner is to read
+-- them in the order of the index, as many as are returned, and to look up the others of each one's job: else it sorts all
+-- that wait, or compares them with each other. Hence the lower limit, without which it overrates the cost of this index,
+-- and an inner LIMIT that stops nothing, but is not known when the plan is made.
 SELECT d.* FROM (
-    SELECT * FROM webhook_deliveries WHERE webhook_id = :webhook_id AND due_at IS NOT NULL AND due_at <= :now
-    ORDER BY due_at, id OFFSET 0) d
+    SELECT * FROM webhook_deliveries WHERE webhook_id = :webhook_id AND due_at > '-infinity' AND due_at <= :now
+    ORDER BY due_at, id LIMIT (SELECT 9000000000000000000)) d
 WHERE NOT EXISTS (
         SELECT FROM webhook_deliveries e
         WHERE e.webhook_id = d.webhook_id AND e.job_id = d.job_id AND e.id < d.id AND e.due_at IS NOT NULL OFFSET 0)

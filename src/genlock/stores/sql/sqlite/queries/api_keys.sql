@@ -59,10 +59,10 @@ UPDATE api_keys SET last_used_at = :now WHERE id = :id AND (last_used_at IS NULL
 
 -- name: api_key
 -- use: operator
--- Return one key.
+-- Return one key. What it has spent today counts as in `accept_job`.
 SELECT
     k.id, k.account_id, k.name, k.scopes, k.shown, k.secret_hash, k.spend_limit,
-    CASE WHEN k.spent_day = :now / 86400000000 THEN k.spent ELSE 0 END AS spent_today, k.author, k.created_at,
+    CASE WHEN k.spent_day - :now / 86400000000 IN (0, 1) THEN k.spent ELSE 0 END AS spent_today, k.author, k.created_at,
     k.last_used_at, k.revoked_at, p.banned_at IS NOT NULL AS banned, :now AS read_at
 FROM api_keys k LEFT JOIN profiles p ON p.account_id = k.account_id WHERE k.id = :id;
 

@@ -37,11 +37,19 @@ SELECT (SELECT min(id) FROM jobs) AS first, (SELECT max(id) FROM jobs) AS last;
 -- Return the jobs in a state within a range of ids, newest first.
 SELECT *, :now AS read_at FROM jobs WHERE id >= :floor AND id < :before AND state = :state ORDER BY id DESC LIMIT :limit;
 
+-- name: account_job_floor
+-- use: operator
+-- Return the lowest id and the number of the next jobs of an account below an id, newest first.
+SELECT min(id) AS floor, count(*) AS jobs FROM (
+    SELECT id FROM jobs WHERE account_id = :account_id AND id < :before
+    ORDER BY account_id DESC, id DESC LIMIT :size) step;
+
 -- name: account_jobs_between
 -- use: operator
 -- Return the jobs of an account in a state within a range of ids, newest first.
 SELECT *, :now AS read_at FROM jobs
-WHERE account_id = :account_id AND id >= :floor AND id < :before AND state = :state ORDER BY id DESC LIMIT :limit;
+WHERE account_id = :account_id AND id >= :floor AND id < :before AND state = :state
+ORDER BY account_id DESC, id DESC LIMIT :limit;
 
 -- name: jobs_needing_attention
 -- use: operator

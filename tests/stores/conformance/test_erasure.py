@@ -256,3 +256,26 @@ async def test_inputs_of_old_jobs_are_erased_page_by_page_and_results_stay(store
     assert all(row[1] != "[]" for row in rows[:4])
     sent = await raw("SELECT sent_input FROM attempts ORDER BY job_id")
     assert [row[0] for row in sent] == [None] * 4 + ["what the provider got"]
+
+
+async def test_a_callback_whose_job_was_erased_is_stored_without_its_body(store: SqlDatabase, raw: Raw) -> None:
+    """Also if it names the task of an earlier attempt, or was stored before the erasure and is not processed yet."""
+    job = await running(store, "task")
+    await store.store_callback("kie", job.id, hash_secret(SECRET), b"zqxsecret")
+    await _end(store, job.id)
+    other = await running(store, "other task")
+    await store.store_callback("kie", other.id, hash_secret(SECRET), b"other")
+    await raw(f"UPDATE attempts SET task_id = 'earlier task' WHERE job_id = {job.id}")  # noqa: S608
+    erasure = Erasure(store)
+    await erasure.request(job.account_id, "op", "erase 1")
+    assert await erasure.run("bot", older_than=0.0) == [job.account_id]
+
+    await store.store_callback("kie", job.id, hash_secret(SECRET), b"zqxsecret")
+    for task in ("task", "earlier task"):
+        callback = await store.store_callback("kie", None, "", b"zqxsecret")
+        await store.note_untrusted_callback(callback.id, "kie", task)
+
+    rows = await raw("SELECT state, note, body FROM inbox ORDER BY id")
+    states = [(state, note) for state, note, body in rows if not bytes(body)]
+    assert states == [("done", ""), ("done", "erased"), ("done", "erased"), ("done", "erased")]
+    assert [bytes(body) for _, _, body in rows if body] == [b"other"]

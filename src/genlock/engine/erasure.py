@@ -51,7 +51,7 @@ class Erasure:
         return done
 
     async def _erase(self, account_id: int, until: int) -> bool:
-        """Erase an account's data; False if a job up to the id `until` has not ended, or its files are still there."""
+        """Erase an account's data; False if a job up to the id `until` has not ended, or not all of it is gone yet."""
         store = self._store
         if await store.open_jobs_until(account_id, until):
             return False
@@ -61,7 +61,7 @@ class Erasure:
         if not await self._are_files_deleted(account_id, until):
             return False
         # The user may have had a result shown again meanwhile: then another round erases it.
-        return not await store.open_jobs_until(account_id, until)
+        return not await store.open_jobs_until(account_id, until) and await store.scrub()
 
     async def _are_files_deleted(self, account_id: int, until: int) -> bool:
         """Ask for the deletion of the account's files. Its keys are revoked by now, so that none is added."""

@@ -22,6 +22,9 @@ class ErasureStore(Protocol):
         The account stays with the id by which the channel knows the user, its balance, its ban and its ledger.
         """
 
+    async def scrub(self) -> bool:
+        """Remove what the database's files still hold of erased rows. False while others use them: repeat it then."""
+
     async def old_jobs(self, after: int, older_than: float, limit: int) -> Sequence[int]:
         """Return, in order, the ids of the next `limit` jobs after an id that are older than some seconds."""
 

@@ -39,6 +39,9 @@ class Erasures(Subject):
             await self.session.one("erase_upload_copies", **page)
         await self.session.one("erase_account", account_id=account_id)
 
+    async def scrub(self) -> bool:
+        return await self.session.scrub()
+
     async def old_jobs(self, after: int, older_than: float, limit: int) -> Sequence[int]:
         rows = await self.session.one("old_jobs", after=after, older_than=older_than, limit=limit)
         return [row["id"] for row in rows]

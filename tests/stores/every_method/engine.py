@@ -175,6 +175,7 @@ async def erase_everything(store: Database) -> None:
     assert not await store.erase_jobs(HEAVY, newest.id, 100), "all of them are erased"
     await store.erase_messages(account, 5)
     await store.erase_account(1, 5)
+    assert await store.scrub()
     await store.erase_inputs(await store.old_jobs(0, -1.0, 5))
 
 

@@ -13,7 +13,8 @@ from genlock.stores.backups.database import MIGRATIONS, Snapshot, Tables, Target
 from genlock.stores.backups.file import to_line
 from genlock.stores.database import SqlDatabase
 from genlock.stores.migrate import REGISTER, Migration
-from genlock.stores.sqlite import apply_migrations, connect, must_exist, take_file
+from genlock.stores.sqlite import apply_migrations, connect
+from genlock.stores.sqlite_file import must_exist, take_file
 from genlock.stores.transaction import SqliteTransaction
 
 _ROWS_AT_ONCE = 500

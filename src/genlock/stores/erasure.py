@@ -10,6 +10,10 @@ class Erasures(Subject):
     async def open_jobs_until(self, account_id: int, until: int) -> int:
         return int((await self.session.one("open_jobs_until", account_id=account_id, until=until))[0]["count"])
 
+    async def waits_for_handling(self, account: Account, older_than: float) -> bool:
+        owner = {"bot": account.bot, "user": account.external_id}
+        return bool(await self.session.one("waits_for_handling", older_than=older_than, **owner))
+
     async def erase_jobs(self, account_id: int, until: int, limit: int) -> int:
         after = erased = 0
         owner = {"account_id": account_id, "until": until}

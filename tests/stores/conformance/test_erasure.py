@@ -8,6 +8,7 @@ from genlock.domain.draft import SavedDraft
 from genlock.domain.job import Delivery, Notice, State, hash_secret
 from genlock.domain.job_event import EventRow
 from genlock.domain.money import EntryKind, HoldState
+from genlock.domain.update import UpdateState
 from genlock.domain.upload import Upload, UploadCopy
 from genlock.domain.webhook import NewWebhook
 from genlock.engine.erasure import AWAITED, Erasure
@@ -17,6 +18,7 @@ from genlock.stores.database import SqlDatabase
 from tests.stores.builders import (
     ME,
     SECRET,
+    ManualClock,
     account_with,
     claimed,
     end,
@@ -279,3 +281,22 @@ async def test_a_callback_whose_job_was_erased_is_stored_without_its_body(store:
     states = [(state, note) for state, note, body in rows if not bytes(body)]
     assert states == [("done", ""), ("done", "erased"), ("done", "erased"), ("done", "erased")]
     assert [bytes(body) for _, _, body in rows if body] == [b"other"]
+
+
+async def test_an_erasure_waits_until_what_the_user_sent_before_is_handled(
+    store: SqlDatabase, raw: Raw, clock: ManualClock
+) -> None:
+    account_id = await store.ensure_account("chat", "bot", "ann")
+    await store.store_update(update(1, "ann", body='{"text": "zqxsecret"}'))
+    clock.advance(1)
+    erasure = Erasure(store)
+    await erasure.request(account_id, "op", "erase 1")
+    clock.advance(1)
+    await store.store_update(update(2, "ann", body='{"text": "later"}'))
+    assert await erasure.run("bot", older_than=0.0) == []
+
+    [queue] = await store.claim_update_queues(1, ME, bots=["bot"], urgent=False)
+    assert await store.settle_update(queue, UpdateState.DONE, "", ME)
+
+    assert await erasure.run("bot", older_than=0.0) == [account_id]
+    assert await raw("SELECT body FROM updates ORDER BY id") == [("{}",), ('{"text": "later"}',)]

@@ -55,6 +55,13 @@ WHERE job_id IN (
     AND (sent_input IS NOT NULL OR secret_hash IS NOT NULL OR handle <> '')
 RETURNING job_id;
 
+-- name: waits_for_handling
+-- Whether an update of a user that is older than an age is not handled yet.
+SELECT id FROM updates
+WHERE bot = :bot AND ordering_key IN (:user::text, :user::text || '/pre_checkout_query') AND state = 'new'
+    AND received_at < :now - make_interval(secs => :older_than::float8)
+LIMIT 1;
+
 -- name: update_window
 -- Return the last of the next updates after an id.
 SELECT max(id) AS id FROM (SELECT id FROM updates WHERE id > :after ORDER BY id LIMIT :limit) w;

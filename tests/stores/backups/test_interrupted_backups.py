@@ -14,7 +14,7 @@ from genlock.stores.backups.private_folder import private_folder
 from genlock.stores.sqlite import SqliteStore
 from tests.stores.builders import account_with
 
-#: `genlock backup` of the database in the environment, which waits for ever when it has written the first table
+#: `genlock backup` of the database in the environment, which stops when it has begun the first table
 WAITING = """
 import threading
 from genlock.cli import main

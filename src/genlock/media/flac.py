@@ -9,6 +9,8 @@ from genlock.media.mapped_file import Content
 
 _BLOCKS_MAX = 1000
 _STREAM_INFO, _STREAM_INFO_BYTES, _LAST_BLOCK = 0, 34, 0x80
+#: players take a file that states less samples in a block, or more in a second, for another format
+_BLOCK_SAMPLES_MIN, _RATE_MAX = 16, 655_350
 _FRAME = re.compile(rb"\xff[\xf8\xf9]")
 #: the longest header of a frame
 _HEADER_BYTES_MAX = 16
@@ -57,7 +59,8 @@ def _read_header(content: Content, budget: Budget) -> tuple[int, int, int]:
             break
     require(len(info) == _STREAM_INFO_BYTES, "a header that is cut off")
     bits = int.from_bytes(info[10:18])
-    require(bits >> 44, "no sampling rate")
+    require(0 < bits >> 44 <= _RATE_MAX, "no sampling rate")
+    require(_BLOCK_SAMPLES_MIN <= int.from_bytes(info[:2]) <= int.from_bytes(info[2:4]), "blocks of another form")
     return position, bits >> 44, bits & (1 << 36) - 1
 
 

@@ -56,6 +56,13 @@ _MEANINGFUL = (
     b"ctts", b"stco", b"co64", b"cmov", b"cmvd", b"foov", b"hoov", b"moof", b"mvex", b"mehd", b"sidx", b"mfra", b"rmra",
     b"traf", b"tfhd", b"tfdt", b"trun", b"trex", b"tfra",
 )  # fmt: skip
+#: Names that make some player take other audio or video out of the samples, or at another rate: the configuration of a
+#: codec, tables that are not read here, a type of audio. Each description of a codec may have one of them.
+_CONFIGURATIONS = re.compile(
+    rb"esds|avcC|hvcC|vvcC|evcC|lvcC|av1C|apvC|vpcC|dvc1|dOps|dfLa|dac3|dec3|ddts|dmlp|pcmC|iacb|glbl|wfex|strf|srat|stz2"
+    rb"|jp2h|frma|senc|tenc|m1a "
+)
+_FORMAT = b"frma"
 _BRANDS = re.compile(rb"isom|iso[2-9]|mp4[12]|avc1|M4[ABV] |qt  |3g[p2].|MSNV|f4v |XAVC|mmp4")
 #: a movie that says this is read as an MPEG program stream instead
 _PROGRAM_STREAM = b"mhlrMPEG"
@@ -140,6 +147,17 @@ def _nothing_hidden(content: Content, media: list[Box], box_counts: Counter[byte
     for name in _MEANINGFUL:
         occurrences = sum(_count(content, name, start, end) for start, end in _outside(media, len(content)))
         require(occurrences == box_counts[name], f"{name!r} in a place where it is not read here")
+    for start, end in _outside(media, len(content)):
+        for found in _CONFIGURATIONS.finditer(content, start, end):
+            box_counts[found[0]] -= 1
+            require(box_counts[found[0]] >= 0, f"{found[0]!r} in a place where it is not read here")
+
+
+def _configurations(content: Content, description: Box) -> Counter[bytes]:
+    """Count the configurations of a codec in its description: one at most, and one that names its format."""
+    found = Counter(_CONFIGURATIONS.findall(content[description.start : description.end]))
+    require(found.total() - min(found[_FORMAT], 1) <= 1, "several configurations of a codec")
+    return found
 
 
 def _outside(media: list[Box], size: int) -> Iterator[tuple[int, int]]:
@@ -189,6 +207,8 @@ def _track(
     first_tables = {name: boxes_[0] for name, boxes_ in tables.items()}
     for description in sample_descriptions(content, first_tables[b"stsd"], budget):
         require(description.name in _CODECS.get(kind, _OTHER_CODECS), f"{kind!r} as {description.name!r}")
+        if kind in _CODECS:
+            box_counts += _configurations(content, description)
     header = track[b"tkhd"][0]
     span = presented(content, first_tables, budget)
     more = fragments.read_samples(content, _track_number(content, header), span.end, budget)

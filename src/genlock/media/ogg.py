@@ -8,7 +8,7 @@ from genlock.media.budget import Budget, require
 from genlock.media.mapped_file import Content
 
 _MARK = b"OggS"
-_CONTINUED, _BEGINS = 1, 2
+_CONTINUED, _BEGINS, _ENDS = 1, 2, 4
 _FULL = 255
 _HEADERS = (b"OpusHead", b"OpusTags")
 _PER_SECOND = 48_000
@@ -63,7 +63,7 @@ def _pages(content: Content, budget: Budget) -> Iterator[Page]:
         budget.spend()
         require(position + 27 <= len(content) and content[position : position + 4] == _MARK, "bytes that are no page")
         version, flags, time, serial, count = struct.unpack_from("<BBqI8xB", content, position + 4)
-        require(version == 0, "a page of another version")
+        require(version == 0 and flags <= _CONTINUED | _BEGINS | _ENDS, "a page of another version")
         position += 27
         lacing = bytes(content[position : position + count])
         position += count

@@ -26,8 +26,11 @@ class Page(NamedTuple):
 
 
 def read_duration(content: Content, budget: Budget) -> float:
-    """Add up the durations that the packets of one stream state, or take the time of its pages if that is longer."""
-    pages, packets, seconds, latest, open_ = 0, 0, 0.0, 0, False
+    """Add up the durations that the packets of one stream state, or take the time of its pages if that is longer.
+
+    Players begin before zero if the packets up to the end of a page play longer than its time says.
+    """
+    pages, packets, seconds, start, latest, open_ = 0, 0, 0.0, 0.0, 0, False
     first: Page | None = None
     for page in _pages(content, budget):
         require((page.flags & _BEGINS != 0) == (first is None), "several streams")
@@ -45,8 +48,10 @@ def read_duration(content: Content, budget: Budget) -> float:
                 packets += 1
             open_ = size == _FULL
             position += size
+        if page.time >= 0 and not page.flags & _ENDS:  # at the end, the last packet is cut off
+            start = min(start, page.time / _PER_SECOND - seconds)
     require(_count_marks(content, budget) == pages, "a page in another, which players find if the outer one is damaged")
-    return max(seconds, latest / _PER_SECOND)
+    return max(seconds, latest / _PER_SECOND) - start
 
 
 def _count_marks(content: Content, budget: Budget) -> int:

@@ -8,7 +8,7 @@ from genlock.media.budget import Budget, require
 from genlock.media.mapped_file import Content
 
 _HEADER_BYTES, _CHECK_SUM_BYTES = 7, 2
-#: by the size of so many frames at the beginning, players estimate the bit rate and with it the duration
+#: by the size of this many frames at the beginning, players estimate the bit rate and with it the duration
 _FRAMES_ESTIMATED = 50
 
 

@@ -28,7 +28,7 @@ _STATED_BYTES, _FRAMES_STATED = 64, 1
 _PROBED_BYTES = 1 << 20
 #: this many frames one after the other are no coincidence
 _FRAMES_FOLLOWING = 3
-#: Players take a file for MP3 by so many frames at its beginning, if few of their bytes look like headers.
+#: Players take a file for MP3 by this many frames at its beginning, if few of their bytes look like headers.
 _FRAMES_RECOGNISED, _HEADERS_INSIDE_MAX = 7, 2
 
 

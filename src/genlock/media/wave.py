@@ -18,7 +18,7 @@ _IGNORED = (
     b"LIST", b"JUNK", b"junk", b"bext", b"iXML", b"FLLR", b"PEAK", b"cue ", b"smpl", b"inst", b"PAD ", b"id3 ",
     b"ID3 ", b"_PMX",
 )  # fmt: skip
-#: Players look for a compressed stream in so many bytes, which may begin with silence. Most types of it must begin at
+#: Players look for a compressed stream in this many bytes, which may begin with silence. Most types of it must begin at
 #: the first sound; some are also found later if they fill most of the rest.
 _PROBED_BYTES, _PROBED_LATER_BYTES, _ALL_PROBED_BYTES = 262_144, 65_536, 10_000_000
 _SOUND = re.compile(rb"[^\0]")

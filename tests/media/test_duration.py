@@ -143,6 +143,14 @@ def test_the_number_of_samples_counts_only_if_players_believe_it() -> None:
     assert duration(content.replace(struct.pack("<4sI", b"data", 8000), struct.pack("<4sI", b"data", 0))) == 60
 
 
+def test_rare_bytes_of_dts_are_noise_and_frequent_ones_are_not() -> None:
+    begin = b"\1\0" * 150_000
+    for every, is_measured in ((1_000_000, True), (30_000, False)):
+        marked = b"\xff\x1f\x00\xe8\xf1\x07".ljust(every, b"\1")
+        content = wave(format_chunk(1, 2, 48_000, 16), (b"data", begin + marked * (6_000_000 // every)))
+        assert (duration(content) is not None) == is_measured
+
+
 def test_compressed_frames_are_recognised_also_if_few_of_them_are_at_the_beginning() -> None:
     frames = encode_audio("ac3", "ac3", "fltp")[:8000]
     swapped = bytes(frames[place ^ 1] for place in range(len(frames)))

@@ -4,6 +4,7 @@ Players that look at the content take such a file for the other stream, whatever
 """
 
 import re
+from collections.abc import Iterator
 from itertools import islice
 
 from genlock.media.budget import Budget
@@ -29,6 +30,16 @@ _PACKET_HEADER = (
     rb"[\x80-\xbf](?:[\x00-\x3f]|[\x80-\xbf].[\x20-\x2f]|[\xc0-\xff].[\x30-\x3f])"
     rb"|\xff{0,64}(?:[\x40-\x7f].)?(?:\x0f|(?=[\x20-\x3f])" + _ODD + rb"." + _ODD + rb"." + _ODD + rb")"
 )
+#: Beginnings of frames of DTS and of TrueHD for which players look in all that they probe. Noise has the first bytes of
+#: DTS every megabyte; players ask for them every 32 kB, and twice of that is allowed for what they probe at a time.
+_DTS = (
+    re.compile(rb"\x7f\xfe\x80\x01[\x7c-\x7f\xfc-\xff]"),
+    re.compile(rb"\xfe\x7f\x01\x80.[\x7c-\x7f\xfc-\xff]", re.DOTALL),
+    re.compile(rb"\x1f\xff\xe8\x00\x07[\xf0-\xff]"),
+    re.compile(rb"\xff\x1f\x00\xe8[\xf0-\xff]\x07"),
+)
+_DTS_BYTES, _DTS_PROBED_MIN = 65_536, 262_144
+_TRUE_HD = {re.compile(rb"\xf8\x72\x6f[\xba\xbb]"): 4}
 #: the same for packs and sections of containers
 _CONTAINER_MARKS = {
     re.compile(rb"\x00\x00\x01\xba[\x20-\x2f\x40-\x7f]"): 2,  # a program stream of MPEG
@@ -62,12 +73,17 @@ _PACKET_SYNC, _PACKET_SIZES, _PACKETS, _SYNCS_MIN = b"G", (188, 192, 204), 10, 6
 
 def has_marks(content: bytes) -> bool:
     """Whether the content has the marks of an encoder or a container."""
-    return has_audio_marks(content) or _occur(_CONTAINER_MARKS, content)
+    return _occur(_AUDIO_MARKS, content) or _occur(_CONTAINER_MARKS, content)
 
 
-def has_audio_marks(content: bytes) -> bool:
-    """Whether the content has the marks of an encoder of audio."""
-    return _occur(_AUDIO_MARKS, content)
+def has_repeated_marks(content: bytes) -> bool:
+    """Whether the content has as many marks of an encoder of audio as are no coincidence in a long recording."""
+    return _occur(_TRUE_HD, content) or any(_is_dense(mark.finditer(content)) for mark in _DTS)
+
+
+def _is_dense(marks: Iterator[re.Match[bytes]]) -> bool:
+    """Whether there are enough marks up to one of them."""
+    return any(count * _DTS_BYTES >= max(mark.start(), _DTS_PROBED_MIN) for count, mark in enumerate(marks, 1))
 
 
 def _occur(marks: dict[re.Pattern[bytes], int], content: bytes) -> bool:

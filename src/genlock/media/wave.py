@@ -6,7 +6,7 @@ import struct
 from genlock.media.budget import Budget, NotMeasured, require
 from genlock.media.mapped_file import Content
 from genlock.media.mp3 import frames_follow
-from genlock.media.other_streams import has_audio_marks, has_frames, has_marks, has_placed_mark
+from genlock.media.other_streams import has_frames, has_marks, has_placed_mark, has_repeated_marks
 
 #: the bits of a sample that players expect, by the code of the encoding
 _INTEGER, _FLOAT, _ALAW, _MULAW, _EXTENSIBLE = 1, 3, 6, 7, 0xFFFE
@@ -81,7 +81,7 @@ def _is_compressed(content: Content, position: int, budget: Budget) -> bool:
     if has_marks(bytes(content[start : start + _PROBED_BYTES])):
         return True
     end = min(len(content), start + _ALL_PROBED_BYTES)
-    if has_audio_marks(bytes(content[start:end])):
+    if has_repeated_marks(bytes(content[start:end])):
         return True
     later = ((start + (end - start) * part // 4, _PROBED_LATER_BYTES) for part in (1, 2, 3))
     for begin, length in ((start, _PROBED_BYTES), *later):

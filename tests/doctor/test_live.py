@@ -91,7 +91,7 @@ async def test_refusals_are_quoted_as_telegram_wrote_them(chat: Chat) -> None:
 
     assert found["text of 4097 characters"].answer == "MESSAGE_TOO_LONG"
     button = found["button with the URL 'http://'"].answer
-    assert button == "inline keyboard button URL 'http://' is invalid: Wrong HTTP URL"
+    assert button == "inline keyboard button URL 'http://' is invalid: URL host is empty"
 
 
 async def test_what_was_observed_is_reported_if_the_bot_cannot_go_on(
@@ -290,6 +290,34 @@ async def test_a_group_that_became_a_supergroup_is_named_by_its_new_id(chat: Cha
     new = await group.migrate()
     with pytest.raises(CheckFailed, match=f"name chat {new.id}"):
         await chat.run(chat=group.id)
+
+
+@pytest.mark.parametrize(
+    ("fault", "why"),
+    [
+        ({"fault": Fault.REFUSED, "text": "Bad Request: FROZEN_METHOD_INVALID"}, "frozen the bot"),
+        ({"fault": Fault.REFUSED, "text": "Unauthorized"}, "does not know the token"),
+        ({"fault": Fault.TOO_MANY, "seconds": 400}, "wait 400 s"),
+    ],
+    ids=["frozen", "token", "too many calls"],
+)
+async def test_a_trial_ends_when_telegram_refuses_all_further_calls(
+    chat: Chat, monkeypatch: pytest.MonkeyPatch, fault: dict[str, Any], why: str
+) -> None:
+    """Each further call would wait a minute or more for the same answer."""
+
+    async def refuse(*_: Any) -> None:
+        chat.telegram.faults.switch(fault.pop("fault"), **fault)
+
+    monkeypatch.setattr(LiveTrial, "_repeats", refuse)
+    before = len(chat.telegram.journal)
+    async with asyncio.timeout(5):
+        found = list((await chat.run()).values())
+
+    assert [observation.outcome for observation in found[-3:]] == [NO_ANSWER, NOT_MADE, NO_ANSWER]
+    assert why in found[-2].answer
+    assert found[-1].attempt == "remove the last 6 messages"
+    assert len(chat.telegram.journal) - before < 20
 
 
 @pytest.mark.parametrize("method", ["editMessageCaption", "sendVoice"])

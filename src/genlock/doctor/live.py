@@ -196,6 +196,7 @@ class LiveTrial:
         except ChannelError as error:
             self._lost_sends += isinstance(error, ChannelOutcomeUnknown)
             self._refused("send a voice message", "voice", error)
+            self._check_that_calls_are_possible(error)
             return None
         self._record("send a voice message", "voice", self._shown[message] or "")
         return message
@@ -267,6 +268,7 @@ class LiveTrial:
             if isinstance(error, ChannelOutcomeUnknown):
                 self._shown[message] = None
             self._refused(attempt, expected, error)
+            self._check_that_calls_are_possible(error)
             return None
         self._shown[message] = kind_shown(answer) if isinstance(answer, Message) else DELETED
         self._record(attempt, expected, self._shown[message] or "")
@@ -278,8 +280,7 @@ class LiveTrial:
             try:
                 return await self._caller.call(method, chat=self._chat, priority=Priority.RESULT, **arguments)
             except ChannelBusy as busy:
-                whole_bot = isinstance(busy, TokenRefused | BotFrozen)
-                if whole_bot or attempt == BUSY_TRIES or busy.after > BUSY_SECONDS_MAX:
+                if attempt == BUSY_TRIES or _ends_trial(busy):
                     raise
                 await asyncio.sleep(busy.after)
         raise AssertionError
@@ -292,22 +293,37 @@ class LiveTrial:
     def _refused(self, attempt: str, expected: str, error: ChannelError) -> None:
         self._record(attempt, expected, _outcome(error), answer=self._answer(error), read_as=type(error).__name__)
 
+    def _check_that_calls_are_possible(self, error: ChannelError) -> None:
+        if _ends_trial(error):
+            raise CheckFailed(why_no_text(error, self._answer(error))) from None
+
     def _answer(self, error: ChannelError) -> str:
         """Return the words of Telegram, without secrets."""
         cause = error.__cause__
         return self._mask(cause.message if isinstance(cause, TelegramError) else str(error))
 
     async def _delete_all(self) -> None:
-        for message in [message for message, shown in self._shown.items() if shown != DELETED]:
+        left = [message for message, shown in self._shown.items() if shown != DELETED]
+        for place, message in enumerate(left):
             try:
                 await self._call(self._bot.delete_message, message_id=message)
             except ChannelError as error:
+                if _ends_trial(error):
+                    self._refused(f"remove the last {len(left) - place} messages", DELETED, error)
+                    break
                 self._refused(f"remove message {message}", DELETED, error)
             else:
                 self._shown[message] = DELETED
         if self._lost_sends:
             why = "the answer to its send was lost, so its number is not known: delete it by hand"
             self._record("remove a message that may be in the chat", DELETED, NOT_MADE, answer=why)
+
+
+def _ends_trial(error: ChannelError) -> bool:
+    """Whether all further calls would be refused like this one, each after a long wait."""
+    if isinstance(error, TokenRefused | BotFrozen):
+        return True
+    return isinstance(error, ChannelBusy) and error.after > BUSY_SECONDS_MAX
 
 
 def kind_shown(message: Message) -> str:

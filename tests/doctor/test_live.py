@@ -293,16 +293,20 @@ async def test_a_group_that_became_a_supergroup_is_named_by_its_new_id(chat: Cha
 
 
 @pytest.mark.parametrize(
-    ("fault", "why"),
+    ("fault", "why", "words"),
     [
-        ({"fault": Fault.REFUSED, "text": "Bad Request: FROZEN_METHOD_INVALID"}, "frozen the bot"),
-        ({"fault": Fault.REFUSED, "text": "Unauthorized"}, "does not know the token"),
-        ({"fault": Fault.TOO_MANY, "seconds": 400}, "wait 400 s"),
+        (
+            {"fault": Fault.REFUSED, "text": "Bad Request: FROZEN_METHOD_INVALID"},
+            "frozen the bot",
+            "FROZEN_METHOD_INVALID",
+        ),
+        ({"fault": Fault.REFUSED, "text": "Unauthorized"}, "does not know the token", "Unauthorized"),
+        ({"fault": Fault.TOO_MANY, "seconds": 400}, "wait 400 s", "Too Many Requests: retry after 400"),
     ],
     ids=["frozen", "token", "too many calls"],
 )
 async def test_a_trial_ends_when_telegram_refuses_all_further_calls(
-    chat: Chat, monkeypatch: pytest.MonkeyPatch, fault: dict[str, Any], why: str
+    chat: Chat, monkeypatch: pytest.MonkeyPatch, fault: dict[str, Any], why: str, words: str
 ) -> None:
     """Each further call would wait a minute or more for the same answer."""
 
@@ -316,6 +320,7 @@ async def test_a_trial_ends_when_telegram_refuses_all_further_calls(
 
     assert [observation.outcome for observation in found[-3:]] == [NO_ANSWER, NOT_MADE, NO_ANSWER]
     assert why in found[-2].answer
+    assert found[-3].answer == found[-1].answer == words
     assert found[-1].attempt == "remove the last 6 messages"
     assert len(chat.telegram.journal) - before < 20
 

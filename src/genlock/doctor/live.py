@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from telegram import InlineKeyboardButton, InlineKeyboardMarkup, Message
-from telegram.error import TelegramError
+from telegram.error import ChatMigrated, TelegramError
 
 from genlock.channels.telegram.caller import Caller, Priority
-from genlock.channels.telegram.errors import BotFrozen, MessageNotModified, TokenRefused, classify_error
+from genlock.channels.telegram.errors import BotFrozen, MessageNotModified, RateLimited, TokenRefused, classify_error
 from genlock.doctor.check_failed import CheckFailed
 from genlock.doctor.live_files import KINDS, by_reference, make_file, upload
 from genlock.doctor.telegram_answers import why_no_text
@@ -298,8 +298,12 @@ class LiveTrial:
             raise CheckFailed(why_no_text(error, self._answer(error))) from None
 
     def _answer(self, error: ChannelError) -> str:
-        """Return the words of Telegram, without secrets."""
+        """Return the words of Telegram, without secrets; the library replaces those of two answers by its own."""
         cause = error.__cause__
+        if isinstance(error, RateLimited):
+            return f"Too Many Requests: retry after {error.after:.0f}"
+        if isinstance(cause, ChatMigrated):
+            return "group chat was upgraded to a supergroup chat"
         return self._mask(cause.message if isinstance(cause, TelegramError) else str(error))
 
     async def _delete_all(self) -> None:

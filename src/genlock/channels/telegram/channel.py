@@ -28,6 +28,7 @@ from genlock.channels.telegram.errors import (
     MessageHasNoMedia,
     MessageNotModified,
     is_bug_or_unknown,
+    is_topic_gone,
 )
 from genlock.channels.telegram.fallback_texts import FallbackTexts
 from genlock.channels.telegram.file_kinds import FileKind
@@ -332,6 +333,10 @@ class TelegramChannel(Channel):
             return await self._caller.call(method, chat=address.chat, priority=priority, **arguments)
         except GroupMigrated as migrated:
             raise AddressChanged(str(address.migrated_to(migrated.chat))) from migrated
+        except RecipientUnreachable as unreachable:
+            if address.thread is not None and is_topic_gone(unreachable):
+                raise AddressChanged(str(address.outside_topics())) from unreachable
+            raise
 
 
 def _retry_or_lower(job: Job, part: Part, error: LevelRefused | ChannelBusy) -> ChannelError:

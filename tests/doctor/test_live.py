@@ -257,6 +257,15 @@ async def test_a_message_that_was_not_deleted_in_its_attempt_is_removed_at_the_e
     assert len(chat.ann.messages) == 0
 
 
+async def test_a_deletion_whose_answer_is_lost_is_repeated_at_the_end(chat: Chat) -> None:
+    chat.telegram.faults.switch(Fault.DROP_AFTER, method="deleteMessage", times=2)
+    found = await chat.run()
+
+    assert found["delete a message"].outcome == NO_ANSWER
+    assert not [attempt for attempt in found if attempt.startswith("remove")]
+    assert len(chat.ann.messages) == 0
+
+
 async def test_a_message_whose_number_was_lost_is_named_in_the_table(chat: Chat) -> None:
     chat.telegram.faults.once(Fault.DROP_AFTER, method="sendVoice")
     found = await chat.run()
@@ -283,6 +292,13 @@ async def test_why_the_trial_could_not_begin_is_said_with_what_to_do(
     with pytest.raises(CheckFailed, match=remedy) as failed:
         await chat.run()
     assert "press Start" not in str(failed.value)
+
+
+async def test_a_bot_without_rights_in_a_channel_is_to_be_given_them(chat: Chat) -> None:
+    channel = chat.telegram.group("News", [chat.ann], kind="channel")
+    await channel.set_bot("member")
+    with pytest.raises(CheckFailed, match="add the bot to the chat with the right to write"):
+        await chat.run(chat=channel.id)
 
 
 async def test_a_group_that_became_a_supergroup_is_named_by_its_new_id(chat: Chat) -> None:

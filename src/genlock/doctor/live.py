@@ -17,7 +17,7 @@ from genlock.channels.telegram.errors import BotFrozen, MessageNotModified, Rate
 from genlock.doctor.check_failed import CheckFailed
 from genlock.doctor.live_files import KINDS, by_reference, make_file, upload
 from genlock.doctor.telegram_answers import why_no_text
-from genlock.domain.errors import ChannelBusy, ChannelError, ChannelOutcomeUnknown
+from genlock.domain.errors import ChannelBusy, ChannelError, ChannelOutcomeUnknown, PlaceholderGone
 
 #: a picture that Telegram can fetch
 PICTURE_URL = "https://telegram.org/img/t_logo.png"
@@ -187,7 +187,7 @@ class LiveTrial:
         try:
             return await self._send(self._bot.send_message, text=_words(label), disable_notification=True)
         except ChannelError as error:
-            raise CheckFailed(why_no_text(error, self._answer(error))) from None
+            raise CheckFailed(why_no_text(error, self._chat, self._answer(error))) from None
 
     async def _voice(self) -> int | None:
         content, _ = make_file("voice")
@@ -295,7 +295,7 @@ class LiveTrial:
 
     def _check_that_calls_are_possible(self, error: ChannelError) -> None:
         if _ends_trial(error):
-            raise CheckFailed(why_no_text(error, self._answer(error))) from None
+            raise CheckFailed(why_no_text(error, self._chat, self._answer(error))) from None
 
     def _answer(self, error: ChannelError) -> str:
         """Return the words of Telegram, without secrets; the library replaces those of two answers by its own."""
@@ -310,7 +310,7 @@ class LiveTrial:
         left = [message for message, shown in self._shown.items() if shown != DELETED]
         for place, message in enumerate(left):
             try:
-                await self._call(self._bot.delete_message, message_id=message)
+                await self._remove(message)
             except ChannelError as error:
                 if _ends_trial(error):
                     self._refused(f"remove the last {len(left) - place} messages", DELETED, error)
@@ -321,6 +321,21 @@ class LiveTrial:
         if self._lost_sends:
             why = "the answer to its send was lost, so its number is not known: delete it by hand"
             self._record("remove a message that may be in the chat", DELETED, NOT_MADE, answer=why)
+
+    async def _remove(self, message: int) -> None:
+        """Delete a message, again after a lost answer: then it may be gone already."""
+        for attempt in range(1, BUSY_TRIES + 1):
+            try:
+                await self._call(self._bot.delete_message, message_id=message)
+            except ChannelOutcomeUnknown:
+                if attempt == BUSY_TRIES:
+                    raise
+            except PlaceholderGone:
+                if attempt == 1 and self._shown[message] is not None:
+                    raise
+                return
+            else:
+                return
 
 
 def _ends_trial(error: ChannelError) -> bool:

@@ -17,7 +17,7 @@ from genlock.settings import Settings
 
 #: how long the first call may take
 ANSWER_SECONDS = 15.0
-_ANSWER_LENGTH = 160
+_ANSWER_LENGTH = 300
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _HEAD = "| attempt | expected | Telegram | its words | genlock reads it as |\n|---|---|---|---|---|"
 

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 
 from genlock.channels.telegram.errors import BotFrozen, GroupMigrated, RateLimited, TokenRefused
 from genlock.doctor.check_failed import CheckFailed
-from genlock.domain.errors import ChannelBusy, ChannelError, ChannelOutcomeUnknown, LevelRefused
+from genlock.domain.errors import ChannelBusy, ChannelError, ChannelOutcomeUnknown, LevelRefused, RecipientUnreachable
 
 
 @asynccontextmanager
@@ -23,10 +23,10 @@ async def telegram_answers(url: str, seconds: float) -> AsyncIterator[None]:
         ) from None
 
 
-def why_no_text(error: ChannelError, answer: str) -> str:
+def why_no_text(error: ChannelError, chat: int, answer: str) -> str:
     """Return why the bot could not send a text to a chat, with Telegram's answer, and what to do."""
     return _why_no_call(error) or (
-        f"the bot cannot write to the chat ({type(error).__name__}: {answer}): {_remedy(error)}"
+        f"the bot cannot write to the chat ({type(error).__name__}: {answer}): {_remedy(error, chat)}"
     )
 
 
@@ -46,7 +46,7 @@ def _why_no_call(error: Exception) -> str | None:
             return None
 
 
-def _remedy(error: ChannelError) -> str:
+def _remedy(error: ChannelError, chat: int) -> str:
     match error:
         case ChannelOutcomeUnknown():
             return "check the network; the text may be in the chat nevertheless, then delete it by hand"
@@ -54,6 +54,8 @@ def _remedy(error: ChannelError) -> str:
             return "check the network, and try again later"
         case GroupMigrated():
             return f"the group has become a supergroup, so name chat {error.chat}"
+        case RecipientUnreachable() if chat < 0:  # a group or a channel
+            return "add the bot to the chat with the right to write there, or name another chat"
         case LevelRefused():
             return "give the bot the right to send texts there, or name another chat"
         case _:

@@ -167,6 +167,11 @@ class TelegramChannel(Channel):
         address = Address.parse(job.address)
         text = self._text_content(job, address, index, part)
         if text is not None:
+            if part.kind is PartKind.FILE and not job.just_ended:  # the file of an earlier try may have arrived
+                caption = self._texts.caption(job, address.language, index, part)
+                shown, file = await self._is_shown(address, int(part.message), caption)
+                if shown:
+                    return Placed(message=part.message, file=file)
             await self._edit_text(address, int(part.message), text)
             return Placed(message=part.message)
         async with self._upload_slot(part):

@@ -72,7 +72,7 @@ class EngineRules:
     last_answer_seconds: float = 600.0
     unknown_submit: UnknownSubmit = UnknownSubmit.RELEASE
     delivery_attempts: int = 40
-    #: after so many failed attempts, each further one is made one level lower: the lowest is tried before giving up
+    #: after this many failed attempts, each further one is made one level lower: the lowest is tried before giving up
     level_attempts: int = 35
     stage_attempts: int = 10
     #: a job during which this many instances crashed one after the other goes to the operator

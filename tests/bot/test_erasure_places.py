@@ -1,17 +1,20 @@
 """After an erasure no column of any table holds a text of the user, or what operators wrote about the user."""
 
 import json
+from dataclasses import replace
 
 from genlock.domain.events import Event
 from genlock.domain.field import FieldType
 from genlock.domain.money import EntryKind
 from genlock.engine.erasure import Erasure
 from genlock.sandbox.kie.faults import Fault
+from tests.bot.conftest import BOSS
 from tests.bot.order_by_chat import sample
 from tests.bot.pages import page
 from tests.bot.rules import OPEN
 from tests.bot.world import BotWorld, ChatUser, running_bot
-from tests.marker import places_of
+from tests.marker import places_of, rows_in
+from tests.stores.builders import SECRET
 
 MARKER = "zqxsecret"
 #: what operators do to an account, as the dashboard and the chat write it down
@@ -79,3 +82,64 @@ async def test_after_an_erasure_no_column_holds_a_text_of_the_user_or_about_the_
         await Erasure(world.store).request(ann.number, "operator", "erase")
         assert await Erasure(world.store).run(world.bot_id, older_than=0.0) == [ann.number]
         assert await places_of(MARKER, database_url) == set()
+
+
+async def confirm(boss: ChatUser, command: str) -> None:
+    """Send a command of the operators, and press the button that carries it out."""
+    await boss.write(f"/admin {command}")
+    asked = boss.from_bot[-1]
+    await boss.press(asked, asked.buttons[0]["callback_data"])
+
+
+async def test_after_an_erasure_no_message_of_an_operator_holds_the_users_name_or_what_was_said_about_the_user(
+    database_url: str,
+) -> None:
+    async with running_bot(database_url, rules=replace(OPEN, admin_ids=frozenset({BOSS}))) as world:
+        boss, ann = await world.add_user("Boss"), await world.add_user(MARKER, having=50)
+        await ann.write("/start")
+        await boss.write(f"/admin user {MARKER}")
+        await confirm(boss, f"ban {ann.number} {MARKER} was rude")
+        await boss.write("/start")
+        await confirm(boss, f"erase {ann.number}")
+        assert "updates.body" in await places_of(MARKER, database_url)
+
+        assert await Erasure(world.store).run(world.bot_id, older_than=0.0) == [ann.number]
+        assert await places_of(MARKER, database_url) == set()
+        assert "/start" in await bodies(database_url), "what is not about users stays"
+
+
+async def test_after_an_erasure_no_reply_to_the_user_in_a_group_holds_what_the_user_wrote(database_url: str) -> None:
+    async with running_bot(database_url, rules=OPEN) as world:
+        ann, bob = await world.add_user(MARKER, having=50), await world.add_user("Bob")
+        group = world.telegram.group("Friends", [ann.client, bob.client])
+        wish = await ann.write(f"/help {MARKER}", chat=group.id)
+        await bob.write("/help with that", chat=group.id, reply_to=wish)
+        await bob.write("/help with something else", chat=group.id)
+
+        await Erasure(world.store).request(ann.number, "operator", "erase")
+        assert await Erasure(world.store).run(world.bot_id, older_than=0.0) == [ann.number]
+        assert await places_of(MARKER, database_url) == set()
+        assert "with something else" in await bodies(database_url), "other users' messages stay"
+
+
+async def test_a_callback_that_comes_after_the_erasure_is_stored_without_its_body(database_url: str) -> None:
+    async with running_bot(database_url, rules=OPEN) as world:
+        ann = await world.add_user(having=50)
+        await ann.write(f"/gen z-image {MARKER} fox")
+        await ann.sees(page("order.done"))
+        await world.quiet()
+        [job] = await world.jobs(ann)
+        await Erasure(world.store).request(ann.number, "operator", "erase")
+        assert await Erasure(world.store).run(world.bot_id, older_than=0.0) == [ann.number]
+
+        body = {"code": 200, "msg": MARKER, "data": {"taskId": job.task_id, "state": "success", "param": MARKER}}
+        content = json.dumps(body).encode()
+        await world.engine.callback("kie", f"{job.id}.{SECRET}", content)
+        await world.engine.callback("kie", None, content, authenticated=False)
+        await world.recorder.until(Event.ORPHAN_MATCHED, 2)
+
+        assert await places_of(MARKER, database_url) == set()
+
+
+async def bodies(database_url: str) -> str:
+    return " ".join(str(row["body"]) for table, row in await rows_in(database_url) if table == "updates")

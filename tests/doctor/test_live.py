@@ -1,6 +1,7 @@
 """`genlock doctor --live`, against the simulated Telegram: the table shows its answers, and the chat is left clean."""
 
 import asyncio
+import signal
 import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import closing
@@ -16,10 +17,11 @@ from genlock import cli
 from genlock.app.databases import open_store
 from genlock.channels.telegram.caller import Caller, make_bot
 from genlock.doctor import live as live_module
+from genlock.doctor import live_report
 from genlock.doctor.check_failed import CheckFailed
-from genlock.doctor.live import CALLS, NO_ANSWER, NOT_MODIFIED, REFUSED, LiveTrial, Observation
+from genlock.doctor.live import CALLS, NO_ANSWER, NOT_MADE, NOT_MODIFIED, REFUSED, LiveTrial, Observation
 from genlock.doctor.live_files import KINDS, make_file
-from genlock.doctor.live_report import examine_live, live_table
+from genlock.doctor.live_report import Interruption, examine_live, live_table
 from genlock.log import Mask, Silent
 from genlock.media.sniff import recognise
 from genlock.sandbox.telegram.faults import Fault
@@ -37,9 +39,9 @@ class Chat:
     picture_url: str
     caller: Caller
 
-    async def run(self, **options: Any) -> dict[str, Observation]:
+    async def run(self, *, chat: int | None = None, **options: Any) -> dict[str, Observation]:
         mask = Mask([self.telegram.token])
-        found = await LiveTrial(self.caller, self.ann.id, mask, picture_url=self.picture_url, **options).run()
+        found = await LiveTrial(self.caller, chat or self.ann.id, mask, picture_url=self.picture_url, **options).run()
         assert len({observation.attempt for observation in found}) == len(found)
         return {observation.attempt: observation for observation in found}
 
@@ -89,7 +91,7 @@ async def test_refusals_are_quoted_as_telegram_wrote_them(chat: Chat) -> None:
 
     assert found["text of 4097 characters"].answer == "MESSAGE_TOO_LONG"
     button = found["button with the URL 'http://'"].answer
-    assert button == "inline keyboard button URL 'http://' is invalid: Wrong HTTP URL"
+    assert button == "inline keyboard button URL 'http://' is invalid: URL host is empty"
 
 
 async def test_what_was_observed_is_reported_if_the_bot_cannot_go_on(
@@ -218,6 +220,168 @@ def test_the_command_says_what_it_sends_and_asks_first(monkeypatch: pytest.Monke
     refused = CliRunner().invoke(cli.app, ["doctor", "--live", "1", "--yes"])
     assert refused.exit_code == 1
     assert "GENLOCK_TELEGRAM_TOKEN is not set" in refused.output
+
+
+async def test_an_attempt_is_not_made_if_its_message_shows_something_else(chat: Chat) -> None:
+    """Else the table would say that Telegram turned a photo into a text, which was a text all the time."""
+    group = chat.telegram.group("Friends", [chat.ann], kind="supergroup")
+    await group.forbid("photo")
+    found = await chat.run(chat=group.id)
+
+    assert found["text → photo, upload"].outcome == REFUSED
+    for attempt in ("photo → text", "photo → video, upload", "photo: the same caption again"):
+        assert (found[attempt].outcome, found[attempt].answer) == (
+            NOT_MADE,
+            "an earlier attempt left the message as: text",
+        )
+    assert found["video → text"].outcome == REFUSED
+    assert group.messages == [], "the chat is left clean"
+
+
+async def test_after_a_lost_answer_nothing_is_claimed_of_what_the_message_shows(chat: Chat) -> None:
+    chat.telegram.faults.once(Fault.DROP_AFTER, method="editMessageMedia")
+    found = await chat.run()
+
+    assert found["text → photo, upload"].outcome == NO_ANSWER
+    assert found["photo → text"].outcome == NOT_MADE
+    assert "not known" in found["photo → text"].answer
+    assert found["video → text"].outcome == REFUSED
+
+
+async def test_a_message_that_was_not_deleted_in_its_attempt_is_removed_at_the_end(chat: Chat) -> None:
+    chat.telegram.faults.once(Fault.REFUSED, method="deleteMessage", text="Bad Request: message can't be deleted")
+    found = await chat.run()
+
+    assert found["delete a message"].outcome == REFUSED
+    assert found["deleted message: a text"].outcome == NOT_MADE
+    assert len(chat.ann.messages) == 0
+
+
+async def test_a_deletion_whose_answer_is_lost_is_repeated_at_the_end(chat: Chat) -> None:
+    chat.telegram.faults.switch(Fault.DROP_AFTER, method="deleteMessage", times=2)
+    found = await chat.run()
+
+    assert found["delete a message"].outcome == NO_ANSWER
+    assert not [attempt for attempt in found if attempt.startswith("remove")]
+    assert len(chat.ann.messages) == 0
+
+
+async def test_a_message_whose_number_was_lost_is_named_in_the_table(chat: Chat) -> None:
+    chat.telegram.faults.once(Fault.DROP_AFTER, method="sendVoice")
+    found = await chat.run()
+
+    assert [message.kind for message in chat.ann.messages] == ["voice"]
+    assert "delete it by hand" in found["remove a message that may be in the chat"].answer
+
+
+@pytest.mark.parametrize(
+    ("fault", "remedy"),
+    [
+        ({"fault": Fault.TOO_MANY, "seconds": 400}, r"Telegram asks the bot to wait 400 s"),
+        ({"fault": Fault.REFUSED, "text": "Bad Request: FROZEN_METHOD_INVALID"}, r"frozen the bot .*@BotSupport"),
+        ({"fault": Fault.REFUSED, "text": "Unauthorized"}, r"does not know the token"),
+        ({"fault": Fault.REFUSED, "text": "Bad Request: not enough rights to send text messages to the chat"}, "right"),
+        ({"fault": Fault.DROP_AFTER}, r"delete it by hand"),
+    ],
+    ids=["too many calls", "frozen", "token", "no right", "lost"],
+)
+async def test_why_the_trial_could_not_begin_is_said_with_what_to_do(
+    chat: Chat, fault: dict[str, Any], remedy: str
+) -> None:
+    chat.telegram.faults.switch(fault.pop("fault"), method="sendMessage", **fault)
+    with pytest.raises(CheckFailed, match=remedy) as failed:
+        await chat.run()
+    assert "press Start" not in str(failed.value)
+
+
+async def test_a_bot_without_rights_in_a_channel_is_to_be_given_them(chat: Chat) -> None:
+    channel = chat.telegram.group("News", [chat.ann], kind="channel")
+    await channel.set_bot("member")
+    with pytest.raises(CheckFailed, match="add the bot to the chat with the right to write"):
+        await chat.run(chat=channel.id)
+
+
+async def test_a_group_that_became_a_supergroup_is_named_by_its_new_id(chat: Chat) -> None:
+    group = chat.telegram.group("Friends", [chat.ann])
+    new = await group.migrate()
+    with pytest.raises(CheckFailed, match=f"name chat {new.id}"):
+        await chat.run(chat=group.id)
+
+
+@pytest.mark.parametrize(
+    ("fault", "why", "words"),
+    [
+        (
+            {"fault": Fault.REFUSED, "text": "Bad Request: FROZEN_METHOD_INVALID"},
+            "frozen the bot",
+            "FROZEN_METHOD_INVALID",
+        ),
+        ({"fault": Fault.REFUSED, "text": "Unauthorized"}, "does not know the token", "Unauthorized"),
+        ({"fault": Fault.TOO_MANY, "seconds": 400}, "wait 400 s", "Too Many Requests: retry after 400"),
+    ],
+    ids=["frozen", "token", "too many calls"],
+)
+async def test_a_trial_ends_when_telegram_refuses_all_further_calls(
+    chat: Chat, monkeypatch: pytest.MonkeyPatch, fault: dict[str, Any], why: str, words: str
+) -> None:
+    """Each further call would wait a minute or more for the same answer."""
+
+    async def refuse(*_: Any) -> None:
+        chat.telegram.faults.switch(fault.pop("fault"), **fault)
+
+    monkeypatch.setattr(LiveTrial, "_repeats", refuse)
+    before = len(chat.telegram.journal)
+    async with asyncio.timeout(5):
+        found = list((await chat.run()).values())
+
+    assert [observation.outcome for observation in found[-3:]] == [NO_ANSWER, NOT_MADE, NO_ANSWER]
+    assert why in found[-2].answer
+    assert found[-3].answer == found[-1].answer == words
+    assert found[-1].attempt == "remove the last 6 messages"
+    assert len(chat.telegram.journal) - before < 20
+
+
+@pytest.mark.parametrize("method", ["editMessageCaption", "sendVoice"])
+async def test_an_interrupted_trial_deletes_its_messages_and_reports_what_it_saw(
+    chat: Chat, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, method: str
+) -> None:
+    url = f"sqlite:///{tmp_path}/genlock.db"
+    await (await open_store(url, observer=Silent())).close()
+    monkeypatch.setattr(live_report, "TelegramRateLimiter", lambda *_: NoLimits())
+    settings = Settings(
+        telegram_token=SecretStr(chat.telegram.token), telegram_api_url=chat.telegram.url, database_url=url
+    )
+    chat.telegram.faults.once(Fault.DELAY_AFTER, method=method, seconds=0.2)  # the answer comes after the signal
+    told: list[str] = []
+    interruption = Interruption(lambda: told.append("once"))
+    trial = asyncio.create_task(
+        examine_live(settings, chat.ann.id, keep=False, picture_url=chat.picture_url, interruption=interruption)
+    )
+    await chat.telegram.until(lambda: chat.telegram.calls(method))
+    signal.raise_signal(signal.SIGTERM)
+    found = await trial
+
+    assert (interruption.signal, told) == (signal.SIGTERM, ["once"])
+    assert (found[-1].outcome, found[-1].answer) == (NOT_MADE, "the trial was interrupted")
+    assert len(chat.ann.messages) == 0
+
+
+@pytest.mark.parametrize(
+    ("outcome", "ended_by", "code"),
+    [("photo", None, 0), (REFUSED, None, 1), ("photo", signal.SIGINT, 130), (REFUSED, signal.SIGTERM, 143)],
+)
+def test_the_exit_code_says_whether_every_row_is_as_expected(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, outcome: str, ended_by: int | None, code: int
+) -> None:
+    async def examine(*_: Any, interruption: Interruption, **__: Any) -> list[Observation]:
+        interruption.signal = ended_by
+        return [Observation(attempt="text → photo, upload", expected="photo", outcome=outcome)]
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(live_report, "examine_live", examine)
+    done = CliRunner().invoke(cli.app, ["doctor", "--live", "1", "--yes"])
+    assert done.exit_code == code
+    assert "text → photo, upload" in done.output
 
 
 def test_the_files_are_what_they_are_called() -> None:

@@ -1,7 +1,9 @@
 """Audio files and WebM films that state a short length, or hide a long one, while players play longer."""
 
+import re
 import struct
 from collections.abc import Iterator
+from itertools import islice
 
 from tests.media.samples import encode_audio, encode_video
 
@@ -85,10 +87,29 @@ def forged_ogg() -> Iterator[tuple[str, bytes]]:
     last = bytearray(voice)
     struct.pack_into("<q", last, voice.rindex(b"OggS") + 6, 48_000 * 60)
     yield "a late last page", bytes(last)
+    yield "pages that end too early", _with_early_pages(voice)
     other = voice.replace(voice[14:18], b"\1\2\3\4")
     yield "two streams, one after the other", voice + other
     yield "the same stream twice", voice + voice
     yield "pages in a damaged page", _in_a_damaged_page(voice)
+
+
+def _with_early_pages(voice: bytes) -> bytes:
+    """Let the first page of packets end at its beginning, so that players begin a second before zero."""
+    _, at = (found.start() for found in islice(re.finditer(b"OggS", voice), 1, 3))
+    end = voice.index(b"OggS", at + 4)
+    page = bytearray(voice[at:end])
+    struct.pack_into("<q", page, 6, 5)
+    struct.pack_into("<I", page, 22, 0)
+    struct.pack_into("<I", page, 22, _page_check_sum(page))
+    return voice[:at] + bytes(page) + voice[end:]
+
+
+def _page_check_sum(page: bytes | bytearray) -> int:
+    value = int.from_bytes(page) << 32
+    while value.bit_length() > 32:
+        value ^= 0x104C11DB7 << value.bit_length() - 33
+    return value
 
 
 def _in_a_damaged_page(voice: bytes) -> bytes:

@@ -16,6 +16,7 @@ from av.container import InputContainer
 
 from genlock.sandbox.kie.media import make_video
 from tests.media.boxes import TABLES, box, edit, nested, split
+from tests.media.forged_containers import forged_containers
 from tests.media.forged_fragments import forged_fragments
 from tests.media.forged_pictures import forged_pictures
 from tests.media.forged_streams import forged_mp3, forged_ogg, forged_waves, forged_webm
@@ -309,5 +310,8 @@ def _hidden_configuration(table: bytes) -> bytes:
 
 
 def forgeries() -> Iterator[tuple[str, bytes]]:
-    for make in (forged_mpeg4, forged_fragments, forged_pictures, forged_waves, forged_mp3, forged_ogg, forged_webm):
+    for make in (
+        forged_mpeg4, forged_fragments, forged_pictures, forged_waves, forged_mp3, forged_ogg, forged_webm,
+        forged_containers,
+    ):  # fmt: skip
         yield from make()

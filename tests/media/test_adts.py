@@ -6,6 +6,7 @@ import pytest
 
 from genlock.media.duration import duration
 from tests.media.forgeries import adts_frames as frames_of
+from tests.media.forgeries import played_seconds
 from tests.media.samples import SECONDS, encode_audio
 
 
@@ -59,3 +60,14 @@ def test_a_file_of_mp3_in_frames_of_aac_is_not_measured() -> None:
     mp3 = encode_audio("mp3", "libmp3lame", "s16p", 24_000)
     frames = frames_of(encoded())
     assert duration(b"".join(frames[:20]) + mp3[mp3.index(b"\xff\xf3") :]) is None
+
+
+def test_a_quiet_beginning_counts_as_players_estimate_it() -> None:
+    quiet = frames_of(encoded())[5]
+    loud = with_size(quiet[:7], len(quiet) + 100) + quiet[7:] + bytes(100)
+    content = quiet * 100 + loud * 400
+    played = played_seconds(content)
+
+    assert played > 50
+    assert duration(content) == pytest.approx(played, rel=0.02)
+    assert duration(loud * 400 + quiet * 100) == pytest.approx(500 * 1024 / 48_000)

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from genlock.media.budget import TooComplex
 from genlock.media.duration import duration, file_duration
 from tests.media.boxes import box
+from tests.media.forged_containers import recorder_of_speech
 from tests.media.forged_streams import format_chunk, wave
 from tests.media.forgeries import forgeries, played_seconds, with_table
 from tests.media.samples import SECONDS, encode_audio, encode_video
@@ -109,6 +110,45 @@ def test_no_forged_file_is_measured_shorter_than_it_plays() -> None:
         if found is not None and found < played - 0.3:
             shorter.append((name, found, played))
     assert shorter == []
+
+
+def test_a_file_of_another_program_behind_the_header_of_a_wav_file_is_not_measured() -> None:
+    assert duration(recorder_of_speech()) is None
+    assert duration(recorder_of_speech().replace(b"\x84", b"\x83", 1)) is not None
+
+
+@pytest.mark.parametrize(
+    ("place", "mark"),
+    [
+        (4, b"RED1"),
+        (20, b"!Scream!"),
+        (44, b"SCRM"),
+        (65, b"FSSD"),
+        (213, b"Sega Stream"),
+        (257, b"0CPY"),
+        (1080, b"M.K."),
+    ],
+)
+def test_an_mp3_file_with_the_mark_of_another_format_is_not_measured(place: int, mark: bytes) -> None:
+    content = bytearray((b"\xff\xfb\xe8\xc4" + b"\x55" * 1436) * 20)
+    assert duration(bytes(content)) is not None
+    content[place : place + len(mark)] = mark
+    assert duration(bytes(content)) is None
+
+
+def test_the_number_of_samples_counts_only_if_players_believe_it() -> None:
+    number = (b"fact", struct.pack("<I", 8000 * 60))
+    content = wave(format_chunk(1, 1, 8000, 8), number, (b"data", bytes(8000)))
+    assert duration(content) == 1
+    assert duration(content.replace(struct.pack("<4sI", b"data", 8000), struct.pack("<4sI", b"data", 0))) == 60
+
+
+def test_rare_bytes_of_dts_are_noise_and_frequent_ones_are_not() -> None:
+    begin = b"\1\0" * 150_000
+    for every, is_measured in ((1_000_000, True), (30_000, False)):
+        marked = b"\xff\x1f\x00\xe8\xf1\x07".ljust(every, b"\1")
+        content = wave(format_chunk(1, 2, 48_000, 16), (b"data", begin + marked * (6_000_000 // every)))
+        assert (duration(content) is not None) == is_measured
 
 
 def test_compressed_frames_are_recognised_also_if_few_of_them_are_at_the_beginning() -> None:

@@ -1,6 +1,7 @@
 """A FLAC file is measured by its frames, wherever they are."""
 
 import struct
+from collections.abc import Callable
 
 import pytest
 
@@ -63,3 +64,39 @@ def test_marks_of_frames_without_a_check_sum_do_not_count_and_very_many_are_give
     assert duration(content + b"\xff\xf8\x1a\x00" * 1000) == duration(content)
     with pytest.raises(TooComplex):
         duration(content + b"\xff\xf8\x1a\x00" * 600_000)
+
+
+def numbered(content: bytes, number_of: Callable[[int], int]) -> bytes:
+    """Return the same silence with other numbers of frames."""
+    head, *frames = content.split(b"\xff\xf8")
+    return head + b"".join(_numbered(b"\xff\xf8" + frame, number_of(at)) for at, frame in enumerate(frames))
+
+
+def _numbered(frame: bytes, number: int) -> bytes:
+    """Return a frame with a number of five bytes, and with the check sums of its header and of the whole."""
+    old = max(1, 8 - (frame[4] ^ 0xFF).bit_length())
+    rest = frame[4 + old :]
+    more = {6: 1, 7: 2}.get(frame[2] >> 4, 0)
+    digits = [number >> 24, *(0x80 | number >> shift & 0x3F for shift in (18, 12, 6, 0))]
+    head = frame[:4] + bytes([0xF8 | digits[0], *digits[1:]]) + rest[:more]
+    body = head + bytes([_remainder(head, 8, 0x107)]) + rest[more + 1 : -2]
+    return body + struct.pack(">H", _remainder(body, 16, 0x18005))
+
+
+def _remainder(content: bytes, bits: int, polynomial: int) -> int:
+    value = int.from_bytes(content) << bits
+    while value.bit_length() > bits:
+        value ^= polynomial << value.bit_length() - bits - 1
+    return value
+
+
+@pytest.mark.parametrize(
+    "number_of", [lambda at: at * 100, lambda at: at + 10_000 * (at == 100)], ids=["all frames", "one frame"]
+)
+def test_a_file_whose_frames_say_that_they_are_shown_later_is_not_measured(number_of: Callable[[int], int]) -> None:
+    content = encoded()
+    assert duration(numbered(content, int)) == pytest.approx(SECONDS, abs=0.1)
+
+    later = numbered(content, number_of)
+    assert played_seconds(later) > 10 * SECONDS
+    assert duration(later) is None

@@ -55,13 +55,23 @@ async def test_errors_have_the_real_texts(
     assert ann.messages == []
 
 
+BAD_CHARACTERS = "text contains invalid unicode characters"
+
+
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
         ("<b>open", 'can\'t find end tag corresponding to start tag "b"'),
         ("a <x>b</x>", 'unsupported start tag "x" at byte offset 2'),
         ("я <i>b</b>", 'unmatched end tag at byte offset 7, expected "</i>", found "</b>"'),
-        ("2 < 3", "unclosed start tag at byte offset 2"),
+        ("2 < 3", 'unsupported start tag "" at byte offset 2'),
+        ("2 <3", "unclosed start tag at byte offset 2"),
+        ("<b x=y", "unclosed start tag at byte offset 0"),
+        ("<b =y>", 'empty attribute name in the tag "b" at byte offset 0'),
+        ("<a href=x/y>z</a>", "unexpected end of name token at byte offset 8"),
+        ("<b>x</b", "unclosed end tag at byte offset 4"),
+        ('<tg-emoji emoji-id="x">y</tg-emoji>', "invalid custom emoji identifier specified"),
+        ("&#xD800;", f"{BAD_CHARACTERS} after decoding html entities, check for unmatched surrogate code units"),
         ("</b>", "unexpected end tag at byte offset 0"),
         ("<span>x</span>", 'tag "span" must have class "tg-spoiler" at byte offset 0'),
     ],

@@ -229,7 +229,7 @@ def test_a_button_has_one_action_and_an_empty_one_does_not_count() -> None:
         assert markup is not None
         return markup["inline_keyboard"][0][0]
 
-    assert made(callback_data="a", url="https://x.example") == {"text": "x", "url": "https://x.example"}
+    assert made(callback_data="a", url="https://x.example") == {"text": "x", "url": "https://x.example/"}
     assert made(callback_data="a", url="") == {"text": "x", "callback_data": "a"}
     assert made(switch_inline_query="") == {"text": "x", "switch_inline_query": ""}
     with pytest.raises(ApiError, match="Text buttons are unallowed in the inline keyboard"):

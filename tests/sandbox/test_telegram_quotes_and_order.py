@@ -9,7 +9,7 @@ from genlock.sandbox.telegram.simulator import running_telegram
 
 
 def quotes(source: str) -> list[tuple[str, int, int]]:
-    _, entities = parse_markdown(source, strict=True)
+    _, entities = parse_markdown(source)
     return [(entity["type"], entity["offset"], entity["length"]) for entity in entities]
 
 

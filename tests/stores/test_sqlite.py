@@ -15,14 +15,12 @@ from typing import Self
 
 import pytest
 
-from genlock.domain.draft import SavedDraft
 from genlock.domain.errors import StoreError, StoreInUse, StoreUnavailable
 from genlock.domain.money import EntryKind
-from genlock.engine.erasure import Erasure
 from genlock.ports import Accepted
 from genlock.stores.sqlite import SqliteStore
 from tests.changes import PATIENCE_SECONDS
-from tests.stores.builders import ME, ManualClock, account_with, order, profiled, queued, until
+from tests.stores.builders import ME, ManualClock, account_with, order, queued, until
 from tests.stores.conftest import RecordingObserver
 
 #: Opens the store at argv[1], credits an account, prints a line, and continues crediting until it is killed.
@@ -378,18 +376,3 @@ async def test_what_runs_in_the_event_loop_only_reads_and_finds_its_rows_by_an_i
             assert set(scans) <= {"SCAN i VIRTUAL TABLE INDEX 1:"}, (name, scans)
     finally:
         await store.close()
-
-
-async def test_what_was_erased_is_in_no_part_of_the_file(tmp_path: Path) -> None:
-    path = tmp_path / "genlock.db"
-    store = await SqliteStore.open(str(path), clock=ManualClock(), observer=RecordingObserver())
-    account_id = await profiled(store, "7", name="Zqxname " * 40)
-    body = '{"text": "' + "zqxprompt " * 2000 + '"}'
-    await store.save_draft(account_id, 7, SavedDraft(version=0, message=None, body=body))
-    await Erasure(store).request(account_id, "operator", "erase")
-    assert await Erasure(store).run("bot", older_than=0.0) == [account_id]
-    await store.close()
-
-    content = path.read_bytes().lower()
-    assert b"zqxname" not in content
-    assert b"zqxprompt" not in content

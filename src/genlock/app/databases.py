@@ -6,7 +6,8 @@ from genlock.ports import Clock, DatabaseCheck, Observer
 from genlock.stores.check import PostgresCheck, SqliteCheck
 from genlock.stores.database import SqlDatabase
 from genlock.stores.postgres import PostgresStore
-from genlock.stores.sqlite import SqliteStore, must_exist
+from genlock.stores.sqlite import SqliteStore
+from genlock.stores.sqlite_file import must_exist
 
 #: how the URL of an SQLite file begins
 SQLITE = "sqlite:///"

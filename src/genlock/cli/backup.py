@@ -1,6 +1,7 @@
 """`genlock backup` and `genlock restore`: the whole database in one file."""
 
 import asyncio
+import signal
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
@@ -31,6 +32,8 @@ def backup(
     from genlock.app.backups import back_up
     from genlock.settings import Settings, read_settings
 
+    for ending in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(ending, signal.default_int_handler)  # as Ctrl-C: unfinished files are removed
     done = asyncio.run(back_up(read_settings(Settings).database_url, file, overwrite=overwrite))
     if as_json:
         echo_json(asdict(done))

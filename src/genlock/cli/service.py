@@ -76,10 +76,13 @@ def doctor(
 
 
 def _examine_live(chat: int, *, keep: bool, ask: bool, picture_url: str | None, as_json: bool) -> None:
-    """Say what will be sent, try it, and print the table. Exits 1 if the trial could not be made."""
+    """Say what will be sent, try it, and print the table.
+
+    Exits 1 if the trial could not be made or a row is not as expected, and with the code of the signal that ended it.
+    """
     from genlock.doctor.check_failed import CheckFailed
     from genlock.doctor.live import CALLS, PICTURE_URL
-    from genlock.doctor.live_report import examine_live, live_table
+    from genlock.doctor.live_report import Interruption, examine_live, live_table
     from genlock.settings import Settings, read_settings
 
     settings = read_settings(Settings)
@@ -92,8 +95,12 @@ def _examine_live(chat: int, *, keep: bool, ask: bool, picture_url: str | None, 
     )
     if ask:
         typer.confirm("Begin?", abort=True, err=True)
+    deletes = "" if keep else " Deleting the messages first; interrupt again to leave them in the chat."
+    interruption = Interruption(lambda: echo(f"Interrupted.{deletes}", err=True))
     try:
-        found = asyncio.run(examine_live(settings, chat, keep=keep, picture_url=picture_url or PICTURE_URL))
+        found = asyncio.run(
+            examine_live(settings, chat, keep=keep, picture_url=picture_url or PICTURE_URL, interruption=interruption)
+        )
     except CheckFailed as failed:
         echo(str(failed), color="red", err=True)
         raise typer.Exit(1) from None
@@ -101,3 +108,6 @@ def _examine_live(chat: int, *, keep: bool, ask: bool, picture_url: str | None, 
         echo_json([asdict(observation) for observation in found])
     else:
         echo(live_table(found, server=settings.telegram_api_url))
+    if interruption.signal is not None:
+        raise typer.Exit(128 + interruption.signal)
+    raise typer.Exit(0 if all(observation.as_expected for observation in found) else 1)

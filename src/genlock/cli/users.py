@@ -54,4 +54,4 @@ def erase(
     elif files:
         echo(f"The rows of account {account} are erased. The service deletes its files in the media store next.")
     else:
-        echo(f"Account {account} has open orders. The service erases its data when they have ended.")
+        echo(f"Account {account} has open orders or messages, or the database is busy. Its data is erased afterwards.")

@@ -74,6 +74,8 @@ class EngineRules:
     start_reserve: float = 2.0
     unknown_submit: UnknownSubmit = UnknownSubmit.RELEASE
     delivery_attempts: int = 40
+    #: after this many failed attempts, each further one is made one level lower: the lowest is tried before giving up
+    level_attempts: int = 35
     stage_attempts: int = 10
     #: a job during which this many instances crashed one after the other goes to the operator
     crashes_max: int = 8

@@ -203,9 +203,21 @@ async def _retry_later(ctx: EngineContext, job: Job, parts: tuple[Part, ...], er
         attention = AttentionCode.RETRIES_EXHAUSTED, f"gave up after {job.attempts + 1} tries"
         await _finish(ctx, job, parts, Delivery.UNDELIVERABLE, attention)
         return
+    if not busy and job.attempts + 1 >= ctx.rules.level_attempts:
+        parts = _next_level(ctx, job, parts, error)
     after = error.after if isinstance(error, ChannelBusy) else backoff(job.attempts, ctx.rng.random())
     await ctx.reschedule(job, after=after, delivery=Delivery.PENDING, parts=parts, failed=None if busy else True)
     ctx.event(Event.DELIVERY_RETRY, job, after=round(after, 1))
+
+
+def _next_level(ctx: EngineContext, job: Job, parts: tuple[Part, ...], error: ChannelError) -> tuple[Part, ...]:
+    """Lower the level of the part that could not be shown, if it has a lower one. An upload may fail every time."""
+    index = next((index for index, part in enumerate(parts) if part.step is not Step.DONE), len(parts))
+    lower = parts[index].lower() if index < len(parts) else None
+    if lower is None:
+        return parts
+    ctx.event(Event.LEVEL_LOWERED, job, index=index, level=lower.level, reason=str(error))
+    return (*parts[:index], lower, *parts[index + 1 :])
 
 
 def _level(parts: tuple[Part, ...]) -> str:

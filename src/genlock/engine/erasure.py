@@ -44,24 +44,28 @@ class Erasure:
         done = []
         for entry in await self._store.kv_list(ERASURE, bot):
             account_id = int(entry.key.removeprefix(ERASURE))
-            if entry.age >= older_than and await self._erase(account_id, int(entry.value)):
+            if entry.age >= older_than and await self._erase(account_id, int(entry.value), entry.age):
                 await self._store.kv_delete(entry.key, bot)
                 await self._store.kv_delete(f"{FILES_OF}{account_id}")
                 done.append(account_id)
         return done
 
-    async def _erase(self, account_id: int, until: int) -> bool:
-        """Erase an account's data; False if a job up to the id `until` has not ended, or its files are still there."""
+    async def _erase(self, account_id: int, until: int, age: float) -> bool:
+        """Erase an account's data; False if not all of it is gone yet.
+
+        Jobs up to the id `until` must have ended, and messages from before the request, which has an age, be handled.
+        """
         store = self._store
-        if await store.open_jobs_until(account_id, until):
+        account = await store.account(account_id)
+        if await store.open_jobs_until(account_id, until) or await store.waits_for_handling(account, age):
             return False
         await store.erase_jobs(account_id, until, PAGE)
-        await store.erase_messages(await store.account(account_id), PAGE)
+        await store.erase_messages(account, PAGE)
         await store.erase_account(account_id, PAGE)
         if not await self._are_files_deleted(account_id, until):
             return False
         # The user may have had a result shown again meanwhile: then another round erases it.
-        return not await store.open_jobs_until(account_id, until)
+        return not await store.open_jobs_until(account_id, until) and await store.scrub()
 
     async def _are_files_deleted(self, account_id: int, until: int) -> bool:
         """Ask for the deletion of the account's files. Its keys are revoked by now, so that none is added."""

@@ -8,6 +8,8 @@ from genlock.media.budget import Budget, require
 from genlock.media.mapped_file import Content
 
 _HEADER_BYTES, _CHECK_SUM_BYTES = 7, 2
+#: by the size of this many frames at the beginning, players estimate the bit rate and with it the duration
+_FRAMES_ESTIMATED = 50
 
 
 class Header(NamedTuple):
@@ -26,8 +28,11 @@ def is_adts(content: Content, position: int) -> bool:
 
 
 def frames_of_adts(content: Content, position: int, end: int, budget: Budget) -> float:
-    """Add up the durations of all frames, which must fill the file up to the end."""
-    positions, sizes, first = array("Q"), array("Q"), _header(content, position)
+    """Add up the durations of all frames, which must fill the file up to the end.
+
+    No length is stated, so players estimate it from the first frames; the estimate counts if it is longer.
+    """
+    positions, sizes, first, length = array("Q"), array("Q"), _header(content, position), end - position
     while position < end:
         budget.spend()
         header = _header(content, position)
@@ -36,7 +41,10 @@ def frames_of_adts(content: Content, position: int, end: int, budget: Budget) ->
         positions.append(position + header.length)
         sizes.append(header.size - header.length)
         position += header.size
-    return frames_seconds(content, positions, sizes, _aac(first))
+    seconds = frames_seconds(content, positions, sizes, _aac(first))
+    begun = sizes[:_FRAMES_ESTIMATED]
+    mean_size = sum(begun) / len(begun) + first.length
+    return max(seconds, seconds / len(sizes) * length / mean_size)
 
 
 def _header(content: Content, position: int) -> Header:

@@ -3,12 +3,15 @@
 import re
 import struct
 from functools import cache
+from typing import NamedTuple
 
 from genlock.media.budget import Budget, require
 from genlock.media.mapped_file import Content
 
 _BLOCKS_MAX = 1000
 _STREAM_INFO, _STREAM_INFO_BYTES, _LAST_BLOCK = 0, 34, 0x80
+#: players take a file that states less samples in a block, or more in a second, for another format
+_BLOCK_SAMPLES_MIN, _RATE_MAX = 16, 655_350
 _FRAME = re.compile(rb"\xff[\xf8\xf9]")
 #: the longest header of a frame
 _HEADER_BYTES_MAX = 16
@@ -26,18 +29,64 @@ _RATES = {
 }  # fmt: skip
 _RATE_BYTES = {12: (1, 1000), 13: (2, 1), 14: (2, 10)}
 _CHANNELS_MAX, _RESERVED_DEPTH = 10, 3
-_POLYNOMIAL = 0x107
+_POLYNOMIAL, _FRAME_POLYNOMIAL = 0x107, 0x18005
+#: a longer frame is not checked; the bytes of one step are checked in the time that other steps take
+_FRAME_BYTES_MAX, _BYTES_PER_STEP = 1 << 20, 16
+
+
+class Frame(NamedTuple):
+    #: samples
+    size: int
+    rate: int
+    #: whether the number is that of the first sample, or of the frame
+    counts_samples: bool
+    number: int
+
+    @property
+    def end(self) -> float:
+        """When the frame ends as players tell by its number alone, in seconds."""
+        return (self.number * (1 if self.counts_samples else self.size) + self.size) / self.rate
+
+    @property
+    def next_number(self) -> int:
+        return self.number + (self.size if self.counts_samples else 1)
 
 
 def read_duration(content: Content, budget: Budget) -> float:
-    """Add up the durations of all frames, wherever they are, or take the duration that the header states if longer."""
+    """Add up the durations of all frames, wherever they are, or take the longest that the header and numbers state."""
     position, rate, samples = _read_header(content, budget)
     require(_FRAME.match(content, position), "no frame at the beginning")
-    seconds = 0.0
+    seconds = latest = 0.0
+    last, inside, expected = position, list[int](), 0
     for found in _FRAME.finditer(content, position):
         budget.spend()
-        seconds += _frame_seconds(content[found.start() : found.start() + _HEADER_BYTES_MAX], rate)
-    return max(seconds, samples / rate)
+        start = found.start()
+        frame = _read_frame(content[start : start + _HEADER_BYTES_MAX], rate)
+        if frame is None:
+            continue
+        seconds += frame.size / frame.rate
+        if frame.number not in (0, expected):  # several recordings may follow each other
+            inside.append(start)
+            continue
+        _check_inside(content, last, inside, start, budget)
+        latest, last, inside, expected = max(latest, frame.end), start, [], frame.next_number
+    _check_inside(content, last, inside, len(content), budget)
+    return max(seconds, latest, samples / rate)
+
+
+def _check_inside(content: Content, start: int, inside: list[int], end: int, budget: Budget) -> None:
+    """Check that what looks like the beginnings of frames out of turn is the content of a frame, by its check sum.
+
+    Players show a frame when its number says.
+    """
+    if not inside:
+        return
+    require(end - start <= _FRAME_BYTES_MAX, "frames with other numbers")
+    budget.spend((end - start) // _BYTES_PER_STEP)
+    found = 0
+    for place in (*inside, end):
+        found, start = _frame_check_sum(content[start:place], found), place
+        require((found == 0) == (place == end), "frames with other numbers")
 
 
 def _read_header(content: Content, budget: Budget) -> tuple[int, int, int]:
@@ -57,17 +106,22 @@ def _read_header(content: Content, budget: Budget) -> tuple[int, int, int]:
             break
     require(len(info) == _STREAM_INFO_BYTES, "a header that is cut off")
     bits = int.from_bytes(info[10:18])
-    require(bits >> 44, "no sampling rate")
+    require(0 < bits >> 44 <= _RATE_MAX, "no sampling rate")
+    require(_BLOCK_SAMPLES_MIN <= int.from_bytes(info[:2]) <= int.from_bytes(info[2:4]), "blocks of another form")
     return position, bits >> 44, bits & (1 << 36) - 1
 
 
-def _frame_seconds(head: bytes, stated_rate: int) -> float:
-    """Return how long a frame plays; 0.0 if the bytes are no header of a frame, as its check sum tells."""
+def _read_frame(head: bytes, stated_rate: int) -> Frame | None:
+    """Return the frame of a header; None if the bytes are no header of a frame, as its check sum tells."""
     head = head.ljust(_HEADER_BYTES_MAX, b"\0")
     if head[3] & 1 or head[3] >> 4 > _CHANNELS_MAX or head[3] >> 1 & 7 == _RESERVED_DEPTH:
-        return 0.0
+        return None
     size_code, rate_code = head[2] >> 4, head[2] & 15
-    at = 4 + max(1, 8 - (head[4] ^ 0xFF).bit_length())
+    ones = 8 - (head[4] ^ 0xFF).bit_length()
+    at = 4 + max(1, ones)
+    number = head[4] & 0x7F >> ones
+    for byte in head[5:at]:
+        number = number << 6 | byte & 0x3F
     size, rate = _BLOCK_SIZES.get(size_code, 0), _RATES.get(rate_code, 0 if rate_code else stated_rate)
     if size_code in _BLOCK_SIZE_BYTES:
         end = at + _BLOCK_SIZE_BYTES[size_code]
@@ -75,7 +129,9 @@ def _frame_seconds(head: bytes, stated_rate: int) -> float:
     if rate_code in _RATE_BYTES:
         count, factor = _RATE_BYTES[rate_code]
         rate, at = int.from_bytes(head[at : at + count]) * factor, at + count
-    return size / min(rate, stated_rate) if rate and _check_sum(head[:at]) == head[at] else 0.0
+    if not size or not rate or _check_sum(head[:at]) != head[at]:
+        return None
+    return Frame(size, min(rate, stated_rate), bool(head[1] & 1), number)
 
 
 def _check_sum(head: bytes) -> int:
@@ -83,6 +139,26 @@ def _check_sum(head: bytes) -> int:
     for byte in head:
         found = table[found ^ byte]
     return found
+
+
+def _frame_check_sum(content: bytes, found: int) -> int:
+    """Continue the check sum of a frame, which is 0 at its end."""
+    table = _frame_check_sums()
+    for byte in content:
+        found = found << 8 & 0xFFFF ^ table[found >> 8 ^ byte]
+    return found
+
+
+@cache
+def _frame_check_sums() -> list[int]:
+    """Return the check sum of frames for each byte."""
+    table = []
+    for byte in range(256):
+        value = byte << 8
+        for _ in range(8):
+            value = value << 1 ^ (_FRAME_POLYNOMIAL if value & 0x8000 else 0)
+        table.append(value)
+    return table
 
 
 @cache

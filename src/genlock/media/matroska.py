@@ -34,6 +34,8 @@ _STREAMS: dict[bytes, type[H264Stream | HevcStream]] = {
     b"V_MPEG4/ISO/AVC": H264Stream,
     b"V_MPEGH/ISO/HEVC": HevcStream,
 }
+#: players take a file with another type, or a longer header, for another format
+_HEADER_BYTES_MAX, _TYPES = 256, (b"webm", b"matroska")
 _CONFIGURATION_MAX = 65_536
 _OPUS, _AAC, _MP3 = b"A_OPUS", b"A_AAC", b"A_MPEG/L3"
 _LACING = 6
@@ -93,11 +95,15 @@ def read_duration(content: Content, budget: Budget) -> float:
     header = _element(content, 0, len(content))
     require(header.name == _HEADER and header.end, "no header")
     assert header.end is not None
+    stated = _whole(content, header, _HEADER_BYTES_MAX)
+    require(any(each in stated for each in _TYPES), "another type of file")
     segment = _element(content, header.end, len(content))
     require(segment.name == _SEGMENT and segment.end in (None, len(content)), "no segment, or several")
     film = _Film()
     found = _read_segment(content, segment.start, film, budget)
     _nothing_hidden(content, film, found, budget)
+    is_stated = film.stated or all(track.codec != _MP3 for track in film.tracks.values())
+    require(is_stated, "no stated duration, and a bit rate by which players estimate it")
     end = film.end * film.scale / 1e9
     decoded = (max(_played(content, track), _shown_until(track, end)) for track in film.tracks.values())
     return max(film.stated * film.scale / 1e9, end, *decoded)

@@ -1,5 +1,6 @@
 """Measure how long an MP3 file plays, or one of AAC, which begins in the same way."""
 
+import re
 import struct
 from functools import cache
 from typing import NamedTuple
@@ -7,7 +8,7 @@ from typing import NamedTuple
 from genlock.media.adts import frames_of_adts, is_adts
 from genlock.media.budget import Budget, require
 from genlock.media.mapped_file import Content
-from genlock.media.other_streams import has_frames, has_marks, is_transport_stream
+from genlock.media.other_streams import has_frames, has_marks, has_placed_mark, is_gsm, is_transport_stream
 
 _FREQUENCIES = {3: (44_100, 48_000, 32_000), 2: (22_050, 24_000, 16_000), 0: (11_025, 12_000, 8_000)}
 _LOW_RATES = (8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160)
@@ -19,11 +20,16 @@ _KILOBITS = {
 _TAG_HEADER, _TAGS_MAX = 10, 10
 #: a tag at the end of the file (ID3v1)
 _LAST_TAG = 128
-_FRAMES_STATED = 1
+#: Marks behind which the first frame states the number of frames: where the number is, and where the flags are that say
+#: whether it is there
+_STATED = {re.compile(rb"Xing|Info"): (8, 4), re.compile(rb"VBRI"): (14, None)}
+_STATED_BYTES, _FRAMES_STATED = 64, 1
 #: players look at no more to recognise a format
 _PROBED_BYTES = 1 << 20
 #: this many frames one after the other are no coincidence
 _FRAMES_FOLLOWING = 3
+#: Players take a file for MP3 by this many frames at its beginning, if few of their bytes look like headers.
+_FRAMES_RECOGNISED, _HEADERS_INSIDE_MAX = 7, 2
 
 
 class Frame(NamedTuple):
@@ -48,13 +54,15 @@ def read_duration(content: Content, budget: Budget) -> float:
     require(first is not None, "no frame at the beginning")
     assert first is not None
     seconds, kilobits, stated = 0.0, set(), _stated(content, position, first)
+    count = 0
     while position + 4 <= end:
         budget.spend()
         frame = frame_at(content, position)
         require(frame is not None and frame.kind == first.kind, "other bytes between the frames")
         assert frame is not None
+        require(count >= _FRAMES_RECOGNISED or not _has_headers(content, position, frame), "frames inside of others")
         kilobits.add(frame.kilobits)
-        position, seconds = position + frame.size, seconds + frame.seconds
+        position, seconds, count = position + frame.size, seconds + frame.seconds, count + 1
     # Without a stated length, players estimate it from the first bit rate.
     require(stated is not None or len(kilobits) == 1, "a bit rate that varies without a stated length")
     return max(seconds, stated or 0.0)
@@ -63,7 +71,9 @@ def read_duration(content: Content, budget: Budget) -> float:
 def _is_other_stream(content: Content, position: int, budget: Budget, *, is_aac: bool) -> bool:
     """Whether players that look at the content would rather take it for another stream."""
     probed = bytes(content[position : position + _PROBED_BYTES])
-    if has_marks(probed) or is_transport_stream(probed) or has_frames(probed, budget, except_adts=is_aac):
+    if has_placed_mark(probed) or has_marks(probed) or is_transport_stream(probed) or is_gsm(probed):
+        return True
+    if has_frames(probed, budget, except_adts=is_aac):
         return True
     return is_aac and frames_follow(probed, budget)
 
@@ -86,17 +96,25 @@ def _after_tags(content: Content, budget: Budget) -> int:
     return start
 
 
+def _has_headers(content: Content, position: int, frame: Frame) -> bool:
+    """Whether several places inside of a frame look like the beginning of another."""
+    inside = bytes(content[position + 2 : position + frame.size])
+    return inside.count(content[position : position + 2]) > _HEADERS_INSIDE_MAX
+
+
 def _stated(content: Content, position: int, frame: Frame) -> float | None:
-    """Return the duration that the first frame states for the whole file (Xing, Info, VBRI); None if it does not."""
-    head = bytes(content[position : position + min(frame.size, 64)])
-    at = max(head.find(b"Xing"), head.find(b"Info"))
-    if at >= 0 and len(head) >= at + 12:
-        flags, frames = struct.unpack_from(">II", head, at + 4)
-        return frames * frame.seconds if flags & _FRAMES_STATED else None
-    at = head.find(b"VBRI")
-    if at >= 0 and len(head) >= at + 18:
-        return float(struct.unpack_from(">I", head, at + 14)[0] * frame.seconds)
-    return None
+    """Return the longest duration that the first frame states for the whole file (Xing, Info, VBRI).
+
+    Return None if it states none. Players look for the marks at different places, so all of them count.
+    """
+    head = bytes(content[position : position + min(frame.size, _STATED_BYTES + 18)])
+    frames = 0
+    for mark, (number_at, flags_at) in _STATED.items():
+        for found in mark.finditer(head, 0, _STATED_BYTES):
+            fields = head[found.start() :].ljust(18, b"\0")
+            if flags_at is None or struct.unpack_from(">I", fields, flags_at)[0] & _FRAMES_STATED:
+                frames = max(frames, struct.unpack_from(">I", fields, number_at)[0])
+    return frames * frame.seconds if frames else None
 
 
 def frame_at(content: Content, position: int) -> Frame | None:

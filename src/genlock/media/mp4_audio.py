@@ -27,6 +27,7 @@ def audio_seconds(content: Content, tables: Mapping[bytes, Box], samples: Sample
     """Return how long the samples of an audio track play. Each must be one frame of AAC or one packet of Opus."""
     descriptions = list(sample_descriptions(content, tables[b"stsd"], budget))
     require(descriptions, "audio without a description")
+    require(not _is_uncompressed(content, tables[b"stts"]), "times as of audio without compression")
     require(samples.count <= _SAMPLES_MAX, "more samples than hours of audio have")
     if all(entry.name == _OPUS for entry in descriptions):
         _check_opus(content, descriptions, budget)
@@ -38,6 +39,12 @@ def audio_seconds(content: Content, tables: Mapping[bytes, Box], samples: Sample
         return 0.0
     lowest = Aac(min(kind.rate for kind in kinds), kinds[0].rate_index, min(kind.channels for kind in kinds))
     return frames_seconds(content, _positions(content, samples, budget), samples.sizes(), lowest)
+
+
+def _is_uncompressed(content: Content, times: Box) -> bool:
+    """Whether all samples take one unit of time, so that players suppose other sizes of them than the table has."""
+    entries = content[times.start + 4 : times.end]
+    return len(entries) == 12 and (entries[:4], entries[8:]) == (b"\0\0\0\1", b"\0\0\0\1")  # noqa: PLR2004
 
 
 def _check_opus(content: Content, descriptions: Iterable[Box], budget: Budget) -> None:

@@ -56,6 +56,15 @@ _MEANINGFUL = (
     b"ctts", b"stco", b"co64", b"cmov", b"cmvd", b"foov", b"hoov", b"moof", b"mvex", b"mehd", b"sidx", b"mfra", b"rmra",
     b"traf", b"tfhd", b"tfdt", b"trun", b"trex", b"tfra",
 )  # fmt: skip
+#: Names that make some player take other audio or video out of the samples, or at another rate: the configuration of a
+#: codec, tables that are not read here, a type of audio. Each description of a codec may have one of them.
+_CONFIGURATIONS = (
+    b"esds", b"avcC", b"hvcC", b"vvcC", b"evcC", b"lvcC", b"av1C", b"apvC", b"vpcC", b"dvc1", b"dOps", b"dfLa", b"dac3",
+    b"dec3", b"ddts", b"dmlp", b"pcmC", b"iacb", b"glbl", b"wfex", b"strf", b"srat", b"stz2", b"jp2h", b"frma", b"senc",
+    b"tenc", b"m1a ",
+)  # fmt: skip
+_CONFIGURATION = re.compile(b"|".join(_CONFIGURATIONS))
+_FORMAT = b"frma"
 _BRANDS = re.compile(rb"isom|iso[2-9]|mp4[12]|avc1|M4[ABV] |qt  |3g[p2].|MSNV|f4v |XAVC|mmp4")
 #: a movie that says this is read as an MPEG program stream instead
 _PROGRAM_STREAM = b"mhlrMPEG"
@@ -137,9 +146,16 @@ def _children(content: Content, parent: Box, budget: Budget, box_counts: Counter
 def _nothing_hidden(content: Content, media: list[Box], box_counts: Counter[bytes]) -> None:
     """Check that no box that players would read is inside another one, whatever its name or nesting."""
     require(content.find(_PROGRAM_STREAM) < 0, "a program stream inside")
-    for name in _MEANINGFUL:
+    for name in _MEANINGFUL + _CONFIGURATIONS:
         occurrences = sum(_count(content, name, start, end) for start, end in _outside(media, len(content)))
         require(occurrences == box_counts[name], f"{name!r} in a place where it is not read here")
+
+
+def _configurations(content: Content, description: Box) -> Counter[bytes]:
+    """Count the configurations of a codec in its description: one at most, and one that names its format."""
+    found = Counter(_CONFIGURATION.findall(content[description.start : description.end]))
+    require(found.total() - min(found[_FORMAT], 1) <= 1, "several configurations of a codec")
+    return found
 
 
 def _outside(media: list[Box], size: int) -> Iterator[tuple[int, int]]:
@@ -189,6 +205,8 @@ def _track(
     first_tables = {name: boxes_[0] for name, boxes_ in tables.items()}
     for description in sample_descriptions(content, first_tables[b"stsd"], budget):
         require(description.name in _CODECS.get(kind, _OTHER_CODECS), f"{kind!r} as {description.name!r}")
+        if kind in _CODECS:
+            box_counts += _configurations(content, description)
     header = track[b"tkhd"][0]
     span = presented(content, first_tables, budget)
     more = fragments.read_samples(content, _track_number(content, header), span.end, budget)

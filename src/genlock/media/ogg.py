@@ -8,7 +8,7 @@ from genlock.media.budget import Budget, require
 from genlock.media.mapped_file import Content
 
 _MARK = b"OggS"
-_CONTINUED, _BEGINS = 1, 2
+_CONTINUED, _BEGINS, _ENDS = 1, 2, 4
 _FULL = 255
 _HEADERS = (b"OpusHead", b"OpusTags")
 _PER_SECOND = 48_000
@@ -26,8 +26,11 @@ class Page(NamedTuple):
 
 
 def read_duration(content: Content, budget: Budget) -> float:
-    """Add up the durations that the packets of one stream state, or take the time of its pages if that is longer."""
-    pages, packets, seconds, latest, open_ = 0, 0, 0.0, 0, False
+    """Add up the durations that the packets of one stream state, or take the time of its pages if that is longer.
+
+    Players begin before zero if the packets up to the end of a page play longer than its time says.
+    """
+    pages, packets, seconds, start, latest, open_ = 0, 0, 0.0, 0.0, 0, False
     first: Page | None = None
     for page in _pages(content, budget):
         require((page.flags & _BEGINS != 0) == (first is None), "several streams")
@@ -45,8 +48,10 @@ def read_duration(content: Content, budget: Budget) -> float:
                 packets += 1
             open_ = size == _FULL
             position += size
+        if page.time >= 0 and not page.flags & _ENDS:  # at the end, the last packet is cut off
+            start = min(start, page.time / _PER_SECOND - seconds)
     require(_count_marks(content, budget) == pages, "a page in another, which players find if the outer one is damaged")
-    return max(seconds, latest / _PER_SECOND)
+    return max(seconds, latest / _PER_SECOND) - start
 
 
 def _count_marks(content: Content, budget: Budget) -> int:
@@ -63,7 +68,7 @@ def _pages(content: Content, budget: Budget) -> Iterator[Page]:
         budget.spend()
         require(position + 27 <= len(content) and content[position : position + 4] == _MARK, "bytes that are no page")
         version, flags, time, serial, count = struct.unpack_from("<BBqI8xB", content, position + 4)
-        require(version == 0, "a page of another version")
+        require(version == 0 and flags <= _CONTINUED | _BEGINS | _ENDS, "a page of another version")
         position += 27
         lacing = bytes(content[position : position + count])
         position += count

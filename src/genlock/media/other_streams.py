@@ -4,33 +4,95 @@ Players that look at the content take such a file for the other stream, whatever
 """
 
 import re
+from collections.abc import Iterator
 from itertools import islice
 
 from genlock.media.budget import Budget
+from genlock.media.mapped_file import Content
 
 #: This many frames one after the other are no coincidence, at the beginning and anywhere else. Quiet recordings without
 #: compression have bytes that look like the first ones of a frame at every thirtieth place, and players take a stream
 #: behind other bytes for one only after a hundred frames.
 _FRAMES_AT_START, _FRAMES_ANYWHERE = 3, 20
-#: Beginnings of frames or packs, and how many of them are no coincidence. Those that a quiet recording could have are
+#: Beginnings of frames of audio, and how many of them are no coincidence. Those that a quiet recording could have are
 #: given with the bits that follow.
-_MARKS = {
+_AUDIO_MARKS = {
     re.compile(rb"\x7f\xfe\x80\x01"): 2,  # DTS, in both orders of bytes
     re.compile(rb"\xfe\x7f\x01\x80"): 2,
     re.compile(rb"\x1f\xff\xe8\x00\x07[\xf0-\xff]"): 2,  # DTS with 14 bits in a word
     re.compile(rb"\xff\x1f\x00\xe8[\xf0-\xff]\x07"): 2,
     re.compile(rb"\x72\xf8\x1f\x4e"): 2,  # S/PDIF
-    re.compile(rb"\xf8\x72\x6f\xba"): 1,  # TrueHD
+    re.compile(rb"\xf8\x72\x6f[\xba\xbb]"): 2,  # TrueHD and MLP
+}
+_ODD = b"[" + b"".join(rb"\x%02x" % byte for byte in range(1, 256, 2)) + b"]"
+#: the header of a packet of MPEG-2, and of MPEG-1 with its stuffing, size of a buffer and time
+_PACKET_HEADER = (
+    rb"[\x80-\xbf](?:[\x00-\x3f]|[\x80-\xbf].[\x20-\x2f]|[\xc0-\xff].[\x30-\x3f])"
+    rb"|\xff{0,64}(?:[\x40-\x7f].)?(?:\x0f|(?=[\x20-\x3f])" + _ODD + rb"." + _ODD + rb"." + _ODD + rb")"
+)
+#: Beginnings of frames of DTS and of TrueHD for which players look in all that they probe. Noise has the first bytes of
+#: DTS every megabyte; players ask for them every 32 kB, and twice of that is allowed for what they probe at a time.
+_DTS = (
+    re.compile(rb"\x7f\xfe\x80\x01[\x7c-\x7f\xfc-\xff]"),
+    re.compile(rb"\xfe\x7f\x01\x80.[\x7c-\x7f\xfc-\xff]", re.DOTALL),
+    re.compile(rb"\x1f\xff\xe8\x00\x07[\xf0-\xff]"),
+    re.compile(rb"\xff\x1f\x00\xe8[\xf0-\xff]\x07"),
+)
+_DTS_BYTES, _DTS_PROBED_MIN = 65_536, 262_144
+_TRUE_HD = {re.compile(rb"\xf8\x72\x6f[\xba\xbb]"): 4}
+#: the same for packs and sections of containers
+_CONTAINER_MARKS = {
     re.compile(rb"\x00\x00\x01\xba[\x20-\x2f\x40-\x7f]"): 2,  # a program stream of MPEG
+    # Its packets, of video or audio; some honest files of MP3 have six such sequences of bytes.
+    re.compile(rb"\x00\x00\x01[\xbd\xc0-\xef]..(?:" + _PACKET_HEADER + rb")", re.DOTALL): 7,
     re.compile(rb"\x06\x0e\x2b\x34\x02\x05\x01\x01\x0d\x01\x02"): 1,  # MXF
+    re.compile(rb"\xf5\x46\x7a\xbd\x00\x00\x00\x02"): 1,  # TiVo
+    re.compile(rb"\x1f\x07\x00[\x3f\xbf]"): 3,  # DV
     re.compile(rb"NSVs"): 1,
 }
+#: Marks of containers at a fixed position behind the beginning: of MPEG-4 and R3D, Pro Pinball, Scream Tracker, ACT,
+#: HCOM, Sega Stream, WavArc, and trackers with samples.
+_PLACED_MARKS = (
+    (4, re.compile(rb"moov|mdat|pnot|udta|ftyp|ediw|wide|free|junk|pict|skip|uuid|prfl|RED1")),
+    (4, re.compile(rb"(\x88\x15|\x11\x2b|\x22\x56|\x44\xac)\0\0.{20}\1\0\0", re.DOTALL)),
+    (20, re.compile(rb"!Scream!|BMOD2STM|WUZAMOD!")),
+    (44, re.compile(rb"SCRM|PTMF")),
+    (44, re.compile(rb"\0{212}\x84.{7}\0{248}", re.DOTALL)),
+    (65, re.compile(rb"FSSD")),
+    (213, re.compile(rb"Sega Stream")),
+    (257, re.compile(rb"0CPY|1DIF|2SLP|3NLP|4ALP|5ELP")),
+    (
+        1080,
+        re.compile(rb"M[.!]K[.!]|M&K!|N\.T\.|NSMS|LARD|PATT|FEST|OKTA|OCTA|(FLT|EXO|TDZ)\d|CD\d1|\dCHN|\d\dC[HN]"),
+    ),
+    (1464, re.compile(rb"MTN\0|IT10")),
+)
+_GSM_FRAME, _GSM_FRAMES, _GSM_SYNC = 33, 256, 0xD
 _PACKET_SYNC, _PACKET_SIZES, _PACKETS, _SYNCS_MIN = b"G", (188, 192, 204), 10, 6
 
 
 def has_marks(content: bytes) -> bool:
     """Whether the content has the marks of an encoder or a container."""
-    return any(len(list(islice(mark.finditer(content), least))) == least for mark, least in _MARKS.items())
+    return _occur(_AUDIO_MARKS, content) or _occur(_CONTAINER_MARKS, content)
+
+
+def has_repeated_marks(content: bytes) -> bool:
+    """Whether the content has as many marks of an encoder of audio as are no coincidence in a long recording."""
+    return _occur(_TRUE_HD, content) or any(_is_dense(mark.finditer(content)) for mark in _DTS)
+
+
+def _is_dense(marks: Iterator[re.Match[bytes]]) -> bool:
+    """Whether there are enough marks up to one of them."""
+    return any(count * _DTS_BYTES >= max(mark.start(), _DTS_PROBED_MIN) for count, mark in enumerate(marks, 1))
+
+
+def _occur(marks: dict[re.Pattern[bytes], int], content: bytes) -> bool:
+    return any(len(list(islice(mark.finditer(content), least))) == least for mark, least in marks.items())
+
+
+def has_placed_mark(content: Content, start: int = 0) -> bool:
+    """Whether players would take what begins at a position for another container, by a mark behind the beginning."""
+    return any(mark.match(content, start + place) for place, mark in _PLACED_MARKS)
 
 
 def has_frames(content: bytes, budget: Budget, *, except_adts: bool = False) -> bool:
@@ -90,6 +152,12 @@ _FRAMES = {
     b"\x0b\x77": _ac3_size,
     b"\x77\x0b": _swapped_ac3_size,
 }
+
+
+def is_gsm(content: bytes) -> bool:
+    """Whether most frames of GSM would begin as they do. The first one may be the header of something else."""
+    firsts = content[_GSM_FRAME : _GSM_FRAME * _GSM_FRAMES : _GSM_FRAME]
+    return 2 * sum(byte >> 4 == _GSM_SYNC for byte in firsts) > len(firsts)
 
 
 def is_transport_stream(content: bytes) -> bool:

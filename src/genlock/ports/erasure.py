@@ -10,6 +10,9 @@ class ErasureStore(Protocol):
     async def open_jobs_until(self, account_id: int, until: int) -> int:
         """Count the account's jobs up to the id `until` that have not ended or still need work."""
 
+    async def waits_for_handling(self, account: Account, older_than: float) -> bool:
+        """Whether an update of the user that came more than some seconds ago is not handled yet."""
+
     async def erase_jobs(self, account_id: int, until: int, limit: int) -> int:
         """Erase inputs, results and error texts of the account's ended jobs, in pages of `limit`. Returns how many."""
 
@@ -21,6 +24,9 @@ class ErasureStore(Protocol):
 
         The account stays with the id by which the channel knows the user, its balance, its ban and its ledger.
         """
+
+    async def scrub(self) -> bool:
+        """Remove what the database's files still hold of erased rows. False while others use them: repeat it then."""
 
     async def old_jobs(self, after: int, older_than: float, limit: int) -> Sequence[int]:
         """Return, in order, the ids of the next `limit` jobs after an id that are older than some seconds."""

@@ -13,7 +13,8 @@ from genlock.ports import Clock
 from genlock.stores.database import SqlDatabase
 from genlock.stores.migrate import Migration, pending, shipped
 from genlock.stores.postgres import PostgresStore
-from genlock.stores.sqlite import SqliteStore, connect, file_holder
+from genlock.stores.sqlite import SqliteStore, connect
+from genlock.stores.sqlite_file import file_holder
 from genlock.stores.transaction import PostgresTransaction, SqliteTransaction
 
 _SCRATCH_SCHEMA = "genlock_doctor"

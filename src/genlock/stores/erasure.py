@@ -10,6 +10,10 @@ class Erasures(Subject):
     async def open_jobs_until(self, account_id: int, until: int) -> int:
         return int((await self.session.one("open_jobs_until", account_id=account_id, until=until))[0]["count"])
 
+    async def waits_for_handling(self, account: Account, older_than: float) -> bool:
+        owner = {"bot": account.bot, "user": account.external_id}
+        return bool(await self.session.one("waits_for_handling", older_than=older_than, **owner))
+
     async def erase_jobs(self, account_id: int, until: int, limit: int) -> int:
         after = erased = 0
         owner = {"account_id": account_id, "until": until}
@@ -38,6 +42,9 @@ class Erasures(Subject):
         while await self.session.one("erase_uploads", **page):
             await self.session.one("erase_upload_copies", **page)
         await self.session.one("erase_account", account_id=account_id)
+
+    async def scrub(self) -> bool:
+        return await self.session.scrub()
 
     async def old_jobs(self, after: int, older_than: float, limit: int) -> Sequence[int]:
         rows = await self.session.one("old_jobs", after=after, older_than=older_than, limit=limit)

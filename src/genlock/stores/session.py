@@ -53,6 +53,10 @@ class Session(ABC):
     @abstractmethod
     async def close(self) -> None: ...
 
+    async def scrub(self) -> bool:
+        """Remove deleted rows from the files that this process can change; False while others use them."""
+        return True
+
     def batch(self, name: str, run: "Runner[Value, Answer]", *, joins: bool = False) -> Batch[Item[Value], Answer]:
         """Return a batch of a statement's calls, whose size is counted under the statement's name."""
 

@@ -1,20 +1,17 @@
 """SQLite: one file, one process, one thread that owns the connection, and a second connection that only reads."""
 
 import asyncio
-import fcntl
 import json
-import os
 import queue
 import sqlite3
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from pathlib import Path
 from typing import IO, Any, Generic, TypeVar
 
-from genlock.domain.errors import StoreError, StoreInUse, StoreUnavailable
+from genlock.domain.errors import StoreError, StoreUnavailable
 from genlock.ports import Clock, Observer
 from genlock.stores.batch import Answer, Item, Params, Value
 from genlock.stores.database import SqlDatabase
@@ -22,6 +19,7 @@ from genlock.stores.migrate import REGISTER, Migration, pending, shipped
 from genlock.stores.queries import load, statements
 from genlock.stores.rows import Row
 from genlock.stores.session import Read, Runner, Session
+from genlock.stores.sqlite_file import OWNER_ONLY, empty_journal, main_file, must_exist, naming_the_file, take_file
 
 T = TypeVar("T")
 Work = Callable[[sqlite3.Connection], T]
@@ -32,8 +30,6 @@ GROUP_COMMIT_MAX = 64
 _ANY_AGE_SECONDS = 1e9
 #: more statements than we have, so that none is compiled twice
 _CACHED_MAX = 1000
-#: the file holds messages and money of users: no other account of the machine may read it
-_OWNER_ONLY = 0o600
 #: ensure_ascii would write half a surrogate pair as an escape that cannot be read back; like this, binding refuses it
 _encode = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
 
@@ -107,6 +103,10 @@ class SqliteSession(Session):
         self.connection.close()
         if self._lock:
             self._lock.close()
+
+    async def scrub(self) -> bool:
+        """Empty the write-ahead log, which holds the pages as they were; False while another connection reads it."""
+        return await empty_journal(await self.call(main_file))
 
     async def migrate(self) -> list[str]:
         return await self.call(self._migrate)
@@ -313,23 +313,11 @@ def _all_statements() -> dict[str, tuple[str, ...]]:
     return {name: tuple(statements(query.text)) for name, query in load("sqlite").items()}
 
 
-@contextmanager
-def _naming_the_file(path: str) -> Iterator[None]:
-    """Raise StoreUnavailable, with the path and what to check, if the file cannot be opened or is no database."""
-    try:
-        yield
-    except (OSError, sqlite3.Error) as error:
-        raise StoreUnavailable(
-            f"cannot open the SQLite database {Path(path).absolute()}: {getattr(error, 'strerror', None) or error}. "
-            "Check GENLOCK_DATABASE_URL, and that this user may write the file and its folder"
-        ) from error
-
-
 def connect(path: str) -> sqlite3.Connection:
     """Open a connection with our settings and the temporary tables of the batches. Raises StoreUnavailable."""
-    with _naming_the_file(path):
+    with naming_the_file(path):
         if path != ":memory:" and not Path(path).exists():
-            Path(path).touch(_OWNER_ONLY)  # SQLite gives the files beside it the same mode
+            Path(path).touch(OWNER_ONLY)  # SQLite gives the files beside it the same mode
         connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, cached_statements=_CACHED_MAX)
         for pragma in (
             "journal_mode = WAL",
@@ -350,49 +338,3 @@ def connect_reader(path: str) -> sqlite3.Connection:
     connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=0)
     connection.execute("PRAGMA query_only = ON")
     return connection
-
-
-def must_exist(path: str) -> None:
-    """Raise StoreUnavailable if there is no such file: SQLite would silently create an empty database."""
-    with _naming_the_file(path):
-        if path == ":memory:" or Path(path).exists():
-            return
-    raise StoreUnavailable(
-        f"{Path(path).absolute()} does not exist: set GENLOCK_DATABASE_URL as the service has it, "
-        "or create a new database with `genlock migrate`"
-    )
-
-
-def file_holder(path: str) -> str | None:
-    """Return the id of the process that has locked this file, or None."""
-    lock = Path(f"{path}.lock")
-    if not lock.exists():
-        return None
-    with lock.open(encoding="utf-8") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except OSError:
-            return file.read().strip() or "unknown"
-    return None
-
-
-def take_file(path: str) -> IO[str]:
-    """Lock the file for this process. The lock is released when the process ends, however it ends."""
-    with _naming_the_file(path):
-        Path(path).parent.mkdir(parents=True, exist_ok=True)
-        lock = os.fdopen(os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT, _OWNER_ONLY), "r+", encoding="utf-8")
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        lock.seek(0)
-        holder = lock.read().strip() or "unknown"
-        lock.close()
-        raise StoreInUse(
-            f"{path} is in use by another genlock process (pid {holder}). SQLite serves one process: stop that one, "
-            "or set GENLOCK_DATABASE_URL to a postgresql:// address to run several."
-        ) from None
-    lock.seek(0)
-    lock.truncate()
-    lock.write(str(os.getpid()))
-    lock.flush()
-    return lock

@@ -157,6 +157,29 @@ async def test_a_result_for_a_closed_topic_is_undeliverable(harness: Harness, ur
     assert "TOPIC_CLOSED" in (job.attention_reason or "").upper()
 
 
+@pytest.mark.parametrize("deleted_by", ["before the submit", "after it"])
+async def test_the_result_of_an_order_in_a_topic_that_was_deleted_is_shown_in_the_same_chat(
+    harness: Harness, url: str, deleted_by: str
+) -> None:
+    group = harness.telegram.group("Forum", [harness.ann], kind="supergroup")
+    await group.set_bot("administrator")
+    thread = await group.topic("Pictures")
+    if deleted_by == "before the submit":
+        await delete_topic(harness, group.id, thread)
+        job = await harness.running(chat=group.id, thread=thread)
+    else:
+        job = await harness.running(chat=group.id, thread=thread)
+        await delete_topic(harness, group.id, thread)
+    job = await harness.end(job, url)
+    assert (job.delivery, job.hold_state, job.address) == (Delivery.DELIVERED, HoldState.CAPTURED, f"{group.id}/en")
+    there = [message.kind for message in harness.ann.messages_in(group.id) if message.kind != "service"]
+    assert there == ["photo", "text"], "the result and its notice, once each"
+
+
+async def delete_topic(harness: Harness, chat: int, thread: int) -> None:
+    await harness.channel._bot.delete_forum_topic(chat, thread)
+
+
 @pytest.mark.parametrize(
     ("forbidden", "level"),
     [(("photo",), Level.DOCUMENT), (("photo", "document"), Level.TEXT)],

@@ -214,3 +214,34 @@ async def test_an_unknown_403_ends_the_delivery_and_is_reported(harness: Harness
     job = await harness.end(job, url)
     assert (job.delivery, job.hold_state) == (Delivery.UNDELIVERABLE, HoldState.RELEASED)
     assert harness.recorder.of(Event.CHANNEL_REFUSAL_UNKNOWN, error="RecipientUnreachable")
+
+
+@pytest.mark.parametrize(
+    ("fault", "options"),
+    [(Fault.REFUSED, {"text": "Bad Request: failed to upload file"}), (Fault.BAD_GATEWAY, {})],
+    ids=["refused", "no answer"],
+)
+async def test_a_file_that_fails_at_every_try_is_shown_as_a_link_before_the_delivery_is_given_up(
+    harness: Harness, url: str, fault: Fault, options: dict[str, Any]
+) -> None:
+    job = await harness.running()
+    harness.telegram.faults.switch(fault, method="editMessageMedia", **options)
+    job = await harness.end(job, url)
+    while job.delivery is Delivery.PENDING:
+        assert job.attempts < 35 or job.parts[0].level is not Level.ADDRESS, "the last tries go down"
+        job = await harness.next_try(job)
+    assert (job.delivery, job.hold_state, job.parts[0].level) == (Delivery.DELIVERED, HoldState.CAPTURED, Level.TEXT)
+
+
+async def test_a_file_that_has_arrived_unnoticed_is_not_shown_a_second_time_as_a_link(
+    harness: Harness, url: str
+) -> None:
+    job = await harness.running()
+    harness.telegram.faults.once(Fault.SERVER_ERROR_AFTER, method="editMessageMedia")
+    job = await harness.end(job, url)
+    harness.telegram.faults.switch(Fault.SERVER_ERROR, method="editMessageMedia")
+    harness.telegram.faults.switch(Fault.SERVER_ERROR, method="editMessageCaption", times=2)
+    while job.delivery is Delivery.PENDING:
+        job = await harness.next_try(job)
+    assert (job.delivery, job.hold_state, job.parts[0].level) == (Delivery.DELIVERED, HoldState.CAPTURED, Level.TEXT)
+    assert [message.kind for message in harness.ann.messages] == ["photo", "text"], "the result and its notice"

@@ -8,6 +8,7 @@ from genlock.domain.draft import SavedDraft
 from genlock.domain.job import Delivery, Notice, State, hash_secret
 from genlock.domain.job_event import EventRow
 from genlock.domain.money import EntryKind, HoldState
+from genlock.domain.update import UpdateState
 from genlock.domain.upload import Upload, UploadCopy
 from genlock.domain.webhook import NewWebhook
 from genlock.engine.erasure import AWAITED, Erasure
@@ -17,6 +18,7 @@ from genlock.stores.database import SqlDatabase
 from tests.stores.builders import (
     ME,
     SECRET,
+    ManualClock,
     account_with,
     claimed,
     end,
@@ -256,3 +258,45 @@ async def test_inputs_of_old_jobs_are_erased_page_by_page_and_results_stay(store
     assert all(row[1] != "[]" for row in rows[:4])
     sent = await raw("SELECT sent_input FROM attempts ORDER BY job_id")
     assert [row[0] for row in sent] == [None] * 4 + ["what the provider got"]
+
+
+async def test_a_callback_whose_job_was_erased_is_stored_without_its_body(store: SqlDatabase, raw: Raw) -> None:
+    """Also if it names the task of an earlier attempt, or was stored before the erasure and is not processed yet."""
+    job = await running(store, "task")
+    await store.store_callback("kie", job.id, hash_secret(SECRET), b"zqxsecret")
+    await _end(store, job.id)
+    other = await running(store, "other task")
+    await store.store_callback("kie", other.id, hash_secret(SECRET), b"other")
+    await raw(f"UPDATE attempts SET task_id = 'earlier task' WHERE job_id = {job.id}")  # noqa: S608
+    erasure = Erasure(store)
+    await erasure.request(job.account_id, "op", "erase 1")
+    assert await erasure.run("bot", older_than=0.0) == [job.account_id]
+
+    await store.store_callback("kie", job.id, hash_secret(SECRET), b"zqxsecret")
+    for task in ("task", "earlier task"):
+        callback = await store.store_callback("kie", None, "", b"zqxsecret")
+        await store.note_untrusted_callback(callback.id, "kie", task)
+
+    rows = await raw("SELECT state, note, body FROM inbox ORDER BY id")
+    states = [(state, note) for state, note, body in rows if not bytes(body)]
+    assert states == [("done", ""), ("done", "erased"), ("done", "erased"), ("done", "erased")]
+    assert [bytes(body) for _, _, body in rows if body] == [b"other"]
+
+
+async def test_an_erasure_waits_until_what_the_user_sent_before_is_handled(
+    store: SqlDatabase, raw: Raw, clock: ManualClock
+) -> None:
+    account_id = await store.ensure_account("chat", "bot", "ann")
+    await store.store_update(update(1, "ann", body='{"text": "zqxsecret"}'))
+    clock.advance(1)
+    erasure = Erasure(store)
+    await erasure.request(account_id, "op", "erase 1")
+    clock.advance(1)
+    await store.store_update(update(2, "ann", body='{"text": "later"}'))
+    assert await erasure.run("bot", older_than=0.0) == []
+
+    [queue] = await store.claim_update_queues(1, ME, bots=["bot"], urgent=False)
+    assert await store.settle_update(queue, UpdateState.DONE, "", ME)
+
+    assert await erasure.run("bot", older_than=0.0) == [account_id]
+    assert await raw("SELECT body FROM updates ORDER BY id") == [("{}",), ('{"text": "later"}',)]

@@ -173,8 +173,10 @@ async def erase_everything(store: Database) -> None:
     await store.erase_jobs(newest.account_id, newest.id, 5)
     await store.erase_jobs(HEAVY, newest.id, 100)
     assert not await store.erase_jobs(HEAVY, newest.id, 100), "all of them are erased"
+    assert not await store.waits_for_handling(account, 0.0)
     await store.erase_messages(account, 5)
     await store.erase_account(1, 5)
+    assert await store.scrub()
     await store.erase_inputs(await store.old_jobs(0, -1.0, 5))
 
 

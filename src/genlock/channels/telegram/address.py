@@ -42,3 +42,7 @@ class Address:
     def migrated_to(self, chat: int) -> "Address":
         """Return the address after the group became a supergroup, which has no topics yet."""
         return replace(self, chat=chat, thread=None)
+
+    def outside_topics(self) -> "Address":
+        """Return the address of the same chat without the topic."""
+        return replace(self, thread=None)

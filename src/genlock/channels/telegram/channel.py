@@ -28,6 +28,7 @@ from genlock.channels.telegram.errors import (
     MessageHasNoMedia,
     MessageNotModified,
     is_bug_or_unknown,
+    is_topic_gone,
 )
 from genlock.channels.telegram.fallback_texts import FallbackTexts
 from genlock.channels.telegram.file_kinds import FileKind
@@ -166,6 +167,11 @@ class TelegramChannel(Channel):
         address = Address.parse(job.address)
         text = self._text_content(job, address, index, part)
         if text is not None:
+            if part.kind is PartKind.FILE and not job.just_ended:  # the file of an earlier try may have arrived
+                caption = self._texts.caption(job, address.language, index, part)
+                shown, file = await self._is_shown(address, int(part.message), caption)
+                if shown:
+                    return Placed(message=part.message, file=file)
             await self._edit_text(address, int(part.message), text)
             return Placed(message=part.message)
         async with self._upload_slot(part):
@@ -332,6 +338,10 @@ class TelegramChannel(Channel):
             return await self._caller.call(method, chat=address.chat, priority=priority, **arguments)
         except GroupMigrated as migrated:
             raise AddressChanged(str(address.migrated_to(migrated.chat))) from migrated
+        except RecipientUnreachable as unreachable:
+            if address.thread is not None and is_topic_gone(unreachable):
+                raise AddressChanged(str(address.outside_topics())) from unreachable
+            raise
 
 
 def _retry_or_lower(job: Job, part: Part, error: LevelRefused | ChannelBusy) -> ChannelError:

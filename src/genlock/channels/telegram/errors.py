@@ -6,7 +6,7 @@ ChannelError
 │   └── BotFrozen          Telegram refuses everything this bot does: an operator must act
 ├── ChannelOutcomeUnknown  a lost or unreadable answer, a 5xx, an edit overtaken by another: may have been done
 ├── PlaceholderGone        the message to edit does not exist or may not be edited
-├── RecipientUnreachable   the user or group cannot be reached
+├── RecipientUnreachable   the user, the group or the topic cannot be reached
 ├── GroupMigrated          the group has become a supergroup with another id
 ├── MessageNotModified     the message already shows exactly this: counts as done
 ├── MessageHasMedia        a text edit was refused because the message shows a file
@@ -129,6 +129,7 @@ _ERRORS: Mapping[Meaning, Callable[[str], ChannelError]] = {
     Meaning.BUTTONS_REFUSED: ButtonsRefused,
     Meaning.TEXT_REFUSED: TextRefused,
     Meaning.PLACEHOLDER_GONE: PlaceholderGone,
+    Meaning.TOPIC_GONE: RecipientUnreachable,
     Meaning.RECIPIENT_UNREACHABLE: RecipientUnreachable,
     Meaning.LEVEL_REFUSED: LevelRefused,
     Meaning.CALL_INVALID: CallInvalid,
@@ -205,6 +206,11 @@ def is_known_error(error: Exception) -> bool:
 def is_bug_or_unknown(error: LevelRefused | RecipientUnreachable) -> bool:
     """Whether an operator should see a refusal: our call is wrong, or the table does not know the text."""
     return isinstance(error, CallInvalid) or not is_known_error(error)
+
+
+def is_topic_gone(error: RecipientUnreachable) -> bool:
+    """Whether only the topic does not exist any more, while the chat may still be reached."""
+    return meaning_of(error.reason) is Meaning.TOPIC_GONE
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:

@@ -30,6 +30,7 @@ class Meaning(StrEnum):
     BUTTONS_REFUSED = auto()
     TEXT_REFUSED = auto()
     PLACEHOLDER_GONE = auto()
+    TOPIC_GONE = auto()
     RECIPIENT_UNREACHABLE = auto()
     LEVEL_REFUSED = auto()
     CALL_INVALID = auto()

@@ -1,30 +1,35 @@
-"""Text formatting: parse Markdown (the older mode) and MarkdownV2 into entities, with the real server's errors."""
+"""Text formatting: parse MarkdownV2 into entities, with the real server's errors. The older mode: `old_markdown.py`."""
 
 import re
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
 
-from genlock.sandbox.telegram.api_call import ApiError, bad_request
+from genlock.sandbox.telegram.api_call import ApiError
+from genlock.sandbox.telegram.detection import utf16
+from genlock.sandbox.telegram.formats import NUMBER, Entity, date_time, in_order, link, unparsable
+from genlock.sandbox.telegram.links import own_query
 
-Entity = dict[str, Any]
 #: longer marks first
 MARKS = {
     "```": "pre",
-    "`": "code",
     "||": "spoiler",
     "__": "underline",
+    "![": "custom_emoji",
+    "`": "code",
     "_": "italic",
     "*": "bold",
     "~": "strikethrough",
+    "[": "text_link",
 }
-OLD_MARKS = {"```": "pre", "`": "code", "_": "italic", "*": "bold"}
-RESERVED = frozenset("_*[]()~`>#+-=|{}.!")
-NAMES = {"pre": "PreCode", "text_link": "TextUrl", "custom_emoji": "CustomEmoji"}
-QUOTES = ("blockquote", "expandable_blockquote")
-#: the end of a line that does not go on with a quotation
-QUOTE_END = re.compile(r"\n(?!>)|\Z")
-LANGUAGE = re.compile(r"([^\s`]+)\n|[^\S\n]*\n")
+RESERVED = frozenset("_*[]()~`>#+-=|{}.!\n")
+#: the server's names where they are not those of the Bot API with a capital
+NAMES = {"pre": "Pre", "text_link": "TextUrl", "custom_emoji": "CustomEmoji", "blockquote": "BlockQuote"}
+#: the name of the language behind the mark of a code block
+LANGUAGE = re.compile(r"([^ \t\r\n\0\v`]+)(?=[^`])")
+#: one end of a line directly behind it is not shown
+LINE_END = re.compile(r"\r\n|\n\r|\n|\r")
+ESCAPED = re.compile(r"\\([\x01-\x7e])")
+URL = re.compile(r"((?:\\[\x01-\x7e]|\\(?![\x01-\x7e])|[^)\\])*)\)")
 
 
 @dataclass(kw_only=True)
@@ -32,143 +37,153 @@ class _Open:
     type: str
     mark: str
     offset: int
+    #: where its mark begins, and how many pieces of text came before it
     start: int
+    pieces: int
     language: str = ""
 
 
 @dataclass(kw_only=True)
 class _Parser:
     source: str
-    marks: dict[str, str]
-    #: MarkdownV2: entities may be nested, and reserved characters must be escaped
-    strict: bool
     place: int = 0
     text: list[str] = field(default_factory=list)
     offset: int = 0
     opened: list[_Open] = field(default_factory=list)
     entities: list[Entity] = field(default_factory=list)
+    #: whether a `>` here begins or continues a quotation
+    line_begins: bool = True
 
     def parse(self) -> tuple[str, list[Entity]]:
         while self.place < len(self.source):
             self._step()
-        if self.opened and self.opened[-1].type in QUOTES:
-            self._close(self.opened.pop())
+        if self._quoted():
+            self._end_quote(len(self.source))
         if self.opened:
-            raise self._unclosed(self.opened[-1])
-        return "".join(self.text), sorted(self.entities, key=lambda entity: (entity["offset"], -entity["length"]))
+            raise self._unclosed()
+        return "".join(self.text), in_order(self.entities)
 
     def _step(self) -> None:
-        rest = self.source[self.place : self.place + 3]
+        character = self.source[self.place]
         inside = self.opened[-1] if self.opened else None
-        if rest[0] == "\\" and self._escapes(rest[1:2]):
-            self._add(rest[1], 2)
-        elif inside is not None and inside.mark in {"`", "```"}:
-            self._close_or_add(inside)
-        elif self.strict and self._quote(rest[0]):
-            return
-        elif inside is not None and inside.mark == "]" and rest[0] == "]":
-            self._close_link(self.opened.pop())
-        elif rest[0] == "[" or (self.strict and rest.startswith("![")):
-            self._open("text_link" if rest[0] == "[" else "custom_emoji", "]", 1 if rest[0] == "[" else 2)
-        elif mark := next((mark for mark in self.marks if rest.startswith(mark)), None):
-            self._mark(mark)
-        elif self.strict and rest[0] in RESERVED:
-            raise unparsable(f"Character '{rest[0]}' is reserved and must be escaped with the preceding '\\'")
-        else:
-            self._add(rest[0], 1)
-
-    def _escapes(self, character: str) -> bool:
-        return bool(character) and (character.isascii() if self.strict else character in "_*`[")
-
-    def _close_or_add(self, inside: _Open) -> None:
-        if self.source.startswith(inside.mark, self.place):
+        reserved = {"`"} if inside is not None and inside.mark in {"`", "```"} else RESERVED
+        if escaped := ESCAPED.match(self.source, self.place):
+            self._add(escaped[1], 2)
+        elif character not in reserved:
+            self._add(character, 1)
+        elif character == "\n":
+            self._end_line()
+        elif inside is not None and self._closes(inside):
             self._close(self.opened.pop())
-            self.place += len(inside.mark)
+        elif character == ">" and self.line_begins:
+            self._begin_quote()
         else:
-            self._add(self.source[self.place], 1)
+            self._begin()
 
-    def _quote(self, character: str) -> bool:
-        """Begin, continue or end a quotation, which is made of lines that begin with `>`."""
-        quoted = any(open_mark.type in QUOTES for open_mark in self.opened)
-        at_line_start = self.place == 0 or self.source[self.place - 1] == "\n"
-        # `**`, an empty bold text, separates a quotation from the one before it
-        if character == ">" and (at_line_start or (not quoted and self._is_line_empty())):
-            if quoted:
-                self.place += 1
-            else:
-                self._open("blockquote", "", 1)
-            return True
-        if at_line_start and self.opened and self.opened[-1].type in QUOTES:
-            self._close(self.opened.pop())
-        return False
-
-    def _ends_quote(self) -> bool:
-        """Whether the mark stands at the end of a quotation, which it makes expandable."""
-        inside = self.opened[-1] if self.opened else None
-        return inside is not None and inside.type in QUOTES and bool(QUOTE_END.match(self.source, self.place + 2))
-
-    def _is_line_empty(self) -> bool:
-        """Whether the line has no text yet, only marks."""
-        return not self.opened and (not self.text or self.text[-1] == "\n")
-
-    def _mark(self, mark: str) -> None:
-        type_ = self.marks[mark]
-        if mark == "||" and self._ends_quote():
-            self.opened[-1].type = "expandable_blockquote"
-            self.place += len(mark)
-        elif self.opened and self.opened[-1].mark == mark:
-            self._close(self.opened.pop())
-            self.place += len(mark)
-        elif any(open_mark.type == type_ for open_mark in self.opened):
-            raise self._unclosed(self.opened[-1])
-        else:
-            self._open(type_, mark, len(mark))
-
-    def _open(self, type_: str, mark: str, length: int) -> None:
-        self.opened.append(_Open(type=type_, mark=mark, offset=self.offset, start=self.place))
+    def _add(self, character: str, length: int) -> None:
+        self.text.append(character)
+        self.offset += utf16(character)
         self.place += length
-        if type_ == "pre" and (found := LANGUAGE.match(self.source, self.place)):
-            self.opened[-1].language = found[1] or ""
-            self.place = found.end()
+        if character != "\r":
+            self.line_begins = character == "\n"
 
-    def _close(self, mark: _Open, **more: Any) -> None:
-        entity: Entity = {"type": mark.type, "offset": mark.offset, "length": self.offset - mark.offset, **more}
-        if mark.language:
-            entity["language"] = mark.language
-        if entity["length"] > 0:
-            self.entities.append(entity)
+    def _closes(self, mark: _Open) -> bool:
+        closing = {"[": "]", "![": "]"}.get(mark.mark, mark.mark)
+        if not closing or not self.source.startswith(closing, self.place):
+            return False
+        return mark.mark != "_" or not self.source.startswith("__", self.place)
 
-    def _close_link(self, mark: _Open) -> None:
+    def _begin(self) -> None:
+        mark = next((mark for mark in MARKS if self.source.startswith(mark, self.place)), None)
+        if mark is None:
+            character = self.source[self.place]
+            raise unparsable(f"Character '{character}' is reserved and must be escaped with the preceding '\\'")
+        self._open(MARKS[mark], mark)
+        if mark == "```":
+            if found := LANGUAGE.match(self.source, self.place):
+                self.opened[-1].language = found[1]
+                self.place = found.end()
+            if line_end := LINE_END.match(self.source, self.place):
+                self.place = line_end.end()
+
+    def _open(self, type_: str, mark: str) -> None:
+        self.opened.append(_Open(type=type_, mark=mark, offset=self.offset, start=self.place, pieces=len(self.text)))
+        self.place += len(mark)
+
+    def _quoted(self) -> bool:
+        return any(mark.type == "blockquote" for mark in self.opened)
+
+    def _begin_quote(self) -> None:
+        if not self._quoted():
+            self._open("blockquote", "")
         self.place += 1
-        end = self.source.find(")", self.place) if self.source.startswith("(", self.place) else -1
-        if end < 0:
-            if not self.strict:
-                return
-            raise self._unclosed(mark)
-        url = self.source[self.place + 1 : end].replace("\\", "")
-        self.place = end + 1
-        if mark.type == "custom_emoji":
-            self._close(mark, custom_emoji_id=parse_qs(urlsplit(url).query).get("id", [""])[0])
-        elif "." in url or "://" in url:
-            self._close(mark, url=url)
 
-    def _add(self, piece: str, length: int) -> None:
-        self.text.append(piece)
-        self.offset += len(piece.encode("utf-16-le")) // 2
-        self.place += length
+    def _end_line(self) -> None:
+        """Add the end of a line. It ends a quotation, too, unless the next line is quoted."""
+        ends = self._quoted() and not self.source.startswith(">", self.place + 1)
+        place = self.place
+        self._add("\n", 1)
+        if ends:
+            self._end_quote(place)
 
-    def _unclosed(self, mark: _Open) -> ApiError:
-        offset = len(self.source[: mark.start].encode())
-        if not self.strict:
-            return unparsable(f"Can't find end of the entity starting at byte offset {offset}")
-        name = NAMES.get(mark.type, mark.type.capitalize())
-        return unparsable(f"Can't find end of {name} entity at byte offset {offset}")
+    def _end_quote(self, place: int) -> None:
+        """End the quotation. Two bars before its end make it expandable: they look like the begin of a spoiler."""
+        last = self.opened[-1]
+        between = self.source[last.start + 2 : place]
+        is_expandable = last.type == "spoiler" and between in ({"", "\r"} if place < len(self.source) else {""})
+        if is_expandable:
+            self.opened.pop()
+        if self.opened[-1].type != "blockquote":
+            raise self._unclosed()
+        mark = self.opened.pop()
+        if is_expandable:
+            mark.type = "expandable_blockquote"
+        self._add_entity(mark, {})
+
+    def _close(self, mark: _Open) -> None:
+        self.place += 1 if mark.mark in {"[", "!["} else len(mark.mark)
+        more: dict[str, Any] | None = {"language": mark.language} if mark.language else {}
+        if mark.type == "text_link":
+            has_url = self.source.startswith("(", self.place)
+            more = link(self._read_url() if has_url else "".join(self.text[mark.pieces :]))
+        elif mark.type == "custom_emoji":
+            if not self.source.startswith("(", self.place):
+                raise unparsable("The entity must contain a tg://emoji or tg://time URL")
+            more = _emoji_or_time(self._read_url())
+        if more is not None:
+            self._add_entity(mark, more)
+
+    def _read_url(self) -> str:
+        found = URL.match(self.source, self.place + 1)
+        if found is None:
+            raise unparsable(f"Can't find end of a URL at byte offset {self._bytes(self.place + 1)}")
+        self.place = found.end()
+        return ESCAPED.sub(r"\1", found[1])
+
+    def _add_entity(self, mark: _Open, more: dict[str, Any]) -> None:
+        if self.offset > mark.offset:
+            self.entities.append({"type": mark.type, "offset": mark.offset, "length": self.offset - mark.offset} | more)
+
+    def _unclosed(self) -> ApiError:
+        mark = self.opened[-1]
+        name = "PreCode" if mark.language else NAMES.get(mark.type, mark.type.capitalize())
+        return unparsable(f"Can't find end of {name} entity at byte offset {self._bytes(mark.start)}")
+
+    def _bytes(self, place: int) -> int:
+        return len(self.source[:place].encode())
 
 
-def parse_markdown(source: str, *, strict: bool) -> tuple[str, list[Entity]]:
-    """Return the text and its entities; `strict` is MarkdownV2, otherwise the older Markdown."""
-    return _Parser(source=source, marks=MARKS if strict else OLD_MARKS, strict=strict).parse()
+def parse_markdown(source: str) -> tuple[str, list[Entity]]:
+    return _Parser(source=source).parse()
 
 
-def unparsable(text: str) -> ApiError:
-    return bad_request(f"can't parse entities: {text}")
+def _emoji_or_time(url: str) -> dict[str, Any]:
+    """Return the fields of a custom emoji or of a date, by the link that stands for it."""
+    emoji = own_query(url, "emoji") or {}
+    if NUMBER.fullmatch(emoji.get("id", "")):
+        return {"custom_emoji_id": emoji["id"]}
+    time = own_query(url, "time") or {}
+    date = date_time(time["unix"], time.get("format", "")) if NUMBER.fullmatch(time.get("unix", "")) else None
+    if date is None:
+        raise unparsable("Invalid tg://emoji or tg://time URL specified")
+    return {"type": "date_time"} | date

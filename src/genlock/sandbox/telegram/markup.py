@@ -1,9 +1,9 @@
 """Inline and reply keyboards, validated as Telegram does."""
 
 from typing import Any
-from urllib.parse import urlsplit
 
 from genlock.sandbox.telegram.api_call import CallArguments, bad_request
+from genlock.sandbox.telegram.links import LinkRefused, checked_link, user_of
 
 BUTTONS_MAX = 100
 #: further buttons of a row are dropped
@@ -97,18 +97,15 @@ def _checked(button: Any) -> dict[str, Any]:
     if button["text"] and action == "callback_data" and len(str(button[action]).encode()) > DATA_BYTES_MAX:
         raise bad_request("BUTTON_DATA_INVALID")
     if button["text"] and action == "url":
-        _check_url(str(button[action]))
+        button = button | {action: _accepted(str(button[action]))}
     return {name: value for name, value in button.items() if name not in ACTIONS or name == action}
 
 
-def _check_url(url: str) -> None:
+def _accepted(url: str) -> str:
+    """Return the URL of a button in the server's own form."""
+    if user_of(url) is not None:
+        return url
     try:
-        parts = urlsplit(url if "://" in url else f"http://{url}")
-    except ValueError:
-        raise bad_request(f"inline keyboard button URL '{url}' is invalid: Wrong HTTP URL") from None
-    if parts.scheme == "tg":
-        return
-    if parts.scheme not in {"http", "https", "ton", "tonsite"}:
-        raise bad_request(f"inline keyboard button URL '{url}' is invalid: Unsupported URL protocol")
-    if "." not in (parts.hostname or "") or " " in url:
-        raise bad_request(f"inline keyboard button URL '{url}' is invalid: Wrong HTTP URL")
+        return checked_link(url)
+    except LinkRefused as refused:
+        raise bad_request(f"inline keyboard button URL '{url}' is invalid: {refused}") from None

@@ -4,16 +4,17 @@ import sqlite3
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, closing
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from genlock.domain.errors import BackupFailed, StoreError
 from genlock.ports import Clock, Observer
 from genlock.stores.backups.database import MIGRATIONS, Snapshot, Tables, Target, to_rows
 from genlock.stores.backups.file import to_line
+from genlock.stores.backups.private_folder import private_folder
 from genlock.stores.database import SqlDatabase
 from genlock.stores.migrate import REGISTER, Migration
-from genlock.stores.sqlite import apply_migrations, connect, must_exist, take_file
+from genlock.stores.sqlite import apply_migrations, connect
+from genlock.stores.sqlite_file import must_exist, take_file
 from genlock.stores.transaction import SqliteTransaction
 
 _ROWS_AT_ONCE = 500
@@ -43,11 +44,7 @@ async def sqlite_snapshot(path: str, folder: Path) -> AsyncIterator[SqliteSnapsh
     So the live file is read for as long as a copy takes, and a damaged one is noticed before it is backed up.
     """
     must_exist(path)
-    try:
-        private = TemporaryDirectory(dir=folder, prefix=".genlock-backup-")
-    except OSError as error:
-        raise BackupFailed(f"{folder} cannot be written to: {error.strerror}") from error
-    with private as name, closing(sqlite3.connect(Path(name) / "copy.db", isolation_level=None)) as copy:
+    with private_folder(folder) as private, closing(sqlite3.connect(private / "copy.db", isolation_level=None)) as copy:
         try:
             with closing(sqlite3.connect(path, timeout=30.0)) as live:
                 live.backup(copy)

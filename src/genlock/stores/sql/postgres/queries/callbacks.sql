@@ -1,18 +1,23 @@
 -- name: store_callback
--- Store raw callbacks, each with its job and attempt if the secret is that of an attempt.
+-- Store raw callbacks, each with its job and attempt if the secret is that of an attempt. Of one for a job that was erased
+-- only the row is stored: it could change nothing, and its body repeats the user's input and result.
 WITH item AS MATERIALIZED (
-    SELECT nextval('inbox_id_seq') AS id, t.*, j.id AS job_id, j.correlation_id, coalesce(a.number, j.attempt) AS attempt
+    SELECT nextval('inbox_id_seq') AS id, t.*, j.id AS job_id, j.correlation_id, coalesce(a.number, j.attempt) AS attempt,
+        e.id IS NOT NULL AS is_erased
     FROM unnest(:ord::bigint[], :provider::text[], :job_id::bigint[], :secret_hash::text[], :body::bytea[])
         AS t (ord, provider, claimed_job, secret_hash, body)
     LEFT JOIN attempts a
         ON a.job_id = t.claimed_job AND a.secret_hash = t.secret_hash AND a.provider = t.provider
     LEFT JOIN jobs j ON j.id = t.claimed_job
         AND (a.job_id IS NOT NULL OR j.secret_hash = t.secret_hash AND j.provider = t.provider)
+    LEFT JOIN jobs e ON e.id = t.claimed_job
+        AND e.ended_at IS NOT NULL AND e.secret_hash IS NULL AND e.input = 'null'
 ), added AS (
-    INSERT INTO inbox (id, provider, job_id, attempt, body, state, due_at, received_at)
+    INSERT INTO inbox (id, provider, job_id, attempt, body, state, note, due_at, received_at)
     OVERRIDING SYSTEM VALUE
-    SELECT id, provider, job_id, attempt, body, 'new', :now + make_interval(secs => :hold_seconds::float8),
-        :now
+    SELECT id, provider, job_id, attempt, CASE WHEN is_erased THEN ''::bytea ELSE body END,
+        CASE WHEN is_erased THEN 'done' ELSE 'new' END, CASE WHEN is_erased THEN 'erased' ELSE '' END,
+        CASE WHEN NOT is_erased THEN :now + make_interval(secs => :hold_seconds::float8) END, :now
     FROM item
 )
 SELECT ord, id, job_id, attempt, correlation_id, :now AS received_at FROM item;
@@ -60,7 +65,7 @@ RETURNING id;
 -- an orphan. It never gets the job's id: a row without one counts as unauthenticated. Of several callbacks about one
 -- task in a while, one is kept open; of the others only the row remains, so that they count. The search ends after as
 -- many rows as are accepted in that time. A callback that was settled before keeps its state: its own row would count as
--- the earlier one.
+-- the earlier one. Of a callback about a job that was erased only the row remains, too.
 WITH job AS MATERIALIZED (
     SELECT id FROM jobs WHERE provider = :provider AND task_id = :task_id FOR NO KEY UPDATE
 ), nudged AS (
@@ -72,15 +77,25 @@ WITH job AS MATERIALIZED (
         WHERE job_id IS NULL AND received_at > :now - make_interval(secs => :repeat_seconds::float8)
         ORDER BY received_at DESC LIMIT 1000) b
     WHERE b.provider = :provider AND b.task_id = :task_id AND b.state IN ('orphan', 'matched')
+), erased AS MATERIALIZED (
+    SELECT id FROM jobs
+    WHERE ended_at IS NOT NULL AND secret_hash IS NULL AND input = 'null' AND id = coalesce(
+        (SELECT job.id FROM job),
+        (SELECT a.job_id FROM attempts a WHERE a.provider = :provider AND a.task_id = :task_id LIMIT 1))
 ), noted AS (
     UPDATE inbox
     SET state = CASE
-            WHEN EXISTS (SELECT FROM earlier) THEN 'done'
+            WHEN EXISTS (SELECT FROM erased) OR EXISTS (SELECT FROM earlier) THEN 'done'
             WHEN EXISTS (SELECT FROM job) THEN 'matched'
             ELSE 'orphan' END,
-        note = CASE WHEN EXISTS (SELECT FROM earlier) THEN 'repeated' ELSE note END,
+        note = CASE
+            WHEN EXISTS (SELECT FROM erased) THEN 'erased'
+            WHEN EXISTS (SELECT FROM earlier) THEN 'repeated'
+            ELSE note END,
         task_id = :task_id, due_at = NULL,
-        body = CASE WHEN EXISTS (SELECT FROM earlier) THEN '' ELSE substring(body FROM 1 FOR 2000) END
+        body = CASE
+            WHEN EXISTS (SELECT FROM erased) OR EXISTS (SELECT FROM earlier) THEN ''
+            ELSE substring(body FROM 1 FOR 2000) END
     WHERE id = :callback_id AND state = 'new'
 )
 SELECT (SELECT id FROM job) AS job_id;

@@ -1,12 +1,16 @@
 -- name: store_callback
--- Store raw callbacks, each with its job and attempt if the secret is that of an attempt.
-INSERT INTO inbox (provider, job_id, attempt, body, state, due_at, received_at)
+-- Store raw callbacks, each with its job and attempt if the secret is that of an attempt. Of one for a job that was erased
+-- only the row is stored: it could change nothing, and its body repeats the user's input and result.
+INSERT INTO inbox (provider, job_id, attempt, body, state, note, due_at, received_at)
 SELECT
-    :provider, j.id, coalesce(a.number, j.attempt), :body, 'new', :now + CAST(:hold_seconds * 1000000 AS INTEGER), :now
+    :provider, j.id, coalesce(a.number, j.attempt), CASE WHEN e.id IS NULL THEN :body ELSE x'' END,
+    CASE WHEN e.id IS NULL THEN 'new' ELSE 'done' END, CASE WHEN e.id IS NULL THEN '' ELSE 'erased' END,
+    CASE WHEN e.id IS NULL THEN :now + CAST(:hold_seconds * 1000000 AS INTEGER) END, :now
 FROM (SELECT :job_id AS job_id) t
 LEFT JOIN attempts a ON a.job_id = t.job_id AND a.secret_hash = :secret_hash AND a.provider = :provider
 LEFT JOIN jobs j ON j.id = t.job_id
     AND (a.job_id IS NOT NULL OR j.secret_hash = :secret_hash AND j.provider = :provider)
+LEFT JOIN jobs e ON e.id = t.job_id AND e.ended_at IS NOT NULL AND e.secret_hash IS NULL AND e.input = 'null'
 RETURNING id, job_id, attempt, received_at, (SELECT correlation_id FROM jobs WHERE jobs.id = inbox.job_id) AS correlation_id;
 
 -- name: is_callback_secret
@@ -49,7 +53,7 @@ RETURNING id;
 -- an orphan. It never gets the job's id: a row without one counts as unauthenticated. Of several callbacks about one
 -- task in a while, one is kept open; of the others only the row remains, so that they count. The search ends after as
 -- many rows as are accepted in that time. A callback that was settled before keeps its state: its own row would count as
--- the earlier one.
+-- the earlier one. Of a callback about a job that was erased only the row remains, too.
 UPDATE jobs SET due_at = :now
 WHERE provider = :provider AND task_id = :task_id AND state = 'running' AND lease_owner IS NULL;
 WITH earlier AS MATERIALIZED (
@@ -58,15 +62,25 @@ WITH earlier AS MATERIALIZED (
         WHERE job_id IS NULL AND received_at > :now - CAST(:repeat_seconds * 1000000 AS INTEGER)
         ORDER BY received_at DESC LIMIT 1000) b
     WHERE b.provider = :provider AND b.task_id = :task_id AND b.state IN ('orphan', 'matched')
+), erased AS MATERIALIZED (
+    SELECT id FROM jobs
+    WHERE ended_at IS NOT NULL AND secret_hash IS NULL AND input = 'null' AND id = coalesce(
+        (SELECT j.id FROM jobs j WHERE j.provider = :provider AND j.task_id = :task_id),
+        (SELECT a.job_id FROM attempts a WHERE a.provider = :provider AND a.task_id = :task_id LIMIT 1))
 )
 UPDATE inbox
 SET state = CASE
-        WHEN EXISTS (SELECT 1 FROM earlier) THEN 'done'
+        WHEN EXISTS (SELECT 1 FROM erased) OR EXISTS (SELECT 1 FROM earlier) THEN 'done'
         WHEN EXISTS (SELECT 1 FROM jobs WHERE provider = :provider AND task_id = :task_id) THEN 'matched'
         ELSE 'orphan' END,
-    note = CASE WHEN EXISTS (SELECT 1 FROM earlier) THEN 'repeated' ELSE note END,
+    note = CASE
+        WHEN EXISTS (SELECT 1 FROM erased) THEN 'erased'
+        WHEN EXISTS (SELECT 1 FROM earlier) THEN 'repeated'
+        ELSE note END,
     task_id = :task_id, due_at = NULL,
-    body = CASE WHEN EXISTS (SELECT 1 FROM earlier) THEN x'' ELSE substr(body, 1, 2000) END
+    body = CASE
+        WHEN EXISTS (SELECT 1 FROM erased) OR EXISTS (SELECT 1 FROM earlier) THEN x''
+        ELSE substr(body, 1, 2000) END
 WHERE id = :callback_id AND state = 'new';
 SELECT (SELECT id FROM jobs WHERE provider = :provider AND task_id = :task_id) AS job_id;
 

@@ -33,15 +33,16 @@ RETURNING id;
 SELECT max(id) AS id FROM (SELECT id FROM inbox WHERE id > :after ORDER BY id LIMIT :limit) w;
 
 -- name: erase_callbacks
--- Erase the bodies of processed callbacks for jobs of an account, in a range of ids. One that came without a job's secret
--- belongs to the job, or to the attempt, whose task it names.
-UPDATE inbox SET body = CAST('' AS BLOB), note = ''
-WHERE id > :after AND id <= :until AND state <> 'new' AND EXISTS (
+-- Erase the bodies of callbacks for jobs of an account, in a range of ids. One that came without a job's secret belongs to
+-- the job, or to the attempt, whose task it names. One that is not processed yet cannot change a job that is erased.
+UPDATE inbox SET body = CAST('' AS BLOB), note = '', state = CASE WHEN state = 'new' THEN 'done' ELSE state END, due_at = NULL
+WHERE id > :after AND id <= :until AND EXISTS (
     SELECT 1 FROM jobs j
     WHERE j.account_id = :account_id AND j.id = coalesce(
         inbox.job_id,
         (SELECT t.id FROM jobs t WHERE t.provider = inbox.provider AND t.task_id = inbox.task_id),
-        (SELECT a.job_id FROM attempts a WHERE a.provider = inbox.provider AND a.task_id = inbox.task_id LIMIT 1)))
+        (SELECT a.job_id FROM attempts a WHERE a.provider = inbox.provider AND a.task_id = inbox.task_id LIMIT 1))
+        AND (inbox.state <> 'new' OR j.ended_at IS NOT NULL AND j.secret_hash IS NULL AND j.input = 'null'))
 RETURNING id;
 
 -- name: erase_attempts
@@ -53,15 +54,27 @@ WHERE job_id IN (
     AND (sent_input IS NOT NULL OR secret_hash IS NOT NULL OR handle <> '')
 RETURNING job_id;
 
+-- name: waits_for_handling
+-- Whether an update of a user that is older than an age is not handled yet.
+SELECT id FROM updates
+WHERE bot = :bot AND ordering_key IN (:user, :user || '/pre_checkout_query') AND state = 'new'
+    AND received_at < :now - CAST(:older_than * 1000000 AS INTEGER)
+LIMIT 1;
+
 -- name: update_window
 -- Return the last of the next updates after an id.
 SELECT max(id) AS id FROM (SELECT id FROM updates WHERE id > :after ORDER BY id LIMIT :limit) w;
 
 -- name: erase_updates
--- Erase the bodies of a user's handled updates, in a range of ids. A dead one cannot be handled again without its body.
+-- Erase the bodies of a user's handled updates, in a range of ids. A dead one cannot be handled again without its body. So do
+-- those of other users that name the user by id, such as replies to the user in a group, and what operators sent and
+-- pressed: it names users and says why they were banned.
 UPDATE updates SET body = '{}', note = '', state = CASE WHEN state = 'dead' THEN 'done' ELSE state END
-WHERE id > :after AND id <= :until AND bot = :bot AND state <> 'new'
-    AND ordering_key IN (:user, :user || '/pre_checkout_query')
+WHERE id > :after AND id <= :until AND bot = :bot AND state <> 'new' AND (
+    ordering_key IN (:user, :user || '/pre_checkout_query')
+    OR state <> 'dead' AND (
+        instr(lower(body), '/admin') > 0 OR instr(body, '"adm:') > 0
+        OR instr(replace(replace(body, ': ', ':'), '}', ','), 'id":' || :user || ',') > 0))
 RETURNING id;
 
 -- name: erase_upload_copies

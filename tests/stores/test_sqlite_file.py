@@ -1,0 +1,33 @@
+"""What the files of an SQLite database hold."""
+
+import asyncio
+from pathlib import Path
+
+from genlock.domain.draft import SavedDraft
+from genlock.engine.erasure import Erasure
+from genlock.stores.sqlite import SqliteStore, connect_reader
+from tests.stores.builders import ManualClock, profiled
+from tests.stores.conftest import RecordingObserver
+
+
+async def test_what_was_erased_is_in_no_part_of_the_files(tmp_path: Path) -> None:
+    path = tmp_path / "genlock.db"
+    store = await SqliteStore.open(str(path), clock=ManualClock(), observer=RecordingObserver())
+    account_id = await profiled(store, "7", name="Zqxname " * 40)
+    body = '{"text": "' + "zqxprompt " * 2000 + '"}'
+    await store.save_draft(account_id, 7, SavedDraft(version=0, message=None, body=body))
+    await Erasure(store).request(account_id, "operator", "erase")
+    reader = connect_reader(str(path))
+    reader.execute("BEGIN")
+    reader.execute("SELECT count(*) FROM drafts").fetchone()
+    assert await Erasure(store).run("bot", older_than=0.0) == [], "another process still reads what was erased"
+    reader.close()
+    assert await Erasure(store).run("bot", older_than=0.0) == [account_id]
+
+    await asyncio.to_thread(assert_no_file_has, tmp_path, b"zqxname", b"zqxprompt")
+    await store.close()
+
+
+def assert_no_file_has(folder: Path, *texts: bytes) -> None:
+    content = b"".join(file.read_bytes().lower() for file in folder.iterdir())
+    assert [text for text in texts if text in content] == []

@@ -61,7 +61,7 @@ GAUGES: dict[str, str] = {
     "lately_failed": "Recent jobs that failed at the provider in the last ten minutes.",
 }
 #: gauges that have another name in the statistics
-_STATS_NAMES = {"callbacks_waiting": "callbacks", "updates_waiting": "updates"}
+STATS_NAMES = {"callbacks_waiting": "callbacks", "updates_waiting": "updates"}
 _BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900)
 
 
@@ -121,7 +121,7 @@ class MetricsObserver:
         for state in State:
             self._jobs.labels(state.value).set(stats.get(state.value, 0.0))
         for name, gauge in self._gauges.items():
-            gauge.set(stats.get(_STATS_NAMES.get(name, name), 0.0))
+            gauge.set(stats.get(STATS_NAMES.get(name, name), 0.0))
         return generate_latest(self._registry)
 
 

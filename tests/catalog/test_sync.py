@@ -96,6 +96,12 @@ async def test_a_label_missing_from_the_price_list_is_reported(site: Site, catal
     assert sync.diff(catalog, await fetch(site)).unlisted == ((MODEL, LABEL),)
 
 
+async def test_a_price_that_is_a_thousand_or_one_is_not_compared(site: Site, catalog: Catalog) -> None:
+    reprice(site, LABEL, "1,200")
+    found = sync.diff(catalog, await fetch(site))
+    assert (found.changed, found.unlisted) == ((), ((MODEL, LABEL),))
+
+
 async def test_an_alias_counts_as_listed(site: Site, catalog: Catalog) -> None:
     site.ids.remove("kling/ai-avatar-pro")
     site.ids.append("kling/ai-avatar-v1-pro")

@@ -13,6 +13,7 @@ from genlock.domain.field import Field, FieldType
 from tests.packaged import CATALOG
 
 INTEGER = Field(name="n", type=FieldType.INTEGER, min=1, max=10)
+SEED = Field(name="seed", type=FieldType.INTEGER, min=0, max=2147483647)
 NUMBER = Field(name="x", type=FieldType.NUMBER, min=0, max=1, step=0.25)
 CHOICE = Field(name="c", type=FieldType.CHOICE, choices=("5", "10", "768P"))
 SWITCH = Field(name="b", type=FieldType.BOOLEAN)
@@ -51,6 +52,7 @@ REFUSED: list[tuple[Field, object, str, str]] = [
     (INTEGER, True, "type", "must be a whole number from 1 to 10"),
     (INTEGER, "9" * 5000, "type", "must be a whole number from 1 to 10"),
     (INTEGER, 10**400, "type", "must be a whole number from 1 to 10"),
+    (SEED, "x", "type", "must be a whole number from 0 to 2147483647"),
     (NUMBER, "nan", "type", "must be a number from 0 to 1"),
     (NUMBER, "0.3", "step", "must go in steps of 0.25"),
     (Field(name="m", type=FieldType.NUMBER, min=2), "1", "range", "must be a number of 2 or more"),

@@ -46,6 +46,10 @@ async def test_the_page_of_an_api_client_has_its_name_and_speaks_of_no_chat(dash
     for wrong in ("No name", "Telegram ID", "never wrote"):
         assert wrong not in page, wrong
     assert ">shop</bdi></a>" in (await owner.get("/users")).text
+    limits = page.split('<h2 id="limits"')[1].split("</section>")[0]
+    assert "0 of 1,000" in limits, "GENLOCK_API_RUNNING_MAX, not the limit of a chat"
+    assert "last minute" not in limits
+    assert "last hour" not in limits
 
 
 async def test_a_key_is_revoked_once(dashboard: DashboardWorld) -> None:

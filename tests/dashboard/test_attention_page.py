@@ -96,6 +96,22 @@ async def test_every_reason_is_listed_with_its_fix_and_counted_in_the_navigation
     assert len(page) < 200_000
 
 
+@pytest.mark.parametrize(
+    "code", [AttentionCode.UNKNOWN_DELIVERY, AttentionCode.RETRIES_EXHAUSTED, AttentionCode.UNDELIVERABLE]
+)
+async def test_a_result_that_was_partly_shown_and_charged_is_not_said_to_be_free(
+    dashboard: DashboardWorld, client: Client, code: AttentionCode
+) -> None:
+    job = await ended(dashboard.store)
+    assert await finish(dashboard.store, job, attention_code=code, attention_reason="1 of 2 parts shown")
+    page = (await client.get(f"/attention/{code}")).text
+
+    assert f"/jobs/{job.id}" in page
+    assert ">charged<" in page
+    assert "charged; otherwise it isn&#39;t" in page
+    assert "Nothing was charged" not in page
+
+
 async def test_a_job_is_sent_again_from_the_list_and_the_second_operator_is_told(
     dashboard: DashboardWorld, client: Client
 ) -> None:

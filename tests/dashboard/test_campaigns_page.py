@@ -70,6 +70,7 @@ async def test_wrong_values_of_a_code_are_named_at_their_boxes(dashboard: Dashbo
         ({"amount": ""}, "amount"),
         ({"runs": "5"}, "amount"),
         ({"amount": "1.2345"}, "amount"),
+        ({"amount": "1,000"}, "amount"),
         ({"amount": "", "runs": "x"}, "runs"),
         ({"amount": "", "runs": "5"}, "runs"),
         ({"uses": "0"}, "uses"),

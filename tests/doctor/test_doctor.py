@@ -204,7 +204,7 @@ async def test_webhook_secrets_that_no_key_opens_are_named(installation: Install
             new = NewWebhook(account_id=1, public_id=f"we_{number}", url=url, secret=sealed)
             assert await store.add_webhook(new, most=5)
     failed = await installation.failures()
-    assert "the secrets of 1 webhooks cannot be read" in failed["store"]
+    assert "webhooks that get no events because their secret cannot be read: 1." in failed["store"]
     installation.settings["GENLOCK_SEALING_KEYS"] = "7123456789:another-token-of-the-same-bot"
     assert "store" not in await installation.failures()
 

@@ -60,6 +60,19 @@ def test_a_lowest_price_has_the_noun_in_the_form_that_follows_from() -> None:
     ]  # fmt: skip
 
 
+def test_a_limit_has_the_noun_in_the_form_that_follows_up_to() -> None:
+    numbers = (1, 2, 5, 11, 21, 1000, 3072)
+    russian = [translator("ru").html("ask.text_hint", n=number).split(", ")[1] for number in numbers]
+    assert [text.rstrip(".").split("\N{NO-BREAK SPACE}")[-1] for text in russian] == [
+        "символа", "символов", "символов", "символов", "символа", "символов", "символов",
+    ]  # fmt: skip
+    limits = [
+        translator(language).plain("dashboard.models.inputs_table.limit.characters", n=1) for language in ("en", "ru")
+    ]
+    assert limits == ["up to 1 character", "до 1\N{NO-BREAK SPACE}символа"]
+    assert translator("en").plain("dashboard.models.inputs_table.limit.min_count", n=1) == "at least 1 item"
+
+
 def test_a_number_has_up_to_three_decimals_and_no_trailing_zeros() -> None:
     numbers = (Decimal("1234567.8915"), Decimal("2.50"), 0.1, -3, Decimal("0.0004"))
 

@@ -108,14 +108,18 @@ class JobRoutes:
         except ActionNotAllowed:
             job = await find_own(parts, call)  # it may have been cancelled by the same request, sent twice at once
             if job.cancelled_by is not Actor.USER:
-                money = "its price was charged" if job.hold_state is HoldState.CAPTURED else "it was not charged"
-                raise conflict("already_ended", f"the job has already ended: {status_of(job)}; {money}") from None
+                charged = job.hold_state is HoldState.CAPTURED
+                money = "its price was charged" if charged else "it was not charged"
+                detail = f"the job has already ended: {status_of(job)}; {money}"
+                raise conflict("already_ended", detail, charged=charged) from None
         return self._answer(call, job, 202)
 
     async def _check_quota(self, call: Call) -> None:
         most = self._parts.rules.late_cancels_per_day
         if await self._parts.store.late_cancels(call.account_id) >= most:
-            detail = f"{most} orders were cancelled today after the provider had begun; this one goes on"
+            detail = (
+                f"the day's limit of cancellations after the provider has begun is reached ({most}); this order goes on"
+            )
             raise too_many("too_many_cancels", detail, DAY / 24)
 
     def _answer(self, call: Call, job: Job, status: int, headers: dict[str, str] | None = None) -> Response:

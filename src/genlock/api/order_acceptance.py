@@ -17,7 +17,7 @@ from genlock.channels.api.channel import NAME as CHANNEL
 from genlock.domain.correlation_ids import new_correlation_id
 from genlock.domain.errors import InvalidInput
 from genlock.domain.job import Job
-from genlock.domain.money import THOUSANDTHS
+from genlock.domain.money import THOUSANDTHS, write_amount
 from genlock.engine.sell import NotSold, NotSoldReason, Order
 
 KEY_HEADER = "Idempotency-Key"
@@ -142,6 +142,7 @@ def input_fault(error: InvalidInput) -> Fault:
 
 def not_sold(refused: NotSold) -> Problem:  # noqa: PLR0911 - one answer per reason
     price, available = refused.price / THOUSANDTHS, refused.available / THOUSANDTHS
+    costs, left = write_amount(refused.price), write_amount(refused.available)
     match refused.reason:
         case NotSoldReason.UNKNOWN_MODEL | NotSoldReason.PROVIDER_NOT_CONFIGURED:
             detail = "/model is not on offer; GET /v1/models lists what is"
@@ -151,15 +152,13 @@ def not_sold(refused: NotSold) -> Problem:  # noqa: PLR0911 - one answer per rea
             return invalid([input_fault(refused.error)], "invalid_input")
         case NotSoldReason.DEARER:
             return conflict(
-                "dearer", f"the order costs {price:g} credits, above max_price; nothing was held", price=price
+                "dearer", f"the order costs {costs} credits, above max_price; nothing was held", price=price
             )
         case NotSoldReason.INSUFFICIENT_BALANCE:
-            detail = f"the order costs {price:g} credits, {available:g} are available; nothing was held, top up first"
+            detail = f"the order costs {costs} credits, {left} are available; nothing was held, top up first"
             return _payment_required("no_credits", detail, price, available)
         case NotSoldReason.SPEND_LIMIT:
-            detail = (
-                f"the order costs {price:g} credits, the key has {available:g} left for today (UTC); nothing was held"
-            )
+            detail = f"the order costs {costs} credits, the key has {left} left for today (UTC); nothing was held"
             return _payment_required("spend_limit", detail, price, available)
         case NotSoldReason.TOO_MANY_RUNNING:
             detail = f"{refused.count} orders of this account are running; nothing was held, wait until one has ended"

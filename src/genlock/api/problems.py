@@ -11,7 +11,7 @@ from starlette.responses import JSONResponse, Response
 MEDIA_TYPE = "application/problem+json"
 #: every code, and what a client does about it
 CODES: Mapping[str, str] = {
-    "already_ended": "The job has already ended. Read it: `charged` says what became of the money.",
+    "already_ended": "The job has already ended; `charged` says whether its price was taken.",
     "body_timeout": "The body took too long to arrive. Send it again.",
     "canceled": "The order was cancelled while the request waited for it. Nothing was charged.",
     "dearer": "The price is above `max_price`. Ask for a quote, and order again with the new price.",
@@ -53,7 +53,7 @@ UNAUTHORIZED, FORBIDDEN, NOT_FOUND = "unauthorized", "forbidden", "not_found"
 
 @dataclass(kw_only=True)
 class Problem(Exception):
-    """The request is answered with this problem. Nothing was charged for it."""
+    """The request is answered with this problem. Nothing was charged for it, unless `members` say `charged`."""
 
     status: int
     code: str

@@ -79,7 +79,7 @@ class ResultRoutes:
         if job.erased and not results:
             raise Problem(status=410, code="gone", detail="the results of this job were erased at the user's request")
         if _INDEX.fullmatch(index) is None or int(index) >= len(results):
-            raise not_found(f"the job has {len(results)} results; they are numbered from 0")
+            raise not_found(f"there is no such result: the job has {len(results)}, numbered from 0")
         part = results[int(index)]
         if part.kind is PartKind.TEXT or part.file is None:
             return _text(request, part)

@@ -196,7 +196,9 @@ class ProblemDocument(BaseModel):
     status: int
     detail: str
     code: str
-    charged: Literal[False] = False
+    charged: bool = Field(
+        default=False, description="whether a price was taken: only if an order that has ended is to be cancelled"
+    )
     errors: list[FaultAnswer] | None = None
     retry_after: int | None = None
     price: float | None = None

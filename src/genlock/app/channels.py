@@ -12,6 +12,7 @@ from genlock.app.plugin_checks import check_channel, close_plugin
 from genlock.app.plugins import Plugins
 from genlock.domain.errors import Refusal
 from genlock.domain.job import Job
+from genlock.domain.money import write_amount
 from genlock.engine.periodic import PeriodicTask
 from genlock.engine.sell import NotSold, NotSoldReason, Order, SaleRules, Seller
 from genlock.entry_points import PluginKind
@@ -107,7 +108,7 @@ def _refusal_text(refused: NotSold) -> str:
     if refused.error is not None:
         return str(refused.error)
     if refused.reason is NotSoldReason.INSUFFICIENT_BALANCE:
-        return f"the order costs {refused.price / 1000:g} credits, {refused.available / 1000:g} are available"
+        return f"the order costs {write_amount(refused.price)} credits, {write_amount(refused.available)} are available"
     return _REFUSALS.get(refused.reason, refused.reason.value)
 
 

@@ -120,6 +120,7 @@ def _user_pages(parts: DashboardParts) -> list[PageRoute]:
     settings, tools = parts.settings, parts.tools
     limits = UserLimits(
         running_max=settings.running_max,
+        api_running_max=settings.api_running_max,
         per_minute=settings.per_minute,
         per_hour=settings.per_hour,
         late_cancels_per_day=settings.late_cancels_per_day,

@@ -67,8 +67,8 @@ def _allowed(field: Field) -> str:
         more = " …" if len(field.choices) > CHOICES_SHOWN else ""
         return ", ".join(_label(field, choice) for choice in field.choices[:CHOICES_SHOWN]) + more
     limits = (
-        (field.min, "{:g} or more"),
-        (field.max, "{:g} or less"),
+        (field.min, "{:.15g} or more"),
+        (field.max, "{:.15g} or less"),
         (field.max_length, "{} characters"),
         (field.min_count or None, "{} or more of them"),
         (field.max_count, "at most {} of them"),

@@ -1,16 +1,25 @@
 """`genlock api-keys`: keys of API clients."""
 
+from decimal import Decimal
 from typing import Annotated, Any
 
 import typer
 
-from genlock.cli.options import Json, Limit, choice
+from genlock.cli.options import Json, Limit, amount, choice
 from genlock.cli.output import echo, echo_json, in_credits, show
 from genlock.cli.store import audit, with_store
 from genlock.domain.api_key import ALL_SCOPES, ApiKey, ApiScope
+from genlock.domain.money import THOUSANDTHS
 from genlock.ports import Database, Observer
 
 app = typer.Typer(no_args_is_help=True, help="Keys of API clients.")
+
+
+def _limit(text: str) -> Decimal:
+    if (limit := amount(text)) < 0:
+        raise typer.BadParameter(f"{text!r} is less than 0")
+    return limit
+
 
 _Account = Annotated[
     str,
@@ -28,7 +37,8 @@ _Scopes = Annotated[
     ),
 ]
 _SpendLimit = Annotated[
-    float | None, typer.Option(metavar="CREDITS", help="Credits that the key may spend per day (UTC).", min=0.0)
+    Decimal | None,
+    typer.Option(metavar="CREDITS", parser=_limit, help="Credits that the key may spend per day (UTC)."),
 ]
 _RequestKey = Annotated[
     str | None,
@@ -63,7 +73,7 @@ def create(
             account_id,
             name=name or account,
             scopes=scopes,
-            spend_limit=None if spend_limit is None else round(spend_limit * 1000),
+            spend_limit=None if spend_limit is None else int(spend_limit * THOUSANDTHS),
             request_key=request_key,
             author="operator",
             random_bytes=secrets.token_bytes,

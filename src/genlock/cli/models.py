@@ -42,7 +42,7 @@ def ls(
         if (all_ or model.status is Status.OFFERED) and wanted in (None, model.category, *model.also)
     ]
     if not as_json:
-        rows = [row | {"from": "" if row["from"] is None else f"{row['from']:g} credits"} for row in rows]
+        rows = [row | {"from": "" if row["from"] is None else f"{row['from']:.15g} credits"} for row in rows]
     show(rows, as_json=as_json, empty="No models.")
 
 

@@ -1,5 +1,6 @@
 """Options and arguments that several commands share."""
 
+from decimal import Decimal
 from typing import Annotated, Any
 
 import typer
@@ -19,6 +20,26 @@ def _job_id(text: str) -> int:
     return job_id
 
 
+def _account_id(text: str) -> int:
+    if not text.isdecimal() or int(text) >= 2**63:
+        raise typer.BadParameter(f"{text!r} is not the number of an account: `genlock wallet ls NAME` finds it")
+    return int(text)
+
+
+def amount(text: str) -> Decimal:
+    """Return a number of credits. Raises BadParameter for what is none, such as `nan`, `1,000` and `0.0001`."""
+    from genlock.domain.money import THOUSANDTHS, read_amount, read_decimal
+
+    digits = text.removeprefix("-")
+    thousandths = read_amount(digits)
+    if thousandths == 0 and read_decimal(digits) != 0:
+        raise typer.BadParameter(
+            f"{text!r} is not a number of credits: write it like 1000 or 2.5, with at most 3 digits after the point"
+        )
+    credits_ = Decimal(thousandths) / THOUSANDTHS
+    return -credits_ if text.startswith("-") else credits_
+
+
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 JobId = Annotated[
     int,
@@ -27,7 +48,10 @@ JobId = Annotated[
     ),
 ]
 AccountId = Annotated[
-    int, typer.Argument(metavar="ACCOUNT", help="The account's number, as `genlock wallet ls` shows it.")
+    int,
+    typer.Argument(
+        metavar="ACCOUNT", parser=_account_id, help="The account's number, as `genlock wallet ls` shows it."
+    ),
 ]
 Limit = Annotated[int, typer.Option(metavar="N", help="The largest number of rows.", min=1, max=1000)]
 StoreName = Annotated[str, typer.Option("--store", metavar="STORE", help="sqlite or postgres.")]

@@ -8,6 +8,7 @@ from typing import Any
 
 import typer
 
+from genlock.domain.money import write_amount
 from genlock.domain.printable import escape_unprintable
 
 #: width of a table that is not printed to a terminal, in columns
@@ -74,4 +75,4 @@ def _cell(value: object) -> str:
 
 
 def in_credits(thousandths: int) -> str:
-    return f"{thousandths / 1000:g}"
+    return write_amount(thousandths)

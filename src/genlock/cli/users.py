@@ -14,7 +14,7 @@ app = typer.Typer(no_args_is_help=True, help="Users of the bots: what they owe, 
 
 @app.command()
 def debts(limit: Limit = 20, as_json: Json = False) -> None:
-    """List users who owe credits: Telegram refunded Stars they had spent. The next top-up repays it."""
+    """List users who owe credits: Telegram refunded Stars they had spent. The next top-up repays the debt."""
     found = with_store(lambda store, _: store.debtors(limit))
     rows = [
         {

@@ -1,11 +1,12 @@
 """`genlock wallet`: balances and ledger."""
 
 from dataclasses import asdict
+from decimal import Decimal
 from typing import Annotated, Any
 
 import typer
 
-from genlock.cli.options import AccountId, Json, Limit
+from genlock.cli.options import AccountId, Json, Limit, amount
 from genlock.cli.output import echo, echo_json, in_credits, show
 from genlock.cli.store import ACTOR, with_store
 from genlock.domain.profile import AccountSummary
@@ -84,7 +85,8 @@ def show_wallet(account: AccountId, limit: Limit = 20, as_json: Json = False) ->
 def credit(
     account: AccountId,
     credits_: Annotated[
-        float, typer.Argument(metavar="CREDITS", help="The number of credits; a negative number deducts them.")
+        Decimal,
+        typer.Argument(metavar="CREDITS", parser=amount, help="The number of credits; a negative number deducts them."),
     ],
     reason: Annotated[str, typer.Option(metavar="TEXT", help="The reason, stored in the ledger.", prompt=True)],
     key: Annotated[
@@ -94,22 +96,27 @@ def credit(
     """Add credits to an account, or deduct them."""
     import secrets
 
-    from genlock.domain.money import EntryKind, write_amount
+    from genlock.domain.errors import InsufficientBalance, Refusal
+    from genlock.domain.money import THOUSANDTHS, EntryKind, write_amount
 
-    amount = round(abs(credits_) * 1000)
-    if amount == 0:
+    thousandths = int(abs(credits_) * THOUSANDTHS)
+    if thousandths == 0:
         raise typer.BadParameter("the amount is 0")
     kind = EntryKind.GRANT if credits_ > 0 else EntryKind.DEBIT
     name = f"operator:{key or secrets.token_hex(8)}"
 
     async def work(store: Database, _: Observer) -> tuple[bool, Any]:
-        moved = await store.transfer(account, kind, amount, name, reason)
+        try:
+            moved = await store.transfer(account, kind, thousandths, name, reason)
+        except InsufficientBalance as short:
+            available, wanted = in_credits(short.available), in_credits(short.price)
+            raise Refusal(f"Nothing was deducted: the balance is {available}, less than {wanted}.") from None
         await store.add_audit(
             key=name,
             actor=ACTOR,
             action="credit" if kind is EntryKind.GRANT else "debit",
             subject=str(account),
-            detail=f"{write_amount(amount)}: {reason}"[:AUDIT_DETAIL],
+            detail=f"{write_amount(thousandths)}: {reason}"[:AUDIT_DETAIL],
             bot=(await store.account(account)).bot,
         )
         return moved, await store.wallet(account)

@@ -60,4 +60,4 @@ def _limits(field: Field, t: Translator) -> Iterator[str]:
     }
     for name, limit in limits.items():
         if limit is not None:
-            yield t.plain(f"{_TEXTS}limit.{name}", limit=t.number(limit))
+            yield t.plain(f"{_TEXTS}limit.{name}", n=limit)

@@ -124,7 +124,7 @@ class Doctor:
             lost += sum(is_lost(secrets_, webhook) for webhook in page)
         require(
             not lost,
-            f"the secrets of {lost} webhooks cannot be read, so they get no events: the bot's token or "
+            f"webhooks that get no events because their secret cannot be read: {lost}. The bot's token or "
             "GENLOCK_SEALING_KEYS has changed. Add the former token or key at the end of GENLOCK_SEALING_KEYS, or ask "
             "the owners to make new secrets",
         )
@@ -217,8 +217,8 @@ class Doctor:
         violations = await self._migrated().store.violations(settled=False)
         require(
             not violations,
-            f"{len(violations)} amounts do not add up, the first: {violations[0] if violations else ''}. Run `genlock "
-            "jobs check` for all of them, and copy the database before changing anything",
+            f"amounts that do not add up: {len(violations)}; the first: {violations[0] if violations else ''}. Run "
+            "`genlock jobs check` for all of them, and copy the database before changing anything",
         )
         return "the ledger sums to zero; every balance is the sum of its entries; every job's hold matches its state"
 

@@ -138,7 +138,7 @@ class Field:
         if (self.min is not None and number < self.min) or (self.max is not None and number > self.max):
             raise self._not_a_number("range")
         if self.step is not None and not _on_step(number - (self.min or 0), self.step):
-            raise self.refused(f"must go in steps of {self.step:g}", "step", step=self.step)
+            raise self.refused(f"must go in steps of {self.step:.15g}", "step", step=self.step)
         return number
 
     def _parsed(self, value: object) -> Number:
@@ -163,11 +163,11 @@ class Field:
         low, high = self.min, self.max
         match low is not None, high is not None:
             case True, True:
-                kind += f" from {low:g} to {high:g}"
+                kind += f" from {low:.15g} to {high:.15g}"
             case True, False:
-                kind += f" of {low:g} or more"
+                kind += f" of {low:.15g} or more"
             case False, True:
-                kind += f" of {high:g} or less"
+                kind += f" of {high:.15g} or less"
         return self.refused(f"must be {kind}", problem, type=self.type.value, min=low, max=high)
 
     def _boolean(self, value: object) -> bool:

@@ -7,12 +7,26 @@ from decimal import Decimal
 from enum import StrEnum
 
 THOUSANDTHS = 1000
-_AMOUNT = re.compile(r"[0-9]{1,9}(?:[.,][0-9]{1,3})?")
+_DECIMAL = re.compile(r"[0-9]{1,10}(?:[.,][0-9]{1,6})?")
+_GROUPED = re.compile(r"[1-9][0-9]*,[0-9]{3}")
+AMOUNT_MAX = 10**9 * THOUSANDTHS
+"""Less than this can be moved at once, in thousandths of a credit."""
+
+
+def read_decimal(text: str) -> Decimal | None:
+    """Return a number as users and operators write it, `12.5` or `12,5`; None if it is not one.
+
+    `1,000` is none: it is a thousand in English and one in Russian.
+    """
+    if _DECIMAL.fullmatch(text) is None or _GROUPED.fullmatch(text):
+        return None
+    return Decimal(text.replace(",", "."))
 
 
 def read_amount(text: str) -> int:
     """Credits as an operator writes them, in thousandths; 0 if it is not an amount."""
-    return int(Decimal(text.replace(",", ".")) * THOUSANDTHS) if _AMOUNT.fullmatch(text) else 0
+    thousandths = (read_decimal(text) or Decimal(0)) * THOUSANDTHS
+    return int(thousandths) if thousandths == int(thousandths) and thousandths < AMOUNT_MAX else 0
 
 
 def write_amount(thousandths: int) -> str:

@@ -10,7 +10,7 @@ from genlock.domain.errors import (
     ChannelOutcomeUnknown,
     Refusal,
 )
-from genlock.domain.money import THOUSANDTHS
+from genlock.domain.money import write_amount
 from genlock.domain.payment import Payment, PaymentState
 from genlock.engine.tell import Tell
 from genlock.i18n.loader import DEFAULT
@@ -102,7 +102,7 @@ class Refunds:
             raise NoRefund(f"payment {charge} has been refunded already", NoRefundReason.DONE_BEFORE)
         available = (await self._store.wallet(now.account_id)).available
         raise NoRefund(
-            f"the credits are not there: {available / THOUSANDTHS:g} of {now.amount / THOUSANDTHS:g}",
+            f"the credits are not there: {write_amount(available)} of {write_amount(now.amount)}",
             NoRefundReason.CREDITS_SPENT,
             available=available,
             amount=now.amount,
@@ -183,8 +183,8 @@ class Refunds:
         return booked is not None
 
     async def _report_external(self, payment: Payment) -> None:
-        taken, owed = (amount / THOUSANDTHS for amount in (payment.amount - payment.owed, payment.owed))
-        detail = f"{self._amount(payment)}, account {payment.account_id}: {taken:g} credits deducted, {owed:g} owed"
+        taken, owed = (write_amount(amount) for amount in (payment.amount - payment.owed, payment.owed))
+        detail = f"{self._amount(payment)}, account {payment.account_id}: {taken} credits deducted, {owed} owed"
         await self._audit(f"refunded:{payment.charge}", f"refund by {self._service.name}", payment.charge, detail)
         t = await self._translator(payment.account_id)
         text = t.html(

@@ -87,7 +87,7 @@ async def test_nothing_is_restored_under_a_running_postgresql_instance(
     live = await open_store(postgres_url, observer=RecordingObserver())
     await live.heartbeat("alive", 3.0)
     await live.close()
-    with pytest.raises(StoreInUse, match="1 instances are running"):
+    with pytest.raises(StoreInUse, match=r"instances are running on this database \(1\)"):
         await restored(postgres_url, file, force=True)
 
 

@@ -69,7 +69,7 @@ DAMAGES: dict[str, tuple[Callable[[Path], object], str]] = {
     ),
     "with columns of another kind": (lambda file: with_header(file, tables={"accounts": [["id"]]}), "no 'tables'"),
     "with migrations of another kind": (lambda file: with_header(file, migrations=[["a", "b", "c"]]), "first line"),
-    "not gzip": (lambda file: file.write_bytes(b"SQLite format 3\0"), "cannot be read"),
+    "not gzip": (lambda file: file.write_bytes(b"SQLite format 3\0"), "is not a backup made by"),
     "another file": (lambda file: file.write_bytes(gzip.compress(b'{"a":1}\n')), "is not a backup made by"),
     "of a later format": (lambda file: with_header(file, version=2), "newer version of genlock"),
     "of a later schema": (

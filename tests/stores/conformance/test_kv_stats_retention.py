@@ -12,6 +12,7 @@ from genlock.domain.promo import Promo
 from genlock.domain.update import Received, UpdateState
 from genlock.domain.upload import Upload
 from genlock.engine.retention import ROLLING
+from genlock.metrics import GAUGES, STATS_NAMES
 from genlock.ports import Role
 from genlock.stores.database import SqlDatabase
 from tests.stores.builders import ME, SECRET, ManualClock, account_with, end, ended, finish, queued, running, update
@@ -50,6 +51,13 @@ async def test_live_instances_are_those_with_a_recent_heartbeat(store: SqlDataba
     await store.heartbeat("new", 3.0)
     assert await store.live_instances(3.0) == ["new"]
     assert await store.live_instances(10.0) == ["old", "new"]
+
+
+async def test_every_gauge_has_a_figure(store: SqlDatabase) -> None:
+    await store.kv_put("money_check", "")
+    await store.kv_put("ledger_violations", "0")
+    missing = {STATS_NAMES.get(name, name) for name in GAUGES} - (await store.stats()).keys()
+    assert not missing, "the gauge would be 0 and its alarm silent"
 
 
 async def test_stats_count_open_work_and_its_age(store: SqlDatabase, clock: ManualClock) -> None:

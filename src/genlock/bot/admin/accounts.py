@@ -1,5 +1,6 @@
 """`/admin find`, `user`, `credit`, `debit`, `ban`, `unban`, `erase`: accounts of this bot's users."""
 
+import re
 from collections.abc import Mapping, Sequence
 
 from genlock.bot.admin import questions, screens
@@ -18,6 +19,8 @@ from genlock.ports import Database, OutgoingMessage
 LISTED = 10
 #: how many profiles a search reads, because those of other bots are left out
 READ = 200
+#: `1 000 for the trouble` may be a thousand, or one for the reason "000 for the trouble"
+_GROUPED = re.compile(r"\d{1,3} \d{3}(?![\w-])")
 #: the audited action and the operator's text
 MOVES = {EntryKind.GRANT: ("credit", "admin.credited"), EntryKind.DEBIT: ("debit", "admin.debited")}
 
@@ -106,7 +109,7 @@ class AccountCommands:
     async def _read_move(self, args: Sequence[str]) -> tuple[Profile, int, str]:
         """Read `USER CREDITS REASON`. Raises NotUnderstood and Declined."""
         name, amount, reason = argument(args), read_amount(argument(args, 1)), " ".join(args[2:])
-        if not amount or not reason:
+        if not amount or not reason or _GROUPED.match(" ".join(args[1:])):
             raise NotUnderstood
         return await self.profile(name), amount, reason
 

@@ -153,11 +153,7 @@ def _other_files(draft: Draft, model: Model, asked_field: Field, t: Translator) 
 
 def _text_hints(draft: Draft, model: Model, field: Field, screen: ScreenContext) -> list[Html]:
     t = screen.translator
-    hints = [
-        t.html("ask.text_hint", characters=t.plain("unit.characters", n=field.max_length))
-        if field.max_length
-        else t.html("ask.text_hint_any")
-    ]
+    hints = [t.html("ask.text_hint", n=field.max_length) if field.max_length else t.html("ask.text_hint_any")]
     if main_text(model) is field:
         hints.append(t.html("ask.example", example=example(draft, model, t)))
     return hints

@@ -9,13 +9,13 @@ from genlock.catalog.edits import CREDITS
 from genlock.dashboard.forms import Form
 from genlock.domain.catalog import Model, Status
 from genlock.domain.catalog_change import Table
+from genlock.domain.money import read_decimal
 from genlock.domain.tariff import PriceRow
 
 #: statuses that an operator may set; a dead model is removed by the provider, not by an operator
 STATUSES = (Status.OFFERED, Status.HIDDEN, Status.PAUSED)
 TEXT_LENGTH_MAX = 300
 ROWS_MAX = 500
-_AMOUNT = re.compile(r"\d{1,10}(?:[.,]\d{1,6})?")
 _WHOLE = re.compile(r"\d{1,9}")
 _TEXTS = ("title", "reason")
 _WHOLES = ("order", "expected_seconds", "deadline_seconds")
@@ -60,10 +60,10 @@ class ModelForm:
                 table[name] = value
         rows: dict[str, object] = {}
         for row, text in self.rows.items():
-            if _AMOUNT.fullmatch(text):
-                rows[row] = _amount(text)
-            else:
+            if (amount := _amount(text)) is None:
                 problems[f"{CREDITS}:{row}"] = "amount"
+            else:
+                rows[row] = amount
         return table | ({CREDITS: rows} if rows else {}), problems
 
 
@@ -74,7 +74,7 @@ def _parsed(name: str, text: str) -> object:
     """Return the value of a box; None if it is not one."""
     match name:
         case "price":
-            return _amount(text) if _AMOUNT.fullmatch(text) else None
+            return _amount(text)
         case "status":
             return text if text in set(STATUSES) else None
         case _ if name in _SWITCHES:
@@ -85,9 +85,9 @@ def _parsed(name: str, text: str) -> object:
             return text
 
 
-def _amount(text: str) -> int | Decimal:
-    amount = Decimal(text.replace(",", "."))
-    return int(amount) if amount == amount.to_integral_value() else amount
+def _amount(text: str) -> int | Decimal | None:
+    amount = read_decimal(text)
+    return int(amount) if amount is not None and amount == amount.to_integral_value() else amount
 
 
 def _written(value: object) -> str:

@@ -3,14 +3,13 @@
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from decimal import Decimal
 
 from starlette.responses import Response
 
 from genlock.dashboard.forms import Form
 from genlock.dashboard.page import PageContext, PageNotFound, PageRoute
 from genlock.dashboard.roles import Permission
-from genlock.domain.money import THOUSANDTHS
+from genlock.domain.money import read_amount, read_decimal
 from genlock.domain.promo import Promo, promo_problems, promo_terms
 from genlock.ports import Database
 
@@ -18,7 +17,6 @@ LISTED = 25
 PATH = "/campaigns"
 DAY_SECONDS = 86_400.0
 _CODE_LENGTH_MAX = 60
-_AMOUNT = re.compile(r"\d{1,9}(?:[.,]\d{1,3})?")
 _WHOLE = re.compile(r"\d{1,9}")
 
 
@@ -122,13 +120,13 @@ def _read(form: Form) -> tuple[Promo, int | None, dict[str, str]]:
     wrong = {name: "count" for name in ("runs", "uses", "each") if boxes[name] and not _WHOLE.fullmatch(boxes[name])}
     if boxes["days"] and not _WHOLE.fullmatch(boxes["days"]):
         wrong["days"] = "days"
-    if boxes["amount"] and not _AMOUNT.fullmatch(boxes["amount"]):
+    amount = read_amount(boxes["amount"])
+    if boxes["amount"] and not amount and read_decimal(boxes["amount"]) != 0:
         wrong["amount"] = "amount"
     numbers = {name: int(boxes[name]) if boxes[name] and name not in wrong else None for name in _NUMBERS}
-    amount = Decimal(boxes["amount"].replace(",", ".")) if boxes["amount"] and "amount" not in wrong else Decimal(0)
     promo = Promo(
         code=boxes["code"].upper(),
-        amount=int(amount * THOUSANDTHS),
+        amount=amount,
         runs=numbers["runs"] or 0,
         uses_max=numbers["uses"],
         per_account=1 if numbers["each"] is None else numbers["each"],

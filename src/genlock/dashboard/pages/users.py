@@ -34,6 +34,8 @@ class UserLimits:
     """The operator's limits per user, from the settings."""
 
     running_max: int
+    #: for a client of the API, which has no limit per minute or hour
+    api_running_max: int
     per_minute: int
     per_hour: int
     late_cancels_per_day: int

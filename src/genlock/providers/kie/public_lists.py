@@ -7,6 +7,7 @@ from typing import Any
 import aiohttp
 
 from genlock.domain.errors import ProviderError
+from genlock.domain.money import read_decimal
 from genlock.domain.tariff import normalise_label
 from genlock.ports.provider import PublicLists
 from genlock.providers.kie.families import Family
@@ -66,9 +67,10 @@ def _read_prices(records: Iterable[object]) -> dict[str, Decimal]:
         if not isinstance(record, dict) or not isinstance(record.get("modelDescription"), str):
             continue
         try:
-            credits_ = Decimal(str(record.get("creditPrice")).strip().replace(",", "."))
+            text = str(record.get("creditPrice")).strip()
+            credits_ = read_decimal(text) if "," in text else Decimal(text)
         except InvalidOperation:
             continue
-        if credits_.is_finite() and credits_ >= 0:
+        if credits_ is not None and credits_.is_finite() and credits_ >= 0:
             prices[normalise_label(record["modelDescription"])] = credits_
     return prices

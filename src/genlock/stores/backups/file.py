@@ -248,6 +248,8 @@ class Backup:
             ValueError,
             RecursionError,
         ) as error:  # OSError: not gzip, a wrong checksum
+            if isinstance(error, gzip.BadGzipFile) and str(error).startswith("Not a gzipped file"):
+                raise BackupUnusable(f"{self._path} is not a backup made by `genlock backup`") from error
             raise BackupUnusable(f"{self._path} cannot be read: {error}") from error
 
 

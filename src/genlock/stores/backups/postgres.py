@@ -163,7 +163,7 @@ async def _refuse_running_instances(connection: Any) -> None:
         "SELECT count(*) FROM instances WHERE seen_at > now() - make_interval(secs => $1)", _ALIVE_SECONDS
     )
     if alive:
-        raise StoreInUse(f"{alive} instances are running on this database: stop them, wait 10 s, and restore again")
+        raise StoreInUse(f"instances are running on this database ({alive}): stop them, wait 10 s, and restore again")
 
 
 async def _without_time_limits(connection: Any) -> None:

@@ -72,7 +72,7 @@ async def test_a_client_with_many_orders_reads_those_of_one_body(
 async def test_orphans_are_looked_up_also_before_the_first_statistics(
     postgres_url: str, observer: RecordingObserver
 ) -> None:
-    """As after a restore: the planner expects so many orphans that it would rather read all jobs."""
+    """As after a restore: the planner expects thousands of orphans, and would rather read all jobs."""
     async with opened(postgres_url, observer) as store:
         await store.session.pool.execute(JOBS_OF_ONE_CLIENT)
         await store.session.pool.execute(ORPHANS)

@@ -56,6 +56,10 @@ _ROWS = {
         " SELECT 'old:' || n, {account}, n, CASE WHEN n % 4 = 0 THEN 'grant' ELSE 'hold' END, 'available', 'held', 1,"
         " {ago}"),
     ),
+    "ledger ": (  # refunds of orders that are not here: each leaves a mark that its figures changed
+        1, ("(key, account_id, job_id, kind, debit, credit, amount, at)"
+        " SELECT 'refund:' || (1000000000 + n), {account}, n, 'refund', 'house', 'available', 1, {ago}"),
+    ),
     "inbox": (
         2, ("(provider, job_id, task_id, body, state, received_at) SELECT 'kie', CASE WHEN n % 2 = 0 THEN n END,"
         " 'old-' || n, {bytes}, 'done', {ago}"),

@@ -2,7 +2,7 @@
 
 import sqlite3
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from genlock.domain.job import State
+from genlock.domain.job_search import JobFilter
 from genlock.sandbox.postgres import Postgres
 from genlock.stores import invariants
 from genlock.stores.batch import Params
@@ -21,7 +22,7 @@ from tests.databases import new_sqlite
 from tests.stores.builders import ManualClock
 from tests.stores.conftest import RecordingObserver
 from tests.stores.every_method.everything import SQLITE_ONLY, use_everything
-from tests.stores.history import fill
+from tests.stores.history import HEAVY, fill
 
 SIZE = 300
 STEP = 100
@@ -78,7 +79,7 @@ def small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(invariants._STEPS, name, replace(steps, size=STEP))
 
 
-async def instructions(store: SqliteStore, clock: ManualClock, monkeypatch: pytest.MonkeyPatch) -> Costs:
+async def instructions(store: SqliteStore, work: Awaitable[Any], monkeypatch: pytest.MonkeyPatch) -> Costs:
     """The instructions of SQLite's virtual machine that each statement took, at most."""
     costs: Costs = defaultdict(int)
     execute, step = store.session._execute, 100
@@ -99,7 +100,7 @@ async def instructions(store: SqliteStore, clock: ManualClock, monkeypatch: pyte
     await store.session.call(lambda connection: connection.set_progress_handler(count, step))
     with monkeypatch.context() as patch:
         patch.setattr(store.session, "_execute", measured)
-        await use_everything(store, clock)
+        await work
     return costs
 
 
@@ -140,7 +141,7 @@ async def test_no_statement_reads_more_rows_in_a_longer_history_on_sqlite(
         clock = ManualClock()
         store = await SqliteStore.open(new_sqlite(tmp_path, f"{size}.db"), clock=clock, observer=observer)
         await fill(store, size, busy=busy)
-        costs.append(await instructions(store, clock, monkeypatch))
+        costs.append(await instructions(store, use_everything(store, clock), monkeypatch))
         await store.close()
 
     assert load("sqlite").keys() - SQLITE_ONLY == costs[0].keys() == costs[1].keys()
@@ -178,3 +179,18 @@ async def test_a_list_of_an_account_takes_few_statements_in_a_long_history(
     await store.close()
 
     assert statements < 5
+
+
+async def test_a_count_of_more_orders_of_a_user_takes_as_much_longer(
+    tmp_path: Path, observer: RecordingObserver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On SQLite, the ranges of ids are JSON, which has no index."""
+    store = await SqliteStore.open(new_sqlite(tmp_path), clock=ManualClock(), observer=observer)
+    await fill(store, SIZE * FACTOR)
+    of_one_user, costs = JobFilter(account_id=HEAVY, text="x"), []
+    for window in (STEP, STEP * FACTOR):
+        monkeypatch.setattr("genlock.stores.job_search.WINDOW", window)
+        costs.append((await instructions(store, store.count_jobs(of_one_user), monkeypatch))["count_jobs"])
+    await store.close()
+
+    assert costs[1] < costs[0] * FACTOR * 1.5

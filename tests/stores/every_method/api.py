@@ -34,6 +34,7 @@ async def use_api(store: SqlDatabase) -> None:
     assert await store.api_jobs_after({account_id: 0}, 10)
     assert await store.newest_api_job_between(account_id, job.request_key[:-1], f"{job.request_key}0")
     assert await store.api_jobs_without_end(account_id, 10)
+    await store.api_jobs_without_end(HEAVY, 10)
     assert (await store.order_state(account_id, "another")).open_api_jobs == 1
     assert await store.api_key_with_job(wanted.secret_hash, job.id)
     assert await store.api_key_with_order(wanted.secret_hash, job.request_key)

@@ -40,7 +40,7 @@ WITH part AS MATERIALIZED (
     SELECT p.number, j.id, j.provider, j.model, j.state,
         j.state = 'succeeded' AND j.delivery = 'delivered' AS delivered, j.hold_state, j.price,
         coalesce((SELECT amount FROM ledger WHERE kind = 'refund'
-            AND CASE WHEN key GLOB 'refund:[0-9]*' THEN CAST(substr(key, 8) AS INTEGER) END = j.id), 0) AS refund,
+            AND CASE WHEN key GLOB 'refund:[0-9]*' THEN CAST(substr(key, 8) AS INTEGER) END = +j.id), 0) AS refund,
         coalesce(j.cost, 0) AS cost, j.cost IS NULL AS cost_unknown, j.attempt
     FROM part p CROSS JOIN jobs j
     WHERE j.id >= p.low AND j.id < p.high AND j.created_at >= p.since_us AND j.created_at < p.until_us

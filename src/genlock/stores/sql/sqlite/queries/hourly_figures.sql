@@ -21,10 +21,11 @@ SELECT (job_id - 1) / :size FROM (
 -- Count the jobs of a block again and add the difference to the figures of the hours and days; what attempts that were
 -- given up cost is a loss. The marks of the changes
 -- are deleted; a later change leaves a new one.
+-- The + takes the type from the id: the index is of an expression, which has none, and would be read to its end.
 INSERT INTO figure_job
 SELECT id, created_at, created_at / 900000000, bot, provider, model, state, state = 'succeeded' AND delivery = 'delivered',
     hold_state, price, coalesce((SELECT amount FROM ledger WHERE kind = 'refund'
-        AND CASE WHEN key GLOB 'refund:[0-9]*' THEN CAST(substr(key, 8) AS INTEGER) END = jobs.id), 0), coalesce(cost, 0), due_at IS NOT NULL OR ended_at IS NULL, (ended_at - created_at) / 1e6,
+        AND CASE WHEN key GLOB 'refund:[0-9]*' THEN CAST(substr(key, 8) AS INTEGER) END = +jobs.id), 0), coalesce(cost, 0), due_at IS NOT NULL OR ended_at IS NULL, (ended_at - created_at) / 1e6,
     (delivered_at - ended_at) / 1e6
 FROM jobs WHERE id > :after AND id <= :until AND EXISTS (SELECT 1 FROM roles WHERE name = 'active' AND holder = :holder AND epoch = :epoch);
 INSERT INTO figure_counted

@@ -151,6 +151,12 @@ def test_rare_bytes_of_dts_are_noise_and_frequent_ones_are_not() -> None:
         assert (duration(content) is not None) == is_measured
 
 
+@pytest.mark.parametrize("sample", [b"\xff\xff", b"\xec\xff\xff"], ids=["16 bits", "24 bits"])
+def test_silence_a_little_below_zero_is_measured(sample: bytes) -> None:
+    content = wave(format_chunk(1, 1, 48_000, 8 * len(sample)), (b"data", sample * 480_000))
+    assert duration(content) == 10
+
+
 def test_compressed_frames_are_recognised_also_if_few_of_them_are_at_the_beginning() -> None:
     frames = encode_audio("ac3", "ac3", "fltp")[:8000]
     swapped = bytes(frames[place ^ 1] for place in range(len(frames)))

@@ -242,11 +242,11 @@ def _check_once(job: Job, truth: Truth) -> Findings:
 
 def _editable(truth: Truth) -> dict[str, Message]:
     """Return the messages that edits can reach, and that were not blocked for the put that would have repaired them."""
-    lost = {*truth.unreachable, *truth.moved}
+    lost, blocked = {*truth.unreachable, *truth.moved}, truth.blocked_puts | truth.given_up
     return {
         name: message
         for name, message in truth.messages.items()
-        if not message.deleted and message.address not in lost and name not in truth.blocked_puts
+        if not message.deleted and message.address not in lost and name not in blocked
     }
 
 

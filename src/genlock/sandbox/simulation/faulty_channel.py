@@ -14,7 +14,7 @@ from genlock.domain.errors import (
     PlaceholderGone,
     RecipientUnreachable,
 )
-from genlock.domain.job import Job
+from genlock.domain.job import Delivery, Job
 from genlock.domain.result import PartKind
 from genlock.ports import Channel, Placed
 from genlock.sandbox.simulation.world import Message, World
@@ -55,7 +55,8 @@ class FaultyChannel(Channel):
         try:
             await self._arrive("put", job)
         except RecipientUnreachable:
-            self._truth.blocked_puts.add(part.message or "")
+            blocked = self._truth.blocked_puts if job.delivery is Delivery.SENDING else self._truth.given_up
+            blocked.add(part.message or "")
             raise
         message = self._truth.messages[part.message or ""]
         if self._edits_end_with_address and message.address in self._truth.moved:

@@ -205,6 +205,8 @@ class Truth:
     left_behind: dict[int, set[str]] = field(default_factory=lambda: defaultdict(set))
     #: the messages that could not be edited, because their user had blocked the bot
     blocked_puts: set[str] = field(default_factory=set)
+    #: those of them on which the end was to be put again: that is not tried a second time
+    given_up: set[str] = field(default_factory=set)
     #: how many puts may still take effect on a message, also of instances that have crashed or lost their lease
     on_the_wire: Counter[str] = field(default_factory=Counter)
     #: jobs for which the channel refused a placeholder

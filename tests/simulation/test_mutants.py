@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from itertools import count
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ from genlock.domain.inbox import Callback, InboxState
 from genlock.domain.job import Delivery, Job, Notice, State
 from genlock.domain.result import Outcome, Report
 from genlock.domain.task import TaskOrder
-from genlock.engine import collect, deliver, failover, progress, submit, worker
+from genlock.engine import collect, deliver, failover, operate, progress, submit, worker
 from genlock.engine.context import EngineContext
 from genlock.ports import Placed, Store
 from genlock.sandbox.simulation.simulate import run_seed
@@ -131,6 +132,16 @@ STORE_MUTANTS: dict[str, list[Mutate]] = {
         Sql("begin_submit", "i.value ->> 'sent_input'", "NULL"),
         Sql("begin_limited_submit", ":offer, :sent_input", ":offer, NULL"),
     ],
+    "a message is left waiting after a resend": [
+        Sql("resend_job", "CASE WHEN delivery = 'undeliverable'", "CASE WHEN 1 = 0"),
+        Sql("resend_paid_job", "coalesce(progress_message, placeholder)", "progress_message"),
+    ],
+    "a result that is paid for again holds nothing": [
+        Sql("resend_paid_job", "available - j.price, held = held + j.price", "available, held = held")
+    ],
+    "an order that waits is taken off the list": [
+        Sql("clear_attention", "AND delivery IN ('delivered', 'undeliverable', 'unknown')", "")
+    ],
     "the orphan of a submit is not matched": [Sql("mark_submitted", "SET state = 'matched'", "SET state = 'done'")],
 }
 
@@ -139,6 +150,7 @@ STORE_MUTANTS: dict[str, list[Mutate]] = {
 
 ADVANCE, APPLY_REPORT, EDIT, FINISH = worker.advance, collect.apply_report, progress._edit, deliver._finish
 WAIT_FOR_CALLBACK = submit._wait_for_callback
+NUMBERS = count()
 
 
 async def finish_before_showing(ctx: EngineContext, job: Job) -> None:
@@ -282,12 +294,19 @@ STAGE_MUTANTS: dict[str, tuple[Any, str, Any]] = {
     "a progress edit with an unknown outcome is dropped": (progress, "_edit", drop_unknown_edit),
     "a result shown in part is not paid for": (deliver, "_finish", finish_by_delivery),
     "an older lease replaces the work of a newer one": (worker.Worker, "_replace_older", replace_newer),
+    "a result that was not paid for is shown again for nothing": (Job, "unpaid", property(lambda _: False)),
+    "a refund is made as often as it is asked for": (operate, "refund_key", lambda job_id: f"{job_id}:{next(NUMBERS)}"),
     "a result is used before its user has got it": (Job, "is_received", property(lambda job: job.has_result)),
 }
 
 
 #: the seed to try first, for mutants that not every seed finds: it only saves time, because all other seeds follow
 LIKELY_SEEDS = {
+    "a message is left waiting after a resend": 137,
+    "a result that is paid for again holds nothing": 137,
+    "an order that waits is taken off the list": 37,
+    "a result that was not paid for is shown again for nothing": 137,
+    "a refund is made as often as it is asked for": 81,
     "a slot is not released": 12,
     "a slot is taken twice": 40,
     "a result is used before its user has got it": 53,

@@ -184,7 +184,8 @@ class Job:
     read_at: datetime
     #: consecutive worker crashes while this job was being processed
     crash_count: int = 0
-    #: the message that a progress edit with an unknown outcome may still overwrite
+    #: the message on which the end is put again: a progress edit with an unknown outcome may still overwrite it, or it
+    #: was left behind without an end
     progress_message: str | None = None
     #: the user removed it from the gallery and the history
     hidden: bool = False

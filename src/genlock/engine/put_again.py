@@ -4,6 +4,8 @@ No edit can be called back once its answer is lost, and nothing says when it tak
 message again at growing distances, until the connection of such an edit must be over. For a file that is soon: the
 channel refuses to edit its text, unless it accepted the edit before it got the file. The job is a row that is due
 later, and any instance may continue.
+
+A message that was to show the end and does not, because a resend or a late result got a new one, is treated alike.
 """
 
 from dataclasses import replace
@@ -29,7 +31,7 @@ RETRY_SECONDS = 20.0
 
 
 def part_to_put_again(job: Job, parts: tuple[Part, ...]) -> Part | None:
-    """Return the part that a late progress edit of the job may overwrite; None if it cannot overwrite any."""
+    """Return the part to put on the message that a late progress edit may overwrite, or that shows no end."""
     if job.progress_message is None or not parts:
         return None
     first, resent = parts[0], parts[0].message != job.progress_message

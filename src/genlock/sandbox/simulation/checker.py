@@ -8,12 +8,12 @@ from genlock.domain.delivery import Step, plan
 from genlock.domain.inbox import InboxState
 from genlock.domain.job import AttentionCode, Delivery, Job, Notice, State
 from genlock.domain.money import HoldState
-from genlock.domain.result import PartKind
+from genlock.domain.result import PartKind, Piece
 from genlock.engine.context import EngineRules, UnknownSubmit
 from genlock.engine.invariants import End, ends
 from genlock.ports import Store, Violation
 from genlock.sandbox.simulation.faulty_channel import message_of
-from genlock.sandbox.simulation.world import Task, Truth
+from genlock.sandbox.simulation.world import Message, Task, Truth
 
 #: (rule, detail) of every rule that a job violates
 Findings = list[tuple[str, str]]
@@ -33,6 +33,7 @@ async def check(truth: Truth, store: Store, accounts: list[int], rules: EngineRu
             *_check_attention(job, truth, rules),
             *_check_chat(job, truth),
             *_check_once(job, truth),
+            *_check_placeholders(job, truth),
             *_check_attempts(job, attempts[job.id], truth, rules),
         ]
         found += [Violation(rule=rule, subject=str(job.id), detail=detail) for rule, detail in findings]
@@ -72,7 +73,7 @@ def _tasks(job: Job, truth: Truth) -> list[Task]:
 
 
 def _check_end(job: Job, truth: Truth) -> Findings:
-    reached = ends(job)
+    reached = ends(job) or ([End.LISTED] if job.id in truth.handled else [])
     row = f"{job.state}, {job.delivery}, notice {job.notice}, hold {job.hold_state}, attention {job.attention_reason}"
     found: Findings = []
     if len(reached) != 1:
@@ -107,8 +108,9 @@ def _knows_its_task(job: Job, truth: Truth) -> bool:
 
 
 def _was_not_submitted(job: Job, truth: Truth) -> bool:
-    """Whether the job ended before its first submit because its user had blocked the bot."""
-    return job.error_code == "user_unreachable" and job.address in truth.unreachable and not truth.tasks_of(job.id)
+    """Whether the job ended before its first submit, or an operator's next, because its user had blocked the bot."""
+    submitted = bool(truth.tasks_of(job.id)) and not truth.retries[job.id]
+    return job.error_code == "user_unreachable" and _was_unreachable(job, truth) and not submitted
 
 
 def _has_invalid_result(job: Job, truth: Truth) -> bool:
@@ -122,9 +124,9 @@ def _late_ends(job: Job, truth: Truth) -> int:
 
 
 def _check_payment(job: Job, truth: Truth) -> Findings:
-    """Check that a result in time is paid for if any of its parts was shown, unless an operator resent it."""
+    """Check that a result in time is paid for if any of its parts was shown before it was resent."""
     free = job.hold_state is HoldState.RELEASED and not _late_ends(job, truth)
-    if job.id in truth.shown and free and not truth.resends[job.id]:
+    if job.id in truth.shown and free:
         shown = f"{job.state}, {job.delivery}, parts {[part.step.value for part in job.parts]}"
         return [("A result of which a part was shown is paid for.", shown)]
     return []
@@ -152,12 +154,12 @@ def _check_attention(job: Job, truth: Truth, rules: EngineRules) -> Findings:
     if job.attention_code is AttentionCode.POISON:
         return [("The engine gives up only for a reason.", f"{reason}, but no process crashes over its work here")]
     refused = any(truth.refusals.get(part.value, 0) == 4 for part in job.parts)
-    lasting = job.address in truth.unreachable or refused or _has_invalid_result(job, truth)
+    lasting = _was_unreachable(job, truth) or refused or _has_invalid_result(job, truth)
     if job.attention_code is AttentionCode.UNDELIVERABLE and not lasting:
         return [("The engine gives up only for a reason.", f"undeliverable: {job.attention_reason}")]
-    addresses = _addresses(job, truth)
-    deleted = any(message.deleted for message in truth.messages.values() if message.address in addresses)
-    if job.delivery is Delivery.UNKNOWN and not deleted:
+    gone = any(truth.messages[name].deleted for name in truth.placeholders[job.id])
+    gone = gone or job.id in truth.refused_placeholders or not truth.frozen.isdisjoint(_addresses(job, truth))
+    if job.delivery is Delivery.UNKNOWN and not gone:
         return [
             (
                 "The engine gives up only for a reason.",
@@ -165,6 +167,10 @@ def _check_attention(job: Job, truth: Truth, rules: EngineRules) -> Findings:
             )
         ]
     return []
+
+
+def _was_unreachable(job: Job, truth: Truth) -> bool:
+    return any(address in truth.unreachable or address in truth.unblocked for address in _addresses(job, truth))
 
 
 def _addresses(job: Job, truth: Truth) -> set[str]:
@@ -185,15 +191,20 @@ def _check_chat(job: Job, truth: Truth) -> Findings:
         if message is None or not (message.deleted or message.shows == (job.id, expected)):
             found.append(("A delivered result is in the chat.", f"{part.message} should show {expected!r}: {message}"))
     values = [part.value for part in job.parts if part.kind is not PartKind.MESSAGE]
-    results = [_valid_values(task, truth) for task in _tasks(job, truth)]
+    results = [_valid_values(pieces, truth) for task in _tasks(job, truth) for pieces in _results(task)]
     complete = all(part.step is Step.DONE for part in job.parts)
     if job.has_result and complete and values not in results:
         found.append(("Every part of the result is delivered.", f"{values}, but the provider made {results}"))
     return found
 
 
-def _valid_values(task: Task, truth: Truth) -> list[str]:
-    return [part.value for part in plan(task.pieces) if part.value not in truth.invalid_results]
+def _valid_values(pieces: tuple[Piece, ...], truth: Truth) -> list[str]:
+    return [part.value for part in plan(pieces) if part.value not in truth.invalid_results]
+
+
+def _results(task: Task) -> list[tuple[Piece, ...]]:
+    """Return the result of a task, and what its provider called its result as well."""
+    return [task.pieces, *([task.other_pieces] if task.other_pieces else [])]
 
 
 def _check_once(job: Job, truth: Truth) -> Findings:
@@ -202,12 +213,16 @@ def _check_once(job: Job, truth: Truth) -> Findings:
     messages = {message_of(job)}
     if _late_ends(job, truth):  # the message about the end before it stays
         messages |= {message_of(replace(job, state=state)) for state in (State.EXPIRED, State.FAILED)}
-    own = {*messages, *(piece.value for task in _tasks(job, truth) for piece in task.pieces)}
-    times = Counter(message.shows[1] for message in shown if message.shows and not message.deleted)
-    gone = {*truth.unreachable, *truth.moved}  # no edit can reach messages there
-    late = [message for message in shown if message.progress and not message.deleted and message.address not in gone]
-    if job.delivery is Delivery.UNDELIVERABLE and job.has_result:
-        late = []  # a result that was given up is not put again
+    own = {*messages, *(piece.value for task in _tasks(job, truth) for pieces in _results(task) for piece in pieces)}
+    # What was put just before its chat froze may have to be sent to the new address: nothing tells that it was shown.
+    open_ = [message for message in shown if not message.deleted and message.address not in truth.frozen]
+    times = Counter(message.shows[1] for message in open_ if message.shows)
+    reachable = _editable(truth).values()
+    late = [each for each in reachable if each.progress and each.shows and each.shows[0] == job.id]
+    settled = truth.resends[job.id] and job.hold_state in (HoldState.CAPTURED, HoldState.FREE)
+    if job.delivery is Delivery.UNDELIVERABLE and not settled:
+        # A result that was given up is not put again unless it was settled before; our own message always is.
+        late = [each for each in late if each.shows and each.shows[1] in messages]
     if job.attention_code is AttentionCode.STAGE_ERROR and job.delivery in (Delivery.PENDING, Delivery.SENDING):
         # Its delivery is not over: it waits for the operator, whose retry puts the end again, or what was resent.
         results = [message for message in late if message.shows and message.shows[1] not in messages]
@@ -223,6 +238,30 @@ def _check_once(job: Job, truth: Truth) -> Findings:
     if any(message.address not in _addresses(job, truth) for message in shown):
         found.append(("A user sees only results of their own jobs.", "shown at another address"))
     return found
+
+
+def _editable(truth: Truth) -> dict[str, Message]:
+    """Return the messages that edits can reach, and that were not blocked for the put that would have repaired them."""
+    lost, blocked = {*truth.unreachable, *truth.moved}, truth.blocked_puts | truth.given_up
+    return {
+        name: message
+        for name, message in truth.messages.items()
+        if not message.deleted and message.address not in lost and name not in blocked
+    }
+
+
+def _check_placeholders(job: Job, truth: Truth) -> Findings:
+    """Check that an end appears on every message that was to become the result, and none shows progress for ever.
+
+    The job remembers one message that was left behind, so a second one may be left waiting.
+    """
+    if job.delivery is not Delivery.DELIVERED or job.attention_reason is not None or job.id in truth.handled:
+        return []
+    known = truth.placeholders[job.id]
+    waiting = [name for name, message in _editable(truth).items() if name in known and not message.shows]
+    if len(waiting) > max(0, len(truth.left_behind[job.id]) - 1):
+        return [("No message of an ended job is left waiting.", str(waiting))]
+    return []
 
 
 def _check_attempts(job: Job, attempts: list[Attempt], truth: Truth, rules: EngineRules) -> Findings:
@@ -279,7 +318,7 @@ async def _check_wallets(store: Store, jobs: list[Job], accounts: list[int], tru
             if job.account_id == account:
                 spent[job.hold_state] += job.price
         wallet = await store.wallet(account)
-        expected = truth.granted[account] - spent[HoldState.CAPTURED] - spent[HoldState.HELD]
+        expected = truth.granted[account] + truth.refunded[account] - spent[HoldState.CAPTURED] - spent[HoldState.HELD]
         if (wallet.available, wallet.held) != (expected, spent[HoldState.HELD]):
             detail = f"account {account} has {wallet.available} and {wallet.held} held, not {expected} and {spent}"
             found.append(Violation(rule="Users pay exactly for what was delivered.", subject="-", detail=detail))

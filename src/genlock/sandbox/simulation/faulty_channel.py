@@ -14,7 +14,7 @@ from genlock.domain.errors import (
     PlaceholderGone,
     RecipientUnreachable,
 )
-from genlock.domain.job import Job
+from genlock.domain.job import Delivery, Job
 from genlock.domain.result import PartKind
 from genlock.ports import Channel, Placed
 from genlock.sandbox.simulation.world import Message, World
@@ -36,20 +36,32 @@ class FaultyChannel(Channel):
         self._rng = world.stream("channel")
         #: whether a bot that was blocked may still edit its messages; Telegram does not document it
         self._edits_pass_block = world.stream("block").random() < 0.5
+        #: whether messages of a chat whose address changed can no longer be edited, as in a group that has migrated
+        self._edits_end_with_address = world.afterwards and world.stream("moves").random() < 0.5
 
     # the Channel port
 
     async def create_placeholder(self, job: Job, index: int) -> str:
         await self._arrive("create_placeholder", job)
+        if self._world.afterwards and self._world.happens("create_placeholder: refused", job=job.id):
+            self._truth.refused_placeholders.add(job.id)
+            raise PlaceholderGone
         message = self.post(job.address)
         self._world.note("channel", "PLACED", job=job.id, index=index, message=message)
         await self._answer("create_placeholder", job)
         return message
 
     async def put(self, job: Job, index: int, part: Part) -> Placed:
-        await self._arrive("put", job)
+        try:
+            await self._arrive("put", job)
+        except RecipientUnreachable:
+            blocked = self._truth.blocked_puts if job.delivery is Delivery.SENDING else self._truth.given_up
+            blocked.add(part.message or "")
+            raise
         message = self._truth.messages[part.message or ""]
-        if message.deleted:
+        if self._edits_end_with_address and message.address in self._truth.moved:
+            self._truth.frozen.add(message.address)
+        if message.deleted or message.address in self._truth.frozen:
             raise PlaceholderGone
         self._check_level(part)
         self._show(job, index, part, message)

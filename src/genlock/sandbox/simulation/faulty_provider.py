@@ -147,7 +147,8 @@ class FaultyProvider(Provider):
     def _check_input(self, job: Job) -> None:
         """Check that a job which begins with a result gets a file that this provider made."""
         file = json.loads(job.input).get("file")
-        made = {piece.value for task in self._truth.tasks.values() for piece in task.pieces}
+        tasks = self._truth.tasks.values()
+        made = {piece.value for task in tasks for piece in (*task.pieces, *task.other_pieces)}
         if file is not None and file not in made:
             self._truth.add_violation("A next step gets the file of the result.", job.id, f"{file!r} was never made")
 
@@ -203,6 +204,8 @@ class FaultyProvider(Provider):
             self._call(task, token, body, self._rng.uniform(0.0, 5.0))
         if self._world.happens("callback: contradicts", job=task.job_id):
             self._call(task, token, self._opposite(task), self._rng.uniform(0.0, 5.0))
+        if self._world.afterwards and self._world.happens("callback: another result", job=task.job_id):
+            self._call(task, token, self._another_result(task), self._rng.uniform(0.0, 60.0))
         if self._world.happens("callback: unreadable", job=task.job_id):
             self._call(task, token, b"<html>502</html>", self._rng.uniform(0.0, 5.0))
         if self._world.happens("callback: names another task", job=task.job_id):
@@ -219,6 +222,10 @@ class FaultyProvider(Provider):
             return _body(task.id, Outcome.SUCCESS, task.pieces)
         self._truth.failures.add(task.job_id)
         return _body(task.id, Outcome.FAILURE)
+
+    def _another_result(self, task: Task) -> bytes:
+        task.other_pieces = (Piece(value=f"https://files/{task.id}/another"),)
+        return _body(task.id, Outcome.SUCCESS, task.other_pieces)
 
     def _send_forged(self, task: Task, token: str | None) -> None:
         stolen = (Piece(value="https://evil/"),)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar, cast
 
+from genlock.domain.delivery import Part
 from genlock.domain.errors import GenlockError, StoreUnavailable
 from genlock.domain.job import Job
 from genlock.domain.task import TaskOrder
@@ -34,7 +35,7 @@ def _calls(port: type, prefix: str) -> list[str]:
     return [f"{prefix}.{name}" for name, member in members.items() if inspect.iscoroutinefunction(member)]
 
 
-#: called by endpoints, the bot, the money check, retention and `tell`, which are not simulated
+#: called by endpoints, the bot, the money check, retention and `tell`, which are not simulated, or in few seeds only
 _NOT_SIMULATED = {
     "store.ledger_entry",
     "store.open_jobs",
@@ -76,7 +77,12 @@ _NOT_SIMULATED = {
     "channel.tell",
 }
 #: instances are killed and paused at these calls where they are at the others
-_SAME_POINT = {"begin_limited_submit": "begin_submit", "return_notice": "reschedule"}
+_SAME_POINT = {
+    "begin_limited_submit": "begin_submit",
+    "return_notice": "reschedule",
+    "resend_paid_job": "resend_job",
+    "clear_attention": "resend_job",
+}
 #: Every call that an instance can make.
 CALLS = [
     call
@@ -247,8 +253,11 @@ class OutsideProxy:
         return partial(self._call, f"{self._prefix}.{name}", method) if inspect.iscoroutinefunction(method) else method
 
     async def _call(self, call: str, method: Callable[..., Coroutine[Any, Any, Any]], /, *args: Any) -> Any:
+        messages = [arg.message for arg in args if isinstance(arg, Part) and arg.message]
+        self._world.truth.on_the_wire.update(messages)
         await self._lifecycle.point(f"before {call}")
         wire = self._world.spawn(_outcome(method(*args)))
+        wire.add_done_callback(lambda _: self._world.truth.on_the_wire.subtract(messages))
         try:
             error, answer = await asyncio.shield(wire)
         except asyncio.CancelledError:

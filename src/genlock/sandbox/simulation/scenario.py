@@ -8,6 +8,7 @@ from genlock.domain.events import Event
 from genlock.engine.context import EngineRules, UnknownSubmit
 from genlock.ports import Store, Violation
 from genlock.ports.provider import RateLimit
+from genlock.sandbox.simulation.afterwards import Afterwards
 from genlock.sandbox.simulation.checker import check
 from genlock.sandbox.simulation.fleet import Fleet
 from genlock.sandbox.simulation.instances import CALLS, POINTS, InstanceFault
@@ -150,6 +151,9 @@ class Scenario:
             self.world.spawn(self._operator.work())
         if self.world.resends_after_progress:
             self.world.spawn(self._operator.resend_after_progress())
+        if self.world.afterwards:
+            afterwards = Afterwards(self.world, self._fleet, self._users)
+            self.world.spawn(afterwards.work())
         await asyncio.sleep(FAULT_SECONDS)
         await self._stop_faults()
         if not await self._settle():

@@ -4,6 +4,7 @@ from typing import Any
 
 from genlock.domain.delivery import shown_results
 from genlock.domain.job import AttentionCode, Delivery, Job, State, Verdict
+from genlock.domain.money import EntryKind
 from genlock.ports import Accepted, EndJob, JobEnd
 from genlock.sandbox.simulation.world import World
 
@@ -46,12 +47,10 @@ class StoreMonitor:
             self._truth.registered.add(args[0])
         if name == "release_leases" and len(args) == 1:
             self._truth.registered.discard(args[0])
-        if name == "resend_job" and answer:
-            self._truth.resends[args[0]] += 1
-        if name == "retry_job" and answer:
-            self._truth.retries[args[0]] += 1
-            self._truth.invalid_ends.discard(args[0])
+        self._record_operator(name, args, answer)
         if name in ("begin_submit", "begin_limited_submit") and answer:
+            if args[3]:
+                self._truth.placeholders[job_id].add(args[3])
             self._truth.submits[job_id] = self._world.loop.time()
             self._truth.submitted_to[job_id] = options.get("provider") or args[4]
         if _leaves_its_provider(name, args, answer):
@@ -60,9 +59,40 @@ class StoreMonitor:
             self._check_end(args[0], answer.job)
         self._record_delivery(name, job_id, args, answer)
 
+    def _record_operator(self, name: str, args: tuple[Any, ...], answer: Any) -> None:
+        """Record what operators, and users who press Show again, did to a job."""
+        if name in ("resend_job", "resend_paid_job", "retry_job") and answer:
+            self._truth.handled.discard(args[0])
+        if name in ("resend_job", "resend_paid_job") and answer:
+            self._truth.resends[args[0]] += 1
+            self._record_new_message(args[0])
+        if name == "clear_attention" and answer:
+            self._truth.handled.add(args[0])
+        if name == "transfer":
+            self._record_refund(args)
+        if name == "retry_job" and answer:
+            self._truth.retries[args[0]] += 1
+            self._truth.invalid_ends.discard(args[0])
+
+    def _record_new_message(self, job_id: int) -> None:
+        """Record that a job's result is shown on a new message: the end is put on one that was left behind, too."""
+        if self._truth.deliveries.pop(job_id, None) is not Delivery.DELIVERED:
+            known = self._truth.placeholders[job_id]
+            self._truth.blocked_puts -= known
+            self._truth.left_behind[job_id] |= {name for name in known if not self._truth.messages[name].shows}
+
+    def _record_refund(self, args: tuple[Any, ...]) -> None:
+        """Record what an account gets back: once for a reason, which names the job, under whatever key."""
+        account, kind, amount, _, *reason = args
+        if kind is EntryKind.REFUND and (account, *reason) not in self._truth.refunds:
+            self._truth.refunds.add((account, *reason))
+            self._truth.refunded[account] += amount
+
     def _record_delivery(self, name: str, job_id: int, args: tuple[Any, ...], answer: Any) -> None:
         if isinstance(answer, JobEnd) and answer.verdict is Verdict.LATE:
             self._truth.late_ends[job_id] += 1
+            self._truth.handled.discard(job_id)
+            self._record_new_message(job_id)
             if job_id in self._truth.invalid_ends:
                 rule = "A result that was found invalid does not come again."
                 self._truth.add_violation(rule, job_id, "it was accepted as a late result")
@@ -71,9 +101,12 @@ class StoreMonitor:
         if name == "mark_result_invalid":
             self._truth.invalid_ends.add(job_id)
         parts = args[2] if name == "save_parts" else getattr(args[0], "parts", None) if args else None
-        if name in ("save_parts", "reschedule", "finish_delivery") and parts and shown_results(parts):
-            self._truth.shown.add(job_id)
+        if name in ("save_parts", "reschedule", "finish_delivery") and parts:
+            self._truth.placeholders[job_id].update(part.message for part in parts if part.message)
+            if shown_results(parts) and not self._truth.resends[job_id]:
+                self._truth.shown.add(job_id)
         if name == "finish_delivery":
+            self._truth.deliveries[job_id] = args[0].delivery
             code = args[0].attention_code if args[0].attention_reason else None
             unknown = args[0].delivery is Delivery.UNKNOWN or code is AttentionCode.UNKNOWN_DELIVERY
             self._truth.unknown_ends[job_id] += unknown

@@ -56,9 +56,9 @@ class Users:
 
     async def order_later(self, number: int) -> None:
         await asyncio.sleep(self._rng.uniform(0.0, self._rush_seconds))
-        await self._order(self._make_order(number))
+        await self.order(self._make_order(number))
 
-    async def _order(self, order: NewJob) -> None:
+    async def order(self, order: NewJob) -> None:
         copies = self._rng.choice((1, 1, 1, 2))
         answers = await asyncio.gather(*(self._order_until_answered(order) for _ in range(copies)))
         jobs = {job.id for job in answers if job}
@@ -68,6 +68,8 @@ class Users:
             )
         for job_id in sorted(jobs):
             self._truth.orders[order.account_id, order.request_key] = job_id
+            if order.placeholder:
+                self._truth.placeholders[job_id].add(order.placeholder)
             self.jobs.append(job_id)
             self._world.spawn(self._wait(job_id, order))
             if self._has_chains and self._chains.random() < CHAINED_SHARE:
@@ -99,7 +101,7 @@ class Users:
                 "An order begins only with a result that its user has got.", job.id, f"{chosen!r} was not shown"
             )
         self._world.note("user", "NEXT_STEP", job=job.id, file=chosen)
-        await self._order(
+        await self.order(
             replace(
                 order,
                 request_key=f"{order.request_key}+",

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from genlock.domain.events import Event
+from genlock.domain.job import Delivery
 from genlock.domain.result import Outcome, Piece
 from genlock.ports import Violation
 
@@ -85,6 +86,8 @@ FAULT_RATES: dict[str, float] = {
     "create: does not connect": 0.05,
     "task: fails without a bill": 0.25,
     "find: error": 0.10,
+    "callback: another result": 0.10,
+    "create_placeholder: refused": 0.04,
 }
 #: What makes orders go on to a second provider, and tests what becomes of the first. Seeds with two providers take one
 #: of them, half of these seeds without other faults.
@@ -119,6 +122,15 @@ RESENDS_THEME = ("task: long", "progress: outlives its caller")
 #: seeds, so seeds that tests name are not among them.
 LIMITED_EVERY, LIMITED_FIRST = 14, 12
 TASKS_AT_ONCE = 2
+#: In these seeds users and operators go on with orders that have ended: users have results shown again, unblock the bot
+#: and press buttons of old messages, operators refund and mark as handled. Seeds that tests name are not among them.
+AFTERWARDS_EVERY, AFTERWARDS = 11, (4, 5)
+AFTERWARDS_RATE = 0.5
+AFTERWARDS_THEMES: tuple[tuple[str, ...], ...] = (
+    ("task: long", "progress: outlives its caller", "callback: after the deadline", "callback: another result"),
+    ("put: busy", "callback: after the deadline"),
+    ("create_placeholder: refused", "chat: unreachable", "callback: another result"),
+)
 #: Every n-th seed of a theme has no other faults: those would hide what the theme's own can cause.
 ALONE_EVERY = 5
 
@@ -138,6 +150,8 @@ class Task:
     unbilled: bool = False
     #: the provider said that it did not accept the order
     disowned: bool = False
+    #: what the provider called a success as well, later and with other files
+    other_pieces: tuple[Piece, ...] = ()
     done: bool = False
     #: set to end the task at once
     end_now: asyncio.Event = field(default_factory=asyncio.Event)
@@ -164,8 +178,12 @@ class Truth:
     messages: dict[str, Message] = field(default_factory=dict)
     notices: Counter[int] = field(default_factory=Counter)
     unreachable: dict[str, float] = field(default_factory=dict)
+    #: chats that were unreachable for a while
+    unblocked: set[str] = field(default_factory=set)
     #: the new address of chats whose address changed, by the old one
     moved: dict[str, str] = field(default_factory=dict)
+    #: chats whose messages can no longer be edited, because their address changed
+    frozen: set[str] = field(default_factory=set)
     #: results that are HTML pages
     invalid_results: set[str] = field(default_factory=set)
     #: how many levels the channel refuses for a part's value
@@ -180,6 +198,24 @@ class Truth:
     granted: Counter[int] = field(default_factory=Counter)
     cancelled: set[int] = field(default_factory=set)
     resends: Counter[int] = field(default_factory=Counter)
+    #: the messages that were, at any time, to become the result of a job
+    placeholders: dict[int, set[str]] = field(default_factory=lambda: defaultdict(set))
+    #: how the last delivery of a job ended, and the messages that showed no end when its result got a new one
+    deliveries: dict[int, Delivery] = field(default_factory=dict)
+    left_behind: dict[int, set[str]] = field(default_factory=lambda: defaultdict(set))
+    #: the messages that could not be edited, because their user had blocked the bot
+    blocked_puts: set[str] = field(default_factory=set)
+    #: those of them on which the end was to be put again: that is not tried a second time
+    given_up: set[str] = field(default_factory=set)
+    #: how many puts may still take effect on a message, also of instances that have crashed or lost their lease
+    on_the_wire: Counter[str] = field(default_factory=Counter)
+    #: jobs for which the channel refused a placeholder
+    refused_placeholders: set[int] = field(default_factory=set)
+    #: jobs that an operator took off the list, and that nothing has changed since
+    handled: set[int] = field(default_factory=set)
+    #: the accounts and reasons of refunds, and what each account got back
+    refunds: set[tuple[Any, ...]] = field(default_factory=set)
+    refunded: Counter[int] = field(default_factory=Counter)
     #: jobs with a progress edit that may take effect after its caller stopped waiting
     late_progress: list[int] = field(default_factory=list)
     #: jobs of whose result the engine has recorded a part as shown
@@ -244,6 +280,10 @@ class World:
         self.resends_after_progress = seed % RESENDS_EVERY == RESENDS_FIRST
         if self.resends_after_progress:
             self.rates.update(dict.fromkeys(RESENDS_THEME, FAULT_RATE_MAX))
+        #: whether users and operators go on with orders that have ended
+        self.afterwards = seed % AFTERWARDS_EVERY in AFTERWARDS
+        theme = AFTERWARDS_THEMES[seed % len(AFTERWARDS_THEMES)] if self.afterwards else ()
+        self.rates.update({kind: max(AFTERWARDS_RATE, self.rates[kind]) for kind in theme})
         #: how many tasks a provider may work on at once; None: as many as it likes
         self.tasks_at_once = TASKS_AT_ONCE if seed % LIMITED_EVERY == LIMITED_FIRST else None
         self._tasks: set[asyncio.Task[Any]] = set()

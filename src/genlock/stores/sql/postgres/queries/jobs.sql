@@ -179,6 +179,11 @@ WITH item AS (
         late = f.verdict = 'late',
         -- The message about the end may still be on its way to the placeholder, so a late result gets a new message.
         placeholder = CASE WHEN f.verdict = 'late' THEN NULL ELSE j.placeholder END,
+        -- What does not show an end yet, or perhaps not, gets it when the result is shown.
+        progress_message = CASE
+            WHEN f.verdict = 'late' AND j.delivery <> 'delivered'
+            THEN coalesce(j.progress_message, j.parts::json -> 0 ->> 'message', j.placeholder)
+            ELSE j.progress_message END,
         task_id = coalesce(j.task_id, f.task_id), parts = f.parts,
         error_code = CASE WHEN f.verdict = 'late' THEN j.error_code ELSE f.error_code END,
         error_text = CASE WHEN f.verdict = 'late' THEN j.error_text ELSE f.error_text END,
@@ -549,20 +554,23 @@ WHERE id = :job_id AND lease_owner IS NULL AND (SELECT count(*) FROM found) >= 0
 RETURNING id;
 
 -- name: resend_job
--- Deliver the parts of an ended job again, on new messages.
+-- Deliver the parts of an ended job again, on new messages. A message that was to show them and does not, or perhaps not,
+-- gets them after that.
 UPDATE jobs
 SET delivery = 'pending', delivered_at = NULL, parts = :parts, placeholder = NULL, due_at = :now,
     lease_owner = NULL, lease_token = lease_token + 1, attempts = 0, crash_count = 0, attention_code = NULL,
     attention_reason = NULL,
+    progress_message = CASE WHEN delivery = 'undeliverable' THEN coalesce(progress_message, placeholder)
+                       ELSE progress_message END,
     notice = CASE WHEN notice = 'due' THEN 'wanted' ELSE notice END
 WHERE id = :job_id AND lease_token = coalesce(:token::bigint, lease_token)
     AND delivery IN ('delivered', 'undeliverable', 'unknown')
 RETURNING id;
 
 -- name: resend_paid_job
--- Resend a result that could not be delivered and hold its released price again, in the same commit. The ledger entries
--- of the earlier hold get the old lease token appended to their keys, so that the new hold settles under the usual
--- keys.
+-- Resend a result that could not be delivered, as `resend_job` does, and hold its released price again, in the same
+-- commit. The ledger entries of the earlier hold get the old lease token appended to their keys, so that the new hold
+-- settles under the usual keys.
 WITH job AS MATERIALIZED (
     SELECT id, account_id, price FROM jobs
     WHERE id = :job_id AND lease_token = :token AND state = 'succeeded' AND delivery = 'undeliverable'
@@ -584,7 +592,7 @@ WITH job AS MATERIALIZED (
 UPDATE jobs j
 SET hold_state = 'held', delivery = 'pending', delivered_at = NULL, parts = :parts, placeholder = NULL, due_at = :now,
     lease_owner = NULL, lease_token = j.lease_token + 1, attempts = 0, crash_count = 0, attention_code = NULL,
-    attention_reason = NULL,
+    attention_reason = NULL, progress_message = coalesce(j.progress_message, j.placeholder),
     notice = CASE WHEN j.notice = 'due' THEN 'wanted' ELSE j.notice END
 FROM job, paid WHERE j.id = job.id
 RETURNING j.id;

@@ -58,14 +58,15 @@ SELECT *, :now AS read_at FROM jobs WHERE attention_reason IS NOT NULL ORDER BY 
 
 -- name: is_job_message
 -- use: screen
--- Whether a message shows a job of an account: as its placeholder or as one of its parts. Only the newest jobs are read:
--- if there are more, the answer is yes, because a result that is overwritten is worse than an old screen that stays.
+-- Whether a message shows a job of an account: as its placeholder, as one of its parts, or as the message on which its end
+-- will be put again. Only the newest jobs are read: if there are more, the answer is yes, because a result that is
+-- overwritten is worse than an old screen that stays.
 WITH newest AS MATERIALIZED (
-    SELECT placeholder, parts FROM jobs WHERE account_id = :account_id
+    SELECT placeholder, progress_message, parts FROM jobs WHERE account_id = :account_id
     ORDER BY account_id DESC, id DESC LIMIT :window + 1
 )
 SELECT 1 AS found WHERE (SELECT count(*) FROM newest) > :window OR EXISTS (
-    SELECT 1 FROM newest WHERE placeholder = :message OR EXISTS (
+    SELECT 1 FROM newest WHERE :message IN (placeholder, progress_message) OR EXISTS (
         SELECT 1 FROM json_each(newest.parts) AS part WHERE part.value ->> 'message' = :message));
 
 -- name: jobs_shown_by

@@ -155,6 +155,11 @@ SET state = CASE WHEN i.verdict = 'late' THEN jobs.state ELSE i.state END,
     late = i.verdict = 'late',
     -- The message about the end may still be on its way to the placeholder, so a late result gets a new message.
     placeholder = CASE WHEN i.verdict = 'late' THEN NULL ELSE placeholder END,
+    -- What does not show an end yet, or perhaps not, gets it when the result is shown.
+    progress_message = CASE
+        WHEN i.verdict = 'late' AND jobs.delivery <> 'delivered'
+        THEN coalesce(jobs.progress_message, jobs.parts ->> '$[0].message', jobs.placeholder)
+        ELSE jobs.progress_message END,
     task_id = coalesce(jobs.task_id, i.task_id), parts = i.parts,
     error_code = CASE WHEN i.verdict = 'late' THEN jobs.error_code ELSE i.error_code END,
     error_text = CASE WHEN i.verdict = 'late' THEN jobs.error_text ELSE i.error_text END,
@@ -456,20 +461,23 @@ WHERE id = :job_id AND lease_owner IS NULL
 RETURNING id;
 
 -- name: resend_job
--- Deliver the parts of an ended job again, on new messages.
+-- Deliver the parts of an ended job again, on new messages. A message that was to show them and does not, or perhaps not,
+-- gets them after that.
 UPDATE jobs
 SET delivery = 'pending', delivered_at = NULL, parts = :parts, placeholder = NULL, due_at = :now,
     lease_owner = NULL, lease_token = lease_token + 1, attempts = 0, crash_count = 0, attention_code = NULL,
     attention_reason = NULL,
+    progress_message = CASE WHEN delivery = 'undeliverable' THEN coalesce(progress_message, placeholder)
+                       ELSE progress_message END,
     notice = CASE WHEN notice = 'due' THEN 'wanted' ELSE notice END
 WHERE id = :job_id AND lease_token = coalesce(:token, lease_token)
     AND delivery IN ('delivered', 'undeliverable', 'unknown')
 RETURNING id;
 
 -- name: resend_paid_job
--- Resend a result that could not be delivered and hold its released price again, in the same commit. The ledger entries
--- of the earlier hold get the old lease token appended to their keys, so that the new hold settles under the usual
--- keys.
+-- Resend a result that could not be delivered, as `resend_job` does, and hold its released price again, in the same
+-- commit. The ledger entries of the earlier hold get the old lease token appended to their keys, so that the new hold
+-- settles under the usual keys.
 UPDATE accounts SET available = available - j.price, held = held + j.price
 FROM jobs j
 WHERE j.id = :job_id AND j.lease_token = :token AND j.state = 'succeeded' AND j.delivery = 'undeliverable'
@@ -482,7 +490,7 @@ FROM jobs WHERE id = :job_id AND changes() = 2;
 UPDATE jobs
 SET hold_state = 'held', delivery = 'pending', delivered_at = NULL, parts = :parts, placeholder = NULL, due_at = :now,
     lease_owner = NULL, lease_token = lease_token + 1, attempts = 0, crash_count = 0, attention_code = NULL,
-    attention_reason = NULL,
+    attention_reason = NULL, progress_message = coalesce(progress_message, placeholder),
     notice = CASE WHEN notice = 'due' THEN 'wanted' ELSE notice END
 WHERE id = :job_id AND changes() = 1
 RETURNING id;

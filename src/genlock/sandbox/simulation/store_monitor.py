@@ -75,11 +75,11 @@ class StoreMonitor:
             self._truth.invalid_ends.discard(args[0])
 
     def _record_new_message(self, job_id: int) -> None:
-        """Record that a job's result is shown on a new message: the end is put on one that was left behind, too."""
+        """Record that a job's result is shown on a new message: the end is put on one that was abandoned, too."""
         if self._truth.deliveries.pop(job_id, None) is not Delivery.DELIVERED:
             known = self._truth.placeholders[job_id]
             self._truth.blocked_puts -= known
-            self._truth.left_behind[job_id] |= {name for name in known if not self._truth.messages[name].shows}
+            self._truth.unended_messages[job_id] |= {name for name in known if not self._truth.messages[name].shows}
 
     def _record_refund(self, args: tuple[Any, ...]) -> None:
         """Record what an account gets back: once for a reason, which names the job, under whatever key."""

@@ -202,7 +202,7 @@ class Truth:
     placeholders: dict[int, set[str]] = field(default_factory=lambda: defaultdict(set))
     #: how the last delivery of a job ended, and the messages that showed no end when its result got a new one
     deliveries: dict[int, Delivery] = field(default_factory=dict)
-    left_behind: dict[int, set[str]] = field(default_factory=lambda: defaultdict(set))
+    unended_messages: dict[int, set[str]] = field(default_factory=lambda: defaultdict(set))
     #: the messages that could not be edited, because their user had blocked the bot
     blocked_puts: set[str] = field(default_factory=set)
     #: those of them on which the end was to be put again: that is not tried a second time

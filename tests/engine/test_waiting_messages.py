@@ -77,7 +77,7 @@ async def test_the_first_message_of_a_result_that_could_not_be_delivered_gets_it
     assert world.channel.messages[job.placeholder or ""] == ""
 
     resend = operate.show_again if by_user else operate.resend
-    await resend(engine.ctx, job.id, "somebody")
+    await resend(engine.ctx, job.id, "operator")
     row = await settle(world, engine, job)
 
     assert (row.delivery, row.hold_state) == (

@@ -185,7 +185,7 @@ class Job:
     #: consecutive worker crashes while this job was being processed
     crash_count: int = 0
     #: the message on which the end is put again: a progress edit with an unknown outcome may still overwrite it, or it
-    #: was abandoned without an end
+    #: is left over without an end
     progress_message: str | None = None
     #: the user removed it from the gallery and the history
     hidden: bool = False

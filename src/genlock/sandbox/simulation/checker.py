@@ -251,15 +251,15 @@ def _editable(truth: Truth) -> dict[str, Message]:
 
 
 def _check_placeholders(job: Job, truth: Truth) -> Findings:
-    """Check that an end appears on every message that was to become the result, and none goes on showing progress.
+    """Check that an end appears on every message that was to become the result, and none keeps showing progress.
 
-    The job remembers one message that was abandoned, so a second one may be left waiting.
+    The job remembers one message that was left over, so a second one may be left waiting.
     """
     if job.delivery is not Delivery.DELIVERED or job.attention_reason is not None or job.id in truth.handled:
         return []
-    known = truth.placeholders[job.id]
+    known = truth.placeholders[job.id] - truth.further_parts
     waiting = [name for name, message in _editable(truth).items() if name in known and not message.shows]
-    if len(waiting) > max(0, len(truth.unended_messages[job.id]) - 1):
+    if len(waiting) > max(0, len(truth.left_over[job.id]) - 1):
         return [("No message of an ended job is left waiting.", str(waiting))]
     return []
 

@@ -75,11 +75,11 @@ class StoreMonitor:
             self._truth.invalid_ends.discard(args[0])
 
     def _record_new_message(self, job_id: int) -> None:
-        """Record that a job's result is shown on a new message: the end is put on one that was abandoned, too."""
+        """Record that a job's result is shown on a new message: the end is put on one that was left over, too."""
         if self._truth.deliveries.pop(job_id, None) is not Delivery.DELIVERED:
             known = self._truth.placeholders[job_id]
             self._truth.blocked_puts -= known
-            self._truth.unended_messages[job_id] |= {name for name in known if not self._truth.messages[name].shows}
+            self._truth.left_over[job_id] |= {name for name in known if not self._truth.messages[name].shows}
 
     def _record_refund(self, args: tuple[Any, ...]) -> None:
         """Record what an account gets back: once for a reason, which names the job, under whatever key."""
@@ -103,6 +103,7 @@ class StoreMonitor:
         parts = args[2] if name == "save_parts" else getattr(args[0], "parts", None) if args else None
         if name in ("save_parts", "reschedule", "finish_delivery") and parts:
             self._truth.placeholders[job_id].update(part.message for part in parts if part.message)
+            self._truth.further_parts.update(part.message for part in parts[1:] if part.message)
             if shown_results(parts) and not self._truth.resends[job_id]:
                 self._truth.shown.add(job_id)
         if name == "finish_delivery":

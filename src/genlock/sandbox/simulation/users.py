@@ -12,7 +12,7 @@ from genlock.domain.result import PartKind
 from genlock.ports import Store
 from genlock.sandbox.simulation.fleet import Fleet
 from genlock.sandbox.simulation.instances import NoAnswer
-from genlock.sandbox.simulation.world import Message, World
+from genlock.sandbox.simulation.world import World
 
 #: in every n-th seed, orders begin with results of others: chains everywhere would hide what orders alone can cause
 CHAINS_EVERY, CHAINS_FIRST = 5, 3
@@ -96,7 +96,10 @@ class Users:
         chosen = self._chains.choice(results)
         # A result whose delivery is unknown is the user's for nothing, and so is a late one.
         is_free = not job.price or job.late or job.delivery is Delivery.UNKNOWN
-        if not is_free and not any(message.shows and message.shows[0] == job.id for message in self._messages):
+        of_job = [
+            self._truth.messages[name] for name in self._truth.placeholders[job.id]
+        ]  # also of an earlier delivery
+        if not is_free and not any(message.shows for message in of_job):
             self._truth.add_violation(
                 "An order begins only with a result that its user has got.", job.id, f"{chosen!r} was not shown"
             )
@@ -111,10 +114,6 @@ class Users:
                 placeholder=None,
             )
         )
-
-    @property
-    def _messages(self) -> list[Message]:
-        return list(self._truth.messages.values())
 
     def _make_order(self, number: int) -> NewJob:
         rng = self._rng

@@ -202,13 +202,15 @@ class Truth:
     placeholders: dict[int, set[str]] = field(default_factory=lambda: defaultdict(set))
     #: how the last delivery of a job ended, and the messages that showed no end when its result got a new one
     deliveries: dict[int, Delivery] = field(default_factory=dict)
-    unended_messages: dict[int, set[str]] = field(default_factory=lambda: defaultdict(set))
+    left_over: dict[int, set[str]] = field(default_factory=lambda: defaultdict(set))
     #: the messages that could not be edited, because their user had blocked the bot
     blocked_puts: set[str] = field(default_factory=set)
     #: those of them on which the end was to be put again: that is not tried a second time
     given_up: set[str] = field(default_factory=set)
     #: how many puts may still take effect on a message, also of instances that have crashed or lost their lease
     on_the_wire: Counter[str] = field(default_factory=Counter)
+    #: messages for the second and further parts of a result
+    further_parts: set[str] = field(default_factory=set)
     #: jobs for which the channel refused a placeholder
     refused_placeholders: set[int] = field(default_factory=set)
     #: jobs that an operator took off the list, and that nothing has changed since

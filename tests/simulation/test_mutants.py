@@ -96,9 +96,7 @@ STORE_MUTANTS: dict[str, list[Mutate]] = {
         Sql("finish_delivery", "i.delivery = 'unknown' OR value ->> 'attention_code' = 'unknown_delivery'", "1 = 0")
     ],
     "a progress edit is not journaled": [Sql("begin_progress", "progress_message = placeholder", "due_at = due_at")],
-    "a resend drops a progress edit": [
-        Sql("resend_job", "placeholder = NULL", "placeholder = NULL, progress_message = NULL")
-    ],
+    "a resend drops a progress edit": [Sql("resend_job", "ELSE progress_message END", "ELSE NULL END")],
     "the hold of an invalid result is not released": [
         Sql("mark_result_invalid", "CASE WHEN hold_state = 'held' THEN 'released' ELSE hold_state END", "hold_state"),
         Sql("mark_result_invalid", "AND state = 'succeeded' AND hold_state = 'held'", "AND 1 = 0"),

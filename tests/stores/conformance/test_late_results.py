@@ -139,6 +139,7 @@ async def test_a_late_result_is_delivered_free(
         lease_owner=OTHER.owner,
         lease_token=expired.lease_token + 1,
         read_at=clock.now(),
+        progress_message=None if expired.delivery is Delivery.DELIVERED else expired.placeholder,
     )
     assert (attempt.verdict, attempt.job) == (Verdict.LATE, late)
     assert await unchanged(store, late)

@@ -205,6 +205,7 @@ async def test_an_ended_delivery_can_be_resent(store: Store, clock: ManualClock,
             notice=Notice.WANTED,
             attention_code=None,
             attention_reason=None,
+            progress_message=shown.placeholder if delivery is Delivery.UNDELIVERABLE else None,
         ),
     )
     assert (await claimed(store, job, OTHER)).delivery is Delivery.SENDING

@@ -3,6 +3,8 @@
 import asyncio
 from pathlib import Path
 
+import pytest
+
 from genlock.domain.draft import SavedDraft
 from genlock.engine.erasure import Erasure
 from genlock.stores.sqlite import SqliteStore, connect_reader
@@ -25,6 +27,43 @@ async def test_what_was_erased_is_in_no_part_of_the_files(tmp_path: Path) -> Non
     assert await Erasure(store).run("bot", older_than=0.0) == [account_id]
 
     await asyncio.to_thread(assert_no_file_has, tmp_path, b"zqxname", b"zqxprompt")
+    await store.close()
+
+
+async def test_a_user_goes_on_while_another_process_reads_what_was_erased(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A program that copies the file all the time reads it all the time."""
+    path = tmp_path / "genlock.db"
+    store = await SqliteStore.open(str(path), clock=ManualClock(), observer=RecordingObserver())
+    scrubs: list[bool] = []
+
+    async def scrub() -> bool:
+        scrubs.append(await SqliteStore.scrub(store))
+        return scrubs[-1]
+
+    monkeypatch.setattr(store, "scrub", scrub)
+    ann, bob = await profiled(store, "7", name="Ann"), await profiled(store, "8", name="Bob")
+    erasure = Erasure(store)
+    for account_id in (ann, bob):
+        await erasure.request(account_id, "operator", f"erase:{account_id}")
+    reader = connect_reader(str(path))
+    reader.execute("BEGIN")
+    reader.execute("SELECT count(*) FROM drafts").fetchone()
+
+    assert await erasure.run("bot", older_than=0.0) == []
+    await store.save_draft(ann, 7, SavedDraft(version=0, message=None, body='{"model": "new"}'))
+    assert await erasure.run("bot", older_than=0.0) == []
+    assert (await store.draft(ann, 7)).body == '{"model": "new"}'
+    assert scrubs == [False, False], "commits wait once in a round, not once for each user"
+
+    await erasure.request(bob, "operator", "erase again")
+    await store.save_draft(bob, 8, SavedDraft(version=0, message=None, body='{"text": "zqxprompt"}'))
+    reader.close()
+    assert await erasure.run("bot", older_than=0.0) == [ann, bob]
+    assert (await store.draft(ann, 7)).body == '{"model": "new"}'
+    await asyncio.to_thread(assert_no_file_has, tmp_path, b"zqxprompt")
+    assert await store.kv_list("erase") == await store.kv_list("erase", "bot") == []
     await store.close()
 
 

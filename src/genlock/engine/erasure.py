@@ -12,6 +12,8 @@ FILES_OF = "erase_files:"
 FILES_DELETED = "done"
 #: kv entries of the installation: the rows of an account are erased, but the database's files may still hold them
 ROWS_OF = "erase_rows:"
+#: between attempts to remove them from there, while another program uses the files
+SCRUB_SECONDS = 10.0
 #: kv entry of the installation: the job up to which inputs were erased by age
 ERASED_UNTIL = "erased_inputs_until"
 #: kv entry of the installation: earlier jobs that had not ended, as JSON
@@ -54,7 +56,7 @@ class Erasure:
             return []
         if not await store.scrub():  # once for all, because commits wait for it
             for account_id in erased:
-                await store.kv_put_if_absent(f"{ROWS_OF}{account_id}", "erased")
+                await store.kv_put(f"{ROWS_OF}{account_id}", "erased")
             return []
         for account_id in erased:
             # The request goes last: what a crash left of the others would count for the account's next request.
@@ -64,14 +66,14 @@ class Erasure:
         return erased
 
     async def _erase(self, account_id: int, until: int, age: float) -> bool:
-        """Erase an account's rows and files; False if not all of them are gone yet.
+        """Erase an account's rows and files; False if not all of them are gone yet, or it is to wait.
 
         Jobs up to the id `until` must have ended, and messages from before the request, which has an age, be handled.
         Rows that are erased are not erased again: the user may have begun something new.
         """
         store = self._store
-        if await store.kv_get(f"{ROWS_OF}{account_id}") is not None:
-            return True
+        if (rows := await store.kv_get(f"{ROWS_OF}{account_id}")) is not None:
+            return rows.age >= SCRUB_SECONDS
         account = await store.account(account_id)
         if await store.open_jobs_until(account_id, until) or await store.waits_for_handling(account, age):
             return False

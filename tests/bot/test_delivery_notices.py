@@ -35,6 +35,17 @@ async def delivered(world: BotWorld) -> Job:
     return job
 
 
+async def test_an_order_that_was_never_started_is_not_said_to_have_taken_too_long(world: BotWorld) -> None:
+    job, texts = await delivered(world), JobTexts(CurrentCatalog(CATALOG))
+    late = replace(job, state=State.EXPIRED, error_code="deadline", parts=MESSAGE_SHOWN, hold_state=HoldState.RELEASED)
+    waited = replace(late, attempt=0, task_id=None)
+    for language in LANGUAGES:
+        for case, key in ((late, "failed.deadline"), (waited, "failed.not_started")):
+            message = texts.failed(case, language)
+            message = replace(message, text=unescape(TAG.sub("", message.text)))
+            assert page(key, language=language)(message), (key, language, message.text)
+
+
 async def test_the_notice_says_what_happened_and_what_became_of_the_money(world: BotWorld) -> None:
     job, texts = await delivered(world), JobTexts(CurrentCatalog(CATALOG))
     part = job.parts[0]

@@ -92,6 +92,21 @@ async def test_after_too_many_attempts_the_hold_is_released_and_the_job_listed(w
     assert await world.spent() == 0
 
 
+async def test_a_resend_that_is_given_up_keeps_the_file_that_the_channel_has(world: World, engine: Engine) -> None:
+    """The provider's link is over by then: without the channel's own file the result could never be shown again."""
+    job = await world.ended(engine)
+    await work(engine)
+    await operate.resend(engine.ctx, job.id, "operator")
+    world.channel.faults.add("put", *(ChannelOutcomeUnknown() for _ in range(EngineRules().delivery_attempts)))
+    while (await world.see(job)).due_at is not None:
+        await work(engine)
+        world.clock.advance(400)
+
+    [row] = await world.store.jobs_needing_attention(10)
+    assert (row.id, row.delivery) == (job.id, Delivery.UNDELIVERABLE)
+    assert [part.file for part in row.parts] == [f"file-of-{job.placeholder}"]
+
+
 async def test_undelivered_results_are_found_and_retried_without_a_restart(world: World) -> None:
     """The periodic tasks find the job by themselves."""
     world.clock.run()

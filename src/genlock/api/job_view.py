@@ -124,7 +124,7 @@ class JobView:
         if status not in (Status.FAILED, Status.EXPIRED):
             return None
         code = job.error_code or "undeliverable"
-        key = f"failed.{code}"
+        key = f"failed.{job.told_reason}"
         message = self.texts.plain(key if key in self.texts else "failed.other")
         return JobError(code=code, message=message)
 

@@ -33,7 +33,8 @@ def backup(
     from genlock.settings import Settings, read_settings
 
     for ending in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(ending, signal.default_int_handler)  # as Ctrl-C: unfinished files are removed
+        if signal.getsignal(ending) is not signal.SIG_IGN:  # as `nohup` ignores SIGHUP
+            signal.signal(ending, signal.default_int_handler)  # as Ctrl-C: unfinished files are removed
     done = asyncio.run(back_up(read_settings(Settings).database_url, file, overwrite=overwrite))
     if as_json:
         echo_json(asdict(done))

@@ -242,6 +242,12 @@ class Job:
         return self.late or self.hold_state is not HoldState.RELEASED or shown
 
     @property
+    def told_reason(self) -> str:
+        """The reason for which users are told that there is no result; empty if none is known."""
+        was_started = self.attempt > 0 or self.task_id is not None
+        return "not_started" if self.error_code == "deadline" and not was_started else self.error_code
+
+    @property
     def just_ended(self) -> bool:
         """Whether this row was returned by the commit that ended the job, before any delivery."""
         return self.ended_at == self.read_at

@@ -211,9 +211,12 @@ async def _retry_later(ctx: EngineContext, job: Job, parts: tuple[Part, ...], er
 
 
 def _next_level(ctx: EngineContext, job: Job, parts: tuple[Part, ...], error: ChannelError) -> tuple[Part, ...]:
-    """Lower the level of the part that could not be shown, if it has a lower one. An upload may fail every time."""
+    """Lower the level of the part that could not be shown, if it has a lower one. An upload may fail every time.
+
+    A file that the channel has is not uploaded: it stays, because it may be all that is left of the result.
+    """
     index = next((index for index, part in enumerate(parts) if part.step is not Step.DONE), len(parts))
-    lower = parts[index].lower() if index < len(parts) else None
+    lower = parts[index].lower() if index < len(parts) and parts[index].file is None else None
     if lower is None:
         return parts
     ctx.event(Event.LEVEL_LOWERED, job, index=index, level=lower.level, reason=str(error))

@@ -10,6 +10,10 @@ ERASURE = "erase:"
 #: kv entries of the installation: the files of an account are to be deleted, but for results of jobs after this id
 FILES_OF = "erase_files:"
 FILES_DELETED = "done"
+#: kv entries of the installation: the rows of an account are erased, but the database's files may still hold them
+ROWS_OF = "erase_rows:"
+#: between attempts to remove them from there, while another program uses the files
+SCRUB_SECONDS = 10.0
 #: kv entry of the installation: the job up to which inputs were erased by age
 ERASED_UNTIL = "erased_inputs_until"
 #: kv entry of the installation: earlier jobs that had not ended, as JSON
@@ -31,6 +35,7 @@ class Erasure:
         bot = (await self._store.account(account_id)).bot
         newest = await self._store.jobs(account_id=account_id, limit=1)
         until = str(newest[0].id if newest else 0)
+        await self._store.kv_delete(f"{ROWS_OF}{account_id}")
         await self._store.kv_put_if_absent(f"{ERASURE}{account_id}", until, bot)
         await self._store.add_audit(
             bot=bot, key=key, actor=by, action="erasure", subject=str(account_id), detail="requested"
@@ -41,21 +46,34 @@ class Erasure:
 
     async def run(self, bot: str, *, older_than: float = DELAY_SECONDS) -> list[int]:
         """Carry out the erasures of a bot's users whose jobs have ended. Returns the accounts that are erased now."""
-        done = []
-        for entry in await self._store.kv_list(ERASURE, bot):
+        store = self._store
+        erased = []
+        for entry in await store.kv_list(ERASURE, bot):
             account_id = int(entry.key.removeprefix(ERASURE))
             if entry.age >= older_than and await self._erase(account_id, int(entry.value), entry.age):
-                await self._store.kv_delete(entry.key, bot)
-                await self._store.kv_delete(f"{FILES_OF}{account_id}")
-                done.append(account_id)
-        return done
+                erased.append(account_id)
+        if not erased:
+            return []
+        if not await store.scrub():  # once for all, because commits wait for it
+            for account_id in erased:
+                await store.kv_put(f"{ROWS_OF}{account_id}", "erased")
+            return []
+        for account_id in erased:
+            # The request goes last: what a crash left of the others would count for the account's next request.
+            await store.kv_delete(f"{ROWS_OF}{account_id}")
+            await store.kv_delete(f"{FILES_OF}{account_id}")
+            await store.kv_delete(f"{ERASURE}{account_id}", bot)
+        return erased
 
     async def _erase(self, account_id: int, until: int, age: float) -> bool:
-        """Erase an account's data; False if not all of it is gone yet.
+        """Erase an account's rows and files; False if not all of them are gone yet, or it is to wait.
 
         Jobs up to the id `until` must have ended, and messages from before the request, which has an age, be handled.
+        Rows that are erased are not erased again: the user may have begun something new.
         """
         store = self._store
+        if (rows := await store.kv_get(f"{ROWS_OF}{account_id}")) is not None:
+            return rows.age >= SCRUB_SECONDS
         account = await store.account(account_id)
         if await store.open_jobs_until(account_id, until) or await store.waits_for_handling(account, age):
             return False
@@ -65,7 +83,7 @@ class Erasure:
         if not await self._are_files_deleted(account_id, until):
             return False
         # The user may have had a result shown again meanwhile: then another round erases it.
-        return not await store.open_jobs_until(account_id, until) and await store.scrub()
+        return not await store.open_jobs_until(account_id, until)
 
     async def _are_files_deleted(self, account_id: int, until: int) -> bool:
         """Ask for the deletion of the account's files. Its keys are revoked by now, so that none is added."""

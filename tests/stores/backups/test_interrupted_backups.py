@@ -14,6 +14,23 @@ from genlock.stores.backups.private_folder import private_folder
 from genlock.stores.sqlite import SqliteStore
 from tests.stores.builders import account_with
 
+#: `genlock backup` of the database in the environment, as `nohup` runs it: its terminal closes during the first table
+WITHOUT_TERMINAL = """
+import os
+import signal
+from genlock.cli import main
+from genlock.stores.backups.file import BackupWriter
+
+begin = BackupWriter.begin_table
+
+def begin_and_lose_terminal(writer, name):
+    begin(writer, name)
+    os.kill(os.getpid(), signal.SIGHUP)
+
+BackupWriter.begin_table = begin_and_lose_terminal
+signal.signal(signal.SIGHUP, signal.SIG_IGN)
+main()
+"""
 #: `genlock backup` of the database in the environment, which stops when it has begun the first table
 WAITING = """
 import threading
@@ -52,6 +69,27 @@ async def test_a_backup_that_is_told_to_end_removes_what_it_has_written(
 
     assert await process.wait() != 0
     assert names_in(tmp_path / "backups") == set()
+
+
+@pytest.mark.process
+async def test_a_backup_under_nohup_goes_on_when_its_terminal_is_closed(sqlite: SqliteStore, tmp_path: Path) -> None:
+    await account_with(sqlite)
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-c", WITHOUT_TERMINAL, "backup", "daily.backup"),
+        cwd=tmp_path,
+        env={**os.environ, "GENLOCK_DATABASE_URL": f"sqlite:///{tmp_path}/genlock.db"},
+    )
+    assert await process.wait() == 0
+    assert (tmp_path / "daily.backup").exists()
+
+
+async def test_a_copy_that_another_backup_removes_meanwhile_is_no_failure(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    removed = tmp_path / ".genlock-backup-removed"
+    monkeypatch.setattr(Path, "glob", lambda *_: [removed])
+    with private_folder(tmp_path) as private:
+        assert private.exists()
 
 
 async def test_a_backup_removes_the_copies_that_killed_ones_have_left(sqlite: SqliteStore, tmp_path: Path) -> None:

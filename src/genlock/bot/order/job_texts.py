@@ -172,7 +172,7 @@ def _original(part: Part, t: Translator) -> tuple[tuple[Button, ...], ...]:
 
 
 def _reason(job: Job, t: Translator) -> Html:
-    key = f"failed.{job.error_code}"
+    key = f"failed.{job.told_reason}"
     return t.html(key if job.error_code and key in t else "failed.other")
 
 

@@ -36,10 +36,10 @@ def private_folder(folder: Path) -> Iterator[Path]:
 
 def _remove_unused(left: Path) -> None:
     """Remove a folder of this user that no process has locked."""
-    found = left.lstat()
-    if found.st_uid != os.geteuid() or time() - found.st_mtime < _LOCKED_AFTER_SECONDS:
-        return
-    with suppress(OSError), _opened(left) as descriptor:  # it is in use, or no folder
+    with suppress(OSError), _opened(left) as descriptor:  # it is in use, no folder, or removed meanwhile
+        found = os.fstat(descriptor)
+        if found.st_uid != os.geteuid() or time() - found.st_mtime < _LOCKED_AFTER_SECONDS:
+            return
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         shutil.rmtree(left)
 

@@ -253,7 +253,7 @@ def _editable(truth: Truth) -> dict[str, Message]:
 def _check_placeholders(job: Job, truth: Truth) -> Findings:
     """Check that an end appears on every message that was to become the result, and none keeps showing progress.
 
-    The job remembers one message that was left over, so a second one may be left waiting.
+    The job remembers one message on which its end is put again, so a second one may be left waiting.
     """
     if job.delivery is not Delivery.DELIVERED or job.attention_reason is not None or job.id in truth.handled:
         return []

@@ -93,6 +93,9 @@ class StoreMonitor:
             self._truth.late_ends[job_id] += 1
             self._truth.handled.discard(job_id)
             self._record_new_message(job_id)
+            if self._truth.left_over[job_id] and answer.job and answer.job.progress_message:
+                # It may have been remembered before, for another edit: then no other message is.
+                self._truth.left_over[job_id].add(answer.job.progress_message)
             if job_id in self._truth.invalid_ends:
                 rule = "A result that was found invalid does not come again."
                 self._truth.add_violation(rule, job_id, "it was accepted as a late result")

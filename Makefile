@@ -91,6 +91,7 @@ clean: ## Remove the environment and all caches
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
 		echo "genlock needs Python 3.11 or newer, and '$(PYTHON)' is not: try 'make PYTHON=python3.12 …'" >&2; exit 1; }
 	$(PYTHON) -m venv --clear .venv
+	@echo "Installing the packages into .venv: this takes about a minute."
 	@$(PIP) install --quiet --require-hashes --only-binary :all: --requirement requirements/dev.lock || { \
 		echo "The packages could not be installed, for the reason above. 'No matching distribution' mostly means that" \
 			"the network is down: then connect, and run the command again." >&2; exit 1; }

@@ -14,6 +14,7 @@ import pytest_asyncio
 
 from genlock.sandbox.instance import Instance
 from genlock.sandbox.postgres import Postgres, PostgresServer
+from genlock.web.server import allow_open_files
 from tests.certificates import trust_one_authority
 from tests.databases import migrate
 from tests.fork_server import ForkServer
@@ -51,6 +52,9 @@ if (
 ):
     os.environ.setdefault("TMPDIR", str(MEMORY))
     tempfile.tempdir = None  # it is read again
+
+# A login shell allows 1024, and the clients of a load test are in the same process as the server.
+allow_open_files()
 
 # Far fewer searches for garbage: they were a twentieth of the CPU time of all tests.
 gc.set_threshold(20_000, 50, 100)

@@ -1,7 +1,11 @@
 """`genlock sandbox` as a real process: it starts the others, and they end with it."""
 
+import json
+import re
 import signal
 import socket
+import subprocess
+import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -76,8 +80,8 @@ def test_a_killed_instance_is_restarted(running: Sandbox) -> None:
     wait_until(lambda: running.get("/health", place=1)["instance"] != first, "a new instance answers")
 
 
-def generate(running: Sandbox, person: int, prompt: str) -> str:
-    """Order an image with /gen, wait for it, and return its task id at the Kie.ai simulator."""
+def generate(running: Sandbox, person: int, prompt: str) -> None:
+    """Order an image with /gen, and wait for it."""
     running.post(f"/sim/people/{person}/say", {"text": f"/gen z-image {prompt}"})
 
     def shown() -> bool:
@@ -85,6 +89,10 @@ def generate(running: Sandbox, person: int, prompt: str) -> str:
         return any("photo" in message["message"] and prompt in str(message["message"]) for message in messages)
 
     wait_until(shown, f"the image for {prompt} is shown")
+
+
+def only_task(running: Sandbox) -> str:
+    """The id of the one task at the Kie.ai simulator."""
     [task] = running.get("/_control", place=2)["tasks"]
     return str(task["id"])
 
@@ -96,14 +104,16 @@ def test_a_second_run_keeps_users_and_chats_and_its_orders_do_not_collide_with_t
     first = sandbox(*state).ready()
     bob = first.post("/sim/people", {"name": "Bob", "language": "ru"})
     first.post(f"/sim/people/{bob['id']}/say", {"text": "/help"})
-    tasks = [generate(first, bob["id"], "a cat")]
+    generate(first, bob["id"], "a cat")
+    tasks = [only_task(first)]
     assert sandbox(*state).process.wait(PATIENCE_SECONDS) == 1, "one sandbox at a time"
     stop_without_errors(first)
     again = sandbox(*state, port=first.port).ready()
     assert [person["first_name"] for person in again.get("/sim/state")["people"]] == ["Ann", "Аня", "Olga", "Bob"]
     said = again.get(f"/sim/chats/{bob['id']}?person={bob['id']}")["messages"]
     assert said[0]["message"]["text"] == "/help"
-    tasks.append(generate(again, bob["id"], "a dog"))
+    generate(again, bob["id"], "a dog")
+    tasks.append(only_task(again))
     stop_without_errors(again)
     assert tasks[0] != tasks[1]
 
@@ -133,6 +143,26 @@ def test_a_lost_answer_to_a_media_edit_does_not_show_the_result_twice(running: S
     assert sum("photo" in message["message"] and "a cat" in str(message["message"]) for message in messages) == 1
 
 
+def run_beside(running: Sandbox, *command: str) -> Any:
+    """Run a command in a new shell that uses the settings of the sandbox, as it prints; return its JSON."""
+    use_settings = re.search(r"set -a; .*; set \+a", running.output)
+    assert use_settings is not None, running.output
+    line = ["sh", "-ec", f'{use_settings[0]}; exec "$@"', "sh", sys.executable, "-m", "genlock", *command, "--json"]
+    ended = subprocess.run(line, cwd=running.error.parent, capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    return json.loads(ended.stdout)
+
+
+def test_the_commands_beside_the_service_work_in_a_shell_with_the_printed_settings(running: Sandbox) -> None:
+    ann = running.get("/sim/state")["people"][0]["id"]
+    generate(running, ann, "an owl")
+    notices = json.dumps(running.get(f"/sim/chats/{ann}?person={ann}")["messages"])
+    number = re.findall(r"#([A-Z]{6})\b", notices)[-1]
+    assert "an owl" in json.dumps(run_beside(running, "jobs", "show", number))
+    link = run_beside(running, "dashboard", "link")["url"]
+    assert link.startswith(f"http://127.0.0.1:{running.port + 1}/")
+
+
 def test_the_terminal_names_each_alarm_and_error() -> None:
     alarm = {"process": "a", "event": "ALARM", "name": "undelivered", "found": "3 results, the oldest for 90 s"}
     error = {"process": "a", "event": "STAGE_ERROR", "step": "claim", "error": "KeyError('x')"}
@@ -145,6 +175,7 @@ def check_two_instances(running: Sandbox) -> None:
     children = running.children()
     assert sum("serve" in child.cmdline() for child in children) == 2
     wait_until(lambda: running.get("/health", place=1)["instances"] == 2, "both instances are registered")
+    assert all(phase["ok"] for phase in run_beside(running, "doctor")["phases"])
     assert running.end() == 0
     wait_until(lambda: not any(child.is_running() for child in children), "all processes are gone")
 
@@ -154,6 +185,7 @@ def test_two_instances_run_on_a_kept_postgres(sandbox: Callable[..., Sandbox]) -
         Path(folder).chmod(0o755)  # PostgreSQL's own user must be able to enter it
         for _ in range(2):
             check_two_instances(sandbox("--postgres", "--instances", "2", "--state", f"{folder}/world").ready())
+            assert not (Path(folder) / "world" / "env").exists(), "the settings are those of a running sandbox"
         assert (Path(folder) / "world" / "postgres" / "data" / "PG_VERSION").exists()
 
 

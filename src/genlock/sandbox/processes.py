@@ -22,18 +22,19 @@ SECONDS_MAX = 30
 OPEN_PLACE = "/tmp"  # noqa: S108 (mkdtemp makes a unique name)
 
 # Waits for end of file on stdin (this process closed it or is gone), ends the programs that still run, and removes
-# the folder unless it is kept.
+# the folder unless it is kept. The pids in a kept folder are read once: soon they may be those of the next process.
 WATCHDOG = """
 cat
-running() { cat "$1"/pid "$1"/*.pid; }
-if [ -n "$(running "$1")" ]; then
-    kill -QUIT $(running "$1")
-    sleep 2
-    kill -KILL $(running "$1")
-fi
+pids=$(cat "$1"/pid "$1"/*.pid)
 if [ "$2" = kept ]; then
     rm -f "$1"/pid "$1"/*.pid
-else
+fi
+if [ -n "$pids" ]; then
+    kill -QUIT $pids
+    sleep 2
+    kill -KILL $pids
+fi
+if [ "$2" != kept ]; then
     rm -rf "$1" || { sleep 2; rm -rf "$1"; }  # again if a child of a program was still writing
 fi
 """

@@ -17,8 +17,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from time import time
 from typing import IO, Any
+from urllib.parse import urlsplit
 
 from rich.console import Console
+from rich.markup import escape
 from rich.panel import Panel
 from rich.table import Table
 
@@ -32,6 +34,7 @@ from genlock.sandbox.postgres import PostgresServer
 from genlock.sandbox.processes import ProgramFailed, find_free_port, guarded_folder
 from genlock.sandbox.providers import running_more_providers
 from genlock.sandbox.samples import write_samples
+from genlock.sandbox.settings_file import SettingsFile
 from genlock.sandbox.telegram.chats import User
 from genlock.sandbox.telegram.simulator import DashboardLogin, TelegramSimulator, running_telegram
 from genlock.sandbox.try_page.access import TryKey
@@ -106,9 +109,14 @@ def _locked(folder: Path) -> Iterator[IO[str]]:
 async def _run_sandbox(options: Options, folder: Path, database: str, console: Console) -> None:
     stop_requests = _listen_for_signals()
     began = time()
+    settings_file = SettingsFile(folder)
+    settings_file.remove()  # an earlier sandbox that was killed left it
     async with AsyncExitStack() as stack:
         with console.status("Starting…"):
             fleet = await _start_fleet(options, folder, database, stack)
+        stack.callback(settings_file.remove)
+        service = urlsplit(fleet.url)
+        settings_file.write(fleet.settings | {"GENLOCK_HOST": str(service.hostname), "GENLOCK_PORT": str(service.port)})
         console.print(_welcome_panel(fleet, options, folder, time() - began))
         await _watch(fleet, stop_requests, console)
         await _stop(fleet, stop_requests, console)
@@ -266,6 +274,7 @@ def _welcome_panel(fleet: Fleet, options: Options, folder: Path, seconds: float)
         table.add_row("", f"[dim]{instance.name}: pid {instance.pid}, {instance.url}, log {instance.log}[/]")
     kept = f"{folder} (--fresh starts an empty one)" if options.state else "a temporary folder, removed at the end"
     table.add_row("State", kept)
+    table.add_row("Commands", f"in another terminal, first [bold]{escape(SettingsFile(folder).shell_command())}[/]")
     table.add_row("", "")
     table.add_row("Try", "Start, Draw, Z-Image, “cat astronaut”, ✅ Generate")
     table.add_row("", "or write [bold]/gen z-image cat astronaut[/]")

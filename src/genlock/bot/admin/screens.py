@@ -114,8 +114,7 @@ def figures(
         "",
         t.html("admin.orders", orders=jobs.orders, delivered=jobs.delivered, failed=jobs.failed),
         t.html("admin.people", people=sales.users, newcomers=sales.newcomers),
-        t.html("admin.revenue", revenue=t.credits(jobs.revenue), usd=t.dollars(money.revenue)),
-        t.html("admin.margin", **margin(t, money)),
+        *margin_lines(t, jobs.revenue, money),
         t.html("admin.topups", stars=topups.paid_amount, topups=t.credits(topups.credits)),
         *([t.html("admin.loss", loss=t.amount(jobs.loss))] if jobs.loss else []),
         "",
@@ -139,10 +138,14 @@ def figures(
     return OutgoingMessage(text="\n".join(lines), buttons=rows)
 
 
-def margin(t: Translator, money: Money) -> dict[str, str]:
-    """Return cost and margin as texts; the share of the margin is a dash without revenue."""
+def margin_lines(t: Translator, credits_: int, money: Money) -> list[Html]:
+    """Return the lines with revenue, cost and margin; the share of the margin is a dash without revenue."""
+    revenue, cost, margin = t.dollars_of_sum(money.revenue, money.cost, money.margin)
     share = "—" if money.margin_share is None else t.percent(money.margin_share)
-    return {"cost": t.dollars(money.cost), "margin": t.dollars(money.margin), "share": share}
+    return [
+        t.html("admin.revenue", revenue=t.credits(credits_), usd=revenue),
+        t.html("admin.margin", cost=cost, margin=margin, share=share),
+    ]
 
 
 def _period(t: Translator, name: str, now: str) -> Button:

@@ -21,6 +21,8 @@ async def test_a_refund_is_asked_for_once_and_subtracted_from_the_revenue(
     await count_figures(world, monkeypatch)
     await boss.write("/admin")
     shown = await boss.sees(page("admin.today"))
+    assert shown.text.startswith("🛠 For operators · this bot, last 24 hours"), "those of all bots are on the dashboard"
+    assert "Now, all bots and the API\n⏳ In progress: 0" in shown.text
     assert "Revenue: 0.8\u00a0credits · $0.0080" in shown.text
     assert "Provider cost: $0.0040 · margin:\u00a0$0.0040 (50%)" in shown.text
 

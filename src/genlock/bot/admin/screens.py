@@ -122,11 +122,8 @@ def figures(
         t.html("admin.open", n=sum(counts.get(state, 0) for state in OPEN)),
         t.html("admin.callbacks", callbacks=counts.get("callbacks", 0), orphans=counts.get("orphans", 0)),
         t.html("admin.attention_now", n=counts.get("attention", 0)),
-        *([t.html("admin.refunds_now", n=refunds)] if refunds else []),
-        *([t.html("admin.maintenance_now")] if maintenance else []),
+        *_of_this_bot(t, refunds, broadcast, maintenance=maintenance),
     ]
-    if broadcast is not None:
-        lines.append(t.html("admin.broadcast_now", number=broadcast.id, sent=broadcast.sent, total=broadcast.total))
     rows: tuple[Row, ...] = (
         (_period(t, "today", period), _period(t, "week", period)),
         (admin_button(t, "find", "find"), admin_button(t, "attention", "attention")),
@@ -136,6 +133,16 @@ def figures(
         (admin_button(t, "dashboard", "dashboard"),),
     )
     return OutgoingMessage(text="\n".join(lines), buttons=rows)
+
+
+def _of_this_bot(t: Translator, refunds: int, broadcast: Broadcast | None, *, maintenance: bool) -> list[str]:
+    """Return what goes on in this bot, set apart from the lines above it, which count all bots."""
+    lines: list[str] = [t.html("admin.refunds_now", n=refunds)] if refunds else []
+    if maintenance:
+        lines.append(t.html("admin.maintenance_now"))
+    if broadcast is not None:
+        lines.append(t.html("admin.broadcast_now", number=broadcast.id, sent=broadcast.sent, total=broadcast.total))
+    return ["", *lines] if lines else []
 
 
 def margin_lines(t: Translator, credits_: int, money: Money) -> list[Html]:

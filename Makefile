@@ -10,7 +10,7 @@ unexport PYTHONDONTWRITEBYTECODE
 .PHONY: help sandbox test tests quick provision check lint types docs screenshots bench soak simulate fuzz smoke chaos lock images clean
 
 help: ## List the commands
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 sandbox: .venv/installed ## Install and run everything here, with a chat page in the browser (ARGS=--fresh, --postgres …)
 	@$(BIN)/genlock sandbox $(ARGS)

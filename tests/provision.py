@@ -4,7 +4,7 @@ import os
 import sys
 from collections.abc import Callable
 
-from genlock.sandbox.postgres import Postgres, PostgresServer
+from genlock.sandbox.postgres import Postgres, PostgresMissing, PostgresServer
 from genlock.sandbox.processes import ProgramFailed
 from tests.browser import find_browser
 from tests.pgbouncer import find_pgbouncer
@@ -40,6 +40,11 @@ def check_postgres() -> None:
             return
         with PostgresServer.running() as server:
             _make_database(server)
+    except PostgresMissing as error:
+        raise ProgramMissing(
+            "PostgreSQL is missing in .venv: remove .venv and run the command again "
+            f"(or set {POSTGRES_VARIABLE} to a server that may make databases)"
+        ) from error
     except (ProgramFailed, OSError) as error:
         lines = str(error).strip().splitlines()
         reason = next((line for line in lines if "error" in line.lower()), lines[-1]).strip()

@@ -119,7 +119,8 @@ class Service:
                 "(it changes when it is revoked there)"
             ) from None
         except (ChannelError, TimeoutError) as error:
-            self.observer.event(Event.CHANNEL_UNREACHABLE, step="check the token", error=type(error).__name__)
+            reason = f"{type(error).__name__}: {str(error) or 'no answer in time'}"
+            self.observer.event(Event.CHANNEL_UNREACHABLE, step="check the token", error=reason)
 
     async def _listen(self, app: App) -> str:
         settings = self._settings

@@ -74,9 +74,9 @@ async def test_operators_get_the_figures_of_the_day_once(
     shown = await boss.sees(page("report.title"))
     for line in (
         "Orders: 3 · delivered:\u00a02 · failed:\u00a01",
-        "Revenue: 1.6\u00a0credits · $0.02",
+        "Revenue: 1.6\u00a0credits · $0.0160",
         "margin:",
-        "• Z-Image: 3\u00a0orders · $0.02",
+        "• Z-Image: 3\u00a0orders · $0.0160",
         "• Z-Image: 1 of 3, latest: #3",
         "Kie.ai: 16\u00a0credits left, enough for",
     ):

@@ -21,8 +21,10 @@ async def test_a_refund_is_asked_for_once_and_subtracted_from_the_revenue(
     await count_figures(world, monkeypatch)
     await boss.write("/admin")
     shown = await boss.sees(page("admin.today"))
-    assert "Revenue: 0.8\u00a0credits · $0.01" in shown.text
-    assert "Provider cost: $0.00 · margin:\u00a0$0.00 (50%)" in shown.text
+    assert shown.text.startswith("🛠 For operators · this bot, last 24 hours"), "those of all bots are on the dashboard"
+    assert "Now, all bots and the API\n⏳ In progress: 0" in shown.text
+    assert "Revenue: 0.8\u00a0credits · $0.0080" in shown.text
+    assert "Provider cost: $0.0040 · margin:\u00a0$0.0040 (50%)" in shown.text
 
     await boss.write("/admin order 1")
     card = await boss.sees(page("admin.order", code="#1"))
@@ -43,7 +45,7 @@ async def test_a_refund_is_asked_for_once_and_subtracted_from_the_revenue(
     await count_figures(world, monkeypatch)
     await boss.write("/admin")
     shown = await boss.sees(page("admin.revenue", revenue="0\u00a0credits"))
-    assert "margin:\u00a0\N{MINUS SIGN}$0.00 (—)" in shown.text
+    assert "margin:\u00a0\N{MINUS SIGN}$0.0040 (—)" in shown.text
     assert "Provider cost of failed orders: 0.8" in shown.text
     assert world.intake.failures == []
 

@@ -33,7 +33,9 @@ async def add_users(dashboard: DashboardWorld, *external_ids: int) -> list[int]:
 
 async def test_a_code_is_created_used_and_closed(dashboard: DashboardWorld) -> None:
     client = await dashboard.log_in()
-    assert "No promo codes yet" in (await client.get("/campaigns")).text
+    empty = (await client.get("/campaigns")).text
+    assert "<h1>Campaigns</h1>" in empty, "as in the menu"
+    assert "No promo codes yet" in empty
     page = await client.follow("/campaigns/promos", CODE)
     assert "The code SUMMER-26 is now valid" in page.text
     promo = await dashboard.store.promo("SUMMER-26")

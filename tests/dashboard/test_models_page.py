@@ -61,6 +61,16 @@ async def test_the_list_has_prices_costs_and_margins_and_follows_its_filters(das
     assert dead.title not in (await client.get(f"/models?q={dead.id}")).text
 
 
+async def test_the_list_says_which_models_the_chat_does_not_count(dashboard: DashboardWorld) -> None:
+    client = await dashboard.log_in(OperatorRole.VIEWER)
+    current = dashboard.parts.editor.current
+    current.replace(CATALOG.sold_through({"kie", "fal"}))
+    assert sum(not model.listed for model in current.get().offered()) == 1
+
+    assert "1 of them isn't in the bot's menus" in unescape((await client.get("/models")).text)
+    assert "in the bot's menus" not in unescape((await client.get("/models?category=text-to-video")).text)
+
+
 async def test_the_list_is_sorted_by_any_column_and_comes_in_pages(dashboard: DashboardWorld) -> None:
     client = await dashboard.log_in()
     pages = [await client.get(f"/models?sort=-price&page={number}") for number in (1, 2, 3, 9999)]

@@ -102,6 +102,14 @@ def test_make_images_prints_what_the_build_takes(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.process
+def test_the_documented_build_takes_the_image_looked_up_last(tmp_path: Path) -> None:
+    [take] = re.findall(r'--build-arg "\$\((.+?)\)"', Path("docs/how-to/deploy.md").read_text(encoding="utf-8"))
+    (tmp_path / ".env").write_text("PYTHON_IMAGE=old\nPOSTGRES_IMAGE=old\nPYTHON_IMAGE=new\n", encoding="utf-8")
+    done = subprocess.run(["sh", "-c", take], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == ["PYTHON_IMAGE=new"]
+
+
 @pytest.mark.parametrize("name", SERVICES)
 def test_a_container_has_no_capabilities_and_bounded_resources(name: str) -> None:
     service = SERVICES[name]

@@ -131,7 +131,10 @@ async def test_a_long_429_is_waited_for(chat: Chat, monkeypatch: pytest.MonkeyPa
     ("wrong", "why"),
     [
         ({"telegram_token": SecretStr("42:revoked")}, "does not know the token"),
-        ({"telegram_api_url": "http://127.0.0.1:9"}, "does not answer at http://127.0.0.1:9"),
+        (
+            {"telegram_api_url": "http://127.0.0.1:9"},
+            r"does not answer at http://127.0.0.1:9 \(Telegram cannot be reached\)",
+        ),
     ],
 )
 async def test_a_bot_that_telegram_does_not_answer_is_reported_at_once(

@@ -45,6 +45,16 @@ def test_numbers_of_a_column_have_the_same_decimals() -> None:
     assert (russian.aligned_amount(800), russian.aligned_percent(0.057)) == ("0,80", "5,7\u00a0%")
 
 
+def test_amounts_of_a_sum_add_up_below_a_dollar_too() -> None:
+    def written(*amounts: str) -> list[str]:
+        return translator("en").dollars_of_sum(*map(Decimal, amounts))
+
+    assert written("0.032", "0.016", "0.016") == ["$0.0320", "$0.0160", "$0.0160"]
+    assert written("1.2", "0.355", "0.845") == ["$1.2000", "$0.3550", "$0.8450"]
+    assert written("120", "50.5", "69.5") == ["$120.00", "$50.50", "$69.50"]
+    assert written("0", "0", "0") == ["$0.00", "$0.00", "$0.00"]
+
+
 def test_a_lowest_price_has_the_noun_in_the_form_that_follows_from() -> None:
     amounts = (1000, 4000, 5000, 21_000, 800)
     assert [translator("en").from_credits(amount) for amount in amounts[:2]] == [

@@ -197,6 +197,15 @@ def test_a_port_in_use_is_named(sandbox: Callable[..., Sandbox]) -> None:
     assert f"port {port + 1} is in use" in running.output
 
 
+def test_a_state_that_cannot_be_written_is_refused_in_one_line(sandbox: Callable[..., Sandbox], tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    state = tmp_path / "file" / "state"
+    running = sandbox("--state", str(state))
+    assert running.process.wait(PATIENCE_SECONDS) == 1
+    assert f"cannot keep the state in {state} (Not a directory): give a folder" in running.output
+    assert "Traceback" not in running.output
+
+
 def test_several_instances_need_postgres(sandbox: Callable[..., Sandbox]) -> None:
     running = sandbox("--fresh", "--instances", "2")
     assert running.process.wait(PATIENCE_SECONDS) == 1

@@ -261,7 +261,10 @@ async def test_the_service_starts_while_telegram_is_unreachable(tmp_path: Path) 
     async for setup in running_setup(f"sqlite:///{tmp_path}/genlock.db", tmp_path):
         instance = await setup.start(GENLOCK_TELEGRAM_API_URL="http://127.0.0.1:1")
         assert (await get(instance.url, "/ready"))[0] == 200
-        await instance.wait_for_event("CHANNEL_UNREACHABLE", step="poll updates")
+        for step in ("check the token", "poll updates"):
+            await instance.wait_for_event(
+                "CHANNEL_UNREACHABLE", step=step, error="ChannelBusy: Telegram cannot be reached"
+            )
         instance.signal(SIGTERM)
         assert await instance.wait_until_ended() == 0
 

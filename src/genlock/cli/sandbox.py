@@ -10,15 +10,16 @@ from genlock.cli.options import DatabaseUrl, Json, StoreName
 app = typer.Typer()
 
 
-def _require_simulators() -> None:
-    """Fail now if a package is missing that the first order would need."""
+def _require_simulators(command: str) -> None:
+    """Fail now if a package is missing that the first order would need. An installation on a server lacks them."""
     from importlib.util import find_spec
 
     from genlock.domain.errors import Refusal
 
     if find_spec("av") is None:
         raise Refusal(
-            "The simulated providers cannot make media: a package is missing. Run `pip install 'genlock[sandbox]'`."
+            f"`genlock {command}` needs packages that are not installed here. Run it in a checkout of genlock's "
+            f"repository with `make {command}`, which installs them there from the lock."
         )
 
 
@@ -48,7 +49,7 @@ def sandbox(
     ] = 6.0,
 ) -> None:
     """Run everything on this machine, without accounts. Starts simulators, the service and a chat page."""
-    _require_simulators()
+    _require_simulators("sandbox")
     from genlock.sandbox.run import Options, run
 
     options = Options(postgres=postgres, instances=instances, state=None if fresh else state, port=port, speed=speed)
@@ -58,7 +59,7 @@ def sandbox(
 @app.command()
 def smoke(as_json: Json = False) -> None:
     """Send one order through the service and the simulators. Exits 1 if one of its nine phases fails."""
-    _require_simulators()
+    _require_simulators("smoke")
     from genlock.sandbox.smoke import run
 
     raise typer.Exit(run(as_json=as_json))
@@ -92,7 +93,7 @@ def chaos(  # noqa: PLR0913, PLR0917 - one argument per option
     as_json: Json = False,
 ) -> None:
     """Kill, pause and disconnect real processes while users order. Exits 1 if a guarantee was broken."""
-    _require_simulators()
+    _require_simulators("chaos")
     from genlock.sandbox.chaos.command import run
     from genlock.sandbox.chaos.disrupted_run import Plan
 
@@ -147,7 +148,7 @@ def bench(
     as_json: Json = False,
 ) -> None:
     """Measure the engine, the service, an order's cost and the API. The engine is compared with a minimal one."""
-    _require_simulators()
+    _require_simulators("bench")
     from genlock.sandbox.bench.bench import PARTS, Sizes, run
 
     sizes = Sizes(rounds=rounds, history=history).scaled(scale)
@@ -165,7 +166,7 @@ def soak(
     as_json: Json = False,
 ) -> None:
     """Order at a steady rate and print what it costs, by minute. Reports memory, latency, CPU and bytes per order."""
-    _require_simulators()
+    _require_simulators("soak")
     from genlock.sandbox.bench.soak import run
 
     raise typer.Exit(run(store, database_url, minutes, per_second, as_json=as_json))

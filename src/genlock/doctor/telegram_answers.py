@@ -18,7 +18,7 @@ async def telegram_answers(url: str, seconds: float) -> AsyncIterator[None]:
     except (ChannelError, TimeoutError) as error:
         raise CheckFailed(
             _why_no_call(error)
-            or f"Telegram does not answer at {url} ({type(error).__name__}): check the network and "
+            or f"Telegram does not answer at {url} ({str(error) or 'no answer in time'}): check the network and "
             "GENLOCK_TELEGRAM_API_URL"
         ) from None
 

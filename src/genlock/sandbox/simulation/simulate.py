@@ -5,11 +5,12 @@ import json
 import multiprocessing
 import os
 import secrets
+import signal
 import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
@@ -138,11 +139,32 @@ def simulate(
         queue = spawn.SimpleQueue()
         for url in urls:
             queue.put(url)
-        with ProcessPoolExecutor(workers, mp_context=spawn, initializer=_prepare, initargs=(store, queue)) as pool:
-            for part in pool.map(_run_chunk, todo):
-                total.add(part)
+        pool = ProcessPoolExecutor(workers, mp_context=spawn, initializer=_prepare, initargs=(store, queue))
+        with pool, _ended_by_ctrl_c():
+            for part in _start(pool, todo):
+                total.add(part.result())
                 progress(total)
     return total
+
+
+def _start(pool: ProcessPoolExecutor, todo: list[range]) -> list[Future[Summary]]:
+    """Start the processes of the pool with SIGINT blocked, which they inherit: Ctrl-C reaches all of a terminal."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        return [pool.submit(_run_chunk, seeds) for seeds in todo]
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@contextmanager
+def _ended_by_ctrl_c() -> Iterator[None]:
+    """End the processes of the pool on Ctrl-C, which would otherwise wait for the seeds that they are at."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        for process in multiprocessing.active_children():
+            process.terminate()
+        raise
 
 
 _database: Database = Sqlite()
@@ -222,10 +244,21 @@ def _as_json(total: Summary, store: str, seconds: float) -> dict[str, Any]:
 def _summary_line(total: Summary, store: str, seconds: float) -> str:
     failing = ", ".join(str(failure.seed) for failure in total.failures)
     return (
-        f"{total.seeds} seeds on {store} in {seconds:.1f} s: {total.virtual_seconds / 3600:.1f} hours of virtual time, "
-        f"{total.faults.total()} faults of {len(total.faults)} kinds, {total.violations} violations"
-        + (f" (seeds {failing})" if failing else "")
+        f"{_count(total.seeds, 'seed')} on {store} in {seconds:.1f} s: "
+        f"{_virtual_time(total.virtual_seconds)} of virtual time, "
+        f"{_count(total.faults.total(), 'fault')} of {_count(len(total.faults), 'kind')}, "
+        f"{_count(total.violations, 'violation')}" + (f" (seeds {failing})" if failing else "")
     )
+
+
+def _count(number: int, word: str) -> str:
+    return f"{number} {word}" if number == 1 else f"{number} {word}s"
+
+
+def _virtual_time(seconds: float) -> str:
+    if seconds < 3600:
+        return _count(round(seconds / 60), "minute")
+    return f"{seconds / 3600:.1f} hours"
 
 
 @contextmanager

@@ -77,7 +77,7 @@ async def test_a_profile_shows_money_limits_and_who_invited_whom(dashboard: Dash
     assert '<form class="panel' not in page, "a viewer has no actions"
     assert "Ann" in (await client.get(f"/users/{inviter}/gifts")).text
     ledger = (await client.get(f"/users/{ann}/ledger")).text
-    assert ledger.index("150") < ledger.index("170"), "balances after each line, newest first"
+    assert ledger.index(">150.00<") < ledger.index(">170.00<"), "balances after each line, newest first"
     assert (await client.get(f"/users/{ann}/payments")).status == 200
     assert (await client.get("/users/999999")).status == 404
     assert (await client.get("/users/99999999999999999999999999")).status == 404

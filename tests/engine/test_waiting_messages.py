@@ -2,7 +2,7 @@
 
 import pytest
 
-from genlock.domain.errors import ChannelBusy, ChannelOutcomeUnknown, RecipientUnreachable
+from genlock.domain.errors import ChannelBusy, ChannelOutcomeUnknown, PlaceholderGone, RecipientUnreachable
 from genlock.domain.job import Delivery, Job
 from genlock.domain.money import HoldState
 from genlock.engine import operate
@@ -12,10 +12,15 @@ from tests.engine.fake_provider import URL
 from tests.engine.world import World, work
 
 
-async def settle(world: World, engine: Engine, job: Job) -> Job:
+async def finish_work(world: World, engine: Engine, job: Job) -> Job:
     while (row := await world.see(job)).due_at is not None:
         world.clock.advance((row.due_at - world.clock.now()).total_seconds())
         await work(engine)
+    return row
+
+
+async def settle(world: World, engine: Engine, job: Job) -> Job:
+    row = await finish_work(world, engine, job)
     assert row.progress_message is None
     return row
 
@@ -86,6 +91,26 @@ async def test_the_first_message_of_a_result_that_could_not_be_delivered_gets_it
     )
     assert row.parts[0].message != job.placeholder
     assert world.channel.showing(URL) == [job.placeholder, row.parts[0].message]
+
+
+async def test_the_first_message_gets_the_result_though_a_resend_before_had_an_unknown_outcome(
+    world: World, engine: Engine
+) -> None:
+    job = await world.running(engine, notice=False)
+    first = job.placeholder or ""
+    world.channel.faults.add("put", RecipientUnreachable("blocked"))
+    await world.call_back(engine, job)
+    world.channel.faults.add("create_placeholder", PlaceholderGone("refused"))
+    world.channel.faults.add("send", ChannelOutcomeUnknown())
+    await operate.resend(engine.ctx, job.id, "operator")
+    assert (await finish_work(world, engine, job)).delivery is Delivery.UNKNOWN
+    assert world.channel.messages[first] == ""
+
+    await operate.resend(engine.ctx, job.id, "operator")
+    row = await settle(world, engine, job)
+
+    assert (row.delivery, row.hold_state) == (Delivery.DELIVERED, HoldState.RELEASED)
+    assert world.channel.showing(URL) == [first, row.parts[0].message]
 
 
 async def test_a_message_that_shows_the_result_is_not_put_again_after_a_resend(world: World, engine: Engine) -> None:

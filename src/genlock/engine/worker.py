@@ -50,7 +50,9 @@ async def _follow_up(ctx: EngineContext, job: Job) -> None:
     """Do what an ended job still needs after its delivery."""
     put_after, query_after = await put_again(ctx, job), await query_late_cost(ctx, job)
     after = min((seconds for seconds in (put_after, query_after) if seconds is not None), default=None)
-    await ctx.reschedule(job, after=after, progress_settled=put_after is None)
+    # After a delivery whose outcome is unknown, a resend may still show the end that this message lacks.
+    settled = put_after is None and job.delivery is not Delivery.UNKNOWN
+    await ctx.reschedule(job, after=after, progress_settled=settled)
 
 
 async def _advance_open(ctx: EngineContext, job: Job) -> Job | None:

@@ -379,7 +379,7 @@ WITH item AS (
     SET delivery = f.delivery, parts = f.parts, placeholder = coalesce(f.placeholder, j.placeholder),
         attention_code = f.attention_code, attention_reason = f.attention_reason, hold_state = f.hold_state,
         notice = f.notice, attempts = 0, crash_count = 0,
-        progress_message = CASE WHEN f.overwritable OR f.delivery = 'undeliverable' THEN j.progress_message END,
+        progress_message = CASE WHEN f.overwritable OR f.delivery <> 'delivered' THEN j.progress_message END,
         delivered_at = CASE WHEN f.delivery = 'delivered' THEN :now END,
         lease_owner = CASE WHEN f.notice = 'due' THEN :owner::text END,
         due_at = CASE

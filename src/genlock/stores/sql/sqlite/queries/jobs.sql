@@ -314,7 +314,7 @@ UPDATE jobs
 SET delivery = i.delivery, parts = i.parts, placeholder = coalesce(i.placeholder, jobs.placeholder),
     attention_code = i.attention_code, attention_reason = i.attention_reason, hold_state = i.hold_state,
     notice = i.notice, attempts = 0, crash_count = 0,
-    progress_message = CASE WHEN i.overwritable OR i.delivery = 'undeliverable' THEN progress_message END,
+    progress_message = CASE WHEN i.overwritable OR i.delivery <> 'delivered' THEN progress_message END,
     delivered_at = CASE WHEN i.delivery = 'delivered' THEN :now END,
     lease_owner = CASE WHEN i.notice = 'due' THEN :owner END,
     due_at = CASE

@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 
 from telegram.constants import ParseMode
 
-from genlock.bot.admin.screens import margin_lines
+from genlock.bot.admin.margin import margin_lines
 from genlock.bot.bundle import BotBundle
 from genlock.bot.rules import ReportRules
 from genlock.bot.storefront.storefront import Storefront

@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Mapping, Sequence
 
+from genlock.bot.admin.margin import margin_lines
 from genlock.bot.buttons import Row, button
 from genlock.bot.screen_context import code, public_code, shorten
 from genlock.channels.telegram.text import without_tags
@@ -143,16 +144,6 @@ def _of_this_bot(t: Translator, refunds: int, broadcast: Broadcast | None, *, ma
     if broadcast is not None:
         lines.append(t.html("admin.broadcast_now", number=broadcast.id, sent=broadcast.sent, total=broadcast.total))
     return ["", *lines] if lines else []
-
-
-def margin_lines(t: Translator, credits_: int, money: Money) -> list[Html]:
-    """Return the lines with revenue, cost and margin; the share of the margin is a dash without revenue."""
-    revenue, cost, margin = t.dollars_of_sum(money.revenue, money.cost, money.margin)
-    share = "—" if money.margin_share is None else t.percent(money.margin_share)
-    return [
-        t.html("admin.revenue", revenue=t.credits(credits_), usd=revenue),
-        t.html("admin.margin", cost=cost, margin=margin, share=share),
-    ]
 
 
 def _period(t: Translator, name: str, now: str) -> Button:

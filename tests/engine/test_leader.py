@@ -60,6 +60,20 @@ async def test_a_clean_stop_frees_the_leader_role_before_it_waits_for_slow_work(
     await stopping
 
 
+async def test_a_stop_during_an_election_frees_the_role_that_was_won(world: World) -> None:
+    """The answer would have come after the stop, and the others would have waited for the end of the lease."""
+    proxy = FaultProxy(world.store)
+    first, second = world.engine(store=proxy), world.engine()
+    proxy.faults.add("take_role", asyncio.CancelledError(), done=True)
+    with pytest.raises(asyncio.CancelledError):
+        await first.leader.elect()
+
+    await first.stop()
+    await second.leader.elect()
+
+    assert second.active
+
+
 async def test_an_instance_that_is_not_the_leader_keeps_the_role_untouched_when_it_stops(world: World) -> None:
     first, second, third = (world.engine() for _ in range(3))
     for engine in (first, second, third):

@@ -63,6 +63,7 @@ async def test_a_stopping_instance_sends_heartbeats_while_it_finishes_long_work(
     engine, peer = world.engine(EngineRules(heartbeat_seconds=0.01), store=proxy), world.engine()
     await engine.start()
     job = await deliver_slowly(world, engine)
+    await world.recorder.until(Event.LOCK_ACTIVE)  # else its stop has no role to give up
     stopping = asyncio.create_task(engine.stop())
     await world.recorder.until(Event.LOCK_PASSIVE)
     for _ in range(4):

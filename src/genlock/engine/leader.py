@@ -26,6 +26,8 @@ class Leader:
     def __init__(self, ctx: EngineContext) -> None:
         self._ctx = ctx
         self._role: Role | None = None
+        #: an election without an answer may have been won
+        self._asked = False
         self._trusted_until = 0.0
         self._renew_at = 0.0
 
@@ -45,7 +47,9 @@ class Leader:
         """Take the role if it is free, or renew it."""
         ctx = self._ctx
         started = asyncio.get_running_loop().time()
+        self._asked = True
         role = await ctx.store.take_role(ROLE, ctx.instance, ctx.rules.role_seconds)
+        self._asked = False
         mine = role.holder == ctx.instance
         if mine:
             self._trusted_until = started + ctx.rules.role_seconds
@@ -59,8 +63,9 @@ class Leader:
 
     async def resign(self) -> None:
         """Free the role, so that another instance takes it at once."""
-        if self._role:
+        if self._role or self._asked:
             await self._ctx.store.release_role(ROLE, self._ctx.instance)
+            self._asked = False
         self._change(None)
 
     def _change(self, role: Role | None) -> None:

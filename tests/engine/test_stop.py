@@ -1,6 +1,7 @@
 """A clean stop finishes or releases whatever the instance holds."""
 
 import asyncio
+from collections.abc import Awaitable
 
 from genlock.domain.events import Event
 from genlock.domain.job import Delivery, State
@@ -55,6 +56,68 @@ async def test_a_stopping_instance_claims_nothing_new_but_still_stores_callbacks
     assert len(await world.store.claim_callbacks(10, 1)) == 0
     world.clock.advance(4)
     assert len(await world.store.claim_callbacks(10, 1)) == 1
+
+
+async def stop_during(world: World, engine: Engine, proxy: FaultProxy, operation: str, call: Awaitable[object]) -> None:
+    """Stop an instance that has nothing else to do while a statement that leases a job to it is on its way."""
+    gate = proxy.gate(operation)
+    gate.shut()
+    calling = asyncio.ensure_future(call)
+    await gate.holds()
+    stopping = asyncio.create_task(engine.stop())
+    await proxy.until("heartbeat", 2)  # the second one is sent because it waits
+    assert not stopping.done()
+    gate.open()
+    await asyncio.gather(calling, stopping)
+    assert engine.worker.busy == 0
+    assert [job.lease_owner for job in await world.store.jobs(account_id=world.account)] == [None]
+
+
+async def test_a_stop_waits_for_an_order_that_is_being_accepted_and_submits_it(world: World) -> None:
+    """It would be leased to a process that has ended, or its submit would be cut off and its outcome unknown."""
+    proxy = FaultProxy(world.store)
+    engine = world.engine(EngineRules(heartbeat_seconds=0.01), store=proxy)
+
+    await stop_during(world, engine, proxy, "accept_job", engine.order(world.order(request_key="at-the-stop")))
+
+    assert len(world.provider.created) == 1
+
+
+async def test_a_stop_waits_for_a_callback_that_is_ending_its_job_and_delivers_it(world: World) -> None:
+    proxy = FaultProxy(world.store)
+    engine = world.engine(EngineRules(heartbeat_seconds=0.01), store=proxy)
+    job = await world.running(engine)
+
+    body = callback_body(task="task-1", urls=[URL])
+    await stop_during(world, engine, proxy, "end_job", engine.callback("fake", world.provider.token(job), body))
+
+    assert (await world.see(job)).delivery is Delivery.DELIVERED
+    assert world.channel.notices == [job.id]
+
+
+async def test_a_stop_waits_for_a_cancellation_and_tells_the_user(world: World) -> None:
+    proxy = FaultProxy(world.store)
+    engine = world.engine(EngineRules(heartbeat_seconds=0.01), store=proxy)
+    job = await world.running(engine)
+
+    await stop_during(world, engine, proxy, "end_job", engine.cancel(job.id, "user"))
+
+    assert world.channel.notices == [job.id]
+
+
+async def test_a_stop_waits_for_orders_only_for_a_limited_time_and_starts_none_after_it(world: World) -> None:
+    proxy = FaultProxy(world.store)
+    engine = world.engine(EngineRules(stop_seconds=0.01), store=proxy)
+    proxy.gate("accept_job").shut()
+    ordering = asyncio.create_task(engine.order(world.order()))
+    await proxy.gate("accept_job").holds()
+
+    await engine.stop()
+    proxy.gate("accept_job").open()
+    await ordering
+
+    assert engine.worker.busy == 0
+    assert world.provider.created == []
 
 
 async def test_a_stopping_instance_sends_heartbeats_while_it_finishes_long_work(world: World) -> None:

@@ -117,19 +117,21 @@ class Engine:
     async def order(self, order: NewJob) -> Job:
         """Accept an order and start on it. The same idempotency key again returns the same job."""
         is_held = self.ctx.liveness.watch()
-        accepted = await accept(self.ctx, order, lease=self.worker.free_capacity > 0)
-        if accepted.created and accepted.job.lease_owner:
-            self.worker.start(accepted.job, is_held)
+        with self.worker.leasing() as lease:
+            accepted = await accept(self.ctx, order, lease=lease)
+            if accepted.created and accepted.job.lease_owner:
+                self.worker.start(accepted.job, is_held)
         return accepted.job
 
     async def callback(self, provider: str, token: str | None, body: bytes, *, authenticated: bool = True) -> Callback:
         """Store a callback. When this returns, it may be acknowledged. Raises TooManyUnauthenticated."""
         is_held = self.ctx.liveness.watch()
-        if self.worker.free_capacity and (ended := await end_by_callback(self.ctx, provider, token, body)):
-            if ended.job:
-                self.worker.start(ended.job, is_held)
-            assert ended.callback
-            return ended.callback
+        with self.worker.leasing() as lease:
+            if lease and (ended := await end_by_callback(self.ctx, provider, token, body)):
+                if ended.job:
+                    self.worker.start(ended.job, is_held)
+                assert ended.callback
+                return ended.callback
         if authenticated:
             callback = await store_callback(self.ctx, provider, token, body)
         else:
@@ -139,10 +141,11 @@ class Engine:
 
     async def cancel(self, job_id: int, by: str, actor: Actor = Actor.OPERATOR, *, attempt: int | None = None) -> Job:
         """Cancel a job and inform its user. Raises ActionNotAllowed."""
-        lease, is_held = self.worker.free_capacity > 0, self.ctx.liveness.watch()
-        job = await operate.cancel(self.ctx, job_id, by, actor=actor, lease=lease, attempt=attempt)
-        if job.lease_owner:
-            self.worker.start(job, is_held)
+        is_held = self.ctx.liveness.watch()
+        with self.worker.leasing() as lease:
+            job = await operate.cancel(self.ctx, job_id, by, actor=actor, lease=lease, attempt=attempt)
+            if job.lease_owner:
+                self.worker.start(job, is_held)
         return job
 
     async def start(self, extra: Sequence[PeriodicTask] = ()) -> None:

@@ -1,7 +1,8 @@
 """The worker: claims due jobs, runs the stage each one is at, renews their leases, releases them when it stops."""
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 
@@ -99,7 +100,10 @@ class Worker:
         self._capacity_freed = asyncio.Event()
         #: set when jobs whose worker crashed may be due, so that the next claim of them comes at once
         self.crashes_found = asyncio.Event()
+        #: calls that may yet lease a job to this instance and start on it
+        self._leasing = 0
         self._stopping = False
+        self._closed = False
         self._uncertain_commits = 0
 
     @property
@@ -113,12 +117,23 @@ class Worker:
 
     # jobs
 
+    @contextmanager
+    def leasing(self) -> Iterator[bool]:
+        """Yield whether a statement inside may lease a job to this instance; a stop waits until it is started."""
+        lease = self.free_capacity > 0
+        self._leasing += lease
+        try:
+            yield lease
+        finally:
+            self._leasing -= lease
+            self._capacity_freed.set()
+
     def start(self, job: Job, is_held: Callable[[], bool] | None = None) -> None:
         """Process a job that is leased to this instance.
 
         `is_held` is what `Liveness.watch` returned before the job was leased.
         """
-        if not self._replace_older(job):
+        if self._closed or not self._replace_older(job):
             return
         task = self._ctx.loop.create_task(self._process(job, is_held or self._ctx.liveness.watch()))
         self._jobs[job.id] = RunningJob(job, self._ctx.loop.time(), task)
@@ -136,10 +151,14 @@ class Worker:
             return False
         if running.released:
             self._notifying[running.task] = None
-            running.task.add_done_callback(lambda done: self._notifying.pop(done, None))
+            running.task.add_done_callback(self._notice_finished)
         else:
             running.task.cancel()
         return True
+
+    def _notice_finished(self, task: asyncio.Task[None]) -> None:
+        self._notifying.pop(task, None)
+        self._capacity_freed.set()
 
     def _release(self, job_id: int) -> None:
         """Note that the current task has given the lease of its job back."""
@@ -339,8 +358,12 @@ class Worker:
         for dead, and other instances claim its jobs while its sends are still on their way.
         """
         self._stopping = True
-        if tasks := self._tasks():
-            await asyncio.wait(tasks, timeout=self._ctx.rules.stop_seconds)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self._ctx.rules.stop_seconds):
+                while self._leasing or self._tasks():
+                    self._capacity_freed.clear()
+                    await self._capacity_freed.wait()
+        self._closed = True
         await cancel_and_wait(self._tasks())
 
     async def release(self) -> None:

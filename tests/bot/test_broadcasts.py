@@ -60,6 +60,31 @@ async def test_a_broadcast_goes_to_several_users_at_the_same_time(
     assert (sent.sent, sent.failed, sent.state) == (7, 0, BroadcastState.DONE)
 
 
+async def test_a_stop_of_the_service_lets_messages_of_a_broadcast_arrive_that_are_on_their_way(
+    office: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are recorded and would not be sent again."""
+    world, boss, _ = office
+    await boss.write("/admin broadcast Hello")
+    await boss.tap(label("admin.broadcast_go"))
+    both_on_their_way, go_on, arrived = asyncio.Barrier(3), asyncio.Event(), []
+
+    async def send(_content: Content, _caller: object, chat: int, _priority: object) -> None:
+        await both_on_their_way.wait()
+        await go_on.wait()
+        arrived.append(chat)
+
+    monkeypatch.setattr(Content, "send", send)
+    sending = asyncio.create_task(world.bot.broadcast())
+    async with asyncio.timeout(30):
+        await both_on_their_way.wait()
+        sending.cancel()
+        asyncio.get_running_loop().call_soon(go_on.set)
+        await asyncio.wait([sending])
+    assert sending.cancelled()
+    assert len(arrived) == 2
+
+
 async def test_a_broadcast_goes_on_after_a_crash_and_stops_when_told(office: Office) -> None:
     world, boss, ann = office
     users = [await world.add_user(f"P{number}") for number in range(5)]

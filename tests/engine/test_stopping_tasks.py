@@ -7,7 +7,7 @@ import pytest_asyncio
 
 from genlock.domain.update import Update
 from genlock.engine import cancellation
-from genlock.engine.cancellation import cancel_and_wait
+from genlock.engine.cancellation import cancel_and_wait, uninterrupted
 from genlock.engine.context import EngineRules
 from genlock.engine.periodic import PeriodicRunner, PeriodicTask
 from genlock.stores.database import SqlDatabase
@@ -49,6 +49,55 @@ async def test_all_tasks_have_ended_whatever_each_does_with_its_cancellation(cal
         await cancel_and_wait(tasks)
     assert [task.cancelled() for task in tasks] == [False, True, True]
     await cancel_and_wait([])
+
+
+async def test_a_first_cancellation_lets_uninterrupted_work_end_and_comes_after_it() -> None:
+    begun, go_on, ended = asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+    async def work() -> None:
+        begun.set()
+        await go_on.wait()
+        ended.set()
+
+    task = asyncio.create_task(uninterrupted(work()))
+    await begun.wait()
+    task.cancel()
+    asyncio.get_running_loop().call_soon(go_on.set)
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert ended.is_set()
+
+
+async def test_uninterrupted_work_that_does_not_end_is_cancelled_by_a_second_cancellation(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(cancellation, "CANCEL_SECONDS", 0.01)
+    begun, cut_off = asyncio.Event(), asyncio.Event()
+
+    async def work() -> None:
+        begun.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            cut_off.set()
+
+    task = asyncio.create_task(uninterrupted(work()))
+    await begun.wait()
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        await cancel_and_wait([task])
+        await cut_off.wait()
+    assert task.cancelled()
+
+
+async def test_uninterrupted_work_returns_its_answer_and_raises_its_error() -> None:
+    async def work(error: Exception | None) -> int:
+        if error:
+            raise error
+        return 7
+
+    assert await uninterrupted(work(None)) == 7
+    with pytest.raises(ValueError, match="bad"):
+        await uninterrupted(work(ValueError("bad")))
 
 
 async def test_a_periodic_task_that_swallows_its_cancellation_is_cancelled_again(

@@ -2,12 +2,14 @@
 
 import asyncio
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
 from genlock.domain.errors import ChannelBusy, ChannelOutcomeUnknown, RecipientUnreachable, StoreUnavailable
 from genlock.domain.events import Event
 from genlock.engine.engine import Engine
+from genlock.engine.periodic import PeriodicTask
 from genlock.engine.tell import WAITING, WAITING_SECONDS_MAX, send_waiting, tell
 from tests.engine.faults import FaultProxy
 from tests.engine.world import World
@@ -66,6 +68,27 @@ async def test_a_message_that_the_channel_asks_to_wait_with_is_sent_later_once(w
 
     assert world.channel.told == [("42", TEXT)]
     assert await world.store.kv_list(WAITING) == []
+
+
+async def test_a_stop_does_not_cut_off_a_waiting_message_that_is_being_sent(world: World, engine: Engine) -> None:
+    """It is not stored any more, so that another instance would not send it."""
+    await world.store.set_account_address(world.account, "42")
+    world.channel.faults.add("tell", ChannelBusy(30.0))
+    assert await tell(engine.ctx, world.account, TEXT)
+    world.clock.advance(30)
+    channel = FaultProxy(world.channel)
+    gate = channel.gate("tell")
+    gate.shut()
+    stopping = world.engine(channel=channel)
+    await stopping.start([PeriodicTask(name="send_waiting", period_seconds=1, run=partial(send_waiting, stopping.ctx))])
+    await gate.holds()
+    assert await world.store.kv_list(WAITING) == []
+
+    stop = asyncio.create_task(stopping.stop())
+    asyncio.get_running_loop().call_soon(gate.open)
+    await stop
+
+    assert world.channel.told == [("42", TEXT)]
 
 
 async def test_a_message_that_could_not_be_sent_for_a_day_is_given_up(world: World, engine: Engine) -> None:

@@ -18,6 +18,7 @@ from genlock.domain.money import HoldState
 from genlock.domain.operator import OperatorRole
 from genlock.engine import operate
 from genlock.engine.accounts import Allowance
+from genlock.engine.cancellation import uninterrupted
 from genlock.engine.context import EngineContext
 from genlock.engine.leader import Leader
 from genlock.engine.tell import tell_refund
@@ -199,7 +200,7 @@ class BulkWork:
     async def _act_on(self, action: BulkAction, target: BulkTarget, *, resumed: bool) -> BulkFailure | None:
         """Act on a job. A database that does not answer stops the step; any other error is the job's own."""
         try:
-            reason = await self._attempt(action, target, resumed=resumed)
+            reason = await uninterrupted(self._attempt(action, target, resumed=resumed))
         except StoreError:
             raise
         except Exception as error:  # noqa: BLE001 - one job must not stop the others

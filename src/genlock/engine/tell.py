@@ -8,6 +8,7 @@ from genlock.domain.account import Account
 from genlock.domain.errors import AccountNotFound, ChannelBusy, ChannelError
 from genlock.domain.events import Event
 from genlock.domain.job import Job
+from genlock.engine.cancellation import uninterrupted
 from genlock.engine.context import EngineContext
 from genlock.i18n.loader import DEFAULT
 from genlock.i18n.translator import Texts
@@ -65,6 +66,10 @@ async def _send_waiting(ctx: EngineContext, key: str, text: str, *, waited: floa
     account = await _reachable_account(ctx, int(key.removeprefix(WAITING).partition(":")[0]))
     if account is None and waited <= WAITING_SECONDS_MAX:
         return  # an instance that has the user's bot may become the leader
+    await uninterrupted(_send_once(ctx, account, key, text, waited=waited))
+
+
+async def _send_once(ctx: EngineContext, account: Account | None, key: str, text: str, *, waited: float) -> None:
     # It is deleted before it is sent: at most one instance sends it, and at most once.
     if await ctx.store.kv_delete(key) and account is not None:
         await _tell(ctx, account, text, waited=waited)

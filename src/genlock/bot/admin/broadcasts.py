@@ -26,6 +26,7 @@ from genlock.domain.broadcast import (
     Segment,
 )
 from genlock.domain.errors import ChannelBusy, ChannelError, ChannelOutcomeUnknown, RecipientUnreachable
+from genlock.engine.cancellation import uninterrupted
 from genlock.ports import Database
 from genlock.ports.call_fence import calls_while
 
@@ -234,6 +235,11 @@ class Broadcasts:
             return BroadcastOutcome.FAILED
         if not await self._take_permit(broadcast, chat, recipient):
             return None
+        return await uninterrupted(self._send_once(broadcast, content, chat, recipient))
+
+    async def _send_once(
+        self, broadcast: Broadcast, content: Content, chat: int, recipient: Recipient
+    ) -> BroadcastOutcome | None:
         if not await self._store.begin_broadcast_message(broadcast.id, recipient):
             return None
         try:

@@ -20,6 +20,7 @@ from genlock.domain.catalog import Catalog
 from genlock.domain.errors import ChannelError, ChannelOutcomeUnknown, RecipientUnreachable
 from genlock.domain.figures import JobFigures, ModelFigures, TopupFigures, hour_number, sum_by_model
 from genlock.domain.margin import Rates
+from genlock.engine.cancellation import uninterrupted
 from genlock.engine.provider_credit import ProviderCredit, provider_credits
 from genlock.i18n.catalog_texts import model_title
 from genlock.i18n.loader import DEFAULT
@@ -55,7 +56,7 @@ class DailyReport:
             return 0
         sent = 0
         for chat, thread, language in await self._recipients(rules):
-            sent += await self._send(due, chat, thread, language)
+            sent += await uninterrupted(self._send(due, chat, thread, language))
         await self._prune_old()
         return sent
 

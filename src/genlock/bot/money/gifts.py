@@ -9,6 +9,7 @@ from genlock.domain.money import EntryKind
 from genlock.domain.profile import Profile
 from genlock.domain.promo import PromoVerdict
 from genlock.domain.public_number import PublicNumbers
+from genlock.engine.cancellation import uninterrupted
 from genlock.i18n.translator import Html
 from genlock.ports import Database
 
@@ -90,7 +91,7 @@ class Gifts:
                 self._bundle.id, self._invited_after, INVITED_AT_ONCE
             )
             for invited, inviter_id in due:
-                await self._reward_one(invited, inviter_id)
+                await uninterrupted(self._reward_one(invited, inviter_id))
             rewarded += len(due)
             if not self._invited_after:
                 break

@@ -59,8 +59,9 @@ simulate: .venv/installed ## Crash the engine at every point, from many seeds
 	$(BIN)/genlock simulate $(ARGS)
 
 # The time as the first seed: no two nights run the same ones.
-soak: .venv/installed ## The nightly run: seeds that were never run before (SEEDS=20000), then a steady load (ARGS="--minutes 60")
+soak: provision ## The nightly run: seeds and random examples never tried before (SEEDS=20000), then a load (ARGS="--minutes 60")
 	$(BIN)/genlock simulate --seeds $(or $(SEEDS),20000) --first-seed $$(date +%s)
+	$(BIN)/pytest -n 2 --dist worksteal -m random --first-seed $$(date +%s)
 	$(BIN)/genlock soak $(ARGS)
 
 fuzz: .venv/installed ## Give the parsers inputs for ten minutes, guided by the lines they reach (ARGS="--minutes 1 --only media")

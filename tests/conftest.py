@@ -8,7 +8,6 @@ from collections.abc import AsyncIterator, Generator, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import hypothesis
 import pytest
 import pytest_asyncio
 
@@ -23,7 +22,7 @@ from tests.pgbouncer import pgbouncer
 if TYPE_CHECKING:
     from playwright.async_api import Browser
 
-pytest_plugins = ["tests.shared_postgres", "tests.tiers"]
+pytest_plugins = ["tests.random_examples", "tests.shared_postgres", "tests.tiers"]
 
 TEST_POSTGRES_URL = "GENLOCK_TEST_POSTGRES_URL"
 MEMORY, MEMORY_BYTES_MIN = Path("/dev/shm"), 3 * 2**30  # noqa: S108 (each makes its own folder there)
@@ -59,14 +58,6 @@ allow_open_files()
 # Far fewer searches for garbage: they were a twentieth of the CPU time of all tests.
 gc.set_threshold(20_000, 50, 100)
 
-# How fast the machine is today is nothing a case can fail by.
-hypothesis.settings.register_profile("genlock", deadline=None)
-hypothesis.settings.load_profile("genlock")
-
-
-def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--fuzz", type=int, default=20_000, metavar="N", help="cases for parser and endpoint")
-
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
@@ -77,12 +68,6 @@ def pytest_collection() -> Generator[None, object, object]:
     finally:
         gc.enable()
         gc.freeze()
-
-
-@pytest.fixture(scope="session")
-def fuzz_cases(request: pytest.FixtureRequest) -> int:
-    """How many cases the fuzz tests make together."""
-    return int(request.config.getoption("--fuzz"))
 
 
 @pytest.fixture(scope="session")

@@ -12,10 +12,12 @@ import pytest
 
 from genlock.api.problems import CODES
 from tests.api.world import ApiWorld, Client
+from tests.random_examples import examples
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 #: cases for each operation; by hand, with all phases: GENLOCK_TEST_API_CASES=100
 CASES = os.environ.get("GENLOCK_TEST_API_CASES", "")
+CASES_BY_DEFAULT = 3
 #: all but the one that expects every request that the document allows to succeed: files must be media, models on offer
 EXCLUDED = "positive_data_acceptance"
 
@@ -23,14 +25,15 @@ EXCLUDED = "positive_data_acceptance"
 @pytest.mark.process
 @pytest.mark.timeout(300)
 async def test_random_requests_find_no_server_error_and_no_answer_that_the_document_does_not_describe(
-    world: ApiWorld, tmp_path: Path
+    world: ApiWorld, tmp_path: Path, first_seed: int
 ) -> None:
     client = await world.client()
     command = [
         sys.executable, "-m", "schemathesis.cli", "run", f"{world.url}/v1/openapi.json",
         "--header", f"Authorization: Bearer {client.secret}", "--exclude-checks", EXCLUDED,
-        "--max-examples", CASES or "3", "--phases", "examples,coverage,fuzzing,stateful" if CASES else "fuzzing",
-        "--exclude-operation-id", "watch_jobs", "--seed", "1", "--no-color", "--request-timeout", "20",
+        "--max-examples", CASES or str(examples(CASES_BY_DEFAULT)),
+        "--phases", "examples,coverage,fuzzing,stateful" if CASES else "fuzzing",
+        "--exclude-operation-id", "watch_jobs", "--seed", str(first_seed + 1), "--no-color", "--request-timeout", "20",
         "--generation-database", "none",
     ]  # fmt: skip
     process = await asyncio.create_subprocess_exec(*command, stdout=PIPE, stderr=STDOUT, cwd=tmp_path)

@@ -249,7 +249,7 @@ def leaves(data: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
 
 
 def test_any_value_in_a_file_gives_a_model_or_an_error_that_names_the_file(fuzz_cases: int) -> None:
-    settings(max_examples=fuzz_cases // 100, deadline=None)(given(st.data())(gives_a_model_or_an_error))()
+    settings(max_examples=fuzz_cases // 100)(given(st.data())(gives_a_model_or_an_error))()
 
 
 def gives_a_model_or_an_error(data: st.DataObject) -> None:

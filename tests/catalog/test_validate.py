@@ -11,6 +11,7 @@ from genlock.domain.catalog import Model
 from genlock.domain.errors import InvalidInput
 from genlock.domain.field import Field, FieldType
 from tests.packaged import CATALOG
+from tests.random_examples import examples
 
 INTEGER = Field(name="n", type=FieldType.INTEGER, min=1, max=10)
 SEED = Field(name="seed", type=FieldType.INTEGER, min=0, max=2147483647)
@@ -141,7 +142,7 @@ ANYTHING = st.recursive(
 
 
 def test_any_input_is_either_accepted_repeatedly_or_refused(fuzz_cases: int) -> None:
-    settings(max_examples=fuzz_cases // 160, deadline=None)(given(st.data())(accepted_repeatedly_or_refused))()
+    settings(max_examples=fuzz_cases // 160)(given(st.data())(accepted_repeatedly_or_refused))()
 
 
 def accepted_repeatedly_or_refused(data: st.DataObject) -> None:
@@ -154,7 +155,7 @@ def accepted_repeatedly_or_refused(data: st.DataObject) -> None:
         assert again(model, clean) == clean
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200))
 @given(data=st.data())
 def test_every_choice_on_offer_has_a_price(data: st.DataObject) -> None:
     model = data.draw(st.sampled_from(CATALOG.offered()))

@@ -20,7 +20,7 @@ from tests.providers.sound_reports import assert_sound
 _TOKENS = (
     b'"', b"{", b"}", b"[", b"]", b":", b",", b"null", b"true", b"-1", b"1e999", b"1" * 400, b'"\\u0000"', b'"\\ud800"',
     b'""', b"[[[[[[[[", b'"https://[::1"', b'"http://a b/"', b"\xff", b"\xf0\x9f\x98\x80", b"<b>", b"</b>", b"<a href=",
-    b"&#0;", b"&lt;", b"'",
+    b"&#0;", b"&lt;", b"'", b"<tg-time unix='5' format=", b"<span class=tg-spoiler>", b"&#xD800;",
 )  # fmt: skip
 
 
@@ -108,7 +108,7 @@ def _provider(name: str, seeds: Sequence[object], read: Callable[[bytes], None])
     return Target(name=name, seeds=lambda: _json(*seeds), read=read, mutate=mutate_text, sources=("providers/",))
 
 
-_HEADS, _HTML = ("media/image_head.py",), ("dashboard/telegram_html.py",)
+_HEADS, _HTML = ("media/image_head.py",), ("channels/telegram/html.py",)
 TARGETS = (
     Target(name="media", seeds=media_seeds, read=read_media, mutate=mutate, sources=("media/",)),
     Target(name="image heads", seeds=image_seeds, read=read_image_head, mutate=mutate, sources=_HEADS),

@@ -10,6 +10,7 @@ from genlock.sandbox.telegram.groups import Group
 from genlock.sandbox.telegram.methods import NAMES
 from genlock.sandbox.telegram.simulated_user import SimulatedUser
 from genlock.sandbox.telegram.simulator import TelegramSimulator
+from tests.random_examples import examples
 
 FIELDS = (
     *("chat_id", "from_chat_id", "message_id", "message_ids", "text", "caption", "parse_mode", "entities"),
@@ -46,15 +47,17 @@ async def forum_of(telegram: TelegramSimulator, user: SimulatedUser) -> Group:
 
 
 @pytest.mark.parametrize("seed", range(6))
-async def test_no_random_call_causes_a_server_error(telegram: TelegramSimulator, ann: SimulatedUser, seed: int) -> None:
-    rng = Random(seed)
+async def test_no_random_call_causes_a_server_error(
+    telegram: TelegramSimulator, ann: SimulatedUser, first_seed: int, seed: int
+) -> None:
+    rng = Random(first_seed + seed)
     base = f"{telegram.url}/bot{telegram.token}"
     server_errors = []
     async with aiohttp.ClientSession() as session:
         sent = await ann.say("x")
         forum = await forum_of(telegram, ann)
         topic = min(forum.chat.topics)
-        for _ in range(800):
+        for _ in range(examples(800)):
             name = rng.choice([*NAMES])
             arguments = {field: rng.choice(VALUES) for field in (*FIELDS, *MORE_FIELDS) if rng.random() < 0.5}
             arguments |= {"timeout": 0, "message_thread_id": topic}
@@ -68,11 +71,13 @@ async def test_no_random_call_causes_a_server_error(telegram: TelegramSimulator,
     assert server_errors == []
 
 
-async def test_random_polls_and_webhooks_cause_no_server_error(telegram: TelegramSimulator, ann: SimulatedUser) -> None:
-    rng = Random(1)
+async def test_random_polls_and_webhooks_cause_no_server_error(
+    telegram: TelegramSimulator, ann: SimulatedUser, first_seed: int
+) -> None:
+    rng = Random(first_seed + 1)
     base = f"{telegram.url}/bot{telegram.token}"
     async with aiohttp.ClientSession() as session:
-        for _ in range(100):
+        for _ in range(examples(100)):
             arguments = {field: rng.choice(VALUES) for field in ("offset", "limit", "allowed_updates", "secret_token")}
             async with session.post(f"{base}/getUpdates", json=arguments) as response:
                 assert response.status < 500, arguments

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from genlock.domain.errors import StoreUnavailable
 from genlock.ports import Accepted, Store
 from genlock.stores.batch import Batch
+from tests.random_examples import examples
 from tests.stores.builders import ME, account_with, order, see, until
 from tests.stores.conftest import RecordingObserver
 
@@ -294,7 +295,7 @@ class RandomCallers:
 
 
 @given(seed=st.integers(0, 2**32), callers=st.integers(1, 40), limit=st.integers(1, 8))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150))
 def test_every_call_gets_its_own_answer_whatever_the_interleaving(seed: int, callers: int, limit: int) -> None:
     """A lost wake-up would hang, and run into the time limit."""
     storm = RandomCallers(seed, limit)

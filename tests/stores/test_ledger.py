@@ -17,6 +17,7 @@ from genlock.domain.money import EntryKind, HoldState, Wallet
 from genlock.stores.database import SqlDatabase
 from genlock.stores.postgres import PostgresStore
 from tests.databases import sqlite_in_memory
+from tests.random_examples import examples
 from tests.shared_postgres import SharedPostgres
 from tests.stores.builders import ME, RESULT, SHOWN, ManualClock, end, finish, order, see
 from tests.stores.conftest import RecordingObserver
@@ -370,15 +371,18 @@ class Ledger(RuleBasedStateMachine):
 
 
 @pytest.mark.slow
+@pytest.mark.random
 def test_balances_match_the_model_on_sqlite() -> None:
     with asyncio.Runner() as loop:
 
         class OnSqlite(Ledger):
             runner = loop
 
-        run_state_machine_as_test(OnSqlite, settings=settings(max_examples=30, stateful_step_count=40, deadline=None))
+        few = settings(max_examples=examples(30), stateful_step_count=40)
+        run_state_machine_as_test(OnSqlite, settings=few)
 
 
+@pytest.mark.random
 def test_balances_match_the_model_on_postgresql(migrated_postgres_url: str) -> None:
     with asyncio.Runner() as loop:
         opened = loop.run(PostgresStore.open(migrated_postgres_url, observer=RecordingObserver(), connections=1))
@@ -393,6 +397,6 @@ def test_balances_match_the_model_on_postgresql(migrated_postgres_url: str) -> N
             def teardown(self) -> None:
                 """The connections stay open for the next case."""
 
-        few = settings(max_examples=10, stateful_step_count=30, deadline=None, suppress_health_check=list(HealthCheck))
+        few = settings(max_examples=examples(10), stateful_step_count=30, suppress_health_check=list(HealthCheck))
         run_state_machine_as_test(OnPostgres, settings=few)
         loop.run(opened.close())

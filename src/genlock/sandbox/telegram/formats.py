@@ -1,8 +1,8 @@
 """What HTML and both kinds of Markdown have in common: the order of entities, links, dates, and the form of errors."""
 
-import re
 from typing import Any
 
+from genlock.channels.telegram.html import DATE_FORMAT
 from genlock.sandbox.telegram.api_call import ApiError, bad_request
 from genlock.sandbox.telegram.links import accepted_link, user_of
 
@@ -22,9 +22,6 @@ _ORDER = {
     "custom_emoji": 99,
 }
 _DETECTED = 50
-#: a number as the server reads it: without leading zeros
-NUMBER = re.compile(r"-?[1-9][0-9]{0,18}")
-_DATE_FORMAT = re.compile(r"[rR]|[tTdDwW]*")
 
 
 def in_order(entities: list[Entity]) -> list[Entity]:
@@ -43,15 +40,13 @@ def link(url: str) -> dict[str, Any] | None:
     return {"url": accepted} if (accepted := accepted_link(url)) else None
 
 
-def date_time(unix: str, form: str) -> dict[str, Any] | None:
+def date_time(unix: int, form: str) -> dict[str, Any] | None:
     """Return the fields of a date; None without a date. Raises ApiError for an unknown format."""
-    if not _DATE_FORMAT.fullmatch(form):
+    if not DATE_FORMAT.fullmatch(form):
         raise unparsable("Invalid date format used")
-    found = re.match(r"\d+", unix)
-    if found is None or int(found.group()) == 0:
+    if unix <= 0:
         return None
-    shown = "r" if form in {"r", "R"} else _absolute(form)
-    return {"unix_time": int(found.group()), "date_time_format": shown}
+    return {"unix_time": unix, "date_time_format": "r" if form in {"r", "R"} else _absolute(form)}
 
 
 def _absolute(form: str) -> str:

@@ -4,9 +4,10 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
+from genlock.channels.telegram.html import is_emoji_id
 from genlock.sandbox.telegram.api_call import ApiError
 from genlock.sandbox.telegram.detection import utf16
-from genlock.sandbox.telegram.formats import NUMBER, Entity, date_time, in_order, link, unparsable
+from genlock.sandbox.telegram.formats import Entity, date_time, in_order, link, unparsable
 from genlock.sandbox.telegram.links import own_query
 
 #: longer marks first
@@ -28,6 +29,7 @@ NAMES = {"pre": "Pre", "text_link": "TextUrl", "custom_emoji": "CustomEmoji", "b
 LANGUAGE = re.compile(r"([^ \t\r\n\0\v`]+)(?=[^`])")
 #: one end of a line directly behind it is not shown
 LINE_END = re.compile(r"\r\n|\n\r|\n|\r")
+UNIX_TIME = re.compile(r"[1-9][0-9]{0,9}")
 ESCAPED = re.compile(r"\\([\x01-\x7e])")
 URL = re.compile(r"((?:\\[\x01-\x7e]|\\(?![\x01-\x7e])|[^)\\])*)\)")
 
@@ -180,10 +182,11 @@ def parse_markdown(source: str) -> tuple[str, list[Entity]]:
 def _emoji_or_time(url: str) -> dict[str, Any]:
     """Return the fields of a custom emoji or of a date, by the link that stands for it."""
     emoji = own_query(url, "emoji") or {}
-    if NUMBER.fullmatch(emoji.get("id", "")):
+    if is_emoji_id(emoji.get("id", "")):
         return {"custom_emoji_id": emoji["id"]}
     time = own_query(url, "time") or {}
-    date = date_time(time["unix"], time.get("format", "")) if NUMBER.fullmatch(time.get("unix", "")) else None
+    found = UNIX_TIME.fullmatch(time.get("unix", ""))
+    date = date_time(int(found.group()), time.get("format", "")) if found and int(found.group()) < 2**31 else None
     if date is None:
         raise unparsable("Invalid tg://emoji or tg://time URL specified")
     return {"type": "date_time"} | date

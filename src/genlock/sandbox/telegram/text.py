@@ -4,8 +4,10 @@ The Bot API server counts code points and answers in words; Telegram behind it c
 code, which the server puts into words for a send but not for an edit.
 """
 
+from bisect import bisect_left
 from typing import Any, Literal
 
+from genlock.channels.telegram.cleaning import cleaned, removed_places, trimmed
 from genlock.sandbox.telegram.api_call import CallArguments, bad_request
 from genlock.sandbox.telegram.detection import found_entities, utf16
 from genlock.sandbox.telegram.formats import Entity, in_order
@@ -100,13 +102,15 @@ def _end(entity: Entity) -> int:
 
 
 def _trimmed(text: str, entities: list[Entity]) -> tuple[str, list[Entity]]:
-    kept = text.strip()
-    cut = utf16(text[: len(text) - len(text.lstrip())])
-    whole = utf16(kept)
+    """Return the text without what Telegram removes, and the entities at their places in it."""
+    removed = [utf16(text[:place]) for place in removed_places(text)]
+    kept, whole = trimmed(text), cleaned(text)
+    cut = len(whole) - len(whole.lstrip(" \n"))
+    length = utf16(kept)
     moved = []
     for entity in entities:
-        start = max(entity["offset"] - cut, 0)
-        end = min(entity["offset"] + entity["length"] - cut, whole)
+        start, end = (place - bisect_left(removed, place) - cut for place in (entity["offset"], _end(entity)))
+        start, end = max(start, 0), min(end, length)
         if end > start:
             moved.append(entity | {"offset": start, "length": end - start})
     return kept, moved

@@ -44,11 +44,10 @@ from tests.packaged import CATALOG
 from tests.settings import service_settings
 from tests.unlimited_kie import unlimited_kie
 
-QUICK = EngineRules(claim_seconds=0.05, sweep_seconds=0.1, poll_seconds=0.05, grace_seconds=1.0)
+QUICK = EngineRules(claim_seconds=0.05, sweep_seconds=0.1, poll_seconds=0.05, grace_seconds=1.0, is_alone=True)
 MODEL = "z-image"
 PROMPT = {"prompt": "a cat in a space suit", "aspect_ratio": "1:1"}
 CREDITS = 1000
-PATIENCE_SECONDS = 20.0
 _numbers = count(1)
 
 

@@ -5,6 +5,7 @@ import json
 import re
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, time, timedelta
+from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import aiohttp
@@ -20,9 +21,18 @@ from genlock.i18n.translator import package_texts
 from genlock.stores import hourly_figures as store_module
 from tests.changes import poll_until
 from tests.dashboard.browser_pages import LOOKS, faults_of, open_context, watched_page
-from tests.dashboard.world import Client, DashboardWorld
+from tests.dashboard.world import Client, DashboardWorld, running_dashboard
+from tests.databases import new_sqlite
 from tests.loop_clock import LoopClock
+from tests.noon_clock import NoonClock
 from tests.stores.builders import account_with, delivered, end, finish, queued, running
+
+
+@pytest.fixture
+async def dashboard(tmp_path: Path) -> AsyncIterator[DashboardWorld]:
+    """Its figures are those of today."""
+    async with running_dashboard(f"sqlite:///{new_sqlite(tmp_path)}", clock=NoonClock()) as world:
+        yield world
 
 
 @pytest.fixture(autouse=True)
@@ -77,7 +87,7 @@ async def test_weeks_are_named_by_their_first_day_also_after_the_clocks_changed(
     await some_orders(dashboard)
     client, t = await dashboard.log_in(OperatorRole.VIEWER), package_texts().translator("en")
     for zone in ("Europe/Berlin", "Australia/Sydney"):  # one of them had summer time a year ago
-        today = datetime.now(UTC).astimezone(ZoneInfo(zone)).date()
+        today = (await dashboard.store.read_clock()).astimezone(ZoneInfo(zone)).date()
         first = today - timedelta(days=7 * 52)
         client.cookies["genlock_zone"] = zone
 

@@ -19,7 +19,7 @@ from genlock.domain.operator import OperatorRole
 from genlock.engine.hourly_figures import HourlyFigureKeeper
 from genlock.i18n.translator import package_texts
 from genlock.stores import hourly_figures as store_module
-from tests.changes import poll_until
+from tests.changes import PATIENCE_SECONDS, poll_until
 from tests.dashboard.browser_pages import LOOKS, faults_of, open_context, watched_page
 from tests.dashboard.world import Client, DashboardWorld, running_dashboard
 from tests.databases import new_sqlite
@@ -213,7 +213,7 @@ async def test_all_tabs_are_served_by_one_reading_and_each_language_is_rendered_
     assert ["In progress" in text for text in first] == [True, False] * 3
     await queued(dashboard.store)
 
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         second = [await _until(tab, ">1<") for tab in tabs]
 
     assert len(second) == 6
@@ -230,7 +230,7 @@ async def test_a_stream_ends_when_its_time_is_over(dashboard: DashboardWorld, mo
     received = [await anext(tab)]
     loop_clock.advance(60.0)
 
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         received += [text async for text in tab]
 
     assert all(text.startswith(("data: ", ":")) for text in received)
@@ -247,7 +247,7 @@ async def test_a_stream_ends_with_its_session(dashboard: DashboardWorld, monkeyp
 
         await revoke(session.id)
 
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE_SECONDS):
             assert [text async for text in tab if not text.startswith(("data: ", ":"))] == []
 
 
@@ -308,5 +308,5 @@ async def test_an_order_appears_without_a_reload(browsed_dashboard: DashboardWor
     page = await watched_page(context, dashboard, [])
     await page.goto(f"{dashboard.url}/dashboard")
     await queued(dashboard.store)
-    await page.locator("[data-live] .figure", has_text="1 queued").wait_for(timeout=15_000)
+    await page.locator("[data-live] .figure", has_text="1 queued").wait_for()
     await context.close()

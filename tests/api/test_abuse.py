@@ -13,7 +13,7 @@ from genlock.api import download_slots, job_watch, uploads
 from genlock.api.uploads import FILES_AT_ONCE, FILES_PER_ACCOUNT
 from genlock.domain.events import Event
 from tests.api.world import MODEL, ApiWorld, Client, running_api
-from tests.changes import poll_until
+from tests.changes import PATIENCE_SECONDS, poll_until
 from tests.databases import new_sqlite
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -33,8 +33,8 @@ async def test_a_stream_ends_when_its_key_is_revoked(world: ApiWorld) -> None:
                 assert json.loads(line[6:])["id"] == first
                 break
         await world.store.revoke_api_key(client.key.id)
-        second = (await other_key.order(wait=15)).json["id"]
-        async with asyncio.timeout(15):
+        second = (await other_key.order(wait=60)).json["id"]
+        async with asyncio.timeout(PATIENCE_SECONDS):
             rest = await stream.content.read()
 
     assert second.encode() not in rest
@@ -48,12 +48,12 @@ async def test_waiting_requests_of_one_account_leave_room_for_others(
     greedy, other = await world.client(), await world.client()
     streams = [await greedy.session.get(f"{world.url}/v1/events", headers=bearer(greedy)) for _ in range(5)]
     try:
-        answer = await other.order(wait=15)
+        answer = await other.order(wait=60)
     finally:
         for stream in streams:
             stream.close()
 
-    assert (answer.json["status"], answer.headers["Preference-Applied"]) == ("succeeded", "wait=15")
+    assert (answer.json["status"], answer.headers["Preference-Applied"]) == ("succeeded", "wait=60")
 
 
 class Trickle:
@@ -152,8 +152,8 @@ async def test_downloads_of_one_account_are_counted_also_by_link(
     world: ApiWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     client, other = await world.client(), await world.client()
-    [result] = (await client.order(wait=15)).json["results"]
-    [foreign] = (await other.order(wait=15)).json["results"]
+    [result] = (await client.order(wait=60)).json["results"]
+    [foreign] = (await other.order(wait=60)).json["results"]
     monkeypatch.setattr(download_slots, "DOWNLOADS_PER_ACCOUNT", 0)
     image = {"model": MODEL, "prompt": "a cat"}
     before = await world.available(client)
@@ -175,7 +175,7 @@ async def test_downloads_that_begin_at_the_same_time_are_counted_before_anything
 ) -> None:
     """Each holds up to a megabyte, and a client may have hundreds of connections."""
     client = await world.client()
-    [result] = (await client.order(wait=15)).json["results"]
+    [result] = (await client.order(wait=60)).json["results"]
     read, begun, is_open = world.media.read, asyncio.Semaphore(0), asyncio.Event()
 
     async def slow(key: str, start: int, length: int) -> AsyncIterator[bytes]:
@@ -197,7 +197,8 @@ async def test_downloads_that_begin_at_the_same_time_are_counted_before_anything
 
 async def test_cancellations_at_the_same_time_keep_the_limit_of_late_ones(tmp_path: Path) -> None:
     """The operator pays for what is cancelled after its submit."""
-    async with running_api(f"sqlite:///{new_sqlite(tmp_path)}", tmp_path / "media", speed=1.0) as world:
+    async with running_api(f"sqlite:///{new_sqlite(tmp_path)}", tmp_path / "media") as world:
+        world.kie.service.hold_tasks()
         client = await world.client()
         orders = [(await client.order()).json["id"] for _ in range(12)]
         await world.recorder.until(Event.SUBMIT_OK, times=len(orders))

@@ -103,7 +103,7 @@ async def test_orders_whose_answers_are_lost_are_repeated_and_made_once(world: A
 
     def order(url: str) -> Job:
         with Client(url, holder.secret) as client:
-            return client.order(MODEL, PROMPT, wait=20)
+            return client.order(MODEL, PROMPT, wait=60)
 
     async with running_lossy_proxy(world.url) as proxy, connected(holder, proxy.url) as client:
         proxy.losses, proxy.bytes_before_loss = 2, 0

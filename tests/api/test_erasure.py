@@ -24,14 +24,14 @@ async def test_the_files_of_an_erased_account_are_deleted_and_its_results_are_go
     world: ApiWorld, png: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     client, other = await world.client(), await world.client()
-    job = (await client.order(wait=20)).json
+    job = (await client.order(wait=60)).json
     assert (await client.request("POST", "/v1/files", data=png)).status == 201
-    assert (await other.order(wait=20)).json["status"] == "succeeded"
+    assert (await other.order(wait=60)).json["status"] == "succeeded"
     link = job["results"][0]["link"]
     assert (await other.get(link, Authorization="")).status == 200
     await Erasure(world.store).request(client.key.account_id, "user", "erase")
     # one that was ordered after the request stays
-    later = (await client.order(wait=20)).json
+    later = (await client.order(wait=60)).json
     assert len(await files_of(world, client)) == 3
 
     async def fail(*_: object) -> int:

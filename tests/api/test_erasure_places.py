@@ -68,7 +68,7 @@ async def leave_texts(world: ApiWorld, account: int, receiver: str, png: bytes) 
     assert (await client.post("/v1/webhooks", hook)).status == 201
     order = {"model": MODEL, "input": {"prompt": f"{MARKER} fox"}, "metadata": {MARKER: MARKER}}
     for number in range(2):
-        ordered = await client.order(f"{MARKER}-{number}", wait=20, **order)
+        ordered = await client.order(f"{MARKER}-{number}", wait=60, **order)
         assert ordered.json["status"] == "succeeded"
     assert (await client.request("POST", "/v1/files", data=png, headers={"X-File-Name": MARKER})).status == 201
     await world.webhooks.round()

@@ -25,7 +25,7 @@ async def test_a_provider_that_was_not_sent_the_file_gets_it_once(world: ApiWorl
 
     client = await world.client()
     sent = await client.request("POST", "/v1/files", data=png)
-    ordered = await client.order(model="recraft/remove-background", input={"image": sent.json["id"]}, wait=20)
+    ordered = await client.order(model="recraft/remove-background", input={"image": sent.json["id"]}, wait=60)
     job = await world.store.job(world.job_id(ordered.json["id"]))
     assert job is not None
     storage = FileStorage([ProviderStorage(provider="other", upload=upload)])

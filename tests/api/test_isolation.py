@@ -23,7 +23,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 async def test_every_route_that_names_a_job_is_404_for_another_account(world: ApiWorld) -> None:
     owner, other = await world.client(), await world.client()
-    job = (await owner.order(wait=15)).json
+    job = (await owner.order(wait=60)).json
     for operation in world.api.operations:
         if "{job_id}" not in operation.path and "{video_id}" not in operation.path:
             continue
@@ -38,7 +38,7 @@ async def test_every_route_that_names_a_job_is_404_for_another_account(world: Ap
 
 async def test_lists_and_figures_show_only_the_own_account(world: ApiWorld) -> None:
     owner, other = await world.client(), await world.client(credits_=5)
-    job = (await owner.order(wait=15)).json
+    job = (await owner.order(wait=60)).json
 
     assert (await other.get("/v1/jobs")).json == {"data": [], "next_cursor": None}
     assert (await other.get(f"/v1/jobs?cursor={job['id']}")).json["data"] == []
@@ -68,9 +68,9 @@ async def test_a_file_of_another_account_is_not_usable(world: ApiWorld, png: byt
 
 async def test_an_order_goes_on_only_with_an_own_job_that_has_succeeded(world: ApiWorld) -> None:
     owner, other = await world.client(), await world.client()
-    job = (await owner.order(wait=15)).json
+    job = (await owner.order(wait=60)).json
     await world.fault_of_next_order(Fault.RESULT_EMPTY)
-    failed = (await owner.order(wait=15)).json
+    failed = (await owner.order(wait=60)).json
     row = await world.store.job(world.job_id(job["id"]))
     assert row is not None
     assert (job["status"], failed["status"]) == ("succeeded", "failed")

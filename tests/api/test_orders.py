@@ -13,12 +13,12 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 async def test_an_order_is_delivered_charged_and_its_bytes_are_ours(world: ApiWorld) -> None:
     client = await world.client()
-    accepted = await client.order(wait=15)
+    accepted = await client.order(wait=60)
 
     job = accepted.json
     assert (accepted.status, job["status"], job["charged"]) == (202, "succeeded", True), job
     assert accepted.headers["Location"] == job["urls"]["get"]
-    assert accepted.headers["Preference-Applied"] == "wait=15"
+    assert accepted.headers["Preference-Applied"] == "wait=60"
     [result] = job["results"]
     assert result["kind"] == "image"
     content = await client.get(result["url"])
@@ -102,7 +102,7 @@ async def test_a_price_above_the_agreed_one_is_refused(world: ApiWorld) -> None:
 async def test_a_failure_costs_nothing_and_names_its_reason(world: ApiWorld) -> None:
     client = await world.client()
     await world.fault_of_next_order(Fault.TASK_MODERATED)
-    answer = await client.order(wait=15)
+    answer = await client.order(wait=60)
 
     assert (answer.json["status"], answer.json["charged"]) == ("failed", False)
     assert answer.json["error"]["code"] == "moderation"
@@ -111,9 +111,9 @@ async def test_a_failure_costs_nothing_and_names_its_reason(world: ApiWorld) -> 
 
 async def test_cancelling_an_ended_order_says_what_became_of_the_money(world: ApiWorld) -> None:
     client = await world.client()
-    paid = (await client.order(wait=15)).json
+    paid = (await client.order(wait=60)).json
     await world.fault_of_next_order(Fault.TASK_MODERATED)
-    failed = (await client.order(wait=15)).json
+    failed = (await client.order(wait=60)).json
     details = []
     for job in (paid, failed):
         answer = await client.post(job["urls"]["cancel"])

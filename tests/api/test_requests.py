@@ -8,6 +8,7 @@ import pytest
 
 from genlock.domain.stored_file import StoredFile
 from tests.api.world import MODEL, PROMPT, ApiWorld, Client
+from tests.changes import PATIENCE_SECONDS
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 ORDER = {"model": MODEL, "input": PROMPT}
@@ -122,7 +123,7 @@ async def test_an_address_with_a_slash_at_its_end_is_404_that_says_so(world: Api
 
 async def test_pages_of_jobs_and_ledger_show_everything_once(world: ApiWorld) -> None:
     client = await world.client()
-    ordered = [(await client.order(wait=15)).json["id"] for _ in range(5)]
+    ordered = [(await client.order(wait=60)).json["id"] for _ in range(5)]
 
     for path, key, wanted in (("/v1/jobs", "id", ordered[::-1]), ("/v1/ledger", "kind", None)):
         seen, cursor, pages = [], "", 0
@@ -167,7 +168,7 @@ async def test_a_file_is_stored_uploaded_once_and_used_by_its_id(world: ApiWorld
     sent = await client.request("POST", "/v1/files", data=png, headers={"Content-Type": "video/mp4"})
     assert (sent.status, sent.json["kind"], sent.json["content_type"]) == (201, "image", "image/png")
     body = {"model": "recraft/remove-background", "input": {"image": sent.json["id"]}}
-    first = await client.request("POST", "/v1/jobs", headers={"Idempotency-Key": "f", "Prefer": "wait=15"}, json=body)
+    first = await client.request("POST", "/v1/jobs", headers={"Idempotency-Key": "f", "Prefer": "wait=60"}, json=body)
     again = await client.request("POST", "/v1/jobs", headers={"Idempotency-Key": "f"}, json=body)
 
     assert (first.status, first.json["status"]) == (202, "succeeded"), first.json
@@ -241,7 +242,7 @@ async def test_events_of_a_job_end_with_its_end_and_those_of_all_go_on(world: Ap
             events = [json.loads(line[6:]) async for line in one.content if line.startswith(b"data: ")]
         assert [event["id"] for event in events] == [job["id"]] * len(events)
         assert (events[-1]["status"], events[-1]["charged"]) == ("succeeded", True)
-        async with asyncio.timeout(15):
+        async with asyncio.timeout(PATIENCE_SECONDS):
             async for line in every.content:
                 if line.startswith(b"data: ") and json.loads(line[6:])["status"] == "succeeded":
                     assert json.loads(line[6:])["id"] == job["id"]
@@ -262,7 +263,7 @@ async def test_a_stream_that_begins_during_the_delivery_tells_of_the_end(
 
     monkeypatch.setattr(world.media, "put", held_put)
     job = (await client.order()).json
-    async with asyncio.timeout(15):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         await delivering.wait()
         headers = {"Authorization": f"Bearer {client.secret}"}
         async with client.session.get(f"{world.url}/v1/events", headers=headers) as stream:

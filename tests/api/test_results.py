@@ -19,7 +19,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 
 async def delivered(client: Client) -> dict[str, str]:
-    answer = await client.order(wait=15)
+    answer = await client.order(wait=60)
     assert answer.json["status"] == "succeeded", answer.json
     [result] = answer.json["results"]
     assert isinstance(result, dict)
@@ -130,7 +130,7 @@ async def test_a_deleted_copy_is_gone_and_the_job_stays_readable(world: ApiWorld
 async def test_a_result_whose_file_is_a_web_page_fails_the_job_and_costs_nothing(world: ApiWorld) -> None:
     client = await world.client()
     await world.fault_of_next_order(Fault.FILE_HTML)
-    job = (await client.order(wait=15)).json
+    job = (await client.order(wait=60)).json
 
     assert (job["status"], job["charged"], job["results"]) == ("failed", False, [])
     assert await world.available(client) == 1_000_000

@@ -1,7 +1,8 @@
 """How many statements a request costs: each is a round trip to the database."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,8 @@ from genlock.api import order_acceptance
 from genlock.sandbox.postgres import Postgres
 from genlock.stores.queries import load
 from tests.api.world import ApiWorld, Client, running_api
+from tests.changes import PATIENCE_SECONDS
+from tests.channels.telegram.harness import AdjustableClock
 from tests.databases import new_sqlite
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -60,7 +63,7 @@ async def test_the_statements_that_are_counted_exist() -> None:
 
 
 async def test_a_read_of_a_job_costs_one_statement(world: ApiWorld, client: Client) -> None:
-    job = (await client.order(wait=20)).json
+    job = (await client.order(wait=60)).json
     for path in (f"/v1/jobs/{job['id']}", f"/v1/jobs/{job['id']}/results/0", "/v1/jobs/job_ZZZZZZ"):
         before = statements(world)
         await client.get(path)
@@ -68,8 +71,9 @@ async def test_a_read_of_a_job_costs_one_statement(world: ApiWorld, client: Clie
 
 
 async def test_an_order_and_its_repetition_cost_one_read_and_the_order_one_write(
-    world: ApiWorld, client: Client
+    world: ApiWorld, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(order_acceptance, "STATE_SECONDS", PATIENCE_SECONDS)
     before = statements(world)
     first = await client.order("key")
     assert (first.status, added(world, before)) == (202, {"api_keys_with_orders": 1, "accept_job": 1})
@@ -90,24 +94,36 @@ async def test_an_order_whose_body_took_long_is_decided_by_what_is_true_then(
     assert added(world, before) == {"api_keys_with_orders": 1, "accept_lookup": 1, "accept_job": 1}
 
 
+@contextmanager
+def time_stands_still(world: ApiWorld, clock: AdjustableClock) -> Iterator[None]:
+    """Let no permit become free during the block, however long it takes."""
+    limits = world.api._parts.limits
+    by_the_loop, now = limits._clock, limits._clock()
+    limits._clock = lambda: now
+    with clock.stopped(clock.now()):
+        yield
+    limits._clock = by_the_loop
+
+
 async def test_requests_above_the_limit_are_refused_without_reading_their_key(tmp_path: Path) -> None:
-    async with running_api(f"sqlite:///{new_sqlite(tmp_path)}", tmp_path / "media", api_requests_per_second=1) as world:
+    url, clock = f"sqlite:///{new_sqlite(tmp_path)}", AdjustableClock()
+    async with running_api(url, tmp_path / "media", clock=clock, api_requests_per_second=1) as world:
         client, other = await world.client(), await world.client()
-        while (refused := await client.order()).status != 429:
-            assert refused.status == 202
-        before = statements(world)
+        with time_stands_still(world, clock):
+            assert [(await client.order()).status for _ in range(3)] == [202, 202, 429]
+            before = statements(world)
 
-        refusals = await asyncio.gather(*(client.order() for _ in range(20)), client.get("/v1/balance"))
+            refusals = await asyncio.gather(*(client.order() for _ in range(20)), client.get("/v1/balance"))
 
-        assert {(refusal.status, refusal.code) for refusal in refusals} == {(429, "too_many_requests")}
-        assert all("RateLimit" in refusal.headers and "Retry-After" in refusal.headers for refusal in refusals)
-        assert sum(added(world, before).values()) <= 3, "a permit may have become free meanwhile"
-        assert (await other.get("/v1/balance")).status == 200, "of this key only"
-        async with asyncio.timeout(20):
+            assert {(refusal.status, refusal.code) for refusal in refusals} == {(429, "too_many_requests")}
+            assert all("RateLimit" in refusal.headers and "Retry-After" in refusal.headers for refusal in refusals)
+            assert added(world, before) == {}
+            assert (await other.get("/v1/balance")).status == 200, "of this key only"
+        async with asyncio.timeout(PATIENCE_SECONDS):
             while (await client.get("/v1/balance")).status == 429:
                 pass
         await world.store.revoke_api_key(client.key.id)
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE_SECONDS):
             while (answer := await client.get("/v1/balance")).status == 429:
                 pass
         assert answer.status == 401, "a permit is free again, and the key is read"

@@ -57,7 +57,7 @@ async def test_the_events_of_a_job_arrive_in_order_and_the_official_library_veri
 ) -> None:
     client = await world.client()
     secret = (await add(client, f"{receiver.url}/hook"))["secret"]
-    job = (await client.order(wait=20)).json
+    job = (await client.order(wait=60)).json
     assert job["status"] == "succeeded"
     await send(world)
 
@@ -235,7 +235,7 @@ async def test_other_accounts_see_and_change_nothing(world: ApiWorld, receiver: 
 async def test_events_of_a_time_are_sent_again(world: ApiWorld, receiver: WebhookReceiver) -> None:
     client = await world.client()
     webhook = await add(client, f"{receiver.url}/hook", events=["job.succeeded"])
-    await client.order(wait=20)
+    await client.order(wait=60)
     await send(world)
     assert types(receiver) == ["job.succeeded"]
     range_ = {"since": "2020-01-01T00:00:00Z", "until": "2100-01-01T00:00:00Z", "failed_only": False}

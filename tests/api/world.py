@@ -30,7 +30,7 @@ from genlock.engine.api_keys import create_api_key, ensure_api_account
 from genlock.engine.context import EngineRules
 from genlock.engine.engine import Engine
 from genlock.media.transfers import Transfers
-from genlock.ports import Channel, Database, MediaStore, ProviderBundle
+from genlock.ports import Channel, Clock, Database, MediaStore, ProviderBundle
 from genlock.sandbox.kie.faults import Fault
 from genlock.sandbox.kie.simulator import KieSimulator
 from genlock.settings import ServiceSettings
@@ -44,11 +44,10 @@ from tests.packaged import CATALOG
 from tests.settings import service_settings
 from tests.unlimited_kie import unlimited_kie
 
-QUICK = EngineRules(claim_seconds=0.05, sweep_seconds=0.1, poll_seconds=0.05, grace_seconds=1.0)
+QUICK = EngineRules(claim_seconds=0.05, sweep_seconds=0.1, poll_seconds=0.05, grace_seconds=1.0, is_alone=True)
 MODEL = "z-image"
 PROMPT = {"prompt": "a cat in a space suit", "aspect_ratio": "1:1"}
 CREDITS = 1000
-PATIENCE_SECONDS = 20.0
 _numbers = count(1)
 
 
@@ -171,6 +170,7 @@ async def running_api(
     channel: Channel | None = None,
     kie: KieSimulator | None = None,
     speed: float = 600.0,
+    clock: Clock | None = None,
     private_hosts: tuple[str, ...] = (),
     **settings: Any,
 ) -> AsyncIterator[ApiWorld]:
@@ -179,7 +179,7 @@ async def running_api(
             kie = await closing.enter_async_context(unlimited_kie(speed))
         service = closing.enter_context(_make_settings(kie, database_url, folder, private_hosts, settings))
         recorder = Recorder()
-        store: Any = await open_store(database_url, observer=recorder)
+        store: Any = await open_store(database_url, observer=recorder, clock=clock)
         closing.push_async_callback(store.close)
         plugins = find_plugins()
         bundles = make_bundles(plugins, CATALOG)

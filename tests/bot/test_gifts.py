@@ -20,6 +20,7 @@ from tests.bot.pages import EN, label, page
 from tests.bot.rules import OPEN, with_free
 from tests.bot.steps import bought
 from tests.bot.world import BotWorld, die_once, running_bot, sqlite_url
+from tests.noon_clock import NoonClock
 from tests.stores.builders import ensure_profile
 
 
@@ -125,7 +126,8 @@ async def test_a_repeated_update_of_an_old_user_brings_no_welcome_credit(tmp_pat
 
 
 async def test_models_marked_free_are_free_so_often_a_day(database_url: str) -> None:
-    async with running_bot(database_url, rules=replace(OPEN, free_per_day=2), catalog=with_free("z-image")) as world:
+    rules, catalog = replace(OPEN, free_per_day=2), with_free("z-image")
+    async with running_bot(database_url, rules=rules, catalog=catalog, clock=NoonClock()) as world:
         ann = await world.add_user(having=1)
         for number in range(2):
             await ann.write(f"fox {number}")

@@ -23,6 +23,8 @@ from tests.bot.pages import EN, has_button, label, page
 from tests.bot.rules import OPEN
 from tests.bot.steps import bought
 from tests.bot.world import BotWorld, ChatUser, running_bot, sqlite_url
+from tests.changes import PATIENCE_SECONDS
+from tests.noon_clock import NoonClock
 
 
 async def test_too_little_money_is_told_exactly_and_a_top_up_leads_back_to_the_order(
@@ -56,27 +58,28 @@ async def test_too_little_money_is_told_exactly_and_a_top_up_leads_back_to_the_o
         assert await world.store.violations(settled=False) == []
 
 
-async def test_the_balance_tells_what_moved_in_plain_words(world: BotWorld) -> None:
-    ann = await world.add_user(having=50)
-    await bought(ann)
-    await ann.write("/gen z-image a fox")
-    await ann.sees(page("order.done"))
-    await world.store.transfer(ann.number, EntryKind.REFUND, 800, "refund:1", "order 1 refunded")
-    await world.store.transfer(ann.number, EntryKind.GRANT, 2500, "admin:7", "for the trouble")
-    await world.store.transfer(ann.number, EntryKind.DEBIT, 500, "admin:8", "too much")
-    await ann.write("/balance")
-    shown = (await ann.sees(page("balance.title", credits="172\u00a0credits"))).text.splitlines()
-    today = translator("en").day(await world.store.read_clock())
+async def test_the_balance_tells_what_moved_in_plain_words(tmp_path: Path) -> None:
+    async with running_bot(sqlite_url(tmp_path), clock=NoonClock()) as world:
+        ann = await world.add_user(having=50)
+        await bought(ann)
+        await ann.write("/gen z-image a fox")
+        await ann.sees(page("order.done"))
+        await world.store.transfer(ann.number, EntryKind.REFUND, 800, "refund:1", "order 1 refunded")
+        await world.store.transfer(ann.number, EntryKind.GRANT, 2500, "admin:7", "for the trouble")
+        await world.store.transfer(ann.number, EntryKind.DEBIT, 500, "admin:8", "too much")
+        await ann.write("/balance")
+        shown = (await ann.sees(page("balance.title", credits="172\u00a0credits"))).text.splitlines()
+        today = translator("en").day(await world.store.read_clock())
 
-    assert shown[-7:] == [
-        today,
-        "\N{MINUS SIGN}0.5 · deducted by support",
-        "+2.5 · added by support",
-        "+0.8 · refund for order #1",
-        "\N{MINUS SIGN}0.8 · order #1",
-        "+120 · top-up with Stars",
-        "+50 · gift",
-    ]
+        assert shown[-7:] == [
+            today,
+            "\N{MINUS SIGN}0.5 · deducted by support",
+            "+2.5 · added by support",
+            "+0.8 · refund for order #1",
+            "\N{MINUS SIGN}0.8 · order #1",
+            "+120 · top-up with Stars",
+            "+50 · gift",
+        ]
 
 
 async def test_packages_that_are_enough_for_the_order_are_marked(tmp_path: Path) -> None:
@@ -209,7 +212,6 @@ async def test_the_question_before_a_payment_is_answered_though_the_store_hangs(
     world: BotWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert invoices.STORE_SECONDS <= 2, "Telegram waits for ten seconds"
-    monkeypatch.setattr(invoices, "STORE_SECONDS", 0.2)
     ann = await world.add_user(having=0)
     await ann.write("/topup")
     await ann.tap(label("topup.package", stars=100))
@@ -223,8 +225,10 @@ async def test_the_question_before_a_payment_is_answered_though_the_store_hangs(
         return await one(name, **params)
 
     session.one = hang
-    async with asyncio.timeout(5):
-        payment = await ann.client.pay(bill)
+    with monkeypatch.context() as during:
+        during.setattr(invoices, "STORE_SECONDS", 0.2)
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            payment = await ann.client.pay(bill)
     assert payment.reason == EN.plain("topup.unchecked")
     session.one = one
     hung.set()
@@ -256,7 +260,7 @@ async def lost(ann: ChatUser, job: Job) -> None:
     ann.world.kie.service.release_tasks()
     recorder = ann.world.recorder
     given_up = partial(recorder.of, Event.ATTENTION, job=job.id, delivery=Delivery.UNDELIVERABLE)
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         await recorder.more(lambda: len(given_up()), than=0)
     assert await ann.available() == 10_000
     async with ann.world.done():

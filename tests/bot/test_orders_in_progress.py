@@ -10,7 +10,8 @@ from genlock.domain.job import Delivery, State
 from genlock.stores.sqlite import SqliteStore
 from tests.bot.pages import has_button, label, page
 from tests.bot.steps import confirmed
-from tests.bot.world import PATIENCE_SECONDS, BotWorld, ChatUser, running_bot, sqlite_url
+from tests.bot.world import BotWorld, ChatUser, running_bot, sqlite_url
+from tests.changes import PATIENCE_SECONDS
 
 
 async def test_a_running_order_can_be_cancelled(world: BotWorld) -> None:

@@ -18,6 +18,7 @@ from tests.bot.groups import NAME, friends, seen
 from tests.bot.order_by_chat import sample
 from tests.bot.pages import label, page
 from tests.bot.world import BotWorld, ChatUser, die_once, running_bot, sqlite_url
+from tests.noon_clock import NoonClock
 from tests.packaged import CATALOG
 
 VOICE = sample(FieldType.AUDIO)
@@ -169,7 +170,9 @@ async def test_a_spoken_reply_edits_the_picture_that_it_answers(world: BotWorld)
 
 
 async def test_the_operator_pays_for_a_limited_number_a_day(tmp_path: Path) -> None:
-    async with running_bot(sqlite_url(tmp_path), rules=FREE) as world:
+    clock = NoonClock()
+    async with running_bot(sqlite_url(tmp_path), rules=FREE, clock=clock) as world:
+        world.telegram.state.clock = lambda: clock.now().timestamp()  # a recording counts for the day it was sent
         ann = await world.add_user(having=0)
         for _ in range(2):
             async with world.done(2):

@@ -30,14 +30,13 @@ from genlock.domain.events import Event
 from genlock.domain.job import Delivery, Job, Notice
 from genlock.domain.money import EntryKind
 from genlock.domain.update import NewUpdate, Received, Update
-from genlock.engine.context import EngineRules
 from genlock.engine.engine import Engine
 from genlock.engine.file_storage import FileStorage, ProviderStorage
 from genlock.engine.offer_order import OfferOrder
 from genlock.engine.updates import UpdateWorker
 from genlock.i18n.translator import Texts, package_texts
 from genlock.media.download import Downloads
-from genlock.ports import Channel, Database, Provider
+from genlock.ports import Channel, Clock, Database, Provider
 from genlock.ports.media_reader import MediaReader
 from genlock.providers.kie.client import Kie
 from genlock.sandbox.kie.simulator import KieSimulator
@@ -45,16 +44,18 @@ from genlock.sandbox.telegram.chats import CallbackQuery, Message
 from genlock.sandbox.telegram.simulated_user import SimulatedUser
 from genlock.sandbox.telegram.simulator import TelegramSimulator, running_telegram
 from genlock.stores.sqlite import SqliteStore
+from tests.changes import PATIENCE_SECONDS
 from tests.databases import new_sqlite
 from tests.engine.recorder import Recorder
-from tests.engine.world import idle
+from tests.engine.world import RULES, idle
 from tests.media.thread_reader import ThreadReader
 from tests.packaged import CATALOG
 from tests.unlimited_kie import unlimited_kie
 
 CREDITS = 1000
-PATIENCE_SECONDS = 20.0
-QUICK = EngineRules(claim_seconds=0.2, sweep_seconds=0.4, poll_seconds=0.05, grace_seconds=1.0)
+QUICK = replace(
+    RULES, claim_seconds=0.2, sweep_seconds=0.4, poll_seconds=0.05, grace_seconds=1.0, is_alone=True,
+)  # fmt: skip
 PACKAGES = (Package(stars=100, credits=120), Package(stars=500, credits=650))
 USUAL_RULES = BotRules(
     packages=PACKAGES, per_minute=1000, per_hour=10_000, running_max=1000, api_url="https://genlock.example"
@@ -317,13 +318,14 @@ async def running_bot(
     catalog: Catalog = CATALOG,
     texts: Texts | None = None,
     media: MediaReader | None = None,
+    clock: Clock | None = None,
 ) -> AsyncIterator[BotWorld]:
     """Run the bot, which has not registered its commands and descriptions: `world.bot.start()` does it."""
     catalog = _sold() if catalog is CATALOG else titled(catalog.sold_through({Kie.name}))  # as the service does
     recorder, current, intake = UpdateRecorder(), CurrentCatalog(catalog), Intake()
     rules, media = rules or USUAL_RULES, media or ThreadReader()
     async with AsyncExitStack() as closing:
-        store: Any = await open_store(database_url, observer=recorder)
+        store: Any = await open_store(database_url, observer=recorder, clock=clock)
         closing.push_async_callback(store.close)
         telegram = await closing.enter_async_context(running_telegram())
         kie = await closing.enter_async_context(unlimited_kie(speed))

@@ -5,6 +5,7 @@ import json
 import re
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, time, timedelta
+from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import aiohttp
@@ -18,11 +19,20 @@ from genlock.domain.operator import OperatorRole
 from genlock.engine.hourly_figures import HourlyFigureKeeper
 from genlock.i18n.translator import package_texts
 from genlock.stores import hourly_figures as store_module
-from tests.changes import poll_until
+from tests.changes import PATIENCE_SECONDS, poll_until
 from tests.dashboard.browser_pages import LOOKS, faults_of, open_context, watched_page
-from tests.dashboard.world import Client, DashboardWorld
+from tests.dashboard.world import Client, DashboardWorld, running_dashboard
+from tests.databases import new_sqlite
 from tests.loop_clock import LoopClock
+from tests.noon_clock import NoonClock
 from tests.stores.builders import account_with, delivered, end, finish, queued, running
+
+
+@pytest.fixture
+async def dashboard(tmp_path: Path) -> AsyncIterator[DashboardWorld]:
+    """Its figures are those of today."""
+    async with running_dashboard(f"sqlite:///{new_sqlite(tmp_path)}", clock=NoonClock()) as world:
+        yield world
 
 
 @pytest.fixture(autouse=True)
@@ -77,7 +87,7 @@ async def test_weeks_are_named_by_their_first_day_also_after_the_clocks_changed(
     await some_orders(dashboard)
     client, t = await dashboard.log_in(OperatorRole.VIEWER), package_texts().translator("en")
     for zone in ("Europe/Berlin", "Australia/Sydney"):  # one of them had summer time a year ago
-        today = datetime.now(UTC).astimezone(ZoneInfo(zone)).date()
+        today = (await dashboard.store.read_clock()).astimezone(ZoneInfo(zone)).date()
         first = today - timedelta(days=7 * 52)
         client.cookies["genlock_zone"] = zone
 
@@ -203,7 +213,7 @@ async def test_all_tabs_are_served_by_one_reading_and_each_language_is_rendered_
     assert ["In progress" in text for text in first] == [True, False] * 3
     await queued(dashboard.store)
 
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         second = [await _until(tab, ">1<") for tab in tabs]
 
     assert len(second) == 6
@@ -220,7 +230,7 @@ async def test_a_stream_ends_when_its_time_is_over(dashboard: DashboardWorld, mo
     received = [await anext(tab)]
     loop_clock.advance(60.0)
 
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         received += [text async for text in tab]
 
     assert all(text.startswith(("data: ", ":")) for text in received)
@@ -237,7 +247,7 @@ async def test_a_stream_ends_with_its_session(dashboard: DashboardWorld, monkeyp
 
         await revoke(session.id)
 
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE_SECONDS):
             assert [text async for text in tab if not text.startswith(("data: ", ":"))] == []
 
 
@@ -298,5 +308,5 @@ async def test_an_order_appears_without_a_reload(browsed_dashboard: DashboardWor
     page = await watched_page(context, dashboard, [])
     await page.goto(f"{dashboard.url}/dashboard")
     await queued(dashboard.store)
-    await page.locator("[data-live] .figure", has_text="1 queued").wait_for(timeout=15_000)
+    await page.locator("[data-live] .figure", has_text="1 queued").wait_for()
     await context.close()

@@ -28,7 +28,6 @@ from genlock.domain.operator import Operator, OperatorRole
 from genlock.domain.payment import Payment
 from genlock.engine.accounts import AccountActions
 from genlock.engine.attention import AttentionCounts
-from genlock.engine.context import EngineRules
 from genlock.engine.engine import Engine
 from genlock.engine.full_check import FullMoneyCheck
 from genlock.engine.logins import Logins
@@ -40,6 +39,7 @@ from genlock.engine.tell import tell
 from genlock.i18n.translator import package_texts
 from genlock.media.download import Downloads
 from genlock.media.stores.folder import FolderMediaStore
+from genlock.ports import Clock
 from genlock.settings import ServiceSettings
 from genlock.stores.database import SqlDatabase
 from genlock.web.requests import BodyMemory
@@ -47,7 +47,7 @@ from genlock.web.server import serving
 from tests.engine.fake_channel import FakeChannel
 from tests.engine.fake_provider import FakeProvider
 from tests.engine.recorder import Recorder
-from tests.engine.world import die
+from tests.engine.world import RULES, die
 from tests.http_session import new_session
 from tests.packaged import CATALOG
 from tests.settings import service_settings
@@ -180,7 +180,13 @@ class DashboardWorld:
 
 @asynccontextmanager
 async def running_dashboard(
-    database_url: str, *, fetch_lists: Any = None, examine: Examine | None = None, port: int = 0, **settings: Any
+    database_url: str,
+    *,
+    fetch_lists: Any = None,
+    examine: Examine | None = None,
+    port: int = 0,
+    clock: Clock | None = None,
+    **settings: Any,
 ) -> AsyncIterator[DashboardWorld]:
     defaults = {
         "telegram_token": "42:sandbox",
@@ -191,22 +197,21 @@ async def running_dashboard(
         "dashboard_token": TOKEN,
     }
     with service_settings(**defaults | settings) as service:
-        async with _running(service, fetch_lists or fetch_public_lists, examine, port) as world:
+        async with _running(service, fetch_lists or fetch_public_lists, examine, port, clock) as world:
             yield world
 
 
 @asynccontextmanager
 async def _running(
-    service: ServiceSettings, fetch_lists: Any, examine: Examine | None, port: int
+    service: ServiceSettings, fetch_lists: Any, examine: Examine | None, port: int, clock: Clock | None
 ) -> AsyncIterator[DashboardWorld]:
     recorder, channel, provider = Recorder(), FakeChannel(), FakeProvider()
     plugins = find_plugins()
     catalog = replace(CATALOG, provider_titles=plugins.titles())
     providers, downloads = make_bundles(plugins, CATALOG), Downloads(private=service.media_private_hosts)
-    store: Any = await open_store(service.database_url, observer=recorder)
+    store: Any = await open_store(service.database_url, observer=recorder, clock=clock)
     engine = make_engine(
-        store, recorder, providers={provider.name: provider}, channels={channel.name: channel},
-        rules=EngineRules(role_seconds=3600.0),  # nothing renews the role while a test does the leader's work
+        store, recorder, providers={provider.name: provider}, channels={channel.name: channel}, rules=RULES
     )  # fmt: skip
     telegram = FakeStars()
     parts = DashboardParts(

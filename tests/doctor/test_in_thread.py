@@ -13,6 +13,7 @@ from genlock.doctor.in_thread import examine_in_thread
 from genlock.domain.doctor_phase import Phase
 from genlock.log import Silent
 from genlock.settings import Settings
+from tests.changes import PATIENCE_SECONDS
 
 
 def settings(folder: Path) -> Settings:
@@ -42,7 +43,7 @@ async def test_an_error_of_the_doctor_reaches_the_caller(tmp_path: Path, monkeyp
 
     monkeypatch.setattr(in_thread, "Doctor", broken)
     with pytest.raises(RuntimeError, match="no doctor today"):
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE_SECONDS):
             await anext(aiter(examine_in_thread(settings(tmp_path))))
 
 

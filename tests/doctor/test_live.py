@@ -28,6 +28,7 @@ from genlock.sandbox.telegram.faults import Fault
 from genlock.sandbox.telegram.simulated_user import SimulatedUser
 from genlock.sandbox.telegram.simulator import TelegramSimulator, running_telegram
 from genlock.settings import Settings
+from tests.changes import PATIENCE_SECONDS
 from tests.channels.telegram.harness import NoLimits
 from tests.media.file_server import running_file_server
 
@@ -146,7 +147,7 @@ async def test_a_bot_that_telegram_does_not_answer_is_reported_at_once(
         telegram_token=SecretStr(chat.telegram.token), telegram_api_url=chat.telegram.url, database_url=url
     ).model_copy(update=wrong)
 
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         with pytest.raises(CheckFailed, match=why):
             await examine_live(settings, chat.ann.id, keep=False, picture_url="")
 
@@ -334,7 +335,7 @@ async def test_a_trial_ends_when_telegram_refuses_all_further_calls(
 
     monkeypatch.setattr(LiveTrial, "_repeats", refuse)
     before = len(chat.telegram.journal)
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         found = list((await chat.run()).values())
 
     assert [observation.outcome for observation in found[-3:]] == [NO_ANSWER, NOT_MADE, NO_ANSWER]

@@ -10,7 +10,7 @@ from genlock.domain.figures import (
     TopupFigures,
     hour_number,
 )
-from genlock.engine.context import EngineContext, EngineRules
+from genlock.engine.context import EngineContext
 from genlock.engine.engine import Engine
 from genlock.engine.hourly_figures import HourlyFigureKeeper
 from genlock.engine.limits import RateLimiter
@@ -20,12 +20,13 @@ from genlock.stores.sqlite import SqliteStore
 from tests.engine.manual_clock import ManualClock
 from tests.engine.random_history import HOUR
 from tests.engine.recorder import Recorder
+from tests.engine.world import RULES
 
 
 async def a_keeper(store: SqlDatabase, name: str = "me") -> HourlyFigureKeeper:
     ctx = EngineContext(
         store=store, providers={}, channels={}, observer=Recorder(), instance=name, limits=RateLimiter(store, {}),
-        rules=EngineRules(role_seconds=3600.0),  # nothing renews the role while the figures are counted
+        rules=RULES,
     )  # fmt: skip
     engine = Engine(ctx)
     await engine.leader.elect()

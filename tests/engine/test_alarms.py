@@ -11,8 +11,9 @@ from genlock.domain.alarm import ALARMS, LEDGER_CHECK_SECONDS, AlarmNotice
 from genlock.domain.errors import ChannelBusy
 from genlock.domain.events import Event
 from genlock.domain.update import UpdateState
+from genlock.engine import stats
 from genlock.engine.alarms import CHECKS_WITHOUT_FINDING, Alarms
-from genlock.engine.context import EngineContext
+from genlock.engine.context import EngineContext, EngineRules
 from genlock.engine.engine import Engine
 from genlock.engine.limits import RateLimiter
 from genlock.engine.retention import KEEP_SECONDS, PAGE, Retention
@@ -21,6 +22,7 @@ from genlock.i18n.alarms import alarm_text
 from genlock.i18n.translator import translator
 from genlock.stores.database import SqlDatabase
 from tests.alarm_limits import LIMITS
+from tests.changes import PATIENCE_SECONDS
 from tests.engine.manual_clock import ManualClock
 from tests.engine.recorder import Recorder
 from tests.stores.builders import ended, finish, update
@@ -46,6 +48,7 @@ class AlarmHarness:
             observer=self.recorder,
             instance=self.name,
             limits=RateLimiter(self.store, {}),
+            rules=EngineRules(role_seconds=60.0),  # shorter than a test lets a leader be missing
         )
         self.engine = Engine(ctx)
         self.stats = Stats(ctx, self.store)
@@ -62,6 +65,13 @@ class AlarmHarness:
             await self.engine.leader.elect()
             self.stats._read_at = float("-inf")
             await self.alarms.check()
+
+
+@pytest.fixture(autouse=True)
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A check that the machine makes slowly is not left out."""
+    for name in ("CACHE_SECONDS", "TIMEOUT_SECONDS"):
+        monkeypatch.setattr(stats, name, PATIENCE_SECONDS)
 
 
 @pytest.fixture

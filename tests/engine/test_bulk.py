@@ -18,7 +18,6 @@ from genlock.domain.money import HoldState
 from genlock.domain.operator import OperatorRole
 from genlock.engine import bulk, operate
 from genlock.engine.bulk import BulkWork
-from genlock.engine.context import EngineRules
 from genlock.engine.engine import Engine
 from genlock.ports import EndJob, FinishDelivery, Reschedule
 from tests.engine.crash_points import CrashPoint, new_world
@@ -85,7 +84,7 @@ async def see(world: World, action: BulkAction) -> BulkAction:
 
 async def run(world: World, action: BulkAction) -> BulkAction:
     """Let one instance work until nothing is left."""
-    engine = world.engine(EngineRules(role_seconds=3600.0))  # nothing renews the role meanwhile
+    engine = world.engine()
     await engine.leader.elect()
     await bulk_work(engine, world.store).round()
     await engine.leader.resign()

@@ -1,6 +1,7 @@
 """The leader: its role is a lease with an epoch, and only work that one instance is enough for depends on it."""
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 
@@ -12,10 +13,10 @@ from genlock.engine.context import EngineRules
 from genlock.engine.engine import Engine
 from tests.engine.fake_provider import URL, callback_body
 from tests.engine.faults import FaultProxy
-from tests.engine.world import World, die, idle, work
+from tests.engine.world import RULES, World, die, idle, work
 from tests.loop_clock import LoopClock
 
-ROLE = EngineRules().role_seconds
+ROLE = RULES.role_seconds
 
 
 async def test_one_of_many_instances_becomes_the_leader_and_stays_it(world: World) -> None:
@@ -100,13 +101,13 @@ async def test_a_crashed_leader_is_replaced_within_seconds(world: World) -> None
 
 async def test_a_leader_that_cannot_renew_stops_acting_as_leader(world: World, loop_clock: LoopClock) -> None:
     proxy = FaultProxy(world.store)
-    engine = world.engine(store=proxy)
+    engine = world.engine(EngineRules(role_seconds=60.0), store=proxy)
     await engine.leader.elect()
     assert engine.active
     proxy.faults.add("take_role", StoreUnavailable())
     with pytest.raises(StoreUnavailable):
         await engine.leader.elect()
-    loop_clock.advance(ROLE)
+    loop_clock.advance(60.0)
     assert not engine.active
 
 
@@ -114,11 +115,12 @@ async def test_the_leader_renews_its_role_once_per_heartbeat_and_the_others_ask_
     world: World, loop_clock: LoopClock
 ) -> None:
     leader_store, other_store = FaultProxy(world.store), FaultProxy(world.store)
-    leader, other = world.engine(store=leader_store), world.engine(store=other_store)
+    rules = replace(RULES, heartbeat_seconds=60.0)  # much longer than a slow machine takes to ask
+    leader, other = world.engine(rules, store=leader_store), world.engine(rules, store=other_store)
     for _ in range(6):
         await leader.leader.elect_when_due()
         await other.leader.elect_when_due()
-        loop_clock.advance(EngineRules().heartbeat_seconds / 2)
+        loop_clock.advance(rules.heartbeat_seconds / 2)
 
     assert leader_store.answered["take_role"] == 3
     assert other_store.answered["take_role"] == 6

@@ -6,20 +6,21 @@ import pytest
 
 from genlock.domain.job import State
 from genlock.engine import money_check
-from genlock.engine.context import EngineContext, EngineRules
+from genlock.engine.context import EngineContext
 from genlock.engine.engine import Engine
 from genlock.engine.limits import RateLimiter
 from genlock.engine.money_check import COUNT, POSITION, MoneyCheck
 from genlock.stores.database import SqlDatabase
 from tests.engine.manual_clock import ManualClock
 from tests.engine.recorder import Recorder
+from tests.engine.world import RULES
 from tests.stores.builders import account_with, delivered, running
 
 
 async def a_leader(store: SqlDatabase, name: str = "me") -> MoneyCheck:
     ctx = EngineContext(
         store=store, providers={}, channels={}, observer=Recorder(), instance=name, limits=RateLimiter(store, {}),
-        rules=EngineRules(role_seconds=3600.0),  # nothing renews the role meanwhile
+        rules=RULES,
     )  # fmt: skip
     engine = Engine(ctx)
     await engine.leader.elect()

@@ -15,6 +15,7 @@ from genlock.ports import ProviderBundle
 from genlock.stores.database import SqlDatabase
 from tests.engine.manual_clock import ManualClock
 from tests.engine.recorder import Recorder
+from tests.engine.world import RULES
 
 
 class Kie:
@@ -35,8 +36,9 @@ class Kie:
 async def a_reader(store: SqlDatabase, kie: Kie) -> ProviderCreditReader:
     recorder = Recorder()
     ctx = EngineContext(
-        store=store, providers={}, channels={}, observer=recorder, instance="me", limits=RateLimiter(store, {})
-    )
+        store=store, providers={}, channels={}, observer=recorder, instance="me", limits=RateLimiter(store, {}),
+        rules=RULES,
+    )  # fmt: skip
     engine = Engine(ctx)
     await engine.leader.elect()
     bundle = ProviderBundle(

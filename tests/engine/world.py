@@ -28,8 +28,11 @@ from tests.engine.recorder import Recorder
 
 PRICE = 100
 FUNDS = 1_000_000
-LEASE = EngineRules().lease_seconds
-SILENT = EngineRules().silent_seconds
+#: the rules of an instance unless a test says otherwise: a leader that a test elects keeps its role, however slow the
+#: machine is
+RULES = EngineRules(role_seconds=3600.0)
+LEASE = RULES.lease_seconds
+SILENT = RULES.silent_seconds
 _instances = count(1)
 
 
@@ -55,7 +58,7 @@ class World:
         expected: float | None = None,
     ) -> Engine:
         """Create another instance. It does nothing by itself until it is started."""
-        rules = rules or EngineRules()
+        rules = rules or RULES
         number = next(_instances)
         reached = cast("Store", store or self.store)
         engine = Engine(

@@ -3,7 +3,6 @@
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -14,7 +13,7 @@ from urllib.request import HTTPCookieProcessor, Request, build_opener, urlopen
 
 import psutil
 
-from genlock.sandbox.processes import find_free_port
+from genlock.sandbox.processes import find_free_port, reserve_port
 
 PATIENCE_SECONDS = 90
 
@@ -39,13 +38,8 @@ def find_four_ports() -> int:
     """The first of four consecutive free ports."""
     while True:
         first = find_free_port()
-        try:
-            for port in range(first, first + 4):
-                with socket.socket() as probe:
-                    probe.bind(("127.0.0.1", port))
-        except OSError:
-            continue
-        return first
+        if all(reserve_port(port) for port in range(first + 1, first + 4)):
+            return first
 
 
 class Sandbox:

@@ -135,7 +135,7 @@ async def test_a_stop_does_not_wait_for_a_hanging_delivery(tmp_path: Path) -> No
         setup.telegram.faults.switch(Fault.DELAY, method="editMessageMedia", seconds=60.0)
         await ann.say("/gen z-image cat astronaut")
         await first.wait_for_event("DELIVER_START")
-        await poll_until(lambda: bool(setup.telegram.calls("editMessageMedia")), seconds=20)
+        await poll_until(lambda: bool(setup.telegram.calls("editMessageMedia")))
         first.signal(SIGTERM)
         started = monotonic()
         assert await first.wait_until_ended() == 0
@@ -152,12 +152,12 @@ async def test_a_stop_does_not_wait_for_a_file_that_is_read(tmp_path: Path) -> N
         ann = await started_user(setup)
         voice = encode_audio("ogg", "libopus", "s16")
         await ann.send("audio", voice)
-        await poll_until(lambda: bool(children(instance.pid)), seconds=20)
+        await poll_until(lambda: bool(children(instance.pid)))
         await ann.sees(page("misc.what_with_file"))
         [reader] = children(instance.pid)
         os.kill(reader, SIGSTOP)
         await ann.send("audio", voice)
-        await poll_until(lambda: len(setup.telegram.calls("getFile")) == 2, seconds=20)
+        await poll_until(lambda: len(setup.telegram.calls("getFile")) == 2)
         instance.signal(SIGTERM)
         started = monotonic()
         assert await instance.wait_until_ended() == 0
@@ -185,4 +185,4 @@ async def test_operators_receive_alarms_in_their_language(tmp_path: Path) -> Non
             await instance.wait_for_event("UPDATE_DEAD")
             await olga.sees(page("alarm.updates_dead.title", language="ru"), seconds=30)
             await silent.sees(page("alarm.updates_dead.title"), seconds=30)  # has not written yet: language unknown
-            await poll_until(lambda: len(instance.events("ALARM")) == 1, seconds=20)
+            await poll_until(lambda: len(instance.events("ALARM")) == 1)

@@ -80,15 +80,16 @@ def test_a_killed_instance_is_restarted(running: Sandbox) -> None:
     wait_until(lambda: running.get("/health", place=1)["instance"] != first, "a new instance answers")
 
 
-def generate(running: Sandbox, person: int, prompt: str) -> None:
-    """Order an image with /gen, and wait for it."""
+def generate(running: Sandbox, person: int, prompt: str) -> str:
+    """Order an image with /gen, wait for it, and return its message."""
     running.post(f"/sim/people/{person}/say", {"text": f"/gen z-image {prompt}"})
 
-    def shown() -> bool:
+    def shown() -> str | None:
         messages = running.get(f"/sim/chats/{person}?person={person}")["messages"]
-        return any("photo" in message["message"] and prompt in str(message["message"]) for message in messages)
+        shown = (json.dumps(message["message"]) for message in messages if "photo" in message["message"])
+        return next((message for message in shown if prompt in message), None)
 
-    wait_until(shown, f"the image for {prompt} is shown")
+    return str(wait_until(shown, f"the image for {prompt} is shown"))
 
 
 def only_task(running: Sandbox) -> str:
@@ -155,9 +156,7 @@ def run_beside(running: Sandbox, *command: str) -> Any:
 
 def test_the_commands_beside_the_service_work_in_a_shell_with_the_printed_settings(running: Sandbox) -> None:
     ann = running.get("/sim/state")["people"][0]["id"]
-    generate(running, ann, "an owl")
-    notices = json.dumps(running.get(f"/sim/chats/{ann}?person={ann}")["messages"])
-    number = re.findall(r"#([A-Z]{6})\b", notices)[-1]
+    [number] = set(re.findall(r"#([A-Z]{6})\b", generate(running, ann, "an owl")))
     assert "an owl" in json.dumps(run_beside(running, "jobs", "show", number))
     link = run_beside(running, "dashboard", "link")["url"]
     assert link.startswith(f"http://127.0.0.1:{running.port + 1}/")

@@ -75,7 +75,7 @@ async def test_the_service_starts_logs_its_address_handles_updates_and_stops_gra
     ann = setup.telegram.add_user("Ann")
     for text in ("one", "two"):
         await ann.say(text)
-    await poll_until(lambda: len(setup.handled_updates()) == 2, seconds=20)
+    await poll_until(lambda: len(setup.handled_updates()) == 2)
     instance.signal(SIGTERM)
     started = monotonic()
     assert await instance.wait_until_ended() == 0
@@ -106,13 +106,13 @@ async def test_updates_arrive_by_webhook_if_there_is_a_public_url(sqlite_setup: 
     await first.wait_for_event("WEBHOOK_SET")
     ann = sqlite_setup.telegram.add_user("Ann")
     await ann.say("one")
-    await poll_until(lambda: len(sqlite_setup.handled_updates()) == 1, seconds=20)
+    await poll_until(lambda: len(sqlite_setup.handled_updates()) == 1)
     assert sqlite_setup.telegram.calls("getUpdates") == []
     first.signal(SIGTERM)
     assert await first.wait_until_ended() == 0
     await ann.say("two")
     second = await sqlite_setup.start(**public)
-    await poll_until(lambda: len(sqlite_setup.handled_updates()) == 2, seconds=20)
+    await poll_until(lambda: len(sqlite_setup.handled_updates()) == 2)
     await second.wait_for_event("LOCK_ACTIVE")
     assert len(sqlite_setup.telegram.calls("setWebhook")) == 1, "the webhook is already set"
     third = await second_port(sqlite_setup, second)
@@ -132,7 +132,7 @@ async def test_the_stored_webhook_secret_of_an_earlier_version_is_replaced_and_d
     await first.wait_for_event("WEBHOOK_SET")
     ann = sqlite_setup.telegram.add_user("Ann")
     await ann.say("one")
-    await poll_until(lambda: len(sqlite_setup.handled_updates()) == 1, seconds=20)
+    await poll_until(lambda: len(sqlite_setup.handled_updates()) == 1)
     first.signal(SIGTERM)
     assert await first.wait_until_ended() == 0
     second = await sqlite_setup.start(**public)
@@ -142,7 +142,7 @@ async def test_the_stored_webhook_secret_of_an_earlier_version_is_replaced_and_d
     async def is_deleted() -> bool:
         return await store.kv_get(key) is None
 
-    await poll_until(is_deleted, seconds=20)
+    await poll_until(is_deleted)
     await store.close()
     assert "secret-of-an-earlier-version" not in first.text + second.text
 
@@ -180,7 +180,7 @@ async def test_leadership_passes_on_at_once_when_the_leader_stops(postgres_setup
     assert took_over["at"] - resigned["at"] < 2
     ann = postgres_setup.telegram.add_user("Ann")
     await ann.say("one")
-    await poll_until(lambda: len(second.events("UPDATE_DONE")) == 1, seconds=20)
+    await poll_until(lambda: len(second.events("UPDATE_DONE")) == 1)
     assert await first.wait_until_ended() == 0
 
 
@@ -197,7 +197,7 @@ async def test_a_killed_instance_is_replaced_within_seconds_and_no_update_is_los
     await ann.say("last")
     await second.wait_for_event("POLLING")
     assert monotonic() - killed < 6
-    await poll_until(lambda: len(set(postgres_setup.handled_updates())) == 21, seconds=20)
+    await poll_until(lambda: len(set(postgres_setup.handled_updates())) == 21)
     assert sorted(await postgres_setup.done_updates()) == sorted(set(postgres_setup.handled_updates()))
 
 

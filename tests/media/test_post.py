@@ -6,6 +6,7 @@ from aiohttp import web
 
 from genlock.api.webhook_sender import DEGRADED_AT_ONCE, ENDPOINTS_AT_ONCE, SENDS_AT_ONCE
 from genlock.media.post import TEXT_LENGTH_MAX, Posts
+from tests.changes import PATIENCE_SECONDS
 from tests.media.file_server import running_file_server
 
 
@@ -37,7 +38,7 @@ async def test_as_many_slow_receivers_as_are_served_at_once_do_not_delay_another
     async def quick(_: web.Request) -> web.Response:
         return web.Response(text="ok")
 
-    async with running_file_server() as files, asyncio.timeout(20):
+    async with running_file_server() as files, asyncio.timeout(PATIENCE_SECONDS):
         posts = Posts(private=[files.host])
         url = files.serve("slow", slow)
         held = [asyncio.create_task(posts.post(url, b"{}", {})) for _ in range(slow_ones)]

@@ -17,7 +17,7 @@ from genlock.media.budget import TooComplex
 from genlock.media.photo import NotUsableAsPhoto
 from genlock.media.process import MediaProcess
 from genlock.media.transfers import Transfers
-from tests.changes import poll_until
+from tests.changes import PATIENCE_SECONDS, poll_until
 from tests.media.samples import SECONDS, encode_audio, image
 
 pytestmark = pytest.mark.process
@@ -162,9 +162,9 @@ async def test_a_stop_interrupts_a_file_that_hangs_and_those_that_wait_for_it_an
         requests = [asyncio.ensure_future(reader.measure(file)) for _ in range(8)]
         await asyncio.sleep(0)
         transfers.interrupt()
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE_SECONDS):
             results = await asyncio.gather(*requests, return_exceptions=True)
     assert {type(result) for result in results} == {ChannelBusy}
     assert reader.pid is None
-    await poll_until(lambda: not Path(f"/proc/{hanging}/exe").exists(), seconds=20)
+    await poll_until(lambda: not Path(f"/proc/{hanging}/exe").exists())
     await reader.close()

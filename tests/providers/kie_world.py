@@ -21,7 +21,7 @@ from genlock.stores.sqlite import SqliteStore
 from genlock.web.callbacks import CallbackEndpoint
 from genlock.web.routes import make_web
 from genlock.web.server import serving
-from tests.changes import poll_until
+from tests.changes import PATIENCE_SECONDS, poll_until
 from tests.databases import new_sqlite
 from tests.engine.fake_channel import FakeChannel
 from tests.engine.recorder import Recorder
@@ -32,7 +32,7 @@ from tests.providers.models import CATALOG
 FUNDS = 1_000_000
 PRICE = 100
 KEY = "hmac"
-QUICK = EngineRules(claim_seconds=0.05, sweep_seconds=0.1, poll_seconds=0.1, grace_seconds=1.0)
+QUICK = EngineRules(claim_seconds=0.05, sweep_seconds=0.1, poll_seconds=0.1, grace_seconds=1.0, is_alone=True)
 
 
 class Endpoint:
@@ -79,7 +79,7 @@ class KieWorld:
         assert found is not None
         return found
 
-    async def done(self, *jobs: Job, seconds: float = 15.0) -> list[Job]:
+    async def done(self, *jobs: Job, seconds: float = PATIENCE_SECONDS) -> list[Job]:
         """Wait until the jobs need no further work."""
 
         async def need_no_work() -> bool:
@@ -96,7 +96,7 @@ class KieWorld:
         async def none_left() -> bool:
             return not (await self.store.counts())["callbacks"]
 
-        await poll_until(none_left, seconds=20)
+        await poll_until(none_left)
         await idle(self.engine)
 
     def tasks(self) -> int:

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from genlock.domain.job import Delivery, State
 from genlock.sandbox.kie.callbacks import STOLEN
 from genlock.sandbox.kie.faults import Fault
 from tests.engine.world import idle
-from tests.providers.kie_world import PRICE, KieWorld, running_world
+from tests.providers.kie_world import PRICE, QUICK, KieWorld, running_world
 from tests.providers.models import CATALOG, WORKING
 
 pytestmark = pytest.mark.slow
@@ -82,14 +83,15 @@ async def test_a_faulty_callback_or_query_changes_nothing(world: KieWorld, fault
 
 
 @pytest.mark.parametrize("fault", [Fault.CREATE_CUT, Fault.CREATE_GARBLED, Fault.CREATE_NO_ID, Fault.CREATE_SLOW])
-async def test_a_job_whose_create_answer_was_lost_is_completed_by_its_callback(world: KieWorld, fault: Fault) -> None:
-    jobs = []
-    for model in ONE_OF_EACH:
-        world.simulator.faults.order(fault)
-        jobs.append(await world.order(model))
-    for job in await world.done(*jobs):
-        world.assert_delivered_once(job)
-    assert world.tasks() == len(jobs), "each was submitted once"
+async def test_a_job_whose_create_answer_was_lost_is_completed_by_its_callback(tmp_path: Path, fault: Fault) -> None:
+    async with running_world(tmp_path, rules=replace(QUICK, grace_seconds=120.0)) as world:
+        jobs = []
+        for model in ONE_OF_EACH:
+            world.simulator.faults.order(fault)
+            jobs.append(await world.order(model))
+        for job in await world.done(*jobs):
+            world.assert_delivered_once(job)
+        assert world.tasks() == len(jobs), "each was submitted once"
 
 
 async def test_a_job_without_an_answer_or_callback_expires_and_releases_its_hold(world: KieWorld) -> None:
@@ -156,9 +158,13 @@ async def test_a_result_that_cannot_be_shown_is_a_failure(world: KieWorld, fault
 
 
 async def test_a_result_after_the_deadline_is_delivered_free(world: KieWorld) -> None:
-    world.simulator.service.speed = 10.0
-    [job] = await world.done(await world.order(deadline_seconds=0.3))
+    world.simulator.service.hold_tasks()
+    job = await world.order()
+    await world.recorder.until(Event.SUBMIT_OK)
+    await world.store.session.call(lambda connection: connection.execute("UPDATE jobs SET deadline_at = created_at"))
+    [job] = await world.done(job)
     assert job.state is State.EXPIRED
+    world.simulator.service.release_tasks()
     await world.simulator.service.settled()
 
     async def is_late() -> bool:

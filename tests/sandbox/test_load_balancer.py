@@ -10,6 +10,7 @@ import pytest
 from aiohttp import web
 
 from genlock.sandbox.load_balancer import LoadBalancer
+from tests.changes import PATIENCE_SECONDS
 
 
 @dataclass
@@ -146,6 +147,6 @@ async def test_a_connection_is_closed_although_its_task_is_cancelled_before_it_b
 
     async with await asyncio.start_server(accept_and_stop, "127.0.0.1", 0) as server:
         reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE_SECONDS):
             assert await reader.read() == b""
         writer.close()

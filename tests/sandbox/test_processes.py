@@ -8,7 +8,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from genlock.sandbox.processes import guarded_folder
+from genlock.sandbox import processes
+from genlock.sandbox.processes import find_free_port, guarded_folder
 from tests.changes import poll_until
 
 #: it says that it was asked to quit, and goes on
@@ -47,3 +48,19 @@ async def test_a_program_of_a_killed_process_ends_although_its_folder_is_in_use_
     finally:
         if program.is_running():
             program.kill()
+
+
+FINDER = "from genlock.sandbox.processes import reserve_port; import sys; print(reserve_port(int(sys.argv[1])))"
+
+
+@pytest.mark.process
+def test_a_port_that_one_process_found_is_not_found_again_before_its_server_listens(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    first = find_free_port()
+    drawn = iter([first, first, 31_999, 31_998, 31_997])
+    monkeypatch.setattr(processes.random, "randint", lambda *_: next(drawn))
+    assert find_free_port() in {31_999, 31_998, 31_997}
+
+    command = [sys.executable, "-c", FINDER, str(first)]
+    assert subprocess.run(command, capture_output=True, check=True, text=True).stdout == "False\n"

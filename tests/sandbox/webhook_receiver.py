@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from aiohttp import web
 
 from genlock.sandbox.serving import serving
+from tests.changes import PATIENCE_SECONDS
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ class WebhookReceiver:
         """Wait until this many requests have come."""
         while len(self.received) < count:
             self._changed.clear()
-            await asyncio.wait_for(self._changed.wait(), 20)
+            await asyncio.wait_for(self._changed.wait(), PATIENCE_SECONDS)
         return self.received
 
 

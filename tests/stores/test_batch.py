@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from genlock.domain.errors import StoreUnavailable
 from genlock.ports import Accepted, Store
 from genlock.stores.batch import Batch
+from tests.changes import PATIENCE_SECONDS
 from tests.random_examples import examples
 from tests.stores.builders import ME, account_with, order, see, until
 from tests.stores.conftest import RecordingObserver
@@ -125,7 +126,7 @@ async def test_a_call_made_while_an_answer_arrives_is_not_missed(statement: Stat
     answer.add_done_callback(lambda _: more.append(batch("b")))
 
     await answer
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         assert await more[0] == "b done"
 
 
@@ -288,7 +289,7 @@ class RandomCallers:
             if self._rng.random() < 0.1:
                 await self._pause()
                 task.cancel()
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE_SECONDS):
             answers = await asyncio.gather(*tasks, return_exceptions=True)
         await until(lambda: self.batch._drain is None)  # cancelled callers may have left calls in the queue
         return [answer for answer in answers if answer and not isinstance(answer, asyncio.CancelledError)]

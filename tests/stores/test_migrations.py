@@ -20,6 +20,7 @@ from genlock.stores.migrate import Migration, pending, shipped
 from genlock.stores.postgres import PostgresStore
 from genlock.stores.postgres_migrate import migrate
 from genlock.stores.sqlite import SqliteStore
+from tests.changes import PATIENCE_SECONDS
 from tests.stores.builders import ManualClock, account_with
 from tests.stores.conftest import Raw, RecordingObserver
 
@@ -335,7 +336,7 @@ async def test_statements_do_not_wait_while_a_migration_waits_for_a_backup(
         await backup.execute("SELECT FROM accounts")
         migrating = asyncio.create_task(migrate(postgres_url, known))
         await waiting(backup, 1)
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE_SECONDS):
             await instance.execute("SELECT FROM jobs j JOIN accounts a ON a.id = j.account_id")
         assert not migrating.done()
 

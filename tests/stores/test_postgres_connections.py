@@ -19,6 +19,7 @@ from genlock.sandbox.postgres import PostgresServer
 from genlock.stores import postgres
 from genlock.stores.postgres import PostgresStore
 from genlock.stores.rows import Row
+from tests.changes import PATIENCE_SECONDS
 from tests.stores.builders import ME, account_with, order, see, until
 from tests.stores.conftest import RecordingObserver
 from tests.stores.open_postgres import complete_job, opened
@@ -88,7 +89,7 @@ async def test_work_goes_on_after_a_restart_and_nothing_is_lost(
     async with opened(own_postgres.create_database(), observer) as store:
         accounts = [await account_with(store, 10**6) for _ in range(workers)]
         tasks = [asyncio.create_task(work(store, number, account_id)) for number, account_id in enumerate(accounts)]
-        await until(lambda: all(len(jobs) >= before for jobs in done.values()), 20)
+        await until(lambda: all(len(jobs) >= before for jobs in done.values()))
 
         await asyncio.to_thread(end, own_postgres)
         await until(lambda: observer.total("store_retries") > 0)
@@ -228,7 +229,7 @@ async def test_a_database_that_does_not_answer_is_unavailable_after_the_patience
         orders = [order(account_id) for account_id in accounts]
         await asyncio.to_thread(own_postgres.stop)
 
-        async with asyncio.timeout(15):  # not half a second for each
+        async with asyncio.timeout(PATIENCE_SECONDS):  # not half a second for each
             answers = await asyncio.gather(
                 *(store.accept_job(new_order, ME) for new_order in orders), return_exceptions=True
             )

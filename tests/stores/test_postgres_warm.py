@@ -14,6 +14,7 @@ from genlock.stores import postgres
 from genlock.stores.postgres import PostgresStore
 from genlock.stores.postgres_connection import KEEP_ALIVE, WARMED, keep_alive
 from genlock.stores.queries import Query
+from tests.changes import PATIENCE_SECONDS
 from tests.stores.builders import account_with
 from tests.stores.conftest import RecordingObserver
 from tests.stores.open_postgres import complete_job, opened
@@ -87,7 +88,7 @@ async def test_a_store_that_is_closed_while_connections_are_opened_ends_at_once(
     for pause in (0.0, 0.01, 0.05):
         store = await PostgresStore.open(postgres_url, observer=observer, connections=CONNECTIONS, keep_open=True)
         await asyncio.sleep(pause)
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE_SECONDS):
             await store.close()
 
 

@@ -74,7 +74,7 @@ class Held:
 
     def _work(self, _: sqlite3.Connection) -> None:
         self.began.set()
-        assert self.go.wait(10), "the test did not release it: was the event loop blocked?"
+        assert self.go.wait(PATIENCE_SECONDS), "the test did not release it: was the event loop blocked?"
 
 
 @pytest.fixture

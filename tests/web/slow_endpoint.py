@@ -11,6 +11,7 @@ from starlette.types import Receive, Scope, Send
 
 from genlock.web.connections import AUTHENTICATED
 from genlock.web.server import serving
+from tests.changes import PATIENCE_SECONDS
 
 #: more than a connection takes at once
 PIECE_BYTES = 8_000_000
@@ -55,7 +56,7 @@ class Endpoint:
             self.changed.notify_all()
 
     async def wait_for(self, name: str, number: int) -> None:
-        async with asyncio.timeout(20), self.changed:
+        async with asyncio.timeout(PATIENCE_SECONDS), self.changed:
             await self.changed.wait_for(lambda: self.begun[name] >= number)
 
 

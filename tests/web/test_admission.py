@@ -14,7 +14,7 @@ from genlock.web import admission, server
 from genlock.web.admission import KNOWN_SECRETS_MAX, SECRETS_PER_SENDER, KnownSecrets, UnknownSenders
 from genlock.web.connections import ConnectionPool
 from genlock.web.server import ACCEPTED_PER_TURN, serving
-from tests.changes import poll_until
+from tests.changes import PATIENCE_SECONDS, poll_until
 from tests.web.slow_endpoint import PIECE_BYTES, RIGHT, Endpoint, clients, head
 
 SLOTS = 4
@@ -33,11 +33,11 @@ async def test_a_known_sender_is_served_while_unknown_senders_wait_for_each_othe
         assert b"answered" in await (await send(head("/first", RIGHT)))
         unknown = [await send(head("/slow")) for _ in range(SLOTS + 3)]
         await endpoint.wait_for("/slow", SLOTS)
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE_SECONDS):
             assert b"answered" in await (await send(head("/known", RIGHT)))
         assert endpoint.begun["/slow"] == SLOTS
         endpoint.answering.set()
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE_SECONDS):
             assert all(b"answered" in answer for answer in await asyncio.gather(*unknown))
 
 
@@ -85,7 +85,7 @@ async def test_downloads_that_are_paused_and_then_left_keep_no_slot() -> None:
             writer.transport.abort()
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.write(head("/other"))
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE_SECONDS):
             assert b"answered" in await reader.read()
         writer.close()
 
@@ -97,11 +97,11 @@ async def test_requests_that_wait_long_for_something_else_leave_their_slots_to_o
     endpoint = Endpoint()
     async with clients(endpoint) as send:
         slow = [await send(head("/slow")) for _ in range(3 * SLOTS)]
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE_SECONDS):
             assert b"answered" in await (await send(head("/other")))
         await endpoint.wait_for("/slow", 3 * SLOTS)
         endpoint.answering.set()
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE_SECONDS):
             assert all(b"answered" in answer for answer in await asyncio.gather(*slow))
 
 
@@ -111,7 +111,7 @@ async def test_a_probe_is_answered_while_all_slots_are_taken() -> None:
         for _ in range(SLOTS + 3):
             await send(head("/slow"))
         await endpoint.wait_for("/slow", SLOTS)
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE_SECONDS):
             assert b"answered" in await (await send(head("/health")))
 
 
@@ -130,7 +130,7 @@ async def test_a_sender_who_sends_its_body_slowly_takes_no_slot() -> None:
         for _ in range(2 * SLOTS):
             await send(head("/body", more="Content-Length: 5\r\n") + b"abc")
         await endpoint.wait_for("waiting for a body", 2 * SLOTS)
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE_SECONDS):
             assert b"answered" in await (await send(head("/other")))
         assert endpoint.begun["/body"] == 0
 
@@ -161,7 +161,7 @@ async def test_whole_requests_wait_for_their_answer_until_there_are_far_too_many
     monkeypatch.setattr(admission, "SLOTS_MAX", 100)
     monkeypatch.setattr(admission, "FIRST_COST_SECONDS", 0.0001)
     endpoint, most = Endpoint(), 2 * (1 + ConnectionPool.ANSWERING_SHARE)
-    async with clients(endpoint) as send, asyncio.timeout(20):
+    async with clients(endpoint) as send, asyncio.timeout(PATIENCE_SECONDS):
         answers = []
         for number in range(1, most + 2):
             answers.append(await send(head("/slow")))
@@ -196,7 +196,7 @@ async def test_requests_that_wait_for_nothing_are_handled_in_several_turns_of_th
         for _, writer in made:
             writer.write(head("/"))
         loop.call_soon(count_turn)
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE_SECONDS):
             for reader, _ in made:
                 await reader.readuntil(b"answered")
         assert max(in_turn.values()) <= SLOTS

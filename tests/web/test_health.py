@@ -22,6 +22,7 @@ from genlock.stores.sqlite import SqliteStore
 from genlock.web.health import FigureAccess, HealthEndpoints, RenderedMetrics
 from genlock.web.routes import make_web
 from tests.databases import sqlite_in_memory
+from tests.engine.world import RULES
 from tests.stores.builders import ended, queued, update
 from tests.web.asgi import request
 
@@ -52,7 +53,7 @@ class Instance:
 async def instance() -> AsyncIterator[Instance]:
     observer = MetricsObserver(CollectorRegistry())
     store = await sqlite_in_memory(SystemClock(), observer)
-    engine = make_engine(store, observer, providers={}, channels={})
+    engine = make_engine(store, observer, providers={}, channels={}, rules=RULES)
     stats = Stats(engine.ctx, store)
     switches = {"open": True}
     endpoint = HealthEndpoints(

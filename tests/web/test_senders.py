@@ -16,6 +16,7 @@ from genlock.web import connections, server
 from genlock.web.connections import AUTHENTICATED
 from genlock.web.joined_writes import JoinedWrites
 from genlock.web.server import serving
+from tests.changes import PATIENCE_SECONDS
 
 GET = b"GET /%s HTTP/1.1\r\nHost: x\r\n\r\n"
 
@@ -48,7 +49,7 @@ async def connect(url: str) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]
 async def test_a_sender_has_a_number_of_connections_and_others_are_served(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connections, "SENDER_CONNECTIONS_MAX", 2)
     endpoint = Endpoint()
-    async with serving(endpoint.web(), "127.0.0.1", 0) as url, asyncio.timeout(20):
+    async with serving(endpoint.web(), "127.0.0.1", 0) as url, asyncio.timeout(PATIENCE_SECONDS):
         greedy = [await connect(url) for _ in range(3)]
         for _, writer in greedy[:2]:
             writer.write(GET % b"greedy")
@@ -89,7 +90,10 @@ async def test_a_client_that_leaves_before_its_key_is_read_takes_no_connection_o
         finally:
             ended.release()
 
-    async with serving(Starlette(routes=[Route("/{sender}", handle)]), "127.0.0.1", 0) as url, asyncio.timeout(20):
+    async with (
+        serving(Starlette(routes=[Route("/{sender}", handle)]), "127.0.0.1", 0) as url,
+        asyncio.timeout(PATIENCE_SECONDS),
+    ):
         for _ in range(3):
             _, writer = await connect(url)
             writer.write(GET % b"slow")
@@ -107,7 +111,7 @@ def test_pipelined_requests_of_a_client_that_is_gone_end_without_an_error(caplog
     async def leave_without_reading() -> None:
         endpoint = Endpoint()
         endpoint.answering.set()
-        async with serving(endpoint.web(), "127.0.0.1", 0) as url, asyncio.timeout(20):
+        async with serving(endpoint.web(), "127.0.0.1", 0) as url, asyncio.timeout(PATIENCE_SECONDS):
             for _ in range(5):
                 client = socket.create_connection(("127.0.0.1", int(url.rpartition(":")[2])))
                 client.sendall(GET % b"gone" * 3)
@@ -127,7 +131,7 @@ async def test_a_stop_ends_requests_that_are_not_answered_in_time_without_an_err
     monkeypatch.setattr(server, "STOP_SECONDS", 0)
     endpoint = Endpoint()
     with caplog.at_level(logging.ERROR):
-        async with serving(endpoint.web(), "127.0.0.1", 0) as url, asyncio.timeout(20):
+        async with serving(endpoint.web(), "127.0.0.1", 0) as url, asyncio.timeout(PATIENCE_SECONDS):
             reader, writer = await connect(url)
             writer.write(GET % b"slow")
             await endpoint.begun.acquire()

@@ -13,7 +13,7 @@ from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 
 from genlock.web import connections, server
 from genlock.web.server import serving
-from tests.changes import Changes, poll_until
+from tests.changes import PATIENCE_SECONDS, Changes, poll_until
 from tests.loop_clock import LoopClock
 
 GET = b"GET /slow HTTP/1.1\r\nHost: x\r\n\r\n"
@@ -46,7 +46,7 @@ async def send(port: int, *chunks: bytes) -> bytes:
         for chunk in chunks:
             writer.write(chunk)
             await writer.drain()
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE_SECONDS):
             return await reader.read()
     finally:
         writer.close()
@@ -54,7 +54,7 @@ async def send(port: int, *chunks: bytes) -> bytes:
 
 async def test_an_answer_does_not_name_the_server_software(port: int) -> None:
     request, answered = GET.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n"), b""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         while b"date:" not in answered:  # the server has its own headers a moment after it accepts connections
             answered = (await send(port, request)).lower()
 
@@ -80,7 +80,7 @@ async def test_a_connection_that_sends_its_request_too_slowly_is_closed(port: in
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     writer.write(GET[:-2])
     closed = asyncio.create_task(reader.read())
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         while not closed.done():
             writer.write(b"A: b\r\n")
             await asyncio.wait([closed], timeout=0.05)
@@ -113,7 +113,7 @@ async def test_the_oldest_idle_connection_gives_way_to_a_new_one(port: int) -> N
     held = [await asyncio.open_connection("127.0.0.1", port) for _ in range(5)]
     close = GET.replace(b"Host: x", b"Host: x\r\nConnection: close")
     assert b"served" in await send(port, close), "the limit of connections is reached, and the new one is served"
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         assert await closes(held[0][0])
     assert not any(reader.at_eof() for reader, _ in held[1:])
     for _, writer in held:
@@ -132,7 +132,7 @@ async def test_an_answered_connection_waits_for_over_a_minute_and_gives_way_to_n
             await asyncio.sleep(0)  # every timer that is over fires
     assert not reader.at_eof()
     held = [await asyncio.open_connection("127.0.0.1", port) for _ in range(5)]
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         assert await closes(reader)
     for _, other in held:
         other.close()
@@ -166,7 +166,7 @@ async def test_the_connection_that_holds_most_is_closed_when_the_shared_memory_i
         large[1].write(POST % 4000 + b"a" * 3000)
         await arrived.until(lambda: received == 3000)
         small[1].write(POST % 2000 + b"a" * 1900)
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE_SECONDS):
             assert await closes(large[0])
             small[1].write(b"a" * 100)
             assert b"2000" in await small[0].readuntil(b"2000")
@@ -235,7 +235,7 @@ async def test_empty_lines_do_not_keep_a_connection_open(port: int, monkeypatch:
     await reader.readuntil(b"\r\n\r\nNot Found")
     monkeypatch.setattr(connections, "HEAD_SECONDS", SECONDS)
     closed = asyncio.create_task(closes(reader))
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         while not closed.done():
             writer.write(b"\r\n")
             await asyncio.wait([closed], timeout=0.05)
@@ -287,14 +287,14 @@ async def test_the_head_of_a_request_that_is_over_is_freed_at_once(
             reader, writer = await asyncio.open_connection("127.0.0.1", int(url.rpartition(":")[2]))
             writers.append(writer)
             writer.write(GET.replace(b"/slow", b"/slow?" + b"a" * 7_000))
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(PATIENCE_SECONDS):
                 if is_answered:
                     await reader.readuntil(b"served")
             if ending == "closed by the client":
                 writer.close()
             if ending == "reset by the client":
                 writer.transport.abort()
-        await poll_until(lambda: len(heads_in_memory()) == (0 if is_answered else 2), seconds=20)
+        await poll_until(lambda: len(heads_in_memory()) == (0 if is_answered else 2))
         for writer in writers:
             writer.close()
 
@@ -370,13 +370,13 @@ async def test_a_connection_whose_body_came_after_the_answer_waits_for_over_a_mi
     await reader.readuntil(b"\r\n\r\nNot Found")
     [served] = [item for item in gc.get_objects() if isinstance(item, connections.HttpProtocol) and item.scope]
     writer.write(b"x" * 9000)
-    await poll_until(lambda: not served.scope, seconds=20)
+    await poll_until(lambda: not served.scope)
     loop_clock.advance(70.0)
     for _turn in range(3):
         await asyncio.sleep(0)  # every timer that is over fires
 
     writer.write(GET)
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         assert await reader.readuntil(b"served")
     writer.close()
 

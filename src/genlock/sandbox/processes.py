@@ -5,6 +5,7 @@ import pwd
 import random
 import socket
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -102,17 +103,41 @@ def _prepare(folder: Path) -> Path:
     return folder.resolve()
 
 
+#: sockets whose names tell other processes which ports were found here; the system removes the names with the process
+_reservations: dict[int, socket.socket] = {}
+
+
 def find_free_port() -> int:
-    """Find a port below the ephemeral range, so that no client connection takes it while its server restarts."""
+    """Find a port below the ephemeral range, so that no client connection takes it while its server restarts.
+
+    Until this process ends, it is found by no other one, even while no server listens on it.
+    """
     while True:
         port = random.randint(15_000, 32_000)
-        with socket.socket() as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            try:
-                probe.bind(("127.0.0.1", port))
-            except OSError:
-                continue
+        if reserve_port(port):
             return port
+
+
+def reserve_port(port: int) -> bool:
+    """Return whether a port is free, and was not found before by this process or one that still runs."""
+    if port in _reservations:
+        return False
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    if sys.platform != "linux":  # only Linux has names of sockets that are not files
+        return True
+    reservation = socket.socket(socket.AF_UNIX)
+    try:
+        reservation.bind(f"\0genlock-port-{port}")
+    except OSError:
+        reservation.close()
+        return False
+    _reservations[port] = reservation
+    return True
 
 
 class Server:

@@ -186,7 +186,7 @@ async def running_harness(
                 observer=recorder,
                 instance="me",
                 limits=RateLimiter(store, {}),
-                rules=EngineRules(progress_seconds=PROGRESS_SECONDS),
+                rules=EngineRules(progress_seconds=PROGRESS_SECONDS, is_alone=True),
                 rng=Random(1),
                 public_url="https://bot.example",
                 expected=lambda _: EXPECTED_SECONDS,

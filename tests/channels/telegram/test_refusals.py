@@ -13,6 +13,7 @@ from genlock.domain.events import Event
 from genlock.domain.job import Delivery
 from genlock.domain.money import HoldState
 from genlock.sandbox.telegram.faults import Fault
+from tests.changes import PATIENCE_SECONDS
 from tests.channels.telegram.harness import Harness
 from tests.channels.telegram.telegram_answers import ANSWERS
 from tests.media.samples import image
@@ -177,7 +178,7 @@ async def test_whatever_telegram_answers_the_calls_end_and_only_what_says_so_cos
         await harness.ann.delete(int(job.placeholder or 0))
     for method in SENDS if is_send else (None,):
         refuse(harness, ANSWERS[meaning][0].replace("{quoted}", "x"), method=method)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE_SECONDS):
         job = await harness.end(job, url)
     assert len(harness.telegram.journal) < 20
     if meaning in PASSING or job.delivery is Delivery.PENDING:

@@ -6,11 +6,13 @@ from collections.abc import Awaitable
 from genlock.domain.events import Event
 from genlock.domain.job import Delivery, State
 from genlock.domain.money import HoldState
+from genlock.engine.cancellation import uninterrupted
 from genlock.engine.collect import store_callback
 from genlock.engine.context import EngineRules
 from genlock.engine.engine import Engine
+from genlock.engine.periodic import PeriodicTask
 from tests.engine.fake_provider import URL, callback_body
-from tests.engine.faults import FaultProxy
+from tests.engine.faults import FaultProxy, Gate
 from tests.engine.slow_deliveries import deliver_slowly
 from tests.engine.world import SILENT, World, idle, work
 
@@ -141,6 +143,34 @@ async def test_a_stopping_instance_sends_heartbeats_while_it_finishes_long_work(
     row = await world.see(job)
     assert (row.lease_token, row.delivery, row.hold_state) == (job.lease_token, Delivery.DELIVERED, HoldState.CAPTURED)
     assert [call.operation for call in world.channel.calls] == ["put", "notify"]
+
+
+async def test_a_stop_that_waits_for_a_message_keeps_the_instance_alive_and_passes_on_the_role(world: World) -> None:
+    """A message of a broadcast may wait for seconds: longer than an instance may be silent."""
+    proxy, sent = FaultProxy(world.store), Gate()
+    sent.shut()
+    engine, peer = world.engine(EngineRules(heartbeat_seconds=0.01), store=proxy), world.engine()
+    broadcast = PeriodicTask(name="broadcast", period_seconds=60, run=lambda: uninterrupted(sent.through()))
+    await engine.leader.elect()
+    await engine.start([broadcast])
+    job = await deliver_slowly(world, engine)
+    await sent.holds()
+    stopping = asyncio.create_task(engine.stop())
+    await world.recorder.until(Event.LOCK_PASSIVE)
+    await peer.leader.elect()
+    assert peer.active
+    for _ in range(4):
+        world.clock.advance(SILENT - 0.5)
+        await proxy.until("heartbeat", 2)  # the first may have been on its way
+        await peer.worker.heartbeat()
+        assert await world.store.claim_jobs(1, peer.ctx.lease) == []
+    assert sent.waiting == 1
+    sent.open()
+    world.channel.gate.open()
+    await stopping
+
+    assert world.recorder.of(Event.INSTANCE_DEAD) == []
+    assert (await world.see(job)).lease_token == job.lease_token
 
 
 async def test_a_stopped_instance_leaves_no_task_behind(world: World) -> None:

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from genlock.domain.errors import ChannelBusy, ProviderBusy, StoreUnavailable, SubmitRefused, SubmitUnknown
+from genlock.domain.errors import ChannelBusy, ProviderBusy, StoreError, StoreUnavailable, SubmitRefused, SubmitUnknown
 from genlock.domain.events import Event
 from genlock.domain.job import Delivery, Job, Notice, State
 from genlock.domain.money import HoldState
@@ -209,11 +209,14 @@ async def test_a_submit_whose_instance_crashed_waits_for_its_callback_and_is_not
     assert await world.spent() == 0
 
 
-async def test_a_database_failure_after_the_create_call_does_not_lose_the_task(world: World) -> None:
+@pytest.mark.parametrize(
+    "error", [StoreUnavailable(), StoreError("SQLite could not commit: database or disk is full")], ids=["away", "full"]
+)
+async def test_a_database_failure_after_the_create_call_does_not_lose_the_task(world: World, error: StoreError) -> None:
     """The task's id is all we have of something that is being billed."""
     proxy = FaultProxy(world.store)
     for _ in range(3):
-        proxy.faults.add("mark_submitted", StoreUnavailable())
+        proxy.faults.add("mark_submitted", error)
     engine = world.engine(store=proxy)
     job = await engine.order(world.order())
     await idle(engine)

@@ -14,7 +14,8 @@ from genlock.domain.inbox import Callback, InboxState
 from genlock.domain.job import Delivery, Job, Notice, State
 from genlock.domain.result import Outcome, Report
 from genlock.domain.task import TaskOrder
-from genlock.engine import collect, deliver, failover, operate, progress, submit, worker
+from genlock.domain.update import UpdateState
+from genlock.engine import collect, deliver, failover, operate, progress, submit, updates, worker
 from genlock.engine.context import EngineContext
 from genlock.ports import Placed, Store
 from genlock.sandbox.simulation.simulate import run_seed
@@ -141,6 +142,13 @@ STORE_MUTANTS: dict[str, list[Mutate]] = {
         Sql("clear_attention", "AND delivery IN ('delivered', 'undeliverable', 'unknown')", "")
     ],
     "the orphan of a submit is not matched": [Sql("mark_submitted", "SET state = 'matched'", "SET state = 'done'")],
+    "an update that arrives while another is handled is not counted": [
+        Sql("store_updates", "waiting = update_queues.waiting + excluded.waiting", "waiting = update_queues.waiting"),
+    ],
+    "the newest update of a chat is handled first": [
+        Sql("settle_updates", "ORDER BY n.id LIMIT 1", "ORDER BY n.id DESC LIMIT 1"),
+        Sql("claim_update_queues", "ORDER BY n.id LIMIT 1", "ORDER BY n.id DESC LIMIT 1"),
+    ],
 }
 
 
@@ -183,6 +191,13 @@ async def send_until_answered(attempt: Any, index: int) -> Placed:
             return await send_without_journal(attempt, index)
         except ChannelOutcomeUnknown:
             continue
+
+
+async def settle_update_before_handling(self: updates.UpdateWorker, queue: Any, update: Any) -> Any:
+    settled = await self._store.settle_update(queue, UpdateState.DONE, "", self._ctx.lease)
+    if settled is not None:
+        await self._handlers[update.bot](update)
+    return settled.queue if settled and settled.waiting else None
 
 
 async def save_nothing(_: Any) -> None:
@@ -295,6 +310,7 @@ STAGE_MUTANTS: dict[str, tuple[Any, str, Any]] = {
     "a result that was not paid for is shown again for nothing": (Job, "unpaid", property(lambda _: False)),
     "a refund is made as often as it is asked for": (operate, "refund_key", lambda job_id: f"{job_id}:{next(NUMBERS)}"),
     "a result is used before its user has got it": (Job, "is_received", property(lambda job: job.has_result)),
+    "an update is settled before it is handled": (updates.UpdateWorker, "_handle", settle_update_before_handling),
 }
 
 
@@ -305,6 +321,9 @@ LIKELY_SEEDS = {
     "an order that waits is taken off the list": 37,
     "a result that was not paid for is shown again for nothing": 137,
     "a refund is made as often as it is asked for": 81,
+    "an update that arrives while another is handled is not counted": 26,
+    "the newest update of a chat is handled first": 26,
+    "an update is settled before it is handled": 26,
     "a slot is not released": 12,
     "a slot is taken twice": 40,
     "a result is used before its user has got it": 53,

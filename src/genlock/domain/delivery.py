@@ -95,8 +95,18 @@ def shown_results(parts: Iterable[Part]) -> int:
 
 
 def again(parts: Iterable[Part]) -> tuple[Part, ...]:
-    """Return the parts as not shown yet, to be delivered again on new messages."""
-    return tuple(replace(part, step=Step.PUT, message=None, gone=False, repeated=True) for part in parts)
+    """Return the parts as not shown yet, to be delivered again on new messages.
+
+    A file that was shown as a link is a file again: what kept the channel from showing it may be over.
+    """
+    return tuple(
+        replace(part, step=Step.PUT, message=None, gone=False, repeated=True, level=_level_again(part))
+        for part in parts
+    )
+
+
+def _level_again(part: Part) -> Level:
+    return Level.ADDRESS if part.kind is PartKind.FILE and part.level is Level.TEXT else part.level
 
 
 def dump_parts(parts: Iterable[Part]) -> str:

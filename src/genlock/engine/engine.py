@@ -18,6 +18,8 @@ from genlock.engine.worker import Worker
 
 #: how often orphans are checked in the time after which they expire
 ORPHAN_CHECKS = 60
+#: the name of a periodic task
+ELECTION = "elect_leader"
 
 
 class Engine:
@@ -51,9 +53,7 @@ class Engine:
             ),
             *self._keep_alive_tasks(),
             # Twice per heartbeat, so that a role that was given up is taken at once.
-            PeriodicTask(
-                name="elect_leader", period_seconds=rules.heartbeat_seconds / 2, run=self.leader.elect_when_due
-            ),
+            PeriodicTask(name=ELECTION, period_seconds=rules.heartbeat_seconds / 2, run=self.leader.elect_when_due),
             # With jitter: an instance that lacks a callback's provider could otherwise always be the first to claim it.
             PeriodicTask(
                 name="sweep_callbacks",
@@ -161,16 +161,19 @@ class Engine:
 
     async def stop(self) -> None:
         """Stop claiming, finish what can be finished, and release the rest for the other instances."""
-        await self._runner.stop()
+        staying_alive = PeriodicRunner(self.ctx.observer, is_leader=lambda: False)
+        staying_alive.start(self._keep_alive_tasks())
         try:
-            await self.leader.resign()  # first: finishing the work may take a while
-        finally:
             await self._finish()
+        finally:
+            await staying_alive.stop()
+        await self.worker.release()
 
     async def _finish(self) -> None:
-        self._runner.start(self._keep_alive_tasks())
+        """Pass on the leader's role first: what runs may take a while."""
         try:
-            await asyncio.gather(self.worker.finish(), *([self.updates.finish()] if self.updates else []))
+            await self._runner.stop(ELECTION)
+            await self.leader.resign()
         finally:
-            await self._runner.stop()
-        await self.worker.release()
+            updates = [self.updates.finish()] if self.updates else []
+            await asyncio.gather(self._runner.stop(), self.worker.finish(), *updates)

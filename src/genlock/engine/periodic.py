@@ -37,10 +37,11 @@ class PeriodicRunner:
         loop = asyncio.get_running_loop()
         self._running += [loop.create_task(self._repeat(task), name=task.name) for task in tasks]
 
-    async def stop(self) -> None:
-        """Cancel all tasks and wait for their end."""
-        running, self._running = self._running, []
-        await cancel_and_wait(running)
+    async def stop(self, name: str | None = None) -> None:
+        """Cancel the periodic task of this name, or all of them, and wait for their end."""
+        stopped = [task for task in self._running if name is None or task.get_name() == name]
+        self._running = [task for task in self._running if task not in stopped]
+        await cancel_and_wait(stopped)
 
     async def _repeat(self, task: PeriodicTask) -> None:
         while True:

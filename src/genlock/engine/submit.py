@@ -9,7 +9,7 @@ from genlock.domain.errors import (
     ProviderBusy,
     ProviderError,
     RecipientUnreachable,
-    StoreUnavailable,
+    StoreError,
     SubmitRefused,
     TaskIdConflict,
 )
@@ -208,7 +208,7 @@ async def _store_handle(ctx: EngineContext, job: Job, secret: str, handle: Handl
             # The provider returned the id of another job's task: its reports may be about that job.
             await _wait_for_callback(ctx, job, type(conflict).__name__, task_id=task_id)
             return
-        except StoreUnavailable as error:
+        except StoreError as error:
             ctx.event(Event.STAGE_ERROR, job, error=str(error), task_id=task_id)
             await asyncio.sleep(ctx.rules.claim_seconds)
         else:

@@ -12,6 +12,7 @@ from genlock.domain.delivery import Level, Step
 from genlock.domain.events import Event
 from genlock.domain.job import Delivery
 from genlock.domain.money import HoldState
+from genlock.engine import operate
 from genlock.sandbox.telegram.faults import Fault
 from tests.changes import PATIENCE_SECONDS
 from tests.channels.telegram.harness import Harness
@@ -232,6 +233,23 @@ async def test_a_file_that_fails_at_every_try_is_shown_as_a_link_before_the_deli
         assert job.attempts < 35 or job.parts[0].level is not Level.ADDRESS, "the last tries go down"
         job = await harness.next_try(job)
     assert (job.delivery, job.hold_state, job.parts[0].level) == (Delivery.DELIVERED, HoldState.CAPTURED, Level.TEXT)
+
+
+async def test_a_result_that_was_shown_as_a_link_is_sent_again_as_a_file(harness: Harness, url: str) -> None:
+    """Its upload failed at every try, which may be over by now: the provider's link will be."""
+    job = await harness.running()
+    harness.telegram.faults.switch(Fault.BAD_GATEWAY, method="editMessageMedia")
+    job = await harness.end(job, url)
+    while job.delivery is Delivery.PENDING:
+        job = await harness.next_try(job)
+    assert job.parts[0].level is Level.TEXT
+    harness.telegram.faults.clear()
+
+    await operate.resend(harness.engine.ctx, job.id, "ann")
+    job = await harness.again(job)
+
+    assert (job.delivery, job.parts[0].level) == (Delivery.DELIVERED, Level.ADDRESS)
+    assert harness.ann.messages[-1].kind == "photo"
 
 
 async def test_a_file_that_has_arrived_unnoticed_is_not_shown_a_second_time_as_a_link(

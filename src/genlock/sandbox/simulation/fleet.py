@@ -13,6 +13,7 @@ from genlock.domain.offer import Offer
 from genlock.engine.context import EngineContext, EngineRules, own_offer
 from genlock.engine.engine import Engine
 from genlock.engine.limits import RateLimiter
+from genlock.engine.updates import UpdateWorker
 from genlock.ports import Store
 from genlock.sandbox.simulation.faulty_channel import FaultyChannel
 from genlock.sandbox.simulation.faulty_provider import FaultyProvider
@@ -71,6 +72,8 @@ class Fleet:
         self._providers = providers
         self._public_url = public_url
         self._stops: list[asyncio.Task[None]] = []
+        #: makes the update worker of an instance; None: the instances take no updates
+        self.make_updates: Callable[[EngineContext], UpdateWorker] | None = None
 
     async def start(self) -> None:
         world = self._world
@@ -95,7 +98,8 @@ class Fleet:
             expected=lambda _: EXPECTED_SECONDS,
             concurrency=dict.fromkeys((*self._providers, SECOND), world.tasks_at_once) if world.tasks_at_once else {},
         )
-        instance = Instance(lifecycle, Engine(ctx))
+        engine = Engine(ctx, self.make_updates(ctx) if self.make_updates else None)
+        instance = Instance(lifecycle, engine)
         self.instances.append(instance)
         world.note(name, "STARTED")
         try:

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any, TypeVar, cast
 
 from genlock.domain.delivery import Part
-from genlock.domain.errors import GenlockError, StoreUnavailable
+from genlock.domain.errors import GenlockError, StoreError, StoreUnavailable
 from genlock.domain.job import Job
 from genlock.domain.task import TaskOrder
 from genlock.ports import Channel, Provider, Store
@@ -209,12 +209,15 @@ class StoreProxy:
     async def _call(self, name: str, method: Callable[..., Awaitable[Any]], /, *args: Any, **options: Any) -> Any:
         point = f"store.{_SAME_POINT.get(name, name)}"
         await self._lifecycle.point(f"before {point}")
-        kind = self._world.pick(_STORE_FAULTS, self._lifecycle.name, call=name)
+        kinds = (*_STORE_FAULTS, "store: full") if self._world.has_chats else _STORE_FAULTS
+        kind = self._world.pick(kinds, self._lifecycle.name, call=name)
         if kind == "store: slow":
             await self._world.lag()
             await self._lifecycle.point(f"before {point}")
         if kind == "store: unavailable" or self._disconnected:
             raise StoreUnavailable
+        if kind == "store: full":
+            raise StoreError("the disk is full")
         stale = self._monitor.stale(name, args)
         answer = await method(*args, **options)
         self._monitor.check_answer(name, args, answer, stale=stale, **options)

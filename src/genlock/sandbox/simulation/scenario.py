@@ -3,12 +3,14 @@
 import asyncio
 from collections import Counter, defaultdict
 from dataclasses import dataclass
+from typing import cast
 
 from genlock.domain.events import Event
 from genlock.engine.context import EngineRules, UnknownSubmit
-from genlock.ports import Store, Violation
+from genlock.ports import Database, Store, Violation
 from genlock.ports.provider import RateLimit
 from genlock.sandbox.simulation.afterwards import Afterwards
+from genlock.sandbox.simulation.chats import Chats
 from genlock.sandbox.simulation.checker import check
 from genlock.sandbox.simulation.fleet import Fleet
 from genlock.sandbox.simulation.instances import CALLS, POINTS, InstanceFault
@@ -101,6 +103,9 @@ class Scenario:
             deadlines=deadlines,
         )
         self._operator = Operator(world, self._fleet, self._users, rng=self._rng)
+        self._chats = Chats(world, cast("Database", store), self._fleet, self._users) if world.has_chats else None
+        if self._chats:
+            self._fleet.make_updates = self._chats.updates_of
 
     def _make_rules(self) -> EngineRules:
         rng = self._rng
@@ -154,6 +159,8 @@ class Scenario:
         if self.world.afterwards:
             afterwards = Afterwards(self.world, self._fleet, self._users)
             self.world.spawn(afterwards.work())
+        if self._chats:
+            self.world.spawn(self._chats.work())
         await asyncio.sleep(FAULT_SECONDS)
         await self._stop_faults()
         if not await self._settle():
@@ -167,6 +174,7 @@ class Scenario:
             *self._truth.violations,
             *await check(self._truth, self.store, self._users.account_ids, self._rules),
             *self._check_epochs(),
+            *(await self._chats.check() if self._chats else []),
         ]
 
     def _check_epochs(self) -> list[Violation]:
@@ -233,6 +241,7 @@ class Scenario:
             asleep = any(instance.lifecycle.asleep for instance in self._fleet.instances)
             counts = await self.store.counts()
             counts.pop("attention")
-            if not (self.world.busy or asleep or any(counts.values())):
+            waits = self._chats is not None and not await self._chats.is_settled()
+            if not (self.world.busy or asleep or waits or any(counts.values())):
                 return True
         return False

@@ -88,6 +88,7 @@ FAULT_RATES: dict[str, float] = {
     "find: error": 0.10,
     "callback: another result": 0.10,
     "create_placeholder: refused": 0.04,
+    "store: full": 0.01,
 }
 #: What makes orders go on to a second provider, and tests what becomes of the first. Seeds with two providers take one
 #: of them, half of these seeds without other faults.
@@ -131,6 +132,8 @@ AFTERWARDS_THEMES: tuple[tuple[str, ...], ...] = (
     ("put: busy", "callback: after the deadline"),
     ("create_placeholder: refused", "chat: unreachable", "callback: another result"),
 )
+#: In these seeds users also order by updates. Seeds that tests name are not among them.
+CHATS_EVERY, CHATS_FIRST = 29, 26
 #: Every n-th seed of a theme has no other faults: those would hide what the theme's own can cause.
 ALONE_EVERY = 5
 
@@ -286,6 +289,8 @@ class World:
         self.afterwards = seed % AFTERWARDS_EVERY in AFTERWARDS
         theme = AFTERWARDS_THEMES[seed % len(AFTERWARDS_THEMES)] if self.afterwards else ()
         self.rates.update({kind: max(AFTERWARDS_RATE, self.rates[kind]) for kind in theme})
+        #: whether users also order by updates, which instances store and handle in the order of each chat
+        self.has_chats = seed % CHATS_EVERY == CHATS_FIRST
         #: how many tasks a provider may work on at once; None: as many as it likes
         self.tasks_at_once = TASKS_AT_ONCE if seed % LIMITED_EVERY == LIMITED_FIRST else None
         self._tasks: set[asyncio.Task[Any]] = set()

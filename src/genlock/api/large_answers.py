@@ -12,8 +12,7 @@ from starlette.types import Receive, Scope, Send
 
 from genlock.api.problems import unavailable
 from genlock.api.reading import sender_name
-from genlock.web.connections import ABORT
-from genlock.web.requests import SMALL_BODY_BYTES, BodyMemory, RequestRefused
+from genlock.web.requests import SMALL_BODY_BYTES, BodyMemory, RequestRefused, abort
 
 #: bytes of large answers that wait for their readers at the same time; an account may have a quarter
 LARGE_ANSWERS_BYTES_MAX = 16_000_000
@@ -56,7 +55,7 @@ class _InPieces(Response):
             async with asyncio.timeout(SECONDS_MAX):
                 await self._send(send)
         except TimeoutError:
-            scope.get("extensions", {}).get(ABORT, _nothing)()
+            abort(scope)
         finally:
             self._release()
 
@@ -66,7 +65,3 @@ class _InPieces(Response):
             piece = bytes(self.body[start : start + PIECE_BYTES])
             has_more = start + PIECE_BYTES < len(self.body)
             await send({"type": "http.response.body", "body": piece, "more_body": has_more})
-
-
-def _nothing() -> None:
-    """The server cannot close the connection: the client may read on."""

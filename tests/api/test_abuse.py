@@ -12,6 +12,7 @@ import pytest
 from genlock.api import download_slots, job_watch, uploads
 from genlock.api.uploads import FILES_AT_ONCE, FILES_PER_ACCOUNT
 from genlock.domain.events import Event
+from genlock.web.connections import ABORT
 from tests.api.world import MODEL, ApiWorld, Client, running_api
 from tests.changes import PATIENCE_SECONDS, poll_until
 from tests.databases import new_sqlite
@@ -193,6 +194,31 @@ async def test_downloads_that_begin_at_the_same_time_are_counted_before_anything
     is_open.set()
     assert sorted([(await request).status for request in asked]) == [200, 200, 429, 429, 429]
     assert (await client.get(result["url"])).status == 200, "what has ended does not count"
+
+
+async def test_a_download_of_which_nothing_is_taken_ends_and_leaves_its_slot(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(download_slots, "STALLED_SECONDS", 0.05)
+    slots, gone, sent = download_slots.DownloadSlots(), asyncio.Event(), []
+
+    async def content() -> AsyncIterator[bytes]:
+        for _ in range(1000):
+            yield b"piece"
+
+    async def receive() -> Any:
+        await gone.wait()
+        return {"type": "http.disconnect"}
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+        if len(sent) > 2 and not gone.is_set():
+            await asyncio.Event().wait()
+
+    with slots.take(7) as slot:
+        answer = slot.answer(content())
+    scope = {"type": "http", "asgi": {"spec_version": "2.3"}, "extensions": {ABORT: gone.set}}
+    async with asyncio.timeout(20):
+        await answer(scope, receive, send)
+    assert not slots._downloads
 
 
 async def test_cancellations_at_the_same_time_keep_the_limit_of_late_ones(tmp_path: Path) -> None:

@@ -1,8 +1,10 @@
 """Media stores: a folder and an S3 bucket behave alike."""
 
+import asyncio
 import io
 import os
 from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
 from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
@@ -64,6 +66,18 @@ async def test_what_was_put_is_read_whole_or_in_part(media: MediaStore) -> None:
     assert await whole(media, file.key, 1000, 300_000) == CONTENT[1000:301_000]
     with pytest.raises(MediaNotFound):
         await whole(media, "20300101/7/other.png", 0, 10)
+
+
+async def test_files_that_are_read_slowly_do_not_keep_others_from_being_stored(media: MediaStore) -> None:
+    """Every client with a key may read a hundred results as slowly as it likes."""
+    await media.put(file_of(), io.BytesIO(CONTENT))
+    async with AsyncExitStack() as closing:
+        for _ in range(120):
+            chunks = media.read(file_of().key, 0, len(CONTENT))
+            closing.push_async_callback(chunks.aclose)
+            assert len(await anext(chunks)) <= 65_536, "each of them is in memory"
+        async with asyncio.timeout(20):
+            await media.put(file_of(key="20300101/7/13-0.png"), io.BytesIO(CONTENT))
 
 
 async def test_files_are_deleted_by_the_day_on_which_they_were_stored(media: MediaStore) -> None:

@@ -15,6 +15,7 @@ from genlock.api.download_slots import DownloadSlots
 from genlock.api.events import EventRoutes
 from genlock.api.files import FileRoutes
 from genlock.api.jobs import JobRoutes
+from genlock.api.large_answers import BYTES_PER_PERMIT, LargeAnswers, is_large
 from genlock.api.models import ModelRoutes
 from genlock.api.openai.errors import openai_response
 from genlock.api.openai.images import ImageRoutes
@@ -72,6 +73,7 @@ class Api:
         #: rendered once: any client may ask for them, as often as it likes
         self._rendered: dict[str, asyncio.Future[bytes]] = {}
         self._refused_bodies = RefusedBodies()
+        self._large_answers = LargeAnswers()
         #: refused requests whose answer waits
         self._delayed = 0
 
@@ -106,6 +108,9 @@ class Api:
                 limits = await take_permit(request, sender.key, self._parts)
                 check_scope(sender.key, operation.scope)
                 response = await operation.handle(await self._call(request, operation, sender, received_at))
+                if operation.method == "GET" and is_large(response):
+                    limits = await self._parts.limits.take(sender.key.id, len(response.body) // BYTES_PER_PERMIT)
+                    response = self._large_answers.hold(response, sender.key.account_id)
         except Problem as problem:
             response = operation.refuse(problem)
             is_flooding = problem.code == "too_many_requests"

@@ -1,16 +1,20 @@
 """Downloads that this instance serves at the same time, counted by account."""
 
+import asyncio
 from collections import Counter
 from types import TracebackType
 from typing import Any, Self
 
 from starlette.responses import StreamingResponse
-from starlette.types import Receive, Scope, Send
+from starlette.types import Message, Receive, Scope, Send
 
 from genlock.api.problems import too_many
+from genlock.web.requests import abort
 
 #: of one account: each download holds memory and an open file, for as long as its reader takes
 DOWNLOADS_PER_ACCOUNT = 100
+#: how long a client may take nothing of a download that waits for it
+STALLED_SECONDS = 60.0
 
 
 class DownloadSlots:
@@ -68,7 +72,14 @@ class _Counted(StreamingResponse):
     slot: DownloadSlot
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def send_in_time(message: Message) -> None:
+            try:
+                async with asyncio.timeout(STALLED_SECONDS):
+                    await send(message)
+            except TimeoutError:
+                abort(scope)  # this ends the answer, as if the client had closed the connection
+
         try:
-            await super().__call__(scope, receive, send)
+            await super().__call__(scope, receive, send_in_time)
         finally:
             self.slot.close()

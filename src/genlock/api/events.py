@@ -1,7 +1,7 @@
 """Server-sent events: every change of one job, or of all jobs of an account."""
 
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 
@@ -9,8 +9,9 @@ from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from genlock.api.authentication import authenticate
+from genlock.api.job_pages import jobs_by_id
 from genlock.api.job_view import status_of
-from genlock.api.job_watch import TooManyWatchers, Watcher
+from genlock.api.job_watch import TooManyWatchers, Watcher, version_of
 from genlock.api.jobs import find_own
 from genlock.api.operation import Answered, Call, Operation
 from genlock.api.parts import ApiParts
@@ -82,8 +83,8 @@ class EventRoutes:
     async def one_job(self, call: Call) -> Response:
         with self._opening(call) as stream:
             job = await find_own(self._parts, call)
-            open_jobs = {} if status_of(job) in FINAL else {job.id: job}
-            return stream(self._events(call, Watcher(call.account_id, open_jobs), [job], ends=True))
+            open_jobs = {} if status_of(job) in FINAL else {job.id: version_of(job)}
+            return stream(self._events(call, Watcher(call.account_id, open_jobs), {job.id: job}, ends=True))
 
     async def all_jobs(self, call: Call) -> Response:
         store = self._parts.store
@@ -91,8 +92,8 @@ class EventRoutes:
             newest = await store.api_jobs(call.account_id, before=None, limit=1)
             after = newest[0].id if newest else 0
             found = await store.api_jobs_without_end(call.account_id, OPEN_JOBS_MAX)
-            watcher = Watcher(call.account_id, {job.id: job for job in found}, account_id=call.account_id, after=after)
-            return stream(self._events(call, watcher, found, ends=False))
+            watcher = Watcher(call.account_id, found, account_id=call.account_id, after=after)
+            return stream(self._events(call, watcher, dict.fromkeys(found), ends=False))
 
     @contextmanager
     def _opening(self, call: Call) -> Iterator[Callable[[AsyncIterator[str]], Response]]:
@@ -127,11 +128,13 @@ class EventRoutes:
         if not self._streams[key]:
             del self._streams[key]
 
-    async def _events(self, call: Call, watcher: Watcher, first: list[Job], *, ends: bool) -> AsyncIterator[str]:
-        watch = self._parts.watch
+    async def _events(
+        self, call: Call, watcher: Watcher, first: Mapping[int, Job | None], *, ends: bool
+    ) -> AsyncIterator[str]:
+        watch, store = self._parts.watch, self._parts.store
         try:
             with watch.watching(watcher):
-                for job in first:
+                async for job in jobs_by_id(store, first):
                     yield self._event(call, job)
                 while watch.is_open() and (watcher.jobs or not ends):
                     changed = await watcher.next_changes(HEARTBEAT_SECONDS)
@@ -139,8 +142,10 @@ class EventRoutes:
                         return
                     if not changed:
                         yield ": still here\n\n"
-                    for job in changed:
+                    async for job in jobs_by_id(store, changed):
                         yield self._event(call, job)
+        except StoreError:  # the stream ends; the client opens another
+            return
         except TooManyWatchers:  # the last places were taken since the stream was counted
             yield f"event: error\ndata: {unavailable('too many requests wait here').document()['code']}\n\n"
 

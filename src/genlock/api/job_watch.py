@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
+from genlock.api.job_pages import SMALL_JOB, characters_of
 from genlock.api.job_view import status_of
 from genlock.api.types import FINAL
 from genlock.domain.events import Event
@@ -22,7 +23,7 @@ WATCHERS_MAX = 5_000
 WATCHERS_PER_ACCOUNT = 500
 #: jobs whose version, and whose row, one statement reads
 VERSIONS_AT_ONCE = 2_000
-JOBS_AT_ONCE = 500
+JOBS_AT_ONCE = 100
 #: new jobs of an account that one statement reads
 NEW_JOBS_MAX = 50
 _NEVER = float("inf")
@@ -35,14 +36,17 @@ class TooManyWatchers(Exception):
 class Watcher:
     """What one request of the account `owner` waits for: some jobs, or every job of an account."""
 
-    def __init__(self, owner: int, jobs: Mapping[int, Job], account_id: int | None = None, after: int = 0) -> None:
+    def __init__(
+        self, owner: int, jobs: Mapping[int, JobVersion], account_id: int | None = None, after: int = 0
+    ) -> None:
         self.owner = owner
         self.account_id = account_id
         #: the highest job id of the account that was seen
         self.after = after
         #: the jobs that are watched, and what was last seen of them
-        self.jobs: dict[int, JobVersion] = {job_id: _version(job) for job_id, job in jobs.items()}
-        self.changed: dict[int, Job] = {}
+        self.jobs: dict[int, JobVersion] = dict(jobs)
+        #: a large job is not kept for a client that reads slowly, but read again
+        self.changed: dict[int, Job | None] = {}
         self.wake = asyncio.Event()
         #: the loop's time at which the request goes on although nothing has changed
         self.until = _NEVER
@@ -55,18 +59,18 @@ class Watcher:
         self.wake.set()
 
     def update(self, job: Job) -> None:
-        version = _version(job)
+        version = version_of(job)
         if self.jobs.get(job.id) == version:
             return
-        self.changed[job.id] = job
+        self.changed[job.id] = job if characters_of(job) <= SMALL_JOB else None
         if status_of(job) in FINAL:
             self.jobs.pop(job.id, None)
         else:
             self.jobs[job.id] = version
         self.wake.set()
 
-    async def next_changes(self, seconds: float) -> list[Job]:
-        """Return the jobs that have changed since the last call; an empty list after `seconds` without a change.
+    async def next_changes(self, seconds: float) -> dict[int, Job | None]:
+        """Return the jobs that have changed since the last call, the large ones as ids; none after `seconds`.
 
         The watch wakes it: one timer serves all watchers.
         """
@@ -74,7 +78,7 @@ class Watcher:
         await self.wake.wait()
         self.until = _NEVER
         self.wake.clear()
-        jobs, self.changed = list(self.changed.values()), {}
+        jobs, self.changed = self.changed, {}
         return jobs
 
 
@@ -82,7 +86,7 @@ class JobWatch:
     """The watchers of this instance. It reads the store only while there are some."""
 
     def __init__(self, store: ApiJobStore, observer: Observer, is_open: Callable[[], bool]) -> None:
-        self._store = store
+        self.store = store
         self._observer = observer
         self.is_open = is_open
         self._watchers: set[Watcher] = set()
@@ -150,7 +154,12 @@ class JobWatch:
             return
 
     async def _look(self) -> None:
-        found = [*await self._new_jobs(), *await self._changed_jobs()]
+        self._tell(await self._new_jobs())
+        changed = await self._changed_jobs()
+        for start in range(0, len(changed), JOBS_AT_ONCE):
+            self._tell(await self.store.api_jobs_by_id(changed[start : start + JOBS_AT_ONCE]))
+
+    def _tell(self, found: Iterable[Job]) -> None:
         by_id = {job.id: job for job in found}
         by_account: dict[int, list[Job]] = {}
         for job in by_id.values():
@@ -174,15 +183,15 @@ class JobWatch:
         for watcher in self._watchers:
             if watcher.account_id is not None:
                 positions[watcher.account_id] = min(positions.get(watcher.account_id, watcher.after), watcher.after)
-        return await self._store.api_jobs_after(positions, NEW_JOBS_MAX)
+        return await self.store.api_jobs_after(positions, NEW_JOBS_MAX)
 
-    async def _changed_jobs(self) -> list[Job]:
+    async def _changed_jobs(self) -> list[int]:
         """Return the watched jobs of which a watcher has seen another version: others are not read whole."""
         ids = sorted({job_id for watcher in self._watchers for job_id in watcher.jobs})
         versions: dict[int, JobVersion] = {}
         for start in range(0, len(ids), VERSIONS_AT_ONCE):
-            versions |= await self._store.api_job_versions(ids[start : start + VERSIONS_AT_ONCE])
-        changed = sorted(
+            versions |= await self.store.api_job_versions(ids[start : start + VERSIONS_AT_ONCE])
+        return sorted(
             {
                 job_id
                 for watcher in self._watchers
@@ -190,10 +199,6 @@ class JobWatch:
                 if versions.get(job_id, seen) != seen
             }
         )
-        found: list[Job] = []
-        for start in range(0, len(changed), JOBS_AT_ONCE):
-            found += await self._store.api_jobs_by_id(changed[start : start + JOBS_AT_ONCE])
-        return found
 
 
 def _shared(watched: Mapping[int, JobVersion], jobs: Mapping[int, Job]) -> list[int]:
@@ -202,5 +207,5 @@ def _shared(watched: Mapping[int, JobVersion], jobs: Mapping[int, Job]) -> list[
     return [job_id for job_id in few if job_id in many]
 
 
-def _version(job: Job) -> JobVersion:
+def version_of(job: Job) -> JobVersion:
     return JobVersion(job.state, job.delivery, job.hold_state, job.late)

@@ -5,6 +5,7 @@ from weakref import WeakValueDictionary
 
 from starlette.responses import Response
 
+from genlock.api.job_pages import ListTurns, read_list
 from genlock.api.job_view import status_of
 from genlock.api.operation import Answered, Call, Header, Operation
 from genlock.api.parts import ApiParts
@@ -27,6 +28,7 @@ _PREFER_DOC = Header(
 class JobRoutes:
     def __init__(self, parts: ApiParts) -> None:
         self._parts = parts
+        self._turns = ListTurns()
         #: held while a job of the account is cancelled, so that cancellations at the same time are counted one by one
         self._cancelling: WeakValueDictionary[int, asyncio.Lock] = WeakValueDictionary()
 
@@ -37,6 +39,7 @@ class JobRoutes:
                 method="GET",
                 path="/v1/jobs",
                 summary="List jobs, newest first",
+                description="A page of very long inputs ends early; `next_cursor` tells whether there are more jobs.",
                 handle=self.list,
                 scope=ApiScope.READ,
                 query=JobPageQuery,
@@ -74,11 +77,12 @@ class JobRoutes:
         before = None
         if query.cursor is not None and (before := self._parts.view.job_id(query.cursor)) is None:
             raise not_found("?cursor is not a next_cursor of this list")
-        jobs = await self._parts.store.api_jobs(call.account_id, before=before, limit=query.limit + 1)
-        page, view = jobs[: query.limit], self._parts.view
+        async with self._turns.take(call.account_id):
+            page, has_more = await read_list(self._parts.store, call.account_id, before, query.limit)
+        view = self._parts.view
         answer = JobList(
             data=[view.answer(job, call.base_url) for job in page],
-            next_cursor=view.id_of(page[-1].id) if len(jobs) > query.limit else None,
+            next_cursor=view.id_of(page[-1].id) if has_more else None,
         )
         return Response(answer.model_dump_json(), media_type="application/json")
 

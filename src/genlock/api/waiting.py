@@ -6,9 +6,11 @@ from collections.abc import Callable
 
 from starlette.requests import Request
 
+from genlock.api.job_pages import jobs_by_id
 from genlock.api.job_view import status_of
-from genlock.api.job_watch import JobWatch, TooManyWatchers, Watcher
+from genlock.api.job_watch import JobWatch, TooManyWatchers, Watcher, version_of
 from genlock.api.types import FINAL
+from genlock.domain.errors import StoreError
 from genlock.domain.job import Job
 from genlock.web.connections import WHEN_GONE
 
@@ -37,15 +39,17 @@ async def wait_until_final(
     clock = asyncio.get_running_loop().time
     until = clock() + seconds
     try:
-        with watch.watching(Watcher(job.account_id, {job.id: job})) as watcher:
+        with watch.watching(Watcher(job.account_id, {job.id: version_of(job)})) as watcher:
             tell_when_gone(request, watcher.stop)
             while (
                 not (status_of(job) in FINAL or watcher.stopped) and watch.is_open() and (left := until - clock()) > 0
             ):
-                for changed in await watcher.next_changes(left):
+                async for changed in jobs_by_id(watch.store, await watcher.next_changes(left)):
                     job = changed
     except TooManyWatchers:
         return job, None
+    except StoreError:  # a large job could not be read again: the client asks again
+        return job, seconds
     return job, seconds
 
 

@@ -37,5 +37,5 @@ class ApiJobStore(Protocol):
         The database's collation decides the order, so the keys should differ only in digits.
         """
 
-    async def api_jobs_without_end(self, account_id: int, limit: int) -> list[Job]:
-        """Return the account's jobs of API keys that have not ended or are not delivered yet, newest first."""
+    async def api_jobs_without_end(self, account_id: int, limit: int) -> dict[int, JobVersion]:
+        """Return the account's jobs of API keys that have not ended or are not delivered yet by id, newest first."""

@@ -1,6 +1,7 @@
 """Jobs as API clients list and watch them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from genlock.domain.job import Delivery, Job, State
 from genlock.domain.money import HoldState
@@ -39,12 +40,7 @@ class ApiJobs(Subject):
         if not job_ids:
             return {}
         rows = await self.session.many("api_job_versions", {}, [{"job_id": job_id} for job_id in job_ids])
-        return {
-            row["id"]: JobVersion(
-                State(row["state"]), Delivery(row["delivery"]), HoldState(row["hold_state"]), bool(row["late"])
-            )
-            for row in rows
-        }
+        return _read_versions(rows)
 
     async def api_jobs_after(self, positions: Mapping[int, int], limit: int) -> list[Job]:
         if not positions:
@@ -58,6 +54,15 @@ class ApiJobs(Subject):
         rows = await self.session.one("newest_api_job_between", account_id=account_id, first=first, last=last)
         return read_job(rows[0], self.session.time) if rows else None
 
-    async def api_jobs_without_end(self, account_id: int, limit: int) -> list[Job]:
+    async def api_jobs_without_end(self, account_id: int, limit: int) -> dict[int, JobVersion]:
         rows = await self.session.one("account_api_jobs_without_end", account_id=account_id, limit=limit)
-        return [read_job(row, self.session.time) for row in rows]
+        return _read_versions(rows)
+
+
+def _read_versions(rows: Iterable[Mapping[str, Any]]) -> dict[int, JobVersion]:
+    return {
+        row["id"]: JobVersion(
+            State(row["state"]), Delivery(row["delivery"]), HoldState(row["hold_state"]), bool(row["late"])
+        )
+        for row in rows
+    }

@@ -51,6 +51,9 @@ AUTHENTICATED = "genlock.authenticated"
 #: receives the disconnection would cost more than the wait.
 WHEN_GONE = "genlock.when_gone"
 
+#: The ASGI extension through which an endpoint closes a connection whose client does not read its answer.
+ABORT = "genlock.abort"
+
 HEALTH_PATH = "/health"
 
 # Every read fills this buffer, and is copied from it before the next read of any connection.
@@ -191,7 +194,11 @@ class HttpProtocol(HttpToolsProtocol):
             raise ValueError("too many pipelined requests")
         self._unset_keepalive_if_required()
         super().on_message_begin()
-        own: Any = {AUTHENTICATED: self._authenticate, WHEN_GONE: self._call_when_gone}  # ASGI types them as JSON
+        own: Any = {  # ASGI types them as JSON
+            AUTHENTICATED: self._authenticate,
+            WHEN_GONE: self._call_when_gone,
+            ABORT: self.discard,
+        }
         self.scope["extensions"] = own
         self._receiving = True
         self._head_bytes = self._header_count = self._pieces = 0

@@ -7,8 +7,9 @@ from typing import Self
 
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
+from starlette.types import Scope
 
-from genlock.web.connections import AUTHENTICATED
+from genlock.web.connections import ABORT, AUTHENTICATED
 
 BODY_SECONDS_MAX = 15
 #: a body up to this size is read before its sender is authenticated; larger ones share `BodyMemory`
@@ -121,3 +122,10 @@ def refusal(refused: RequestRefused) -> Response:
     response = answer(refused.status, refused.reason)
     response.headers["Connection"] = "close"
     return response
+
+
+def abort(scope: Scope) -> None:
+    """Close the connection of a request at once, where the server can: its client does not read the answer."""
+    close = scope.get("extensions", {}).get(ABORT)
+    if close is not None:
+        close()

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, aclosing
 from dataclasses import replace
 from functools import partial
 from typing import IO, Any
@@ -10,6 +10,7 @@ from typing import IO, Any
 from starlette.responses import Response
 
 from genlock.api.forms import MEDIA_TYPE, Form, is_form, receive_form
+from genlock.api.job_pages import LIST_CHARACTERS_MAX, ListTurns, characters_of, newest_jobs
 from genlock.api.job_view import results_of, status_of
 from genlock.api.jobs import given_job
 from genlock.api.openai.errors import openai_response, rename_fields
@@ -62,6 +63,7 @@ class VideoRoutes:
         self._orders = orders
         self._uploads = uploads
         self._results = results
+        self._turns = ListTurns()
 
     def operations(self) -> list[Operation]:
         return [
@@ -193,7 +195,8 @@ class VideoRoutes:
         before = None
         if query.after is not None and (before := self._parts.view.job_id(query.after)) is None:
             raise not_found("?after is not an id of this list")
-        found, last, has_more = await self._videos(call.account_id, before, query.limit)
+        async with self._turns.take(call.account_id):
+            found, last, has_more = await self._videos(call.account_id, before, query.limit)
         data = [self._video(job, call.base_url) for job in found]
         last_id = self._parts.view.id_of(last) if last is not None else None
         page = VideoList(data=data, first_id=data[0].id if data else None, last_id=last_id, has_more=has_more)
@@ -202,17 +205,16 @@ class VideoRoutes:
     async def _videos(self, account_id: int, before: int | None, limit: int) -> tuple[list[Job], int | None, bool]:
         """Return the videos of a page, the last job that was looked at, and whether there are more jobs."""
         found: list[Job] = []
-        for _ in range(0, SCANNED_MAX, 100):
-            jobs = await self._parts.store.api_jobs(account_id, before=before, limit=100)
-            for job in jobs:
-                if len(found) == limit:
-                    return found, before, True
-                before = job.id
+        last, scanned, size = before, 0, 0
+        async with aclosing(newest_jobs(self._parts.store, account_id, before, SCANNED_MAX)) as jobs:
+            async for job in jobs:
+                if len(found) == limit or size > LIST_CHARACTERS_MAX or scanned == SCANNED_MAX:
+                    return found, last, True
+                last, scanned = job.id, scanned + 1
                 if self._makes_video(job):
                     found.append(job)
-            if len(jobs) < 100:  # noqa: PLR2004 - the last page
-                return found, before, False
-        return found, before, True
+                    size += characters_of(job)
+        return found, last, False
 
     async def get(self, call: Call) -> Response:
         return self._answer(call, self._find(call), POLL_HEADERS)

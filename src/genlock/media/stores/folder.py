@@ -16,6 +16,8 @@ from genlock.domain.stored_file import StoredFile, check_key
 P = ParamSpec("P")
 T = TypeVar("T")
 CHUNK = 262_144
+#: a client may read a hundred files at the same time, and each holds some chunks
+READ_CHUNK = 65_536
 #: an incomplete file that is older was left by a crash
 WRITE_SECONDS_MAX = 600.0
 _TEMPORARY = ".incomplete-"
@@ -60,7 +62,7 @@ class FolderMediaStore:
         file = await _in_thread(self._path(key).open, "rb")
         try:
             await _in_thread(file.seek, start)
-            while length > 0 and (chunk := await _in_thread(file.read, min(CHUNK, length))):
+            while length > 0 and (chunk := await _in_thread(file.read, min(READ_CHUNK, length))):
                 length -= len(chunk)
                 yield chunk
         finally:

@@ -18,6 +18,8 @@ from genlock.domain.stored_file import StoredFile, check_key
 from genlock.media.stores.s3_signature import EMPTY_SHA256, Credentials, encode_path, encode_query, sign
 
 CHUNK = 262_144
+#: a client may read a hundred files at the same time, and each holds some chunks
+READ_CHUNK = 65_536
 PUT_SECONDS = 300.0
 #: a client may read a large file slowly
 READ_SECONDS = 3600.0
@@ -112,7 +114,7 @@ class S3MediaStore:
             await _expect_success(answer)
             _expect_range(answer, start, length)
             left = length
-            async for chunk in answer.content.iter_chunked(CHUNK):
+            async for chunk in answer.content.iter_chunked(READ_CHUNK):
                 yield chunk[:left]
                 left -= len(chunk)
                 if left <= 0:
@@ -208,8 +210,11 @@ class S3MediaStore:
     @property
     def _session(self) -> aiohttp.ClientSession:
         if self._opened is None:
-            cookies = aiohttp.DummyCookieJar()
-            self._opened = aiohttp.ClientSession(auto_decompress=False, trust_env=False, cookie_jar=cookies)
+            # Without a limit: files that clients read slowly must not keep deliveries waiting for a connection.
+            connector, cookies = aiohttp.TCPConnector(limit=0), aiohttp.DummyCookieJar()
+            self._opened = aiohttp.ClientSession(
+                connector=connector, auto_decompress=False, trust_env=False, cookie_jar=cookies
+            )
         return self._opened
 
 

@@ -15,12 +15,12 @@ SELECT *, :now AS read_at FROM jobs
 WHERE account_id = :account_id AND id < :before AND api_key_id IS NOT NULL ORDER BY account_id DESC, id DESC LIMIT :limit;
 
 -- name: account_api_jobs_without_end
--- Return the jobs of API keys of an account whose end a client cannot see yet, newest first: they have not ended, or their
--- result is not delivered. The + keeps the planner from reading all jobs of API keys of the account.
-SELECT * FROM (
-    SELECT *, :now AS read_at FROM jobs WHERE account_id = :account_id AND ended_at IS NULL
+-- Return what clients see change of an account's jobs of API keys whose end they cannot see yet, newest first: those that
+-- have not ended, or whose result is not delivered. The + keeps the planner from reading all jobs of API keys of the account.
+SELECT id, state, delivery, hold_state, late FROM (
+    SELECT id, api_key_id, state, delivery, hold_state, late FROM jobs WHERE account_id = :account_id AND ended_at IS NULL
     UNION ALL
-    SELECT *, :now AS read_at FROM jobs
+    SELECT id, api_key_id, state, delivery, hold_state, late FROM jobs
     WHERE account_id = :account_id AND api_key_id IS NOT NULL AND ended_at IS NOT NULL
         AND (due_at IS NOT NULL OR attention_reason IS NOT NULL)
         AND state = 'succeeded' AND delivery IN ('pending', 'sending')

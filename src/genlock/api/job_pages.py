@@ -1,0 +1,87 @@
+"""Read jobs of an account in steps: one job may have an input of a hundred kilobytes, and a list a hundred jobs."""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from contextlib import aclosing, asynccontextmanager
+from weakref import WeakValueDictionary
+
+from genlock.domain.job import Job
+from genlock.ports import ApiJobStore
+
+#: jobs that one statement reads for a list: the default number and one more, which tells whether there are more
+LIST_STEP = 21
+#: the same for a stream, whose client may read it slowly
+STREAM_STEP = 4
+#: the same after a step of small jobs
+SMALL_STEP = 100
+#: characters of a small job
+SMALL_JOB = 5_000
+#: characters of jobs after which a list ends early; its next page goes on
+LIST_CHARACTERS_MAX = 300_000
+#: lists that this instance reads at the same time
+LISTS_AT_ONCE = 4
+
+
+class ListTurns:
+    """Turns at reading a list, which holds megabytes: one list of an account at a time, and few of all accounts."""
+
+    def __init__(self) -> None:
+        self._of_account: WeakValueDictionary[int, asyncio.Lock] = WeakValueDictionary()
+        self._of_all = asyncio.Semaphore(LISTS_AT_ONCE)
+
+    @asynccontextmanager
+    async def take(self, account_id: int) -> AsyncIterator[None]:
+        async with self._of_account.setdefault(account_id, asyncio.Lock()), self._of_all:
+            yield
+
+
+def characters_of(job: Job) -> int:
+    """Return the size of what its owner and the provider wrote into a job; the rest is small."""
+    return len(job.input) + len(job.address) + sum(len(part.value) for part in job.parts)
+
+
+async def read_list(store: ApiJobStore, account_id: int, before: int | None, limit: int) -> tuple[list[Job], bool]:
+    """Return up to `limit` of an account's jobs, fewer if they are large, and whether there are more."""
+    found: list[Job] = []
+    size = 0
+    async with aclosing(newest_jobs(store, account_id, before, limit + 1)) as jobs:
+        async for job in jobs:
+            if len(found) == limit or size > LIST_CHARACTERS_MAX:
+                return found, True
+            found.append(job)
+            size += characters_of(job)
+    return found, False
+
+
+async def newest_jobs(
+    store: ApiJobStore, account_id: int, before: int | None, wanted: int
+) -> AsyncGenerator[Job, None]:
+    """Yield an account's jobs, newest first; about `wanted` of them will be read."""
+    step = min(wanted, LIST_STEP)
+    while True:
+        jobs = await store.api_jobs(account_id, before=before, limit=step)
+        for job in jobs:
+            yield job
+        if len(jobs) < step:
+            return
+        before = jobs[-1].id
+        step = SMALL_STEP if _are_small(jobs) else LIST_STEP
+
+
+async def jobs_by_id(store: ApiJobStore, found: Mapping[int, Job | None]) -> AsyncGenerator[Job, None]:
+    """Yield jobs in the order of their ids in `found`, and read those of which it has nothing but the id."""
+    numbers, start, step = list(found), 0, STREAM_STEP
+    while start < len(numbers):
+        at_once = numbers[start : start + step]
+        read = await store.api_jobs_by_id([number for number in at_once if found[number] is None])
+        by_id = {job.id: job for job in read}
+        for number in at_once:
+            job = found[number] or by_id.get(number)
+            if job is not None:
+                yield job
+        start += step
+        step = SMALL_STEP if _are_small(read) else STREAM_STEP
+
+
+def _are_small(jobs: Sequence[Job]) -> bool:
+    return sum(map(characters_of, jobs)) <= SMALL_JOB * len(jobs)

@@ -1,0 +1,67 @@
+"""Large answers: they count as several requests, share a bounded memory, and must be read within a time.
+
+A client that reads slowly, or not at all, has its answers wait here. The connection takes them in pieces, so that
+nothing but the piece on its way is copied.
+"""
+
+import asyncio
+from collections.abc import Callable
+
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from genlock.api.problems import unavailable
+from genlock.api.reading import sender_name
+from genlock.web.requests import SMALL_BODY_BYTES, BodyMemory, RequestRefused, abort
+
+#: bytes of large answers that wait for their readers at the same time; an account may have a quarter
+LARGE_ANSWERS_BYTES_MAX = 16_000_000
+#: a large answer takes a permit of its key for each of these, besides that of its request
+BYTES_PER_PERMIT = 20_000
+PIECE_BYTES = 32_000
+#: how long a client may take to read a large answer
+SECONDS_MAX = 60.0
+
+
+def is_large(response: Response) -> bool:
+    return len(getattr(response, "body", b"")) > SMALL_BODY_BYTES
+
+
+class LargeAnswers:
+    def __init__(self) -> None:
+        self._memory = BodyMemory(LARGE_ANSWERS_BYTES_MAX)
+
+    def hold(self, response: Response, account_id: int) -> Response:
+        """Return the answer with its memory reserved until it is on its way. Raises Problem 503."""
+        size, sender = min(len(response.body), LARGE_ANSWERS_BYTES_MAX // 4), sender_name(account_id)
+        try:
+            self._memory.reserve(size, authenticated=True, sender=sender)
+        except RequestRefused:
+            raise unavailable(
+                "too many large answers are being read at the moment; read those, and try again"
+            ) from None
+        return _InPieces(response, lambda: self._memory.release(size, sender))
+
+
+class _InPieces(Response):
+    def __init__(self, whole: Response, release: Callable[[], None]) -> None:
+        super().__init__(status_code=whole.status_code)
+        self.raw_headers = whole.raw_headers
+        self.body = whole.body
+        self._release = release
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            async with asyncio.timeout(SECONDS_MAX):
+                await self._send(send)
+        except TimeoutError:
+            abort(scope)
+        finally:
+            self._release()
+
+    async def _send(self, send: Send) -> None:
+        await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+        for start in range(0, len(self.body), PIECE_BYTES):
+            piece = bytes(self.body[start : start + PIECE_BYTES])
+            has_more = start + PIECE_BYTES < len(self.body)
+            await send({"type": "http.response.body", "body": piece, "more_body": has_more})

@@ -1,0 +1,154 @@
+"""Jobs with very long inputs: lists of them come in small pages, and clients that do not read them take no memory."""
+
+import asyncio
+import json
+
+import pytest
+
+from genlock.api import job_pages, large_answers
+from genlock.api.job_pages import SMALL_JOB, jobs_by_id
+from genlock.api.job_watch import Watcher, version_of
+from genlock.api.request_limits import RequestLimits
+from tests.api.world import ApiWorld, Client
+from tests.changes import poll_until
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+LARGE = {"model": "nano-banana-2-lite", "input": {"prompt": "a" * 20_000}}
+#: so that the answer of a list of them is large
+COUNT = 5
+
+
+async def client_with_large_jobs(world: ApiWorld, count: int = COUNT) -> Client:
+    client = await world.client()
+    for _ in range(count):
+        assert (await client.order(wait=15, **LARGE)).status == 202
+    return client
+
+
+async def open_list(client: Client) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """Ask for a list and do not read the answer."""
+    host, _, port = client.url.removeprefix("http://").partition(":")
+    reader, writer = await asyncio.open_connection(host, int(port), limit=1000)
+    writer.write(f"GET /v1/jobs HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {client.secret}\r\n\r\n".encode())
+    return reader, writer
+
+
+async def test_a_list_of_large_jobs_ends_early_and_its_pages_have_all_of_them(
+    world: ApiWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = await client_with_large_jobs(world)
+    whole = [job["id"] for job in (await client.get("/v1/jobs")).json["data"]]
+    monkeypatch.setattr(job_pages, "LIST_CHARACTERS_MAX", 30_000)
+    monkeypatch.setattr(job_pages, "LIST_STEP", 2)
+    found, sizes, cursor = [], [], ""
+    while cursor is not None:
+        page = (await client.get(f"/v1/jobs?limit=100{cursor and f'&cursor={cursor}'}")).json
+        found += [job["id"] for job in page["data"]]
+        sizes.append(len(page["data"]))
+        cursor = page["next_cursor"]
+
+    assert (found, sizes) == (whole, [2, 2, 1])
+
+
+async def test_a_large_answer_takes_permits_by_its_size(world: ApiWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    client = await client_with_large_jobs(world)
+    taken = []
+    take = RequestLimits.take
+
+    async def noting(limits: RequestLimits, key_id: int, permits: int = 1) -> dict[str, str]:
+        taken.append(permits)
+        return await take(limits, key_id, permits)
+
+    monkeypatch.setattr(RequestLimits, "take", noting)
+    await client.get("/v1/jobs")
+    await client.get("/v1/jobs?limit=1")
+
+    assert taken == [1, 5, 1]
+
+
+async def test_an_account_that_does_not_read_large_answers_takes_only_its_share_of_their_memory(
+    world: ApiWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(world.api._large_answers._memory, "_bytes_max", 500_000)
+    monkeypatch.setattr(large_answers, "PIECE_BYTES", 1000)
+    slow, other = await client_with_large_jobs(world), await client_with_large_jobs(world)
+    begun, go_on = asyncio.Event(), asyncio.Event()
+    send = large_answers._InPieces._send
+
+    async def slowly(answer: large_answers._InPieces, *arguments: object) -> None:
+        begun.set()
+        await go_on.wait()
+        await send(answer, *arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(large_answers._InPieces, "_send", slowly)
+    first = asyncio.create_task(slow.get("/v1/jobs"))
+    await begun.wait()
+    refused = await slow.get("/v1/jobs")
+    others = asyncio.create_task(other.get("/v1/jobs"))
+    assert (await slow.get("/v1/jobs?limit=1")).status == 200, "a small answer needs no room"
+    go_on.set()
+
+    assert (refused.status, refused.code) == (503, "unavailable")
+    assert [(await answer).status for answer in (first, others)] == [200, 200]
+    assert (await slow.get("/v1/jobs")).status == 200, "what was read does not count"
+
+
+async def test_a_client_that_does_not_read_a_large_answer_loses_its_connection(
+    world: ApiWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(large_answers, "SECONDS_MAX", 0.2)
+    never = asyncio.Event()
+
+    async def not_taken(*_: object) -> None:
+        await never.wait()
+
+    monkeypatch.setattr(large_answers._InPieces, "_send", not_taken)
+    client = await client_with_large_jobs(world)
+    reader, writer = await open_list(client)
+    try:
+        async with asyncio.timeout(20):
+            assert await reader.read() == b""
+    finally:
+        writer.close()
+    await poll_until(lambda: not world.api._large_answers._memory._held)
+
+
+async def test_a_large_job_that_changes_is_not_kept_for_the_watcher_but_read_again(world: ApiWorld) -> None:
+    client = await client_with_large_jobs(world, 1)
+    small = (await client.order(wait=15)).json["id"]
+    large, *_ = reversed(await world.store.api_jobs(client.key.account_id, before=None, limit=10))
+    watcher = Watcher(client.key.account_id, {large.id: version_of(large)._replace(late=True)})
+    watcher.update(large)
+    with_small = {**await watcher.next_changes(0.0), world.job_id(small): None}
+    found = [job.id async for job in jobs_by_id(world.store, with_small)]
+
+    assert len(large.input) > SMALL_JOB
+    assert with_small[large.id] is None
+    assert found == [large.id, world.job_id(small)]
+
+
+async def test_a_stream_begins_with_large_jobs_too_and_shows_their_changes(world: ApiWorld) -> None:
+    client = await world.client()
+    world.kie.service.speed, before = 0.001, world.kie.service.speed
+    jobs = [(await client.order(**LARGE)).json["id"] for _ in range(COUNT)]
+    shown, ended = set(), set()
+    async with client.session.get(
+        f"{world.url}/v1/events", headers={"Authorization": f"Bearer {client.secret}"}, read_bufsize=2**20
+    ) as stream:
+        async with asyncio.timeout(20):
+            async for line in stream.content:
+                if not line.startswith(b"data: "):
+                    continue
+                job = json.loads(line[6:])
+                shown.add(job["id"])
+                if len(shown) == COUNT and world.kie.service.speed != before:
+                    world.kie.service.speed = before
+                    for job_id in jobs:
+                        await client.post(f"/v1/jobs/{job_id}/cancel")
+                if job["status"] == "canceled":
+                    ended.add(job["id"])
+                if len(ended) == COUNT:
+                    break
+    world.kie.service.speed = before
+
+    assert shown == ended == set(jobs)

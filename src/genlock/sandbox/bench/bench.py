@@ -14,10 +14,10 @@ import statistics
 import sys
 import tempfile
 import time
+import tracemalloc
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import uvloop
@@ -45,7 +45,7 @@ class Sizes:
     jobs: int = 6000
     plain_jobs: int = 2000
     latency_seconds: int = 10
-    waiting: int = 100_000
+    waiting: int = 50_000
     history: int = 1_000_000
     orders: int = 150
 
@@ -99,20 +99,19 @@ async def waiting_cost(world: World, count: int) -> tuple[float, int]:
     """Return the bytes of memory per job that waits at the provider, and the number of tasks for all of them."""
     world.provider.calls_back = False
     gc.collect()
-    before, tasks = _resident(), len(asyncio.all_tasks())
+    tasks = len(asyncio.all_tasks())
+    # Resident memory would not show what fits into the memory that the parts before have freed.
+    tracemalloc.start()
     for done in range(0, count, IN_FLIGHT):
         accounts = world.accounts[: count - done]
         await asyncio.gather(*(world.engine.order(world.order(account)) for account in accounts))
     while world.engine.worker.busy:  # noqa: ASYNC110 - the worker has no event for being idle
         await asyncio.sleep(0.05)
     gc.collect()
+    allocated, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
     world.provider.calls_back = True
-    return max(0, _resident() - before) / count, len(asyncio.all_tasks()) - tasks
-
-
-def _resident() -> int:
-    pages = int(Path("/proc/self/statm").read_text().split()[1])
-    return pages * 4096
+    return allocated / count, len(asyncio.all_tasks()) - tasks
 
 
 @contextmanager

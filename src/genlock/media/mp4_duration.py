@@ -236,6 +236,7 @@ def _track(
         stated = check_pictures(content, first_tables, samples, budget)
         check_stated(stated, samples.count, span.end / scale)
     edits = _edits(content, track, movie, budget, box_counts)
+    require(edits.first <= span.end or not samples.count, "an edit list that skips more than there is")
     # Reordered frames begin late, and the edit list takes that back. A later start counts as part of the film, and so
     # does a start before zero.
     start = min(span.start, edits.first)

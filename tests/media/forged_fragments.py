@@ -51,9 +51,26 @@ def index_of(*fragments: int, time: int = 0) -> bytes:
     return box(b"mfra", box(b"tfra", struct.pack(">IIII", 0, 1, 0, len(fragments)), entries), box(b"mfro", bytes(8)))
 
 
-def index_before(duration: int, size: int = 100, first: int = 0, scale: int = 1000) -> bytes:
+def index_before(duration: int, size: int = 100, first: int = 0, scale: int = 1000, time: int = 0) -> bytes:
     """Return an index for the place before the first fragment."""
-    return box(b"sidx", struct.pack(">IIIIIHHIII", 0, 1, scale, 0, first, 0, 1, size, duration, 0))
+    return box(b"sidx", struct.pack(">IIIIIHHIII", 0, 1, scale, time, first, 0, 1, size, duration, 0))
+
+
+def without_times(content: bytes) -> bytes:
+    """Return a film whose fragments do not state when they begin."""
+
+    def change(part: bytes) -> bytes:
+        inside = [(name, body) for name, body in split(part) if name != b"tfdt"]
+        removed = len(part) - sum(8 + len(body) for _, body in inside)
+        return b"".join(box(name, _moved(body, removed) if name == b"trun" else body) for name, body in inside)
+
+    return edit(without_index(content), _TRACK, change)
+
+
+def _moved(run: bytes, by: int) -> bytes:
+    """Return a run of samples that lie less far behind the beginning of the fragment."""
+    [position] = struct.unpack_from(">i", run, 8)
+    return run[:8] + struct.pack(">i", position - by) + run[12:]
 
 
 def forged_fragments() -> Iterator[tuple[str, bytes]]:
@@ -69,6 +86,11 @@ def forged_fragments() -> Iterator[tuple[str, bytes]]:
     first = whole.index(b"moof") - 4
     yield "an index of a fragment that is late", without_index(whole) + index_of(first, first, time=1 << 20)
     yield "an index that states more", whole[:first] + index_before(90_000) + whole[first:]
+    bare, late = without_times(whole), index_before(0, time=60_000)
+    yield (
+        "an index that states when the only fragments begin",
+        bare[:first] + late + bare[first:],
+    )
     gap = start - first
     yield "an index of media data", at_end[:first] + index_before(12_000, first=gap) + at_end[first:]
     longer = edit(

@@ -64,6 +64,8 @@ def forged_mp3() -> Iterator[tuple[str, bytes]]:
     struct.pack_into(">I", xing, at + 8, 10)
     yield "a small number of frames stated", bytes(xing)
     yield "zeros first", bytes(300) + frames
+    second = whole.index(whole[start : start + 2], start + 2)  # the first frame states the length
+    yield "a length that players estimate from zeros", b"ID3\3" + bytes(1_000_006) + whole[second:]
     yield "a transport stream between the headers", between_headers(encode_audio("mpegts", "aac", "fltp"))
 
 

@@ -9,7 +9,7 @@ import pytest
 from genlock.media.budget import TooComplex
 from genlock.media.duration import duration
 from tests.media.boxes import box, edit, split
-from tests.media.forged_fragments import film, forged_fragments, with_times, without_index
+from tests.media.forged_fragments import film, forged_fragments, index_before, with_times, without_index
 from tests.media.forged_pictures import encode, packets, with_packets
 from tests.media.samples import SECONDS, encode_audio
 
@@ -48,6 +48,32 @@ def test_forged_films_in_fragments_are_not_measured_or_at_their_full_length() ->
         "fragments that go back and forth": pytest.approx(38, abs=1),
         "a header that states more": pytest.approx(90),
     }
+
+
+def test_samples_before_their_header_or_their_time_are_not_measured() -> None:
+    """Players read them with the header and the time of the samples before."""
+    whole = without_index(film())
+    for last in (b"tfhd", b"tfdt"):
+
+        def reorder(part: bytes, last: bytes = last) -> bytes:
+            return b"".join(box(*each) for each in sorted(split(part), key=lambda each: each[0] == last))
+
+        assert duration(edit(whole, (b"moof", b"traf"), reorder)) is None
+
+
+def test_an_index_in_other_units_than_its_track_counts_as_players_read_it() -> None:
+    """They take its end for one in units of the track, so that two seconds become forty."""
+    whole = without_index(film())
+    at = whole.index(b"moof") - 4
+    size = struct.unpack_from(">I", whole, at)[0] + struct.unpack_from(">I", whole, at + 4 + 8)[0]
+    [units] = struct.unpack_from(">I", dict(split(whole))[b"moov"], _media_header(whole) + 12)
+    index = index_before(40 * units, size=size, scale=20 * units)
+    index = index[:12] + struct.pack(">I", 1) + index[16:]
+    assert duration(whole[:at] + index + whole[at:]) == pytest.approx(40)
+
+
+def _media_header(content: bytes) -> int:
+    return dict(split(content))[b"moov"].index(b"mdhd") + 4
 
 
 def test_fragments_that_are_not_understood_are_not_measured() -> None:

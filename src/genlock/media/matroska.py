@@ -23,6 +23,8 @@ _SCALE, _DURATION = 0x2AD7B1, 0x4489
 _INFO_IGNORED = (0x73A4, 0x7384, 0x4461, 0x7BA9, 0x4D80, 0x5741, _VOID, _CHECKSUM)
 _TRACK, _NUMBER, _CODEC, _CONFIGURATION, _FRAME_LENGTH = 0xAE, 0xD7, 0x86, 0x63A2, 0x23E383
 _AUDIO, _SAMPLING_RATE = 0xE1, 0xB5
+#: a track begins earlier by its delay: encoders of audio state a few hundredths of a second
+_DELAY, _DELAY_SECONDS_MAX = 0x56AA, 0.3
 #: a track's own time scale, its offset, and encodings of its frames: they change when frames are shown
 _TRACK_REFUSED = (0x23314F, 0x537F, 0x6D80, 0x6624)
 _TIME, _BLOCK, _SIMPLE_BLOCK, _GROUP, _LENGTH = 0xE7, 0xA1, 0xA3, 0xA0, 0x9B
@@ -220,6 +222,8 @@ def _read_track(content: Content, entry: Element, budget: Budget) -> tuple[int, 
             values[element.name] = _whole(content, element, _CONFIGURATION_MAX)
         elif element.name in values:
             values[element.name] = body
+        elif element.name == _DELAY:
+            require(_unsigned(body) / 1e9 <= _DELAY_SECONDS_MAX, "a track that begins much earlier than stated")
         elif element.name == _AUDIO:
             inside = _children(content, element, budget)
             rates += [_float(number) for child, number in inside if child.name == _SAMPLING_RATE]

@@ -18,6 +18,8 @@ _KILOBITS = {
     **{(version, layer): _LOW_RATES for version in (0, 2) for layer in (2, 3)},
 }
 _TAG_HEADER, _TAGS_MAX = 10, 10
+#: players that find no frame behind 65,536 zeros estimate the length from a size that includes the zeros
+_ZEROS_MAX = 60_000
 #: a tag at the end of the file (ID3v1)
 _LAST_TAG = 128
 #: Marks behind which the first frame states the number of frames: where the number is, and where the flags are that say
@@ -92,7 +94,8 @@ def _after_tags(content: Content, budget: Budget) -> int:
             size = size << 7 | byte
         position += _TAG_HEADER + size + (_TAG_HEADER if head[5] & 16 else 0)
     start = content.find(b"\xff", position)
-    require(start >= 0 and not any(content[position:start]), "other bytes before the frames")
+    require(0 <= start <= position + _ZEROS_MAX, "no frame near the beginning")
+    require(not any(content[position:start]), "other bytes before the frames")
     return start
 
 

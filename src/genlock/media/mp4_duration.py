@@ -7,7 +7,7 @@ count samples. So a file is measured only if all of its structure is known here,
 import re
 import struct
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from genlock.media.budget import Budget, NotMeasured, require
@@ -15,7 +15,7 @@ from genlock.media.mapped_file import Content
 from genlock.media.mp4 import MEDIA_HEADER, MOVIE_HEADER, TRACK_HEADER, Box, boxes, header_times, version_of
 from genlock.media.mp4_audio import audio_seconds
 from genlock.media.mp4_fragments import Fragments, TrackFragment, read_number
-from genlock.media.mp4_samples import Samples, presented, sample_descriptions, with_fragments
+from genlock.media.mp4_samples import Samples, Span, presented, sample_descriptions, with_fragments
 from genlock.media.mp4_video import check_pictures
 from genlock.media.shown_pictures import PICTURES_PER_SECOND_MAX, check_stated
 
@@ -83,11 +83,22 @@ _OTHER_CODECS = (
 _NORMAL_SPEED = 0x10000
 #: a start that is later counts as part of the film: the delay of reordered frames is shorter
 START_SECONDS_MAX = 1.0
+#: the mean duration of the pictures of a film that is not as usual
+SLOW_SECONDS_MIN = 0.1
 
 
 class Movie(NamedTuple):
     scale: int
     seconds: float
+
+
+class Length(NamedTuple):
+    """How long a track plays."""
+
+    seconds: float
+    #: of audio and video: the seconds that the edit list skips, and when the first fragment begins
+    skipped: float | None = None
+    begin: float | None = None
 
 
 def read_duration(content: Content, budget: Budget) -> float:
@@ -102,7 +113,15 @@ def read_duration(content: Content, budget: Budget) -> float:
     lengths = [_track(content, track, movie, fragments, budget, found) for track in tracks]
     _nothing_hidden(content, top.get(b"mdat", []), found)
     indexes = fragments.check_indexes(content, top.get(b"sidx", ()), budget)
-    return max(movie.seconds, fragments.stated / movie.scale, indexes, *lengths)
+    longest = max(movie.seconds, fragments.stated / movie.scale, indexes, *(length.seconds for length in lengths))
+    return longest + _apart([length.skipped for length in lengths]) + _apart([length.begin for length in lengths])
+
+
+def _apart(begins: Sequence[float | None]) -> float:
+    """Return how much earlier than the last track the first one begins: some players show what it has before."""
+    known = [begin for begin in begins if begin is not None]
+    apart = max(known, default=0.0) - min(known, default=0.0)
+    return apart if apart > START_SECONDS_MAX else 0.0
 
 
 def _fragments(content: Content, top: Tree, index: Tree, budget: Budget, box_counts: Counter[bytes]) -> Fragments:
@@ -195,7 +214,7 @@ class Edits(NamedTuple):
 
 def _track(
     content: Content, track: Tree, movie: Movie, fragments: Fragments, budget: Budget, box_counts: Counter[bytes]
-) -> float:
+) -> Length:
     """Return the longest duration that headers, edits, the times of samples and decoded samples give."""
     media = _children(content, track[b"mdia"][0], budget, box_counts)
     info = _children(content, media[b"minf"][0], budget, box_counts)
@@ -209,7 +228,7 @@ def _track(
             box_counts += _configurations(content, description)
     header = track[b"tkhd"][0]
     span = presented(content, first_tables, budget)
-    more = fragments.read_samples(content, _track_number(content, header), span.end, budget)
+    more = fragments.read_samples(content, _track_number(content, header), span.end, scale, budget)
     samples = Samples(content, first_tables, span.samples, more)
     span = with_fragments(span, more)
     if kind == b"vide":
@@ -217,18 +236,33 @@ def _track(
         stated = check_pictures(content, first_tables, samples, budget)
         check_stated(stated, samples.count, span.end / scale)
     edits = _edits(content, track, movie, budget, box_counts)
+    require(edits.first <= span.end or not samples.count, "an edit list that skips more than there is")
     # Reordered frames begin late, and the edit list takes that back. A later start counts as part of the film, and so
     # does a start before zero.
     start = min(span.start, edits.first)
     start = start if start <= START_SECONDS_MAX * scale else 0
-    return max(
+    seconds = max(
         _track_header(content, header) / movie.scale,
         length / scale,
         edits.whole,
         edits.delay + (span.end - start) / scale,
         audio_seconds(content, first_tables, samples, budget) if kind == b"soun" else 0.0,
-        samples.count / PICTURES_PER_SECOND_MAX if kind == b"vide" else 0.0,
+        _pictures_seconds(span, scale) if kind == b"vide" else 0.0,
     )
+    if kind not in _CODECS:
+        return Length(seconds)
+    return Length(seconds, max(0, edits.first - span.start) / scale, more.begin / scale)
+
+
+def _pictures_seconds(span: Span, scale: int) -> float:
+    """Return how long the pictures of a film are shown at least.
+
+    Programs that round times show each for a while, and some show the last one of a slow film for as long as others.
+    """
+    shortest = span.samples / PICTURES_PER_SECOND_MAX
+    before_last = (span.end - span.start - span.last) / scale
+    mean = before_last / max(1, span.samples - 1)
+    return max(shortest, before_last + mean) if mean > SLOW_SECONDS_MIN else shortest
 
 
 def _handler(content: Content, box: Box) -> bytes:

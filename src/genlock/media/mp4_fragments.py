@@ -2,7 +2,7 @@
 
 import struct
 from array import array
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import repeat
 from typing import NamedTuple
@@ -43,6 +43,11 @@ class TrackFragment(NamedTuple):
     time: Box | None
     runs: list[Box]
 
+    def check_order(self) -> None:
+        """Check that the header and the time come before the samples: players read these with what came before."""
+        ends = [self.header.end, *([self.time.end] if self.time else [])]
+        require(all(run.start > max(ends) for run in self.runs), "samples before their time")
+
 
 @dataclass(slots=True)
 class FragmentSamples:
@@ -52,8 +57,15 @@ class FragmentSamples:
     sizes: "array[int]" = field(default_factory=lambda: array("I"))
     #: when the first sample is shown; None if there are no samples
     start: int | None = None
+    #: when the first fragment begins, if no samples outside of fragments come before
+    begin: int = 0
     #: when the last sample ends, or all of them if each is shown after the one before, with the pauses between them
     end: int = 0
+    #: the duration of the last sample, and when it ends without its offset
+    last: int = 0
+    last_end: int = 0
+    #: the offset of the first sample
+    delay: int = 0
 
 
 @dataclass(slots=True)
@@ -68,8 +80,9 @@ class Fragments:
     random_access: list[Box] = field(default_factory=list)
     defaults: dict[int, Defaults] = field(default_factory=dict)
     track_fragments: dict[int, list[TrackFragment]] = field(default_factory=dict)
-    #: when each track ends
+    #: when each track ends, and the units per second of its times
     ends: dict[int, int] = field(default_factory=dict)
+    scales: dict[int, int] = field(default_factory=dict)
 
     def add_defaults(self, content: Content, box: Box) -> None:
         number = _track_of(content, box)
@@ -79,31 +92,34 @@ class Fragments:
     def add(self, content: Content, part: TrackFragment) -> None:
         number = _track_of(content, part.header)
         require(number in self.defaults, "a fragment without defaults")
+        part.check_order()
         self.track_fragments.setdefault(number, []).append(part)
 
-    def read_samples(self, content: Content, number: int, now: int, budget: Budget) -> FragmentSamples:
+    def read_samples(self, content: Content, number: int, now: int, scale: int, budget: Budget) -> FragmentSamples:
         """Read the samples of a track, whose samples outside of fragments end at `now`."""
         require(not self.track_fragments or number not in self.ends, "two tracks of one number")
         found = FragmentSamples()
         if number in self.track_fragments:
             found = _read_parts(content, self.track_fragments[number], self.defaults[number], now, budget)
-        self.ends[number] = max(now, found.end)
+        self.ends[number], self.scales[number] = max(now, found.end), scale
         return found
 
-    def check_indexes(self, content: Content, indexes: Iterable[Box], budget: Budget) -> float:
+    def check_indexes(self, content: Content, indexes: Sequence[Box], budget: Budget) -> float:
         """Check that players that follow an index find what is read here, and return when the last index ends."""
         require(self.track_fragments.keys() <= self.ends.keys(), "a fragment of no track")
+        parts = (part for parts in self.track_fragments.values() for part in parts)
+        require(not indexes or all(part.time for part in parts), "fragments whose times only an index states")
         for box in self.random_access:
             self._check_random_access(content, box, budget)
         return max((self._index_seconds(content, box, budget) for box in indexes), default=0.0)
 
     def _index_seconds(self, content: Content, box: Box, budget: Budget) -> float:
-        """Return when an index of some fragments (`sidx`) ends."""
+        """Return when an index of some fragments (`sidx`) ends. Some players take its end as in units of its track."""
         size = box.end - box.start
         require(size >= 24 and content[box.start] < 2, "an index of another version")  # noqa: PLR2004
-        form = ">4x4xIQQ2xH" if content[box.start] else ">4x4xIII2xH"
+        form = ">4xIIQQ2xH" if content[box.start] else ">4xIIII2xH"
         require(size >= struct.calcsize(form), "an index that is cut off")
-        scale, time, position, count = struct.unpack_from(form, content, box.start)
+        number, scale, time, position, count = struct.unpack_from(form, content, box.start)
         start = box.start + struct.calcsize(form)
         require(scale and box.end == start + 12 * count, "an index of another length")
         budget.spend(count)
@@ -111,7 +127,7 @@ class Fragments:
         for referred, duration, _ in struct.iter_unpack(">III", content[start : box.end]):
             require(referred < _REFERS_TO_INDEX and position in self.known, "an index that refers to other places")
             position, time = position + referred, time + duration
-        return float(time / scale)
+        return float(time / min(scale, self.scales.get(number, scale)))
 
     def _check_random_access(self, content: Content, box: Box, budget: Budget) -> None:
         """Check that an index (`tfra`) refers to fragments, and to times within their tracks."""
@@ -152,14 +168,19 @@ def _read_parts(
         base, own = _read_header(content, part, defaults)
         if part.time is not None:
             time = read_number(content, part.time)
+            if not played:
+                found.begin = time
             played, now = played + max(0, time - now), time
         for run in part.runs:
             for position, size, duration, offset in _read_run(content, run, base, own, budget):
                 found.positions.append(position)
                 found.sizes.append(size)
-                found.start = now + offset if found.start is None else min(found.start, now + offset)
+                if found.start is None:
+                    found.start, found.delay = now + offset, max(0, offset)
+                found.start = min(found.start, now + offset)
                 now, played = now + duration, played + duration
-                found.end = max(found.end, now, now + offset, played)
+                found.end, found.last = max(found.end, now, now + offset, played), duration
+                found.last_end = now
     return found
 
 

@@ -19,6 +19,10 @@ class Span(NamedTuple):
     samples: int
     start: int
     end: int
+    #: the duration of the last sample
+    last: int = 0
+    #: the offset of the first sample: players that add up the durations begin with it
+    delay: int = 0
 
 
 def presented(content: Content, tables: Mapping[bytes, Box], budget: Budget) -> Span:
@@ -27,25 +31,27 @@ def presented(content: Content, tables: Mapping[bytes, Box], budget: Budget) -> 
     samples = sum(count for count, _ in times)
     require(samples == _stated_samples(content, tables[b"stsz"]), "tables of different lengths")
     require(samples == _samples_in_chunks(content, tables, budget), "chunks of other samples than stated")
+    last = next((length for count, length in reversed(times) if count), 0)
     if b"ctts" not in tables:
-        return Span(samples, 0, sum(count * length for count, length in times))
+        return Span(samples, 0, sum(count * length for count, length in times), last)
     offsets = list(_pairs(content, tables[b"ctts"], ">Ii", budget))
     require(samples == sum(count for count, _ in offsets), "offsets of other samples than stated")
-    return Span(samples, *_shown(times, offsets, budget))
+    return _shown(times, offsets, budget)._replace(last=last)
 
 
 def with_fragments(span: Span, more: FragmentSamples) -> Span:
     """Return when the samples of a track are shown together with those in fragments."""
     if more.start is None:
         return span
-    start = min(span.start, more.start) if span.samples else more.start
-    return Span(span.samples + len(more.sizes), start, max(span.end, more.end))
+    start, delay = (min(span.start, more.start), span.delay) if span.samples else (more.start, more.delay)
+    end = max(span.end, more.end, more.last_end + delay)
+    return Span(span.samples + len(more.sizes), start, end, more.last, delay)
 
 
-def _shown(times: list[tuple[int, int]], offsets: list[tuple[int, int]], budget: Budget) -> tuple[int, int]:
+def _shown(times: list[tuple[int, int]], offsets: list[tuple[int, int]], budget: Budget) -> Span:
     """Return the earliest start and the latest end of all samples, run by run of equal durations and offsets."""
     first: int | None = None
-    last = now = 0
+    delay = samples = last = now = 0
     moved = iter(offsets)
     left, offset = 0, 0
     for run, length in times:
@@ -55,11 +61,13 @@ def _shown(times: list[tuple[int, int]], offsets: list[tuple[int, int]], budget:
             while not left:
                 left, offset = next(moved)
             count = min(left, remaining)
-            first = now + offset if first is None else min(first, now + offset)
-            now += count * length
+            if first is None:
+                first, delay = offset, max(0, offset)
+            first = min(first, now + offset)
+            now, samples = now + count * length, samples + count
             last = max(last, now + offset)
             left, remaining = left - count, remaining - count
-    return first or 0, max(last, now)
+    return Span(samples, first or 0, max(last, now + delay), delay=delay)
 
 
 def _pairs(content: Content, box: Box, form: str, budget: Budget) -> Iterator[tuple[int, int]]:
@@ -143,8 +151,11 @@ def _chunk_runs(content: Content, box: Box, chunks: int, budget: Budget) -> list
     budget.spend(count)
     runs, following = [], chunks + 1
     entries = list(struct.iter_unpack(">III", content[box.start + 8 : box.end]))
-    for first, per_chunk, _ in reversed(entries):
-        require(0 < first <= following, "chunks that are not in order")
+    for number, (first, per_chunk, description) in reversed(list(enumerate(entries, 1))):
+        is_last = number == count
+        require(number <= first < following + is_last, "chunks that are not in order")
+        # Players replace an entry without samples or without a description by the next one.
+        require(per_chunk and description, "chunks without samples")
         runs.append((first, following, per_chunk))
         following = first
     require(not chunks or following == 1, "chunks without samples")

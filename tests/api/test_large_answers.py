@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from typing import Any
 
 import pytest
 
@@ -13,7 +14,7 @@ from tests.api.world import ApiWorld, Client
 from tests.changes import poll_until
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
-LARGE = {"model": "nano-banana-2-lite", "input": {"prompt": "a" * 20_000}}
+LARGE: dict[str, Any] = {"model": "nano-banana-2-lite", "input": {"prompt": "a" * 20_000}}
 #: so that the answer of a list of them is large
 COUNT = 5
 
@@ -40,12 +41,14 @@ async def test_a_list_of_large_jobs_ends_early_and_its_pages_have_all_of_them(
     whole = [job["id"] for job in (await client.get("/v1/jobs")).json["data"]]
     monkeypatch.setattr(job_pages, "LIST_CHARACTERS_MAX", 30_000)
     monkeypatch.setattr(job_pages, "LIST_STEP", 2)
-    found, sizes, cursor = [], [], ""
-    while cursor is not None:
-        page = (await client.get(f"/v1/jobs?limit=100{cursor and f'&cursor={cursor}'}")).json
+    found: list[str] = []
+    sizes: list[int] = []
+    more = ""
+    while not sizes or more:
+        page = (await client.get(f"/v1/jobs?limit=100{more}")).json
         found += [job["id"] for job in page["data"]]
         sizes.append(len(page["data"]))
-        cursor = page["next_cursor"]
+        more = f"&cursor={page['next_cursor']}" if page["next_cursor"] else ""
 
     assert (found, sizes) == (whole, [2, 2, 1])
 

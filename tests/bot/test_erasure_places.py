@@ -3,8 +3,10 @@
 import json
 from dataclasses import replace
 
+from genlock.domain.bulk import BulkAction, BulkKind, BulkSelection, BulkState
 from genlock.domain.events import Event
 from genlock.domain.field import FieldType
+from genlock.domain.job_search import CountKind, JobCount, JobFilter
 from genlock.domain.money import EntryKind
 from genlock.engine.erasure import Erasure
 from genlock.sandbox.kie.faults import Fault
@@ -70,6 +72,45 @@ async def write_about(world: BotWorld, ann: ChatUser) -> None:
         await store.add_audit(
             bot=world.bot_id, key=f"test:{action}", actor="1", action=action, subject=str(number), detail=MARKER
         )
+
+
+async def look_for(world: BotWorld, text: str, *, key: str) -> BulkAction:
+    """Begin a bulk action on the orders with a text, as the dashboard does."""
+    filters = JobFilter(text=text)
+    action = await world.store.begin_bulk_action(
+        BulkKind.RETRY,
+        BulkSelection(filters=filters),
+        author="1",
+        request_key=key,
+        expected=JobCount(number=1, kind=CountKind.EXACT),
+    )
+    for name, subject, after in (
+        ("bulk_retry", f"bulk {action.id}", {"filters": filters.dump()}),
+        ("export_jobs", "jobs", filters.dump()),
+    ):
+        detail = json.dumps({"after": after})
+        await world.store.add_audit(key=f"{key}:{name}", actor="1", action=name, subject=subject, detail=detail)
+    return action
+
+
+async def test_after_an_erasure_nothing_holds_what_operators_looked_for_in_inputs(database_url: str) -> None:
+    async with running_bot(database_url, rules=OPEN) as world:
+        ann = await world.add_user(having=50)
+        ended = await look_for(world, MARKER, key="first")
+        assert await world.store.end_bulk_action(ended, BulkState.DONE)
+        running = await look_for(world, "another text", key="second")
+        await world.store.add_audit(key="k", actor="1", action="export_jobs", subject="jobs", detail='{"after": {}}')
+        assert await places_of(MARKER, database_url) == {"audit.detail", "bulk_actions.selection"}
+
+        await Erasure(world.store).request(ann.number, "operator", "erase")
+        assert await Erasure(world.store).run(world.bot_id, older_than=0.0) == [ann.number]
+
+        assert await places_of(MARKER, database_url) == set()
+        [first] = [action for action in await world.store.bulk_actions(10) if action.id == ended.id]
+        assert first.selection.filters == JobFilter(text="…")
+        [second] = await world.store.open_bulk_actions(10)
+        assert second.id == running.id
+        assert second.selection == running.selection, "it is not carried out on other orders than was asked for"
 
 
 async def test_after_an_erasure_no_column_holds_a_text_of_the_user_or_about_the_user(database_url: str) -> None:

@@ -91,8 +91,10 @@ RETURNING address;
 
 -- name: erase_account
 -- Erase the user's name, the contents of drafts, favourites and settings, and what operators wrote about the user, also in
--- commands that wait to be confirmed: those of other users are typed again. API keys end, and webhooks are deleted: their
--- deliveries go with the other old rows. Drafts keep their versions, which are part of idempotency keys of orders.
+-- commands that wait to be confirmed: those of other users are typed again. What operators looked for in the inputs of
+-- orders goes, too, for all users: it may be a prompt of this one. A bulk action that runs still needs it. API keys end, and webhooks
+-- are deleted: their deliveries go with the other old rows. Drafts keep their versions, which are part of idempotency keys of
+-- orders.
 WITH named AS (
     UPDATE profiles SET name = '', username = '', last_model = '', ban_reason = '', referred_by = NULL
     WHERE account_id = :account_id
@@ -119,6 +121,13 @@ WITH named AS (
     UPDATE ledger SET reason = ''
     WHERE account_id = :account_id AND reason <> '' AND (
         starts_with(key, 'admin:') OR starts_with(key, 'operator:') OR starts_with(key, 'dashboard:'))
+), searched AS (
+    UPDATE bulk_actions SET selection = jsonb_set(selection::jsonb, '{filters,text}', '"…"')::text
+    WHERE ended_at IS NOT NULL AND selection::jsonb #>> '{filters,text}' <> '…'
+), looked_for AS (
+    UPDATE audit SET detail = ''
+    WHERE subject = ANY (ARRAY(SELECT 'jobs' UNION ALL SELECT 'bulk ' || id FROM bulk_actions))
+        AND detail LIKE '%"text":%'
 )
 UPDATE audit SET detail = '' WHERE subject = :account_id::text AND action IN (
         'credit', 'debit', 'ban', 'unban', 'message', 'create_api_key', 'revoke_api_key', 'test_webhook', 'enable_webhook',

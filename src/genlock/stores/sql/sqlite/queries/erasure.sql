@@ -90,8 +90,10 @@ RETURNING address;
 
 -- name: erase_account
 -- Erase the user's name, the contents of drafts, favourites and settings, and what operators wrote about the user, also in
--- commands that wait to be confirmed: those of other users are typed again. API keys end, and webhooks are deleted: their
--- deliveries go with the other old rows. Drafts keep their versions, which are part of idempotency keys of orders.
+-- commands that wait to be confirmed: those of other users are typed again. What operators looked for in the inputs of
+-- orders goes, too, for all users: it may be a prompt of this one. A bulk action that runs still needs it. API keys end, and webhooks
+-- are deleted: their deliveries go with the other old rows. Drafts keep their versions, which are part of idempotency keys of
+-- orders.
 UPDATE profiles SET name = '', username = '', last_model = '', ban_reason = '', referred_by = NULL
 WHERE account_id = :account_id;
 UPDATE drafts SET body = '{}', uploads = '[]', version = version + 1 WHERE account_id = :account_id;
@@ -107,6 +109,10 @@ WHERE key >= 'chat:asked:' AND key < 'chat:asked;' AND bot = (SELECT bot FROM ac
 UPDATE ledger SET reason = ''
 WHERE account_id = :account_id AND reason <> '' AND (
         substr(key, 1, 6) = 'admin:' OR substr(key, 1, 9) = 'operator:' OR substr(key, 1, 10) = 'dashboard:');
+UPDATE bulk_actions SET selection = json_set(selection, '$.filters.text', '…')
+WHERE ended_at IS NOT NULL AND json_extract(selection, '$.filters.text') <> '…';
+UPDATE audit SET detail = ''
+WHERE subject IN (SELECT 'jobs' UNION ALL SELECT 'bulk ' || id FROM bulk_actions) AND detail LIKE '%"text":%';
 UPDATE audit SET detail = '' WHERE subject = CAST(:account_id AS TEXT) AND action IN (
         'credit', 'debit', 'ban', 'unban', 'message', 'create_api_key', 'revoke_api_key', 'test_webhook', 'enable_webhook',
         'disable_webhook', 'redeliver_webhook', 'redeliver_webhooks')

@@ -83,6 +83,9 @@ async def test_a_stop_of_the_service_lets_messages_of_a_broadcast_arrive_that_ar
         await asyncio.wait([sending])
     assert sending.cancelled()
     assert len(arrived) == 2
+    running = await world.store.running_broadcast(world.bot_id)
+    assert running is not None
+    assert (running.sent, running.unknown) == (2, 0)
 
 
 async def test_a_broadcast_goes_on_after_a_crash_and_stops_when_told(office: Office) -> None:

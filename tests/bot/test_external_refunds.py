@@ -1,10 +1,15 @@
 """Refunds that Telegram makes without us: the credits go, what was spent is owed, and the next top-up repays it."""
 
+import asyncio
+
 import pytest
 
+from genlock.bot.money import payments
 from genlock.domain.alarm import ALARMS
+from genlock.domain.errors import StoreUnavailable
 from genlock.domain.money import EntryKind
 from genlock.domain.payment import PaymentState
+from genlock.engine.reconciliation import PaymentDifferenceKind
 from tests.bot.pages import label, page
 from tests.bot.rules import OPEN
 from tests.bot.steps import bought
@@ -86,6 +91,62 @@ async def test_a_refund_is_booked_once_by_message_and_by_list_in_either_order(wo
         assert await money(ann) == (0, 0), by_list_first
     assert len([answer for answer in ann.from_bot if page("topup.refunded_outside")(answer)]) == 2
     assert await world.store.violations(settled=False) == []
+
+
+async def unreported_refund(world: BotWorld, ann: ChatUser) -> str:
+    """Refund a payment outside; its message is lost, so that only Telegram's list tells of it."""
+    charge = await bought(ann)
+    world.intake.drop_next("refunded_payment")
+    await world.caller.bot.refund_star_payment(ann.client.id, charge)
+    await world.intake.next_dropped()
+    return charge
+
+
+async def test_a_stop_lets_the_message_about_a_refund_arrive_that_was_just_booked(
+    world: BotWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ann = await world.add_user(having=0)
+    await unreported_refund(world, ann)
+    refunds, telling, go_on = world.bot._payments._refunds, asyncio.Event(), asyncio.Event()
+    tell = refunds._tell
+
+    async def tell_slowly(account_id: int, text: str) -> bool:
+        telling.set()
+        await go_on.wait()
+        return await tell(account_id, text)
+
+    monkeypatch.setattr(refunds, "_tell", tell_slowly)
+    reconciling = asyncio.create_task(world.bot.reconcile())
+    await telling.wait()
+    reconciling.cancel()
+    asyncio.get_running_loop().call_soon(go_on.set)
+    await asyncio.wait([reconciling])
+
+    assert reconciling.cancelled()
+    await ann.sees(page("topup.refunded_outside", stars=100, credits="120\u00a0credits"))
+
+
+async def test_differences_of_a_run_that_fails_later_are_recorded(
+    world: BotWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ann = await world.add_user(having=0)
+    charge = await unreported_refund(world, ann)
+    put = world.store.kv_put
+
+    async def lose_connection_at_the_position(key: str, *values: str) -> None:
+        await put(key, *values)
+        if key == payments.POSITION:
+            raise StoreUnavailable
+
+    monkeypatch.setattr(world.store, "kv_put", lose_connection_at_the_position)
+    with pytest.raises(StoreUnavailable):
+        await world.bot.reconcile()
+
+    record = await world.bot._payments.reconciliation.read()
+    assert record is not None
+    assert [(found.kind, found.charge) for found in record.differences] == [
+        (PaymentDifferenceKind.EXTERNAL_REFUND, charge)
+    ]
 
 
 async def test_a_refund_that_is_known_before_its_payment_leaves_no_credits(world: BotWorld) -> None:

@@ -1,5 +1,6 @@
 """Privacy in the chat: what is stored, erasure after a confirmation, and what becomes of orders, gifts and buttons."""
 
+import asyncio
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from genlock.domain.errors import ActionNotAllowed
 from genlock.domain.money import EntryKind
 from genlock.domain.promo import Promo
 from genlock.engine import operate
-from genlock.engine.erasure import Erasure
+from genlock.engine.erasure import ERASURE, Erasure
 from genlock.i18n.translator import translator
 from tests.bot.conftest import Office
 from tests.bot.pages import label, page
@@ -80,6 +81,31 @@ async def test_an_order_in_the_works_is_delivered_before_the_erasure(tmp_path: P
         await world.quiet()
 
         assert await world.bot.erase() == 1
+
+
+async def test_a_stop_lets_the_message_about_an_erasure_arrive(
+    world: BotWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ann = await world.add_user()
+    await ask_for_erasure(ann)
+    deleted, go_on, delete = asyncio.Event(), asyncio.Event(), world.store.kv_delete
+
+    async def delete_slowly(key: str, bot: str = "") -> bool:
+        done = await delete(key, bot)
+        if key.startswith(ERASURE):
+            deleted.set()
+            await go_on.wait()
+        return done
+
+    monkeypatch.setattr(world.store, "kv_delete", delete_slowly)
+    erasing = asyncio.create_task(world.bot.erase())
+    await deleted.wait()
+    erasing.cancel()
+    asyncio.get_running_loop().call_soon(go_on.set)
+    await asyncio.wait([erasing])
+
+    assert erasing.cancelled()
+    await ann.sees(page("privacy.erased"))
 
 
 async def test_buttons_of_erased_orders_answer_kindly_and_cost_nothing(world: BotWorld) -> None:

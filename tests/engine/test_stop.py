@@ -3,6 +3,9 @@
 import asyncio
 from collections.abc import Awaitable
 
+import pytest
+
+from genlock.domain.errors import StoreUnavailable
 from genlock.domain.events import Event
 from genlock.domain.job import Delivery, State
 from genlock.domain.money import HoldState
@@ -171,6 +174,19 @@ async def test_a_stop_that_waits_for_a_message_keeps_the_instance_alive_and_pass
 
     assert world.recorder.of(Event.INSTANCE_DEAD) == []
     assert (await world.see(job)).lease_token == job.lease_token
+
+
+async def test_a_stop_that_cannot_pass_on_the_role_releases_its_jobs_all_the_same(world: World) -> None:
+    proxy = FaultProxy(world.store)
+    engine, peer = world.engine(EngineRules(stop_seconds=0.01), store=proxy), world.engine()
+    await engine.leader.elect()
+    job = await deliver_slowly(world, engine)
+    proxy.faults.add("release_role", StoreUnavailable())
+    with pytest.raises(StoreUnavailable):
+        await engine.stop()
+
+    world.channel.gate.open()
+    assert [row.id for row in await work(peer)] == [job.id]
 
 
 async def test_a_stopped_instance_leaves_no_task_behind(world: World) -> None:

@@ -40,5 +40,6 @@ async def uninterrupted(work: Coroutine[Any, Any, Answer]) -> Answer:
 async def _ended(task: asyncio.Task[Any]) -> None:
     try:
         await asyncio.wait([task])
-    finally:
-        task.cancel()  # no effect if it has ended
+    except asyncio.CancelledError:
+        await cancel_and_wait([task])
+        raise

@@ -167,7 +167,7 @@ class Engine:
             await self._finish()
         finally:
             await staying_alive.stop()
-        await self.worker.release()
+            await self.worker.release()
 
     async def _finish(self) -> None:
         """Pass on the leader's role first: what runs may take a while."""

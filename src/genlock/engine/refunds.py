@@ -12,6 +12,7 @@ from genlock.domain.errors import (
 )
 from genlock.domain.money import write_amount
 from genlock.domain.payment import Payment, PaymentState
+from genlock.engine.cancellation import uninterrupted
 from genlock.engine.tell import Tell
 from genlock.i18n.loader import DEFAULT
 from genlock.i18n.translator import Texts, Translator
@@ -128,23 +129,24 @@ class Refunds:
     async def resume(self, older_than: float) -> None:
         """Repeat the calls of refunds whose answer was lost, in the name of the operator who began them."""
         for entry in await self._store.kv_list(REFUND, self._bot):
-            charge = entry.key.removeprefix(REFUND)
-            if entry.age < older_than:
-                continue
-            if (payment := await self._open(charge)) is None:
-                await self._unmark(charge)  # it ended, or never began
-                if await self._open(charge) is not None:  # or it has just begun
-                    await self._mark(charge, entry.value)
-                continue
-            try:
-                payment = await self.refund(charge, entry.value)
-            except (Refusal, ChannelError) as error:
-                outcome = str(error)
-            else:
-                outcome = self._amount(payment)
-                await self.tell_refunded(payment)
-            key = f"refund:{charge}:{payment.refunds}:{outcome[:40]}"
-            await self._audit(key, self._action, charge, outcome, actor=entry.value)
+            if entry.age >= older_than:
+                await uninterrupted(self._resume(entry.key.removeprefix(REFUND), entry.value))
+
+    async def _resume(self, charge: str, by: str) -> None:
+        if (payment := await self._open(charge)) is None:
+            await self._unmark(charge)  # it ended, or never began
+            if await self._open(charge) is not None:  # or it has just begun
+                await self._mark(charge, by)
+            return
+        try:
+            payment = await self.refund(charge, by)
+        except (Refusal, ChannelError) as error:
+            outcome = str(error)
+        else:
+            outcome = self._amount(payment)
+            await self.tell_refunded(payment)
+        key = f"refund:{charge}:{payment.refunds}:{outcome[:40]}"
+        await self._audit(key, self._action, charge, outcome, actor=by)
 
     async def _open(self, charge: str) -> Payment | None:
         payment = await self._store.payment(charge)

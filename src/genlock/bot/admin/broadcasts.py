@@ -217,10 +217,7 @@ class Broadcasts:
                 found = await self._store.next_recipient(broadcast.id)
             if found is None:
                 return sent, True
-            outcome = await self._send(broadcast, content, found)
-            if outcome is not None:
-                await self._store.count_broadcast_message(broadcast.id, found, outcome)
-                sent += 1
+            sent += await self._send(broadcast, content, found)
         return sent, False
 
     async def _keep_showing(self, broadcast_id: int) -> None:
@@ -228,14 +225,21 @@ class Broadcasts:
             await asyncio.sleep(PROGRESS_SECONDS)
             await self._show_progress(broadcast_id)
 
-    async def _send(self, broadcast: Broadcast, content: Content, recipient: Recipient) -> BroadcastOutcome | None:
-        """Send to a user at most once. None: it was certainly not sent, and the user can be taken again."""
+    async def _send(self, broadcast: Broadcast, content: Content, recipient: Recipient) -> bool:
+        """Send to a user at most once. False: it was certainly not sent, and the user can be taken again."""
         chat = Address.parse(recipient.address).chat if recipient.address else None
         if chat is None or recipient.token > TAKES_MAX:
-            return BroadcastOutcome.FAILED
+            await self._store.count_broadcast_message(broadcast.id, recipient, BroadcastOutcome.FAILED)
+            return True
         if not await self._take_permit(broadcast, chat, recipient):
-            return None
-        return await uninterrupted(self._send_once(broadcast, content, chat, recipient))
+            return False
+        return await uninterrupted(self._send_and_count(broadcast, content, chat, recipient))
+
+    async def _send_and_count(self, broadcast: Broadcast, content: Content, chat: int, recipient: Recipient) -> bool:
+        outcome = await self._send_once(broadcast, content, chat, recipient)
+        if outcome is not None:
+            await self._store.count_broadcast_message(broadcast.id, recipient, outcome)
+        return outcome is not None
 
     async def _send_once(
         self, broadcast: Broadcast, content: Content, chat: int, recipient: Recipient

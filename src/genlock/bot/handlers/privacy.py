@@ -7,6 +7,7 @@ from genlock.bot.buttons import button
 from genlock.bot.context import Handler, UpdateContext
 from genlock.bot.handlers.pages import Pages
 from genlock.domain.errors import AccountNotFound
+from genlock.engine.cancellation import uninterrupted
 from genlock.engine.erasure import Erasure
 from genlock.ports import Database
 
@@ -54,7 +55,12 @@ class Privacy:
 
     async def run(self) -> int:
         """Carry out the erasures that are due, and tell the users. A periodic task of the leader."""
-        erased = [*await self._erasure.run(self._bundle.id), *await self._erasure.run(API_CLIENTS)]
+        erased = await uninterrupted(self._erase(self._bundle.id)) + await uninterrupted(self._erase(API_CLIENTS))
+        await self._erasure.erase_old_inputs(self._bundle.rules.input_days)
+        return erased
+
+    async def _erase(self, bot: str) -> int:
+        erased = await self._erasure.run(bot)
         for account_id in erased:
             try:
                 language = (await self._store.profile(account_id)).language
@@ -62,5 +68,4 @@ class Privacy:
                 continue
             t = self._bundle.texts.translator(language)
             await self._tell(account_id, t.html("privacy.erased"))
-        await self._erasure.erase_old_inputs(self._bundle.rules.input_days)
         return len(erased)

@@ -14,6 +14,7 @@ from genlock.channels.telegram.address import Address
 from genlock.channels.telegram.caller import Priority
 from genlock.domain.errors import AccountNotFound, ChannelError
 from genlock.domain.money import EntryKind
+from genlock.engine.cancellation import uninterrupted
 from genlock.engine.reconciliation import PaymentDifference, PaymentDifferenceKind, ReconciliationRecord, Run
 from genlock.engine.refunds import RESUME_SECONDS, Refunds
 from genlock.i18n.loader import DEFAULT
@@ -133,9 +134,11 @@ class Payments:
                 limit=PAGE,
             )
             for transaction in found.transactions:
-                booked += await self._reconcile_one(transaction, run)
+                booked += await uninterrupted(self._reconcile_one(transaction, run))
             run.read += len(found.transactions)
             run.position += len(found.transactions)
+            if run.differences:  # before the position: what follows may fail
+                await self.reconciliation.write(run)
             await self._store.kv_put(POSITION, str(run.position), self._bundle.id)
             if len(found.transactions) < PAGE:
                 return booked

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from genlock.api import download_slots, job_watch, uploads
+from genlock.api import download_slots, job_watch, jobs, uploads
 from genlock.api.uploads import FILES_AT_ONCE, FILES_PER_ACCOUNT
 from genlock.domain.events import Event
 from genlock.web.connections import ABORT
@@ -233,6 +233,28 @@ async def test_cancellations_at_the_same_time_keep_the_limit_of_late_ones(tmp_pa
         cancelled = {answer.json["id"] for answer in answers if answer.status == 202}
         assert {answer.status for answer in answers} == {202, 429}
         assert len(cancelled) == await world.store.late_cancels(client.key.account_id) == 5
+
+
+async def test_orders_that_cost_nothing_because_they_are_cancelled_at_once_have_a_limit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Their rows stay, with inputs of up to a hundred kilobytes."""
+    monkeypatch.setattr(jobs, "EARLY_CANCELS", 3)
+    async with running_api(f"sqlite:///{new_sqlite(tmp_path)}", tmp_path / "media", speed=1.0) as world:
+        client, other = await world.client(), await world.client()
+        await world.engine.stop()  # so that nothing is submitted
+        statuses = []
+        for _ in range(5):
+            order = (await client.order()).json["id"]
+            answer = await client.post(f"/v1/jobs/{order}/cancel")
+            statuses.append((answer.status, answer.json.get("code")))
+        assert statuses == [(202, None)] * 3 + [(429, "too_many_cancels")] * 2
+        assert (await client.get(f"/v1/jobs/{order}")).json["status"] == "queued"
+        limit = await world.store.take_block(f"early-cancel:{client.key.account_id}", 1, 60.0, 1)
+        assert limit.wait > 100, "a limit that is idle for ten minutes is pruned, and all permits would be back"
+        order = (await other.order()).json["id"]
+        assert (await other.post(f"/v1/jobs/{order}/cancel")).status == 202
+        assert (await other.post(f"/v1/jobs/{order}/cancel")).status == 202, "a repetition takes none"
 
 
 async def test_an_account_sends_few_events_that_no_order_caused(world: ApiWorld) -> None:

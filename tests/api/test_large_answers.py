@@ -2,14 +2,17 @@
 
 import asyncio
 import json
-from typing import Any
+from dataclasses import replace
+from typing import Any, cast
 
 import pytest
 
 from genlock.api import job_pages, large_answers
-from genlock.api.job_pages import SMALL_JOB, jobs_by_id
+from genlock.api.job_pages import LIST_STEP, SMALL_JOB, STREAM_STEP, jobs_by_id, newest_jobs
 from genlock.api.job_watch import Watcher, version_of
 from genlock.api.request_limits import RequestLimits
+from genlock.domain.job import Job
+from genlock.ports import ApiJobStore
 from tests.api.world import ApiWorld, Client
 from tests.changes import poll_until
 
@@ -128,6 +131,37 @@ async def test_a_large_job_that_changes_is_not_kept_for_the_watcher_but_read_aga
     assert len(large.input) > SMALL_JOB
     assert with_small[large.id] is None
     assert found == [large.id, world.job_id(small)]
+
+
+async def test_other_requests_are_answered_while_a_stream_is_written_that_nothing_makes_wait(world: ApiWorld) -> None:
+    """Neither SQLite nor a client that is gone does. A stream begins with up to a thousand jobs."""
+    client = await client_with_large_jobs(world, 1)
+    [job] = await world.store.api_jobs(client.key.account_id, before=None, limit=1)
+    turns, ended = 0, asyncio.Event()
+
+    class Reads:
+        async def api_jobs_by_id(self, job_ids: list[int]) -> list[Job]:
+            return [replace(job, id=job_id) for job_id in job_ids]
+
+        async def api_jobs(self, account_id: int, *, before: int | None, limit: int) -> list[Job]:
+            newest = 400 if before is None else before - 1
+            return [replace(job, id=number) for number in range(newest, max(newest - limit, 0), -1)]
+
+    async def count_turns() -> None:
+        nonlocal turns
+        while not ended.is_set():
+            turns += 1
+            await asyncio.sleep(0)
+
+    counting, store = asyncio.create_task(count_turns()), cast(ApiJobStore, Reads())
+    read = [found.id async for found in jobs_by_id(store, dict.fromkeys(range(400)))]
+    of_stream, turns = turns, 0
+    listed = [found.id async for found in newest_jobs(store, 7, None, 1000)]
+    ended.set()
+    await counting
+    assert (read, listed) == (list(range(400)), list(range(400, 0, -1)))
+    assert of_stream >= 400 / STREAM_STEP
+    assert turns >= 400 / LIST_STEP - 1
 
 
 async def test_a_stream_begins_with_large_jobs_too_and_shows_their_changes(world: ApiWorld) -> None:

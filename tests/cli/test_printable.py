@@ -4,6 +4,7 @@ import io
 import json
 import logging
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,9 @@ from genlock.cli.output import echo, echo_json, show
 from genlock.domain.events import Event
 from genlock.domain.printable import escape_unprintable
 from genlock.log import LogObserver, Mask, set_up_logging
+from genlock.sandbox import smoke
+from genlock.sandbox.chaos import command as chaos_command
+from genlock.sandbox.chaos.disrupted_run import Plan
 
 #: clear the screen, C1 control sequence, next line, line and paragraph separator, right-to-left override, isolates,
 #: zero-width ones, an invisible tag, delete
@@ -104,6 +108,30 @@ def test_an_unexpected_error_is_printed_without_secrets_and_control_characters(
     assert "RuntimeError" in output
     assert "hunter2" not in output
     assert unprintable(output.replace("\n", "")) == []
+
+
+def test_reports_of_chaos_and_smoke_print_no_control_characters(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    report = {"ok": False, "jobs": {HOSTILE: 1}, "violations": [f"[red]lost[/red] {HOSTILE}"]}
+
+    async def chaos_report(*_: object) -> tuple[dict[str, object], list[list[str]]]:
+        return report, [[HOSTILE, f"line of an order {HOSTILE}"]]
+
+    async def smoke_phases(_: object) -> list[smoke.Phase]:
+        return [smoke.Phase(name="money", ok=False, detail=HOSTILE)]
+
+    monkeypatch.setattr(chaos_command, "_through_chats", chaos_report)
+    monkeypatch.setattr(smoke, "_run", smoke_phases)
+    for module in (chaos_command, smoke):
+        monkeypatch.setattr(module, "guarded_folder", lambda: nullcontext(tmp_path))
+    for as_json in (True, False):
+        assert chaos_command.run(Plan(jobs=10), as_json=as_json) == 1
+        captured = capsys.readouterr()
+        assert unprintable((captured.out + captured.err).replace("\n", "")) == []
+        assert "[red]lost[/red]" in captured.out, "what is in brackets is text, not a style"
+        assert smoke.run(as_json=as_json) == 1
+        assert unprintable(capsys.readouterr().out.replace("\n", "")) == []
 
 
 def test_commands_print_only_through_the_module_that_escapes() -> None:

@@ -66,6 +66,7 @@ async def newest_jobs(
             return
         before = jobs[-1].id
         step = SMALL_STEP if _are_small(jobs) else LIST_STEP
+        await asyncio.sleep(0)  # SQLite answers at once: without a pause no other request would be answered meanwhile
 
 
 async def jobs_by_id(store: ApiJobStore, found: Mapping[int, Job | None]) -> AsyncGenerator[Job, None]:
@@ -81,6 +82,7 @@ async def jobs_by_id(store: ApiJobStore, found: Mapping[int, Job | None]) -> Asy
                 yield job
         start += step
         step = SMALL_STEP if _are_small(read) else STREAM_STEP
+        await asyncio.sleep(0)  # neither SQLite nor a client that is gone makes a stream wait
 
 
 def _are_small(jobs: Sequence[Job]) -> bool:

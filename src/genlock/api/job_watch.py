@@ -158,6 +158,7 @@ class JobWatch:
         changed = await self._changed_jobs()
         for start in range(0, len(changed), JOBS_AT_ONCE):
             self._tell(await self.store.api_jobs_by_id(changed[start : start + JOBS_AT_ONCE]))
+            await asyncio.sleep(0)
 
     def _tell(self, found: Iterable[Job]) -> None:
         by_id = {job.id: job for job in found}

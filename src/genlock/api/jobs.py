@@ -18,6 +18,9 @@ from genlock.domain.job import Actor, Job
 from genlock.domain.money import HoldState
 
 DAY = 86_400.0
+#: orders of an account that may be cancelled before their submit: at once, and then one per pause. They are free, and
+#: their rows stay.
+EARLY_CANCELS, EARLY_CANCEL_SECONDS = 1000, 60.0
 _PREFER_DOC = Header(
     name="Prefer",
     description="`wait=N` waits up to N seconds, at most 60, for the end of the job.",
@@ -103,6 +106,8 @@ class JobRoutes:
         is_submitted = job.submitted_at is not None
         if is_submitted and not job.ended:
             await self._check_quota(call)
+        elif not job.ended:
+            await self._check_early_quota(call)
         try:
             job = await parts.engine.cancel(
                 job.id, f"API key {call.key.id}", Actor.USER, attempt=None if is_submitted else job.attempt
@@ -125,6 +130,16 @@ class JobRoutes:
                 f"the day's limit of cancellations after the provider has begun is reached ({most}); this order goes on"
             )
             raise too_many("too_many_cancels", detail, DAY / 24)
+
+    async def _check_early_quota(self, call: Call) -> None:
+        """Limit orders that cost nothing: with inputs of a hundred kilobytes they would fill the operator's disk."""
+        # Taken ahead of time: a limit that lies in the past may be pruned.
+        taken = await self._parts.store.reserve_permits(
+            f"early-cancel:{call.account_id}", 1, EARLY_CANCEL_SECONDS, 1, (EARLY_CANCELS - 1) * EARLY_CANCEL_SECONDS
+        )
+        if not taken:
+            detail = f"{EARLY_CANCELS} orders were cancelled before the provider had begun; this order goes on"
+            raise too_many("too_many_cancels", detail, EARLY_CANCEL_SECONDS)
 
     def _answer(self, call: Call, job: Job, status: int, headers: dict[str, str] | None = None) -> Response:
         answer = self._parts.view.answer(job, call.base_url)

@@ -250,7 +250,8 @@ def run(*, as_json: bool) -> int:
     ok = all(phase.ok for phase in phases)
     if as_json:
         report = {"ok": ok, "phases": [asdict(phase) for phase in phases], "seconds": round(time() - began, 1)}
-        sys.stdout.write(json.dumps(report, ensure_ascii=False, indent=2) + "\n")
+        text = json.dumps(report, ensure_ascii=False, indent=2)
+        sys.stdout.write(escape_unprintable(text, keep="\n") + "\n")
     else:
         _print(phases, time() - began)
     return 0 if ok else 1

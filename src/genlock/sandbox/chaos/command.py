@@ -9,6 +9,7 @@ from pathlib import Path
 from time import time
 from typing import Any
 
+from genlock.domain.printable import escape_unprintable
 from genlock.sandbox.chaos import chaos
 from genlock.sandbox.chaos.disrupted_run import DisruptedRun, Load, Plan
 from genlock.sandbox.postgres import PostgresServer
@@ -26,11 +27,12 @@ def run(plan: Plan, *, as_json: bool) -> int:
         through = _through_api if plan.through == "api" else _through_chats
         report, histories = asyncio.run(through(plan, folder, database))
     if as_json:
-        sys.stdout.write(json.dumps(report, ensure_ascii=False, indent=2) + "\n")
+        text = json.dumps(report, ensure_ascii=False, indent=2)
+        sys.stdout.write(escape_unprintable(text, keep="\n") + "\n")
     else:
         _print(report)
     for lines in histories:
-        sys.stderr.write("\n".join(lines) + "\n\n")
+        sys.stderr.write(escape_unprintable("\n".join(lines), keep="\n") + "\n\n")
     return 0 if report["ok"] else 1
 
 
@@ -83,6 +85,7 @@ class ProgressPrinter:
 def _print(report: dict[str, Any]) -> None:
     from rich.console import Console  # noqa: PLC0415
     from rich.table import Table  # noqa: PLC0415
+    from rich.text import Text  # noqa: PLC0415
 
     table = Table(box=None, pad_edge=False, show_header=False)
     for key, value in report.items():
@@ -90,7 +93,7 @@ def _print(report: dict[str, Any]) -> None:
             value = "\n".join(value) or "none"  # noqa: PLW2901 - shown, not changed
         if isinstance(value, dict):
             value = ", ".join(f"{name} {count}" for name, count in value.items()) or "none"  # noqa: PLW2901
-        table.add_row(key.replace("_", " "), str(value))
+        table.add_row(key.replace("_", " "), Text(escape_unprintable(str(value), keep="\n")))
     console = Console()
     console.print()
     console.print(table)

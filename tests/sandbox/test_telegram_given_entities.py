@@ -152,3 +152,9 @@ async def test_numbers_and_charges_are_read_as_by_the_server(telegram: TelegramS
         ({"user_id": ann.id, "telegram_payment_charge_id": "x"}, "CHARGE_NOT_FOUND"),
     ):
         assert await refusal(telegram, "refundStarPayment", json.dumps(fields)) == words
+
+
+async def test_a_webhook_whose_url_cannot_be_read_is_refused(telegram: TelegramSimulator) -> None:
+    for url in ("https://[::1", "http://[zz]/a", "https://", "https://a b/", "https://x.example:0/a"):
+        assert await refusal(telegram, "setWebhook", json.dumps({"url": url})) == "invalid webhook URL specified", url
+    assert await refusal(telegram, "setWebhook", json.dumps({"url": "http://[::1]:9/a"})) == "Webhook was set"

@@ -52,8 +52,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if getattr(getattr(item, "obj", None), "is_hypothesis_test", False) or FIXTURES & {*_fixtures(item)}:
             item.add_marker("random")
-            if config.option.first_seed:
-                item.add_marker(pytest.mark.timeout(SECONDS_MAX), append=False)
+        if config.option.first_seed and item.get_closest_marker("random"):
+            item.add_marker(pytest.mark.timeout(SECONDS_MAX), append=False)
 
 
 def _fixtures(item: pytest.Item) -> list[str]:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 PROPERTY = """
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -21,8 +22,14 @@ def test_property(number):
     SEEN.append(number)
 
 
+@pytest.mark.random
+def test_own_mark(request):
+    SEEN.append(request.node.get_closest_marker("timeout"))
+
+
 def test_seeds(first_seed, fuzz_cases):
-    print("seen", len(SEEN), sum(SEEN), "seed", first_seed, "cases", fuzz_cases)
+    time = SEEN.pop().args[0] if first_seed else SEEN.pop()
+    print("seen", len(SEEN), sum(SEEN), "seed", first_seed, "cases", fuzz_cases, "seconds", time)
 """
 ROOT = Path(__file__).parents[2]
 
@@ -43,9 +50,9 @@ def seen(folder: Path, *options: str) -> list[str]:
 def test_examples_are_the_same_until_others_are_asked_for(tmp_path: Path) -> None:
     first = seen(tmp_path)
     assert first == seen(tmp_path)
-    assert (first[0], first[3], first[5]) == ("10", "0", "20000")
+    assert (first[0], first[3], first[5], first[7]) == ("10", "0", "20000", "None")
 
     others = seen(tmp_path, "--first-seed", "5")
-    assert (others[0], others[3], others[5]) == ("200", "5", "400000")
+    assert (others[0], others[3], others[5], others[7]) == ("200", "5", "400000", "3600")
     assert others == seen(tmp_path, "--first-seed", "5")
     assert others[1] != seen(tmp_path, "--first-seed", "6")[1]

@@ -210,6 +210,17 @@ async def test_an_edit_refused_in_a_group_that_became_a_supergroup_does_not_cost
     assert (job.delivery, job.hold_state, job.address) == (Delivery.DELIVERED, HoldState.CAPTURED, f"{new}/en")
 
 
+async def test_a_caption_that_telegram_cannot_read_costs_its_tags_and_not_the_level(harness: Harness, url: str) -> None:
+    job = await harness.running()
+    text = "Bad Request: can't parse InputMedia: Can't parse entities: Unsupported start tag \"x\" at byte offset 4"
+    refuse(harness, text, method="editMessageMedia", times=1)
+    job = await harness.end(job, url)
+    first, second = harness.telegram.calls("editMessageMedia")
+    assert (job.delivery, job.parts[0].level) == (Delivery.DELIVERED, Level.ADDRESS)
+    assert first.arguments["media"]["media"] == second.arguments["media"]["media"]
+    assert harness.recorder.of(Event.CHANNEL_REFUSAL_UNKNOWN) == []
+
+
 async def test_an_unknown_403_ends_the_delivery_and_is_reported(harness: Harness, url: str) -> None:
     job = await harness.running()
     refuse(harness, "Forbidden: something new")

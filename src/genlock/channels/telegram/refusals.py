@@ -39,6 +39,8 @@ class Meaning(StrEnum):
 _PREFIX = re.compile(r"(?:\[?error\]?: |bad request: |forbidden: |not found: )+")
 #: an album's refusal quotes the refusal of one of its messages
 _ALBUM = re.compile(r'failed to send message #\d+ with the error message "(.*)"', re.DOTALL)
+#: a refusal of an edit's media may be one of its caption
+_MEDIA = re.compile(r"can't parse inputmedia: (.*)", re.DOTALL)
 
 
 def read_patterns() -> Mapping[Meaning, Sequence[str]]:
@@ -64,4 +66,6 @@ def meaning_of(description: str) -> Meaning | None:
     text = text[found.end() :] if (found := _PREFIX.match(text)) else text
     if album := _ALBUM.match(text):
         return meaning_of(album[1])
+    if (media := _MEDIA.match(text)) and meaning_of(media[1]) is Meaning.TEXT_REFUSED:
+        return Meaning.TEXT_REFUSED
     return next((meaning for meaning, pattern in _table() if pattern.match(text)), None)

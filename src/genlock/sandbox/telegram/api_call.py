@@ -17,6 +17,8 @@ from aiohttp.http_exceptions import HttpProcessingError
 from genlock.sandbox.requests import json_object
 
 ATTACHED = "attach://"
+SURROGATE = re.compile("[\ud800-\udfff]")
+NOT_UNICODE = "strings must be encoded in UTF-8"
 WHOLE = re.compile(r"-?\d{1,19}", re.ASCII)
 
 
@@ -93,9 +95,11 @@ class CallArguments:
         if not value.strip():
             return None
         try:
-            return json.loads(value)
+            found = json.loads(value)
         except ValueError:
             raise bad_request(f"can't parse {what} JSON object") from None
+        _check_unicode(found)
+        return found
 
     def object(self, name: str, what: str) -> dict[str, Any]:
         value = self.json(name, what)
@@ -121,6 +125,12 @@ class CallArguments:
             raise bad_request("wrong file identifier/HTTP URL specified")
         return self.uploads[name]
 
+    def check_unicode(self) -> None:
+        """Raise ApiError if a text has half of a surrogate pair, which no encoding allows but JSON can express."""
+        for name, value in self.values.items():
+            is_parsed = self.text("parse_mode").lower() not in {"", "none"} and name in {"text", "caption"}
+            _check_unicode(value, "text must be encoded in UTF-8" if is_parsed else NOT_UNICODE)
+
     @property
     def uploaded_bytes(self) -> int:
         return sum(len(upload.content) for upload in self.uploads.values())
@@ -129,6 +139,11 @@ class CallArguments:
         """Arguments for the journal; files as name and size."""
         files = {name: f"{upload.name}, {len(upload.content)} bytes" for name, upload in self.uploads.items()}
         return {name: _readable(value) for name, value in self.values.items()} | files
+
+
+def _check_unicode(value: Any, words: str = NOT_UNICODE) -> None:
+    if SURROGATE.search(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)):
+        raise bad_request(words)
 
 
 def _readable(value: Any) -> Any:
@@ -146,7 +161,7 @@ async def read_call(request: web.Request) -> CallArguments:
         return CallArguments(values)
     try:
         if request.content_type == "application/json":
-            return CallArguments(values | await _read_json(request))
+            return CallArguments(await _read_json(request) | values)
         form = await request.post()
     except web.HTTPRequestEntityTooLarge:
         raise ApiError(413, "Request Entity Too Large") from None
@@ -158,19 +173,21 @@ async def read_call(request: web.Request) -> CallArguments:
     for name, value in form.items():
         if isinstance(value, web.FileField):
             content = await asyncio.to_thread(value.file.read)
-            uploads[name] = Upload(name=value.filename, type=value.content_type, content=content)
+            uploads.setdefault(name, Upload(name=value.filename, type=value.content_type, content=content))
         elif isinstance(value, bytes | bytearray):
-            uploads[name] = Upload(name=name, type="application/octet-stream", content=bytes(value))
+            uploads.setdefault(name, Upload(name=name, type="application/octet-stream", content=bytes(value)))
         else:
-            values[name] = value
+            values.setdefault(name, value)  # the first value of a name counts, that of the URL before all
     return CallArguments(values, uploads)
 
 
 async def _read_json(request: web.Request) -> dict[str, Any]:
+    if not await request.read():
+        return {}
     body = await json_object(request)
     if body is None:
         raise UnreadableRequest
-    return body
+    return {name: "null" if value is None else value for name, value in body.items()}  # the server reads it as a text
 
 
 def ok_response(result: Any, description: str | None = None) -> web.Response:

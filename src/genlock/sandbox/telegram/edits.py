@@ -15,6 +15,7 @@ from genlock.sandbox.telegram.messages import (
     display_flags,
     input_media,
     media_kind,
+    media_source,
     message_numbers,
     without_caption,
 )
@@ -70,8 +71,10 @@ async def edit_markup(state: TelegramState, arguments: CallArguments) -> Any:
 async def edit_media(state: TelegramState, arguments: CallArguments) -> Any:
     """Replace the media. During the upload a newer edit of the same message, or its deletion, cancels this one."""
     markup = read_inline(arguments)
-    item = arguments.json("media", "media")
+    arguments.required("media")
+    item = arguments.json("media", "input media")
     kind = media_kind(item)
+    media_source(item, arguments)
     message = editable_message(state, arguments, "message media can't be edited")
     _replaceable(message, kind)
     check_right(state.chats[message.chat], kind)

@@ -40,9 +40,13 @@ def link(url: str) -> dict[str, Any] | None:
     return {"url": accepted} if (accepted := accepted_link(url)) else None
 
 
+def is_date_format(form: str) -> bool:
+    return DATE_FORMAT.fullmatch(form) is not None
+
+
 def date_time(unix: int, form: str) -> dict[str, Any] | None:
     """Return the fields of a date; None without a date. Raises ApiError for an unknown format."""
-    if not DATE_FORMAT.fullmatch(form):
+    if not is_date_format(form):
         raise unparsable("Invalid date format used")
     if unix <= 0:
         return None

@@ -22,7 +22,7 @@ def checked_link(link: str) -> str:
     scheme = next((name for name in OWN_SCHEMES if link.lower().startswith(f"{name}:")), None)
     if scheme is not None:
         return _own_link(scheme, link[len(scheme) + 1 :].removeprefix("//"))
-    protocol, user_info, host, port, query = _split(link)
+    protocol, user_info, host, port, query = split_url(link)
     if "." not in host and not host.startswith("["):
         raise LinkRefused("Wrong HTTP URL")
     return f"{protocol}://{user_info}{'@' if user_info else ''}{host}{f':{port}' if port else ''}{query}"
@@ -50,7 +50,7 @@ def own_query(link: str, host: str) -> dict[str, str] | None:
 
 
 def _own_link(scheme: str, rest: str) -> str:
-    protocol, user_info, host, port, query = _split(rest)
+    protocol, user_info, host, port, query = split_url(rest)
     if rest.lower().startswith("http://") or protocol == "https" or user_info or port or host.startswith("["):
         raise LinkRefused("Wrong tg URL" if scheme == "tg" else "Wrong ton URL")
     if not re.fullmatch(r"[A-Za-z0-9_.-]*" if scheme == "tonsite" else r"[A-Za-z0-9_-]*", host):
@@ -58,7 +58,7 @@ def _own_link(scheme: str, rest: str) -> str:
     return f"{scheme}://{host}{query[1:] if query.startswith('/?') else query}"
 
 
-def _split(url: str) -> tuple[str, str, str, int, str]:
+def split_url(url: str) -> tuple[str, str, str, int, str]:
     """Return protocol, user info, host, port (0: none) and the rest of a URL. Raises LinkRefused."""
     found = _PARTS.fullmatch(url)
     assert found is not None

@@ -30,7 +30,7 @@ Markup = dict[str, Any]
 def read_markup(arguments: CallArguments) -> Markup | None:
     """Return the keyboard of a new message: inline, a reply keyboard, its removal, or a forced reply."""
     markup = arguments.json("reply_markup", "reply keyboard markup")
-    if markup is None or markup == {}:
+    if markup == {} or not arguments.has("reply_markup"):
         return None
     if not isinstance(markup, dict):
         raise bad_request("object expected as reply markup")

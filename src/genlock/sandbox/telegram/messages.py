@@ -1,5 +1,6 @@
 """Bot API methods that send: text, media, albums, chat actions, drafts and reactions."""
 
+import re
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -9,11 +10,14 @@ from genlock.sandbox.telegram.markup import is_inline, read_markup
 from genlock.sandbox.telegram.media import FETCH_FAILED, WRONG_TYPE, Media, content_of
 from genlock.sandbox.telegram.replies import reply_fields
 from genlock.sandbox.telegram.state import TelegramState
-from genlock.sandbox.telegram.text import Use, read_caption, read_entities, read_text
+from genlock.sandbox.telegram.text import Use, formatted, read_caption, read_entities, read_text
 
 Method = Callable[[TelegramState, CallArguments], Awaitable[Any]]
 ALBUM_MAX = 10
 IDS_MAX = 100
+NUMBER_MAX = 2**31 - 1
+#: a number as the server reads it: without leading zeros
+WHOLE_NUMBER = re.compile(r"0|-?[1-9][0-9]{0,9}")
 MEDIA_KINDS = {"photo", "live_photo", "video", "audio", "document", "animation"}
 #: errors inside an album are reported with the item's number and these codes
 SERVER_ERRORS = {
@@ -87,7 +91,10 @@ def send_media(kind: str) -> Method:
 
 async def send_album(state: TelegramState, arguments: CallArguments) -> Any:
     """Send an album. One bad item fails the whole call."""
-    items = arguments.objects("media", "media")
+    arguments.required("media")
+    items = arguments.json("media", "media")
+    if not isinstance(items, list):
+        raise bad_request("expected an Array of InputMedia")
     kinds = _album_kinds(items)
     chat = chat_for_sending(state, arguments, kinds[0])
     answered = reply_and_thread(state, chat, arguments)
@@ -130,25 +137,43 @@ def _album_kinds(items: list[Any]) -> list[str]:
 
 
 def media_kind(item: Any) -> str:
-    kind = str(item.get("type")) if isinstance(item, dict) else ""
+    if not isinstance(item, dict):
+        raise bad_request("can't parse InputMedia: expected an Object")
+    _check_caption(CallArguments(item))
+    if "type" not in item:
+        raise bad_request("can't parse InputMedia: Can't find field \"type\"")
+    kind = str(item["type"])
     if kind in MEDIA_KINDS:
         return kind
     why = "is not allowed" if kind == "voice_note" else "is unsupported"
     raise bad_request(f'can\'t parse InputMedia: type "{kind}" {why}')
 
 
+def _check_caption(item: CallArguments) -> None:
+    """Raise ApiError if a caption cannot be read: the server says so of the media. Its length is checked later."""
+    try:
+        formatted(item.text("caption"), item.text("parse_mode"), read_entities(item, "caption_entities"))
+    except ApiError as refused:
+        words = refused.description.removeprefix("Bad Request: ")
+        raise bad_request(f"can't parse InputMedia: {words[0].upper()}{words[1:]}") from None
+
+
 async def input_media(media: Media, item: Any, arguments: CallArguments, use: Use = "send") -> dict[str, Any]:
     """Return the content of one InputMedia."""
-    kind = media_kind(item)
+    kind, nested = media_kind(item), CallArguments(item, arguments.uploads)
+    content = await media_content(media, kind, media_source(item, arguments), nested) | caption_of(nested, use)
+    return content | display_flags(nested, content)
+
+
+def media_source(item: dict[str, Any], arguments: CallArguments) -> Upload | str:
+    """Return the file of one InputMedia: an upload, or a URL or file id."""
     try:
         source = arguments.attached(str(item.get("media", "")))
     except ApiError:
         source = ""
     if source == "":
         raise bad_request("can't parse InputMedia: media not found")
-    nested = CallArguments(item, arguments.uploads)
-    content = await media_content(media, kind, source, nested) | caption_of(nested, use)
-    return content | display_flags(nested, content)
+    return source
 
 
 async def media_content(media: Media, kind: str, source: Upload | str, arguments: CallArguments) -> dict[str, Any]:
@@ -266,10 +291,17 @@ def message_numbers(arguments: CallArguments) -> list[int]:
         raise bad_request("expected an Array of message identifiers")
     if len(numbers) > IDS_MAX:
         raise bad_request("too many message identifiers specified")
-    found = [CallArguments({"id": number}).number("id") for number in numbers]
-    if any(number <= 0 for number in found):
+    return [_message_number(number) for number in numbers]
+
+
+def _message_number(number: Any) -> int:
+    if isinstance(number, bool) or not isinstance(number, int | float | str):
+        raise bad_request("message identifier must be a Number")
+    if not WHOLE_NUMBER.fullmatch(str(number)) or abs(int(number)) > NUMBER_MAX:
+        raise bad_request("can't parse message identifier as a Number")
+    if int(number) <= 0:
         raise bad_request("invalid message identifier specified")
-    return found
+    return int(number)
 
 
 def post_message(

@@ -146,7 +146,12 @@ async def answer_checkout(state: TelegramState, arguments: CallArguments) -> boo
 
 
 async def refund(state: TelegramState, arguments: CallArguments) -> bool:
-    number, user_id = arguments.text("telegram_payment_charge_id"), arguments.number("user_id")
+    user_id = arguments.number("user_id")
+    if user_id <= 0:
+        raise bad_request("invalid user_id specified")
+    number = arguments.required("telegram_payment_charge_id")
+    if user_id not in state.users:
+        raise bad_request("user not found")
     found = [
         candidate for candidate in state.stars_ledger.charges if candidate.id == number and candidate.user_id == user_id
     ]

@@ -11,7 +11,10 @@ from genlock.sandbox.telegram.text import formatted, read_entities
 
 def reply_fields(state: TelegramState, chat: Chat, arguments: CallArguments) -> dict[str, Any]:
     """Return the fields of a new message that answers another one; none if it answers no message."""
-    given = CallArguments(arguments.object("reply_parameters", "reply parameters"))
+    parameters = arguments.json("reply_parameters", "reply parameters")
+    if arguments.has("reply_parameters") and not isinstance(parameters, dict):
+        raise bad_request("object expected as reply parameters")
+    given = CallArguments(parameters or {})
     number = given.number("message_id") or arguments.number("reply_to_message_id")
     if number <= 0:
         return {}

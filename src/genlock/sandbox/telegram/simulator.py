@@ -230,6 +230,7 @@ class TelegramSimulator:
 
     async def _execute(self, call: Call, method: Method, arguments: CallArguments) -> web.Response:
         try:
+            arguments.check_unicode()
             media = arguments.json("media", "media") if call.method == "sendMediaGroup" else None
             cost = len(media) if isinstance(media, list) and media else 1
             await asyncio.sleep(self.limiter.upload_wait(arguments.uploaded_bytes))

@@ -8,9 +8,10 @@ from bisect import bisect_left
 from typing import Any, Literal
 
 from genlock.channels.telegram.cleaning import cleaned, removed_places, trimmed
-from genlock.sandbox.telegram.api_call import CallArguments, bad_request
+from genlock.sandbox.telegram.api_call import ApiError, CallArguments, bad_request
 from genlock.sandbox.telegram.detection import found_entities, utf16
 from genlock.sandbox.telegram.formats import Entity, in_order
+from genlock.sandbox.telegram.given_entities import read_given
 from genlock.sandbox.telegram.html import parse_html
 from genlock.sandbox.telegram.link_preview import link_preview
 from genlock.sandbox.telegram.markdown import parse_markdown
@@ -37,13 +38,13 @@ def read_text(arguments: CallArguments, use: Use = "send") -> dict[str, Any]:
     return {"text": text} | ({"entities": entities} if entities else {}) | link_preview(arguments, text, entities)
 
 
-def read_entities(arguments: CallArguments, name: str) -> list[Entity]:
-    entities = arguments.objects(name, "entities")
-    for entity in entities:
-        whole = isinstance(entity.get("offset"), int) and isinstance(entity.get("length"), int)
-        if not whole or not isinstance(entity.get("type"), str):
-            raise bad_request("can't parse MessageEntity: Can't find field \"type\"")
-    return entities
+def read_entities(arguments: CallArguments, name: str) -> list[Any]:
+    """Return what was given as entities. Like the real server, ignore what is not a list."""
+    try:
+        given = arguments.json(name, "entities")
+    except ApiError:
+        return []
+    return given if isinstance(given, list) else []
 
 
 def _check_length(text: str, limit: int, use: Use, *, words: str, code: str) -> None:
@@ -63,23 +64,24 @@ def check_edited(content: dict[str, Any]) -> None:
         raise bad_request("MEDIA_CAPTION_TOO_LONG")
 
 
-def read_caption(text: str, mode: str, entities: list[Entity], use: Use = "send") -> dict[str, Any]:
+def read_caption(text: str, mode: str, entities: list[Any], use: Use = "send") -> dict[str, Any]:
     """Caption and entities, which may be empty."""
     caption, found = formatted(text, mode, entities)
     _check_length(caption, CAPTION_MAX, use, words="message caption is too long", code="MEDIA_CAPTION_TOO_LONG")
     return ({"caption": caption} if caption else {}) | ({"caption_entities": found} if found else {})
 
 
-def formatted(source: str, mode: str, entities: list[Entity]) -> tuple[str, list[Entity]]:
+def formatted(source: str, mode: str, entities: list[Any]) -> tuple[str, list[Entity]]:
+    """Return the text as Telegram shows it, and its entities. Given entities count only without a parse mode."""
     if len(source.encode()) > SOURCE_BYTES_MAX:
         raise bad_request("text is too long")
     text, found = _trimmed(*_parsed(source, mode.lower(), entities))
     return text, in_order(found + _unmarked(text, found))
 
 
-def _parsed(source: str, mode: str, entities: list[Entity]) -> tuple[str, list[Entity]]:
-    if mode in {"", "none"}:
-        return source, entities
+def _parsed(source: str, mode: str, entities: list[Any]) -> tuple[str, list[Entity]]:
+    if not source or mode in {"", "none"}:
+        return source, read_given(source, entities)
     if mode == "html":
         return parse_html(source)
     if mode in {"markdown", "markdownv2"}:

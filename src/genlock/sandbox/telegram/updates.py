@@ -6,10 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
 from typing import Any
-from urllib.parse import urlsplit
 
 from genlock.sandbox.telegram.api_call import ApiError, CallArguments, Upload, bad_request
 from genlock.sandbox.telegram.events import Events
+from genlock.sandbox.telegram.links import LinkRefused, split_url
 from genlock.sandbox.telegram.webhook import RunCall, Webhook
 
 POLL_SECONDS_MAX = 50
@@ -170,6 +170,10 @@ class Updates:
             return await self.delete_webhook(arguments)
         if not url.startswith(("http://", "https://")):
             raise bad_request("bad webhook: An HTTPS URL must be provided for webhook")
+        try:
+            _, _, host, _, _ = split_url(url)
+        except LinkRefused:
+            raise bad_request("invalid webhook URL specified") from None
         if len(secret) > SECRET_MAX:
             raise bad_request("secret token is too long")
         if secret and not SECRET.fullmatch(secret):
@@ -178,7 +182,7 @@ class Updates:
         self._allow(arguments)
         if arguments.flag("drop_pending_updates"):
             self.pending.clear()
-        ip = arguments.text("ip_address") or _local_address(url)
+        ip = arguments.text("ip_address") or _local_address(host)
         certified = isinstance(arguments.media("certificate"), Upload)
         same = self.webhook is not None and self.webhook.settings == (url, secret, connections, ip, False)
         if same and not certified and not arguments.flag("drop_pending_updates"):
@@ -216,7 +220,6 @@ class Updates:
         return info | ({"allowed_updates": self.allowed} if self.allowed else {})
 
 
-def _local_address(url: str) -> str:
-    """Return the address of a URL on this machine. Other names are not resolved: that would leave the machine."""
-    host = urlsplit(url).hostname or ""
+def _local_address(host: str) -> str:
+    """Return the address of a host on this machine. Other names are not resolved: that would leave the machine."""
     return "127.0.0.1" if host in {"localhost", "127.0.0.1"} else ""

@@ -1,5 +1,6 @@
 """The programs of a process that was killed end, even if the next process uses its folder already."""
 
+import random
 import signal
 import subprocess
 import sys
@@ -8,7 +9,6 @@ from pathlib import Path
 import psutil
 import pytest
 
-from genlock.sandbox import processes
 from genlock.sandbox.processes import find_free_port, guarded_folder
 from tests.changes import poll_until
 
@@ -59,7 +59,7 @@ def test_a_port_that_one_process_found_is_not_found_again_before_its_server_list
 ) -> None:
     first = find_free_port()
     drawn = iter([first, first, 31_999, 31_998, 31_997])
-    monkeypatch.setattr(processes.random, "randint", lambda *_: next(drawn))
+    monkeypatch.setattr(random, "randint", lambda *_: next(drawn))
     assert find_free_port() in {31_999, 31_998, 31_997}
 
     command = [sys.executable, "-c", FINDER, str(first)]

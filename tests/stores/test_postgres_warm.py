@@ -160,9 +160,10 @@ async def test_a_connection_that_could_not_be_opened_is_reported_once_although_a
         await store.session._connections.give_back_all()
         assert 0 < store.session.pool.get_idle_size() < CONNECTIONS
         async with closed_to_new_connections(postgres_url):
-            with monkeypatch.context() as lost, pytest.raises(asyncpg.PostgresError):
+            with monkeypatch.context() as lost:
                 lost.setattr(asyncpg.Pool, "release", lose)
-                await store.session._open_one()
+                with pytest.raises(asyncpg.PostgresError):
+                    await store.session._open_one()
             opening = asyncio.all_tasks() - {asyncio.current_task()}
             if opening:
                 await asyncio.wait(opening)

@@ -307,7 +307,8 @@ async def test_a_body_in_many_pieces_is_refused_before_its_sender_is_authenticat
     )
 
 
-async def test_a_thousand_senders_that_connect_at_once_are_all_answered() -> None:
+async def test_a_thousand_senders_that_connect_at_once_are_all_answered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connections, "HEAD_SECONDS", 120.0)  # the first one sends nothing until the last one is there
     web = Starlette(routes=[Route("/slow", answer, methods=["POST"])])
     async with serving(web, "127.0.0.1", 0) as url:
         port = int(url.rpartition(":")[2])

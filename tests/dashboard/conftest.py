@@ -6,8 +6,15 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
+from tests.changes import PATIENCE_SECONDS
 from tests.dashboard.world import DashboardWorld, running_dashboard
 from tests.databases import new_sqlite
+
+
+@pytest.fixture(autouse=True)
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Counts that the machine makes slowly are shown."""
+    monkeypatch.setattr("genlock.engine.stats.TIMEOUT_SECONDS", PATIENCE_SECONDS)
 
 
 @pytest.fixture

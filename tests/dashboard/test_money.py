@@ -4,6 +4,7 @@ import csv
 import io
 import re
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -17,7 +18,9 @@ from genlock.domain.operator import OperatorRole
 from genlock.engine.reconciliation import PaymentDifference, PaymentDifferenceKind, Run
 from genlock.stores.sqlite import SqliteStore
 from tests.dashboard.users import add_payment, add_user
-from tests.dashboard.world import Answer, DashboardWorld
+from tests.dashboard.world import Answer, DashboardWorld, running_dashboard
+from tests.databases import new_sqlite
+from tests.noon_clock import NoonClock
 from tests.stores.builders import delivered, ended
 
 PATHS = ("/money", "/money/ledger", "/money/payments", "/money/reconciliation", "/money/check")
@@ -129,30 +132,31 @@ def test_a_text_is_only_text_also_where_cells_are_separated_by_semicolons(cell: 
     assert csv_lines([("a; b - c = d",)]) == "a; b - c = d\r\n"
 
 
-async def test_figures_by_day_are_those_of_the_rollups(dashboard: DashboardWorld) -> None:
-    client, store = await dashboard.log_in(), dashboard.store
-    ann = await add_user(dashboard)
-    await add_payment(dashboard, ann, "c1", stars=111, credits_=77)
-    role = await store.take_role("active", "me", 60.0)
-    now = datetime.now(UTC)
-    await store.fold_topups(hour_number(now), role)
+async def test_figures_by_day_are_those_of_the_rollups(tmp_path: Path) -> None:
+    async with running_dashboard(f"sqlite:///{new_sqlite(tmp_path)}", clock=NoonClock()) as dashboard:
+        client, store = await dashboard.log_in(), dashboard.store
+        ann = await add_user(dashboard)
+        await add_payment(dashboard, ann, "c1", stars=111, credits_=77)
+        role = await store.take_role("active", "me", 60.0)
+        now = await store.read_clock()
+        await store.fold_topups(hour_number(now), role)
 
-    page = (await client.get("/money")).text
-    assert "111" in page
-    days = rows(await client.get("/money/days.csv"))
-    assert len(days) == 30
-    assert (days[0]["day"], days[0]["stars"], days[0]["credits_sold"]) == (f"{now:%Y-%m-%d}", "111", "77")
-    old = rows(await client.get("/money/days.csv?since=2020-01-01&until=2020-01-03"))
-    assert [row["day"] for row in old] == ["2020-01-03", "2020-01-02", "2020-01-01"]
-    assert len(rows(await client.get("/money/days.csv?since=2001-01-01"))) == 400
-    assert {row["time_zone"] for row in days} == {"UTC"}
-    client.cookies["genlock_zone"] = "Pacific/Kiritimati"  # 14 hours before UTC
-    there = rows(await client.get("/money/days.csv"))
-    day = now.astimezone(ZoneInfo("Pacific/Kiritimati"))
-    assert (there[0]["day"], there[0]["time_zone"], there[0]["stars"]) == (
-        f"{day:%Y-%m-%d}", "Pacific/Kiritimati", "111",
-    )  # fmt: skip
-    assert "Totals by day (Pacific/Kiritimati)" in (await client.get("/money")).text
+        page = (await client.get("/money")).text
+        assert "111" in page
+        days = rows(await client.get("/money/days.csv"))
+        assert len(days) == 30
+        assert (days[0]["day"], days[0]["stars"], days[0]["credits_sold"]) == (f"{now:%Y-%m-%d}", "111", "77")
+        old = rows(await client.get("/money/days.csv?since=2020-01-01&until=2020-01-03"))
+        assert [row["day"] for row in old] == ["2020-01-03", "2020-01-02", "2020-01-01"]
+        assert len(rows(await client.get("/money/days.csv?since=2001-01-01"))) == 400
+        assert {row["time_zone"] for row in days} == {"UTC"}
+        client.cookies["genlock_zone"] = "Pacific/Kiritimati"  # 14 hours before UTC
+        there = rows(await client.get("/money/days.csv"))
+        day = now.astimezone(ZoneInfo("Pacific/Kiritimati"))
+        assert (there[0]["day"], there[0]["time_zone"], there[0]["stars"]) == (
+            f"{day:%Y-%m-%d}", "Pacific/Kiritimati", "111",
+        )  # fmt: skip
+        assert "Totals by day (Pacific/Kiritimati)" in (await client.get("/money")).text
 
 
 async def test_payments_are_filtered_by_their_state(dashboard: DashboardWorld) -> None:

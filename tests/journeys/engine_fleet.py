@@ -41,10 +41,13 @@ class Process:
     def signal(self, signal: Signals) -> None:
         self._process.send_signal(signal)
 
-    def logged(self, event: str, **fields: Any) -> list[dict[str, Any]]:
+    @property
+    def log_lines(self) -> list[dict[str, Any]]:
         lines = self._log.read_text().splitlines()
-        events = [json.loads(line) for line in lines if line.startswith("{") and line.endswith("}")]
-        return [line for line in events if line["event"] == event and fields.items() <= line.items()]
+        return [json.loads(line) for line in lines if line.startswith("{") and line.endswith("}")]
+
+    def logged(self, event: str, **fields: Any) -> list[dict[str, Any]]:
+        return [line for line in self.log_lines if line["event"] == event and fields.items() <= line.items()]
 
     @property
     def status(self) -> int | None:

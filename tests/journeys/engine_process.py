@@ -7,6 +7,7 @@ import asyncio
 import json
 import signal
 import sys
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import partial
 from random import Random
@@ -152,10 +153,28 @@ class Chat(Channel):
         raise NotImplementedError("the model has no expected time")
 
 
+def log_answers(store: PostgresStore, *operations: str) -> None:
+    """Log each answer of the store to these operations."""
+
+    def logging(operation: str) -> Callable[..., Awaitable[Any]]:
+        ask = getattr(store, operation)
+
+        async def asked(*values: Any) -> Any:
+            answer = await ask(*values)
+            log(operation)
+            return answer
+
+        return asked
+
+    for operation in operations:
+        setattr(store, operation, logging(operation))
+
+
 async def main(config: Config) -> None:
     recorder = JobEventRecorder(config.name, Lines(), str)
     observer = Observers(Lines(), recorder)
     store = await PostgresStore.open(config.url, observer=observer)
+    log_answers(store, "heartbeat", "take_role")
     pool = await asyncpg.create_pool(config.url, min_size=1, max_size=4)
     outside, rng = OutsideTables(pool, config.name), Random(config.name)
     provider, chat = InstantProvider(outside, rng), Chat(outside, rng, config)

@@ -73,4 +73,4 @@ async def running_setup(url: str, folder: Path) -> AsyncIterator[ServeSetup]:
             for instance in setup.instances:
                 for secret in (TOKEN, TOKEN.partition(":")[2], kie.key, WEBHOOK_KEY):
                     assert secret not in instance.text
-                assert "Traceback" not in instance.text
+                assert "Traceback" not in instance.text, instance.text[instance.text.index("Traceback") - 500 :]

@@ -28,10 +28,11 @@ from tests.journeys.crashing_process import POISON, PUT, Config
 from tests.journeys.engine_process import Lines
 from tests.stores.builders import PRICE, RESULT, account_with, end, running
 
-PATIENCE_SECONDS = 60
+PATIENCE_SECONDS = 100
 CRASHES_MAX = 5
 FUNDS = 1_000_000
-RULES = {"heartbeat_seconds": 0.2, "silent_seconds": 1.0, "claim_seconds": 0.1, "crashes_max": CRASHES_MAX}
+#: an instance that a busy machine holds up for a second or two must not count as crashed
+RULES = {"heartbeat_seconds": 0.2, "silent_seconds": 3.0, "claim_seconds": 0.1, "crashes_max": CRASHES_MAX}
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
@@ -125,6 +126,7 @@ async def result(store: Database, account_id: int, value: str = RESULT[0].value)
     return ended.job
 
 
+@pytest.mark.timeout(240)
 async def test_a_job_that_crashes_every_process_goes_to_the_attention_list_while_others_are_delivered(
     url: str, supervision: Supervision
 ) -> None:

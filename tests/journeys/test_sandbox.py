@@ -156,7 +156,7 @@ def run_beside(running: Sandbox, *command: str) -> Any:
 
 def test_the_commands_beside_the_service_work_in_a_shell_with_the_printed_settings(running: Sandbox) -> None:
     ann = running.get("/sim/state")["people"][0]["id"]
-    [number] = set(re.findall(r"#([A-Z]{6})\b", generate(running, ann, "an owl")))
+    [number] = set(re.findall(r"#([A-Z][0-9A-Z]{5})\b", generate(running, ann, "an owl")))
     assert "an owl" in json.dumps(run_beside(running, "jobs", "show", number))
     link = run_beside(running, "dashboard", "link")["url"]
     assert link.startswith(f"http://127.0.0.1:{running.port + 1}/")

@@ -13,6 +13,7 @@ from time import monotonic
 from typing import Any
 
 import aiohttp
+import asyncpg
 import pytest
 
 from genlock.app.databases import open_store
@@ -20,6 +21,7 @@ from genlock.log import Silent
 from genlock.sandbox.instance import Instance
 from genlock.sandbox.postgres import PostgresServer
 from genlock.sandbox.processes import find_free_port
+from genlock.service import STOP_SECONDS_MAX
 from tests.changes import poll_until
 from tests.databases import new_sqlite
 from tests.journeys.serve_setup import TOKEN, WEBHOOK_KEY, ServeSetup, running_setup
@@ -62,11 +64,12 @@ async def health(address: str) -> dict[str, Any]:
 
 
 async def test_the_service_starts_logs_its_address_handles_updates_and_stops_gracefully(setup: ServeSetup) -> None:
+    began = monotonic()
     instance = await setup.start(GENLOCK_PORT="0")
     line = await instance.wait_for_event("READY")
     address = line["address"]
     assert line["mode"] == "polling"
-    assert 0 < line["seconds"] < 10
+    assert 0 < line["seconds"] < monotonic() - began + 0.02, "the clock of processes ticks every 0.01 s"
     await instance.wait_for_event("LOCK_ACTIVE")
     assert (await get(address, "/ready")) == (200, '{"ready":true}')
     output = await health(address)
@@ -169,15 +172,26 @@ async def test_a_forged_update_is_refused(sqlite_setup: ServeSetup) -> None:
 # two instances
 
 
+async def leadership_lasts(url: str) -> float:
+    """Return how many seconds the role of the leader is kept from other instances, by the database's clock."""
+    connection = await asyncpg.connect(url)
+    try:
+        return float(await connection.fetchval("SELECT extract(epoch FROM until - clock_timestamp()) FROM roles"))
+    finally:
+        await connection.close()
+
+
 async def test_leadership_passes_on_at_once_when_the_leader_stops(postgres_setup: ServeSetup) -> None:
     first = await postgres_setup.start()
     await first.wait_for_event("LOCK_ACTIVE")
     second = await postgres_setup.start()
     assert (await health(second.url))["active"] is False
+    second.pause()
     first.signal(SIGTERM)
-    resigned = await first.wait_for_event("LOCK_PASSIVE")
-    took_over = await second.wait_for_event("LOCK_ACTIVE")
-    assert took_over["at"] - resigned["at"] < 2
+    await first.wait_for_event("LOCK_PASSIVE")
+    assert await leadership_lasts(postgres_setup.url) <= 0.0, "the other one need not wait for the end of its lease"
+    second.resume()
+    await second.wait_for_event("LOCK_ACTIVE")
     ann = postgres_setup.telegram.add_user("Ann")
     await ann.say("one")
     await poll_until(lambda: len(second.events("UPDATE_DONE")) == 1)
@@ -193,10 +207,9 @@ async def test_a_killed_instance_is_replaced_within_seconds_and_no_update_is_los
         await ann.say(f"a{number}")
         await bob.say(f"b{number}")
     first.signal(SIGKILL)
-    killed = monotonic()
+    assert await leadership_lasts(postgres_setup.url) <= 3.0
     await ann.say("last")
     await second.wait_for_event("POLLING")
-    assert monotonic() - killed < 6
     await poll_until(lambda: len(set(postgres_setup.handled_updates())) == 21)
     assert sorted(await postgres_setup.done_updates()) == sorted(set(postgres_setup.handled_updates()))
 
@@ -304,9 +317,9 @@ async def test_a_stop_while_the_database_is_unreachable_does_not_hang(
         assert (await get(instance.url, "/health"))[0] == 200
         assert (await get(instance.url, "/ready"))[0] == 503
         instance.signal(SIGTERM)
-        started = monotonic()
         assert await instance.wait_until_ended() == 1
-        assert monotonic() - started < 22
+        [line] = instance.events("STAGE_ERROR", step="stop")
+        assert line["error"] == f"not finished after {STOP_SECONDS_MAX:g} s"
         own_postgres.start()
         again = await setup.start()
         await again.wait_for_event("LOCK_ACTIVE")

@@ -207,4 +207,4 @@ async def test_a_call_is_executed_although_the_caller_disconnects(
     await telegram.until(lambda: telegram.state.uploading)
     writer.transport.abort()
 
-    await ann.sees(lambda seen: seen.kind == "photo", seconds=5)
+    await ann.sees(lambda seen: seen.kind == "photo")

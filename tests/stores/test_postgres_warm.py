@@ -1,9 +1,11 @@
 """The connections of a service are open and warm before an order needs them, and again after they were lost."""
 
 import asyncio
+import gc
 import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, closing
+from typing import Any
 from urllib.parse import urlsplit
 
 import asyncpg
@@ -139,6 +141,36 @@ async def test_idle_connections_return_to_the_pool_when_one_of_them_cannot_be_ta
         assert pool.get_idle_size() == pool.get_size() > 0
         async with asyncio.timeout(30):
             await warmed(store)  # takes all of them
+
+
+async def test_a_connection_that_could_not_be_opened_is_reported_once_although_an_idle_one_is_lost_too(
+    postgres_url: str, observer: RecordingObserver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As when the server stops: an error that no task reads would be logged with its traceback."""
+    unread: list[object] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: unread.append(context["message"]))
+    release = asyncpg.Pool.release
+
+    async def lose(*of: Any, **named: Any) -> None:
+        await release(*of, **named)
+        raise asyncpg.ConnectionDoesNotExistError("connection was closed in the middle of operation")
+
+    async with opened(postgres_url, observer, connections=CONNECTIONS) as store:
+        await account_with(store)
+        await store.session._connections.give_back_all()
+        assert 0 < store.session.pool.get_idle_size() < CONNECTIONS
+        async with closed_to_new_connections(postgres_url):
+            with monkeypatch.context() as lost:
+                lost.setattr(asyncpg.Pool, "release", lose)
+                with pytest.raises(asyncpg.PostgresError):
+                    await store.session._open_one()
+            opening = asyncio.all_tasks() - {asyncio.current_task()}
+            if opening:
+                await asyncio.wait(opening)
+            del opening
+            gc.collect()
+    asyncio.get_running_loop().set_exception_handler(None)
+    assert unread == []
 
 
 def errors(observer: RecordingObserver) -> list[str]:

@@ -21,6 +21,7 @@ from genlock.metrics import COUNTS, GAUGES, MetricsObserver
 from genlock.stores.sqlite import SqliteStore
 from genlock.web.health import FigureAccess, HealthEndpoints, RenderedMetrics
 from genlock.web.routes import make_web
+from tests.changes import PATIENCE_SECONDS
 from tests.databases import sqlite_in_memory
 from tests.engine.world import RULES
 from tests.stores.builders import ended, queued, update
@@ -50,7 +51,8 @@ class Instance:
 
 
 @pytest.fixture
-async def instance() -> AsyncIterator[Instance]:
+async def instance(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Instance]:
+    monkeypatch.setattr("genlock.engine.stats.TIMEOUT_SECONDS", PATIENCE_SECONDS)
     observer = MetricsObserver(CollectorRegistry())
     store = await sqlite_in_memory(SystemClock(), observer)
     engine = make_engine(store, observer, providers={}, channels={}, rules=RULES)

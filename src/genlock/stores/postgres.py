@@ -118,12 +118,16 @@ class PostgresSession(Session):
 
     async def _open_one(self) -> None:
         """Open one more connection. The idle ones are taken for a moment only, so that the next one is a new one."""
-        async with AsyncExitStack() as idle:
-            for _ in range(self.pool.get_idle_size()):
-                await idle.enter_async_context(self.pool.acquire(timeout=CLOSE_SECONDS))
-            opening = asyncio.get_running_loop().create_task(self._use_one())
-            await asyncio.sleep(0)  # it takes its place in the pool
-        await opening
+        opening: asyncio.Task[None] | None = None
+        try:
+            async with AsyncExitStack() as idle:
+                for _ in range(self.pool.get_idle_size()):
+                    await idle.enter_async_context(self.pool.acquire(timeout=CLOSE_SECONDS))
+                opening = asyncio.get_running_loop().create_task(self._use_one())
+                await asyncio.sleep(0)  # it takes its place in the pool
+        finally:
+            if opening is not None:  # also when an idle one was lost: an error that is not read is logged as a bug
+                await opening
 
     async def _use_one(self) -> None:
         """Take a connection from the pool, which opens it if necessary, and return it."""

@@ -310,6 +310,7 @@ STAGE_MUTANTS: dict[str, tuple[Any, str, Any]] = {
     "a result that was not paid for is shown again for nothing": (Job, "unpaid", property(lambda _: False)),
     "a refund is made as often as it is asked for": (operate, "refund_key", lambda job_id: f"{job_id}:{next(NUMBERS)}"),
     "a result is used before its user has got it": (Job, "is_received", property(lambda job: job.has_result)),
+    "a poison job is tried without end": (worker, "is_poison", lambda _, __: False),
     "an update is settled before it is handled": (updates.UpdateWorker, "_handle", settle_update_before_handling),
 }
 
@@ -324,6 +325,7 @@ LIKELY_SEEDS = {
     "an update that arrives while another is handled is not counted": 26,
     "the newest update of a chat is handled first": 26,
     "an update is settled before it is handled": 26,
+    "a poison job is tried without end": 24,
     "a slot is not released": 12,
     "a slot is taken twice": 40,
     "a result is used before its user has got it": 53,

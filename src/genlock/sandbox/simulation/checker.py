@@ -31,6 +31,7 @@ async def check(truth: Truth, store: Store, accounts: list[int], rules: EngineRu
             *_check_payment(job, truth),
             *_check_notices(job, truth),
             *_check_attention(job, truth, rules),
+            *_check_poison(job, truth, rules),
             *_check_chat(job, truth),
             *_check_once(job, truth),
             *_check_placeholders(job, truth),
@@ -151,8 +152,6 @@ def _check_attention(job: Job, truth: Truth, rules: EngineRules) -> Findings:
         return [("The engine gives up only for a reason.", f"{reason}, after {tries} tries")]
     if job.attention_code is AttentionCode.RETRIES_EXHAUSTED and tries < rules.delivery_attempts:
         return [("The engine gives up only for a reason.", f"{reason}, after {tries} tries")]
-    if job.attention_code is AttentionCode.POISON:
-        return [("The engine gives up only for a reason.", f"{reason}, but no process crashes over its work here")]
     refused = any(truth.refusals.get(part.value, 0) == 4 for part in job.parts)
     lasting = _was_unreachable(job, truth) or refused or _has_invalid_result(job, truth)
     if job.attention_code is AttentionCode.UNDELIVERABLE and not lasting:
@@ -166,6 +165,17 @@ def _check_attention(job: Job, truth: Truth, rules: EngineRules) -> Findings:
                 f"unknown, though no message was deleted: {job.attention_reason}",
             )
         ]
+    return []
+
+
+def _check_poison(job: Job, truth: Truth, rules: EngineRules) -> Findings:
+    """Check that a job is given up as poison if it crashes instances, and only then."""
+    crashes = truth.crashes[job.id]
+    if job.attention_code is AttentionCode.POISON and not crashes:
+        return [("The engine gives up only for a reason.", f"{job.attention_reason}, but no process crashed over it")]
+    tried = 1 + truth.resends[job.id] + truth.retries[job.id] + _late_ends(job, truth)
+    if crashes > 2 * rules.crashes_max * tried:
+        return [("A poison job is given up.", f"it crashed {crashes} instances")]
     return []
 
 

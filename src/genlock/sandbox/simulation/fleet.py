@@ -22,6 +22,8 @@ from genlock.sandbox.simulation.world import FAULT_RATES, Recorder, World
 
 T = TypeVar("T")
 INSTANCES_MAX = 12
+#: how long after a crash another process is started
+RESTART_SECONDS = 1.0
 #: the expected duration that progress is computed from; the real one differs
 EXPECTED_SECONDS = 31.0
 #: how often what a provider is asked for changes
@@ -147,6 +149,13 @@ class Fleet:
                 await self.start()
             elif kind:
                 self._apply_fault(instance, kind)
+
+    async def replace_crashed(self) -> None:
+        """Keep two instances running, as the supervisor of processes does that crash by themselves."""
+        while not self._world.finished:
+            await asyncio.sleep(RESTART_SECONDS)
+            if sum(instance.up for instance in self.instances) < 2:
+                await self.start()
 
     def _apply_fault(self, instance: Instance, kind: str) -> None:
         world, lifecycle = self._world, instance.lifecycle

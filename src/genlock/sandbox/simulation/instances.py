@@ -256,6 +256,7 @@ class OutsideProxy:
         return partial(self._call, f"{self._prefix}.{name}", method) if inspect.iscoroutinefunction(method) else method
 
     async def _call(self, call: str, method: Callable[..., Coroutine[Any, Any, Any]], /, *args: Any) -> Any:
+        self._crash_of_poison(call, _job_of(args))
         messages = [arg.message for arg in args if isinstance(arg, Part) and arg.message]
         self._world.truth.on_the_wire.update(messages)
         await self._lifecycle.point(f"before {call}")
@@ -273,6 +274,11 @@ class OutsideProxy:
         if error:
             raise error
         return answer
+
+    def _crash_of_poison(self, call: str, job: Job) -> None:
+        if call == "channel.put" and job.has_result and job.id in self._world.poison and not self._lifecycle.dead:
+            self._world.truth.crashes[job.id] += 1
+            self._lifecycle.kill(f"showing the result of job {job.id}")
 
     def _abandoned(self, call: str, job: Job) -> None:
         if not (self._world.finished or self._lifecycle.dead or self._lifecycle.stopping):

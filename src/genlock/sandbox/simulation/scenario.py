@@ -146,6 +146,14 @@ class Scenario:
         return instance_faults
 
     async def run(self) -> list[Violation]:
+        supervisor = self.world.loop.create_task(self._fleet.replace_crashed()) if self.world.poison else None
+        try:
+            return await self._run()
+        finally:
+            if supervisor:
+                supervisor.cancel()
+
+    async def _run(self) -> list[Violation]:
         await self._users.create_accounts(self.store)
         for _ in range(self._rng.randint(2, 3)):
             await self._fleet.start()

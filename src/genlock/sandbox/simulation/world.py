@@ -134,6 +134,9 @@ AFTERWARDS_THEMES: tuple[tuple[str, ...], ...] = (
 )
 #: In these seeds users also order by updates. Seeds that tests name are not among them.
 CHATS_EVERY, CHATS_FIRST = 29, 26
+#: In these seeds the results of these jobs crash every instance that shows them, and others take the instances' places.
+POISON_EVERY, POISON_FIRST = 31, 24
+POISON_JOBS = frozenset({1, 4})
 #: Every n-th seed of a theme has no other faults: those would hide what the theme's own can cause.
 ALONE_EVERY = 5
 
@@ -214,6 +217,8 @@ class Truth:
     on_the_wire: Counter[str] = field(default_factory=Counter)
     #: messages for the second and further parts of a result
     further_parts: set[str] = field(default_factory=set)
+    #: how many instances have crashed while they showed a job's result
+    crashes: Counter[int] = field(default_factory=Counter)
     #: jobs for which the channel refused a placeholder
     refused_placeholders: set[int] = field(default_factory=set)
     #: jobs that an operator took off the list, and that nothing has changed since
@@ -291,6 +296,8 @@ class World:
         self.rates.update({kind: max(AFTERWARDS_RATE, self.rates[kind]) for kind in theme})
         #: whether users also order by updates, which instances store and handle in the order of each chat
         self.has_chats = seed % CHATS_EVERY == CHATS_FIRST
+        #: jobs whose result crashes the instance that shows it
+        self.poison = POISON_JOBS if seed % POISON_EVERY == POISON_FIRST else frozenset()
         #: how many tasks a provider may work on at once; None: as many as it likes
         self.tasks_at_once = TASKS_AT_ONCE if seed % LIMITED_EVERY == LIMITED_FIRST else None
         self._tasks: set[asyncio.Task[Any]] = set()

@@ -51,8 +51,8 @@ STATEMENT_CACHE = 200
 #: how long we wait for a server that is starting up
 STARTING_SECONDS = 30.0
 STARTING_PAUSE_SECONDS = 0.2
-#: A statement that the server cancels after this long has exceeded its `statement_timeout`, or an administrator did it. One
-#: that it cancels sooner was hit by a cancellation that was meant for another one, and is run again.
+#: A statement that the server cancels after this long has exceeded its `statement_timeout`, or an administrator cancelled
+#: it. One that it cancels sooner was hit by a cancellation that was meant for another one, and is run again.
 CANCELLED_SECONDS = 1.0
 #: how often a statement is run whose row other transactions change each time while it waits for the row
 CHECKED_ATTEMPTS_MAX = 10
@@ -74,7 +74,7 @@ TEMPORARY: tuple[type[BaseException], ...] = (
 
 
 class StatementTooSlow(Exception):
-    """A time-out, ours or the server's, cut a statement. It is not run again: under load, repetitions would fill the pool."""
+    """A time-out, ours or the server's, cut a statement. It is not run again: under load, that would fill the pool."""
 
     def __init__(self, seconds: float) -> None:
         super().__init__(f"cut after {seconds:g} s")

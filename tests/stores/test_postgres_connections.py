@@ -182,6 +182,21 @@ async def test_a_statement_that_our_own_time_out_cut_is_not_run_again(
     assert facts["operation"] == "transfer"
 
 
+async def test_a_statement_that_the_servers_time_out_cut_is_not_run_again(
+    postgres_url: str, observer: RecordingObserver
+) -> None:
+    """A database of a host has a `statement_timeout` of its own, which may be shorter than ours."""
+    async with opened(postgres_url, observer, connections=1) as store, other_connection(postgres_url) as other:
+        account_id = await account_with(store, 0)
+        await other.execute("SELECT * FROM accounts FOR UPDATE")
+        await store.session.pool.execute("SET statement_timeout = '1200ms'")
+        with pytest.raises(StoreUnavailable, match=r"transfer took longer than \d"):
+            await store.transfer(account_id, EntryKind.TOPUP, 5, "key")
+
+        assert observer.total("store_retries", operation="transfer") == 0
+        assert observer.total("store_timeouts", operation="transfer") == 1
+
+
 async def test_slow_screens_leave_connections_for_the_work(postgres_url: str, observer: RecordingObserver) -> None:
     """Screens that wait for the database fill their own share of the pool, and orders go on."""
     async with opened(postgres_url, observer, connections=4, statement_seconds=60.0) as store:

@@ -47,6 +47,18 @@ INSERT INTO payments (charge, account_id, stars, amount, state, at)
 SELECT id::text, id, 1, 1, 'paid', now() FROM accounts WHERE id % 2 = 0
 """
 
+#: most that wait for an operator are of one kind, and very many have been handled
+ANOMALIES = """
+INSERT INTO job_anomalies (job_id, kind, at, handled_at)
+SELECT n, CASE WHEN n % 3 = 0 THEN 'loss' ELSE 'wrong_task' END, now(), CASE WHEN n % 3 = 0 THEN now() END
+FROM generate_series(1, 9000) AS n
+"""
+REFUNDS = """
+INSERT INTO payments (charge, account_id, stars, amount, state, at)
+SELECT n::text, n, 1, 1, CASE WHEN n % 8 = 0 THEN 'refunded' ELSE 'paid' END, now() - n * interval '1 second'
+FROM generate_series(1, 9000) AS n
+"""
+
 
 async def rows_read(store: PostgresStore, name: str, **values: Any) -> int:
     """Return how many rows and index entries a statement reads; what it writes is rolled back."""
@@ -107,5 +119,27 @@ async def test_a_broadcast_by_payment_does_not_read_all_payments_for_each_user(
         )
         await store.session.pool.execute("VACUUM ANALYZE")
         read = await rows_read(store, "next_recipient", broadcast_id=broadcast.id, window=1000, seconds=60.0)
+
+    assert read < 100
+
+
+async def test_a_rare_kind_of_anomaly_is_listed_without_reading_the_others(
+    postgres_url: str, observer: RecordingObserver
+) -> None:
+    async with opened(postgres_url, observer) as store:
+        for statement in (ANOMALIES, "VACUUM ANALYZE job_anomalies"):
+            await store.session.pool.execute(statement)
+        read = await rows_read(store, "anomalies", kind="contradiction", before=10**9, limit=50)
+
+    assert read < 100
+
+
+async def test_refunds_in_a_rare_state_are_listed_without_reading_the_other_payments(
+    postgres_url: str, observer: RecordingObserver
+) -> None:
+    async with opened(postgres_url, observer) as store:
+        for statement in (REFUNDS, "VACUUM ANALYZE payments"):
+            await store.session.pool.execute(statement)
+        read = await rows_read(store, "payments_in_state", state="refunding", at=4 * 10**15, key="", since=0, limit=50)
 
     assert read < 100

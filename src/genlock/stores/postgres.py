@@ -51,6 +51,9 @@ STATEMENT_CACHE = 200
 #: how long we wait for a server that is starting up
 STARTING_SECONDS = 30.0
 STARTING_PAUSE_SECONDS = 0.2
+#: A statement that the server cancels after this long has exceeded its `statement_timeout`, or an administrator cancelled
+#: it. One that it cancels sooner was hit by a cancellation that was meant for another one, and is run again.
+CANCELLED_SECONDS = 1.0
 #: how often a statement is run whose row other transactions change each time while it waits for the row
 CHECKED_ATTEMPTS_MAX = 10
 #: Errors of the connection or of the moment, not of the statement: it is retried.
@@ -71,7 +74,11 @@ TEMPORARY: tuple[type[BaseException], ...] = (
 
 
 class StatementTooSlow(Exception):
-    """Our own time-out cut a statement. It is not run again: under load, the repetitions would fill the pool."""
+    """A time-out, ours or the server's, cut a statement. It is not run again: under load, that would fill the pool."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(f"cut after {seconds:g} s")
+        self.seconds = seconds
 
 
 class PostgresSession(Session):
@@ -176,8 +183,8 @@ class PostgresSession(Session):
             except StatementTooSlow as error:
                 self.uncertain_commits += 1
                 self.observer.count("store_timeouts", 1, operation=name)
-                self.observer.event(Event.STORE_TIMEOUT, operation=name, seconds=self.statement_seconds)
-                raise StoreUnavailable(f"{name} took longer than {self.statement_seconds:g} s") from error
+                self.observer.event(Event.STORE_TIMEOUT, operation=name, seconds=error.seconds)
+                raise StoreUnavailable(f"{name} took longer than {error.seconds:g} s") from error
             except TEMPORARY as error:
                 self.uncertain_commits += 1
                 self.observer.count("store_retries", 1, operation=name, reason=type(error).__name__)
@@ -231,13 +238,19 @@ class PostgresSession(Session):
         return await self._run(connection, text, values)
 
     async def _run(self, connection: Any, text: str, values: list[Any]) -> list[Row]:
+        loop = asyncio.get_running_loop()
+        began = loop.time()
         try:
             if not self.pooled:
                 return _rows(await connection.fetch(text, *values, timeout=self.statement_seconds))
             async with connection.transaction():  # keeps parse and execute on one server connection
                 return _rows(await connection.fetch(text, *values, timeout=self.statement_seconds))
         except TimeoutError as error:
-            raise StatementTooSlow from error
+            raise StatementTooSlow(self.statement_seconds) from error
+        except asyncpg.QueryCanceledError as error:
+            if loop.time() - began < CANCELLED_SECONDS:
+                raise
+            raise StatementTooSlow(round(loop.time() - began, 1)) from error
 
 
 class PostgresStore(SqlDatabase):

@@ -90,6 +90,7 @@ async def use_the_operators_lists(store: Database) -> None:
     await store.add_audit(key="k", actor="me", action="look", subject="", detail="")
     await store.audit(1)
     await store.audit(1, "bot")
+    await store.audit(1, "other")
     now = await store.read_clock()
     await store.search_audit(AuditFilter(actor="me", since=now - timedelta(days=1), until=now), limit=1)
     await store.search_audit(AuditFilter(subject="#1"), limit=1)

@@ -9,9 +9,10 @@ SELECT j.id, j.state, j.delivery, j.hold_state, j.late FROM unnest(:job_id::bigi
 WHERE j.api_key_id IS NOT NULL;
 
 -- name: account_api_jobs
--- Return the jobs that an account ordered with its API keys, newest first.
+-- Return the jobs that an account ordered with its API keys, newest first. An array as in `account_jobs`.
 SELECT *, :now AS read_at FROM jobs
-WHERE account_id = :account_id AND id < :before AND api_key_id IS NOT NULL ORDER BY account_id DESC, id DESC LIMIT :limit;
+WHERE account_id = ANY (ARRAY[:account_id::bigint]) AND id < :before AND api_key_id IS NOT NULL
+ORDER BY account_id DESC, id DESC LIMIT :limit;
 
 -- name: account_api_jobs_without_end
 -- Return what clients see change of an account's jobs of API keys whose end they cannot see yet, newest first: those that
@@ -38,5 +39,5 @@ ORDER BY account_id DESC, request_key DESC LIMIT 1;
 SELECT j.*, :now AS read_at FROM unnest(:account_id::bigint[], :after::bigint[]) AS i (account_id, after)
 CROSS JOIN LATERAL (
     SELECT * FROM jobs j
-    WHERE j.account_id = i.account_id AND j.id > i.after AND j.api_key_id IS NOT NULL
+    WHERE j.account_id = ANY (ARRAY[i.account_id]) AND j.id > i.after AND j.api_key_id IS NOT NULL
     ORDER BY j.account_id, j.id LIMIT :limit) j;

@@ -83,13 +83,13 @@ FROM api_keys k LEFT JOIN profiles p ON p.account_id = k.account_id WHERE k.id <
 
 -- name: account_api_keys
 -- use: screen
--- Return the keys of an account, newest first.
+-- Return the keys of an account, newest first. An array as in `account_jobs`.
 SELECT
     k.id, k.account_id, k.name, k.scopes, k.shown, k.secret_hash, k.spend_limit,
     CASE WHEN k.spent_day = floor(extract(epoch FROM :now) / 86400) THEN k.spent ELSE 0 END AS spent_today, k.author,
     k.created_at, k.last_used_at, k.revoked_at, p.banned_at IS NOT NULL AS banned, :now AS read_at
 FROM api_keys k LEFT JOIN profiles p ON p.account_id = k.account_id
-WHERE k.account_id = :account_id AND k.id < :before ORDER BY k.account_id DESC, k.id DESC LIMIT :limit;
+WHERE k.account_id = ANY (ARRAY[:account_id::bigint]) AND k.id < :before ORDER BY k.account_id DESC, k.id DESC LIMIT :limit;
 
 -- name: revoke_api_key
 -- use: screen

@@ -27,9 +27,9 @@ SELECT 'cost_above_price', count(*) FROM kv WHERE starts_with(key, 'cost_above_p
 
 -- name: jobs_with_attention
 -- use: operator
--- Return the jobs that need attention for a reason, below an id, newest first.
+-- Return the jobs that need attention for a reason, below an id, newest first. An array as in `account_jobs`.
 SELECT *, :now AS read_at FROM jobs
-WHERE attention_code = :code AND attention_reason IS NOT NULL AND id < :before
+WHERE attention_code = ANY (ARRAY[:code::text]) AND attention_reason IS NOT NULL AND id < :before
 ORDER BY attention_code DESC, id DESC LIMIT :limit;
 
 -- name: clear_attention
@@ -45,11 +45,11 @@ RETURNING id;
 -- name: kept_callbacks
 -- use: operator
 -- Return the callbacks that are kept for the operator in a state, below an id, newest first, with the beginning of their
--- bodies.
+-- bodies. An array as in `account_jobs`.
 SELECT b.id, b.provider, b.job_id, b.task_id, substring(b.body FROM 1 FOR :length::int) AS body, b.state, b.note,
     b.received_at, b.attempt, (SELECT correlation_id FROM jobs j WHERE j.id = b.job_id) AS correlation_id
 FROM inbox b
-WHERE b.state = :state AND b.state IN ('expired', 'unreadable') AND b.id < :before
+WHERE b.state = ANY (ARRAY[:state::text]) AND b.state IN ('expired', 'unreadable') AND b.id < :before
 ORDER BY b.state DESC, b.id DESC LIMIT :limit;
 
 -- name: retry_callback
@@ -75,9 +75,9 @@ UPDATE updates SET state = 'done', note = :note WHERE id = :id AND state = 'dead
 
 -- name: anomalies
 -- use: operator
--- Return the anomalies of a kind that no operator has handled, below an id, newest first.
+-- Return the anomalies of a kind that no operator has handled, below an id, newest first. An array as in `account_jobs`.
 SELECT id, job_id, kind, at FROM job_anomalies
-WHERE kind = :kind AND handled_at IS NULL AND id < :before ORDER BY kind DESC, id DESC LIMIT :limit;
+WHERE kind = ANY (ARRAY[:kind::text]) AND handled_at IS NULL AND id < :before ORDER BY kind DESC, id DESC LIMIT :limit;
 
 -- name: job_anomalies
 -- use: operator

@@ -16,8 +16,9 @@ SELECT min(id) AS first, max(id) AS last FROM audit;
 
 -- name: audit_between
 -- use: operator
--- Return the lines of a bot within a range of ids, newest first.
-SELECT * FROM audit WHERE id >= :floor AND id < :before AND bot = :bot ORDER BY id DESC LIMIT :limit;
+-- Return the lines of a bot within a range of ids, newest first. coalesce keeps the planner from reading all lines of the
+-- bot.
+SELECT * FROM audit WHERE id >= :floor AND id < :before AND coalesce(bot, '') = :bot ORDER BY id DESC LIMIT :limit;
 
 -- name: search_audit
 -- use: operator

@@ -32,8 +32,9 @@ SELECT * FROM catalog_changes WHERE id < :before_id ORDER BY id DESC LIMIT :limi
 
 -- name: catalog_changes_of
 -- use: operator
--- Return the changes of a model before an id, newest first.
-SELECT * FROM catalog_changes WHERE model = :model AND id < :before_id ORDER BY id DESC LIMIT :limit;
+-- Return the changes of a model before an id, newest first. An array as in `account_jobs`.
+SELECT * FROM catalog_changes WHERE model = ANY (ARRAY[:model::text]) AND id < :before_id
+ORDER BY model DESC, id DESC LIMIT :limit;
 
 -- name: catalog_change
 -- use: operator

@@ -13,15 +13,17 @@ SELECT count(*) AS count FROM unfinished WHERE id <= :until;
 -- Erase the inputs, results and error texts of an account's ended jobs, a few at a time. Without its secret, a callback
 -- cannot bring another result; with another token, a resend that has read the result cannot write it back, and a notice
 -- does not become due again. A result whose delivery waits for an operator stays: its price is held. The address of an API
--- order loses the client's own notes, and keeps what its idempotency key needs.
+-- order loses the client's own notes, and keeps what its idempotency key needs. The jobs are read as in `order_lookup`.
 UPDATE jobs
 SET input = 'null', parts = '[]', error_text = '', secret_hash = NULL, handle = '', lease_token = lease_token + 1,
     notice_token = NULL, hidden_at = coalesce(hidden_at, :now),
     address = CASE WHEN api_key_id IS NULL THEN address ELSE (address::jsonb - 'metadata')::text END,
     attention_reason = CASE WHEN attention_reason IS NOT NULL THEN 'erased' END
 WHERE id IN (
-        SELECT id FROM jobs
-        WHERE account_id = :account_id AND id > :after AND id <= :until AND due_at IS NULL AND ended_at IS NOT NULL
+        SELECT id FROM (
+            SELECT * FROM jobs WHERE account_id = ANY (ARRAY[:account_id::bigint]) AND id > :after AND id <= :until
+            ORDER BY account_id, id LIMIT (SELECT 9000000000000000000)) own
+        WHERE due_at IS NULL AND ended_at IS NOT NULL
             AND (input <> 'null' OR parts <> '[]' OR error_text <> '' OR secret_hash IS NOT NULL OR handle <> ''
                 OR hidden_at IS NULL)
             AND delivery NOT IN ('pending', 'sending')
@@ -47,11 +49,14 @@ WHERE id > :after AND id <= :until AND EXISTS (
 RETURNING id;
 
 -- name: erase_attempts
--- Erase the inputs, the secrets of the callback URLes and the handles of an account's ended jobs, in a range of ids.
+-- Erase the inputs, the secrets of the callback URLs and the handles of an account's ended jobs, in a range of ids. They are
+-- read as in `order_lookup`.
 UPDATE attempts SET sent_input = NULL, secret_hash = NULL, handle = ''
 WHERE job_id IN (
-        SELECT id FROM jobs
-        WHERE account_id = :account_id AND id > :after AND id <= :until AND ended_at IS NOT NULL AND due_at IS NULL)
+        SELECT id FROM (
+            SELECT id, ended_at, due_at FROM jobs WHERE account_id = ANY (ARRAY[:account_id::bigint]) AND id > :after AND id <= :until
+            ORDER BY account_id, id LIMIT (SELECT 9000000000000000000)) own
+        WHERE ended_at IS NOT NULL AND due_at IS NULL)
     AND (sent_input IS NOT NULL OR secret_hash IS NOT NULL OR handle <> '')
 RETURNING job_id;
 

@@ -1,11 +1,12 @@
 -- name: result_before
 -- use: screen
--- Return the newest delivered result of an account below an id, of these models. One look into the index for each model.
+-- Return the newest delivered result of an account below an id, of these models. One look into the index for each model;
+-- arrays as in `account_jobs`.
 SELECT *, :now AS read_at FROM jobs WHERE id = (
     SELECT max(found.id) FROM unnest(:models::text[]) AS one (model)
     CROSS JOIN LATERAL (
         SELECT j.id FROM jobs j
-        WHERE j.account_id = :account_id AND j.model = one.model AND j.id < :before AND j.delivered_at IS NOT NULL
+        WHERE j.account_id = ANY (ARRAY[:account_id::bigint]) AND j.model = ANY (ARRAY[one.model]) AND j.id < :before AND j.delivered_at IS NOT NULL
             AND j.hidden_at IS NULL AND (j.hold_state <> 'released' OR j.late) AND (j.state = 'succeeded' OR j.late)
         ORDER BY j.account_id DESC, j.model DESC, j.id DESC LIMIT 1) found);
 
@@ -16,7 +17,7 @@ SELECT *, :now AS read_at FROM jobs WHERE id = (
     SELECT min(found.id) FROM unnest(:models::text[]) AS one (model)
     CROSS JOIN LATERAL (
         SELECT j.id FROM jobs j
-        WHERE j.account_id = :account_id AND j.model = one.model AND j.id > :after AND j.delivered_at IS NOT NULL
+        WHERE j.account_id = ANY (ARRAY[:account_id::bigint]) AND j.model = ANY (ARRAY[one.model]) AND j.id > :after AND j.delivered_at IS NOT NULL
             AND j.hidden_at IS NULL AND (j.hold_state <> 'released' OR j.late) AND (j.state = 'succeeded' OR j.late)
         ORDER BY j.account_id, j.model, j.id LIMIT 1) found);
 

@@ -113,11 +113,13 @@ GROUP BY p.number;
 
 -- name: part_first_orders
 -- use: operator
--- Return those of the accounts whose first order was made in the part beside which they stand.
+-- Return those of the accounts whose first order was made in the part beside which they stand. An array as in
+-- `account_jobs`.
 SELECT p.number, p.account_id AS id
 FROM unnest(:number::bigint[], :account_id::bigint[], :since_us::bigint[], :until_us::bigint[])
     AS p (number, account_id, since_us, until_us)
-CROSS JOIN LATERAL (SELECT created_at FROM jobs WHERE account_id = p.account_id ORDER BY id LIMIT 1) j
+CROSS JOIN LATERAL (
+    SELECT created_at FROM jobs WHERE account_id = ANY (ARRAY[p.account_id]) ORDER BY account_id, id LIMIT 1) j
 WHERE j.created_at >= timestamptz 'epoch' + p.since_us * interval '1 microsecond'
     AND j.created_at < timestamptz 'epoch' + p.until_us * interval '1 microsecond';
 

@@ -199,11 +199,11 @@ SELECT position FROM figure_positions WHERE name = :name;
 -- name: orders_after
 -- use: periodic
 -- Return the next orders after an id, each with whether it is its account's first, and whether it is old enough that every
--- order with a lower id is committed.
+-- order with a lower id is committed. An array as in `account_jobs`.
 WITH next AS MATERIALIZED (SELECT id, account_id, bot, created_at FROM jobs WHERE id > :after ORDER BY id LIMIT :limit)
 SELECT n.id, n.account_id, n.bot, floor(date_part('epoch', n.created_at) / 3600)::bigint AS hour,
     n.created_at < :now - make_interval(secs => :commit_seconds::float8) AS settled,
-    NOT EXISTS (SELECT FROM jobs e WHERE e.account_id = n.account_id AND e.id < n.id) AS first
+    n.id = (SELECT id FROM jobs WHERE account_id = ANY (ARRAY[n.account_id]) ORDER BY account_id, id LIMIT 1) AS first
 FROM next n ORDER BY n.id;
 
 -- name: accounts_after

@@ -23,16 +23,19 @@ WHERE id IN (SELECT id FROM job_events ORDER BY id LIMIT :limit)
 RETURNING id;
 
 -- name: account_job_window
--- Return the last of the next jobs of an account after an id.
+-- Return the last of the next jobs of an account after an id. An array as in `account_jobs`.
 SELECT max(id) AS id FROM (
-    SELECT id FROM jobs WHERE account_id = :account_id AND id > :after AND id <= :until
+    SELECT id FROM jobs WHERE account_id = ANY (ARRAY[:account_id::bigint]) AND id > :after AND id <= :until
     ORDER BY account_id, id LIMIT :limit) w;
 
 -- name: erase_job_events
--- Delete the events of an account's jobs in a range of ids.
+-- Delete the events of an account's jobs in a range of ids. They are read as in `order_lookup`.
 DELETE FROM job_events
 WHERE correlation_id IN (
-    SELECT correlation_id FROM jobs WHERE account_id = :account_id AND id > :after AND id <= :until AND correlation_id <> '')
+    SELECT correlation_id FROM (
+        SELECT correlation_id FROM jobs WHERE account_id = ANY (ARRAY[:account_id::bigint]) AND id > :after AND id <= :until
+        ORDER BY account_id, id LIMIT (SELECT 9000000000000000000)) own
+    WHERE correlation_id <> '')
 RETURNING id;
 
 -- name: job_ledger_entries

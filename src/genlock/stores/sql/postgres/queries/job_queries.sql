@@ -1,3 +1,7 @@
+-- Lists in the order of ids compare with an array of one element, so that only the index that begins with the compared
+-- column has the order, and the planner cannot read the table in the order of ids until enough rows are found. It would,
+-- where it knows of few accounts with many jobs each: an account that has none then reads all jobs.
+
 -- name: job
 -- Return one job.
 SELECT *, :now AS read_at FROM jobs WHERE id = :job_id;
@@ -11,13 +15,15 @@ SELECT *, :now AS read_at FROM jobs WHERE id < :before ORDER BY id DESC LIMIT :l
 -- use: screen
 -- Return jobs of an account below an id, newest first.
 SELECT *, :now AS read_at FROM jobs
-WHERE account_id = :account_id AND id < :before ORDER BY account_id DESC, id DESC LIMIT :limit;
+WHERE account_id = ANY (ARRAY[:account_id::bigint]) AND id < :before
+ORDER BY account_id DESC, id DESC LIMIT :limit;
 
 -- name: account_open_jobs
 -- use: screen
 -- Return the jobs of an account that have not ended, newest first.
 SELECT *, :now AS read_at FROM jobs
-WHERE account_id = :account_id AND ended_at IS NULL ORDER BY account_id DESC, id DESC LIMIT :limit;
+WHERE account_id = ANY (ARRAY[:account_id::bigint]) AND ended_at IS NULL
+ORDER BY account_id DESC, id DESC LIMIT :limit;
 
 -- name: open_jobs
 -- use: operator
@@ -44,14 +50,14 @@ SELECT *, :now AS read_at FROM jobs WHERE id >= :floor AND id < :before AND stat
 -- use: operator
 -- Return the lowest id and the number of the next jobs of an account below an id, newest first.
 SELECT min(id) AS floor, count(*) AS jobs FROM (
-    SELECT id FROM jobs WHERE account_id = :account_id AND id < :before
+    SELECT id FROM jobs WHERE account_id = ANY (ARRAY[:account_id::bigint]) AND id < :before
     ORDER BY account_id DESC, id DESC LIMIT :size) step;
 
 -- name: account_jobs_between
 -- use: operator
 -- Return the jobs of an account in a state within a range of ids, newest first.
 SELECT *, :now AS read_at FROM jobs
-WHERE account_id = :account_id AND id >= :floor AND id < :before AND state = :state
+WHERE account_id = ANY (ARRAY[:account_id::bigint]) AND id >= :floor AND id < :before AND state = :state
 ORDER BY account_id DESC, id DESC LIMIT :limit;
 
 -- name: jobs_needing_attention
@@ -65,7 +71,7 @@ SELECT *, :now AS read_at FROM jobs WHERE attention_reason IS NOT NULL ORDER BY 
 -- will be put again. Only the newest jobs are read: if there are more, the answer is yes, because a result that is
 -- overwritten is worse than an old screen that stays.
 WITH newest AS MATERIALIZED (
-    SELECT placeholder, progress_message, parts FROM jobs WHERE account_id = :account_id
+    SELECT placeholder, progress_message, parts FROM jobs WHERE account_id = ANY (ARRAY[:account_id::bigint])
     ORDER BY account_id DESC, id DESC LIMIT :window::bigint + 1
 )
 SELECT 1 AS found WHERE (SELECT count(*) FROM newest) > :window OR EXISTS (
@@ -76,7 +82,7 @@ SELECT 1 AS found WHERE (SELECT count(*) FROM newest) > :window OR EXISTS (
 -- use: screen
 -- Return the newest jobs of an account with a part on a message of this id. Only the newest jobs are read.
 WITH newest AS MATERIALIZED (
-    SELECT * FROM jobs WHERE account_id = :account_id ORDER BY account_id DESC, id DESC LIMIT :window
+    SELECT * FROM jobs WHERE account_id = ANY (ARRAY[:account_id::bigint]) ORDER BY account_id DESC, id DESC LIMIT :window
 )
 SELECT *, :now AS read_at FROM newest
 WHERE EXISTS (
@@ -86,13 +92,16 @@ ORDER BY id DESC LIMIT :limit;
 -- name: order_lookup
 -- Return what `accept_lookup` returns, with the number of jobs that the account has running and has ordered lately, and
 -- the seconds until the oldest leaves its window. Job ids follow the order of time, so that only the jobs of the last hour
--- are read.
+-- are read. The inner LIMIT stops nothing, but is not known when the plan is made: the order of the index is preferred.
 WITH before AS MATERIALIZED (
-    SELECT coalesce((SELECT id FROM jobs WHERE account_id = :account_id AND created_at <= :now - interval '1 hour'
-                     ORDER BY account_id DESC, id DESC LIMIT 1), 0) AS id
+    SELECT coalesce((
+        SELECT id FROM jobs WHERE account_id = ANY (ARRAY[:account_id::bigint]) AND created_at <= :now - interval '1 hour'
+        ORDER BY account_id DESC, id DESC LIMIT 1), 0) AS id
 ), lately AS MATERIALIZED (
-    SELECT created_at FROM jobs
-    WHERE account_id = :account_id AND id > (SELECT id FROM before) AND created_at > :now - interval '1 hour'
+    SELECT created_at FROM (
+        SELECT created_at FROM jobs WHERE account_id = ANY (ARRAY[:account_id::bigint]) AND id > (SELECT id FROM before)
+        ORDER BY account_id DESC, id DESC LIMIT (SELECT 9000000000000000000)) own
+    WHERE created_at > :now - interval '1 hour'
 ), activity AS MATERIALIZED (
     SELECT (SELECT count(*) FROM jobs WHERE account_id = :account_id AND ended_at IS NULL) AS running,
         count(*) FILTER (WHERE created_at > :now - interval '1 minute') AS minute,

@@ -93,8 +93,8 @@ SELECT id FROM jobs WHERE attention_reason IS NOT NULL AND id >= :low AND id < :
 
 -- name: account_job_ids
 -- use: operator
--- Return the jobs of an account below an id, newest first.
-SELECT id FROM jobs WHERE account_id = :account_id AND id >= :low AND id < :before
+-- Return the jobs of an account below an id, newest first. An array as in `account_jobs`.
+SELECT id FROM jobs WHERE account_id = ANY (ARRAY[:account_id::bigint]) AND id >= :low AND id < :before
 ORDER BY account_id DESC, id DESC LIMIT :limit;
 
 -- name: first_job_since

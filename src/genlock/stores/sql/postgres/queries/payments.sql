@@ -10,8 +10,8 @@ SELECT * FROM payments WHERE charge = :charge;
 
 -- name: payments
 -- use: operator
--- Return the payments of an account, newest first.
-SELECT * FROM payments WHERE account_id = :account_id ORDER BY at DESC LIMIT :limit;
+-- Return the payments of an account, newest first. An array as in `account_jobs`.
+SELECT * FROM payments WHERE account_id = ANY (ARRAY[:account_id::bigint]) ORDER BY account_id DESC, at DESC LIMIT :limit;
 
 -- name: begin_refund
 -- Debit the credits of a payment and record that its refund is asked for. No row: it is not in the state `paid`, or the

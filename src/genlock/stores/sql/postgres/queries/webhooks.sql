@@ -8,8 +8,8 @@ RETURNING *;
 
 -- name: account_webhooks
 -- use: screen
--- Return the endpoints of an account.
-SELECT * FROM webhooks WHERE account_id = :account_id ORDER BY id;
+-- Return the endpoints of an account. An array as in `account_jobs`.
+SELECT * FROM webhooks WHERE account_id = ANY (ARRAY[:account_id::bigint]) ORDER BY account_id, id;
 
 -- name: webhook
 -- use: screen
@@ -145,9 +145,9 @@ UPDATE webhooks SET held_until = :now WHERE id = :id AND held_by = '' AND held_u
 
 -- name: webhook_deliveries
 -- use: screen
--- Return deliveries of an endpoint, newest first.
+-- Return deliveries of an endpoint, newest first. An array as in `account_jobs`.
 SELECT * FROM webhook_deliveries
-WHERE webhook_id = :webhook_id
+WHERE webhook_id = ANY (ARRAY[:webhook_id::bigint])
     AND id < coalesce((SELECT b.id FROM webhook_deliveries b WHERE b.public_id = :before::text), 9223372036854775807)
 ORDER BY webhook_id DESC, id DESC LIMIT :limit;
 

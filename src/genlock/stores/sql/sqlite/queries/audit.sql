@@ -16,8 +16,8 @@ SELECT (SELECT min(id) FROM audit) AS first, (SELECT max(id) FROM audit) AS last
 
 -- name: audit_between
 -- use: operator
--- Return the lines of a bot within a range of ids, newest first.
-SELECT * FROM audit WHERE id >= :floor AND id < :before AND bot = :bot ORDER BY id DESC LIMIT :limit;
+-- Return the lines of a bot within a range of ids, newest first. The + keeps SQLite from reading all lines of the bot.
+SELECT * FROM audit WHERE id >= :floor AND id < :before AND +bot = :bot ORDER BY id DESC LIMIT :limit;
 
 -- name: search_audit
 -- use: operator

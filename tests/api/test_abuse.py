@@ -243,13 +243,12 @@ async def test_orders_that_cost_nothing_because_they_are_cancelled_at_once_have_
     async with running_api(f"sqlite:///{new_sqlite(tmp_path)}", tmp_path / "media", speed=1.0) as world:
         client, other = await world.client(), await world.client()
         await world.engine.stop()  # so that nothing is submitted
-        statuses = []
-        for _ in range(5):
-            order = (await client.order()).json["id"]
+        statuses, orders = [], [(await client.order()).json["id"] for _ in range(5)]
+        for order in orders:
             answer = await client.post(f"/v1/jobs/{order}/cancel")
             statuses.append((answer.status, answer.json.get("code")))
         assert statuses == [(202, None)] * 3 + [(429, "too_many_cancels")] * 2
-        assert (await client.get(f"/v1/jobs/{order}")).json["status"] == "queued"
+        assert (await client.get(f"/v1/jobs/{orders[-1]}")).json["status"] == "queued"
         limit = await world.store.take_block(f"early-cancel:{client.key.account_id}", 1, 60.0, 1)
         assert limit.wait > 100, "a limit that is idle for ten minutes is pruned, and all permits would be back"
         order = (await other.order()).json["id"]

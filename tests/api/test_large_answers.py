@@ -56,7 +56,7 @@ async def test_a_list_of_large_jobs_ends_early_and_its_pages_have_all_of_them(
     assert (found, sizes) == (whole, [2, 2, 1])
 
 
-async def test_a_large_answer_takes_permits_by_its_size(world: ApiWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_answer_takes_permits_by_its_size(world: ApiWorld, monkeypatch: pytest.MonkeyPatch) -> None:
     client = await client_with_large_jobs(world)
     taken = []
     take = RequestLimits.take
@@ -68,8 +68,9 @@ async def test_a_large_answer_takes_permits_by_its_size(world: ApiWorld, monkeyp
     monkeypatch.setattr(RequestLimits, "take", noting)
     await client.get("/v1/jobs")
     await client.get("/v1/jobs?limit=1")
+    await client.get("/v1/balance")
 
-    assert taken == [1, 5, 1]
+    assert taken == [1, 10, 1, 2, 1]
 
 
 async def test_an_account_that_does_not_read_large_answers_takes_only_its_share_of_their_memory(

@@ -15,7 +15,7 @@ from genlock.api.download_slots import DownloadSlots
 from genlock.api.events import EventRoutes
 from genlock.api.files import FileRoutes
 from genlock.api.jobs import JobRoutes
-from genlock.api.large_answers import BYTES_PER_PERMIT, LargeAnswers, is_large
+from genlock.api.large_answers import LargeAnswers, permits_of
 from genlock.api.models import ModelRoutes
 from genlock.api.openai.errors import openai_response
 from genlock.api.openai.images import ImageRoutes
@@ -108,8 +108,8 @@ class Api:
                 limits = await take_permit(request, sender.key, self._parts)
                 check_scope(sender.key, operation.scope)
                 response = await operation.handle(await self._call(request, operation, sender, received_at))
-                if operation.method == "GET" and is_large(response):
-                    limits = await self._parts.limits.take(sender.key.id, len(response.body) // BYTES_PER_PERMIT)
+                if operation.method == "GET" and (permits := permits_of(response)):
+                    limits = await self._parts.limits.take(sender.key.id, permits)
                     response = self._large_answers.hold(response, sender.key.account_id)
         except Problem as problem:
             response = operation.refuse(problem)

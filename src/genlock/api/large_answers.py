@@ -16,15 +16,16 @@ from genlock.web.requests import SMALL_BODY_BYTES, BodyMemory, RequestRefused, a
 
 #: bytes of large answers that wait for their readers at the same time; an account may have a quarter
 LARGE_ANSWERS_BYTES_MAX = 16_000_000
-#: a large answer takes a permit of its key for each of these, besides that of its request
-BYTES_PER_PERMIT = 20_000
+#: an answer takes a permit of its key for each of these, besides that of its request: writing it holds up all others
+BYTES_PER_PERMIT = 10_000
 PIECE_BYTES = 32_000
 #: how long a client may take to read a large answer
 SECONDS_MAX = 60.0
 
 
-def is_large(response: Response) -> bool:
-    return len(getattr(response, "body", b"")) > SMALL_BODY_BYTES
+def permits_of(response: Response) -> int:
+    """Return how many permits an answer takes besides that of its request."""
+    return len(getattr(response, "body", b"")) // BYTES_PER_PERMIT
 
 
 class LargeAnswers:
@@ -32,7 +33,9 @@ class LargeAnswers:
         self._memory = BodyMemory(LARGE_ANSWERS_BYTES_MAX)
 
     def hold(self, response: Response, account_id: int) -> Response:
-        """Return the answer with its memory reserved until it is on its way. Raises Problem 503."""
+        """Return a large answer with its memory reserved until it is on its way. Raises Problem 503."""
+        if len(response.body) <= SMALL_BODY_BYTES:
+            return response
         size, sender = min(len(response.body), LARGE_ANSWERS_BYTES_MAX // 4), sender_name(account_id)
         try:
             self._memory.reserve(size, authenticated=True, sender=sender)

@@ -18,6 +18,7 @@ from genlock.domain.retry import POLL_SECONDS
 from genlock.domain.task import TaskOrder
 from genlock.engine.breakers import ProviderBreakers
 from genlock.engine.input_files import InputFiles
+from genlock.engine.isolation import Isolation
 from genlock.engine.limits import RateLimiter
 from genlock.engine.liveness import Liveness
 from genlock.engine.poll_interval import PollInterval
@@ -165,6 +166,10 @@ class EngineContext:
         rules = self.rules
         silent = math.inf if rules.is_alone else min(rules.silent_seconds, rules.lease_seconds)
         return Liveness(silent, self.loop.time)
+
+    @cached_property
+    def isolation(self) -> Isolation:
+        return Isolation()
 
     async def heartbeat(self) -> list[str]:
         """Record that this instance is alive. Returns the instances that are not."""

@@ -73,6 +73,7 @@ class UpdateWorker:
         self._started = False
         self._stopping = False
         self._uncertain_commits = 0
+        ctx.isolation.has_updates = self._has_isolated
 
     async def receive(self, update: NewUpdate) -> Received:
         """Store an update. When this returns, it may be acknowledged to the sender."""
@@ -253,15 +254,18 @@ class UpdateWorker:
     async def claim_poison_queues(self) -> None:
         """Claim queues during whose update several instances crashed, one at a time."""
         for urgent in (True, False):
-            isolated = any(running.queue.crash_count >= ISOLATED_FROM for running in self._queues.values())
-            if self._stopping or isolated:
-                return
-            is_held = self._ctx.liveness.watch()
-            for queue in await self._store.claim_update_queues(
-                1, self._ctx.lease, bots=list(self._handlers), urgent=urgent, poison=True
-            ):
-                self._ctx.observer.event(Event.POISON_SUSPECTED, queue=queue.id, crash_count=queue.crash_count)
-                self.start(queue, is_held, urgent=urgent)
+            async with self._ctx.isolation.claiming:
+                if self._stopping or self._has_isolated() or self._ctx.isolation.has_job():
+                    return
+                is_held = self._ctx.liveness.watch()
+                for queue in await self._store.claim_update_queues(
+                    1, self._ctx.lease, bots=list(self._handlers), urgent=urgent, poison=True
+                ):
+                    self._ctx.observer.event(Event.POISON_SUSPECTED, queue=queue.id, crash_count=queue.crash_count)
+                    self.start(queue, is_held, urgent=urgent)
+
+    def _has_isolated(self) -> bool:
+        return any(running.queue.crash_count >= ISOLATED_FROM for running in self._queues.values())
 
     async def renew_leases(self) -> None:
         """Renew the leases of queues whose handler takes long, and cancel the work on those that were lost."""

@@ -105,6 +105,10 @@ class Worker:
         self._stopping = False
         self._closed = False
         self._uncertain_commits = 0
+        ctx.isolation.has_job = self._has_isolated
+
+    def _has_isolated(self) -> bool:
+        return any(running.job.crash_count >= ISOLATED_FROM for running in self._jobs.values())
 
     @property
     def free_capacity(self) -> int:
@@ -286,11 +290,20 @@ class Worker:
 
         So a poison job cannot block healthy jobs, and healthy jobs cannot keep a poison job from being settled.
         """
+        async with self._ctx.isolation.claiming:
+            jobs = await self._claim_poison_jobs()
+        if jobs:  # more of them may be due
+            self.crashes_found.set()
+        await self._give_way(jobs)
+
+    async def _claim_poison_jobs(self) -> list[Job]:
         ctx = self._ctx
         slots = free_slots(running.job.crash_count for running in self._jobs.values())
+        if ctx.isolation.has_updates():
+            slots[-1] = 0
         is_held = ctx.liveness.watch()
         if self._stopping or not any(slots):
-            return
+            return []
         jobs = await ctx.store.claim_poison_jobs(slots, ctx.lease)
         for job in jobs:
             if job.crash_count >= ISOLATED_FROM:
@@ -298,9 +311,7 @@ class Worker:
                     Event.POISON_SUSPECTED, job, crash_count=job.crash_count, state=job.state, delivery=job.delivery
                 )
             self.start(job, is_held)
-        if jobs:  # more of them may be due
-            self.crashes_found.set()
-        await self._give_way(jobs)
+        return jobs
 
     async def _give_way(self, jobs: Iterable[Job]) -> None:
         """After a claim of jobs for other instances, claim at other moments: just before theirs, it would win again."""

@@ -294,10 +294,10 @@ class World:
         self.afterwards = seed % AFTERWARDS_EVERY in AFTERWARDS
         theme = AFTERWARDS_THEMES[seed % len(AFTERWARDS_THEMES)] if self.afterwards else ()
         self.rates.update({kind: max(AFTERWARDS_RATE, self.rates[kind]) for kind in theme})
-        #: whether users also order by updates, which instances store and handle in the order of each chat
-        self.has_chats = seed % CHATS_EVERY == CHATS_FIRST
         #: jobs whose result crashes the instance that shows it
         self.poison = POISON_JOBS if seed % POISON_EVERY == POISON_FIRST else frozenset()
+        #: whether users also order by updates, which instances store and handle in the order of each chat
+        self.has_chats = seed % CHATS_EVERY == CHATS_FIRST or bool(self.poison)
         #: how many tasks a provider may work on at once; None: as many as it likes
         self.tasks_at_once = TASKS_AT_ONCE if seed % LIMITED_EVERY == LIMITED_FIRST else None
         self._tasks: set[asyncio.Task[Any]] = set()

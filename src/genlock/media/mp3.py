@@ -18,6 +18,8 @@ _KILOBITS = {
     **{(version, layer): _LOW_RATES for version in (0, 2) for layer in (2, 3)},
 }
 _TAG_HEADER, _TAGS_MAX = 10, 10
+#: Behind a longer tag players choose the format by the suffix of the file.
+_TAG_BYTES_PROBED = 1_000_000
 #: players that find no frame behind 65,536 zeros estimate the length from a size that includes the zeros
 _ZEROS_MAX = 60_000
 #: a tag at the end of the file (ID3v1)
@@ -49,6 +51,7 @@ def read_duration(content: Content, budget: Budget) -> float:
     if content[end - _LAST_TAG : end - _LAST_TAG + 3] == b"TAG" and end - _LAST_TAG > position:
         end -= _LAST_TAG
     is_aac = is_adts(content, position)
+    require(not is_aac or position < _TAG_BYTES_PROBED, "a tag behind which players suppose MP3")
     require(not _is_other_stream(content, position, budget, is_aac=is_aac), "another stream inside the frames")
     if is_aac:
         return frames_of_adts(content, position, end, budget)

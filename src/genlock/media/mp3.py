@@ -8,7 +8,7 @@ from typing import NamedTuple
 from genlock.media.adts import frames_of_adts, is_adts
 from genlock.media.budget import Budget, require
 from genlock.media.mapped_file import Content
-from genlock.media.other_streams import has_frames, has_marks, has_placed_mark, is_gsm, is_transport_stream
+from genlock.media.other_streams import has_frames, has_marks, has_placed_mark, is_speech, is_transport_stream
 
 _FREQUENCIES = {3: (44_100, 48_000, 32_000), 2: (22_050, 24_000, 16_000), 0: (11_025, 12_000, 8_000)}
 _LOW_RATES = (8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160)
@@ -76,7 +76,7 @@ def read_duration(content: Content, budget: Budget) -> float:
 def _is_other_stream(content: Content, position: int, budget: Budget, *, is_aac: bool) -> bool:
     """Whether players that look at the content would rather take it for another stream."""
     probed = bytes(content[position : position + _PROBED_BYTES])
-    if has_placed_mark(probed) or has_marks(probed) or is_transport_stream(probed) or is_gsm(probed):
+    if has_placed_mark(probed) or has_marks(probed) or is_transport_stream(probed) or is_speech(probed):
         return True
     if has_frames(probed, budget, except_adts=is_aac):
         return True

@@ -18,7 +18,7 @@ from genlock.sandbox.telegram.journal import Call
 from tests.bot.pages import label, page
 from tests.bot.steps import picture
 from tests.bot.world import BotWorld, ChatUser, running_bot, sqlite_url
-from tests.media.samples import SECONDS, encode_video
+from tests.media.samples import SECONDS, encode_audio, encode_video
 
 
 async def opened(world: BotWorld, title: str) -> ChatUser:
@@ -136,6 +136,18 @@ async def test_an_image_sent_as_a_document_is_accepted(world: BotWorld) -> None:
     ann = await opened(world, "Recraft Remove Background")
     await ann.send("document", picture(), name="cat.png")
     assert "Your image: 📎 1" in ann.screen.text
+
+
+async def test_a_file_reaches_the_provider_with_the_suffix_of_its_content(world: BotWorld) -> None:
+    """Players that go by another one play a second of MP3 for minutes."""
+    ann = await opened(world, "ElevenLabs Speech to Text")
+    await ann.sees(page("ask.audio"))
+    await ann.send("audio", encode_audio("mp3", "libmp3lame", "s16p"), name="speech.tco")
+    await ann.sees(page("confirm.price"))
+    [address] = [value for value in json.loads((await ordered(world, ann)).input).values() if "://" in str(value)]
+
+    assert address.startswith(world.kie.files_url)
+    assert address.endswith(".mp3")
 
 
 async def test_a_link_is_accepted_in_place_of_a_file(world: BotWorld) -> None:

@@ -2,6 +2,7 @@
 
 import struct
 from collections.abc import Callable, Iterator
+from random import Random
 
 from tests.media.boxes import TABLES, box, edit
 from tests.media.forged_streams import format_chunk, wave
@@ -58,6 +59,28 @@ def _mp3() -> Iterator[tuple[str, bytes]]:
     for at in range(0, len(speech) - 4, _FRAME):
         speech[at : at + 4] = _HEADER
     yield "frames of GSM", bytes(speech)
+    noise = Random(1).randbytes(_FRAME * 60)
+    gap = bytearray(noise)
+    gap[33:2400:33], gap[10_032::33] = b"\xd0" * len(gap[33:2400:33]), b"\xd0" * len(gap[10_032::33])
+    yield "frames of GSM with a gap", b"ID3\3\0\0\0\0\x0e\x58" + bytes(1880) + _with_headers(bytes(gap))
+    # Bits of a frame of AMR state its mode, and thereby its size.
+    for name, mode, size in (("narrow", 0, 13), ("narrow", 3, 18), ("wide", 0, 18), ("wide", 2, 33)):
+        band = _speech(noise, bytes([mode << 3 | 4]), size)
+        yield f"frames of AMR of the {name} band in mode {mode}", _with_headers(band)
+
+
+def _speech(noise: bytes, first: bytes, size: int) -> bytes:
+    """Return frames of a size that begin with some bytes. The first four bytes are for a header of MP3."""
+    frames = (first + noise[at + len(first) : at + size] for at in range(4, len(noise) - size, size))
+    return noise[:4] + b"".join(frames)
+
+
+def _with_headers(stream: bytes) -> bytes:
+    """Return a stream with a header of MP3 wherever a frame would begin."""
+    whole = bytearray(stream[: len(stream) // _FRAME * _FRAME])
+    for at in range(0, len(whole), _FRAME):
+        whole[at : at + 4] = _HEADER
+    return bytes(whole)
 
 
 def _packed(audio: bytes) -> bytes:

@@ -71,3 +71,11 @@ def test_a_quiet_beginning_counts_as_players_estimate_it() -> None:
     assert played > 50
     assert duration(content) == pytest.approx(played, rel=0.02)
     assert duration(loud * 400 + quiet * 100) == pytest.approx(500 * 1024 / 48_000)
+
+
+def test_frames_behind_a_tag_that_hides_them_from_players_are_not_measured() -> None:
+    """Behind so long a tag, players take the file for MP3."""
+    content = encode_audio("adts", "aac", "fltp")
+    for size, expected in ((900_000, pytest.approx(SECONDS, abs=0.1)), (1_100_000, None)):
+        tag = b"ID3\3\0\0" + bytes(size >> shift & 127 for shift in (21, 14, 7, 0)) + bytes(size)
+        assert duration(tag + content) == expected

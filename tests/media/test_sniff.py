@@ -10,7 +10,7 @@ from genlock.channels.telegram.file_kinds import FileKind, kind_of
 from genlock.domain.media_format import MediaType
 from genlock.media.mp4 import read_video_info
 from genlock.media.photo import photo_fits
-from genlock.media.sniff import NotMedia, choose_suffix, could_be, media_type_of, recognise
+from genlock.media.sniff import NotMedia, choose_suffix, could_be, media_type_of, recognise, suffix_by_content
 from genlock.sandbox.kie.media import make_audio
 from tests.media.samples import image, short_video
 
@@ -155,3 +155,24 @@ def test_the_media_type_and_the_suffix_come_from_the_name_and_the_mime_type() ->
     assert choose_suffix("no suffix", "image/png", MediaType.IMAGE) == "png"
     assert choose_suffix(None, None, MediaType.AUDIO) == "mp3"
     assert choose_suffix(None, None, None) == "bin"
+
+
+@pytest.mark.parametrize(
+    ("head", "media", "wanted", "suffix"),
+    [
+        (b"\xff\xfb\x90\0", MediaType.AUDIO, "tco", "mp3"),
+        (b"ID3\x04", MediaType.AUDIO, "flac", "mp3"),
+        (b"\xff\xf1\x50\x80", MediaType.AUDIO, "mp3", "aac"),
+        (FTYP + b"isom", MediaType.AUDIO, "m4a", "m4a"),
+        (FTYP + b"isom", MediaType.VIDEO, "avi", "mp4"),
+        (b"\x1a\x45\xdf\xa3", MediaType.VIDEO, "mkv", "mkv"),
+        (b"OggS\0", MediaType.AUDIO, "oga", "oga"),
+        (b"\x89PNG\r\n\x1a\n", MediaType.IMAGE, "jpg", "png"),
+        (b"\xff\xd8\xff", MediaType.IMAGE, "jpeg", "jpeg"),
+        (b"<html>", MediaType.IMAGE, "jpg", "bin"),
+    ],
+)
+def test_the_suffix_of_a_file_for_a_provider_agrees_with_its_content(
+    head: bytes, media: MediaType, wanted: str, suffix: str
+) -> None:
+    assert suffix_by_content(head, media, wanted) == suffix

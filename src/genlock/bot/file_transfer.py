@@ -15,7 +15,7 @@ from genlock.domain.field import FieldType
 from genlock.domain.media_format import MediaType
 from genlock.domain.upload import Upload, UploadCopy
 from genlock.engine.file_storage import FileStorage
-from genlock.media.sniff import could_be
+from genlock.media.sniff import could_be, suffix_by_content
 from genlock.media.transfers import Transfers
 from genlock.ports.media_reader import MediaReader
 
@@ -58,7 +58,7 @@ class FileTransfer:
         if not could_be(first, MediaType(kind.value)):
             await stream.aclose()
             raise WrongContent
-        name = f"{secrets.token_hex(12)}.{extension}"
+        name = f"{secrets.token_hex(12)}.{suffix_by_content(first, MediaType(kind.value), extension)}"
         if kind is FieldType.IMAGE:
             begun = [_chained(first, stream)]
             return await self.storage.store(lambda: begun.pop() if begun else self._bytes(file), name), None

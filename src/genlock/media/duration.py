@@ -22,6 +22,7 @@ _READERS: dict[Format, Callable[[Content, Budget], float]] = {
     sniff.OGG: ogg.read_duration,
     sniff.WEBM: matroska.read_duration,
     sniff.MP3: mp3.read_duration,
+    sniff.AAC: mp3.read_duration,
     sniff.FLAC: flac.read_duration,
 }
 

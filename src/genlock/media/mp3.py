@@ -8,7 +8,7 @@ from typing import NamedTuple
 from genlock.media.adts import frames_of_adts, is_adts
 from genlock.media.budget import Budget, require
 from genlock.media.mapped_file import Content
-from genlock.media.other_streams import has_frames, has_marks, has_placed_mark, is_gsm, is_transport_stream
+from genlock.media.other_streams import has_frames, has_marks, has_placed_mark, is_speech, is_transport_stream
 
 _FREQUENCIES = {3: (44_100, 48_000, 32_000), 2: (22_050, 24_000, 16_000), 0: (11_025, 12_000, 8_000)}
 _LOW_RATES = (8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160)
@@ -18,6 +18,8 @@ _KILOBITS = {
     **{(version, layer): _LOW_RATES for version in (0, 2) for layer in (2, 3)},
 }
 _TAG_HEADER, _TAGS_MAX = 10, 10
+#: Behind a longer tag players choose the format by the suffix of the file.
+_TAG_BYTES_PROBED = 1_000_000
 #: players that find no frame behind 65,536 zeros estimate the length from a size that includes the zeros
 _ZEROS_MAX = 60_000
 #: a tag at the end of the file (ID3v1)
@@ -49,6 +51,7 @@ def read_duration(content: Content, budget: Budget) -> float:
     if content[end - _LAST_TAG : end - _LAST_TAG + 3] == b"TAG" and end - _LAST_TAG > position:
         end -= _LAST_TAG
     is_aac = is_adts(content, position)
+    require(not is_aac or position < _TAG_BYTES_PROBED, "a tag behind which players suppose MP3")
     require(not _is_other_stream(content, position, budget, is_aac=is_aac), "another stream inside the frames")
     if is_aac:
         return frames_of_adts(content, position, end, budget)
@@ -73,7 +76,7 @@ def read_duration(content: Content, budget: Budget) -> float:
 def _is_other_stream(content: Content, position: int, budget: Budget, *, is_aac: bool) -> bool:
     """Whether players that look at the content would rather take it for another stream."""
     probed = bytes(content[position : position + _PROBED_BYTES])
-    if has_placed_mark(probed) or has_marks(probed) or is_transport_stream(probed) or is_gsm(probed):
+    if has_placed_mark(probed) or has_marks(probed) or is_transport_stream(probed) or is_speech(probed):
         return True
     if has_frames(probed, budget, except_adts=is_aac):
         return True

@@ -67,7 +67,14 @@ _PLACED_MARKS = (
     ),
     (1464, re.compile(rb"MTN\0|IT10")),
 )
-_GSM_FRAME, _GSM_FRAMES, _GSM_SYNC = 33, 256, 0xD
+#: Bytes that hold the frames of MP3 or AAC by which players recognise these, however long the frames are.
+_SPEECH_PROBED = 65_536
+#: players ask for 32 valid frames of GSM for each invalid one
+_GSM_FRAME, _GSM_SYNC, _GSM_RATIO = 33, 0xD, 24
+#: Bytes of a frame of AMR by its mode, of the narrow and of the wide band. Players ask for more than 100 frames in a
+#: row, and for 16 for each byte that is not of a frame.
+_AMR_SIZES = ((13, 14, 16, 18, 20, 21, 27, 32, 6), (18, 24, 33, 37, 41, 47, 51, 59, 61, 6))
+_AMR_FRAMES_MIN, _AMR_RATIO = 50, 8
 _PACKET_SYNC, _PACKET_SIZES, _PACKETS, _SYNCS_MIN = b"G", (188, 192, 204), 10, 6
 
 
@@ -154,10 +161,37 @@ _FRAMES = {
 }
 
 
-def is_gsm(content: bytes) -> bool:
-    """Whether most frames of GSM would begin as they do. The first one may be the header of something else."""
-    firsts = content[_GSM_FRAME : _GSM_FRAME * _GSM_FRAMES : _GSM_FRAME]
-    return 2 * sum(byte >> 4 == _GSM_SYNC for byte in firsts) > len(firsts)
+def is_speech(content: bytes) -> bool:
+    """Whether players that see some of the beginning would take it for speech as phones code it, GSM or AMR."""
+    probed = content[:_SPEECH_PROBED]
+    return _is_gsm(probed) or any(_is_amr(probed, sizes) for sizes in _AMR_SIZES)
+
+
+def _is_gsm(content: bytes) -> bool:
+    """Whether nearly all frames of GSM up to one of them begin as they do."""
+    valid = invalid = 0
+    for byte in content[::_GSM_FRAME]:
+        valid, invalid = (valid + 1, invalid) if byte >> 4 == _GSM_SYNC else (valid, invalid + 1)
+        if valid > _GSM_RATIO * invalid:
+            return True
+    return False
+
+
+def _is_amr(content: bytes, sizes: tuple[int, ...]) -> bool:
+    """Whether many frames of AMR follow each other, behind few other bytes."""
+    position = valid = invalid = 0
+    while position < len(content):
+        head = content[position]
+        mode = head >> 3 & 15
+        size = sizes[mode] if mode < len(sizes) and head & 4 else 0
+        rest = content[position + 1 : position + size]
+        if rest.count(head) < len(rest):
+            valid, position = valid + 1, position + size
+        else:
+            valid, invalid, position = 0, invalid + 1, position + max(1, size)
+        if valid > _AMR_FRAMES_MIN and valid > _AMR_RATIO * invalid:
+            return True
+    return False
 
 
 def is_transport_stream(content: bytes) -> bool:

@@ -34,6 +34,7 @@ MPEG = Format(".mpg", _VIDEO)
 FLV = Format(".flv", _VIDEO)
 M4A = Format(".m4a", _AUDIO, ("audio/mp4", "audio/x-m4a", "audio/m4a"))
 MP3 = Format(".mp3", _AUDIO, ("audio/mpeg", "audio/mp3"))
+AAC = Format(".aac", _AUDIO)
 OGG = Format(".ogg", _AUDIO)
 WAV = Format(".wav", _AUDIO)
 FLAC = Format(".flac", _AUDIO)
@@ -120,12 +121,22 @@ SIGNATURES: tuple[Signature, ...] = (
     _uncertain(MPEG, b"G"),  # a transport stream
     _uncertain(FLV, b"FLV"),
     _uncertain(AMR, b"#!AM"),
+    _uncertain(AAC, b"\xff\xf0", mask=b"\xff\xf6"),  # a frame with a header of its own (ADTS)
     _uncertain(MP3, b"\xff\xe0", mask=b"\xff\xe0"),  # a frame of MPEG audio, any layer
 )
 _BY_MIME_TYPE = {
     mime_type: media_format
     for media_format in (JPEG, PNG, GIF, MP4, MP3, M4A, PDF, ZIP, TXT, SVG, SRT, VTT)
     for mime_type in media_format.mime_types
+}
+#: Suffixes that files of a format also have. No player takes a format from them that the content does not show.
+_OTHER_SUFFIXES = {
+    JPEG: ("jpeg",),
+    MP4: ("m4a", "m4v", "mov", "3gp"),
+    MOV: ("mp4", "m4v"),
+    M4A: ("mp4", "m4b"),
+    WEBM: ("mkv", "mka"),
+    OGG: ("oga", "opus"),
 }
 _DEFAULT_SUFFIX = {MediaType.IMAGE: "png", MediaType.VIDEO: "mp4", MediaType.AUDIO: "mp3"}
 
@@ -153,6 +164,16 @@ def likely_format(head: bytes) -> Format | None:
 def could_be(head: bytes, media: MediaType) -> bool:
     """Whether a file that begins like this can hold this type of media."""
     return any(media in signature.format.media and signature.matches(head) for signature in SIGNATURES)
+
+
+def suffix_by_content(head: bytes, media: MediaType, wanted: str) -> str:
+    """Return the suffix, without the dot, of a file that could hold this type of media: the wanted one if it fits.
+
+    Players choose some formats by the suffix alone: a second of MP3 with another one plays for minutes.
+    """
+    formats = (each.format for each in SIGNATURES if media in each.format.media and each.matches(head))
+    found = next(formats, BINARY)
+    return wanted if wanted in _OTHER_SUFFIXES.get(found, ()) else found.suffix.removeprefix(".")
 
 
 def _refuse_page(head: bytes, mime_type: str) -> None:

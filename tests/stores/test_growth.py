@@ -9,8 +9,10 @@ from typing import Any
 
 import pytest
 
+from genlock.domain.inbox import InboxState
 from genlock.domain.job import State
 from genlock.domain.job_search import JobFilter
+from genlock.domain.update import UpdateState
 from genlock.sandbox.postgres import Postgres
 from genlock.stores import invariants
 from genlock.stores.batch import Params
@@ -195,3 +197,37 @@ async def test_a_count_of_more_orders_of_a_user_takes_as_much_longer(
     await store.close()
 
     assert costs[1] < costs[0] * FACTOR * 1.5
+
+
+WAITING_UPDATES = """
+INSERT INTO updates (bot, update_id, ordering_key, kind, urgent, body, state, received_at)
+WITH RECURSIVE series (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM series WHERE n < :rows)
+SELECT 'bot', n, 'user-' || n, 'message', 0, '{}', 'new', n FROM series
+"""
+WAITING_CALLBACKS = """
+INSERT INTO inbox (provider, body, state, due_at, received_at)
+WITH RECURSIVE series (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM series WHERE n < :rows)
+SELECT 'kie', x'7b7d', 'new', n, n FROM series
+"""
+
+
+async def test_a_list_of_what_waits_copies_only_the_rows_that_it_shows(
+    tmp_path: Path, observer: RecordingObserver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On SQLite, what it reads of the others holds up every user."""
+    store, rows = await SqliteStore.open(new_sqlite(tmp_path), clock=ManualClock(), observer=observer), 5000
+
+    def insert(connection: sqlite3.Connection) -> None:
+        for statement in (WAITING_UPDATES, WAITING_CALLBACKS):
+            connection.execute(statement, {"rows": rows})
+
+    async def list_both() -> None:
+        assert [found.update_id for found in await store.updates(UpdateState.NEW, 2)] == [rows, rows - 1]
+        assert len(await store.callbacks(InboxState.NEW, 2)) == 2
+
+    await store.session.call(insert)
+    costs = await instructions(store, list_both(), monkeypatch)
+    await store.close()
+
+    per_row = {name: cost / rows for name, cost in costs.items()}
+    assert max(per_row.values()) < 20, per_row

@@ -59,6 +59,13 @@ SELECT n::text, n, 1, 1, CASE WHEN n % 8 = 0 THEN 'refunded' ELSE 'paid' END, no
 FROM generate_series(1, 9000) AS n
 """
 
+DUE_JOBS = """
+INSERT INTO jobs (account_id, request_key, request_hash, correlation_id, provider, channel, bot, address, model, input,
+    price, hold_state, state, notice, due_at, deadline_at, lease_token, created_at)
+SELECT n, 'key', '', '', 'kie', 'chat', 'bot', '{}', 'model', '{}', 0, 'free', 'queued', 'none', now(), now(), 1, now()
+FROM generate_series(1, 3000) AS n
+"""
+
 
 async def rows_read(store: PostgresStore, name: str, **values: Any) -> int:
     """Return how many rows and index entries a statement reads; what it writes is rolled back."""
@@ -143,3 +150,15 @@ async def test_refunds_in_a_rare_state_are_listed_without_reading_the_other_paym
         read = await rows_read(store, "payments_in_state", state="refunding", at=4 * 10**15, key="", since=0, limit=50)
 
     assert read < 100
+
+
+async def test_the_gauges_read_each_open_job_once(postgres_url: str, observer: RecordingObserver) -> None:
+    async with opened(postgres_url, observer) as store:
+        await store.session.pool.execute(DUE_JOBS)
+        await store.session.pool.execute("VACUUM ANALYZE jobs")
+        read = await rows_read(store, "stats", window=600.0, user_errors="{}")
+        gauges = await store.stats()
+
+    assert gauges["queued"] == gauges["due"] == 3000
+    assert gauges["undelivered"] == 0
+    assert read < 4000

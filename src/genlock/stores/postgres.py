@@ -51,8 +51,8 @@ STATEMENT_CACHE = 200
 #: how long we wait for a server that is starting up
 STARTING_SECONDS = 30.0
 STARTING_PAUSE_SECONDS = 0.2
-#: A statement that the server cancels after this long has exceeded its `statement_timeout`, or an administrator cancelled
-#: it. One that it cancels sooner was hit by a cancellation that was meant for another one, and is run again.
+#: A statement that the server cancels after this long has exceeded its `statement_timeout`, or an administrator has
+#: cancelled it. A cancellation that comes sooner was meant for another statement: this one is run again.
 CANCELLED_SECONDS = 1.0
 #: how often a statement is run whose row other transactions change each time while it waits for the row
 CHECKED_ATTEMPTS_MAX = 10

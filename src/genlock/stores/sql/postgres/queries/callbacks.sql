@@ -130,16 +130,18 @@ RETURNING id;
 
 -- name: new_callbacks
 -- use: operator
--- Return the newest callbacks that are not settled.
-WITH waiting AS MATERIALIZED (SELECT * FROM inbox WHERE due_at IS NOT NULL)
-SELECT *, (SELECT correlation_id FROM jobs j WHERE j.id = b.job_id) AS correlation_id
-FROM waiting b ORDER BY id DESC LIMIT :limit;
+-- Return the newest callbacks that are not settled. Of the others only the ids are read.
+WITH waiting AS MATERIALIZED (SELECT id FROM inbox WHERE due_at IS NOT NULL),
+newest AS MATERIALIZED (SELECT id FROM waiting ORDER BY id DESC LIMIT :limit)
+SELECT b.*, (SELECT correlation_id FROM jobs j WHERE j.id = b.job_id) AS correlation_id
+FROM newest n JOIN inbox b ON b.id = n.id ORDER BY b.id DESC;
 
 -- name: orphan_callbacks
 -- use: operator
--- Return the newest callbacks whose job is not known.
-WITH orphan AS MATERIALIZED (SELECT * FROM inbox WHERE state = 'orphan')
-SELECT *, NULL AS correlation_id FROM orphan ORDER BY id DESC LIMIT :limit;
+-- Return the newest callbacks whose job is not known. Of the others only the ids are read.
+WITH orphan AS MATERIALIZED (SELECT id FROM inbox WHERE state = 'orphan'),
+newest AS MATERIALIZED (SELECT id FROM orphan ORDER BY id DESC LIMIT :limit)
+SELECT b.*, NULL AS correlation_id FROM newest n JOIN inbox b ON b.id = n.id ORDER BY b.id DESC;
 
 -- name: callback_id_range
 -- use: operator

@@ -13,17 +13,22 @@ UNION ALL SELECT 'attention', count(*) FROM jobs WHERE attention_reason IS NOT N
 
 -- name: stats
 -- use: periodic
--- Return counts and ages of open work, and how the latest jobs ended.
-SELECT state AS name, count(*)::float8 AS value FROM jobs WHERE due_at IS NOT NULL GROUP BY state
+-- Return counts and ages of open work, and how the latest jobs ended. The rows of open jobs are read once.
+WITH open AS MATERIALIZED (
+    SELECT state, delivery, count(*) AS jobs, count(*) FILTER (WHERE due_at <= :now) AS due, min(due_at) AS due_at,
+        min(ended_at) AS ended_at, min(created_at) AS created_at
+    FROM jobs WHERE due_at IS NOT NULL GROUP BY state, delivery
+)
+SELECT state AS name, sum(jobs)::float8 AS value FROM open GROUP BY state
 UNION ALL
 SELECT unnest(ARRAY['due', 'due_age', 'undelivered', 'undelivered_age', 'queued_age']),
     unnest(ARRAY[
-        count(*) FILTER (WHERE due_at <= :now),
+        sum(due),
         extract(epoch FROM :now - min(due_at) FILTER (WHERE due_at <= :now)),
-        count(*) FILTER (WHERE delivery IN ('pending', 'sending')),
+        sum(jobs) FILTER (WHERE delivery IN ('pending', 'sending')),
         extract(epoch FROM :now - min(ended_at) FILTER (WHERE delivery IN ('pending', 'sending'))),
         extract(epoch FROM :now - min(created_at) FILTER (WHERE state = 'queued'))])::float8
-FROM jobs WHERE due_at IS NOT NULL
+FROM open
 UNION ALL
 SELECT unnest(ARRAY['callbacks', 'callback_age']),
     unnest(ARRAY[count(*), extract(epoch FROM :now - min(received_at))])::float8

@@ -152,9 +152,10 @@ RETURNING id;
 
 -- name: new_updates
 -- use: operator
--- Return the newest updates that are not handled.
-WITH waiting AS MATERIALIZED (SELECT * FROM updates WHERE state = 'new')
-SELECT *, 0 AS attempts FROM waiting ORDER BY id DESC LIMIT :limit;
+-- Return the newest updates that are not handled. Of the others only the ids are read.
+WITH waiting AS MATERIALIZED (SELECT id FROM updates WHERE state = 'new'),
+newest AS MATERIALIZED (SELECT id FROM waiting ORDER BY id DESC LIMIT :limit)
+SELECT u.*, 0 AS attempts FROM newest n JOIN updates u ON u.id = n.id ORDER BY u.id DESC;
 
 -- name: dead_updates
 -- use: operator

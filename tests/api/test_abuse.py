@@ -2,7 +2,9 @@
 
 import asyncio
 import json
+from collections import Counter
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -10,6 +12,7 @@ from typing import Any
 import pytest
 
 from genlock.api import download_slots, job_watch, jobs, uploads
+from genlock.api.problems import Problem
 from genlock.api.uploads import FILES_AT_ONCE, FILES_PER_ACCOUNT
 from genlock.domain.events import Event
 from genlock.web.connections import ABORT
@@ -194,6 +197,21 @@ async def test_downloads_that_begin_at_the_same_time_are_counted_before_anything
     is_open.set()
     assert sorted([(await request).status for request in asked]) == [200, 200, 429, 429, 429]
     assert (await client.get(result["url"])).status == 200, "what has ended does not count"
+
+
+async def test_many_slow_readers_together_hold_few_downloads_and_leave_room_for_each_account() -> None:
+    slots, taken = download_slots.DownloadSlots(), Counter[int]()
+    held = []
+    for account in range(60):
+        for _ in range(200):
+            with suppress(Problem):
+                held.append(slots.take(account))
+                taken[account] += 1
+    assert taken[0] > 50, "one account alone has room for many"
+    assert min(taken[account] for account in range(60)) == download_slots.DOWNLOADS_LEAST
+    assert len(held) <= download_slots.DOWNLOADS_MAX + 60 * download_slots.DOWNLOADS_LEAST
+    held.clear()
+    assert not slots._downloads
 
 
 async def test_a_download_of_which_nothing_is_taken_ends_and_leaves_its_slot(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,6 +13,10 @@ from genlock.web.requests import abort
 
 #: of one account: each download holds memory and an open file, for as long as its reader takes
 DOWNLOADS_PER_ACCOUNT = 100
+#: of all accounts: one account gets at most half of what is left, so that many slow readers together hold little memory
+DOWNLOADS_MAX = 250
+#: what every account may have, whatever the others have
+DOWNLOADS_LEAST = 3
 #: how long a client may take nothing of a download that waits for it
 STALLED_SECONDS = 60.0
 
@@ -23,8 +27,10 @@ class DownloadSlots:
 
     def check(self, account_id: int) -> None:
         """Raise Problem 429 if the account has no room for another download."""
-        if self._downloads[account_id] >= DOWNLOADS_PER_ACCOUNT:
-            detail = f"{DOWNLOADS_PER_ACCOUNT} results of this account are being read at the moment"
+        own = self._downloads.get(account_id, 0)
+        half_of_the_rest = (DOWNLOADS_MAX - self._downloads.total()) // 2
+        if own >= min(DOWNLOADS_PER_ACCOUNT, max(DOWNLOADS_LEAST, half_of_the_rest)):
+            detail = f"{own} results of this account are being read at the moment"
             raise too_many("too_many_downloads", detail, 5.0)
 
     def take(self, account_id: int) -> "DownloadSlot":

@@ -21,7 +21,8 @@ _FORM = {
     "type": "object",
     "properties": {
         FILE_FIELD: _BINARY,
-        "purpose": {"type": "string", "description": "has no effect: a file may be used for any order"},
+        # Without a type: a field of a form is a text, whatever a client means by it, and any is accepted.
+        "purpose": {"description": "has no effect: a file may be used for any order"},
     },
     "required": [FILE_FIELD],
     "additionalProperties": False,

@@ -31,7 +31,7 @@ TEXT = "The fox is in the snow."
 TEXTS = (
     "<b>bold</b> & <script>alert(1)</script> &amp;",
     "*bold* _italic_ [link](javascript:alert(1)) `code` ||spoiler||",
-    "two\n\nparagraphs\twith a tab",
+    "two\n\nparagraphs  with two spaces",
     "Привет, лиса 🦊 👩‍👩‍👧‍👦 عربى",
     "/start@bot @name #tag https://example.org/?a=1&b=2",
 )

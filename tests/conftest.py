@@ -17,6 +17,7 @@ from genlock.web.server import allow_open_files
 from tests.certificates import trust_one_authority
 from tests.databases import migrate
 from tests.fork_server import ForkServer
+from tests.ignored_signals import heed_ignored_signals
 from tests.pgbouncer import pgbouncer
 
 if TYPE_CHECKING:
@@ -51,6 +52,8 @@ if (
 ):
     os.environ.setdefault("TMPDIR", str(MEMORY))
     tempfile.tempdir = None  # it is read again
+
+heed_ignored_signals()
 
 # A login shell allows 1024, and the clients of a load test are in the same process as the server.
 allow_open_files()

@@ -106,6 +106,15 @@ def test_some_seeds_have_orders_that_begin_with_the_result_of_another() -> None:
     assert len(steps) >= 5
 
 
+def test_a_crashed_process_is_replaced_although_all_others_are_paused() -> None:
+    run = run_seed(2_717_304_714)
+    paused = {who for _, who, what, _ in run.history if what == "PAUSED"}
+    killed = {who for _, who, what, _ in run.history if what == "KILLED"}
+    assert paused
+    assert killed
+    assert not run.violations
+
+
 def _faults_at(call: str) -> list[str]:
     return [f"{kind} {side} {call}" for kind in ("killed", "paused") for side in ("before", "after")]
 

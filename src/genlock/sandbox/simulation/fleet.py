@@ -151,10 +151,14 @@ class Fleet:
                 self._apply_fault(instance, kind)
 
     async def replace_crashed(self) -> None:
-        """Keep two instances running, as the supervisor of processes does that crash by themselves."""
+        """Keep two instances running, as the supervisor of processes does that crash by themselves.
+
+        One of them is awake: else no instance could take over the jobs of the others.
+        """
         while not self._world.finished:
             await asyncio.sleep(RESTART_SECONDS)
-            if sum(instance.up for instance in self.instances) < 2:
+            up = [instance for instance in self.instances if instance.up]
+            if len(up) < 2 or all(instance.lifecycle.asleep for instance in up):
                 await self.start()
 
     def _apply_fault(self, instance: Instance, kind: str) -> None:

@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 
 from genlock.api import job_pages, large_answers
-from genlock.api.job_pages import LIST_STEP, SMALL_JOB, STREAM_STEP, jobs_by_id, newest_jobs
+from genlock.api.job_pages import LIST_STEP, SMALL_JOB_CHARACTERS, STREAM_STEP, jobs_by_id, newest_jobs
 from genlock.api.job_watch import Watcher, version_of
 from genlock.api.request_limits import RequestLimits
 from genlock.domain.job import Job
@@ -103,7 +103,7 @@ async def test_an_account_that_does_not_read_large_answers_takes_only_its_share_
 async def test_a_client_that_does_not_read_a_large_answer_loses_its_connection(
     world: ApiWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(large_answers, "SECONDS_MAX", 0.2)
+    monkeypatch.setattr(large_answers, "READ_SECONDS_MAX", 0.2)
     never = asyncio.Event()
 
     async def not_taken(*_: object) -> None:
@@ -129,7 +129,7 @@ async def test_a_large_job_that_changes_is_not_kept_for_the_watcher_but_read_aga
     with_small = {**await watcher.next_changes(0.0), world.job_id(small): None}
     found = [job.id async for job in jobs_by_id(world.store, with_small)]
 
-    assert len(large.input) > SMALL_JOB
+    assert len(large.input) > SMALL_JOB_CHARACTERS
     assert with_small[large.id] is None
     assert found == [large.id, world.job_id(small)]
 

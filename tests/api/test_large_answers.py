@@ -56,6 +56,15 @@ async def test_a_list_of_large_jobs_ends_early_and_its_pages_have_all_of_them(
     assert (found, sizes) == (whole, [2, 2, 1])
 
 
+async def test_lists_of_jobs_and_of_videos_wait_for_the_same_slot_of_their_account(world: ApiWorld) -> None:
+    client, other = await world.client(), await world.client()
+    async with world.api._parts.list_slots.take(client.key.account_id):
+        lists = [asyncio.create_task(client.get(path)) for path in ("/v1/jobs", "/v1/videos")]
+        assert (await other.get("/v1/jobs")).status == (await other.get("/v1/videos")).status == 200
+        assert not any(waiting.done() for waiting in lists)
+    assert [(await answer).status for answer in lists] == [200, 200]
+
+
 async def test_an_answer_takes_permits_by_its_size(world: ApiWorld, monkeypatch: pytest.MonkeyPatch) -> None:
     client = await client_with_large_jobs(world)
     taken = []

@@ -208,8 +208,8 @@ async def test_many_slow_readers_together_hold_few_downloads_and_leave_room_for_
                 held.append(slots.take(account))
                 taken[account] += 1
     assert taken[0] > 50, "one account alone has room for many"
-    assert min(taken[account] for account in range(60)) == download_slots.DOWNLOADS_LEAST
-    assert len(held) <= download_slots.DOWNLOADS_MAX + 60 * download_slots.DOWNLOADS_LEAST
+    assert min(taken[account] for account in range(60)) == download_slots.DOWNLOADS_PER_ACCOUNT_MIN
+    assert len(held) <= download_slots.DOWNLOADS_MAX + 60 * download_slots.DOWNLOADS_PER_ACCOUNT_MIN
     held.clear()
     assert not slots._downloads
 

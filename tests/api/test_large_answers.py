@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 
 from genlock.api import job_pages, large_answers
-from genlock.api.job_pages import LIST_STEP, SMALL_JOB, STREAM_STEP, jobs_by_id, newest_jobs
+from genlock.api.job_pages import LIST_STEP, SMALL_JOB_CHARACTERS, STREAM_STEP, jobs_by_id, newest_jobs
 from genlock.api.job_watch import Watcher, version_of
 from genlock.api.request_limits import RequestLimits
 from genlock.domain.job import Job
@@ -54,6 +54,15 @@ async def test_a_list_of_large_jobs_ends_early_and_its_pages_have_all_of_them(
         more = f"&cursor={page['next_cursor']}" if page["next_cursor"] else ""
 
     assert (found, sizes) == (whole, [2, 2, 1])
+
+
+async def test_lists_of_jobs_and_of_videos_wait_for_the_same_slot_of_their_account(world: ApiWorld) -> None:
+    client, other = await world.client(), await world.client()
+    async with world.api._parts.list_slots.take(client.key.account_id):
+        lists = [asyncio.create_task(client.get(path)) for path in ("/v1/jobs", "/v1/videos")]
+        assert (await other.get("/v1/jobs")).status == (await other.get("/v1/videos")).status == 200
+        assert not any(waiting.done() for waiting in lists)
+    assert [(await answer).status for answer in lists] == [200, 200]
 
 
 async def test_an_answer_takes_permits_by_its_size(world: ApiWorld, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -103,7 +112,7 @@ async def test_an_account_that_does_not_read_large_answers_takes_only_its_share_
 async def test_a_client_that_does_not_read_a_large_answer_loses_its_connection(
     world: ApiWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(large_answers, "SECONDS_MAX", 0.2)
+    monkeypatch.setattr(large_answers, "READ_SECONDS_MAX", 0.2)
     never = asyncio.Event()
 
     async def not_taken(*_: object) -> None:
@@ -129,7 +138,7 @@ async def test_a_large_job_that_changes_is_not_kept_for_the_watcher_but_read_aga
     with_small = {**await watcher.next_changes(0.0), world.job_id(small): None}
     found = [job.id async for job in jobs_by_id(world.store, with_small)]
 
-    assert len(large.input) > SMALL_JOB
+    assert len(large.input) > SMALL_JOB_CHARACTERS
     assert with_small[large.id] is None
     assert found == [large.id, world.job_id(small)]
 

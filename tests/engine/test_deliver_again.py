@@ -238,7 +238,7 @@ async def test_a_result_shown_again_after_an_unknown_delivery_is_free(world: Wor
     world.channel.faults.add("send", ChannelOutcomeUnknown())
     await work(engine)
 
-    await operate.show_again(engine.ctx, job.id, "user")
+    await operate.resend_for_user(engine.ctx, job.id, "user")
     await work(engine)
 
     assert len(world.channel.showing(URL)) == 1
@@ -256,7 +256,7 @@ async def test_a_result_that_becomes_undeliverable_while_it_is_asked_for_again_i
     other = world.engine(store=(store := FaultProxy(world.store)))
     reading = store.gate("job")
     store.tap = lambda moment, name: reading.shut() if (moment, name) == ("after", "job") else None
-    asking = asyncio.create_task(operate.show_again(other.ctx, job.id, "user"))
+    asking = asyncio.create_task(operate.resend_for_user(other.ctx, job.id, "user"))
     held = asyncio.create_task(reading.holds())
     await asyncio.wait({asking, held}, return_when=asyncio.FIRST_COMPLETED)
     held.cancel()

@@ -300,7 +300,7 @@ async def test_only_an_operator_may_resend_a_poison_job(world: World, engine: En
     assert (await world.see(job)).delivery is Delivery.UNDELIVERABLE
 
     with pytest.raises(ActionNotAllowed, match="only an operator"):
-        await operate.show_again(engine.ctx, job.id, "user 1")
+        await operate.resend_for_user(engine.ctx, job.id, "user 1")
     assert (await world.see(job)).due_at is None
     await operate.resend(engine.ctx, job.id, "operator")
     await work(engine)

@@ -358,7 +358,7 @@ async def test_a_result_that_was_given_up_twice_is_not_put_again(world: World) -
     """It is not paid for."""
     engine = world.engine(EngineRules(delivery_attempts=1), expected=EXPECTED)
     job = await give_up_result(world, engine)
-    await operate.show_again(engine.ctx, job.id, "user")
+    await operate.resend_for_user(engine.ctx, job.id, "user")
     world.channel.faults.add("put", ChannelOutcomeUnknown())
     await work(engine)
 

@@ -133,7 +133,7 @@ async def test_a_result_paid_again_counts_as_delivered_once_a_part_is_shown(worl
     await work(engine)
     assert await world.spent() == 0
     world.channel.closed = ""
-    await operate.show_again(engine.ctx, job.id, "user")
+    await operate.resend_for_user(engine.ctx, job.id, "user")
     world.channel.faults.add("create_placeholder", None, RecipientUnreachable("blocked by the user"))
     await work(engine)
 

@@ -81,7 +81,7 @@ async def test_the_first_message_of_a_result_that_could_not_be_delivered_gets_it
     await world.call_back(engine, job)
     assert world.channel.messages[job.placeholder or ""] == ""
 
-    resend = operate.show_again if by_user else operate.resend
+    resend = operate.resend_for_user if by_user else operate.resend
     await resend(engine.ctx, job.id, "operator")
     row = await settle(world, engine, job)
 

@@ -68,9 +68,9 @@ async def test_batches_of_free_runs_that_fail_lock_their_accounts_in_one_order(
 
 
 async def test_free_runs_that_end_in_any_way_at_once_are_counted_exactly(
-    stores: list[PostgresStore], observer: RecordingObserver
+    stores: list[PostgresStore], observer: RecordingObserver, first_seed: int
 ) -> None:
-    rng = Random(5)
+    rng = Random(first_seed + 5)
     accounts = await gifted(stores[0], 12)
     got: dict[int, int] = dict.fromkeys(accounts, 0)
 
@@ -92,8 +92,10 @@ async def test_free_runs_that_end_in_any_way_at_once_are_counted_exactly(
         assert now is not None
         got[account_id] += now.state is State.SUCCEEDED or (now.state is State.CANCELLED and is_submitted)
 
-    for round_ in range(4):
+    for round_ in range(40):
         await asyncio.gather(*(use(account_id, f"{round_}-{n}") for account_id in accounts for n in range(8)))
+        if round_ >= 3 and max(got.values()) >= GIVEN:  # which states win depends on the timing, too
+            break
 
     left = {account_id: (await stores[0].free_runs(account_id, 0)).gifts for account_id in accounts}
     assert left == {account_id: GIVEN - used for account_id, used in got.items()}

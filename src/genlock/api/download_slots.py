@@ -15,9 +15,9 @@ from genlock.web.requests import abort
 DOWNLOADS_PER_ACCOUNT = 100
 #: of all accounts: one account gets at most half of what is left, so that many slow readers together hold little memory
 DOWNLOADS_MAX = 250
-#: what every account may have, whatever the others have
-DOWNLOADS_LEAST = 3
-#: how long a client may take nothing of a download that waits for it
+#: of one account, however many the others have
+DOWNLOADS_PER_ACCOUNT_MIN = 3
+#: how long a client may read nothing of a download
 STALLED_SECONDS = 60.0
 
 
@@ -29,8 +29,8 @@ class DownloadSlots:
         """Raise Problem 429 if the account has no room for another download."""
         own = self._downloads.get(account_id, 0)
         half_of_the_rest = (DOWNLOADS_MAX - self._downloads.total()) // 2
-        if own >= min(DOWNLOADS_PER_ACCOUNT, max(DOWNLOADS_LEAST, half_of_the_rest)):
-            detail = f"{own} results of this account are being read at the moment"
+        if own >= min(DOWNLOADS_PER_ACCOUNT, max(DOWNLOADS_PER_ACCOUNT_MIN, half_of_the_rest)):
+            detail = f"{own} downloads of this account are in progress, and there is no place for another one"
             raise too_many("too_many_downloads", detail, 5.0)
 
     def take(self, account_id: int) -> "DownloadSlot":

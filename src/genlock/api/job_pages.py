@@ -8,22 +8,22 @@ from weakref import WeakValueDictionary
 from genlock.domain.job import Job
 from genlock.ports import ApiJobStore
 
-#: jobs that one statement reads for a list: the default number and one more, which tells whether there are more
+#: jobs that one statement reads for a list: the default `limit` and one more, which tells whether there are more
 LIST_STEP = 21
 #: the same for a stream, whose client may read it slowly
 STREAM_STEP = 4
 #: the same after a step of small jobs
 SMALL_STEP = 100
-#: characters of a small job
-SMALL_JOB = 5_000
+#: characters of a small job at most
+SMALL_JOB_CHARACTERS = 5_000
 #: characters of jobs after which a list ends early; its next page goes on
 LIST_CHARACTERS_MAX = 300_000
 #: lists that this instance reads at the same time
 LISTS_AT_ONCE = 4
 
 
-class ListTurns:
-    """Turns at reading a list, which holds megabytes: one list of an account at a time, and few of all accounts."""
+class ListSlots:
+    """Limits how many lists are read at once, as each takes megabytes: one of an account, a few of all accounts."""
 
     def __init__(self) -> None:
         self._of_account: WeakValueDictionary[int, asyncio.Lock] = WeakValueDictionary()
@@ -70,7 +70,7 @@ async def newest_jobs(
 
 
 async def jobs_by_id(store: ApiJobStore, found: Mapping[int, Job | None]) -> AsyncGenerator[Job, None]:
-    """Yield jobs in the order of their ids in `found`, and read those of which it has nothing but the id."""
+    """Yield jobs in the order of their ids in `found`; those that it has only the id of are read."""
     numbers, start, step = list(found), 0, STREAM_STEP
     while start < len(numbers):
         at_once = numbers[start : start + step]
@@ -86,4 +86,4 @@ async def jobs_by_id(store: ApiJobStore, found: Mapping[int, Job | None]) -> Asy
 
 
 def _are_small(jobs: Sequence[Job]) -> bool:
-    return sum(map(characters_of, jobs)) <= SMALL_JOB * len(jobs)
+    return sum(map(characters_of, jobs)) <= SMALL_JOB_CHARACTERS * len(jobs)

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
-from genlock.api.job_pages import SMALL_JOB, characters_of
+from genlock.api.job_pages import SMALL_JOB_CHARACTERS, characters_of
 from genlock.api.job_view import status_of
 from genlock.api.types import FINAL
 from genlock.domain.events import Event
@@ -62,7 +62,7 @@ class Watcher:
         version = version_of(job)
         if self.jobs.get(job.id) == version:
             return
-        self.changed[job.id] = job if characters_of(job) <= SMALL_JOB else None
+        self.changed[job.id] = job if characters_of(job) <= SMALL_JOB_CHARACTERS else None
         if status_of(job) in FINAL:
             self.jobs.pop(job.id, None)
         else:

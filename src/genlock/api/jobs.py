@@ -5,7 +5,7 @@ from weakref import WeakValueDictionary
 
 from starlette.responses import Response
 
-from genlock.api.job_pages import ListTurns, read_list
+from genlock.api.job_pages import read_list
 from genlock.api.job_view import status_of
 from genlock.api.operation import Answered, Call, Header, Operation
 from genlock.api.parts import ApiParts
@@ -18,8 +18,8 @@ from genlock.domain.job import Actor, Job
 from genlock.domain.money import HoldState
 
 DAY = 86_400.0
-#: orders of an account that may be cancelled before their submit: at once, and then one per pause. They are free, and
-#: their rows stay.
+#: orders that an account may cancel before their submit, without a pause, and the pause before each further one. They
+#: are free, and their rows stay.
 EARLY_CANCELS, EARLY_CANCEL_SECONDS = 1000, 60.0
 _PREFER_DOC = Header(
     name="Prefer",
@@ -31,7 +31,6 @@ _PREFER_DOC = Header(
 class JobRoutes:
     def __init__(self, parts: ApiParts) -> None:
         self._parts = parts
-        self._turns = ListTurns()
         #: held while a job of the account is cancelled, so that cancellations at the same time are counted one by one
         self._cancelling: WeakValueDictionary[int, asyncio.Lock] = WeakValueDictionary()
 
@@ -80,7 +79,7 @@ class JobRoutes:
         before = None
         if query.cursor is not None and (before := self._parts.view.job_id(query.cursor)) is None:
             raise not_found("?cursor is not a next_cursor of this list")
-        async with self._turns.take(call.account_id):
+        async with self._parts.list_slots.take(call.account_id):
             page, has_more = await read_list(self._parts.store, call.account_id, before, query.limit)
         view = self._parts.view
         answer = JobList(
@@ -132,13 +131,15 @@ class JobRoutes:
             raise too_many("too_many_cancels", detail, DAY / 24)
 
     async def _check_early_quota(self, call: Call) -> None:
-        """Limit orders that cost nothing: with inputs of a hundred kilobytes they would fill the operator's disk."""
+        """Raise Problem 429 if too many orders were cancelled that cost nothing: their inputs would fill the disk."""
         # Taken ahead of time: a limit that lies in the past may be pruned.
         taken = await self._parts.store.reserve_permits(
             f"early-cancel:{call.account_id}", 1, EARLY_CANCEL_SECONDS, 1, (EARLY_CANCELS - 1) * EARLY_CANCEL_SECONDS
         )
         if not taken:
-            detail = f"{EARLY_CANCELS} orders were cancelled before the provider had begun; this order goes on"
+            detail = (
+                f"the account has cancelled {EARLY_CANCELS} orders that the provider had not begun; this order goes on"
+            )
             raise too_many("too_many_cancels", detail, EARLY_CANCEL_SECONDS)
 
     def _answer(self, call: Call, job: Job, status: int, headers: dict[str, str] | None = None) -> Response:

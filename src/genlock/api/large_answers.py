@@ -1,4 +1,4 @@
-"""Large answers: they count as several requests, share a bounded memory, and must be read within a time.
+"""Limits of large answers: they count as several requests, share a bounded memory, and must be read within a minute.
 
 A client that reads slowly, or not at all, has its answers wait here. The connection takes them in pieces, so that
 nothing but the piece on its way is copied.
@@ -14,13 +14,13 @@ from genlock.api.problems import unavailable
 from genlock.api.reading import sender_name
 from genlock.web.requests import SMALL_BODY_BYTES, BodyMemory, RequestRefused, abort
 
-#: bytes of large answers that wait for their readers at the same time; an account may have a quarter
+#: bytes of large answers that wait to be read; an account may have a quarter
 LARGE_ANSWERS_BYTES_MAX = 16_000_000
-#: an answer takes a permit of its key for each of these, besides that of its request: writing it holds up all others
+#: an answer takes a permit of its key for each of these, besides that of its request: while it is made, others wait
 BYTES_PER_PERMIT = 10_000
 PIECE_BYTES = 32_000
 #: how long a client may take to read a large answer
-SECONDS_MAX = 60.0
+READ_SECONDS_MAX = 60.0
 
 
 def permits_of(response: Response) -> int:
@@ -32,8 +32,8 @@ class LargeAnswers:
     def __init__(self) -> None:
         self._memory = BodyMemory(LARGE_ANSWERS_BYTES_MAX)
 
-    def hold(self, response: Response, account_id: int) -> Response:
-        """Return a large answer with its memory reserved until it is on its way. Raises Problem 503."""
+    def reserve_memory(self, response: Response, account_id: int) -> Response:
+        """Return the answer; a large one keeps memory reserved until it is sent. Raises Problem 503."""
         if len(response.body) <= SMALL_BODY_BYTES:
             return response
         size, sender = min(len(response.body), LARGE_ANSWERS_BYTES_MAX // 4), sender_name(account_id)
@@ -41,7 +41,7 @@ class LargeAnswers:
             self._memory.reserve(size, authenticated=True, sender=sender)
         except RequestRefused:
             raise unavailable(
-                "too many large answers are being read at the moment; read those, and try again"
+                "too many large answers wait to be read; read those you have asked for to their end, and try again"
             ) from None
         return _InPieces(response, lambda: self._memory.release(size, sender))
 
@@ -55,7 +55,7 @@ class _InPieces(Response):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
-            async with asyncio.timeout(SECONDS_MAX):
+            async with asyncio.timeout(READ_SECONDS_MAX):
                 await self._send(send)
         except TimeoutError:
             abort(scope)

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 
+from genlock.api.job_pages import ListSlots
 from genlock.api.job_view import JobView
 from genlock.api.job_watch import JobWatch
 from genlock.api.request_limits import RequestLimits
@@ -45,6 +46,7 @@ class ApiParts:
     links: ResultLinks
     watch: JobWatch
     limits: RequestLimits
+    list_slots: ListSlots
     memory: BodyMemory
     rules: ApiRules
     observer: Observer

@@ -34,7 +34,7 @@ CODES: Mapping[str, str] = {
     "spend_limit": "The key has reached its limit of the day. Wait for the next day (UTC), or use another key.",
     "still_running": "The order is in progress. Send the same request again to keep waiting; it orders nothing new.",
     "too_large": "The body is larger than allowed.",
-    "too_many_cancels": "Too many orders were cancelled. This one is not, and goes on.",
+    "too_many_cancels": "Too many orders were cancelled: this one goes on. Wait as long as `Retry-After` says.",
     "too_many_deliveries": "Wait as long as `Retry-After` says.",
     "too_many_downloads": "Wait until some of the account's downloads have ended.",
     "too_many_files": "Wait as long as `Retry-After` says.",

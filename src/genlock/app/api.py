@@ -5,6 +5,7 @@ from contextlib import AsyncExitStack
 from time import time
 
 from genlock.api.app import Api
+from genlock.api.job_pages import ListSlots
 from genlock.api.job_view import JobView
 from genlock.api.job_watch import JobWatch
 from genlock.api.parts import ApiParts, ApiRules
@@ -69,6 +70,7 @@ def make_api(  # noqa: PLR0913 - one argument per part
             links=links,
             watch=watch,
             limits=RequestLimits(store, settings.api_requests_per_second, engine.ctx.loop.time),
+            list_slots=ListSlots(),
             memory=memory,
             rules=_make_rules(settings),
             observer=engine.ctx.observer,

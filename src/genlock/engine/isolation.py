@@ -1,7 +1,7 @@
-"""Isolation: an instance tries what may have crashed others alone, either a job or an update queue.
+"""Isolation: of the jobs and update queues that may have crashed instances, an instance runs one at a time.
 
-Otherwise an update would be suspected of the crashes that a job causes beside it, again and again, and dead-lettered:
-both are released in the same moment, for the same time.
+Otherwise each crash of a poison job would also count for the update that runs beside it, until that is dead-lettered:
+both are released at the same moment, for the same time.
 """
 
 import asyncio
@@ -15,8 +15,8 @@ def _nothing() -> bool:
 
 @dataclass(slots=True)
 class Isolation:
-    #: held from the look at what is isolated until the start of what was claimed
+    #: held from the check whether something isolated runs until what was claimed has started
     claiming: asyncio.Lock = field(default_factory=asyncio.Lock)
-    #: whether an isolated job runs, and whether an isolated update queue does
+    #: whether an isolated job runs; whether an isolated update queue runs
     has_job: Callable[[], bool] = _nothing
     has_updates: Callable[[], bool] = _nothing

@@ -64,10 +64,10 @@ def _nothing_to_resend(job: Job) -> str:
     return f"job {job.id} has nothing to resend yet ({job.state}, {job.delivery})"
 
 
-async def show_again(ctx: EngineContext, job_id: int, by: str) -> Job:
-    """Resend at the user's wish: free, unless the result was never paid for.
+async def resend_for_user(ctx: EngineContext, job_id: int, by: str) -> Job:
+    """Resend a result at its user's wish: free, unless it could not be delivered and its hold was therefore released.
 
-    Raises InsufficientBalance and ActionNotAllowed.
+    Then it costs its price now. Raises InsufficientBalance and ActionNotAllowed.
     """
     job = await find_result(ctx, job_id)
     if job.attention_code is AttentionCode.POISON:

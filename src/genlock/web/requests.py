@@ -32,7 +32,7 @@ def body_too_large() -> RequestRefused:
 
 
 class BodyMemory:
-    """The memory for large bodies that all endpoints share.
+    """A bounded memory for large bodies: one for the requests to all endpoints, one for the answers of the API.
 
     Unauthenticated senders may take half of it, and one client with a key a quarter.
     """

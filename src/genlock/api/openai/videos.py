@@ -10,7 +10,7 @@ from typing import IO, Any
 from starlette.responses import Response
 
 from genlock.api.forms import MEDIA_TYPE, Form, is_form, receive_form
-from genlock.api.job_pages import LIST_CHARACTERS_MAX, ListTurns, characters_of, newest_jobs
+from genlock.api.job_pages import LIST_CHARACTERS_MAX, characters_of, newest_jobs
 from genlock.api.job_view import results_of, status_of
 from genlock.api.jobs import given_job
 from genlock.api.openai.errors import openai_response, rename_fields
@@ -63,7 +63,6 @@ class VideoRoutes:
         self._orders = orders
         self._uploads = uploads
         self._results = results
-        self._turns = ListTurns()
 
     def operations(self) -> list[Operation]:
         return [
@@ -195,7 +194,7 @@ class VideoRoutes:
         before = None
         if query.after is not None and (before := self._parts.view.job_id(query.after)) is None:
             raise not_found("?after is not an id of this list")
-        async with self._turns.take(call.account_id):
+        async with self._parts.list_slots.take(call.account_id):
             found, last, has_more = await self._videos(call.account_id, before, query.limit)
         data = [self._video(job, call.base_url) for job in found]
         last_id = self._parts.view.id_of(last) if last is not None else None

@@ -235,7 +235,7 @@ class Orders:
         try:
             if job.delivery not in (Delivery.DELIVERED, Delivery.UNDELIVERABLE, Delivery.UNKNOWN):
                 raise ActionNotAllowed  # noqa: TRY301 - as the engine would say
-            resent = await operate.show_again(self._engine.ctx, job.id, f"user {ctx.account_id}")
+            resent = await operate.resend_for_user(self._engine.ctx, job.id, f"user {ctx.account_id}")
         except ActionNotAllowed:
             await view.toast(ctx, t.plain("order.again_not_yet"))
             return

@@ -1,4 +1,4 @@
-"""What Telegram removes from a text before it measures it, and which texts it takes for empty."""
+"""Clean a text as Telegram does before it measures it, and recognise what it takes for an empty one."""
 
 import re
 

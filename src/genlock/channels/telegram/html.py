@@ -6,6 +6,7 @@ so the two cannot disagree about what is refused.
 
 import re
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 #: the tags, and what Telegram calls the formatting of each
 TAGS = {
@@ -85,15 +86,22 @@ def read_html(source: str) -> list[Token]:
     return _Reader(source=source + _END).read()
 
 
+class _OpenTag(NamedTuple):
+    start: StartTag
+    place: int
+    #: how many characters came before it
+    characters: int
+
+
 @dataclass(kw_only=True)
 class _Reader:
     source: str
     place: int = 0
     tokens: list[Token] = field(default_factory=list)
-    #: the open tags, and how many characters came before each
-    opened: list[tuple[StartTag, int]] = field(default_factory=list)
+    opened: list[_OpenTag] = field(default_factory=list)
     characters: int = 0
-    has_surrogate: bool = False
+    #: where the first half of a surrogate pair is
+    surrogate_place: int | None = None
 
     def read(self) -> list[Token]:
         while self.place < len(self.source) - 1:
@@ -103,18 +111,19 @@ class _Reader:
                 self._read_end_tag()
             else:
                 self._read_start_tag()
-        end = len(self.source) - 1
         if self.opened:
-            name = self.opened[-1][0].name
-            words = f'Can\'t find end tag corresponding to start tag "{name}"'
-            raise HtmlRefused("no_end", words, place=end, detail=name)
-        if self.has_surrogate:
-            raise HtmlRefused("surrogate", _SURROGATE_WORDS, place=end)
+            last = self.opened[-1]
+            words = f'Can\'t find end tag corresponding to start tag "{last.start.name}"'
+            raise HtmlRefused("no_end", words, place=last.place, detail=last.start.name)
+        if self.surrogate_place is not None:
+            raise HtmlRefused("surrogate", _SURROGATE_WORDS, place=self.surrogate_place)
         return self.tokens
 
     def _read_character(self) -> None:
-        piece, self.place = _character(self.source, self.place)
-        self.has_surrogate |= bool(_SURROGATES.match(piece))
+        begin = self.place
+        piece, self.place = _character(self.source, begin)
+        if self.surrogate_place is None and _SURROGATES.match(piece):
+            self.surrogate_place = begin
         self.characters += 1
         self.tokens.append(piece)
 
@@ -135,7 +144,7 @@ class _Reader:
         self.place += 1
         if tag == "span" and start.argument != "spoiler":
             raise self._refused("span", 'Tag "span" must have class "tg-spoiler"', begin, detail=tag)
-        self.opened.append((start, self.characters))
+        self.opened.append(_OpenTag(start, begin, self.characters))
         self.tokens.append(start)
 
     def _read_attribute(self, tag: str, begin: int) -> tuple[str, str | None]:
@@ -179,14 +188,14 @@ class _Reader:
         if self.source[self.place] != ">":
             raise self._refused("unclosed", "Unclosed end tag", begin, detail=self.source[begin:-1])
         self.place += 1
-        start, before = self.opened.pop()
+        start, place, before = self.opened.pop()
         if found not in {"", start.name}:
             words = (
                 f'Unmatched end tag at byte offset {self._bytes(begin)}, expected "</{start.name}>", found "</{found}>"'
             )
             raise HtmlRefused("other_end", words, place=begin, detail=f"</{found[:20]}>, </{start.name}>")
         if self.characters > before:
-            _check_argument(start, begin)
+            _check_argument(start, place)
         self.tokens.append(EndTag(start=start))
 
     def _take(self, pattern: re.Pattern[str], begin: int) -> str:

@@ -87,7 +87,7 @@ class Afterwards:
         before = await instance.store.job(job_id)
         assert before is not None
         self._world.note("user", "SHOW_AGAIN", job=job_id)
-        after = await operate.show_again(instance.engine.ctx, job_id, "user")
+        after = await operate.resend_for_user(instance.engine.ctx, job_id, "user")
         never_shown = before.delivery is Delivery.UNDELIVERABLE and before.state is State.SUCCEEDED
         next_token = after.lease_token == before.lease_token + 1
         if never_shown and next_token and before.price and after.hold_state is HoldState.RELEASED:

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from collections import OrderedDict
 from dataclasses import replace
 from typing import Any, cast
 
@@ -59,18 +60,39 @@ async def test_a_list_of_large_jobs_ends_early_and_its_pages_have_all_of_them(
 async def test_an_answer_takes_permits_by_its_size(world: ApiWorld, monkeypatch: pytest.MonkeyPatch) -> None:
     client = await client_with_large_jobs(world)
     taken = []
-    take = RequestLimits.take
+    take, charge = RequestLimits.take, RequestLimits.charge
 
-    async def noting(limits: RequestLimits, key_id: int, permits: int = 1) -> dict[str, str]:
+    async def noting_take(limits: RequestLimits, key_id: int, permits: int = 1) -> dict[str, str]:
         taken.append(permits)
         return await take(limits, key_id, permits)
 
-    monkeypatch.setattr(RequestLimits, "take", noting)
+    async def noting_charge(limits: RequestLimits, key_id: int, permits: int) -> dict[str, str]:
+        taken.append(permits)
+        return await charge(limits, key_id, permits)
+
+    monkeypatch.setattr(RequestLimits, "take", noting_take)
+    monkeypatch.setattr(RequestLimits, "charge", noting_charge)
     await client.get("/v1/jobs")
     await client.get("/v1/jobs?limit=1")
     await client.get("/v1/balance")
 
     assert taken == [1, 10, 1, 2, 1]
+
+
+async def test_a_large_answer_is_sent_however_few_permits_its_key_has_and_later_requests_wait_for_them(
+    world: ApiWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = await client_with_large_jobs(world)
+    limits = world.api._parts.limits
+    for name, value in (("_burst", 2), ("_interval", 10.0), ("_block_size", 1), ("_blocks", OrderedDict())):
+        monkeypatch.setattr(limits, name, value)
+    large = await client.get("/v1/jobs")
+    next_one = await client.get("/v1/balance")
+
+    assert (large.status, len(large.json["data"])) == (200, COUNT)
+    assert large.headers["RateLimit"] == '"requests";r=0;t=20'
+    assert (next_one.status, next_one.code) == (429, "too_many_requests")
+    assert 10 < int(next_one.headers["Retry-After"]) <= 30
 
 
 async def test_an_account_that_does_not_read_large_answers_takes_only_its_share_of_their_memory(

@@ -18,8 +18,8 @@ from genlock.domain.job import Actor, Job
 from genlock.domain.money import HoldState
 
 DAY = 86_400.0
-#: orders of an account that may be cancelled before their submit: at once, and then one per pause. They are free, and
-#: their rows stay.
+#: orders of an account that may be cancelled before their submit: at once, or all that it may have running, and then one
+#: per pause. They are free, and their rows stay.
 EARLY_CANCELS, EARLY_CANCEL_SECONDS = 1000, 60.0
 _PREFER_DOC = Header(
     name="Prefer",
@@ -133,12 +133,13 @@ class JobRoutes:
 
     async def _check_early_quota(self, call: Call) -> None:
         """Limit orders that cost nothing: with inputs of a hundred kilobytes they would fill the operator's disk."""
+        at_once = max(EARLY_CANCELS, self._parts.rules.running_max)
         # Taken ahead of time: a limit that lies in the past may be pruned.
         taken = await self._parts.store.reserve_permits(
-            f"early-cancel:{call.account_id}", 1, EARLY_CANCEL_SECONDS, 1, (EARLY_CANCELS - 1) * EARLY_CANCEL_SECONDS
+            f"early-cancel:{call.account_id}", 1, EARLY_CANCEL_SECONDS, 1, (at_once - 1) * EARLY_CANCEL_SECONDS
         )
         if not taken:
-            detail = f"{EARLY_CANCELS} orders were cancelled before the provider had begun; this order goes on"
+            detail = f"{at_once} orders were cancelled before the provider had begun; this order goes on"
             raise too_many("too_many_cancels", detail, EARLY_CANCEL_SECONDS)
 
     def _answer(self, call: Call, job: Job, status: int, headers: dict[str, str] | None = None) -> Response:

@@ -1,6 +1,7 @@
 """Jobs with very long inputs: lists of them come in small pages, and clients that do not read them take no memory."""
 
 import asyncio
+import gc
 import json
 from collections import OrderedDict
 from dataclasses import replace
@@ -9,7 +10,13 @@ from typing import Any, cast
 import pytest
 
 from genlock.api import job_pages, large_answers
-from genlock.api.job_pages import LIST_STEP, SMALL_JOB, STREAM_STEP, jobs_by_id, newest_jobs
+from genlock.api.job_pages import (
+    LIST_STEP,
+    SMALL_JOB,
+    STREAM_STEP,
+    jobs_by_id,
+    newest_jobs,
+)
 from genlock.api.job_watch import Watcher, version_of
 from genlock.api.request_limits import RequestLimits
 from genlock.domain.job import Job
@@ -185,6 +192,31 @@ async def test_other_requests_are_answered_while_a_stream_is_written_that_nothin
     assert (read, listed) == (list(range(400)), list(range(400, 0, -1)))
     assert of_stream >= 400 / STREAM_STEP
     assert turns >= 400 / LIST_STEP - 1
+
+
+async def test_a_stream_that_is_read_slowly_holds_few_large_jobs_behind_small_ones(world: ApiWorld) -> None:
+    client = await client_with_large_jobs(world, 1)
+    [large] = await world.store.api_jobs(client.key.account_id, before=None, limit=1)
+    made = 0
+
+    class Reads:
+        async def api_jobs_by_id(self, job_ids: list[int]) -> list[Job]:
+            nonlocal made
+            made += len(job_ids)
+            small = replace(large, input="{}")
+            return [replace(small if number > -STREAM_STEP else large, id=number) for number in job_ids]
+
+    def held() -> int:
+        return sum(isinstance(each, Job) and each.id <= -STREAM_STEP for each in gc.get_objects())
+
+    shown = []
+    async for job in jobs_by_id(cast(ApiJobStore, Reads()), dict.fromkeys(range(0, -200, -1))):
+        shown.append(job.id)
+        if job.id in {-STREAM_STEP, -150}:
+            assert held() <= STREAM_STEP
+
+    assert shown == list(range(0, -200, -1))
+    assert made <= 300, "what is not held is read again once"
 
 
 async def test_a_stream_begins_with_large_jobs_too_and_shows_their_changes(world: ApiWorld) -> None:

@@ -18,8 +18,8 @@ from genlock.domain.job import Actor, Job
 from genlock.domain.money import HoldState
 
 DAY = 86_400.0
-#: orders of an account that may be cancelled before their submit: at once, or all that it may have running, and then one
-#: per pause. They are free, and their rows stay.
+#: orders of an account that may be cancelled before their submit: at once, or as many as it may have running, and then
+#: one per pause. They are free, and their rows stay.
 EARLY_CANCELS, EARLY_CANCEL_SECONDS = 1000, 60.0
 _PREFER_DOC = Header(
     name="Prefer",

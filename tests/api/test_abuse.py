@@ -262,7 +262,7 @@ async def test_orders_that_cost_nothing_because_they_are_cancelled_at_once_have_
     async with running_api(database, tmp_path / "media", speed=1.0, api_running_max=3) as world:
         client, other = await world.client(), await world.client()
         await world.engine.stop()  # so that nothing is submitted
-        statuses = []
+        statuses, last = [], ""
         for _ in range(5):
             last = (await client.order()).json["id"]
             answer = await client.post(f"/v1/jobs/{last}/cancel")

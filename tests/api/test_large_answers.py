@@ -4,10 +4,13 @@ import asyncio
 import gc
 import json
 from collections import OrderedDict
+from contextlib import suppress
 from dataclasses import replace
+from itertools import chain
 from typing import Any, cast
 
 import pytest
+from starlette.responses import Response
 
 from genlock.api import job_pages, large_answers
 from genlock.api.job_pages import (
@@ -18,6 +21,7 @@ from genlock.api.job_pages import (
     newest_jobs,
 )
 from genlock.api.job_watch import Watcher, version_of
+from genlock.api.problems import Problem
 from genlock.api.request_limits import RequestLimits
 from genlock.domain.job import Job
 from genlock.ports import ApiJobStore
@@ -105,7 +109,7 @@ async def test_a_large_answer_is_sent_however_few_permits_its_key_has_and_later_
 async def test_an_account_that_does_not_read_large_answers_takes_only_its_share_of_their_memory(
     world: ApiWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(world.api._large_answers._memory, "_bytes_max", 500_000)
+    monkeypatch.setattr(large_answers, "LARGE_ANSWERS_BYTES_MAX", 500_000)
     monkeypatch.setattr(large_answers, "PIECE_BYTES", 1000)
     slow, other = await client_with_large_jobs(world), await client_with_large_jobs(world)
     begun, go_on = asyncio.Event(), asyncio.Event()
@@ -129,6 +133,27 @@ async def test_an_account_that_does_not_read_large_answers_takes_only_its_share_
     assert (await slow.get("/v1/jobs")).status == 200, "what was read does not count"
 
 
+async def test_many_accounts_that_read_slowly_leave_room_for_a_large_answer_of_each() -> None:
+    answers, accounts, megabyte = large_answers.LargeAnswers(), range(80), Response(b"x" * 1_000_000)
+    held: dict[int, list[Response]] = {account: [] for account in accounts}
+    for account in accounts:
+        with suppress(Problem):
+            while True:
+                held[account].append(answers.hold(megabyte, account))
+
+    assert len(held[0]) == 4
+    assert all(held[account] for account in range(40))
+    assert answers._held.total() == large_answers.FIRST_ANSWERS_BYTES_MAX
+
+    async def gone(*_: object) -> Any:
+        raise ConnectionError
+
+    for answer in chain(*held.values()):
+        with pytest.raises(ConnectionError):
+            await answer({}, gone, gone)
+    assert not answers._held
+
+
 async def test_a_client_that_does_not_read_a_large_answer_loses_its_connection(
     world: ApiWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -146,7 +171,7 @@ async def test_a_client_that_does_not_read_a_large_answer_loses_its_connection(
             assert await reader.read() == b""
     finally:
         writer.close()
-    await poll_until(lambda: not world.api._large_answers._memory._held)
+    await poll_until(lambda: not world.api._large_answers._held)
 
 
 async def test_a_large_job_that_changes_is_not_kept_for_the_watcher_but_read_again(world: ApiWorld) -> None:

@@ -1,15 +1,21 @@
 """Jobs with very long inputs: lists of them come in small pages, and clients that do not read them take no memory."""
 
 import asyncio
+import gc
 import json
+from collections import OrderedDict
+from contextlib import suppress
 from dataclasses import replace
+from itertools import chain
 from typing import Any, cast
 
 import pytest
+from starlette.responses import Response
 
 from genlock.api import job_pages, large_answers
 from genlock.api.job_pages import LIST_STEP, SMALL_JOB_CHARACTERS, STREAM_STEP, jobs_by_id, newest_jobs
 from genlock.api.job_watch import Watcher, version_of
+from genlock.api.problems import Problem
 from genlock.api.request_limits import RequestLimits
 from genlock.domain.job import Job
 from genlock.ports import ApiJobStore
@@ -68,13 +74,18 @@ async def test_lists_of_jobs_and_of_videos_wait_for_the_same_slot_of_their_accou
 async def test_an_answer_takes_permits_by_its_size(world: ApiWorld, monkeypatch: pytest.MonkeyPatch) -> None:
     client = await client_with_large_jobs(world)
     taken = []
-    take = RequestLimits.take
+    take, charge = RequestLimits.take, RequestLimits.charge
 
-    async def noting(limits: RequestLimits, key_id: int, permits: int = 1) -> dict[str, str]:
+    async def noting_take(limits: RequestLimits, key_id: int, permits: int = 1) -> dict[str, str]:
         taken.append(permits)
         return await take(limits, key_id, permits)
 
-    monkeypatch.setattr(RequestLimits, "take", noting)
+    async def noting_charge(limits: RequestLimits, key_id: int, permits: int) -> dict[str, str]:
+        taken.append(permits)
+        return await charge(limits, key_id, permits)
+
+    monkeypatch.setattr(RequestLimits, "take", noting_take)
+    monkeypatch.setattr(RequestLimits, "charge", noting_charge)
     await client.get("/v1/jobs")
     await client.get("/v1/jobs?limit=1")
     await client.get("/v1/balance")
@@ -82,10 +93,26 @@ async def test_an_answer_takes_permits_by_its_size(world: ApiWorld, monkeypatch:
     assert taken == [1, 10, 1, 2, 1]
 
 
+async def test_a_large_answer_is_sent_however_few_permits_its_key_has_and_later_requests_wait_for_them(
+    world: ApiWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = await client_with_large_jobs(world)
+    limits = world.api._parts.limits
+    for name, value in (("_burst", 2), ("_interval", 10.0), ("_block_size", 1), ("_blocks", OrderedDict())):
+        monkeypatch.setattr(limits, name, value)
+    large = await client.get("/v1/jobs")
+    next_one = await client.get("/v1/balance")
+
+    assert (large.status, len(large.json["data"])) == (200, COUNT)
+    assert large.headers["RateLimit"] == '"requests";r=0;t=20'
+    assert (next_one.status, next_one.code) == (429, "too_many_requests")
+    assert 10 < int(next_one.headers["Retry-After"]) <= 30
+
+
 async def test_an_account_that_does_not_read_large_answers_takes_only_its_share_of_their_memory(
     world: ApiWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(world.api._large_answers._memory, "_bytes_max", 500_000)
+    monkeypatch.setattr(large_answers, "LARGE_ANSWERS_BYTES_MAX", 500_000)
     monkeypatch.setattr(large_answers, "PIECE_BYTES", 1000)
     slow, other = await client_with_large_jobs(world), await client_with_large_jobs(world)
     begun, go_on = asyncio.Event(), asyncio.Event()
@@ -109,6 +136,27 @@ async def test_an_account_that_does_not_read_large_answers_takes_only_its_share_
     assert (await slow.get("/v1/jobs")).status == 200, "what was read does not count"
 
 
+async def test_many_accounts_that_read_slowly_leave_room_for_a_large_answer_of_each() -> None:
+    answers, accounts, megabyte = large_answers.LargeAnswers(), range(80), Response(b"x" * 1_000_000)
+    held: dict[int, list[Response]] = {account: [] for account in accounts}
+    for account in accounts:
+        with suppress(Problem):
+            while True:
+                held[account].append(answers.reserve_memory(megabyte, account))
+
+    assert len(held[0]) == 4
+    assert all(held[account] for account in range(40))
+    assert answers._held.total() == large_answers.FIRST_ANSWERS_BYTES_MAX
+
+    async def gone(*_: object) -> Any:
+        raise ConnectionError
+
+    for answer in chain(*held.values()):
+        with pytest.raises(ConnectionError):
+            await answer({}, gone, gone)
+    assert not answers._held
+
+
 async def test_a_client_that_does_not_read_a_large_answer_loses_its_connection(
     world: ApiWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -126,7 +174,7 @@ async def test_a_client_that_does_not_read_a_large_answer_loses_its_connection(
             assert await reader.read() == b""
     finally:
         writer.close()
-    await poll_until(lambda: not world.api._large_answers._memory._held)
+    await poll_until(lambda: not world.api._large_answers._held)
 
 
 async def test_a_large_job_that_changes_is_not_kept_for_the_watcher_but_read_again(world: ApiWorld) -> None:
@@ -172,6 +220,31 @@ async def test_other_requests_are_answered_while_a_stream_is_written_that_nothin
     assert (read, listed) == (list(range(400)), list(range(400, 0, -1)))
     assert of_stream >= 400 / STREAM_STEP
     assert turns >= 400 / LIST_STEP - 1
+
+
+async def test_a_stream_that_is_read_slowly_holds_few_large_jobs_behind_small_ones(world: ApiWorld) -> None:
+    client = await client_with_large_jobs(world, 1)
+    [large] = await world.store.api_jobs(client.key.account_id, before=None, limit=1)
+    made = 0
+
+    class Reads:
+        async def api_jobs_by_id(self, job_ids: list[int]) -> list[Job]:
+            nonlocal made
+            made += len(job_ids)
+            small = replace(large, input="{}")
+            return [replace(small if number > -STREAM_STEP else large, id=number) for number in job_ids]
+
+    def held() -> int:
+        return sum(isinstance(each, Job) and each.id <= -STREAM_STEP for each in gc.get_objects())
+
+    shown = []
+    async for job in jobs_by_id(cast(ApiJobStore, Reads()), dict.fromkeys(range(0, -200, -1))):
+        shown.append(job.id)
+        if job.id in {-STREAM_STEP, -150}:
+            assert held() <= STREAM_STEP
+
+    assert shown == list(range(0, -200, -1))
+    assert made <= 300, "what is not held is read again once"
 
 
 async def test_a_stream_begins_with_large_jobs_too_and_shows_their_changes(world: ApiWorld) -> None:

@@ -109,7 +109,7 @@ class Api:
                 check_scope(sender.key, operation.scope)
                 response = await operation.handle(await self._call(request, operation, sender, received_at))
                 if operation.method == "GET" and (permits := permits_of(response)):
-                    limits = await self._parts.limits.take(sender.key.id, permits)
+                    limits = await self._parts.limits.charge(sender.key.id, permits)
                     response = self._large_answers.reserve_memory(response, sender.key.account_id)
         except Problem as problem:
             response = operation.refuse(problem)

@@ -13,7 +13,7 @@ from genlock.web.requests import abort
 
 #: of one account: each download holds memory and an open file, for as long as its reader takes
 DOWNLOADS_PER_ACCOUNT = 100
-#: of all accounts: one account gets at most half of what is left, so that many slow readers together hold little memory
+#: of all accounts: one gets at most half of what others leave, so that many slow readers together hold little memory
 DOWNLOADS_MAX = 250
 #: of one account, however many the others have
 DOWNLOADS_PER_ACCOUNT_MIN = 3
@@ -28,7 +28,7 @@ class DownloadSlots:
     def check(self, account_id: int) -> None:
         """Raise Problem 429 if the account has no room for another download."""
         own = self._downloads.get(account_id, 0)
-        half_of_the_rest = (DOWNLOADS_MAX - self._downloads.total()) // 2
+        half_of_the_rest = (DOWNLOADS_MAX - (self._downloads.total() - own)) // 2
         if own >= min(DOWNLOADS_PER_ACCOUNT, max(DOWNLOADS_PER_ACCOUNT_MIN, half_of_the_rest)):
             detail = f"{own} downloads of this account are in progress, and there is no place for another one"
             raise too_many("too_many_downloads", detail, 5.0)

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
+from itertools import accumulate
 from weakref import WeakValueDictionary
 
 from genlock.domain.job import Job
@@ -16,6 +17,8 @@ STREAM_STEP = 4
 SMALL_STEP = 100
 #: characters of a small job at most
 SMALL_JOB_CHARACTERS = 5_000
+#: characters of jobs that a stream holds while its client reads; a single job may have more
+STREAM_CHARACTERS_MAX = 100_000
 #: characters of jobs after which a list ends early; its next page goes on
 LIST_CHARACTERS_MAX = 300_000
 #: lists that this instance reads at the same time
@@ -73,16 +76,27 @@ async def jobs_by_id(store: ApiJobStore, found: Mapping[int, Job | None]) -> Asy
     """Yield jobs in the order of their ids in `found`; those that it has only the id of are read."""
     numbers, start, step = list(found), 0, STREAM_STEP
     while start < len(numbers):
-        at_once = numbers[start : start + step]
-        read = await store.api_jobs_by_id([number for number in at_once if found[number] is None])
-        by_id = {job.id: job for job in read}
-        for number in at_once:
-            job = found[number] or by_id.get(number)
+        held = await _read_step(store, found, numbers[start : start + step])
+        step = SMALL_STEP if _are_small([job for job in held if job is not None]) else STREAM_STEP
+        held = held[: _held_at_once(held)]
+        for job in held:
             if job is not None:
                 yield job
-        start += step
-        step = SMALL_STEP if _are_small(read) else STREAM_STEP
+        start += len(held)
         await asyncio.sleep(0)  # neither SQLite nor a client that is gone makes a stream wait
+
+
+async def _read_step(store: ApiJobStore, found: Mapping[int, Job | None], numbers: Sequence[int]) -> list[Job | None]:
+    """Return a job for each id; None if it is gone."""
+    read = await store.api_jobs_by_id([number for number in numbers if found[number] is None])
+    by_id = {job.id: job for job in read}
+    return [found[number] or by_id.get(number) for number in numbers]
+
+
+def _held_at_once(jobs: Sequence[Job | None]) -> int:
+    """Return how many of the jobs may wait for a slow client, at least one: the others are read again."""
+    sizes = accumulate(characters_of(job) if job is not None else 0 for job in jobs)
+    return max(1, sum(size <= STREAM_CHARACTERS_MAX for size in sizes))
 
 
 def _are_small(jobs: Sequence[Job]) -> bool:

@@ -18,8 +18,8 @@ from genlock.domain.job import Actor, Job
 from genlock.domain.money import HoldState
 
 DAY = 86_400.0
-#: orders that an account may cancel before their submit, without a pause, and the pause before each further one. They
-#: are free, and their rows stay.
+#: orders that an account may cancel before their submit, without a pause (or as many as it may have running), and the
+#: pause before each further one. They are free, and their rows stay.
 EARLY_CANCELS, EARLY_CANCEL_SECONDS = 1000, 60.0
 _PREFER_DOC = Header(
     name="Prefer",
@@ -132,14 +132,13 @@ class JobRoutes:
 
     async def _check_early_quota(self, call: Call) -> None:
         """Raise Problem 429 if too many orders were cancelled that cost nothing: their inputs would fill the disk."""
+        at_once = max(EARLY_CANCELS, self._parts.rules.running_max)
         # Taken ahead of time: a limit that lies in the past may be pruned.
         taken = await self._parts.store.reserve_permits(
-            f"early-cancel:{call.account_id}", 1, EARLY_CANCEL_SECONDS, 1, (EARLY_CANCELS - 1) * EARLY_CANCEL_SECONDS
+            f"early-cancel:{call.account_id}", 1, EARLY_CANCEL_SECONDS, 1, (at_once - 1) * EARLY_CANCEL_SECONDS
         )
         if not taken:
-            detail = (
-                f"the account has cancelled {EARLY_CANCELS} orders that the provider had not begun; this order goes on"
-            )
+            detail = f"the account has cancelled {at_once} orders that the provider had not begun; this order goes on"
             raise too_many("too_many_cancels", detail, EARLY_CANCEL_SECONDS)
 
     def _answer(self, call: Call, job: Job, status: int, headers: dict[str, str] | None = None) -> Response:

@@ -5,17 +5,20 @@ nothing but the piece on its way is copied.
 """
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable
+from functools import partial
 
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from genlock.api.problems import unavailable
-from genlock.api.reading import sender_name
-from genlock.web.requests import SMALL_BODY_BYTES, BodyMemory, RequestRefused, abort
+from genlock.web.requests import SMALL_BODY_BYTES, abort
 
-#: bytes of large answers that wait to be read; an account may have a quarter
+#: bytes of large answers that wait to be read; an account may have a quarter, and half of what others leave
 LARGE_ANSWERS_BYTES_MAX = 16_000_000
+#: the same with the first answer of each account, which others that read slowly cannot keep from it
+FIRST_ANSWERS_BYTES_MAX = 64_000_000
 #: an answer takes a permit of its key for each of these, besides that of its request: while it is made, others wait
 BYTES_PER_PERMIT = 10_000
 PIECE_BYTES = 32_000
@@ -30,20 +33,28 @@ def permits_of(response: Response) -> int:
 
 class LargeAnswers:
     def __init__(self) -> None:
-        self._memory = BodyMemory(LARGE_ANSWERS_BYTES_MAX)
+        #: bytes that wait, by account
+        self._held: Counter[int] = Counter()
 
     def reserve_memory(self, response: Response, account_id: int) -> Response:
         """Return the answer; a large one keeps memory reserved until it is sent. Raises Problem 503."""
-        if len(response.body) <= SMALL_BODY_BYTES:
+        size = len(response.body)
+        if size <= SMALL_BODY_BYTES:
             return response
-        size, sender = min(len(response.body), LARGE_ANSWERS_BYTES_MAX // 4), sender_name(account_id)
-        try:
-            self._memory.reserve(size, authenticated=True, sender=sender)
-        except RequestRefused:
+        own = self._held.get(account_id, 0)
+        others = self._held.total() - own
+        more_max = min(LARGE_ANSWERS_BYTES_MAX // 4, (LARGE_ANSWERS_BYTES_MAX - others) // 2)
+        if own + size > (more_max if own else FIRST_ANSWERS_BYTES_MAX - others):
             raise unavailable(
                 "too many large answers wait to be read; read those you have asked for to their end, and try again"
-            ) from None
-        return _InPieces(response, lambda: self._memory.release(size, sender))
+            )
+        self._held[account_id] += size
+        return _InPieces(response, partial(self._release, account_id, size))
+
+    def _release(self, account_id: int, size: int) -> None:
+        self._held[account_id] -= size
+        if not self._held[account_id]:
+            del self._held[account_id]
 
 
 class _InPieces(Response):

@@ -24,6 +24,7 @@ class ApiRules:
     markup: float
     credit_usd: float
     late_cancels_per_day: int
+    running_max: int
     uploads_per_hour: int
     upload_megabytes_per_day: int
     keep_media_days: int

@@ -86,6 +86,28 @@ class RequestLimits:
                 block.waiting -= 1
         return self._headers(block)
 
+    async def charge(self, key_id: int, permits: int) -> dict[str, str]:
+        """Take permits for an answer that is ready, if necessary of the next seconds. Raises Problem 429.
+
+        The next requests wait for them. If it were refused, it would be made anew at each attempt, and a large one
+        might never find enough permits.
+        """
+        block, count = self._block(key_id), min(permits, self._burst)
+        async with block.lock:
+            kept = min(self._spendable(block), count)
+            block.left -= kept
+            if kept < count:
+                await self._borrow(block, key_id, count - kept)
+        return self._headers(block)
+
+    async def _borrow(self, block: _Block, key_id: int, count: int) -> None:
+        ahead = self._burst * self._interval
+        taken = await self._store.take_block(f"api:{key_id}", count, self._interval, self._burst, ahead)
+        block.remaining = taken.remaining
+        if not taken.granted:
+            block.blocked_until = self._clock() + taken.wait
+            raise self._refusal(block)
+
     def _spend(self, block: _Block, count: int) -> bool:
         """Take permits of the block, if it has enough that have not expired."""
         if block.left < count or self._clock() >= block.until:

@@ -87,6 +87,7 @@ def _make_rules(settings: Settings) -> ApiRules:
         markup=settings.markup,
         credit_usd=settings.credit_usd,
         late_cancels_per_day=settings.late_cancels_per_day,
+        running_max=settings.api_running_max,
         uploads_per_hour=settings.uploads_per_hour,
         upload_megabytes_per_day=settings.api_upload_mb_per_day,
         keep_media_days=settings.keep_media_days,

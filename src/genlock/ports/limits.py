@@ -55,5 +55,5 @@ class LimitStore(Protocol):
 class PermitBlockStore(Protocol):
     """Rate limits whose permits are taken in blocks."""
 
-    async def take_block(self, key: str, count: int, interval: float, burst: int) -> TakenPermits:
-        """Take up to `count` permits that are free now."""
+    async def take_block(self, key: str, count: int, interval: float, burst: int, ahead: float = 0.0) -> TakenPermits:
+        """Take up to `count` permits that are free now, or will be within `ahead` seconds."""

@@ -25,9 +25,9 @@ class Limits(Subject):
         granted = round((after - first) / interval)
         return [max(0.0, first + number * interval) for number in range(granted)]
 
-    async def take_block(self, key: str, count: int, interval: float, burst: int) -> TakenPermits:
+    async def take_block(self, key: str, count: int, interval: float, burst: int, ahead: float = 0.0) -> TakenPermits:
         rows = await self._with_row(
-            key, "reserve_permits", key=key, count=count, interval=interval, burst=burst, horizon=0.0
+            key, "reserve_permits", key=key, count=count, interval=interval, burst=burst, horizon=ahead
         )
         first, after = rows[0]["wait"], rows[1]["wait"]
         granted = round((after - first) / interval)

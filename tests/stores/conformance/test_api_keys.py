@@ -374,6 +374,16 @@ async def test_permits_are_taken_in_blocks_as_far_as_they_are_free(store: SqlDat
     assert (full.granted, full.remaining) == (3, 5)
 
 
+async def test_permits_of_the_next_seconds_are_taken_where_asked_for(store: SqlDatabase, clock: ManualClock) -> None:
+    taken = [await store.take_block("api:1", 8, 0.5, 8, ahead=2.0) for _ in range(3)]
+
+    assert [(permits.granted, permits.remaining) for permits in taken] == [(8, 0), (4, 0), (0, 0)]
+    assert taken[-1].wait == pytest.approx(2.5)
+    assert (await store.take_block("api:1", 1, 0.5, 8)).granted == 0
+    clock.advance(2.5)
+    assert (await store.take_block("api:1", 1, 0.5, 8)).granted == 1
+
+
 async def test_the_newest_job_of_numbered_request_keys_is_found_among_others_of_the_account(store: SqlDatabase) -> None:
     keys = [(await store.add_api_key(new_key(await account_with(store), n)))[0] for n in range(2)]
     mine, theirs = keys

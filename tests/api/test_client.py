@@ -125,6 +125,7 @@ async def test_an_order_without_any_answer_names_the_key_with_which_it_can_be_re
         with pytest.raises(ConnectionLost) as lost:
             await client.order(MODEL, PROMPT)
         assert lost.value.idempotency_key
+        assert f"no answer from {proxy.url}: " in str(lost.value)
         again = await client.order(MODEL, PROMPT, key=lost.value.idempotency_key)
     assert again.replayed
     assert await jobs_of(holder) == [again.id]

@@ -46,7 +46,7 @@ async def test_a_refund_is_asked_for_once_and_subtracted_from_the_revenue(
     await boss.write("/admin")
     shown = await boss.sees(page("admin.revenue", revenue="0\u00a0credits"))
     assert "margin:\u00a0\N{MINUS SIGN}$0.0040 (—)" in shown.text
-    assert "Provider cost of failed orders: 0.8" in shown.text
+    assert "Provider cost that no user paid for: 0.8" in shown.text
     assert world.intake.failures == []
 
 

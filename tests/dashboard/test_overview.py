@@ -83,6 +83,22 @@ async def test_a_model_that_two_providers_made_is_one_line(dashboard: DashboardW
     assert '<td class="num" data-label="Orders">2</td>' in table
 
 
+def failed_cell(page: str) -> str:
+    [cell] = re.findall(r'data-label="Failed">(.*?)</td>', page.split("By model")[1].split("</table>", maxsplit=1)[0])
+    return str(cell)
+
+
+async def test_the_share_of_failed_orders_takes_room_only_where_some_have_failed(dashboard: DashboardWorld) -> None:
+    client = await dashboard.log_in()
+    await delivered(dashboard.store, model="z-image")
+    await count(dashboard)
+    assert "share" not in failed_cell((await client.get("")).text)
+
+    await some_orders(dashboard)
+
+    assert re.sub(r"<[^>]*>", "", failed_cell((await client.get("")).text)) == "1 20.0%"
+
+
 async def test_weeks_are_named_by_their_first_day_also_after_the_clocks_changed(dashboard: DashboardWorld) -> None:
     await some_orders(dashboard)
     client, t = await dashboard.log_in(OperatorRole.VIEWER), package_texts().translator("en")

@@ -23,6 +23,8 @@ def test_all_nine_phases_pass_without_any_setting(tmp_path: Path) -> None:
     report = json.loads(done.stdout)
     assert [phase["name"] for phase in report["phases"]] == list(PHASES)
     assert all(phase["ok"] and phase["detail"] for phase in report["phases"]), report
+    assert "Hi, Ann! I create pictures" in report["phases"][0]["detail"]
+    assert "xa0" not in report["phases"][0]["detail"]
     assert report["ok"]
     assert done.returncode == 0
     assert list(tmp_path.iterdir()) == []

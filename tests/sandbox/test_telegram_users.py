@@ -208,3 +208,9 @@ async def test_a_call_is_executed_although_the_caller_disconnects(
     writer.transport.abort()
 
     await ann.sees(lambda seen: seen.kind == "photo")
+
+
+def test_usernames_have_latin_letters_only_as_in_telegram(telegram: TelegramSimulator) -> None:
+    users = [telegram.add_user(name, language="ru", started=False) for name in ("Аня", "Ann", "2Pac", "007", "Zoë K.")]
+    names = [telegram.state.users[user.id].username.rpartition("_")[0] for user in users]
+    assert names == ["user", "ann", "pac", "user", "zok"]

@@ -82,6 +82,11 @@ class ConnectionLost(GenlockError):
         super().__init__(reason)
 
 
+def no_answer(url: str, error: Exception) -> str:
+    """Return the reason of ConnectionLost. The type is named, too: the text of a time-out is empty."""
+    return f"no answer from {url}: {error!r}"
+
+
 class JobNotDelivered(GenlockError):
     """The job ended without a result. Nothing was charged."""
 

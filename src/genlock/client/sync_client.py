@@ -11,7 +11,7 @@ import httpx
 
 from genlock import __version__
 from genlock.client.downloads import Download
-from genlock.client.errors import ConnectionLost, TooManyRequests, Unavailable
+from genlock.client.errors import ConnectionLost, TooManyRequests, Unavailable, no_answer
 from genlock.client.protocol import (
     ANSWER_SECONDS,
     WAIT_SECONDS_MAX,
@@ -140,7 +140,7 @@ class Client:
         try:
             self._continue(download)
         except httpx.TransportError as error:
-            raise ConnectionLost(repr(error)) from error
+            raise ConnectionLost(no_answer(self._url, error)) from error
         return download.finish()
 
     def _continue(self, download: Download) -> None:
@@ -176,5 +176,5 @@ class Client:
                 timeout=send.patience,
             )
         except httpx.TransportError as error:
-            return Lost(reason=repr(error))
+            return Lost(reason=no_answer(self._url, error))
         return Received(status=response.status_code, headers=response.headers, content=response.content)

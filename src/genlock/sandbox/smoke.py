@@ -80,7 +80,8 @@ class Smoke:
             "an answer to /start",  # the welcome picture comes without a text
             lambda: [message for message in self.records.bot_messages(self.ann) if message.text],
         )
-        return f"/start was answered: {answers[0].text.splitlines()[0]!r}"
+        first_line = answers[0].text.splitlines()[0].replace("\u00a0", " ")  # the space between a number and its word
+        return f"/start was answered: “{first_line}”"
 
     async def balance(self) -> str:
         asked = await self.ann.say("/balance")
@@ -304,6 +305,6 @@ def _print(phases: list[Phase], seconds: float) -> None:
     for phase in phases:
         mark = "[green]✓[/green]" if phase.ok else "[red]✗[/red]"
         console.print(f"{mark} {phase.name:18}", end="")
-        console.print(escape_unprintable(phase.detail, keep="\n"), markup=False)
+        console.print(escape_unprintable(phase.detail, keep="\n"), markup=False, soft_wrap=True)
     good = sum(phase.ok for phase in phases)
     console.print(f"{good} of {len(phases)} phases passed ({seconds:.1f} s)")

@@ -50,6 +50,22 @@ async def test_a_duration_is_in_the_bucket_that_begins_with_it(store: SqlDatabas
     assert await store.delivery_durations(*EVER) == {0: len(wanted)}
 
 
+async def test_a_result_that_is_sent_again_days_later_was_not_days_on_its_way(
+    store: SqlDatabase, clock: ManualClock
+) -> None:
+    _fast, resent = await delivered(store), await delivered(store)
+    await fold(store, resent)
+    assert await store.delivery_durations(*EVER) == {0: 2}
+    clock.advance(3 * 86_400)
+
+    assert await store.resend_job(resent.id, again(RESULT))
+    assert await finish(store, await claimed(store, resent), parts=again(RESULT))
+    await fold(store, resent)
+
+    assert await store.delivery_durations(*EVER) == {0: 1}
+    assert [found.figures.delivered for found in await store.model_figures(*EVER)] == [2]
+
+
 async def test_a_job_that_was_done_leaves_a_mark_when_it_changes(store: SqlDatabase, clock: ManualClock) -> None:
     done, waiting = await delivered(store, notice=False), await queued(store)
     clock.advance(SETTLED_SECONDS + 1)

@@ -71,7 +71,8 @@ class TelegramState:
         last_name: str = "",
     ) -> User:
         number = FIRST_USER_ID + len(self.users)
-        username = f"{''.join(filter(str.isalnum, name.lower())) or 'user'}_{number}"
+        latin = "".join(char for char in name.lower() if char.isascii() and char.isalnum()).lstrip("0123456789")
+        username = f"{latin or 'user'}_{number}"  # Telegram's have Latin letters only, and begin with one
         user = User(id=number, name=name, username=username, language=language, stars=stars)
         user.started, user.operator, user.last_name = started, operator, last_name
         self.users[number] = user

@@ -22,8 +22,8 @@ UNION
 -- name: fold_jobs
 -- use: periodic
 -- Count the jobs of a block again and add the difference to the figures of the hours and days; what attempts that were
--- given up cost is a loss. The marks of the changes
--- that this statement sees are deleted; a later change leaves a new one.
+-- given up cost is a loss. A result that was sent again has no time to the chat: it was sent when a user or an operator
+-- asked for it. The marks of the changes that this statement sees are deleted; a later change leaves a new one.
 WITH role AS MATERIALIZED (
     SELECT epoch FROM roles WHERE name = 'active' AND holder = :holder AND epoch = :epoch FOR SHARE
 ), changes AS (
@@ -38,7 +38,7 @@ WITH role AS MATERIALIZED (
         coalesce(j.cost, 0) AS cost, j.cost IS NULL AS cost_unknown, j.attempt,
         j.due_at IS NOT NULL OR j.ended_at IS NULL AS open,
         date_part('epoch', j.ended_at - j.created_at) AS result_seconds,
-        date_part('epoch', j.delivered_at - j.ended_at) AS delivery_seconds
+        CASE WHEN strpos(j.parts, '"repeated":') = 0 THEN date_part('epoch', j.delivered_at - j.ended_at) END AS delivery_seconds
     FROM role CROSS JOIN jobs j LEFT JOIN refund r ON r.job_id = j.id WHERE j.id > :after AND j.id <= :until
 ), counted AS MATERIALIZED (
     SELECT quarter, bot, provider, model, count(*) AS orders, count(*) FILTER (WHERE delivered) AS delivered,
@@ -82,7 +82,7 @@ WITH role AS MATERIALIZED (
         FROM job WHERE state = 'succeeded'
         UNION ALL
         SELECT 'delivery', quarter / 4, bot, '', '', width_bucket(delivery_seconds, :bounds::float8[])::bigint, 1
-        FROM job WHERE delivered
+        FROM job WHERE delivered AND delivery_seconds IS NOT NULL
         UNION ALL
         SELECT kind, start, bot, provider, model, bucket, -jobs FROM role CROSS JOIN block_durations WHERE block = :block
     ) parts GROUP BY kind, start, bot, provider, model, bucket HAVING sum(jobs) <> 0

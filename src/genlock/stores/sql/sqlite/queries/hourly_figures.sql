@@ -19,14 +19,14 @@ SELECT (job_id - 1) / :size FROM (
 -- name: fold_jobs
 -- use: periodic
 -- Count the jobs of a block again and add the difference to the figures of the hours and days; what attempts that were
--- given up cost is a loss. The marks of the changes
--- are deleted; a later change leaves a new one.
+-- given up cost is a loss. A result that was sent again has no time to the chat: it was sent when a user or an operator asked for it.
+-- The marks of the changes are deleted; a later change leaves a new one.
 -- The + takes the type from the id: the index is of an expression, which has none, and would be read to its end.
 INSERT INTO figure_job
 SELECT id, created_at, created_at / 900000000, bot, provider, model, state, state = 'succeeded' AND delivery = 'delivered',
     hold_state, price, coalesce((SELECT amount FROM ledger WHERE kind = 'refund'
         AND CASE WHEN key GLOB 'refund:[0-9]*' THEN CAST(substr(key, 8) AS INTEGER) END = +jobs.id), 0), coalesce(cost, 0), due_at IS NOT NULL OR ended_at IS NULL, (ended_at - created_at) / 1e6,
-    (delivered_at - ended_at) / 1e6
+    CASE WHEN instr(parts, '"repeated":') = 0 THEN (delivered_at - ended_at) / 1e6 END
 FROM jobs WHERE id > :after AND id <= :until AND EXISTS (SELECT 1 FROM roles WHERE name = 'active' AND holder = :holder AND epoch = :epoch);
 INSERT INTO figure_counted
 SELECT quarter, bot, provider, model, count(*) AS orders, count(*) FILTER (WHERE delivered) AS delivered,
@@ -70,7 +70,7 @@ FROM (
     FROM figure_job WHERE state = 'succeeded'
     UNION ALL
     SELECT 'delivery', quarter / 4, bot, '', '', (SELECT count(*) FROM bound WHERE seconds <= delivery_seconds), 1
-    FROM figure_job WHERE delivered
+    FROM figure_job WHERE delivered AND delivery_seconds IS NOT NULL
     UNION ALL
     SELECT kind, start, bot, provider, model, bucket, -jobs FROM block_durations WHERE block = :block AND EXISTS (SELECT 1 FROM roles WHERE name = 'active' AND holder = :holder AND epoch = :epoch)
 ) GROUP BY kind, start, bot, provider, model, bucket HAVING sum(jobs) <> 0;

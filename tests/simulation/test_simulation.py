@@ -97,6 +97,11 @@ def _missing(faults: Counter[str]) -> list[str]:
     return kinds + [call for call in CALLS if not any(faults[kind] for kind in _faults_at(call))]
 
 
+@pytest.mark.parametrize("seed", [7_310_785, 7_312_087])
+def test_jobs_of_a_crashed_instance_are_taken_over_while_all_that_are_left_are_paused(seed: int) -> None:
+    assert run_seed(seed).violations == []
+
+
 def test_some_seeds_have_orders_that_begin_with_the_result_of_another() -> None:
     first = CHAINS_FIRST + CHAINS_EVERY
     steps = [

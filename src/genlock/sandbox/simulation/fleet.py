@@ -151,10 +151,13 @@ class Fleet:
                 self._apply_fault(instance, kind)
 
     async def replace_crashed(self) -> None:
-        """Keep two instances running, as the supervisor of processes does that crash by themselves."""
+        """Keep two instances running, as the supervisor of processes does that crash by themselves.
+
+        One that is paused does not count: it cannot take over the jobs of another one.
+        """
         while not self._world.finished:
             await asyncio.sleep(RESTART_SECONDS)
-            if sum(instance.up for instance in self.instances) < 2:
+            if sum(instance.up and not instance.lifecycle.asleep for instance in self.instances) < 2:
                 await self.start()
 
     def _apply_fault(self, instance: Instance, kind: str) -> None:

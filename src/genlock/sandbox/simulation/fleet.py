@@ -153,12 +153,11 @@ class Fleet:
     async def replace_crashed(self) -> None:
         """Keep two instances running, as the supervisor of processes does that crash by themselves.
 
-        One of them is awake: else no instance could take over the jobs of the others.
+        One that is paused does not count: it cannot take over the jobs of another one.
         """
         while not self._world.finished:
             await asyncio.sleep(RESTART_SECONDS)
-            up = [instance for instance in self.instances if instance.up]
-            if len(up) < 2 or all(instance.lifecycle.asleep for instance in up):
+            if sum(instance.up and not instance.lifecycle.asleep for instance in self.instances) < 2:
                 await self.start()
 
     def _apply_fault(self, instance: Instance, kind: str) -> None:

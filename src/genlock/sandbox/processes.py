@@ -118,16 +118,21 @@ def find_free_port() -> int:
             return port
 
 
-def reserve_port(port: int) -> bool:
-    """Return whether a port is free, and was not found before by this process or one that still runs."""
-    if port in _reservations:
-        return False
+def is_free_port(port: int) -> bool:
+    """Return whether a server could listen on a port now."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind(("127.0.0.1", port))
         except OSError:
             return False
+    return True
+
+
+def reserve_port(port: int) -> bool:
+    """Return whether a port is free, and was not found before by this process or one that still runs."""
+    if port in _reservations or not is_free_port(port):
+        return False
     if sys.platform != "linux":  # only Linux has names of sockets that are not files
         return True
     reservation = socket.socket(socket.AF_UNIX)

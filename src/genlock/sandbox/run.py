@@ -9,7 +9,6 @@ import fcntl
 import json
 import secrets
 import signal
-import socket
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import AsyncExitStack, ExitStack, contextmanager
@@ -31,7 +30,7 @@ from genlock.domain.printable import escape_unprintable
 from genlock.sandbox.fleet import WEBHOOK_KEY, Fleet, running_fleet
 from genlock.sandbox.kie.simulator import running_kie
 from genlock.sandbox.postgres import PostgresServer
-from genlock.sandbox.processes import ProgramFailed, find_free_port, guarded_folder
+from genlock.sandbox.processes import ProgramFailed, find_free_port, guarded_folder, is_free_port
 from genlock.sandbox.providers import running_more_providers
 from genlock.sandbox.samples import write_samples
 from genlock.sandbox.settings_file import SettingsFile
@@ -300,17 +299,7 @@ def _welcome_panel(fleet: Fleet, options: Options, folder: Path, seconds: float)
 def _ports(first: int | None) -> list[int]:
     """Ports of page, service, Kie.ai and file host: consecutive, or any free ones unless --port was given."""
     row = list(range(first or FIRST_PORT, (first or FIRST_PORT) + 4))
-    taken = [port for port in row if not _is_free(port)]
+    taken = [port for port in row if not is_free_port(port)]
     if first is not None and taken:
         raise Refusal(f"port {taken[0]} is in use: stop what uses it, or give another first port with --port")
     return [find_free_port() if port in taken else port for port in row]
-
-
-def _is_free(port: int) -> bool:
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind(("127.0.0.1", port))
-        except OSError:
-            return False
-    return True

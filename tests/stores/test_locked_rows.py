@@ -4,6 +4,7 @@ PostgreSQL checks the constraints of a row first with its values from before the
 """
 
 import asyncio
+import itertools
 from collections.abc import AsyncIterator, Coroutine, Iterable
 from typing import Any
 
@@ -14,6 +15,7 @@ from genlock.domain.attempt import AttemptOutcome
 from genlock.domain.job import Actor, Delivery, State, Verdict, hash_secret
 from genlock.domain.money import EntryKind, Wallet
 from genlock.stores.postgres import PostgresStore
+from genlock.stores.rows import Row
 from tests.stores.builders import PRICE, SECRET, account_with, end, ended, finish, order, queued, running
 from tests.stores.conftest import RecordingObserver
 from tests.stores.other_connections import other_connection, waiting_for_locks
@@ -122,14 +124,29 @@ async def test_a_failure_that_waited_for_a_refund_outside_the_bot_repays_the_deb
     assert await store.violations(settled=False) == []
 
 
+def _delay_repetitions(store: PostgresStore, monkeypatch: pytest.MonkeyPatch) -> asyncio.Event:
+    """Let every statement after the next one, or its repetition, begin only when the returned event is set."""
+    allowed = asyncio.Event()
+    run, begun = store.session._run, itertools.count()
+
+    async def run_when_allowed(*arguments: Any) -> list[Row]:
+        if next(begun):
+            await allowed.wait()
+        return await run(*arguments)
+
+    monkeypatch.setattr(store.session, "_run", run_when_allowed)
+    return allowed
+
+
 async def test_a_failure_that_waits_for_two_refunds_in_turn_repays_the_debt_of_both(
-    store: PostgresStore, other: PostgresStore, postgres_url: str
+    store: PostgresStore, other: PostgresStore, postgres_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     account = await account_with(store, 0)
     for charge in ("first", "second"):
         assert await store.transfer(account, EntryKind.TOPUP, PRICE, f"stars:{charge}")
         assert await store.add_payment(charge, account, paid_amount=1, amount=PRICE)
     job = await queued(store, None, account_id=account, price=2 * PRICE)
+    is_locked = _delay_repetitions(other, monkeypatch)
 
     async with other_connection(postgres_url) as second:
         async with other_connection(postgres_url) as holder:
@@ -141,6 +158,7 @@ async def test_a_failure_that_waits_for_two_refunds_in_turn_repays_the_debt_of_b
             locking = asyncio.create_task(second.execute(ACCOUNT, account))
             await waiting_for_locks(store, 3)
         await asyncio.gather(first, locking)
+        is_locked.set()
         await waiting_for_locks(store, 1)  # the second attempt, which has read the debt of the first refund
         await second.execute("UPDATE accounts SET debt = debt + $2 WHERE id = $1", account, PRICE)
         await second.execute("UPDATE payments SET state = 'refunded', owed = $1 WHERE charge = 'second'", PRICE)

@@ -47,7 +47,15 @@ def seen(folder: Path, *options: str) -> list[str]:
 
 
 @pytest.mark.process
-def test_examples_are_the_same_until_others_are_asked_for(tmp_path: Path) -> None:
+@pytest.mark.parametrize("ci", ["", "true"])
+def test_examples_are_the_same_until_others_are_asked_for(
+    tmp_path: Path, ci: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Hypothesis has other defaults where the variable CI is set."""
+    if ci:
+        monkeypatch.setenv("CI", ci)
+    else:
+        monkeypatch.delenv("CI", raising=False)
     first = seen(tmp_path)
     assert first == seen(tmp_path)
     assert (first[0], first[3], first[5], first[7]) == ("10", "0", "20000", "None")

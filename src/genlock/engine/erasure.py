@@ -95,13 +95,14 @@ class Erasure:
         """Erase an account's rows and files; False if not all of them are gone yet, or it is to wait.
 
         Jobs up to the id `until` must have ended, and messages from before the request, which has an age, be handled.
+        A bulk action must have ended if it looks for a text in inputs: the text may be a prompt of the user.
         Rows that are erased are not erased again: the user may have begun something new.
         """
         store = self._store
         if (rows := await store.kv_get(f"{ROWS_OF}{account_id}")) is not None:
             return rows.age >= SCRUB_SECONDS
         account = await store.account(account_id)
-        if await store.open_jobs_until(account_id, until) or await store.waits_for_handling(account, age):
+        if await self._is_in_use(account_id, until) or await store.waits_for_handling(account, age):
             return False
         await store.erase_jobs(account_id, until, PAGE)
         await store.erase_messages(account, PAGE)
@@ -109,7 +110,13 @@ class Erasure:
         if not await self._are_files_deleted(account_id, until):
             return False
         # The user may have had a result shown again meanwhile: then another round erases it.
-        return not await store.open_jobs_until(account_id, until)
+        return not await self._is_in_use(account_id, until)
+
+    async def _is_in_use(self, account_id: int, until: int) -> bool:
+        if await self._store.open_jobs_until(account_id, until):
+            return True
+        open_actions = await self._store.open_bulk_actions(PAGE)
+        return any(action.selection.filters and action.selection.filters.text for action in open_actions)
 
     async def _are_files_deleted(self, account_id: int, until: int) -> bool:
         """Ask for the deletion of the account's files. Its keys are revoked by now, so that none is added."""

@@ -14,11 +14,15 @@ from typing import Any, cast
 import pytest
 
 from genlock.bot.money.gifts import Gifts
+from genlock.domain.bulk import BulkKind, BulkSelection
+from genlock.domain.errors import ChannelBusy
+from genlock.domain.job_search import CountKind, JobCount, JobFilter
 from genlock.domain.money import EntryKind
 from genlock.domain.payment import Payment, PaymentState
 from genlock.domain.queued_message import QUEUED
 from genlock.engine import operate
 from genlock.engine.accounts import AccountActions, Allowance
+from genlock.engine.bulk import BulkWork
 from genlock.engine.engine import Engine
 from genlock.engine.erasure import DELAY_SECONDS, Erasure
 from genlock.engine.refunds import REFUND, REFUNDED, RESUME_SECONDS, Refunds
@@ -67,7 +71,7 @@ class Instance:
             proxy.tap = self.crash
         self.engine: Engine = self.world.engine(store=store, channel=channel)
         self.store = cast("Database", store)
-        self.faults = service
+        self.store_faults, self.faults = store, service
         self.send = partial(send_queued, self.engine.ctx)
         self.refunds = Refunds(
             bot=BOT, store=self.store, texts=package_texts(), send_queued=self.send, service=cast("Any", service)
@@ -186,6 +190,23 @@ class RefundOfOrder(Change):
             await send_queued(ctx, message)
 
 
+class BulkRefund(RefundOfOrder):
+    async def prepare(self, world: World) -> None:
+        await super().prepare(world)
+        await world.store.begin_bulk_action(
+            BulkKind.REFUND,
+            BulkSelection(filters=JobFilter(account_id=world.account)),
+            author="op",
+            request_key=f"bulk {world.account}",
+            expected=JobCount(number=1, kind=CountKind.EXACT),
+        )
+
+    async def make(self, instance: Instance) -> None:
+        work = BulkWork(instance.engine.ctx, instance.engine.leader, instance.store)
+        while actions := await instance.store.open_bulk_actions(1):
+            await work.advance(actions[0])
+
+
 class ErasedAccount(Change):
     async def prepare(self, world: World) -> None:
         await Erasure(world.store).request(world.account, "user", f"erasure of {world.account}")
@@ -247,6 +268,7 @@ def lost(calls: list[str]) -> set[int]:
 
 
 CHANGES = [
+    BulkRefund,
     RefundByOperator, ResumedRefund, ConfirmedRefund, ExternalRefund, Credit, CreditWithinAllowance, RefundOfOrder,
     ErasedAccount, Reward,
 ]  # fmt: skip
@@ -276,3 +298,47 @@ async def test_the_user_is_told_of_a_change_once_wherever_the_instance_crashes(
         assert len(after.channel.told) == expected, f"{call}: {name} of {calls}"
         if isinstance(change, RefundByOperator):
             assert bool(expected or call in lost(calls)) == await change.is_made(after)
+
+
+async def test_two_leaders_that_resume_one_refund_at_the_same_moment_tell_the_user_once(world: World) -> None:
+    """As during a stop: the old leader has asked the payment service, and so has the new one."""
+    change, user, service = ResumedRefund(), await user_of(world), FakeService()
+    await change.prepare(user)
+    both = [Instance(user, service) for _ in range(2)]
+    gates = [instance.faults.gate("refund") for instance in both]
+    for gate in gates:
+        gate.shut()
+
+    resumed = [asyncio.create_task(change.make(instance)) for instance in both]
+    for gate in gates:
+        await gate.holds()
+    for gate in gates:
+        gate.open()
+    await asyncio.gather(*resumed)
+
+    assert len(user.channel.told) == 1
+    assert await change.is_made(user)
+    assert [line.detail for line in await world.store.audit(10)] == ["100 ⭐"]
+    await go_on(change, user, service)
+    assert len(user.channel.told) == 1
+
+
+async def test_a_message_that_the_channel_asks_to_wait_with_survives_the_erasure_that_it_tells_of(
+    world: World,
+) -> None:
+    change, user, service = ErasedAccount(), await user_of(world), FakeService()
+    await change.prepare(user)
+    user.channel.faults.add("tell", ChannelBusy(30.0))
+    first, second = Instance(user, service), Instance(user, service)
+    gate = second.store_faults.gate("erase_account")
+    gate.shut()
+    late = asyncio.create_task(change.make(second))
+    await gate.holds()
+
+    await change.make(first)
+    gate.open()
+    await late
+    await go_on(change, user, service)
+
+    [(_, text)] = user.channel.told
+    assert text == package_texts().translator("en").html("privacy.erased")

@@ -11,7 +11,7 @@ from genlock.domain.events import Event
 from genlock.domain.queued_message import QUEUED
 from genlock.engine.engine import Engine
 from genlock.engine.periodic import PeriodicTask
-from genlock.engine.tell import WAITING_SECONDS_MAX, send_waiting, tell
+from genlock.engine.tell import AFTER_SECONDS, WAITING_SECONDS_MAX, make_message, send_queued, send_waiting, tell
 from tests.engine.faults import FaultProxy
 from tests.engine.world import World
 
@@ -88,6 +88,43 @@ async def test_a_stop_does_not_cut_off_a_waiting_message_that_is_being_sent(worl
     stop = asyncio.create_task(stopping.stop())
     asyncio.get_running_loop().call_soon(gate.open)
     await stop
+
+    assert world.channel.told == [("42", TEXT)]
+
+
+async def test_a_stop_does_not_cut_off_a_message_that_is_sent_by_the_instance_that_queued_it(
+    world: World, engine: Engine
+) -> None:
+    await world.store.set_account_address(world.account, "42")
+    message = make_message(world.account, TEXT)
+    await world.store.kv_put(message.key, message.dump())
+    channel = FaultProxy(world.channel)
+    gate = channel.gate("tell")
+    gate.shut()
+
+    sending = asyncio.create_task(send_queued(world.engine(channel=channel).ctx, message))
+    await gate.holds()
+    sending.cancel()
+    asyncio.get_running_loop().call_soon(gate.open)
+    await asyncio.wait([sending])
+    assert await send_queued(engine.ctx, message), "another instance has sent it"
+
+    assert world.channel.told == [("42", TEXT)]
+
+
+async def test_a_message_in_the_queue_is_left_to_the_instance_that_queued_it_for_a_while(
+    world: World, engine: Engine
+) -> None:
+    """An operator's page says whether the user was reached."""
+    await world.store.set_account_address(world.account, "42")
+    message = make_message(world.account, TEXT)
+    await world.store.kv_put(message.key, message.dump())
+
+    world.clock.advance(AFTER_SECONDS - 1)
+    await send_waiting(engine.ctx)
+    assert world.channel.told == []
+    world.clock.advance(1)
+    await send_waiting(engine.ctx)
 
     assert world.channel.told == [("42", TEXT)]
 

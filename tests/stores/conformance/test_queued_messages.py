@@ -38,8 +38,9 @@ async def test_a_message_takes_the_place_of_an_entry_once(store: SqlDatabase) ->
 def transfer(request: pytest.FixtureRequest, store: SqlDatabase) -> Transfer:
     """Both ways in which operators move credits."""
 
-    async def within(*values: Any, **more: Any) -> bool:
-        return await store.transfer_within_allowance(*values, "because", allowance="op", most=500, **more)
+    async def within(account_id: int, kind: EntryKind, amount: int, key: str, **more: Any) -> bool:
+        more |= {"allowance": "op", "most": 500}
+        return await store.transfer_within_allowance(account_id, kind, amount, key, "because", **more)
 
     return within if request.param == "within an allowance" else store.transfer
 

@@ -128,7 +128,7 @@ async def test_the_mark_of_an_open_refund_becomes_that_of_one_whose_user_is_to_b
     for charge in ("c1", "c2"):
         await paid(store, account_id, charge)
         await store.kv_put(f"{REFUND}{charge}", "op", bot)
-        await store.kv_put(f"{REFUND}{charge}", "someone", "another bot")
+        await store.kv_put(f"{REFUND}{charge}", "op 2", "another bot")
     assert not await store.finish_refund("c1"), "it has not begun"
     assert await store.begin_refund("c1", "why")
     assert await marks(store, bot) == [(f"{REFUND}c1", "op"), (f"{REFUND}c2", "op")]

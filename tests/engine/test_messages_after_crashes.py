@@ -323,6 +323,25 @@ async def test_two_leaders_that_resume_one_refund_at_the_same_moment_tell_the_us
     assert len(user.channel.told) == 1
 
 
+async def test_a_refund_that_another_leader_has_finished_meanwhile_is_recorded_once(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    change, user, service = ResumedRefund(), await user_of(world), FakeService()
+    await change.prepare(user)
+    first, second = Instance(user, service), Instance(user, service)
+    stale = await world.store.payment(first.charge)
+    await change.make(first)
+
+    async def open_before(_: str) -> Payment | None:
+        return stale
+
+    monkeypatch.setattr(second.refunds, "_open", open_before)
+    await second.refunds._resume(second.charge, "op")
+
+    assert [line.detail for line in await world.store.audit(10)] == ["100 ⭐"]
+    assert len(user.channel.told) == 1
+
+
 async def test_a_message_that_the_channel_asks_to_wait_with_survives_the_erasure_that_it_tells_of(
     world: World,
 ) -> None:

@@ -153,7 +153,8 @@ class Refunds:
         try:
             payment = await self.refund(charge, by)
         except (Refusal, ChannelError) as error:
-            await self._audit_own(payment, str(error), by)
+            if not isinstance(error, NoRefund) or error.why is not NoRefundReason.DONE_BEFORE:
+                await self._audit_own(payment, str(error), by)  # otherwise another instance was faster
         else:
             await self._report(payment)
 

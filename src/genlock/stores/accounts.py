@@ -10,7 +10,7 @@ from genlock.domain.errors import (
 )
 from genlock.domain.money import REPAYING, ROUTE, EntryKind, LedgerAccount, LedgerEntry, Wallet
 from genlock.domain.queued_message import QueuedMessage
-from genlock.stores.rows import read_account, read_ledger_entry, read_wallet
+from genlock.stores.rows import message_params, read_account, read_ledger_entry, read_wallet
 from genlock.stores.session import Subject
 
 #: kv entries of the installation, one per allowance: the day since 1970 and what was moved on it
@@ -66,7 +66,7 @@ class Accounts(Subject):
                 key=key,
                 reason=reason,
                 repays=kind in REPAYING,
-                **_message_params(message),
+                **message_params(message),
             )
             if rows or await self._is_repeated(account_id, kind, amount, key):
                 return bool(rows)
@@ -112,7 +112,7 @@ class Accounts(Subject):
                 reason=reason,
                 allowance=f"{ALLOWANCE}{allowance}",
                 most=most,
-                **_message_params(message),
+                **message_params(message),
             )
             if not row["retry"]:
                 break
@@ -151,9 +151,3 @@ class Accounts(Subject):
     async def ledger_entries(self, account_id: int, limit: int) -> list[LedgerEntry]:
         rows = await self.session.one("ledger_entries", account_id=account_id, limit=limit)
         return [read_ledger_entry(row, self.session.time) for row in rows]
-
-
-def _message_params(message: QueuedMessage | None) -> dict[str, str | None]:
-    if message is None:
-        return {"message_key": None, "message": None}
-    return {"message_key": message.key, "message": message.dump()}

@@ -3,7 +3,7 @@
 from genlock.domain.errors import StoreError
 from genlock.domain.queued_message import QueuedMessage
 from genlock.ports import KvEntry
-from genlock.stores.rows import read_kv_entry
+from genlock.stores.rows import message_params, read_kv_entry
 from genlock.stores.session import Subject
 
 
@@ -30,5 +30,5 @@ class KeyValues(Subject):
         return bool(await self.session.one("kv_delete", key=key, bot=bot))
 
     async def kv_replace_by_message(self, key: str, message: QueuedMessage, bot: str = "") -> bool:
-        queued = {"message_key": message.key, "message": message.dump()}
+        queued = message_params(message)
         return bool(await self.session.one("kv_replace_by_message", key=key, bot=bot, **queued))

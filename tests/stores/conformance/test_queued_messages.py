@@ -9,6 +9,7 @@ import pytest
 from genlock.domain.errors import AccountNotFound, AllowanceExceeded, IdempotencyKeyReused, InsufficientBalance
 from genlock.domain.money import EntryKind
 from genlock.domain.queued_message import QUEUED, QueuedMessage
+from genlock.domain.webhook import NewWebhook
 from genlock.engine.refunds import REFUND, REFUNDED
 from genlock.engine.tell import make_message
 from genlock.stores.database import SqlDatabase
@@ -107,6 +108,20 @@ async def test_a_top_up_that_repays_a_debt_queues_its_message(store: SqlDatabase
     assert await queued(store) == [message]
     wallet = await store.wallet(account_id)
     assert (wallet.available, wallet.debt) == (380, 0)
+
+
+async def test_an_endpoint_that_is_disabled_queues_the_message_to_its_owner_once(store: SqlDatabase) -> None:
+    account_id = await account_with(store)
+    added = await store.add_webhook(
+        NewWebhook(account_id=account_id, public_id="we_1", url="https://example.org"), most=20
+    )
+    assert added is not None
+    messages = [make_message(account_id, f"text {number}") for number in range(5)]
+
+    done = await asyncio.gather(*(store.disable_webhook(added.id, "gone", message) for message in messages))
+
+    assert sorted(done) == [False] * 4 + [True]
+    assert await queued(store) == [messages[done.index(True)]]
 
 
 # refunds of payments

@@ -105,10 +105,10 @@ class Gifts:
         rules = self._bundle.rules
         shares = ((inviter_id, rules.reward_inviter, "inviter"), (invited, rules.reward_invited, "invited"))
         queued = []
-        for account_id, amount, side in shares:
+        for account_id, amount, side in (share for share in shares if share[1]):
             message = await self._reward_message(account_id, side, amount)
             key, reason = f"referral:{invited}:{side}", f"invitation of {invited}"
-            if amount and await self._grant(account_id, amount, key, reason, message) and message is not None:
+            if await self._grant(account_id, amount, key, reason, message) and message is not None:
                 queued.append(message)
         await self._store.mark_rewarded(invited)
         for message in queued:

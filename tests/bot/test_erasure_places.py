@@ -120,6 +120,9 @@ async def test_an_erasure_waits_for_a_bulk_action_that_looks_for_a_text_in_input
         erasure, erase_account = Erasure(store), store.erase_account
         await erasure.request(ann.number, "operator", "erase")
         assert await erasure.run(world.bot_id, older_than=0.0) == []
+        assert "audit.detail" in await places_of(MARKER, database_url), (
+            "what the user begins meanwhile is not erased, too"
+        )
         [action] = await store.open_bulk_actions(10)
         assert action.selection == running.selection, "it is not carried out on other orders than was asked for"
         assert await store.end_bulk_action(running, BulkState.DONE)

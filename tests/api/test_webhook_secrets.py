@@ -9,14 +9,17 @@ from typing import Any
 
 import pytest
 
-from genlock.api.webhook_secret_check import WebhookSecretCheck
+from genlock.api.webhook_owners import WebhookOwners
+from genlock.api.webhook_secret_check import REASON, WebhookSecretCheck
 from genlock.api.webhook_secrets import SecretUnreadable, WebhookSecrets
 from genlock.domain.events import Event
+from genlock.domain.queued_message import QUEUED, QueuedMessage
 from genlock.domain.webhook import FAILING_SECONDS_MAX, LOST, NewWebhook, Webhook
+from genlock.i18n.translator import package_texts
 from genlock.stores.sqlite import SqliteStore
 from tests.databases import new_sqlite
 from tests.engine.recorder import Recorder
-from tests.stores.builders import ManualClock, account_with
+from tests.stores.builders import ManualClock, account_with, ensure_profile
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 KEY, OTHER_KEY = "a" * 32, "b" * 32
@@ -96,12 +99,20 @@ class Check:
     def __init__(self, store: SqliteStore, *keys: str, token: str = TOKEN) -> None:
         self.recorder = Recorder()
         self.told: list[tuple[int, str]] = []
+        owners = WebhookOwners(
+            store=store,
+            texts=package_texts(),
+            observer=self.recorder,
+            tell=self._tell,
+            send_queued=lambda message: self._tell(message.account_id, message.text),
+        )
         self.check = WebhookSecretCheck(
-            store=store, secrets=of(*keys, token=token), observer=self.recorder, tell_owner=self._tell
+            store=store, secrets=of(*keys, token=token), observer=self.recorder, owners=owners
         )
 
-    async def _tell(self, one: Webhook, reason: str) -> None:
-        self.told.append((one.account_id, reason))
+    async def _tell(self, account_id: int, text: str) -> bool:
+        self.told.append((account_id, text))
+        return True
 
     async def round(self) -> int:
         """Run a round; return the lost secrets that the log names."""
@@ -109,6 +120,12 @@ class Check:
         lost = self.recorder.of(Event.WEBHOOK_SECRETS_LOST)
         self.recorder.seen.clear()
         return int(lost[0].facts["endpoints"]) if lost else 0
+
+
+async def account_in_chat(store: SqliteStore) -> int:
+    account_id = await account_with(store)
+    await ensure_profile(store, account_id, language="en", name="Ann", username="")
+    return account_id
 
 
 async def add(store: SqliteStore, account_id: int, secrets: WebhookSecrets | None) -> Webhook:
@@ -133,12 +150,14 @@ async def test_a_new_token_changes_no_secret_where_a_sealing_key_is_set(store: S
 
 
 async def test_a_lost_secret_is_named_in_every_round_and_its_owner_is_told_once(store: SqliteStore) -> None:
-    account_id = await account_with(store)
+    account_id = await account_in_chat(store)
     await add(store, account_id, of())
     check = Check(store, token=NEW_TOKEN)
 
     assert [await check.round(), await check.round()] == [1, 1]
-    assert check.told == [(account_id, "")]
+    [(told, text)] = check.told
+    assert told == account_id
+    assert "example.org" in text
     assert await Check(store, KEY, TOKEN, token=NEW_TOKEN).round() == 0, "the former token is given as a key"
     assert await store.kv_list(LOST) == []
     assert await check.round() == 1, "and now it is sealed with another key"
@@ -147,7 +166,7 @@ async def test_a_lost_secret_is_named_in_every_round_and_its_owner_is_told_once(
 async def test_an_endpoint_whose_secret_stays_lost_is_disabled_and_a_rotation_helps(
     store: SqliteStore, clock: ManualClock
 ) -> None:
-    account_id = await account_with(store)
+    account_id = await account_in_chat(store)
     added = await add(store, account_id, of())
     check = Check(store, token=NEW_TOKEN)
     await check.round()
@@ -155,7 +174,9 @@ async def test_an_endpoint_whose_secret_stays_lost_is_disabled_and_a_rotation_he
     await check.round()
     await check.round()
 
-    assert [bool(reason) for _, reason in check.told] == [False, True]
+    assert [REASON in text for _, text in check.told] == [False, True]
+    queued = [QueuedMessage.load(entry.key, entry.value) for entry in await store.kv_list(QUEUED)]
+    assert [message.text for message in queued] == [check.told[-1][1]], "it is queued in the commit that disables"
     [disabled] = await store.webhooks(account_id)
     assert not disabled.enabled
     assert "make a new one" in disabled.disabled_reason

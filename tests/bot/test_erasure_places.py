@@ -3,6 +3,8 @@
 import json
 from dataclasses import replace
 
+import pytest
+
 from genlock.domain.bulk import BulkAction, BulkKind, BulkSelection, BulkState
 from genlock.domain.events import Event
 from genlock.domain.field import FieldType
@@ -98,7 +100,6 @@ async def test_after_an_erasure_nothing_holds_what_operators_looked_for_in_input
         ann = await world.add_user(having=50)
         ended = await look_for(world, MARKER, key="first")
         assert await world.store.end_bulk_action(ended, BulkState.DONE)
-        running = await look_for(world, "another text", key="second")
         await world.store.add_audit(key="k", actor="1", action="export_jobs", subject="jobs", detail='{"after": {}}')
         assert await places_of(MARKER, database_url) == {"audit.detail", "bulk_actions.selection"}
 
@@ -106,11 +107,38 @@ async def test_after_an_erasure_nothing_holds_what_operators_looked_for_in_input
         assert await Erasure(world.store).run(world.bot_id, older_than=0.0) == [ann.number]
 
         assert await places_of(MARKER, database_url) == set()
-        [first] = [action for action in await world.store.bulk_actions(10) if action.id == ended.id]
-        assert first.selection.filters == JobFilter(text="…")
-        [second] = await world.store.open_bulk_actions(10)
-        assert second.id == running.id
-        assert second.selection == running.selection, "it is not carried out on other orders than was asked for"
+        [action] = await world.store.bulk_actions(10)
+        assert action.selection.filters == JobFilter(text="…")
+
+
+async def test_an_erasure_waits_for_a_bulk_action_that_looks_for_a_text_in_inputs(
+    database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with running_bot(database_url, rules=OPEN) as world:
+        ann = await world.add_user(having=50)
+        running, store = await look_for(world, MARKER, key="first"), world.store
+        erasure, erase_account = Erasure(store), store.erase_account
+        await erasure.request(ann.number, "operator", "erase")
+        assert await erasure.run(world.bot_id, older_than=0.0) == []
+        assert "audit.detail" in await places_of(MARKER, database_url), (
+            "what the user begins meanwhile is not erased, too"
+        )
+        [action] = await store.open_bulk_actions(10)
+        assert action.selection == running.selection, "it is not carried out on other orders than was asked for"
+        assert await store.end_bulk_action(running, BulkState.DONE)
+
+        async def erase_while_another_begins(account_id: int, limit: int) -> None:
+            await look_for(world, MARKER, key="second")
+            await erase_account(account_id, limit)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(store, "erase_account", erase_while_another_begins)
+            assert await erasure.run(world.bot_id, older_than=0.0) == []
+        [second] = await store.open_bulk_actions(10)
+        assert await store.end_bulk_action(second, BulkState.DONE)
+
+        assert await erasure.run(world.bot_id, older_than=0.0) == [ann.number]
+        assert await places_of(MARKER, database_url) == set()
 
 
 async def test_after_an_erasure_no_column_holds_a_text_of_the_user_or_about_the_user(database_url: str) -> None:

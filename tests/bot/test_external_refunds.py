@@ -8,7 +8,8 @@ from genlock.bot.money import payments
 from genlock.domain.alarm import ALARMS
 from genlock.domain.errors import StoreUnavailable
 from genlock.domain.money import EntryKind
-from genlock.domain.payment import PaymentState
+from genlock.domain.payment import Payment, PaymentState
+from genlock.domain.queued_message import QueuedMessage
 from genlock.engine.reconciliation import PaymentDifferenceKind
 from tests.bot.pages import label, page
 from tests.bot.rules import OPEN
@@ -108,14 +109,14 @@ async def test_a_stop_lets_the_message_about_a_refund_arrive_that_was_just_booke
     ann = await world.add_user(having=0)
     await unreported_refund(world, ann)
     refunds, telling, go_on = world.bot._payments._refunds, asyncio.Event(), asyncio.Event()
-    tell = refunds._tell
+    send = refunds._send_queued
 
-    async def tell_slowly(account_id: int, text: str) -> bool:
+    async def send_slowly(message: QueuedMessage) -> bool:
         telling.set()
         await go_on.wait()
-        return await tell(account_id, text)
+        return await send(message)
 
-    monkeypatch.setattr(refunds, "_tell", tell_slowly)
+    monkeypatch.setattr(refunds, "_send_queued", send_slowly)
     reconciling = asyncio.create_task(world.bot.reconcile())
     await telling.wait()
     reconciling.cancel()
@@ -214,15 +215,15 @@ async def test_an_instance_that_dies_before_it_tells_the_user_tells_on_the_next_
     ann = await world.add_user(having=0)
     charge = await bought(ann)
     refunds = world.bot._payments._refunds
-    real, calls = refunds._report_external, []
+    real, calls = refunds._report, []
 
-    async def dies_once(payment: object) -> None:
+    async def dies_once(payment: Payment) -> None:
         calls.append(payment)
         if len(calls) == 1:
             raise TimeoutError("the instance is gone")
-        await real(payment)  # type: ignore[arg-type]
+        await real(payment)
 
-    monkeypatch.setattr(refunds, "_report_external", dies_once)
+    monkeypatch.setattr(refunds, "_report", dies_once)
     monkeypatch.setattr(world.intake, "failures", type("Ignored", (list,), {"append": lambda *_: None})())
     await refunded_by_telegram(ann, charge)
 

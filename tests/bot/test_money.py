@@ -12,17 +12,18 @@ from telegram import LabeledPrice
 from genlock.bot.buttons import button
 from genlock.bot.money import invoices
 from genlock.domain.catalog import Catalog
-from genlock.domain.errors import ChannelBusy
+from genlock.domain.errors import ChannelBusy, ChannelOutcomeUnknown
 from genlock.domain.events import Event
 from genlock.domain.job import Delivery, Job
 from genlock.domain.money import EntryKind
 from genlock.domain.tariff import PriceRow
 from genlock.engine.reconciliation import PaymentDifferenceKind, ReconciliationRecord
+from genlock.engine.tell import send_waiting
 from genlock.i18n.translator import translator
 from tests.bot.pages import EN, has_button, label, page
 from tests.bot.rules import OPEN
 from tests.bot.steps import bought
-from tests.bot.world import BotWorld, ChatUser, running_bot, sqlite_url
+from tests.bot.world import BotWorld, ChatUser, die_once, running_bot, sqlite_url
 from tests.changes import PATIENCE_SECONDS
 from tests.noon_clock import NoonClock
 
@@ -179,6 +180,35 @@ async def test_a_payment_found_in_telegrams_list_first_is_thanked_for_once(world
 
     assert len([message for message in ann.from_bot if page("topup.paid")(message)]) == 1
     assert await ann.available() == 120_000
+
+
+async def test_a_crash_after_a_payment_from_telegrams_list_is_credited_loses_no_message(
+    world: BotWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("genlock.engine.tell.AFTER_SECONDS", 0.0)
+    ann = await world.add_user(having=0)
+    charge = await bought(ann)
+    await world.store.transfer(ann.number, EntryKind.DEBIT, 120_000, "spent")
+    assert await world.store.book_external_refund(charge, "telegram")  # 120 credits are owed
+    await ann.write("/topup")
+    await ann.tap(label("topup.package", stars=500))
+    bill = await ann.sees(lambda message: message.kind == "invoice")
+    world.intake.drop_next("successful_payment")
+    async with world.done():
+        await ann.client.pay(bill)
+
+    die_once(world.store, "transfer", after=True)
+    with pytest.raises(ChannelOutcomeUnknown):
+        await world.bot.reconcile()
+    await world.bot.reconcile()
+    for _ in range(2):
+        await send_waiting(world.engine.ctx)
+
+    paid, repaid = page("topup.paid", credits="650\u00a0credits"), page("topup.repaid", credits="120\u00a0credits")
+    await ann.sees(lambda message: paid(message) and repaid(message) and "530\u00a0credits" in message.text)
+    assert len([message for message in ann.from_bot if paid(message)]) == 1
+    assert await ann.available() == 530_000
+    assert await world.bot.reconcile() == 0
 
 
 async def test_a_bill_above_what_the_price_was_made_from_is_told_to_the_operator(world: BotWorld) -> None:

@@ -10,8 +10,9 @@ from genlock.bot.buttons import button
 from genlock.domain.errors import ActionNotAllowed
 from genlock.domain.money import EntryKind
 from genlock.domain.promo import Promo
+from genlock.domain.queued_message import QueuedMessage
 from genlock.engine import operate
-from genlock.engine.erasure import ERASURE, Erasure
+from genlock.engine.erasure import Erasure
 from genlock.i18n.translator import translator
 from tests.bot.conftest import Office
 from tests.bot.pages import label, page
@@ -88,18 +89,17 @@ async def test_a_stop_lets_the_message_about_an_erasure_arrive(
 ) -> None:
     ann = await world.add_user()
     await ask_for_erasure(ann)
-    deleted, go_on, delete = asyncio.Event(), asyncio.Event(), world.store.kv_delete
+    replaced, go_on, replace_entry = asyncio.Event(), asyncio.Event(), world.store.kv_replace_by_message
 
-    async def delete_slowly(key: str, bot: str = "") -> bool:
-        done = await delete(key, bot)
-        if key.startswith(ERASURE):
-            deleted.set()
-            await go_on.wait()
+    async def replace_slowly(key: str, message: QueuedMessage, bot: str = "") -> bool:
+        done = await replace_entry(key, message, bot)
+        replaced.set()
+        await go_on.wait()
         return done
 
-    monkeypatch.setattr(world.store, "kv_delete", delete_slowly)
+    monkeypatch.setattr(world.store, "kv_replace_by_message", replace_slowly)
     erasing = asyncio.create_task(world.bot.erase())
-    await deleted.wait()
+    await replaced.wait()
     erasing.cancel()
     asyncio.get_running_loop().call_soon(go_on.set)
     await asyncio.wait([erasing])

@@ -19,6 +19,8 @@ from genlock.app.databases import open_store
 from genlock.cli.jobs import job_rows
 from genlock.domain.job import Delivery, State
 from genlock.domain.money import EntryKind, HoldState
+from genlock.domain.queued_message import QUEUED, QueuedMessage
+from genlock.i18n.translator import translator
 from genlock.log import Silent
 from tests.cli.shell import Shell, order_a_job
 from tests.stores.builders import ensure_profile
@@ -334,6 +336,12 @@ def test_an_operator_lists_debts_and_erases_a_user(shell: Shell) -> None:
         await store.close()
         return account_id
 
+    async def queued() -> list[tuple[int, str]]:
+        store = await open_store(shell.url, observer=Silent())
+        messages = [QueuedMessage.load(entry.key, entry.value) for entry in await store.kv_list(QUEUED)]
+        await store.close()
+        return [(message.account_id, message.text) for message in messages]
+
     account_id = asyncio.run(indebted())
 
     assert [(row["account"], row["debt"]) for row in shell.json("users", "debts")] == [(account_id, "4")]
@@ -341,6 +349,7 @@ def test_an_operator_lists_debts_and_erases_a_user(shell: Shell) -> None:
     assert shell.run("users", "erase", "9999", "--yes").returncode == 1
     assert shell.run("users", "erase", str(account_id)).returncode == 1  # it was not confirmed
     assert "is erased" in shell.run("users", "erase", str(account_id), "--yes").stdout
+    assert asyncio.run(queued()) == [(account_id, translator("en").html("privacy.erased"))], "the service sends it"
     assert "Secret" not in shell.run("wallet", "ls").stdout
     assert shell.run("jobs", "check").returncode == 0
     assert shell.run("api-keys", "create", str(account_id)).returncode == 0

@@ -35,7 +35,7 @@ from genlock.engine.operator_tools import OperatorTools
 from genlock.engine.reconciliation import ReconciliationRecord, Run
 from genlock.engine.refunds import Refunds
 from genlock.engine.stats import Stats
-from genlock.engine.tell import tell
+from genlock.engine.tell import send_queued, tell
 from genlock.i18n.translator import package_texts
 from genlock.media.download import Downloads
 from genlock.media.stores.folder import FolderMediaStore
@@ -128,7 +128,7 @@ class FakeStars:
         return self.stars
 
     def tools(self, bot: str, store: Any, engine: Engine) -> OperatorTools:
-        texts, notify = package_texts(), partial(tell, engine.ctx)
+        texts, send = package_texts(), partial(send_queued, engine.ctx)
         record = ReconciliationRecord(store, bot)
 
         async def reconcile() -> int:
@@ -137,8 +137,8 @@ class FakeStars:
             return self.missed
 
         return OperatorTools(
-            accounts=AccountActions(store=store, texts=texts, tell=notify),
-            refunds=Refunds(bot=bot, store=store, texts=texts, tell=notify, service=self),
+            accounts=AccountActions(store=store, texts=texts, tell=partial(tell, engine.ctx), send_queued=send),
+            refunds=Refunds(bot=bot, store=store, texts=texts, send_queued=send, service=self),
             reconciliation=record,
             reconcile=reconcile,
             payments=self,

@@ -16,7 +16,7 @@ from genlock.domain.money import HoldState
 from genlock.engine import operate
 from genlock.engine.context import EngineRules, UnknownSubmit
 from genlock.engine.engine import Engine
-from genlock.engine.tell import tell_refund
+from genlock.engine.tell import refund_message
 from genlock.i18n.translator import package_texts
 from tests.engine.fake_provider import URL, success
 from tests.engine.world import PRICE, World, die, idle, work
@@ -376,12 +376,9 @@ async def test_a_refund_returns_the_price_once_and_only_of_a_paid_job(world: Wor
 
 async def test_the_user_of_a_refunded_job_is_told_in_their_language(world: World, engine: Engine) -> None:
     job = await world.ended(engine)
-    assert not await tell_refund(engine.ctx, world.store, package_texts(), job)  # the account has no address
-    await world.store.set_account_address(world.account, "42")
     await ensure_profile(world.store, world.account, language="ru", name="Анна", username="", referred_by=None)
 
-    assert await tell_refund(engine.ctx, world.store, package_texts(), job)
+    message = await refund_message(world.store, package_texts(), job)
 
-    [(address, text)] = world.channel.told
-    assert address == "42"
-    assert f"Возврат за заказ #{job.id}: 0,1" in text
+    assert message.account_id == world.account
+    assert f"Возврат за заказ #{job.id}: 0,1" in message.text

@@ -8,9 +8,10 @@ import pytest
 
 from genlock.domain.errors import ChannelBusy, ChannelOutcomeUnknown, RecipientUnreachable, StoreUnavailable
 from genlock.domain.events import Event
+from genlock.domain.queued_message import QUEUED
 from genlock.engine.engine import Engine
 from genlock.engine.periodic import PeriodicTask
-from genlock.engine.tell import WAITING, WAITING_SECONDS_MAX, send_waiting, tell
+from genlock.engine.tell import AFTER_SECONDS, WAITING_SECONDS_MAX, make_message, send_queued, send_waiting, tell
 from tests.engine.faults import FaultProxy
 from tests.engine.world import World
 
@@ -67,7 +68,7 @@ async def test_a_message_that_the_channel_asks_to_wait_with_is_sent_later_once(w
     await asyncio.gather(*(send_waiting(engine.ctx) for _ in range(3)))
 
     assert world.channel.told == [("42", TEXT)]
-    assert await world.store.kv_list(WAITING) == []
+    assert await world.store.kv_list(QUEUED) == []
 
 
 async def test_a_stop_does_not_cut_off_a_waiting_message_that_is_being_sent(world: World, engine: Engine) -> None:
@@ -82,11 +83,48 @@ async def test_a_stop_does_not_cut_off_a_waiting_message_that_is_being_sent(worl
     stopping = world.engine(channel=channel)
     await stopping.start([PeriodicTask(name="send_waiting", period_seconds=1, run=partial(send_waiting, stopping.ctx))])
     await gate.holds()
-    assert await world.store.kv_list(WAITING) == []
+    assert await world.store.kv_list(QUEUED) == []
 
     stop = asyncio.create_task(stopping.stop())
     asyncio.get_running_loop().call_soon(gate.open)
     await stop
+
+    assert world.channel.told == [("42", TEXT)]
+
+
+async def test_a_stop_does_not_cut_off_a_message_that_is_sent_by_the_instance_that_queued_it(
+    world: World, engine: Engine
+) -> None:
+    await world.store.set_account_address(world.account, "42")
+    message = make_message(world.account, TEXT)
+    await world.store.kv_put(message.key, message.dump())
+    channel = FaultProxy(world.channel)
+    gate = channel.gate("tell")
+    gate.shut()
+
+    sending = asyncio.create_task(send_queued(world.engine(channel=channel).ctx, message))
+    await gate.holds()
+    sending.cancel()
+    asyncio.get_running_loop().call_soon(gate.open)
+    await asyncio.wait([sending])
+    assert await send_queued(engine.ctx, message), "another instance has sent it"
+
+    assert world.channel.told == [("42", TEXT)]
+
+
+async def test_a_message_in_the_queue_is_left_to_the_instance_that_queued_it_for_a_while(
+    world: World, engine: Engine
+) -> None:
+    """An operator's page says whether the user was reached."""
+    await world.store.set_account_address(world.account, "42")
+    message = make_message(world.account, TEXT)
+    await world.store.kv_put(message.key, message.dump())
+
+    world.clock.advance(AFTER_SECONDS - 1)
+    await send_waiting(engine.ctx)
+    assert world.channel.told == []
+    world.clock.advance(1)
+    await send_waiting(engine.ctx)
 
     assert world.channel.told == [("42", TEXT)]
 
@@ -99,7 +137,7 @@ async def test_a_message_that_could_not_be_sent_for_a_day_is_given_up(world: Wor
         world.clock.advance(80_000)
         await send_waiting(engine.ctx)
 
-    assert await world.store.kv_list(WAITING) == []
+    assert await world.store.kv_list(QUEUED) == []
     assert world.channel.told == []
 
 
@@ -144,5 +182,5 @@ async def test_a_message_to_a_bot_that_was_removed_is_given_up_after_a_day(world
     world.clock.advance(WAITING_SECONDS_MAX + 1)
     await send_waiting(replace(engine.ctx, bots=frozenset({"other"})))
 
-    assert await world.store.kv_list(WAITING) == []
+    assert await world.store.kv_list(QUEUED) == []
     assert world.channel.told == []

@@ -5,9 +5,10 @@ endpoint then gets nothing, because its receiver could not verify it; its events
 name it, and its owner is told once. The old key in the settings, or a new secret by the owner, ends that.
 """
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from genlock.api.webhook_owners import WebhookOwners
 from genlock.api.webhook_secrets import SecretUnreadable, WebhookSecrets
 from genlock.domain.events import Event
 from genlock.domain.webhook import FAILING_SECONDS_MAX, LOST, Webhook
@@ -17,17 +18,13 @@ PERIOD_SECONDS = 60.0
 PAGE = 500
 REASON = "its secret cannot be read any more; make a new one with rotate-secret, then enable the endpoint"
 
-#: tells the owner of an endpoint that its secret is lost, or that it was disabled for a reason
-TellOwner = Callable[[Webhook, str], Awaitable[None]]
-
 
 @dataclass(kw_only=True)
 class WebhookSecretCheck:
     store: Database
     secrets: WebhookSecrets
     observer: Observer
-    #: with an empty reason: the secret is lost
-    tell_owner: TellOwner
+    owners: WebhookOwners
 
     async def round(self) -> None:
         """Look at every endpoint. Each step may be repeated."""
@@ -57,11 +54,10 @@ class WebhookSecretCheck:
 
     async def _report(self, webhook: Webhook, told_seconds_ago: float | None) -> None:
         if told_seconds_ago is None:
-            await self.tell_owner(webhook, "")
+            await self.owners.tell_lost_secret(webhook)
             await self.store.kv_put(f"{LOST}{webhook.id}", str(webhook.account_id))
-        elif told_seconds_ago > FAILING_SECONDS_MAX and await self.store.disable_webhook(webhook.id, REASON):
-            self.observer.event(Event.API_WEBHOOK_DISABLED, account=webhook.account_id, reason=REASON)
-            await self.tell_owner(webhook, REASON)
+        elif told_seconds_ago > FAILING_SECONDS_MAX:
+            await self.owners.disable(webhook, REASON)
 
 
 def is_lost(secrets: WebhookSecrets, webhook: Webhook) -> bool:

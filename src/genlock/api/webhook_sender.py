@@ -2,13 +2,14 @@
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 from random import Random
 from typing import Any
 
 from genlock.api.job_view import JobView
+from genlock.api.webhook_owners import WebhookOwners
 from genlock.api.webhook_secrets import SecretUnreadable, WebhookSecrets
 from genlock.domain.errors import StoreError
 from genlock.domain.events import Event
@@ -48,9 +49,6 @@ BODY_BYTES_MAX = 20_000
 GONE = 410
 _OK = range(200, 300)
 
-#: tells the owner of an endpoint why it was disabled
-TellOwner = Callable[[Webhook, str], Awaitable[None]]
-
 
 @dataclass(kw_only=True)
 class _Served:
@@ -82,7 +80,7 @@ class WebhookSender:
     observer: Observer
     now: Callable[[], datetime]
     rng: Random
-    tell_owner: TellOwner
+    owners: WebhookOwners
     #: whether the endpoint is degraded, by the task that serves it
     _running: dict[asyncio.Task[None], bool] = field(default_factory=dict)
 
@@ -163,9 +161,8 @@ class WebhookSender:
             reason = f"it has not taken an event for days: {failed.error}"
         elif has_failed and self._has_failed_for_days(webhook):
             reason = f"it has not taken an event for days: {attempts[0].error}"
-        if reason and await self.store.disable_webhook(webhook.id, reason[:300]):
-            self.observer.event(Event.API_WEBHOOK_DISABLED, account=webhook.account_id, reason=reason)
-            await self.tell_owner(webhook, reason)
+        if reason:
+            await self.owners.disable(webhook, reason)
 
     def _has_failed_for_days(self, webhook: Webhook) -> bool:
         since = webhook.failing_since

@@ -14,16 +14,13 @@ from genlock.api.result_links import ResultLinks
 from genlock.api.webhook_sender import WebhookSender
 from genlock.app.clock import SystemClock
 from genlock.app.telegram import bot_texts
-from genlock.app.webhook_secrets import make_webhook_secrets
+from genlock.app.webhook_secrets import make_webhook_owners, make_webhook_secrets
 from genlock.channels.api.channel import ApiChannel
 from genlock.domain.current_catalog import CurrentCatalog
-from genlock.domain.errors import AccountNotFound
 from genlock.domain.public_number import PublicNumbers
-from genlock.domain.webhook import Webhook
 from genlock.engine.engine import Engine
 from genlock.engine.file_storage import FileStorage
 from genlock.engine.sell import SaleRules, Seller
-from genlock.engine.tell import tell
 from genlock.media.download import Downloads
 from genlock.media.post import Posts
 from genlock.media.process import MediaProcess
@@ -99,16 +96,6 @@ def make_webhook_sender(
     settings: ServiceSettings, store: Database, engine: Engine, catalog: CurrentCatalog, closing: AsyncExitStack
 ) -> WebhookSender:
     token = settings.telegram_token.get_secret_value()
-    texts = bot_texts(token)
-
-    async def tell_owner(webhook: Webhook, reason: str) -> None:
-        try:
-            language = (await store.profile(webhook.account_id)).language
-        except AccountNotFound:  # it has no chat; the operators see the event
-            return
-        text = texts.translator(language).html("account.webhook_disabled", url=webhook.url[:100], reason=reason)
-        await tell(engine.ctx, webhook.account_id, text)
-
     posts = Posts(private=settings.media_private_hosts)
     sender = WebhookSender(
         store=store,
@@ -120,7 +107,7 @@ def make_webhook_sender(
         observer=engine.ctx.observer,
         now=SystemClock().now,
         rng=engine.ctx.rng,
-        tell_owner=tell_owner,
+        owners=make_webhook_owners(settings, store, engine),
     )
     closing.push_async_callback(posts.close)
     closing.push_async_callback(sender.close)

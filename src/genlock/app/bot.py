@@ -27,7 +27,7 @@ from genlock.engine.logins import Logins
 from genlock.engine.operator_tools import OperatorTools
 from genlock.engine.reconciliation import ReconciliationRecord
 from genlock.engine.refunds import Refunds
-from genlock.engine.tell import tell
+from genlock.engine.tell import send_queued, tell
 from genlock.log import Mask
 from genlock.media.download import Downloads
 from genlock.media.process import MediaProcess
@@ -84,11 +84,11 @@ def make_operator_tools(
     settings: ServiceSettings, caller: Caller, store: Database, engine: Engine, reconcile: Callable[[], Awaitable[int]]
 ) -> OperatorTools:
     """Return what the dashboard acts with: the same operations as the operators' commands in the chat."""
-    texts, bot, notify = bot_texts(caller.bot.token), settings.bot_id, partial(tell, engine.ctx)
+    texts, bot, send = bot_texts(caller.bot.token), settings.bot_id, partial(send_queued, engine.ctx)
     payments = TelegramStars(caller)
     return OperatorTools(
-        accounts=AccountActions(store=store, texts=texts, tell=notify),
-        refunds=Refunds(bot=bot, store=store, texts=texts, tell=notify, service=payments),
+        accounts=AccountActions(store=store, texts=texts, tell=partial(tell, engine.ctx), send_queued=send),
+        refunds=Refunds(bot=bot, store=store, texts=texts, send_queued=send, service=payments),
         reconciliation=ReconciliationRecord(store, bot),
         reconcile=reconcile,
         payments=payments,

@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 
 from genlock.bot.rules import BotRules
 from genlock.channels.telegram.caller import Caller, Priority, bot_id
-from genlock.engine.tell import Tell
+from genlock.engine.tell import SendQueued
 from genlock.i18n.translator import Texts, Translator, package_texts
 
-__all__ = ["BotBundle", "MakeDashboardLink", "Tell"]
+__all__ = ["BotBundle", "MakeDashboardLink", "SendQueued"]
 
 #: returns the address of a one-time link to the dashboard for a Telegram id; None if the id has no access
 MakeDashboardLink = Callable[[str], Awaitable[str | None]]

@@ -8,7 +8,7 @@ from genlock.bot.admin.audit import AuditLog
 from genlock.bot.admin.broadcasts import Broadcasts
 from genlock.bot.admin.commands import Admin, make_admin
 from genlock.bot.admin.daily_report import DailyReport
-from genlock.bot.bundle import BotBundle, Tell
+from genlock.bot.bundle import BotBundle
 from genlock.bot.chat_view import ChatView
 from genlock.bot.file_transfer import FileTransfer
 from genlock.bot.gallery.gallery import Gallery
@@ -49,7 +49,7 @@ from genlock.engine.engine import Engine
 from genlock.engine.file_storage import FileStorage
 from genlock.engine.refunds import Refunds
 from genlock.engine.sell import SaleRules, Seller
-from genlock.engine.tell import tell
+from genlock.engine.tell import SendQueued, Tell, send_queued, tell
 from genlock.media.download import Downloads
 from genlock.ports import Database
 from genlock.ports.media_reader import MediaReader
@@ -223,6 +223,10 @@ class BotParts:
         return partial(tell, self.engine.ctx)
 
     @cached_property
+    def send_queued(self) -> SendQueued:
+        return partial(send_queued, self.engine.ctx)
+
+    @cached_property
     def access(self) -> Access:
         return Access(self.bundle, self.store)
 
@@ -233,11 +237,17 @@ class BotParts:
     @cached_property
     def refunds(self) -> Refunds:
         service = TelegramStars(self.bundle.caller)
-        return Refunds(bot=self.bundle.id, store=self.store, texts=self.bundle.texts, tell=self.tell, service=service)
+        return Refunds(
+            bot=self.bundle.id,
+            store=self.store,
+            texts=self.bundle.texts,
+            send_queued=self.send_queued,
+            service=service,
+        )
 
     @cached_property
     def gifts(self) -> Gifts:
-        return Gifts(bundle=self.bundle, store=self.store, quotas=self.quotas, tell=self.tell)
+        return Gifts(bundle=self.bundle, store=self.store, quotas=self.quotas, send_queued=self.send_queued)
 
     @cached_property
     def broadcasts(self) -> Broadcasts:
@@ -253,12 +263,14 @@ class BotParts:
             engine=self.engine,
             refunds=self.refunds,
             broadcasts=self.broadcasts,
-            actions=AccountActions(store=self.store, texts=self.bundle.texts, tell=self.tell),
+            actions=AccountActions(
+                store=self.store, texts=self.bundle.texts, tell=self.tell, send_queued=self.send_queued
+            ),
         )
 
     @cached_property
     def privacy(self) -> Privacy:
-        return Privacy(bundle=self.bundle, store=self.store, pages=self.pages, tell=self.tell)
+        return Privacy(bundle=self.bundle, store=self.store, pages=self.pages, send_queued=self.send_queued)
 
     @cached_property
     def api_keys(self) -> ApiKeyPages:
@@ -344,7 +356,7 @@ class BotParts:
             view=self.view,
             drafts=self.drafts,
             refunds=self.refunds,
-            tell=self.tell,
+            send_queued=self.send_queued,
         )
 
 

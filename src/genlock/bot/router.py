@@ -225,7 +225,7 @@ class BotRouter:
             return
         if update.message is not None and update.message.refunded_payment is not None:
             # In a private chat, the chat has the id of the user; the sender may be the bot itself.
-            await self._payments.refunded(update.message.chat.id, update.message.refunded_payment, first=first)
+            await self._payments.refunded(update.message.chat.id, update.message.refunded_payment)
             return
         user = sender_of(update)
         if user is None:

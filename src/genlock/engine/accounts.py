@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from genlock.domain.errors import AccountNotFound, ActionNotAllowed, InvalidInput
 from genlock.domain.money import EntryKind
 from genlock.domain.promo import Promo, PromoVerdict
+from genlock.domain.queued_message import QueuedMessage
 from genlock.domain.value import value
-from genlock.engine.tell import Tell
+from genlock.engine.tell import SendQueued, Tell, make_message
 from genlock.i18n.loader import DEFAULT
 from genlock.i18n.translator import Html, Texts, Translator
 from genlock.ports import Database
@@ -43,6 +44,7 @@ class AccountActions:
     store: Database
     texts: Texts
     tell: Tell
+    send_queued: SendQueued
 
     async def move_credits(
         self,
@@ -53,16 +55,26 @@ class AccountActions:
         key: str,
         reason: str,
         allowance: Allowance | None = None,
-    ) -> bool:
-        """Credit (GRANT) or debit (DEBIT) an account, once per key. Returns False if the key was used before.
+    ) -> QueuedMessage | None:
+        """Credit (GRANT) or debit (DEBIT) an account, once per key. Returns None if the key was used before.
 
+        Returns the message to the user, which is queued in the same commit: the caller passes it to `send_queued`.
         Raises AllowanceExceeded, InsufficientBalance, IdempotencyKeyReused and AccountNotFound.
         """
+        message = await self._moved_message(account_id, kind, amount)
         if allowance is None:
-            return await self.store.transfer(account_id, kind, amount, key, reason)
-        return await self.store.transfer_within_allowance(
-            account_id, kind, amount, key, reason, allowance=allowance.name, most=allowance.most
-        )
+            moved = await self.store.transfer(account_id, kind, amount, key, reason, message=message)
+        else:
+            moved = await self.store.transfer_within_allowance(
+                account_id, kind, amount, key, reason, allowance=allowance.name, most=allowance.most, message=message
+            )
+        return message if moved else None
+
+    async def _moved_message(self, account_id: int, kind: EntryKind, amount: int) -> QueuedMessage:
+        t = await self._translator(account_id)
+        available = (await self.store.wallet(account_id)).available
+        balance = max(available + (amount if kind is EntryKind.GRANT else -amount), 0)
+        return make_message(account_id, t.html(_TEXTS[kind], credits=t.credits(amount), balance=t.credits(balance)))
 
     @asynccontextmanager
     async def try_lock(self, account_id: int, key: str) -> AsyncIterator[bool]:
@@ -84,12 +96,6 @@ class AccountActions:
             held = await self.store.kv_get(entry)
             if held is not None and held.value == key:
                 await self.store.kv_delete(entry)
-
-    async def tell_moved(self, account_id: int, kind: EntryKind, amount: int) -> bool:
-        """Tell the user of an account about a transfer. False if the user cannot be reached."""
-        t = await self._translator(account_id)
-        balance = (await self.store.wallet(account_id)).available
-        return await self.tell(account_id, t.html(_TEXTS[kind], credits=t.credits(amount), balance=t.credits(balance)))
 
     async def ban(self, account_id: int, reason: str) -> None:
         """Ban a user: the bot answers nothing but the ban from now on. Jobs that run are delivered."""

@@ -21,7 +21,7 @@ from genlock.engine.accounts import Allowance
 from genlock.engine.cancellation import uninterrupted
 from genlock.engine.context import EngineContext
 from genlock.engine.leader import Leader
-from genlock.engine.tell import tell_refund
+from genlock.engine.tell import refund_message, send_queued
 from genlock.i18n.translator import Texts, package_texts
 from genlock.ports import Database
 
@@ -231,9 +231,10 @@ class BulkWork:
         return None
 
     async def _refund(self, job_id: int, by: str, allowance: Allowance | None, *, resumed: bool) -> BulkReason | None:
-        """Refund a job and inform its user. After a crash the user may not be informed, but never twice."""
-        if await operate.refund(self.ctx, job_id, by, allowance=allowance):
-            await tell_refund(self.ctx, self.store, self.texts, await operate.find(self.ctx, job_id))
+        """Refund a job and inform its user, once. After a crash the leader does."""
+        message = await refund_message(self.store, self.texts, await operate.find(self.ctx, job_id))
+        if await operate.refund(self.ctx, job_id, by, allowance=allowance, message=message):
+            await send_queued(self.ctx, message)
             return None
         return None if resumed else BulkReason.REFUNDED
 

@@ -3,6 +3,10 @@
 import json
 from collections.abc import Sequence
 
+from genlock.domain.errors import AccountNotFound
+from genlock.domain.queued_message import ERASED, QueuedMessage
+from genlock.engine.tell import SendQueued, make_message
+from genlock.i18n.translator import Texts, package_texts
 from genlock.ports import Database
 
 #: kv entries of the account's bot, one per erasure that was asked for and is not done; the value is the newest job's id
@@ -27,8 +31,11 @@ DELAY_SECONDS = 10.0
 class Erasure:
     """Erases accounts. The request is stored first; a round that crashed is repeated, and each step may be."""
 
-    def __init__(self, store: Database) -> None:
+    def __init__(self, store: Database, texts: Texts | None = None, send_queued: SendQueued | None = None) -> None:
         self._store = store
+        self._texts = texts or package_texts()
+        #: without it, the leader of the service sends the messages
+        self._send_queued = send_queued
 
     async def request(self, account_id: int, by: str, key: str) -> None:
         """Store that the data of an account are to be erased; its open jobs end first. Raises AccountNotFound."""
@@ -45,7 +52,10 @@ class Erasure:
         return await self._store.kv_get(f"{ERASURE}{account_id}", bot) is not None
 
     async def run(self, bot: str, *, older_than: float = DELAY_SECONDS) -> list[int]:
-        """Carry out the erasures of a bot's users whose jobs have ended. Returns the accounts that are erased now."""
+        """Carry out the erasures of a bot's users whose jobs have ended, and tell the users.
+
+        Returns the accounts that are erased now.
+        """
         store = self._store
         erased = []
         for entry in await store.kv_list(ERASURE, bot):
@@ -59,23 +69,40 @@ class Erasure:
                 await store.kv_put(f"{ROWS_OF}{account_id}", "erased")
             return []
         for account_id in erased:
-            # The request goes last: what a crash left of the others would count for the account's next request.
-            await store.kv_delete(f"{ROWS_OF}{account_id}")
-            await store.kv_delete(f"{FILES_OF}{account_id}")
-            await store.kv_delete(f"{ERASURE}{account_id}", bot)
+            await self._end(account_id, bot)
         return erased
+
+    async def _end(self, account_id: int, bot: str) -> None:
+        """Replace the request by the message to the user, and send it, if no other instance did."""
+        store, request = self._store, f"{ERASURE}{account_id}"
+        message = await self._last_message(account_id)
+        # The request goes last: what a crash left of the others would count for the account's next request.
+        await store.kv_delete(f"{ROWS_OF}{account_id}")
+        await store.kv_delete(f"{FILES_OF}{account_id}")
+        if message is None:
+            await store.kv_delete(request, bot)
+        elif await store.kv_replace_by_message(request, message, bot) and self._send_queued is not None:
+            await self._send_queued(message)
+
+    async def _last_message(self, account_id: int) -> QueuedMessage | None:
+        try:
+            language = (await self._store.profile(account_id)).language
+        except AccountNotFound:  # known by a payment only, or a client of the API
+            return None
+        return make_message(account_id, self._texts.translator(language).html("privacy.erased"), ERASED)
 
     async def _erase(self, account_id: int, until: int, age: float) -> bool:
         """Erase an account's rows and files; False if not all of them are gone yet, or it is to wait.
 
         Jobs up to the id `until` must have ended, and messages from before the request, which has an age, be handled.
+        A bulk action must have ended if it looks for a text in inputs: the text may be a prompt of the user.
         Rows that are erased are not erased again: the user may have begun something new.
         """
         store = self._store
         if (rows := await store.kv_get(f"{ROWS_OF}{account_id}")) is not None:
             return rows.age >= SCRUB_SECONDS
         account = await store.account(account_id)
-        if await store.open_jobs_until(account_id, until) or await store.waits_for_handling(account, age):
+        if await self._is_in_use(account_id, until) or await store.waits_for_handling(account, age):
             return False
         await store.erase_jobs(account_id, until, PAGE)
         await store.erase_messages(account, PAGE)
@@ -83,7 +110,13 @@ class Erasure:
         if not await self._are_files_deleted(account_id, until):
             return False
         # The user may have had a result shown again meanwhile: then another round erases it.
-        return not await store.open_jobs_until(account_id, until)
+        return not await self._is_in_use(account_id, until)
+
+    async def _is_in_use(self, account_id: int, until: int) -> bool:
+        if await self._store.open_jobs_until(account_id, until):
+            return True
+        open_actions = await self._store.open_bulk_actions(PAGE)
+        return any(action.selection.filters and action.selection.filters.text for action in open_actions)
 
     async def _are_files_deleted(self, account_id: int, until: int) -> bool:
         """Ask for the deletion of the account's files. Its keys are revoked by now, so that none is added."""

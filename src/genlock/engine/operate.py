@@ -5,6 +5,7 @@ from genlock.domain.errors import ActionNotAllowed, JobNotFound, JobWasSubmitted
 from genlock.domain.events import Event
 from genlock.domain.job import Actor, AttentionCode, Delivery, Job, State, Verdict
 from genlock.domain.money import EntryKind, HoldState
+from genlock.domain.queued_message import QueuedMessage
 from genlock.engine.accounts import Allowance
 from genlock.engine.context import EngineContext
 from genlock.ports import EndJob
@@ -142,11 +143,19 @@ def refund_key(job_id: int) -> str:
     return f"refund:{job_id}"
 
 
-async def refund(ctx: EngineContext, job_id: int, by: str, *, allowance: Allowance | None = None) -> bool:
+async def refund(
+    ctx: EngineContext,
+    job_id: int,
+    by: str,
+    *,
+    allowance: Allowance | None = None,
+    message: QueuedMessage | None = None,
+) -> bool:
     """Return the credits of a paid job to its user. Returns False if that was done before.
 
     The price counts under the operator's allowance, if there is one, before it is returned. The result stays in the
-    chat. The caller informs the user (`tell_refund`). Raises ActionNotAllowed and AllowanceExceeded.
+    chat. The message to the user (`refund_message`) is queued in the commit that returns the credits; the caller sends
+    it. Raises ActionNotAllowed and AllowanceExceeded.
     """
     job = await find(ctx, job_id)
     if job.hold_state is not HoldState.CAPTURED:
@@ -156,7 +165,7 @@ async def refund(ctx: EngineContext, job_id: int, by: str, *, allowance: Allowan
             return False
         await ctx.store.use_allowance(allowance.name, job.price, allowance.most)
     refunded = await ctx.store.transfer(
-        job.account_id, EntryKind.REFUND, job.price, refund_key(job_id), f"order {job_id} refunded"
+        job.account_id, EntryKind.REFUND, job.price, refund_key(job_id), f"order {job_id} refunded", message=message
     )
     if allowance is not None and not refunded:  # another operator was faster
         await ctx.store.use_allowance(allowance.name, -job.price, allowance.most)

@@ -13,7 +13,7 @@ from genlock.domain.errors import (
 from genlock.domain.money import write_amount
 from genlock.domain.payment import Payment, PaymentState
 from genlock.engine.cancellation import uninterrupted
-from genlock.engine.tell import Tell
+from genlock.engine.tell import SendQueued, make_message
 from genlock.i18n.loader import DEFAULT
 from genlock.i18n.translator import Texts, Translator
 from genlock.ports import Database
@@ -21,6 +21,9 @@ from genlock.ports.payment_service import PaymentService
 
 #: kv entries of the bot, one per refund that has begun and not ended; the value is the operator
 REFUND = "chat:refund:"
+#: kv entries of the bot, one per refund that has ended and whose user is to be told; the value is the operator, "" if
+#: the payment service made it. The store writes them in the commit that ends the refund
+REFUNDED = "chat:refunded:"
 #: a refund whose answer has not come for this long is asked for again
 RESUME_SECONDS = 60.0
 DETAIL_LENGTH_MAX = 500
@@ -46,11 +49,13 @@ class NoRefund(ActionNotAllowed):
 class Refunds:
     """Refunds of one bot's payments."""
 
-    def __init__(self, *, bot: str, store: Database, texts: Texts, tell: Tell, service: PaymentService) -> None:
+    def __init__(
+        self, *, bot: str, store: Database, texts: Texts, send_queued: SendQueued, service: PaymentService
+    ) -> None:
         self._bot = bot
         self._store = store
         self._texts = texts
-        self._tell = tell
+        self._send_queued = send_queued
         self._service = service
 
     @property
@@ -127,10 +132,17 @@ class Refunds:
         await self._store.kv_delete(f"{REFUND}{charge}", self._bot)
 
     async def resume(self, older_than: float) -> None:
-        """Repeat the calls of refunds whose answer was lost, in the name of the operator who began them."""
+        """Repeat the calls of refunds whose answer was lost, in the name of the operator who began them.
+
+        Report those that ended just before a crash.
+        """
         for entry in await self._store.kv_list(REFUND, self._bot):
             if entry.age >= older_than:
                 await uninterrupted(self._resume(entry.key.removeprefix(REFUND), entry.value))
+        for entry in await self._store.kv_list(REFUNDED, self._bot):
+            payment = await self._store.payment(entry.key.removeprefix(REFUNDED))
+            if payment is not None and entry.age >= older_than:
+                await uninterrupted(self._report(payment))
 
     async def _resume(self, charge: str, by: str) -> None:
         if (payment := await self._open(charge)) is None:
@@ -141,12 +153,10 @@ class Refunds:
         try:
             payment = await self.refund(charge, by)
         except (Refusal, ChannelError) as error:
-            outcome = str(error)
+            if not isinstance(error, NoRefund) or error.why is not NoRefundReason.DONE_BEFORE:
+                await self._audit_own(payment, str(error), by)  # otherwise another instance was faster
         else:
-            outcome = self._amount(payment)
-            await self.tell_refunded(payment)
-        key = f"refund:{charge}:{payment.refunds}:{outcome[:40]}"
-        await self._audit(key, self._action, charge, outcome, actor=by)
+            await self._report(payment)
 
     async def _open(self, charge: str) -> Payment | None:
         payment = await self._store.payment(charge)
@@ -162,49 +172,51 @@ class Refunds:
         return sorted(found, key=lambda refund: -refund[2])
 
     async def tell_refunded(self, payment: Payment) -> bool:
-        """Tell the user about the refund (the payment service may, too); False if they were not reached."""
-        t = await self._translator(payment.account_id)
-        text = t.html("topup.refunded", stars=payment.paid_amount, credits=t.credits(payment.amount))
-        return await self._tell(payment.account_id, text)
+        """Tell the user about a refund that has ended, once (the payment service may, too).
 
-    # by the payment service, without us
-
-    async def book_external(self, charge: str, *, first: bool = True) -> bool:
-        """Book a refund that the payment service reports: one of ours, or one made without us.
-
-        A refund made without us takes the credits that are there; the rest becomes a debt. `first` is False when an
-        attempt before may have crashed between the booking and the message to the user. Returns False if the refund was
-        booked before.
+        False if the user was not reached; True if another instance tells the user.
         """
-        booked = await self._store.book_external_refund(charge, f"refunded by {self._service.name}")
-        payment = booked or (None if first else await self._store.payment(charge))
-        if payment is not None and payment.external_refund_at is not None:
-            await self._report_external(payment)
-        elif booked is not None:
-            await self._confirm(booked)
-        return booked is not None
+        message = make_message(payment.account_id, await self._text(payment))
+        if not await self._store.kv_replace_by_message(f"{REFUNDED}{payment.charge}", message, self._bot):
+            return True
+        return await self._send_queued(message)
 
-    async def _report_external(self, payment: Payment) -> None:
-        taken, owed = (write_amount(amount) for amount in (payment.amount - payment.owed, payment.owed))
-        detail = f"{self._amount(payment)}, account {payment.account_id}: {taken} credits deducted, {owed} owed"
-        await self._audit(f"refunded:{payment.charge}", f"refund by {self._service.name}", payment.charge, detail)
+    async def _text(self, payment: Payment) -> str:
         t = await self._translator(payment.account_id)
-        text = t.html(
+        if payment.external_refund_at is None:
+            return t.html("topup.refunded", stars=payment.paid_amount, credits=t.credits(payment.amount))
+        return t.html(
             "topup.refunded_owing" if payment.owed else "topup.refunded_outside",
             stars=payment.paid_amount,
             credits=t.credits(payment.amount - payment.owed),
             debt=t.credits(payment.owed),
         )
-        await self._tell(payment.account_id, text)
 
-    async def _confirm(self, payment: Payment) -> None:
-        """Close a refund of ours that was confirmed before our call returned, or after its answer was lost."""
-        mark = await self._store.kv_get(f"{REFUND}{payment.charge}", self._bot)
-        if mark is not None:
-            outcome = self._amount(payment)
-            key = f"refund:{payment.charge}:{payment.refunds}:{outcome}"
-            await self._audit(key, self._action, payment.charge, outcome, actor=mark.value)
-            await self._unmark(payment.charge)
+    async def _report(self, payment: Payment) -> None:
+        """Write the audit line of a refund that has ended, and tell the user, unless that was done before."""
+        mark = await self._store.kv_get(f"{REFUNDED}{payment.charge}", self._bot)
+        if mark is None:
+            return
+        if payment.external_refund_at is not None:
+            await self._audit_external(payment)
+        elif mark.value:
+            await self._audit_own(payment, self._amount(payment), mark.value)
+        await self.tell_refunded(payment)
+
+    # by the payment service, without us
+
+    async def book_external(self, charge: str) -> bool:
+        """Book a refund that the payment service reports: one of ours, or one made without us.
+
+        A refund made without us takes the credits that are there; the rest becomes a debt. Returns False if the refund
+        was booked before.
+        """
+        booked = await self._store.book_external_refund(charge, f"refunded by {self._service.name}")
+        payment = booked or await self._store.payment(charge)
+        # One that was booked before is reported, too: the instance may have crashed before it did.
+        if payment is not None and (booked is not None or payment.external_refund_at is not None):
+            await self._report(payment)
+        return booked is not None
 
     async def _translator(self, account_id: int) -> Translator:
         try:
@@ -212,6 +224,15 @@ class Refunds:
         except AccountNotFound:  # the payment is the first update of this user
             language = DEFAULT
         return self._texts.translator(language)
+
+    async def _audit_own(self, payment: Payment, outcome: str, by: str) -> None:
+        key = f"refund:{payment.charge}:{payment.refunds}:{outcome[:40]}"
+        await self._audit(key, self._action, payment.charge, outcome, actor=by)
+
+    async def _audit_external(self, payment: Payment) -> None:
+        taken, owed = (write_amount(amount) for amount in (payment.amount - payment.owed, payment.owed))
+        detail = f"{self._amount(payment)}, account {payment.account_id}: {taken} credits deducted, {owed} owed"
+        await self._audit(f"refunded:{payment.charge}", f"refund by {self._service.name}", payment.charge, detail)
 
     async def _audit(self, key: str, action: str, subject: str, detail: str, *, actor: str = "") -> None:
         """Write an audit line. Without an actor, the payment service did it."""

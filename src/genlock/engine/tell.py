@@ -1,13 +1,19 @@
-"""Send a user a message that belongs to no job, through the channel of the user's account."""
+"""Send a user a message that belongs to no job, through the channel of the user's account.
 
-import json
+A message that reports a change is queued in the commit of the change, and sent at once by the instance that made it. A
+message that a crash left in the queue is sent by the leader. It leaves the queue before it is sent: at most one
+instance sends it, and at most once.
+"""
+
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from secrets import token_hex
 
 from genlock.domain.account import Account
 from genlock.domain.errors import AccountNotFound, ChannelBusy, ChannelError
 from genlock.domain.events import Event
 from genlock.domain.job import Job
+from genlock.domain.queued_message import QUEUED, QueuedMessage
 from genlock.engine.cancellation import uninterrupted
 from genlock.engine.context import EngineContext
 from genlock.i18n.loader import DEFAULT
@@ -16,20 +22,34 @@ from genlock.ports import ProfileStore
 
 #: sends a text to the user of an account; False if the user cannot be reached
 Tell = Callable[[int, str], Awaitable[bool]]
-#: beginning of the keys of messages that the channel asked to wait with
-WAITING = "tell:"
+#: sends a message that is in the queue; False if the user cannot be reached
+SendQueued = Callable[[QueuedMessage], Awaitable[bool]]
 #: a message that could not be sent for this long is given up
 WAITING_SECONDS_MAX = 86_400.0
 PERIOD_SECONDS = 5.0
+#: the instance that queued a message has sent it by then, unless it crashed
+AFTER_SECONDS = 10.0
 
 
 async def tell(ctx: EngineContext, account_id: int, text: str) -> bool:
     """Send `text`, in the channel's markup, to the user of an account, at most once. False if that is not possible.
 
-    A message that the channel asks to wait with is stored, and sent by the leader.
+    A message that the channel asks to wait with is queued.
     """
     account = await _reachable_account(ctx, account_id)
-    return account is not None and await _tell(ctx, account, text, waited=0.0)
+    return account is not None and await _send(ctx, account, make_message(account_id, text))
+
+
+def make_message(account_id: int, text: str, kind: str = "") -> QueuedMessage:
+    """Return a message for the queue. The store queues it together with what it reports."""
+    key = f"{QUEUED}{account_id}:{kind}{token_hex(8)}"
+    return QueuedMessage(key=key, account_id=account_id, text=text, after=AFTER_SECONDS)
+
+
+async def send_queued(ctx: EngineContext, message: QueuedMessage) -> bool:
+    """Send a message from the queue. False if the user cannot be reached; True if another instance sends it."""
+    account = await _reachable_account(ctx, message.account_id)
+    return await uninterrupted(_send_once(ctx, account, message))
 
 
 async def _reachable_account(ctx: EngineContext, account_id: int) -> Account | None:
@@ -42,45 +62,45 @@ async def _reachable_account(ctx: EngineContext, account_id: int) -> Account | N
     return None if account.channel not in ctx.channels or not account.address or is_other_bot else account
 
 
-async def _tell(ctx: EngineContext, account: Account, text: str, *, waited: float) -> bool:
+async def _send(ctx: EngineContext, account: Account, message: QueuedMessage) -> bool:
+    """Send a message that is not in the queue. It is queued if the channel asks to wait with it."""
     try:
-        await ctx.channels[account.channel].tell(account.address, text)
+        await ctx.channels[account.channel].tell(account.address, message.text)
     except ChannelError as error:
         ctx.observer.event(Event.DELIVER_FAIL, step="tell", account=account.id, reason=type(error).__name__)
-        if not isinstance(error, ChannelBusy) or waited > WAITING_SECONDS_MAX:
+        if not isinstance(error, ChannelBusy) or message.waited > WAITING_SECONDS_MAX:
             return False
-        entry = {"text": text, "after": error.after, "waited": waited}
-        await ctx.store.kv_put(f"{WAITING}{account.id}:{token_hex(8)}", json.dumps(entry))
+        await ctx.store.kv_put(message.key, replace(message, after=error.after).dump())
     return True
 
 
 async def send_waiting(ctx: EngineContext) -> None:
-    """Send the messages that the channel asked to wait with, as soon as their time has come."""
-    for entry in await ctx.store.kv_list(WAITING):
-        waiting = json.loads(entry.value)
-        if entry.age >= waiting["after"]:
-            await _send_waiting(ctx, entry.key, waiting["text"], waited=waiting["waited"] + entry.age)
+    """Send the messages in the queue whose time has come. A periodic task of the leader."""
+    for entry in await ctx.store.kv_list(QUEUED):
+        message = QueuedMessage.load(entry.key, entry.value)
+        if entry.age >= message.after:
+            await _send_waiting(ctx, replace(message, waited=message.waited + entry.age))
 
 
-async def _send_waiting(ctx: EngineContext, key: str, text: str, *, waited: float) -> None:
-    account = await _reachable_account(ctx, int(key.removeprefix(WAITING).partition(":")[0]))
-    if account is None and waited <= WAITING_SECONDS_MAX:
+async def _send_waiting(ctx: EngineContext, message: QueuedMessage) -> None:
+    account = await _reachable_account(ctx, message.account_id)
+    if account is None and message.waited <= WAITING_SECONDS_MAX:
         return  # an instance that has the user's bot may become the leader
-    await uninterrupted(_send_once(ctx, account, key, text, waited=waited))
+    await uninterrupted(_send_once(ctx, account, message))
 
 
-async def _send_once(ctx: EngineContext, account: Account | None, key: str, text: str, *, waited: float) -> None:
-    # It is deleted before it is sent: at most one instance sends it, and at most once.
-    if await ctx.store.kv_delete(key) and account is not None:
-        await _tell(ctx, account, text, waited=waited)
+async def _send_once(ctx: EngineContext, account: Account | None, message: QueuedMessage) -> bool:
+    if not await ctx.store.kv_delete(message.key):
+        return True  # another instance sends it
+    return account is not None and await _send(ctx, account, message)
 
 
-async def tell_refund(ctx: EngineContext, profiles: ProfileStore, texts: Texts, job: Job) -> bool:
-    """Inform the user that the credits of an order were returned. False if that is not possible."""
+async def refund_message(profiles: ProfileStore, texts: Texts, job: Job) -> QueuedMessage:
+    """Return the message that informs the user that the credits of an order were returned."""
     try:
         language = (await profiles.profile(job.account_id)).language
     except AccountNotFound:  # it was not ordered in a chat
         language = DEFAULT
     t = texts.translator(language)
     code = f"#{t.numbers.order(job.id)}"
-    return await tell(ctx, job.account_id, t.html("account.refunded", code=code, credits=t.credits(job.price)))
+    return make_message(job.account_id, t.html("account.refunded", code=code, credits=t.credits(job.price)))

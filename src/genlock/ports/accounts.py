@@ -4,6 +4,7 @@ from typing import Protocol
 
 from genlock.domain.account import Account
 from genlock.domain.money import EntryKind, LedgerEntry, Wallet
+from genlock.domain.queued_message import QueuedMessage
 
 
 class AccountStore(Protocol):
@@ -19,16 +20,34 @@ class AccountStore(Protocol):
     async def wallet(self, account_id: int) -> Wallet:
         """Raises AccountNotFound."""
 
-    async def transfer(self, account_id: int, kind: EntryKind, amount: int, key: str, reason: str = "") -> bool:
+    async def transfer(
+        self,
+        account_id: int,
+        kind: EntryKind,
+        amount: int,
+        key: str,
+        reason: str = "",
+        *,
+        message: QueuedMessage | None = None,
+    ) -> bool:
         """Move money between an account and the house, once per key. Returns False if the key was used before.
 
         Credits that were paid for (top-ups and refunds of orders) repay the account's debt in the same commit, with a
-        ledger entry whose key is `repay:` and this key.
+        ledger entry whose key is `repay:` and this key. The message that tells the user is queued in it, too.
         Raises InsufficientBalance, IdempotencyKeyReused and AccountNotFound.
         """
 
     async def transfer_within_allowance(
-        self, account_id: int, kind: EntryKind, amount: int, key: str, reason: str, *, allowance: str, most: int
+        self,
+        account_id: int,
+        kind: EntryKind,
+        amount: int,
+        key: str,
+        reason: str,
+        *,
+        allowance: str,
+        most: int,
+        message: QueuedMessage | None = None,
     ) -> bool:
         """Move money as `transfer` does, if the total moved today (UTC) under this allowance stays at most `most`.
 

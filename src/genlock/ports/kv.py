@@ -2,6 +2,7 @@
 
 from typing import Protocol
 
+from genlock.domain.queued_message import QueuedMessage
 from genlock.domain.value import value
 
 
@@ -30,3 +31,6 @@ class KvStore(Protocol):
 
     async def kv_delete(self, key: str, bot: str = "") -> bool:
         """Delete an entry. Returns whether it was there."""
+
+    async def kv_replace_by_message(self, key: str, message: QueuedMessage, bot: str = "") -> bool:
+        """Delete an entry and queue a message, in one commit. Returns False if the entry was not there."""

@@ -30,11 +30,15 @@ class PaymentStore(Protocol):
         """
 
     async def finish_refund(self, charge: str) -> bool:
-        """Make a payment that is `refunding` `refunded`. Returns False if it is in another state."""
+        """Make a payment that is `refunding` `refunded`. Returns False if it is in another state.
+
+        In the same commit, the mark of the open refund becomes that of a refund whose user is to be told.
+        """
 
     async def book_external_refund(self, charge: str, reason: str) -> Payment | None:
         """Make a payment `refunded` that the channel refunded, once.
 
         Unless our own refund has debited the credits, what is there is debited and the rest becomes a debt, in the same
-        commit; `external_refund_at` is set then. Returns None if the payment is unknown or was refunded before.
+        commit; `external_refund_at` is set then. The user is to be told, as after `finish_refund`. Returns None if the
+        payment is unknown or was refunded before.
         """

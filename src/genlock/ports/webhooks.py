@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Protocol
 
+from genlock.domain.queued_message import QueuedMessage
 from genlock.domain.webhook import DeliveryState, NewWebhook, Webhook, WebhookAttempt, WebhookDelivery, WebhookEvent
 
 
@@ -41,8 +42,8 @@ class WebhookStore(Protocol):
     async def seal_webhook_secrets(self, webhook: Webhook, secret: str, previous_secret: str) -> bool:
         """Replace the sealed secrets of an endpoint. False: something has changed them since it was read."""
 
-    async def disable_webhook(self, webhook_id: int, reason: str) -> bool:
-        """Disable an endpoint. False: it was disabled before."""
+    async def disable_webhook(self, webhook_id: int, reason: str, message: QueuedMessage | None = None) -> bool:
+        """Disable an endpoint, and queue the message to its owner in the same commit. False: it was disabled before."""
 
     # the outbox
 

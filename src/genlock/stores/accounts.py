@@ -9,7 +9,8 @@ from genlock.domain.errors import (
     StoreError,
 )
 from genlock.domain.money import REPAYING, ROUTE, EntryKind, LedgerAccount, LedgerEntry, Wallet
-from genlock.stores.rows import read_account, read_ledger_entry, read_wallet
+from genlock.domain.queued_message import QueuedMessage
+from genlock.stores.rows import message_params, read_account, read_ledger_entry, read_wallet
 from genlock.stores.session import Subject
 
 #: kv entries of the installation, one per allowance: the day since 1970 and what was moved on it
@@ -42,7 +43,16 @@ class Accounts(Subject):
             raise AccountNotFound
         return read_wallet(rows[0])
 
-    async def transfer(self, account_id: int, kind: EntryKind, amount: int, key: str, reason: str = "") -> bool:
+    async def transfer(
+        self,
+        account_id: int,
+        kind: EntryKind,
+        amount: int,
+        key: str,
+        reason: str = "",
+        *,
+        message: QueuedMessage | None = None,
+    ) -> bool:
         debit, credit = ROUTE[kind]
         assert LedgerAccount.HELD not in (debit, credit), "only a job moves held money"
         for _ in range(ATTEMPTS_MAX):
@@ -56,6 +66,7 @@ class Accounts(Subject):
                 key=key,
                 reason=reason,
                 repays=kind in REPAYING,
+                **message_params(message),
             )
             if rows or await self._is_repeated(account_id, kind, amount, key):
                 return bool(rows)
@@ -76,7 +87,16 @@ class Accounts(Subject):
         return bool(before)
 
     async def transfer_within_allowance(
-        self, account_id: int, kind: EntryKind, amount: int, key: str, reason: str, *, allowance: str, most: int
+        self,
+        account_id: int,
+        kind: EntryKind,
+        amount: int,
+        key: str,
+        reason: str,
+        *,
+        allowance: str,
+        most: int,
+        message: QueuedMessage | None = None,
     ) -> bool:
         assert kind in (EntryKind.GRANT, EntryKind.DEBIT), "no other kind is moved by an operator"
         debit, credit = ROUTE[kind]
@@ -92,6 +112,7 @@ class Accounts(Subject):
                 reason=reason,
                 allowance=f"{ALLOWANCE}{allowance}",
                 most=most,
+                **message_params(message),
             )
             if not row["retry"]:
                 break

@@ -1,8 +1,9 @@
 """Key-value entries that all instances share."""
 
 from genlock.domain.errors import StoreError
+from genlock.domain.queued_message import QueuedMessage
 from genlock.ports import KvEntry
-from genlock.stores.rows import read_kv_entry
+from genlock.stores.rows import message_params, read_kv_entry
 from genlock.stores.session import Subject
 
 
@@ -27,3 +28,7 @@ class KeyValues(Subject):
 
     async def kv_delete(self, key: str, bot: str = "") -> bool:
         return bool(await self.session.one("kv_delete", key=key, bot=bot))
+
+    async def kv_replace_by_message(self, key: str, message: QueuedMessage, bot: str = "") -> bool:
+        queued = message_params(message)
+        return bool(await self.session.one("kv_replace_by_message", key=key, bot=bot, **queued))

@@ -17,6 +17,7 @@ from genlock.domain.job import Actor, AttentionCode, Delivery, Job, NewJob, Noti
 from genlock.domain.money import EntryKind, HoldState, LedgerAccount, LedgerEntry, Wallet
 from genlock.domain.payment import Payment, PaymentState
 from genlock.domain.profile import AccountSummary, Profile
+from genlock.domain.queued_message import QueuedMessage
 from genlock.domain.update import Update, UpdateQueue, UpdateState
 from genlock.domain.upload import Upload, UploadCopy
 from genlock.ports import KvEntry, NewCallback, OrderState
@@ -349,3 +350,10 @@ def _texts(column: Any) -> tuple[str, ...]:
 def not_null(time: datetime | None) -> datetime:
     assert time is not None, "a column that is NOT NULL was NULL"
     return time
+
+
+def message_params(message: QueuedMessage | None) -> dict[str, str | None]:
+    """Return the parameters of a statement that queues a message, if there is one."""
+    if message is None:
+        return {"message_key": None, "message": None}
+    return {"message_key": message.key, "message": message.dump()}

@@ -5,9 +5,10 @@ from datetime import datetime
 from typing import Any
 
 from genlock.domain.place import microseconds
+from genlock.domain.queued_message import QueuedMessage
 from genlock.domain.webhook import DeliveryState, NewWebhook, Webhook, WebhookAttempt, WebhookDelivery, WebhookEvent
 from genlock.stores.batch import Item
-from genlock.stores.rows import Row, not_null
+from genlock.stores.rows import Row, message_params, not_null
 from genlock.stores.session import Subject
 
 #: deliveries that one statement makes due again
@@ -78,8 +79,9 @@ class Webhooks(Subject):
         )
         return bool(rows)
 
-    async def disable_webhook(self, webhook_id: int, reason: str) -> bool:
-        return bool(await self.session.one("disable_webhook", id=webhook_id, reason=reason))
+    async def disable_webhook(self, webhook_id: int, reason: str, message: QueuedMessage | None = None) -> bool:
+        queued = message_params(message)
+        return bool(await self.session.one("disable_webhook", id=webhook_id, reason=reason, **queued))
 
     # the outbox
 

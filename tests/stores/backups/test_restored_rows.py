@@ -96,6 +96,7 @@ async def test_open_work_waits_for_the_operator_after_a_restore(
     await store.store_callback("kie", None, "", b"{}")
     await store.begin_broadcast("text", bot="bot", author="me", request_key="key")
     await store.kv_put("tell:1:a", "{}")
+    await store.kv_put("chat:refunded:charge", "op", "bot")
     await backed_up(url, file)
 
     summary = await restored(new_url, file)
@@ -111,7 +112,7 @@ async def test_open_work_waits_for_the_operator_after_a_restore(
         "restored from the back"
     ]
     assert await again.running_broadcast() is None
-    assert await again.kv_list("tell:") == []
+    assert [*await again.kv_list("tell:"), *await again.kv_list("chat:refunded:", "bot")] == []
     assert await again.violations(settled=True) == []
 
 

@@ -8,11 +8,11 @@ from genlock.domain.draft import SavedDraft
 from genlock.domain.job import Delivery, Notice, State, hash_secret
 from genlock.domain.job_event import EventRow
 from genlock.domain.money import EntryKind, HoldState
+from genlock.domain.queued_message import ERASED, QUEUED
 from genlock.domain.update import UpdateState
 from genlock.domain.upload import Upload, UploadCopy
 from genlock.domain.webhook import NewWebhook
 from genlock.engine.erasure import AWAITED, Erasure
-from genlock.engine.tell import WAITING
 from genlock.ports import Reschedule
 from genlock.stores.database import SqlDatabase
 from tests.stores.builders import (
@@ -46,7 +46,7 @@ async def user_with(store: SqlDatabase, mark: str) -> int:
     await ensure_profile(store, account_id, language="en", name=f"Ann {mark}", username=mark, referred_by=None)
     await store.set_ban(account_id, banned=True, reason=f"{mark} was rude")
     await store.save_draft(account_id, 7, SavedDraft(version=0, message=None, body=f'{{"text": "{mark}"}}'))
-    await store.kv_put(f"{WAITING}{account_id}:1", f'{{"text": "{mark}"}}')
+    await store.kv_put(f"{QUEUED}{account_id}:1", f'{{"text": "{mark}"}}')
     if mark == "annmark":  # an operator has not confirmed it
         await store.kv_put("chat:asked:9", f'{{"name": "ban", "args": ["@{mark}", "rude"]}}', "bot")
     address = f"https://files/{mark}"
@@ -129,6 +129,18 @@ async def test_an_erasure_ends_api_keys_and_deletes_webhooks(store: SqlDatabase)
     assert await store.webhooks(account_id) == []
     [kept] = await store.api_keys(other_id, before=None, limit=10)
     assert (kept.name, kept.revoked_at, len(await store.webhooks(other_id))) == ("Ann's shop", None, 1)
+
+
+async def test_an_erasure_leaves_the_message_that_tells_of_it_in_the_queue(store: SqlDatabase) -> None:
+    """Another instance may have erased the account at the same time."""
+    ann, bob = await account_with(store), await account_with(store)
+    for key in (f"{ann}:{ERASED}1", f"{ann}:1", f"{ann}0:1", f"{bob}:1"):
+        await store.kv_put(f"{QUEUED}{key}", "{}")
+
+    await store.erase_account(ann, 10)
+
+    kept = {f"{QUEUED}{key}" for key in (f"{ann}:{ERASED}1", f"{ann}0:1", f"{bob}:1")}
+    assert {entry.key for entry in await store.kv_list(QUEUED)} == kept
 
 
 async def test_an_erasure_waits_until_the_jobs_have_ended_and_leaves_newer_ones(store: SqlDatabase) -> None:

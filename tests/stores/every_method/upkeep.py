@@ -3,6 +3,7 @@
 from datetime import timedelta
 
 from genlock.domain.figures import hour_number, hour_start
+from genlock.domain.queued_message import QueuedMessage
 from genlock.domain.upload import Upload
 from genlock.engine.retention import KEEP_SECONDS, ROLLING
 from genlock.ports import SetKey
@@ -13,6 +14,8 @@ from genlock.stores.parking import Parking
 
 async def use_kv_and_retention(store: SqlDatabase) -> None:
     assert await store.kv_put_if_absent("key", "value") == "value"
+    message = QueuedMessage(key="tell:1:a", account_id=1, text="text", after=1.0)
+    assert not await store.kv_replace_by_message("no such key", message)
     await store.kv_put("key", "other")
     assert await store.kv_get("key")
     assert await store.kv_list("k")

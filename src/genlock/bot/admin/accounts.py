@@ -98,11 +98,11 @@ class AccountCommands:
         (profile, amount, reason), t = await self._read_move(args), ctx.translator
         action, operator_text = MOVES[kind]
         key = f"admin:{self._bundle.id}:{ctx.update}"  # ids of updates are unique within a bot only
-        moved = await self._actions.move_credits(profile.account_id, kind, amount, key=key, reason=reason)
+        message = await self._actions.move_credits(profile.account_id, kind, amount, key=key, reason=reason)
         await self._audit.write(ctx, action, profile.account_id, f"{write_amount(amount)}: {reason}")
-        if not moved:
+        if message is None:
             return await self._card(ctx, profile.account_id, t.html("admin.moved_before"))
-        reached = await self._actions.tell_moved(profile.account_id, kind, amount)
+        reached = await self._actions.send_queued(message)
         note = t.html(operator_text, credits=t.credits(amount), reached=screens.reached(t, reached=reached))
         return await self._card(ctx, profile.account_id, note)
 

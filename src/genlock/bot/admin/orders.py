@@ -15,7 +15,7 @@ from genlock.domain.job import Job
 from genlock.domain.money import HoldState, write_amount
 from genlock.engine import operate
 from genlock.engine.engine import Engine
-from genlock.engine.tell import tell_refund
+from genlock.engine.tell import refund_message, send_queued
 from genlock.i18n.catalog_texts import model_title
 from genlock.i18n.translator import Html, Translator
 from genlock.ports import Database, OutgoingMessage
@@ -178,9 +178,10 @@ class OrderCommands:
         t = ctx.translator
         if job.hold_state is not HoldState.CAPTURED:
             return t.html("admin.not_captured")
-        refunded = await operate.refund(self._engine.ctx, job.id, ctx.profile.external_id)
+        message = await refund_message(self._store, self._bundle.texts, job)
+        refunded = await operate.refund(self._engine.ctx, job.id, ctx.profile.external_id, message=message)
         await self._audit.write(ctx, "refund", code(job.id), write_amount(job.price))
         if not refunded:
             return t.html("admin.refunded_before")
-        reached = await tell_refund(self._engine.ctx, self._store, self._bundle.texts, job)
+        reached = await send_queued(self._engine.ctx, message)
         return t.html("admin.refunded", credits=t.credits(job.price), reached=screens.reached(t, reached=reached))

@@ -2,11 +2,10 @@
 
 from collections.abc import Mapping
 
-from genlock.bot.bundle import BotBundle, Tell
+from genlock.bot.bundle import BotBundle, SendQueued
 from genlock.bot.buttons import button
 from genlock.bot.context import Handler, UpdateContext
 from genlock.bot.handlers.pages import Pages
-from genlock.domain.errors import AccountNotFound
 from genlock.engine.cancellation import uninterrupted
 from genlock.engine.erasure import Erasure
 from genlock.ports import Database
@@ -16,12 +15,11 @@ API_CLIENTS = ""
 
 
 class Privacy:
-    def __init__(self, *, bundle: BotBundle, store: Database, pages: Pages, tell: Tell) -> None:
+    def __init__(self, *, bundle: BotBundle, store: Database, pages: Pages, send_queued: SendQueued) -> None:
         self._bundle = bundle
         self._store = store
         self._pages = pages
-        self._tell = tell
-        self._erasure = Erasure(store)
+        self._erasure = Erasure(store, bundle.texts, send_queued)
         self.button_handlers: Mapping[str, Handler] = {
             "privacy": lambda ctx, _: self.show(ctx),
             "erase": lambda ctx, _: self._ask(ctx),
@@ -55,17 +53,8 @@ class Privacy:
 
     async def run(self) -> int:
         """Carry out the erasures that are due, and tell the users. A periodic task of the leader."""
-        erased = await uninterrupted(self._erase(self._bundle.id)) + await uninterrupted(self._erase(API_CLIENTS))
+        erased = 0
+        for bot in (self._bundle.id, API_CLIENTS):
+            erased += len(await uninterrupted(self._erasure.run(bot)))
         await self._erasure.erase_old_inputs(self._bundle.rules.input_days)
         return erased
-
-    async def _erase(self, bot: str) -> int:
-        erased = await self._erasure.run(bot)
-        for account_id in erased:
-            try:
-                language = (await self._store.profile(account_id)).language
-            except AccountNotFound:  # known by a payment only, or a client of the API
-                continue
-            t = self._bundle.texts.translator(language)
-            await self._tell(account_id, t.html("privacy.erased"))
-        return len(erased)

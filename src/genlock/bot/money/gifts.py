@@ -1,6 +1,6 @@
 """Gifts: welcome credit, rewards for invitations, promo codes. Idempotency keys in the ledger make each happen once."""
 
-from genlock.bot.bundle import BotBundle, Tell
+from genlock.bot.bundle import BotBundle, SendQueued
 from genlock.bot.buttons import base36, from_base36
 from genlock.bot.context import UpdateContext
 from genlock.bot.quotas import Quotas
@@ -9,7 +9,9 @@ from genlock.domain.money import EntryKind
 from genlock.domain.profile import Profile
 from genlock.domain.promo import PromoVerdict
 from genlock.domain.public_number import PublicNumbers
+from genlock.domain.queued_message import QueuedMessage
 from genlock.engine.cancellation import uninterrupted
+from genlock.engine.tell import make_message
 from genlock.i18n.translator import Html
 from genlock.ports import Database
 
@@ -37,11 +39,11 @@ def inviter(payload: str, numbers: PublicNumbers) -> int | None:
 
 
 class Gifts:
-    def __init__(self, *, bundle: BotBundle, store: Database, quotas: Quotas, tell: Tell) -> None:
+    def __init__(self, *, bundle: BotBundle, store: Database, quotas: Quotas, send_queued: SendQueued) -> None:
         self._bundle = bundle
         self._store = store
         self._quotas = quotas
-        self._tell = tell
+        self._send_queued = send_queued
         #: the invited user where the next round continues
         self._invited_after = 0
 
@@ -54,9 +56,11 @@ class Gifts:
         if amount := self._bundle.rules.welcome:
             await self._grant(account_id, amount, f"welcome:{account_id}", "welcome")
 
-    async def _grant(self, account_id: int, amount: int, key: str, reason: str) -> bool:
+    async def _grant(
+        self, account_id: int, amount: int, key: str, reason: str, message: QueuedMessage | None = None
+    ) -> bool:
         try:
-            return await self._store.transfer(account_id, EntryKind.GRANT, amount, key, reason)
+            return await self._store.transfer(account_id, EntryKind.GRANT, amount, key, reason, message=message)
         except IdempotencyKeyReused:  # it was given while the settings had another amount
             return False
 
@@ -100,17 +104,20 @@ class Gifts:
     async def _reward_one(self, invited: int, inviter_id: int) -> None:
         rules = self._bundle.rules
         shares = ((inviter_id, rules.reward_inviter, "inviter"), (invited, rules.reward_invited, "invited"))
-        given = [(account_id, amount, side) for account_id, amount, side in shares if amount]
-        for account_id, amount, side in given:
-            await self._grant(account_id, amount, f"referral:{invited}:{side}", f"invitation of {invited}")
-        if await self._store.mark_rewarded(invited):  # true on one instance only, so each user is notified at most once
-            for account_id, amount, side in given:
-                await self._tell_reward(account_id, side, amount)
+        queued = []
+        for account_id, amount, side in (share for share in shares if share[1]):
+            message = await self._reward_message(account_id, side, amount)
+            key, reason = f"referral:{invited}:{side}", f"invitation of {invited}"
+            if await self._grant(account_id, amount, key, reason, message) and message is not None:
+                queued.append(message)
+        await self._store.mark_rewarded(invited)
+        for message in queued:
+            await self._send_queued(message)
 
-    async def _tell_reward(self, account_id: int, side: str, amount: int) -> None:
+    async def _reward_message(self, account_id: int, side: str, amount: int) -> QueuedMessage | None:
         try:
             language = (await self._store.profile(account_id)).language
         except AccountNotFound:
-            return
+            return None
         t = self._bundle.texts.translator(language)
-        await self._tell(account_id, t.html(f"invite.rewarded_{side}", credits=t.credits(amount)))
+        return make_message(account_id, t.html(f"invite.rewarded_{side}", credits=t.credits(amount)))

@@ -1,10 +1,11 @@
 """Payments in Telegram Stars: credited once per charge, compared with Telegram's own list of transactions."""
 
+from dataclasses import replace
 from datetime import UTC
 
 from telegram import RefundedPayment, StarTransaction, SuccessfulPayment, TransactionPartnerUser
 
-from genlock.bot.bundle import BotBundle, Tell
+from genlock.bot.bundle import BotBundle, SendQueued
 from genlock.bot.chat_view import ChatView
 from genlock.bot.context import CHANNEL, UpdateContext
 from genlock.bot.money.invoices import STARS, Invoice
@@ -13,12 +14,14 @@ from genlock.bot.order.draft_view import DraftView
 from genlock.channels.telegram.address import Address
 from genlock.channels.telegram.caller import Priority
 from genlock.domain.errors import AccountNotFound, ChannelError
-from genlock.domain.money import EntryKind
+from genlock.domain.money import EntryKind, Wallet
+from genlock.domain.queued_message import QueuedMessage
 from genlock.engine.cancellation import uninterrupted
 from genlock.engine.reconciliation import PaymentDifference, PaymentDifferenceKind, ReconciliationRecord, Run
 from genlock.engine.refunds import RESUME_SECONDS, Refunds
+from genlock.engine.tell import make_message
 from genlock.i18n.loader import DEFAULT
-from genlock.i18n.translator import Html
+from genlock.i18n.translator import Html, Translator
 from genlock.ports import Database
 
 #: kv entry of the bot: how many of Telegram's transactions have been read
@@ -35,7 +38,7 @@ class Payments:
         view: ChatView,
         drafts: DraftView,
         refunds: Refunds,
-        tell: Tell,
+        send_queued: SendQueued,
     ) -> None:
         self._bundle = bundle
         self._caller = bundle.caller
@@ -43,7 +46,7 @@ class Payments:
         self._view = view
         self._drafts = drafts
         self._refunds = refunds
-        self._tell = tell
+        self._send_queued = send_queued
         self.reconciliation = ReconciliationRecord(store, bundle.id)
 
     async def paid(self, ctx: UpdateContext, payment: SuccessfulPayment) -> None:
@@ -59,17 +62,17 @@ class Payments:
         account_id = ctx.profile.account_id
         credited = await self._credit(account_id, charge, invoice)
         if credited or not ctx.first:  # otherwise the reconciliation was first, and has thanked the user
-            await self._view.send_text(ctx, await self._thanks(account_id, ctx.translator.language, charge, invoice))
+            await self._view.send_text(ctx, await self._thanks(account_id, ctx.translator, charge, invoice))
         # The receipt stays. Below it comes the order that waited, or the menu; the page of packages goes away.
         ready = ctx.translator.html("topup.ready") if ctx.draft.step is Step.CONFIRM else None
         await self._drafts.show(ctx, note=ready)
 
-    async def refunded(self, user: int, payment: RefundedPayment, *, first: bool) -> None:
+    async def refunded(self, user: int, payment: RefundedPayment) -> None:
         """Book a refund that a service message in the user's chat reports: one of ours, or one made without us."""
         invoice = _sold(payment.invoice_payload, payment.total_amount) if payment.currency == STARS else None
         charge = payment.telegram_payment_charge_id
         await self._credit_before_refund(user, charge, invoice)
-        await self._refunds.book_external(charge, first=first)
+        await self._refunds.book_external(charge)
 
     async def _credit_before_refund(self, user: int, charge: str, invoice: Invoice | None) -> None:
         """Book a payment whose refund is known first: its message, when it comes, finds the charge credited."""
@@ -77,22 +80,17 @@ class Payments:
             account_id = await self._store.ensure_account(CHANNEL, self._bundle.id, str(user))
             await self._credit(account_id, charge, invoice)
 
-    async def _thanks(self, account_id: int, language: str, charge: str, invoice: Invoice) -> Html:
-        t = self._bundle.texts.translator(language)
+    async def _thanks(self, account_id: int, t: Translator, charge: str, invoice: Invoice) -> Html:
         wallet = await self._store.wallet(account_id)
-        text = t.html(
-            "topup.paid", credits=t.credits(invoice.amount), balance=t.credits(wallet.available), charge=charge
-        )
         repaid = await self._store.ledger_entry(f"repay:{_key(charge)}")
-        if repaid is None:
-            return text
-        note = "topup.repaid_part" if wallet.debt else "topup.repaid"
-        return Html(f"{text}\n\n{t.html(note, credits=t.credits(repaid.amount), debt=t.credits(wallet.debt))}")
+        return _thanks(t, charge, invoice, wallet, repaid.amount if repaid else 0)
 
-    async def _credit(self, account_id: int, charge: str, invoice: Invoice) -> bool:
+    async def _credit(
+        self, account_id: int, charge: str, invoice: Invoice, message: QueuedMessage | None = None
+    ) -> bool:
         """Credit a charge once. The ledger is written first, so that no stored payment is without its credits."""
-        reason = f"{invoice.stars} stars"
-        credited = await self._store.transfer(account_id, EntryKind.TOPUP, invoice.amount, _key(charge), reason)
+        key, reason = _key(charge), f"{invoice.stars} stars"
+        credited = await self._store.transfer(account_id, EntryKind.TOPUP, invoice.amount, key, reason, message=message)
         await self._store.add_payment(charge, account_id, invoice.stars, invoice.amount)
         return credited
 
@@ -172,14 +170,25 @@ class Payments:
         return int(booked)
 
     async def _book_missed(self, transaction: StarTransaction, user: int, invoice: Invoice) -> int:
-        account_id = await self._store.ensure_account(CHANNEL, self._bundle.id, str(user))
-        if not await self._credit(account_id, transaction.id, invoice):
+        if await self._store.payment(transaction.id) is not None:
             return 0
+        account_id = await self._store.ensure_account(CHANNEL, self._bundle.id, str(user))
         language = await self._language(account_id)
         if not (await self._store.account(account_id)).address:  # the update that would have brought it was lost, too
             await self._store.set_account_address(account_id, str(Address(chat=user, language=language)))
-        await self._tell(account_id, await self._thanks(account_id, language, transaction.id, invoice))
+        message = make_message(account_id, await self._expected_thanks(account_id, language, transaction.id, invoice))
+        if not await self._credit(account_id, transaction.id, invoice, message):
+            return 0
+        await self._send_queued(message)
         return 1
+
+    async def _expected_thanks(self, account_id: int, language: str, charge: str, invoice: Invoice) -> Html:
+        """Return what the user reads when the payment is credited: the message is queued in the same commit."""
+        wallet = await self._store.wallet(account_id)
+        repaid = min(wallet.debt, invoice.amount)
+        available = wallet.available + invoice.amount - repaid
+        wallet = replace(wallet, available=available, debt=wallet.debt - repaid)
+        return _thanks(self._bundle.texts.translator(language), charge, invoice, wallet, repaid)
 
     async def _language(self, account_id: int) -> str:
         try:
@@ -192,6 +201,16 @@ def _sold(payload: str, stars: int) -> Invoice | None:
     """Return the invoice that was paid with this many stars; None if it is not one of ours."""
     invoice = Invoice.read(payload)
     return invoice if invoice is not None and invoice.stars == stars else None
+
+
+def _thanks(t: Translator, charge: str, invoice: Invoice, wallet: Wallet, repaid: int) -> Html:
+    """Return the text about a payment whose credits are in the wallet, and have repaid so much of a debt."""
+    balance = t.credits(wallet.available)
+    text = t.html("topup.paid", credits=t.credits(invoice.amount), balance=balance, charge=charge)
+    if not repaid:
+        return text
+    note = "topup.repaid_part" if wallet.debt else "topup.repaid"
+    return Html(f"{text}\n\n{t.html(note, credits=t.credits(repaid), debt=t.credits(wallet.debt))}")
 
 
 def _difference(

@@ -33,7 +33,7 @@ from genlock.engine import operate
 from genlock.engine.accounts import Allowance
 from genlock.engine.engine import Engine
 from genlock.engine.job_timeline import TimelineEntry, read_timeline
-from genlock.engine.tell import tell_refund
+from genlock.engine.tell import refund_message, send_queued
 from genlock.i18n.translator import Texts
 from genlock.ports import Database, ProviderBundle
 from genlock.web.byte_ranges import RangeNotSatisfiable
@@ -238,9 +238,10 @@ class JobPage:
             case JobAction.HANDLED:
                 return "handled", seen_state(await operate.mark_handled(ctx, job.id, by, job.lease_token))
             case JobAction.REFUND:
-                if not await operate.refund(ctx, job.id, by, allowance=self._allowance(context)):
+                message = None if job.channel == API else await refund_message(self._store, self._parts.texts, job)
+                if not await operate.refund(ctx, job.id, by, allowance=self._allowance(context), message=message):
                     return "refund_before", seen_state(job)
-                reached = job.channel == API or await tell_refund(ctx, self._store, self._parts.texts, job)
+                reached = message is None or await send_queued(ctx, message)
                 return ("refund" if reached else "refund_untold"), f"refunded {write_amount(job.price)} credits"
 
     def _allowance(self, context: PageContext) -> Allowance | None:

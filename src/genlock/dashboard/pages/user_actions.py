@@ -31,6 +31,7 @@ from genlock.domain.operator import OperatorRole
 from genlock.domain.payment import Payment
 from genlock.domain.place import NEWEST
 from genlock.domain.printable import shown
+from genlock.domain.queued_message import QueuedMessage
 from genlock.domain.user import User
 from genlock.engine.accounts import FREE_RUNS_MAX, MESSAGE_LENGTH_MAX, AccountActions, Allowance
 from genlock.engine.erasure import Erasure
@@ -98,13 +99,13 @@ class UserActions:
         if (stale := await self._changed(context, user)) and await self._store.ledger_entry(key) is None:
             return stale
         try:
-            moved = await self._accounts.move_credits(
+            message = await self._accounts.move_credits(
                 user.account_id, kind, amount, key=key, reason=reason, allowance=self._allowance(context)
             )
         except (AllowanceExceeded, InsufficientBalance, IdempotencyKeyReused) as error:
             text, figures = why_not_moved(context, error)
             return await self._refuse(context, user, text, values=figures)
-        return await self._moved(context, user, kind, amount, reason, moved=moved)
+        return await self._moved(context, user, kind, amount, reason, message)
 
     async def _changed(self, context: PageContext, user: User) -> Response | None:
         """Return the page with what changed, if another operator moved credits since the form was made."""
@@ -117,7 +118,13 @@ class UserActions:
         return await self._refuse(context, user, text, status=_CONFLICT, values=values)
 
     async def _moved(
-        self, context: PageContext, user: User, kind: EntryKind, amount: int, reason: str, *, moved: bool
+        self,
+        context: PageContext,
+        user: User,
+        kind: EntryKind,
+        amount: int,
+        reason: str,
+        message: QueuedMessage | None,
     ) -> Response:
         available = (await self._store.wallet(user.account_id)).available
         action = "credit" if kind is EntryKind.GRANT else "debit"
@@ -129,9 +136,9 @@ class UserActions:
             after={"balance": write_amount(available), "credits": write_amount(amount), "reason": reason},
             once=True,
         )
-        if not moved:
+        if message is None:
             return self._back(context, user, "moved_before")
-        reached = await self._accounts.tell_moved(user.account_id, kind, amount)
+        reached = await self._accounts.send_queued(message)
         values = {"credits": context.t.credits(amount), "balance": context.t.credits(available)}
         return self._back(context, user, f"{action}ed" if reached else f"{action}ed_untold", reached=reached, **values)
 

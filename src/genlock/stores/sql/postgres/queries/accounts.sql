@@ -25,7 +25,8 @@ SELECT id AS account_id, available, held, debt FROM accounts WHERE id = :account
 
 -- name: transfer
 -- Move money between an account and the house, once per key. No row: the key was used before, or the balance is too
--- low. With `repays`, a debt of the account is repaid from the amount in the same commit.
+-- low. With `repays`, a debt of the account is repaid from the amount in the same commit. So
+-- is a message queued.
 WITH locked AS MATERIALIZED (
     SELECT id, available, CASE WHEN :repays::boolean THEN least(debt, :amount::bigint) ELSE 0 END AS repaid
     FROM accounts WHERE id = :account_id FOR NO KEY UPDATE
@@ -39,6 +40,9 @@ WITH locked AS MATERIALIZED (
     INSERT INTO ledger (key, account_id, kind, debit, credit, amount, reason, at)
     SELECT 'repay:' || :key, locked.id, 'repay', 'available', 'house', repaid, :reason, :now FROM locked, line
     WHERE repaid > 0
+), queued AS (
+    INSERT INTO kv (key, bot, value, at) SELECT :message_key, '', :message, :now FROM line
+    WHERE :message_key::text IS NOT NULL
 )
 UPDATE accounts wallet
 SET available = wallet.available + CASE WHEN line.credit = 'available' THEN line.amount ELSE -line.amount END

@@ -1,6 +1,7 @@
 -- name: transfer_within_allowance
 -- Move money between an account and the house, once per key, if the total that an operator has moved today stays within
 -- a limit. The total is compared again when its row is locked: if another transaction changed it, the caller retries.
+-- A message is queued in the same commit.
 WITH before AS MATERIALIZED (
     SELECT (SELECT value FROM kv WHERE key = :allowance AND bot = '') AS value,
         floor(extract(epoch FROM :now) / 86400)::bigint::text AS today
@@ -23,6 +24,9 @@ WITH before AS MATERIALIZED (
     INSERT INTO ledger (key, account_id, kind, debit, credit, amount, reason, at)
     SELECT :key, due.id, :kind, :debit, :credit, :amount, :reason, :now FROM due, counted
     RETURNING account_id, credit, amount
+), queued AS (
+    INSERT INTO kv (key, bot, value, at) SELECT :message_key, '', :message, :now FROM line
+    WHERE :message_key::text IS NOT NULL
 ), moved AS (
     UPDATE accounts a SET available = a.available + CASE WHEN line.credit = 'available' THEN line.amount ELSE -line.amount END
     FROM line WHERE a.id = line.account_id

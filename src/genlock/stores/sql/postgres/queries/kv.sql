@@ -25,3 +25,10 @@ ON CONFLICT (key, bot) DO UPDATE SET value = excluded.value, at = excluded.at;
 -- name: kv_delete
 -- Delete an entry.
 DELETE FROM kv WHERE key = :key AND bot = :bot RETURNING key;
+
+-- name: kv_replace_by_message
+-- Delete an entry and queue a message, if the entry is there.
+WITH deleted AS (
+    DELETE FROM kv WHERE key = :key AND bot = :bot RETURNING key
+)
+INSERT INTO kv (key, bot, value, at) SELECT :message_key, '', :message, :now FROM deleted RETURNING key;

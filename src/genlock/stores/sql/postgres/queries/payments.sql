@@ -56,12 +56,23 @@ FROM payment p, wallet w WHERE a.id = w.id
 RETURNING a.id;
 
 -- name: finish_refund
--- Record that the channel has refunded a payment.
-UPDATE payments SET state = 'refunded' WHERE charge = :charge AND state = 'refunding' RETURNING charge;
+-- Record that the channel has refunded a payment, and that its user is to be told: the mark of the open refund becomes
+-- that of an ended one.
+WITH refunded AS (
+    UPDATE payments p SET state = 'refunded' FROM accounts a
+    WHERE p.charge = :charge AND p.state = 'refunding' AND a.id = p.account_id
+    RETURNING p.charge, a.bot
+), mark AS (
+    DELETE FROM kv USING refunded r WHERE kv.key = 'chat:refund:' || r.charge AND kv.bot = r.bot RETURNING kv.value
+)
+INSERT INTO kv (key, bot, value, at)
+SELECT 'chat:refunded:' || charge, bot, coalesce((SELECT value FROM mark), ''), :now FROM refunded
+RETURNING key;
 
 -- name: book_external_refund
 -- Book a refund that the channel made: take the credits that are there and record the rest as a debt. If our own refund
--- of this payment is under way, its credits were debited already. No row: the payment is unknown or was refunded before.
+-- of this payment is under way, its credits were debited already. That the user is to be told is recorded as in
+-- `finish_refund`. No row: the payment is unknown or was refunded before.
 WITH payment AS MATERIALIZED (
     SELECT * FROM payments WHERE charge = :charge AND state IN ('paid', 'refunding') FOR NO KEY UPDATE
 ), wallet AS MATERIALIZED (
@@ -73,6 +84,13 @@ WITH payment AS MATERIALIZED (
     WHERE w.taken > 0
 ), debited AS (
     UPDATE accounts a SET available = a.available - w.taken, debt = a.debt + w.owed FROM wallet w WHERE a.id = w.id
+), refunded AS (
+    SELECT p.charge, a.bot FROM payment p JOIN accounts a ON a.id = p.account_id
+), mark AS (
+    DELETE FROM kv USING refunded r WHERE kv.key = 'chat:refund:' || r.charge AND kv.bot = r.bot RETURNING kv.value
+), untold AS (
+    INSERT INTO kv (key, bot, value, at)
+    SELECT 'chat:refunded:' || charge, bot, coalesce((SELECT value FROM mark), ''), :now FROM refunded
 )
 UPDATE payments p
 SET state = 'refunded', owed = coalesce(w.owed, 0),

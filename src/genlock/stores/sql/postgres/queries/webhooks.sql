@@ -54,8 +54,14 @@ WHERE id = :id AND secret_number = :secret_number AND secret = :secret_before
 RETURNING id;
 
 -- name: disable_webhook
--- Disable an endpoint that does not want or does not take its events.
-UPDATE webhooks SET enabled = false, disabled_reason = :reason WHERE id = :id AND enabled RETURNING id;
+-- Disable an endpoint that does not want or does not take its events, and queue a message.
+WITH disabled AS (
+    UPDATE webhooks SET enabled = false, disabled_reason = :reason WHERE id = :id AND enabled RETURNING id
+), queued AS (
+    INSERT INTO kv (key, bot, value, at) SELECT :message_key, '', :message, :now FROM disabled
+    WHERE :message_key::text IS NOT NULL
+)
+SELECT id FROM disabled;
 
 -- name: claim_webhooks
 -- Take enabled endpoints that have due deliveries, and hide them from other instances for a while; of those that were slow

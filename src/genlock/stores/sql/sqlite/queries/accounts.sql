@@ -18,7 +18,12 @@ SELECT id AS account_id, available, held, debt FROM accounts WHERE id = :account
 
 -- name: transfer
 -- Move money between an account and the house, once per key. No row: the key was used before, or the balance is too
--- low. With `repays`, a debt of the account is repaid from the amount in the same commit.
+-- low. With `repays`, a debt of the account is repaid from the amount in the same commit. A message is queued if the
+-- entry will be inserted.
+INSERT INTO kv (key, bot, value, at)
+SELECT :message_key, '', :message, :now FROM accounts
+WHERE id = :account_id AND (:debit <> 'available' OR available >= :amount) AND :message_key IS NOT NULL
+    AND NOT EXISTS (SELECT 1 FROM ledger WHERE key = :key);
 INSERT INTO ledger (key, account_id, kind, debit, credit, amount, reason, at)
 SELECT :key, id, :kind, :debit, :credit, :amount, :reason, :now FROM accounts
 WHERE id = :account_id AND (:debit <> 'available' OR available >= :amount)

@@ -1,6 +1,6 @@
 -- name: transfer_within_allowance
 -- Move money between an account and the house, once per key, if the total that an operator has moved today stays within
--- a limit.
+-- a limit. A message is queued in the same commit.
 INSERT INTO ledger (key, account_id, kind, debit, credit, amount, reason, at)
 SELECT :key, a.id, :kind, :debit, :credit, :amount, :reason, :now
 FROM accounts a LEFT JOIN kv k ON k.key = :allowance AND k.bot = ''
@@ -15,8 +15,9 @@ SELECT :allowance, '', (:now / 86400000000) || ':' || (:amount + coalesce((
     SELECT CAST(substr(value, instr(value, ':') + 1) AS INTEGER) FROM kv
     WHERE key = :allowance AND bot = '' AND value LIKE (:now / 86400000000) || ':%'), 0)), :now
 WHERE changes() = 1
+UNION ALL SELECT :message_key, '', :message, :now WHERE changes() = 1 AND :message_key IS NOT NULL
 ON CONFLICT (key, bot) DO UPDATE SET value = excluded.value, at = excluded.at;
-SELECT changes() = 1 AS moved, 0 AS retry, (SELECT available FROM accounts WHERE id = :account_id) AS available,
+SELECT changes() > 0 AS moved, 0 AS retry, (SELECT available FROM accounts WHERE id = :account_id) AS available,
     coalesce((SELECT CAST(substr(value, instr(value, ':') + 1) AS INTEGER) FROM kv
               WHERE key = :allowance AND bot = '' AND value LIKE (:now / 86400000000) || ':%'), 0) AS used;
 

@@ -91,9 +91,10 @@ RETURNING address;
 -- name: erase_account
 -- Erase the user's name, the contents of drafts, favourites and settings, and what operators wrote about the user, also in
 -- commands that wait to be confirmed: those of other users are typed again. What operators looked for in the inputs of
--- orders goes, too, for all users: it may be a prompt of this one. A bulk action that runs still needs it. API keys end, and webhooks
--- are deleted: their deliveries go with the other old rows. Drafts keep their versions, which are part of idempotency keys of
--- orders.
+-- orders goes, too, for all users: it may be a prompt of this one. The erasure waits for a bulk action that still needs it.
+-- Messages to the user leave the queue, but for one that tells of an erasure: another instance may have erased the account
+-- just now. API keys end, and webhooks are deleted: their deliveries go with the other old rows. Drafts keep their versions,
+-- which are part of idempotency keys of orders.
 UPDATE profiles SET name = '', username = '', last_model = '', ban_reason = '', referred_by = NULL
 WHERE account_id = :account_id;
 UPDATE drafts SET body = '{}', uploads = '[]', version = version + 1 WHERE account_id = :account_id;
@@ -103,7 +104,9 @@ UPDATE api_keys SET name = '', revoked_at = coalesce(revoked_at, :now) WHERE acc
 UPDATE webhook_deliveries SET last_error = '', last_answer = ''
 WHERE webhook_id IN (SELECT id FROM webhooks WHERE account_id = :account_id) AND (last_error <> '' OR last_answer <> '');
 DELETE FROM webhooks WHERE account_id = :account_id;
-DELETE FROM kv WHERE key >= 'tell:' || :account_id || ':' AND key < 'tell:' || :account_id || ';';
+DELETE FROM kv
+WHERE key >= 'tell:' || :account_id || ':' AND key < 'tell:' || :account_id || ';'
+    AND key NOT LIKE 'tell:' || :account_id || ':' || 'erased:%';
 DELETE FROM kv
 WHERE key >= 'chat:asked:' AND key < 'chat:asked;' AND bot = (SELECT bot FROM accounts WHERE id = :account_id);
 UPDATE ledger SET reason = ''

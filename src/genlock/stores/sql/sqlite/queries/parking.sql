@@ -14,8 +14,8 @@ WHERE due_at IS NOT NULL AND notice = 'due'
 RETURNING id;
 
 -- name: discard_waiting_messages
--- Give up the messages that a channel had asked to wait with in a restored database: they are sent at most once.
-DELETE FROM kv WHERE key >= 'tell:' AND key < 'tell;';
+-- Give up the messages that were waiting in a restored database, also those about refunds: they are sent at most once.
+DELETE FROM kv WHERE key >= 'tell:' AND key < 'tell;' OR key >= 'chat:refunded:' AND key < 'chat:refunded;';
 
 -- name: park_callbacks
 -- Settle the callbacks that were waiting in a restored database: a retried job asks the provider instead.

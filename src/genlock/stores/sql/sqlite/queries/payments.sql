@@ -43,12 +43,21 @@ UPDATE accounts SET available = available - min(debt, p.amount), debt = debt - m
 FROM payments p WHERE p.charge = :charge AND accounts.id = p.account_id AND changes() = 1;
 
 -- name: finish_refund
--- Record that the channel has refunded a payment.
+-- Record that the channel has refunded a payment, and that its user is to be told: the mark of the open refund becomes
+-- that of an ended one.
 UPDATE payments SET state = 'refunded' WHERE charge = :charge AND state = 'refunding' RETURNING charge;
+INSERT INTO kv (key, bot, value, at)
+SELECT 'chat:refunded:' || p.charge, a.bot, coalesce(k.value, ''), :now
+FROM payments p JOIN accounts a ON a.id = p.account_id LEFT JOIN kv k ON k.key = 'chat:refund:' || p.charge AND k.bot = a.bot
+WHERE p.charge = :charge AND changes() = 1;
+DELETE FROM kv
+WHERE key = 'chat:refund:' || :charge AND changes() = 1
+    AND bot = (SELECT a.bot FROM payments p JOIN accounts a ON a.id = p.account_id WHERE p.charge = :charge);
 
 -- name: book_external_refund
 -- Book a refund that the channel made: take the credits that are there and record the rest as a debt. If our own refund
--- of this payment is under way, its credits were debited already. No row: the payment is unknown or was refunded before.
+-- of this payment is under way, its credits were debited already. That the user is to be told is recorded as in
+-- `finish_refund`. No row: the payment is unknown or was refunded before.
 INSERT INTO ledger (key, account_id, kind, debit, credit, amount, reason, at)
 SELECT 'chargeback:' || p.charge, p.account_id, 'debit', 'available', 'house', min(a.available, p.amount), :reason, :now
 FROM payments p JOIN accounts a ON a.id = p.account_id
@@ -60,3 +69,10 @@ UPDATE accounts SET available = available - (p.amount - p.owed), debt = debt + p
 FROM payments p WHERE p.charge = :charge AND accounts.id = p.account_id AND changes() = 1;
 UPDATE payments SET state = 'refunded' WHERE charge = :charge AND (state = 'refunding' OR changes() = 1)
 RETURNING *;
+INSERT INTO kv (key, bot, value, at)
+SELECT 'chat:refunded:' || p.charge, a.bot, coalesce(k.value, ''), :now
+FROM payments p JOIN accounts a ON a.id = p.account_id LEFT JOIN kv k ON k.key = 'chat:refund:' || p.charge AND k.bot = a.bot
+WHERE p.charge = :charge AND changes() = 1;
+DELETE FROM kv
+WHERE key = 'chat:refund:' || :charge AND changes() = 1
+    AND bot = (SELECT a.bot FROM payments p JOIN accounts a ON a.id = p.account_id WHERE p.charge = :charge);

@@ -55,8 +55,9 @@ WHERE id = :id AND secret_number = :secret_number AND secret = :secret_before
 RETURNING id;
 
 -- name: disable_webhook
--- Disable an endpoint that does not want or does not take its events.
+-- Disable an endpoint that does not want or does not take its events, and queue a message.
 UPDATE webhooks SET enabled = 0, disabled_reason = :reason WHERE id = :id AND enabled RETURNING id;
+INSERT INTO kv (key, bot, value, at) SELECT :message_key, '', :message, :now WHERE changes() = 1 AND :message_key IS NOT NULL;
 
 -- name: claim_webhooks
 -- Take enabled endpoints that have due deliveries, and hide them from other instances for a while; of those that were slow

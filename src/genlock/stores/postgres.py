@@ -85,6 +85,7 @@ class PostgresSession(Session):
     """Relies on no session state of the server, so a pooler in transaction mode may stand in between."""
 
     unique_violation = asyncpg.UniqueViolationError
+    keeps_dead_entries = True
 
     def __init__(  # noqa: PLR0913 - each is an option of its own
         self, pool: "asyncpg.Pool[asyncpg.Record]", *, url: str = "", pooled: bool, clock: Clock | None,

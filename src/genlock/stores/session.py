@@ -25,6 +25,8 @@ class Session(ABC):
     unique_violation: type[Exception]
     #: grows when a statement was retried after a lost connection: it may have been committed twice
     uncertain_commits: int = 0
+    #: whether an index keeps the entries of rows that changed while another transaction may still see the old ones
+    keeps_dead_entries = False
 
     def __init__(self, observer: Observer) -> None:
         self.observer = observer

@@ -146,7 +146,7 @@ async def test_a_file_that_cannot_be_a_database_is_named_with_the_reason_and_wha
     (tmp_path / "folder.db").mkdir()
     (tmp_path / "text.db").write_text("this is a letter, and no database at all" * 20)
     reasons = {
-        tmp_path / "folder.db": "unable to open database file",
+        tmp_path / "folder.db": "Is a directory",
         tmp_path / "text.db": "file is not a database",
         tmp_path / "text.db/inside.db": "File exists",
         Path("/proc/genlock.db"): "No such file or directory",
@@ -157,6 +157,8 @@ async def test_a_file_that_cannot_be_a_database_is_named_with_the_reason_and_wha
             f"cannot open the SQLite database {path}: {reason}. "
             "Check GENLOCK_DATABASE_URL, and that this user may write the file and its folder"
         )
+    left = {file.name for file in tmp_path.iterdir()}
+    assert left == {"folder.db", "text.db"}, "nothing is written beside what is not ours"
 
 
 async def test_closing_the_store_releases_the_file(path: str, clock: ManualClock, observer: RecordingObserver) -> None:

@@ -10,7 +10,7 @@ from genlock.dashboard.login import COOKIE, DEVICE_COOKIE, _remote
 from genlock.domain.job import hash_secret
 from genlock.domain.operator import LoginMethod, Operator, OperatorRole
 from genlock.engine.logins import TOKEN_OPERATOR, Browser, Logins
-from genlock.engine.token_attempts import SOURCE_BURST, STRANGERS_BURST, TokenAttempts
+from genlock.engine.token_attempts import SOURCE_BURST, UNKNOWN_BURST, TokenAttempts
 from tests.dashboard.world import OWNER_ID, TOKEN, DashboardWorld
 
 
@@ -89,8 +89,8 @@ async def enter(dashboard: DashboardWorld, remote: str, entered: str = "a guess"
     return (await dashboard.client().post("/login", {"token": entered}, **headers)).status
 
 
-async def test_a_stranger_who_guesses_does_not_keep_operators_out(dashboard: DashboardWorld) -> None:
-    statuses = [await enter(dashboard, "203.0.113.9") for _ in range(STRANGERS_BURST + 5)]
+async def test_an_attacker_who_guesses_does_not_keep_operators_out(dashboard: DashboardWorld) -> None:
+    statuses = [await enter(dashboard, "203.0.113.9") for _ in range(UNKNOWN_BURST + 5)]
     assert statuses == [401] * SOURCE_BURST + [429] * (len(statuses) - SOURCE_BURST)
 
     assert await enter(dashboard, "203.0.113.9", TOKEN) == 429
@@ -136,11 +136,11 @@ async def test_the_addresses_of_one_customer_count_together(dashboard: Dashboard
 
 
 async def test_a_browser_in_which_the_token_was_entered_has_attempts_of_its_own(dashboard: DashboardWorld) -> None:
-    """However many addresses a stranger has."""
+    """However many addresses an attacker has."""
     client = dashboard.client()
     assert (await client.post("/login", {"token": TOKEN})).status == 303
     device = client.cookies[DEVICE_COOKIE]
-    for number in range(STRANGERS_BURST):
+    for number in range(UNKNOWN_BURST):
         await enter(dashboard, f"203.0.113.{number}")
     assert await enter(dashboard, "198.51.100.1", TOKEN) == 429
 

@@ -1,4 +1,4 @@
-"""How often the token of the settings may be tried: it cannot be guessed, and strangers keep no operator out."""
+"""How often the token of the settings may be tried: it cannot be guessed, and who guesses keeps no operator out."""
 
 import secrets
 from hashlib import sha256
@@ -10,7 +10,7 @@ from genlock.ports import Database
 #: attempts of one source, on all instances together: a burst, then one per interval
 SOURCE_BURST, SOURCE_INTERVAL_SECONDS = 10, 30.0
 #: attempts of all sources that never logged in: as many as of fifteen sources
-STRANGERS_BURST, STRANGERS_INTERVAL_SECONDS = 60, 2.0
+UNKNOWN_BURST, UNKNOWN_INTERVAL_SECONDS = 60, 2.0
 #: Sources share this many limits, so that an attacker with very many addresses does not fill the table. Who shares one
 #: with whom depends on the token.
 SOURCES_MAX = 4096
@@ -30,8 +30,8 @@ class TooManyAttempts(Exception):
 class TokenAttempts:
     """Limits attempts by source, and those of all sources together, except of browsers that logged in before.
 
-    Such a browser has a cookie that only the holder of the token can make, and with it attempts of its own: so a
-    stranger with thousands of addresses delays only the first login of a new browser.
+    Such a browser has a cookie that only the holder of the token can make, and with it attempts of its own: so an
+    attacker with thousands of addresses delays only the first login of a new browser.
     """
 
     def __init__(self, store: Database, token: str) -> None:
@@ -45,7 +45,7 @@ class TokenAttempts:
             return
         number = int.from_bytes(self._signature(f"source {_network(remote)}")[:4], "big") % SOURCES_MAX
         await self._take(f"{_KEY}:{number}", SOURCE_INTERVAL_SECONDS, SOURCE_BURST)
-        await self._take(_KEY, STRANGERS_INTERVAL_SECONDS, STRANGERS_BURST)
+        await self._take(_KEY, UNKNOWN_INTERVAL_SECONDS, UNKNOWN_BURST)
 
     async def _take(self, key: str, interval: float, burst: int) -> None:
         [wait] = await self._store.take_permits([key], interval, burst, 0.0)

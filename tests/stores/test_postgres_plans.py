@@ -56,8 +56,8 @@ async def long_used(postgres_url: str, observer: RecordingObserver) -> AsyncIter
 @pytest.mark.parametrize(
     ("name", "values", "index"),
     [
-        ("claim_jobs", {"limit": 10, "owner": "me", "seconds": 30.0, "since": None}, "jobs_due"),
-        ("claim_callbacks", {"limit": 10, "hold_seconds": 5.0, "since": None}, "inbox_due"),
+        ("claim_jobs", {"limit": 10, "owner": "me", "seconds": 30.0, "due_since": None}, "jobs_due"),
+        ("claim_callbacks", {"limit": 10, "hold_seconds": 5.0, "due_since": None}, "inbox_due"),
         ("match_orphans", {"limit": 10}, "inbox_orphans"),
         ("jobs_needing_attention", {"limit": 10}, "jobs_attention"),
         ("release_leases", {"instance": "me", "keep": "{}", "crashed": True, "isolated_from": 3}, "jobs_due"),

@@ -39,7 +39,7 @@ def test_both_databases_need_the_same_parameters() -> None:
 
     # Only PostgreSQL needs the position of an item in its batch, since on SQLite the items run one by one, and the time
     # from which a claim reads, since on SQLite no entries of ended rows are in the way.
-    own = {"ord", "since"}
+    own = {"ord", "due_since"}
     wrong = [f"{name}: {sqlite[name] ^ needed}" for name, needed in postgres.items() if sqlite[name] != needed - own]
     assert not wrong, "\n".join(wrong)
 

@@ -16,10 +16,10 @@ class DueScan:
     As long as a transaction is open, such as that of a backup, PostgreSQL keeps the index entries of all rows that
     changed since it began. A claim from the start of the index would pass over each of them.
 
-    The claim begins 30 seconds before `since`, which is three times as long as a statement may take: rows become due at
-    the present or later, but are visible only when the statement that wrote them ends. What is behind is found by the
-    claim from the start, a full scan: a row that was locked while it was due for long, or that an operator's SQL made
-    due in the past. A clock that was set back does not matter: a claim begins at the latest 30 seconds before `:now`.
+    The claim begins 30 seconds before `due_since`, three times as long as a statement may take: rows become due at the
+    present or later, but are visible only when the statement that wrote them ends. What is behind is found by the claim
+    from the start, a full scan: a row that was locked while it was due for long, or that an operator's SQL made due in
+    the past. A clock that was set back does not matter: a claim begins at the latest 30 seconds before `:now`.
 
     SQLite removes entries at once, so its claims always read from the start, and return no row without a due one.
     """
@@ -33,7 +33,7 @@ class DueScan:
     async def claim(self, limit: int, **params: Any) -> list[Row]:
         """Run the statement; return the rows that it claimed."""
         since = self._since
-        rows = await self._session.one(self._statement, limit=limit, since=since, **params)
+        rows = await self._session.one(self._statement, limit=limit, due_since=since, **params)
         if not self._session.keeps_dead_entries:
             return rows
         claimed = [row for row in rows if row["was_due_at"] is not None]

@@ -36,11 +36,11 @@ SELECT count(*) AS number FROM (
 ) AS lately;
 
 -- name: claim_callbacks
--- Take stored callbacks that no instance settled in time, and hide them for a while. For `since` and the row that is
+-- Take stored callbacks that no instance settled in time, and hide them for a while. For `due_since` and the row that is
 -- returned also if nothing is due, see `DueScan`.
 WITH due AS MATERIALIZED (
     SELECT id, due_at FROM inbox
-    WHERE due_at > least(coalesce(:since::timestamptz, '-infinity'), :now) - interval '30 seconds' AND due_at <= :now
+    WHERE due_at > least(coalesce(:due_since::timestamptz, '-infinity'), :now) - interval '30 seconds' AND due_at <= :now
     ORDER BY due_at LIMIT :limit FOR NO KEY UPDATE SKIP LOCKED
 ), claimed AS (
     UPDATE inbox b SET due_at = :now + make_interval(secs => :hold_seconds::float8)

@@ -444,10 +444,10 @@ RETURNING j.id;
 
 -- name: claim_jobs
 -- Lease due jobs, the longest overdue first. An expired lease is due again; if another instance had it, that counts as
--- a crash. For `since` and the row that is returned also if nothing is due, see `DueScan`.
+-- a crash. For `due_since` and the row that is returned also if nothing is due, see `DueScan`.
 WITH due AS MATERIALIZED (
     SELECT id, due_at FROM jobs
-    WHERE due_at > least(coalesce(:since::timestamptz, '-infinity'), :now) - interval '30 seconds' AND due_at <= :now
+    WHERE due_at > least(coalesce(:due_since::timestamptz, '-infinity'), :now) - interval '30 seconds' AND due_at <= :now
         AND crash_count = 0
     ORDER BY due_at LIMIT :limit FOR NO KEY UPDATE SKIP LOCKED
 ), claimed AS (

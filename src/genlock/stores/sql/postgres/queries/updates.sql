@@ -55,11 +55,11 @@ SELECT id, bot, name, NULL, NULL, NULL, waiting, lease_token FROM opened;
 -- name: claim_update_queues
 -- Lease due update queues of some bots, the longest overdue first, each with its first update. An expired lease is due
 -- again; if another instance had it, that counts as a crash. Queues with many crashes are claimed separately.
--- For `since` and the row that is returned also if nothing is due, see `DueScan`.
+-- For `due_since` and the row that is returned also if nothing is due, see `DueScan`.
 WITH due AS MATERIALIZED (
     SELECT id, due_at FROM update_queues
     WHERE urgent = :urgent AND due_at <= :now AND bot = ANY (:bots::text[])
-        AND due_at > least(coalesce(:since::timestamptz, '-infinity'), :now) - interval '30 seconds'
+        AND due_at > least(coalesce(:due_since::timestamptz, '-infinity'), :now) - interval '30 seconds'
         AND (crash_count >= :isolated_from::int) = :poison::boolean
     ORDER BY due_at LIMIT :limit FOR NO KEY UPDATE SKIP LOCKED
 ), taken AS (

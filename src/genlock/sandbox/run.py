@@ -151,8 +151,15 @@ async def _start_fleet(
     )
     kie = await stack.enter_async_context(kie_simulator)
     more = await stack.enter_async_context(running_more_providers(catalog))
-    chats, token = folder / "telegram" if options.state else None, secrets.token_hex(24)
-    telegram_simulator = running_telegram(limiter=True, seed=None, port=page_port, folder=chats, kie_url=kie.url)
+    token, chats = secrets.token_hex(24), folder / "telegram"
+    telegram_simulator = running_telegram(
+        limiter=True,
+        seed=None,
+        port=page_port,
+        folder=chats if options.state else None,
+        files=chats,  # a watchdog removes the temporary folder, even if this process is killed
+        kie_url=kie.url,
+    )
     telegram = await stack.enter_async_context(telegram_simulator)
     telegram.providers = more.beside(kie)
     operators = _add_users(telegram)

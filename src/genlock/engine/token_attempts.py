@@ -1,4 +1,4 @@
-"""How often the token of the settings may be tried: it cannot be guessed, and who guesses keeps no operator out."""
+"""How often the token of the settings may be tried: attackers can neither guess it nor keep the operators out."""
 
 import secrets
 from hashlib import sha256

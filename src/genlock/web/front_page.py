@@ -1,4 +1,4 @@
-"""The page at `/`, for those who open the address of the service in a browser."""
+"""The page at `/`, for users and operators who open the address of the service in a browser."""
 
 from dataclasses import dataclass
 from html import escape

@@ -99,6 +99,7 @@ class PostgresSession(Session):
         #: whether a pooler stands between us and the server
         self.pooled = pooled
         self._clock = clock
+        self.has_own_clock = clock is not None
         self._retry_seconds = retry_seconds
         self.statement_seconds = statement_seconds
         self.rng = rng

@@ -27,6 +27,8 @@ class Session(ABC):
     uncertain_commits: int = 0
     #: whether an index keeps the entries of rows that changed while another transaction may still see the old ones
     keeps_dead_entries = False
+    #: whether a clock of the caller replaces the database's: how long a statement takes says nothing then
+    has_own_clock = False
 
     def __init__(self, observer: Observer) -> None:
         self.observer = observer

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 import pytest_asyncio
 
+from genlock.sandbox import processes
 from genlock.sandbox.instance import Instance
 from genlock.sandbox.postgres import Postgres, PostgresServer
 from genlock.web.server import allow_open_files
@@ -71,6 +72,12 @@ def pytest_collection() -> Generator[None, object, object]:
     finally:
         gc.enable()
         gc.freeze()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def scratch(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Have simulators write below pytest's folder, which pytest removes later if this process is killed."""
+    processes.scratch = tmp_path_factory.getbasetemp()
 
 
 @pytest.fixture(scope="session")

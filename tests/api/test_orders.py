@@ -99,6 +99,19 @@ async def test_a_price_above_the_agreed_one_is_refused(world: ApiWorld) -> None:
     assert answer.json["price"] > 0.001
 
 
+@pytest.mark.parametrize("path", ["/v1/jobs", "/v1/quote", "/v1/images/generations"])
+async def test_a_refusal_of_a_model_that_is_not_on_offer_names_it(world: ApiWorld, path: str) -> None:
+    """So that a typo is seen. What is not printable is escaped, and a long name is cut."""
+    client = await world.client()
+    shown = {"flux-9": '"flux-9"', "a\x1b[2J\u2028b": '"a\\u001b[2J\\u2028b"', "x" * 150: f'"{"x" * 100}…"'}
+    for name, named in shown.items():
+        body = {"model": name, **({"prompt": "a cat"} if "images" in path else {"input": PROMPT})}
+        answer = await client.request("POST", path, headers={"Idempotency-Key": "key"}, json=body)
+        assert answer.status == 404
+        text = answer.json["error"]["message"] if "images" in path else answer.json["detail"]
+        assert text.startswith(f"the model {named} is not on offer; GET /v1/models lists what is")
+
+
 async def test_a_failure_costs_nothing_and_names_its_reason(world: ApiWorld) -> None:
     client = await world.client()
     await world.fault_of_next_order(Fault.TASK_MODERATED)

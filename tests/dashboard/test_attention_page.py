@@ -79,21 +79,38 @@ async def test_every_reason_is_listed_with_its_fix_and_counted_in_the_navigation
     for code in AttentionCode:
         await undeliverable(store, code, HOSTILE)
     await end(store, await ended(store), State.FAILED)
-    cancelled = await ended(store, State.CANCELLED)
-    await end(store, cancelled, State.SUCCEEDED, cost=7)
     await unreadable(store, HOSTILE.encode())
     await dead_update(store)
     await store.kv_put(f"{attention.COST_ABOVE_PRICE}<model>", "7")
 
     page = (await client.get("/attention")).text
 
-    waiting = {*AttentionCode, "contradiction", "loss", "unreadable", "dead_update", "cost_above_price"}
+    waiting = {*AttentionCode, "contradiction", "unreadable", "dead_update", "cost_above_price"}
     assert set(re.findall(r'<section class="card" aria-labelledby="group-(\w+)"', page)) == waiting
-    assert re.search(r'href="/dashboard/attention"[^>]*>\s*Needs attention\s*<span class="count">12<', page)
+    assert re.search(r'href="/dashboard/attention"[^>]*>\s*Needs attention\s*<span class="count">11<', page)
     assert "<script>alert" not in page
     assert "\u202e" not in page
     assert "<model>" not in page
     assert len(page) < 200_000
+
+
+async def test_the_cost_of_a_cancelled_order_is_shown_with_the_money_and_asks_for_nothing(
+    dashboard: DashboardWorld, client: Client
+) -> None:
+    cancelled = await ended(dashboard.store, State.CANCELLED)
+    await end(dashboard.store, cancelled, State.SUCCEEDED, cost=7)
+
+    page = (await client.get("/attention")).text
+    assert "Nothing needs your attention" in page
+    assert '<span class="count">' not in page
+    assert 'href="/dashboard/attention/loss"' in (await client.get("/money")).text
+
+    found = (await client.get("/attention/loss")).text
+    assert "<h1>Cost of cancelled orders</h1>" in found
+    assert f'href="/dashboard/jobs/{cancelled.id}"' in found
+    assert "Mark as handled" not in found
+    order = (await client.get(f"/jobs/{cancelled.id}")).text
+    assert re.search(r'<p class="quiet">The provider charged for this order although it was cancelled', order)
 
 
 @pytest.mark.parametrize(

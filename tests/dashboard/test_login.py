@@ -1,11 +1,16 @@
 """Logging in: one-time links, the token, sessions, and what protects them."""
 
 import asyncio
+from typing import Any, cast
 
-from genlock.dashboard.login import COOKIE
+import pytest
+from starlette.requests import Request
+
+from genlock.dashboard.login import COOKIE, DEVICE_COOKIE, _remote
 from genlock.domain.job import hash_secret
 from genlock.domain.operator import LoginMethod, Operator, OperatorRole
-from genlock.engine.logins import ATTEMPTS_BURST, TOKEN_OPERATOR, Browser, Logins
+from genlock.engine.logins import TOKEN_OPERATOR, Browser, Logins
+from genlock.engine.token_attempts import SOURCE_BURST, UNKNOWN_BURST, TokenAttempts
 from tests.dashboard.world import OWNER_ID, TOKEN, DashboardWorld
 
 
@@ -71,11 +76,102 @@ async def test_the_token_logs_in_and_attempts_are_limited(dashboard: DashboardWo
     assert (await client.get("")).status == 200
 
     attacker = dashboard.client()
-    answers = [await attacker.post("/login", {"token": f"guess {n}"}) for n in range(ATTEMPTS_BURST + 2)]
+    answers = [await attacker.post("/login", {"token": f"guess {n}"}) for n in range(SOURCE_BURST + 2)]
     assert answers[-1].status == 429
     assert int(answers[-1].headers["Retry-After"]) >= 1
     assert "use a link from the chat" in answers[-1].text
     assert (await dashboard.client().post(await link(dashboard))).status == 303, "a link still works"
+
+
+async def enter(dashboard: DashboardWorld, remote: str, entered: str = "a guess", device: str | None = None) -> int:
+    """Enter a token, as a browser behind a proxy; return the status of the answer."""
+    headers = {"X-Forwarded-For": remote} | ({} if device is None else {"Cookie": f"{DEVICE_COOKIE}={device}"})
+    return (await dashboard.client().post("/login", {"token": entered}, **headers)).status
+
+
+async def test_an_attacker_who_guesses_does_not_keep_operators_out(dashboard: DashboardWorld) -> None:
+    statuses = [await enter(dashboard, "203.0.113.9") for _ in range(UNKNOWN_BURST + 5)]
+    assert statuses == [401] * SOURCE_BURST + [429] * (len(statuses) - SOURCE_BURST)
+
+    assert await enter(dashboard, "203.0.113.9", TOKEN) == 429
+    assert await enter(dashboard, "203.0.113.10", TOKEN) == 303
+
+
+async def test_what_a_client_writes_before_its_proxy_does_is_not_believed(dashboard: DashboardWorld) -> None:
+    statuses = [await enter(dashboard, f"198.51.100.{n}, 203.0.113.9") for n in range(SOURCE_BURST + 1)]
+    assert statuses[-2:] == [401, 429]
+    two_lines = [("X-Forwarded-For", "198.51.100.77"), ("X-Forwarded-For", "203.0.113.9")]
+    assert _remote(_request("127.0.0.1", *two_lines)) == "203.0.113.9"
+
+
+@pytest.mark.parametrize(
+    ("direct", "remote"),
+    [
+        ("8.8.8.8", "8.8.8.8"),
+        ("2a00:1450::1", "2a00:1450::1"),
+        ("127.0.0.1", "1.1.1.1"),
+        ("10.0.0.2", "1.1.1.1"),
+        ("fd00::2", "1.1.1.1"),
+        ("", "1.1.1.1"),
+    ],
+)
+def test_only_a_proxy_is_believed(direct: str, remote: str) -> None:
+    """Who connects from the internet without one could name another address with each attempt."""
+    assert _remote(_request(direct, ("X-Forwarded-For", "1.1.1.1"))) == remote
+    assert _remote(_request(direct)) == direct
+
+
+def _request(direct: str, *headers: tuple[str, str]) -> Request:
+    raw = [(name.lower().encode(), value.encode()) for name, value in headers]
+    return Request({"type": "http", "client": (direct, 1), "headers": raw})
+
+
+async def test_the_addresses_of_one_customer_count_together(dashboard: DashboardWorld) -> None:
+    statuses = [await enter(dashboard, f"2001:db8:1:1::{number}") for number in range(SOURCE_BURST + 1)]
+    assert statuses[-2:] == [401, 429]
+    assert await enter(dashboard, "2001:db8:1:1:ffff::1") == 429
+    assert await enter(dashboard, "2001:db8:1:2::1") == 401
+    assert {await enter(dashboard, "192.0.2.1") for _ in range(SOURCE_BURST)} == {401}
+    assert await enter(dashboard, "::ffff:192.0.2.1") == 429
+
+
+async def test_a_browser_in_which_the_token_was_entered_has_attempts_of_its_own(dashboard: DashboardWorld) -> None:
+    """However many addresses an attacker has."""
+    client = dashboard.client()
+    assert (await client.post("/login", {"token": TOKEN})).status == 303
+    device = client.cookies[DEVICE_COOKIE]
+    for number in range(UNKNOWN_BURST):
+        await enter(dashboard, f"203.0.113.{number}")
+    assert await enter(dashboard, "198.51.100.1", TOKEN) == 429
+
+    forged = f"{device[:-1]}{'0' if device[-1] != '0' else '1'}"
+    for cookie in ("", ".", forged, "é.é", device.partition(".")[0]):
+        assert await enter(dashboard, "198.51.100.2", TOKEN, cookie) == 429
+    assert await enter(dashboard, "198.51.100.3", TOKEN, device) == 303
+    statuses = [await enter(dashboard, "198.51.100.3", device=device) for _ in range(SOURCE_BURST)]
+    assert statuses[-2:] == [401, 429], "a stolen one is no free pass"
+
+
+async def test_the_cookie_of_a_known_browser_is_out_of_reach_and_ends_with_the_token(dashboard: DashboardWorld) -> None:
+    answer = await dashboard.client().post("/login", {"token": TOKEN}, Host="bot.example")
+    [cookie] = [line for line in cast(Any, answer.headers).getall("Set-Cookie") if line.startswith(DEVICE_COOKIE)]
+    for word in ("HttpOnly", "SameSite=lax", "Secure", "Path=/dashboard/login"):
+        assert word in cookie
+    device = cookie.partition("=")[2].partition(";")[0]
+    assert TokenAttempts(dashboard.store, TOKEN).device(device) == device
+    assert TokenAttempts(dashboard.store, "changed").device(device) != device
+
+
+async def test_sources_without_number_take_a_bounded_number_of_rows(
+    dashboard: DashboardWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("genlock.engine.token_attempts.SOURCES_MAX", 4)
+    for number in range(20):
+        await enter(dashboard, f"203.0.113.{number}")
+    rows = await cast(Any, dashboard.store.session).call(
+        lambda connection: connection.execute("SELECT key FROM limits WHERE key LIKE 'dashboard:token%'").fetchall()
+    )
+    assert 2 < len(rows) <= 5
 
 
 async def test_a_session_that_was_opened_with_the_token_ends_when_the_token_changes(dashboard: DashboardWorld) -> None:

@@ -67,6 +67,7 @@ def test_no_process_and_no_folder_remains_after_the_sandbox_is_killed(sandbox: C
     children = running.children()
     folders = {Path(child.cwd()) for child in children if "serve" in child.cmdline()}
     assert len(folders) == 1
+    assert [folder for folder in folders if (folder / "telegram").is_dir()], "files of chats are in that folder, too"
     running.end(signal.SIGKILL)
     wait_until(lambda: not any(child.is_running() for child in children), "all processes are gone")
     wait_until(lambda: not any(folder.exists() for folder in folders), "the temporary folder is removed")

@@ -37,10 +37,10 @@ def test_both_databases_have_the_same_statements() -> None:
 def test_both_databases_need_the_same_parameters() -> None:
     sqlite, postgres = ({name: parameters(query.text) for name, query in load(dialect).items()} for dialect in DIALECTS)
 
-    # Only PostgreSQL needs the position of an item in its batch; on SQLite the items run one by one.
-    wrong = [
-        f"{name}: {sqlite[name] ^ needed}" for name, needed in postgres.items() if sqlite[name] != needed - {"ord"}
-    ]
+    # Only PostgreSQL needs the position of an item in its batch, as on SQLite items run one by one, and from when on
+    # a claim reads, as on SQLite no entries of ended rows are in the way.
+    own = {"ord", "due_since", "full"}
+    wrong = [f"{name}: {sqlite[name] ^ needed}" for name, needed in postgres.items() if sqlite[name] != needed - own]
     assert not wrong, "\n".join(wrong)
 
 

@@ -133,6 +133,10 @@ async def test_the_files_are_readable_by_their_owner_only(
     assert modes == ["0o600"] * 4
 
 
+def _names_in(folder: Path) -> set[str]:
+    return {file.name for file in folder.iterdir()}
+
+
 async def _open_impossible(path: Path, clock: ManualClock, observer: RecordingObserver) -> str:
     """Return what the operator reads."""
     with pytest.raises(StoreUnavailable) as caught:
@@ -146,7 +150,7 @@ async def test_a_file_that_cannot_be_a_database_is_named_with_the_reason_and_wha
     (tmp_path / "folder.db").mkdir()
     (tmp_path / "text.db").write_text("this is a letter, and no database at all" * 20)
     reasons = {
-        tmp_path / "folder.db": "unable to open database file",
+        tmp_path / "folder.db": "Is a directory",
         tmp_path / "text.db": "file is not a database",
         tmp_path / "text.db/inside.db": "File exists",
         Path("/proc/genlock.db"): "No such file or directory",
@@ -157,6 +161,7 @@ async def test_a_file_that_cannot_be_a_database_is_named_with_the_reason_and_wha
             f"cannot open the SQLite database {path}: {reason}. "
             "Check GENLOCK_DATABASE_URL, and that this user may write the file and its folder"
         )
+    assert _names_in(tmp_path) == {"folder.db", "text.db"}, "nothing is written beside what is not ours"
 
 
 async def test_closing_the_store_releases_the_file(path: str, clock: ManualClock, observer: RecordingObserver) -> None:

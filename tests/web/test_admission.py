@@ -12,7 +12,7 @@ from starlette.types import Receive, Scope, Send
 
 from genlock.web import admission, server
 from genlock.web.admission import KNOWN_SECRETS_MAX, SECRETS_PER_SENDER, KnownSecrets, UnknownSenders
-from genlock.web.connections import ConnectionPool
+from genlock.web.connection_pool import ConnectionPool
 from genlock.web.server import ACCEPTED_PER_TURN, serving
 from tests.changes import PATIENCE_SECONDS, poll_until
 from tests.web.slow_endpoint import PIECE_BYTES, RIGHT, Endpoint, clients, head

@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 
-from genlock.web import connections, server
+from genlock.web import connection_pool, server
 from genlock.web.connections import AUTHENTICATED
 from genlock.web.joined_writes import JoinedWrites
 from genlock.web.server import serving
@@ -47,7 +47,7 @@ async def connect(url: str) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
 async def test_a_sender_has_a_number_of_connections_and_others_are_served(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connections, "SENDER_CONNECTIONS_MAX", 2)
+    monkeypatch.setattr(connection_pool, "SENDER_CONNECTIONS_MAX", 2)
     endpoint = Endpoint()
     async with serving(endpoint.web(), "127.0.0.1", 0) as url, asyncio.timeout(PATIENCE_SECONDS):
         greedy = [await connect(url) for _ in range(3)]
@@ -76,7 +76,7 @@ async def test_a_sender_has_a_number_of_connections_and_others_are_served(monkey
 async def test_a_client_that_leaves_before_its_key_is_read_takes_no_connection_of_its_sender(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(connections, "SENDER_CONNECTIONS_MAX", 2)
+    monkeypatch.setattr(connection_pool, "SENDER_CONNECTIONS_MAX", 2)
     begun, ended = asyncio.Semaphore(0), asyncio.Semaphore(0)
 
     async def handle(request: Request) -> PlainTextResponse:

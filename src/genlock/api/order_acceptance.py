@@ -11,7 +11,17 @@ from starlette.requests import Request
 from genlock.api.file_inputs import FileInputs
 from genlock.api.operation import Call
 from genlock.api.parts import ApiParts
-from genlock.api.problems import Fault, Problem, bad_request, conflict, forbidden, invalid, too_many, unauthorized
+from genlock.api.problems import (
+    Fault,
+    Problem,
+    bad_request,
+    conflict,
+    forbidden,
+    invalid,
+    not_on_offer,
+    too_many,
+    unauthorized,
+)
 from genlock.channels.api.address import ApiAddress
 from genlock.channels.api.channel import NAME as CHANNEL
 from genlock.domain.correlation_ids import new_correlation_id
@@ -86,7 +96,7 @@ class OrderAcceptance:
             state=call.order_state if is_recent else None,
         )
         if isinstance(job, NotSold):
-            raise not_sold(job)
+            raise not_sold(job, order.model)
         check_same_request(job, order.request_hash)
         return Accepted(job=job, replayed=job.correlation_id != correlation_id)
 
@@ -140,13 +150,12 @@ def input_fault(error: InvalidInput) -> Fault:
     return Fault(pointer=f"/input/{error.field}"[:200], detail=error.message, code=error.problem, limits=limits)
 
 
-def not_sold(refused: NotSold) -> Problem:  # noqa: PLR0911 - one answer per reason
+def not_sold(refused: NotSold, model_id: str) -> Problem:  # noqa: PLR0911 - one answer per reason
     price, available = refused.price / THOUSANDTHS, refused.available / THOUSANDTHS
     costs, left = write_amount(refused.price), write_amount(refused.available)
     match refused.reason:
         case NotSoldReason.UNKNOWN_MODEL | NotSoldReason.PROVIDER_NOT_CONFIGURED:
-            detail = "/model is not on offer; GET /v1/models lists what is"
-            return Problem(status=404, code="model_unavailable", detail=detail)
+            return not_on_offer(model_id)
         case NotSoldReason.INVALID_INPUT:
             assert refused.error is not None
             return invalid([input_fault(refused.error)], "invalid_input")

@@ -104,7 +104,7 @@ class OrderRoutes:
         values, seconds = await self._files.resolve(call.account_id, body.model, body.input, None)
         quote = await parts.seller.quote(call.account_id, body.model, values, seconds)
         if isinstance(quote, NotSold):
-            raise not_sold(quote)
+            raise not_sold(quote, body.model)
         wallet = await parts.store.wallet(call.account_id)
         answer = QuoteAnswer(
             model=body.model,

@@ -8,6 +8,8 @@ from typing import Any
 
 from starlette.responses import JSONResponse, Response
 
+from genlock.domain.printable import escape_unprintable
+
 MEDIA_TYPE = "application/problem+json"
 #: every code, and what a client does about it
 CODES: Mapping[str, str] = {
@@ -48,6 +50,8 @@ CODES: Mapping[str, str] = {
     "unavailable": "Nothing was done. Repeat the request after `Retry-After` seconds, with the same idempotency key.",
     "unsupported_media_type": "Send JSON with `Content-Type: application/json`.",
 }
+#: how much of a name that is not known is shown
+_NAME_LENGTH_MAX = 100
 UNAUTHORIZED, FORBIDDEN, NOT_FOUND = "unauthorized", "forbidden", "not_found"
 
 
@@ -104,6 +108,13 @@ def forbidden(detail: str) -> Problem:
 
 def not_found(detail: str) -> Problem:
     return Problem(status=404, code=NOT_FOUND, detail=detail)
+
+
+def not_on_offer(model_id: str) -> Problem:
+    """Return the refusal of a model that a client named. The name is shown, because most often it is mistyped."""
+    shown = escape_unprintable(model_id[:_NAME_LENGTH_MAX]) + ("…" if len(model_id) > _NAME_LENGTH_MAX else "")
+    detail = f'the model "{shown}" is not on offer; GET /v1/models lists what is'
+    return Problem(status=404, code="model_unavailable", detail=detail)
 
 
 def bad_request(code: str, detail: str, **members: Any) -> Problem:

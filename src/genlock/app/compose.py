@@ -21,9 +21,11 @@ from genlock.engine.alarms import Alarms
 from genlock.engine.engine import Engine
 from genlock.engine.periodic import PeriodicTask
 from genlock.engine.stats import Stats
+from genlock.i18n.translator import package_texts
 from genlock.ports import ProviderBundle
 from genlock.settings import ServiceSettings
 from genlock.web.callbacks import CallbackEndpoint
+from genlock.web.front_page import FrontPage
 from genlock.web.health import FigureAccess, HealthEndpoints
 from genlock.web.requests import BodyMemory
 from genlock.web.routes import make_web, with_applications
@@ -52,6 +54,7 @@ async def compose(settings: ServiceSettings, process: Process) -> App:
     health = _make_health(settings, process, engine, parts.stats, started)
     web = make_web(
         [*_callback_endpoints(engine, parts.providers, parts.memory), health, *telegram_endpoints],
+        FrontPage(texts=package_texts(), is_public=settings.is_public).route(),
         *dashboard_routes(parts.dashboard),
         *channel_routes(parts.plugins, parts.more_channels, parts.orders),
     )

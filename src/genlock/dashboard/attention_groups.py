@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from genlock.dashboard.job_actions import JobAction
-from genlock.domain.anomaly import AnomalyKind
+from genlock.domain.anomaly import INFORMS_ONLY, AnomalyKind
 from genlock.domain.inbox import InboxState
 from genlock.domain.job import AttentionCode
 
@@ -27,6 +27,11 @@ class Group:
     source: Source
     #: the buttons of a group of jobs; the first is what usually helps
     actions: tuple[JobAction, ...] = ()
+
+    @property
+    def informs_only(self) -> bool:
+        """Whether nothing is to be done: the group has a page, and is not among those that need attention."""
+        return self.name in INFORMS_ONLY
 
 
 _RETRY = (JobAction.RETRY, JobAction.RESEND, JobAction.CANCEL, JobAction.HANDLED)

@@ -14,12 +14,16 @@ from genlock.dashboard.csrf import csrf_token, is_same_origin
 from genlock.dashboard.forms import FORM_BYTES_MAX, Form, InvalidForm
 from genlock.dashboard.page import ROOT
 from genlock.dashboard.rendering import render
-from genlock.engine.logins import SESSION_SECONDS, Browser, Logins, TooManyAttempts
+from genlock.engine.logins import SESSION_SECONDS, Browser, Logins
+from genlock.engine.token_attempts import TooManyAttempts
 from genlock.i18n.translator import Translator
 from genlock.ports import AuditStore
 from genlock.web.requests import BodyMemory, IncomingBody, RequestRefused
 
 COOKIE = "genlock_session"
+#: says that the token was entered in this browser before
+DEVICE_COOKIE = "genlock_device"
+DEVICE_SECONDS = 365 * 86_400
 LOGIN_PATH = f"{ROOT}/login"
 _BODY_BYTES_MAX = 4_000
 _NEXT_LENGTH_MAX = 500
@@ -75,16 +79,20 @@ class LoginPages:
         form = await self._read(request)
         if form is None:
             return self._page(request, "login.html", 400, problem="bad_form", next="")
-        wanted = _next(form["next"])
+        wanted, browser = _next(form["next"]), _browser(request)
         try:
-            secret = await self._logins.use_token(form["token"], _browser(request))
+            secret = await self._logins.use_token(form["token"], browser)
         except TooManyAttempts as error:
             response = self._page(request, "login.html", 429, problem="attempts", next=wanted, seconds=error.seconds)
             response.headers["Retry-After"] = str(max(1, round(error.seconds)))
             return response
         if secret is None:
             return self._page(request, "login.html", 401, problem="wrong_token", next=wanted)
-        return await self._begin(request, secret, wanted)
+        response = await self._begin(request, secret, wanted)
+        device = self._logins.device(browser)
+        if device is not None:
+            _set_cookie(request, response, DEVICE_COOKIE, device, seconds=DEVICE_SECONDS, path=LOGIN_PATH)
+        return response
 
     async def _show_link(self, request: Request) -> Response:
         """Ask before the link is used up: scanners of chats and mails open every address they see."""
@@ -113,15 +121,7 @@ class LoginPages:
                 detail="",
             )
         response = RedirectResponse(path, 303)
-        response.set_cookie(
-            COOKIE,
-            secret,
-            max_age=round(SESSION_SECONDS),
-            path=ROOT,
-            secure=not _is_loopback(request),
-            httponly=True,
-            samesite="lax",
-        )
+        _set_cookie(request, response, COOKIE, secret, seconds=round(SESSION_SECONDS), path=ROOT)
         return response
 
     async def _log_out(self, request: Request) -> Response:
@@ -171,11 +171,33 @@ def _next(path: str) -> str:
     return parts.path + (f"?{parts.query}" if parts.query else "")
 
 
+def _set_cookie(request: Request, response: Response, name: str, value: str, *, seconds: int, path: str) -> None:
+    """Set a cookie that scripts and the pages of other sites cannot read or send."""
+    response.set_cookie(
+        name, value, max_age=seconds, path=path, secure=not _is_loopback(request), httponly=True, samesite="lax"
+    )
+
+
 def _browser(request: Request) -> Browser:
-    """Describe the browser for the list of sessions. Behind a proxy the address is what the nearest proxy saw."""
-    forwarded = request.headers.get("X-Forwarded-For", "").rpartition(",")[2].strip()
+    """Describe the browser, for the list of sessions and for the limits of attempts."""
+    return Browser(
+        remote=_remote(request)[:_REMOTE_LENGTH_MAX],
+        agent=request.headers.get("User-Agent", ""),
+        device=request.cookies.get(DEVICE_COOKIE, ""),
+    )
+
+
+def _remote(request: Request) -> str:
+    """Return the client's address: what the nearest proxy saw, if the connection comes from a proxy.
+
+    A proxy is on this machine or in a private network. Who connects from the internet could write anything there.
+    """
     direct = request.client.host if request.client else ""
-    return Browser(remote=(forwarded or direct)[:_REMOTE_LENGTH_MAX], agent=request.headers.get("User-Agent", ""))
+    forwarded = ",".join(request.headers.getlist("X-Forwarded-For")).rpartition(",")[2].strip()
+    try:
+        return direct if ip_address(direct).is_global else forwarded or direct
+    except ValueError:  # such as the name of a socket
+        return forwarded or direct
 
 
 def _is_loopback(request: Request) -> bool:

@@ -1,4 +1,4 @@
-"""Anomalies: what a provider did and should not have done. They wait for an operator."""
+"""Anomalies: what a provider did and should not have done. Most wait for an operator."""
 
 from datetime import datetime
 from enum import StrEnum
@@ -12,6 +12,10 @@ class AnomalyKind(StrEnum):
     LOSS = "loss"  #: the provider billed a job that was cancelled
 
 
+#: what an operator should know, and has nothing to do about
+INFORMS_ONLY = frozenset({AnomalyKind.LOSS})
+
+
 @value
 class Anomaly:
     """An anomaly of a job; a job has at most one of each kind."""
@@ -20,3 +24,7 @@ class Anomaly:
     job_id: int
     kind: AnomalyKind
     at: datetime
+
+    @property
+    def informs_only(self) -> bool:
+        return self.kind in INFORMS_ONLY

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Mapping
 
+from genlock.domain.anomaly import INFORMS_ONLY
 from genlock.domain.errors import ActionNotAllowed
 from genlock.domain.events import Event
 from genlock.engine.context import EngineContext
@@ -35,7 +36,8 @@ class AttentionCounts:
             return self._counts
 
     async def total(self) -> int:
-        return sum((await self.read()).values())
+        """Return how much waits, without what only informs."""
+        return sum(count for name, count in (await self.read()).items() if name not in INFORMS_ONLY)
 
 
 async def retry_update(store: Database, ctx: EngineContext, update: int, by: str) -> None:

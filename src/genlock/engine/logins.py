@@ -7,16 +7,13 @@ from hmac import compare_digest
 
 from genlock.domain.job import hash_secret
 from genlock.domain.operator import DashboardSession, LoginMethod, Operator, OperatorRole
+from genlock.engine.token_attempts import TokenAttempts
 from genlock.ports import Database
 
 LINK_SECONDS = 60.0
 #: a link of the command line is copied by hand
 COMMAND_LINK_SECONDS = 600.0
 SESSION_SECONDS = 14 * 86_400.0
-#: attempts with a token, on all instances together: a burst, then one per interval
-ATTEMPT_INTERVAL_SECONDS = 6.0
-ATTEMPTS_BURST = 10
-_ATTEMPTS = "dashboard:token"
 #: the operator of a session that was opened with the token, and of a link of the command line without an operator
 TOKEN_OPERATOR = "token"  # noqa: S105 - a name
 COMMAND_OPERATOR = "command"
@@ -26,18 +23,12 @@ _OF_TOKEN = "token."  # noqa: S105 - a prefix
 AGENT_LENGTH_MAX = 300
 
 
-class TooManyAttempts(Exception):
-    """The token was tried too often; `seconds` says when to try again."""
-
-    def __init__(self, seconds: float) -> None:
-        super().__init__("too many attempts")
-        self.seconds = seconds
-
-
 @dataclass(frozen=True, kw_only=True)
 class Browser:
     remote: str
     agent: str
+    #: the cookie that it got when the token was last entered in it
+    device: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,6 +51,7 @@ class Logins:
         self._store = store
         self._owners = frozenset(map(str, owners))
         self._token = token
+        self._attempts = TokenAttempts(store, token) if token else None
         self._new_secret = new_secret
 
     @property
@@ -108,11 +100,9 @@ class Logins:
 
     async def use_token(self, token: str, browser: Browser) -> str | None:
         """Open a session with the token of the settings; None if it is wrong. Raises TooManyAttempts."""
-        if not self._token:
+        if not self._token or self._attempts is None:
             return None
-        waits = await self._store.take_permits([_ATTEMPTS], ATTEMPT_INTERVAL_SECONDS, ATTEMPTS_BURST, 0.0)
-        if waits[0] > 0:
-            raise TooManyAttempts(waits[0])
+        await self._attempts.begin(browser.remote, browser.device)
         if not compare_digest(hash_secret(token), hash_secret(self._token)):
             return None
         session_secret = f"{_OF_TOKEN}{self._new_secret()}"
@@ -125,6 +115,10 @@ class Logins:
             seconds=SESSION_SECONDS,
         )
         return session_secret
+
+    def device(self, browser: Browser) -> str | None:
+        """Return the cookie by which a browser in which the token was entered is known; None without a token."""
+        return self._attempts.device(browser.device) if self._attempts else None
 
     async def find(self, session_secret: str) -> Login | None:
         """Return the open session with this secret. It ends when its operator loses access, or the token changes."""

@@ -10,7 +10,7 @@ import json
 import secrets
 import signal
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -125,9 +125,12 @@ async def _run_sandbox(options: Options, folder: Path, database: str, console: C
     began = time()
     settings_file = SettingsFile(folder)
     settings_file.remove()  # an earlier sandbox that was killed left it
+    ports = _ports(options.port)
+    if taken := _taken_ports(options.port, ports):
+        console.print(taken, style="yellow", highlight=False, markup=False, soft_wrap=True)
     async with AsyncExitStack() as stack:
         with console.status("Starting…"):
-            fleet = await _start_fleet(options, folder, database, stack)
+            fleet = await _start_fleet(options, ports, folder, database, stack)
         stack.callback(settings_file.remove)
         service = urlsplit(fleet.url)
         settings_file.write(fleet.settings | {"GENLOCK_HOST": str(service.hostname), "GENLOCK_PORT": str(service.port)})
@@ -136,18 +139,27 @@ async def _run_sandbox(options: Options, folder: Path, database: str, console: C
         await _stop(fleet, stop_requests, console)
 
 
-async def _start_fleet(options: Options, folder: Path, database: str, stack: AsyncExitStack) -> Fleet:
+async def _start_fleet(
+    options: Options, ports: Sequence[int], folder: Path, database: str, stack: AsyncExitStack
+) -> Fleet:
     """Start the simulators and the instances; `stack` ends them."""
     overlay = _write_fast_catalog(folder, options.speed)
-    page_port, service_port, kie_port, files_port = _ports(options.port)
+    page_port, service_port, kie_port, files_port = ports
     catalog = load(overlay)
     kie_simulator = running_kie(
         catalog=catalog, webhook_key=WEBHOOK_KEY, speed=1.0, seed=None, port=kie_port, files_port=files_port
     )
     kie = await stack.enter_async_context(kie_simulator)
     more = await stack.enter_async_context(running_more_providers(catalog))
-    chats, token = folder / "telegram" if options.state else None, secrets.token_hex(24)
-    telegram_simulator = running_telegram(limiter=True, seed=None, port=page_port, folder=chats, kie_url=kie.url)
+    token, chats = secrets.token_hex(24), folder / "telegram"
+    telegram_simulator = running_telegram(
+        limiter=True,
+        seed=None,
+        port=page_port,
+        folder=chats if options.state else None,
+        files=chats,  # a watchdog removes the temporary folder, even if this process is killed
+        kie_url=kie.url,
+    )
     telegram = await stack.enter_async_context(telegram_simulator)
     telegram.providers = more.beside(kie)
     operators = _add_users(telegram)
@@ -303,3 +315,15 @@ def _ports(first: int | None) -> list[int]:
     if first is not None and taken:
         raise Refusal(f"port {taken[0]} is in use: stop what uses it, or give another first port with --port")
     return [find_free_port() if port in taken else port for port in row]
+
+
+def _taken_ports(first: int | None, ports: Sequence[int]) -> str:
+    """Return in one line which ports are in use and what is used instead; empty if none is."""
+    parts = ("the chat page", "the service", "Kie.ai", "Kie.ai's file host")
+    expected = range(first or FIRST_PORT, (first or FIRST_PORT) + 4)
+    found = [
+        f"{default} is in use, so {part} is on {port}"
+        for default, port, part in zip(expected, ports, parts, strict=True)
+        if default != port
+    ]
+    return f"Port {'; port '.join(found)}. --port N chooses four ports from N on." if found else ""

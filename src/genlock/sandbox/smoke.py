@@ -283,7 +283,7 @@ async def _try(name: str, try_: Callable[[], Awaitable[str]]) -> Phase:
 async def _running(folder: Path) -> AsyncIterator[Smoke]:
     url = f"sqlite:///{folder}/genlock.db"
     async with (
-        running_telegram() as telegram,
+        running_telegram(files=folder / "telegram") as telegram,
         running_kie(webhook_key=WEBHOOK_KEY, speed=KIE_SPEED, slow_seconds=SLOW_SECONDS) as kie,
         running_fleet(
             telegram=telegram,

@@ -5,6 +5,7 @@ from itertools import count
 from genlock.domain.inbox import Callback, InboxState
 from genlock.ports import Role
 from genlock.stores.batch import Item, Params
+from genlock.stores.due_scan import DueScan
 from genlock.stores.rows import Row, read_callback, read_new_callback
 from genlock.stores.scan import newest_between
 from genlock.stores.session import Session, Subject
@@ -24,6 +25,7 @@ class Callbacks(Subject):
         self._store = session.batch("store_callback", self._run_store)
         self._settle = session.batch("settle_callback", self._run_settle)
         self._arrivals = count()
+        self._due_callbacks = DueScan(session, "claim_callbacks")
 
     async def store_callback(self, provider: str, job_id: int | None, secret_hash: str, body: bytes) -> Callback:
         item = {"provider": provider, "job_id": job_id, "secret_hash": secret_hash, "body": body}
@@ -46,7 +48,7 @@ class Callbacks(Subject):
         return int(rows[0]["number"])
 
     async def claim_callbacks(self, limit: int, hold_seconds: float) -> list[Callback]:
-        rows = await self.session.one("claim_callbacks", limit=limit, hold_seconds=hold_seconds)
+        rows = await self._due_callbacks.claim(limit, hold_seconds=hold_seconds)
         return [read_callback(row, self.session.time) for row in rows]
 
     async def settle_callback(

@@ -19,6 +19,7 @@ from genlock.domain.job import AttentionCode, Delivery, Job, NewJob, Notice, Sta
 from genlock.ports import Accepted, DeliveryEnd, EndJob, FailedAttempt, FinishDelivery, JobEnd, Lease, Reschedule
 from genlock.stores.batch import Item, Params
 from genlock.stores.callbacks import CALLBACK_HOLD_SECONDS
+from genlock.stores.due_scan import DueScan
 from genlock.stores.rows import HOLD_STATE, NOTICE, VERDICT, Row, read_arrival, read_job, read_new_job
 from genlock.stores.session import Session, Subject
 
@@ -41,6 +42,7 @@ _FENCED = (
 class Jobs(Subject):
     def __init__(self, session: Session) -> None:
         super().__init__(session)
+        self._due_jobs = DueScan(session, "claim_jobs")
         self._accept = session.batch("accept_job", self._run_accept)
         #: with one order of each account
         self._accept_alone = session.batch("accept_job", self._run_accept_alone)
@@ -280,8 +282,7 @@ class Jobs(Subject):
     # leases
 
     async def claim_jobs(self, limit: int, lease: Lease) -> list[Job]:
-        rows = await self.session.one("claim_jobs", limit=limit, **_lease(lease))
-        return [read_job(row, self.session.time) for row in rows]
+        return [read_job(row, self.session.time) for row in await self._due_jobs.claim(limit, **_lease(lease))]
 
     async def claim_poison_jobs(self, slots: Sequence[int], lease: Lease) -> list[Job]:
         rows = await self.session.one("claim_poison_jobs", slots=self.session.array(slots), **_lease(lease))

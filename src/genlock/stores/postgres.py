@@ -85,6 +85,7 @@ class PostgresSession(Session):
     """Relies on no session state of the server, so a pooler in transaction mode may stand in between."""
 
     unique_violation = asyncpg.UniqueViolationError
+    keeps_dead_entries = True
 
     def __init__(  # noqa: PLR0913 - each is an option of its own
         self, pool: "asyncpg.Pool[asyncpg.Record]", *, url: str = "", pooled: bool, clock: Clock | None,
@@ -98,6 +99,7 @@ class PostgresSession(Session):
         #: whether a pooler stands between us and the server
         self.pooled = pooled
         self._clock = clock
+        self.has_own_clock = clock is not None
         self._retry_seconds = retry_seconds
         self.statement_seconds = statement_seconds
         self.rng = rng

@@ -25,6 +25,10 @@ class Session(ABC):
     unique_violation: type[Exception]
     #: grows when a statement was retried after a lost connection: it may have been committed twice
     uncertain_commits: int = 0
+    #: whether an index keeps the entries of rows that changed while another transaction may still see the old ones
+    keeps_dead_entries = False
+    #: whether a clock of the caller replaces the database's: how long a statement takes says nothing then
+    has_own_clock = False
 
     def __init__(self, observer: Observer) -> None:
         self.observer = observer

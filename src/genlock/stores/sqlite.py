@@ -19,7 +19,15 @@ from genlock.stores.migrate import REGISTER, Migration, pending, shipped
 from genlock.stores.queries import load, statements
 from genlock.stores.rows import Row
 from genlock.stores.session import Read, Runner, Session
-from genlock.stores.sqlite_file import OWNER_ONLY, empty_journal, main_file, must_exist, naming_the_file, take_file
+from genlock.stores.sqlite_file import (
+    OWNER_ONLY,
+    empty_journal,
+    main_file,
+    must_be_database,
+    must_exist,
+    naming_the_file,
+    take_file,
+)
 
 T = TypeVar("T")
 Work = Callable[[sqlite3.Connection], T]
@@ -227,6 +235,7 @@ class SqliteStore(SqlDatabase):
         """
         if without_lock:
             must_exist(path)
+        must_be_database(path)
         lock = take_file(path) if path != ":memory:" and not without_lock else None
         try:
             session = SqliteSession(connect(path), clock=clock, observer=observer, lock=lock)

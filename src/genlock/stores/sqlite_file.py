@@ -1,6 +1,7 @@
 """The file of an SQLite database: who has it, and what its write-ahead log holds."""
 
 import asyncio
+import errno
 import fcntl
 import os
 import sqlite3
@@ -13,6 +14,8 @@ from genlock.domain.errors import StoreInUse, StoreUnavailable
 
 #: the file holds messages and money of users: no other account of the machine may read it
 OWNER_ONLY = 0o600
+#: the first bytes of a database that is not empty
+_MAGIC = b"SQLite format 3\0"
 #: how long an emptying of the write-ahead log waits for others that use it; commits wait meanwhile
 JOURNAL_SECONDS = 0.5
 
@@ -38,6 +41,18 @@ def must_exist(path: str) -> None:
         f"{Path(path).absolute()} does not exist: set GENLOCK_DATABASE_URL as the service has it, "
         "or create a new database with `genlock migrate`"
     )
+
+
+def must_be_database(path: str) -> None:
+    """Raise StoreUnavailable if there is something else: nothing is to be written beside a file that is not ours."""
+    with naming_the_file(path):
+        if Path(path).is_dir():
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        if Path(path).is_file():
+            with Path(path).open("rb") as file:
+                beginning = file.read(len(_MAGIC))
+            if beginning and beginning != _MAGIC:
+                raise sqlite3.DatabaseError("file is not a database")
 
 
 def file_holder(path: str) -> str | None:

@@ -6,6 +6,7 @@ from genlock.domain.poison import ISOLATED_FROM
 from genlock.domain.update import NewUpdate, Received, Update, UpdateQueue, UpdateState
 from genlock.ports import Lease, Settled
 from genlock.stores.batch import Item
+from genlock.stores.due_scan import DueScan
 from genlock.stores.rows import Row, not_null, read_update, read_update_queue
 from genlock.stores.scan import newest_between
 from genlock.stores.session import Session, Subject
@@ -20,6 +21,8 @@ _RECEIVED = {None: Received.KNOWN, "new": Received.FRESH, "repeated": Received.R
 class Updates(Subject):
     def __init__(self, session: Session) -> None:
         super().__init__(session)
+        #: by what is claimed: bots, urgency, poison
+        self._due_queues: dict[tuple[str | bool, ...], DueScan] = {}
         self._store_update = session.batch("store_updates", self._run_store_update)
         self._settle_update = session.batch("settle_updates", self._run_settle_update)
 
@@ -89,9 +92,9 @@ class Updates(Subject):
     async def claim_update_queues(
         self, limit: int, lease: Lease, *, bots: Sequence[str], urgent: bool, poison: bool = False
     ) -> list[UpdateQueue]:
-        rows = await self.session.one(
-            "claim_update_queues",
-            limit=limit,
+        scan = self._due_queues.setdefault((*bots, urgent, poison), DueScan(self.session, "claim_update_queues"))
+        rows = await scan.claim(
+            limit,
             bots=self.session.array(bots),
             urgent=urgent,
             poison=poison,

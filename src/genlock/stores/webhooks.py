@@ -2,20 +2,33 @@
 
 from collections.abc import Sequence
 from datetime import datetime
+from time import monotonic
 from typing import Any
 
 from genlock.domain.place import microseconds
 from genlock.domain.queued_message import QueuedMessage
 from genlock.domain.webhook import DeliveryState, NewWebhook, Webhook, WebhookAttempt, WebhookDelivery, WebhookEvent
 from genlock.stores.batch import Item
+from genlock.stores.due_scan import FULL_SCAN_SECONDS
 from genlock.stores.rows import Row, message_params, not_null
-from genlock.stores.session import Subject
+from genlock.stores.session import Session, Subject
 
 #: deliveries that one statement makes due again
 STEP = 500
 
 
+#: a search for due deliveries that takes longer is repeated after FULL_SCAN_SECONDS only
+SLOW_SCAN_SECONDS = 0.1
+
+
 class Webhooks(Subject):
+    def __init__(self, session: Session) -> None:
+        super().__init__(session)
+        #: when all due deliveries are searched again; until then only the latest
+        self._next_full_scan = 0.0
+        #: the same for an endpoint whose search was slow, with the time from which its deliveries are due
+        self._first_due: dict[int, tuple[float, datetime]] = {}
+
     async def add_webhook(self, webhook: NewWebhook, most: int) -> Webhook | None:
         rows = await self.session.one(
             "add_webhook",
@@ -86,14 +99,37 @@ class Webhooks(Subject):
     # the outbox
 
     async def claim_webhooks(self, owner: str, *, limit: int, degraded: int, hold_seconds: float) -> Sequence[Webhook]:
+        """Claim endpoints. If the search of all deliveries is slow, those between two of them see the latest ones only.
+
+        On PostgreSQL it is slow while a transaction has been open for long: as `DueScan` says, the entries of all that
+        was delivered meanwhile stay in the index. A look at each endpoint for what became due lately is fast then.
+        """
+        began = monotonic()
+        is_full = began >= self._next_full_scan
         rows = await self.session.one(
-            "claim_webhooks", owner=owner, limit=limit, degraded=degraded, hold_seconds=hold_seconds
+            "claim_webhooks", owner=owner, limit=limit, degraded=degraded, hold_seconds=hold_seconds, full=is_full
         )
+        if is_full and self._is_slow(began):
+            self._next_full_scan = began + FULL_SCAN_SECONDS
         return [self._read_webhook(row) for row in rows]
 
     async def due_webhook_deliveries(self, webhook_id: int, limit: int) -> Sequence[WebhookDelivery]:
-        rows = await self.session.one("due_webhook_deliveries", webhook_id=webhook_id, limit=limit)
+        """Return due deliveries. After a slow search, the next ones begin where it has found the first one."""
+        began = monotonic()
+        full_at, since = self._first_due.get(webhook_id, (began, None))
+        if began >= full_at:
+            since = None
+        rows = await self.session.one("due_webhook_deliveries", webhook_id=webhook_id, limit=limit, due_since=since)
+        if since is None:
+            self._first_due.pop(webhook_id, None)
+            if rows and self._is_slow(began):
+                self._first_due[webhook_id] = (began + FULL_SCAN_SECONDS, rows[0]["due_at"])
         return [self._read_webhook_delivery(row) for row in rows]
+
+    def _is_slow(self, began: float) -> bool:
+        """Whether a search that began then is to be spared for a while."""
+        spares = self.session.keeps_dead_entries and not self.session.has_own_clock
+        return spares and monotonic() - began > SLOW_SCAN_SECONDS
 
     async def due_webhook_tests(self, webhook_id: int, limit: int) -> Sequence[WebhookDelivery]:
         rows = await self.session.one("due_webhook_tests", webhook_id=webhook_id, limit=limit)

@@ -1,15 +1,9 @@
-"""Limits of one HTTP connection, and of the memory that all connections of the process hold together.
+"""Limits of one HTTP connection: its head, its body, its time, and what it holds of the pool of all connections.
 
-Until an endpoint has checked a secret, the sender of a request is unauthenticated. All unauthenticated senders share a
-number of connections and a number of bytes. When the connections run out, the oldest one is closed that has sent no
-whole request; when the bytes run out, the one that holds most. So slow, idle and large senders give way, and a sender
-with a secret always finds room. Whole requests wait for their answer, in a number of connections of their own.
-One client with a key, who may be hostile all the same, has a number of connections of its own.
 Requests of unauthenticated senders begin a few at a time; those with a secret that was accepted lately begin at once.
 """
 
 import asyncio
-from collections import Counter
 from collections.abc import Callable, Iterable
 from functools import partial
 from http import HTTPStatus
@@ -19,7 +13,8 @@ from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 from uvicorn.server import ServerState
 
-from genlock.web.admission import Handling, KnownSecrets, UnknownSenders
+from genlock.web.admission import Handling
+from genlock.web.connection_pool import ConnectionPool
 from genlock.web.joined_writes import JoinedWrites
 
 #: Bytes of a URL. Proxies pass on none that is longer, and decoding one of 40 kB takes milliseconds.
@@ -41,8 +36,6 @@ PIPELINED_MAX = 2
 READ_BYTES = 8192
 #: pieces in which a body may arrive before its sender is authenticated: one of one-byte chunks takes the parser long
 PIECES_MAX = 200
-#: connections with an unanswered request that one client with a key may have; more than it may have waiting requests
-SENDER_CONNECTIONS_MAX = 700
 #: The ASGI extension through which an endpoint tells that the sender of a request is authenticated, and which API
 #: client it is. Returns whether that sender may have one more connection.
 AUTHENTICATED = "genlock.authenticated"
@@ -60,75 +53,6 @@ HEALTH_PATH = "/health"
 _buffer = bytearray(READ_BYTES)
 #: replaces the head of a request that was answered
 _NO_SCOPE: Any = {}
-
-
-class ConnectionPool:
-    """The connections of unauthenticated senders, oldest first, with the bytes that each of them holds."""
-
-    #: how many connections may wait for an answer to a whole request, for each that may wait for its sender
-    ANSWERING_SHARE = 2
-
-    def __init__(self, connections_max: int, bytes_max: int) -> None:
-        self._connections_max = connections_max
-        self._bytes_max = bytes_max
-        self._held: dict[HttpProtocol, int] = {}
-        #: those without a whole request
-        self._idle: dict[HttpProtocol, None] = {}
-        self._held_total = 0
-        #: who sends the request that a connection answers, and how many connections each sender has
-        self._senders: dict[HttpProtocol, str] = {}
-        self._connections: Counter[str] = Counter()
-        self.unknown = UnknownSenders()
-        #: those that ask whether the process lives: they need nothing that an outage could keep from them
-        self.probes = UnknownSenders()
-        self.secrets = KnownSecrets()
-
-    def update(self, connection: "HttpProtocol", held: int) -> None:
-        """Record the bytes that a connection holds, and close others if all of them are too many."""
-        self._leave_sender(connection)
-        self._held_total += held - self._held.get(connection, 0)
-        self._held[connection] = held
-        if connection.is_answering:
-            self._idle.pop(connection, None)
-        else:
-            self._idle[connection] = None
-        if len(self._idle) > self._connections_max:
-            self._close(next(iter(self._idle)))
-        if len(self._held) > self._connections_max * (1 + self.ANSWERING_SHARE):
-            self._close(next(iter(self._held)))
-        if self._held_total > self._bytes_max:
-            self._close(max(self._held, key=self._held.__getitem__))
-
-    def _close(self, connection: "HttpProtocol") -> None:
-        self.remove(connection)
-        connection.discard()
-
-    def authenticate(self, connection: "HttpProtocol", sender: str | None) -> bool:
-        """Count a connection as its sender's until its request is answered; False if the sender has too many."""
-        if sender is not None and self._senders.get(connection) != sender:
-            if self._connections[sender] >= SENDER_CONNECTIONS_MAX:
-                return False
-            self._leave_sender(connection)
-            self._senders[connection] = sender
-            self._connections[sender] += 1
-        self._stop_holding(connection)
-        return True
-
-    def remove(self, connection: "HttpProtocol") -> None:
-        """Stop counting a connection: it ended."""
-        self._stop_holding(connection)
-        self._leave_sender(connection)
-
-    def _stop_holding(self, connection: "HttpProtocol") -> None:
-        self._held_total -= self._held.pop(connection, 0)
-        self._idle.pop(connection, None)
-
-    def _leave_sender(self, connection: "HttpProtocol") -> None:
-        sender = self._senders.pop(connection, None)
-        if sender is not None:
-            self._connections[sender] -= 1
-            if not self._connections[sender]:
-                del self._connections[sender]
 
 
 class HttpProtocol(HttpToolsProtocol):

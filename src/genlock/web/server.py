@@ -10,7 +10,8 @@ from typing import Any
 import uvicorn
 from starlette.types import ASGIApp
 
-from genlock.web.connections import BoundedReader, ConnectionPool, HttpProtocol
+from genlock.web.connection_pool import ConnectionPool
+from genlock.web.connections import BoundedReader, HttpProtocol
 
 #: Connections whose sender is not authenticated, and the bytes that these hold together. A provider that reports a
 #: thousand results at once connects a thousand times before it sends anything.

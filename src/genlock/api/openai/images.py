@@ -19,7 +19,7 @@ from genlock.api.openai.types import ErrorAnswer, ImageRequest, ImagesAnswer
 from genlock.api.operation import Answered, Call, Operation
 from genlock.api.order_acceptance import REPLAYED_HEADER, Accepted, ClientOrder
 from genlock.api.parts import ApiParts
-from genlock.api.problems import Problem
+from genlock.api.problems import Problem, not_on_offer
 from genlock.api.stored_copies import read_whole
 from genlock.api.types import FINAL, JobAnswer, Status
 from genlock.api.waiting import wait_until_final
@@ -120,8 +120,7 @@ def find_model(parts: ApiParts, model_id: str) -> Model:
     """Return a model on offer. Raises Problem 404."""
     model = offered_model(parts, model_id)
     if model is None:
-        detail = f"the model {model_id[:100]} is not on offer; GET /v1/models lists what is"
-        raise Problem(status=404, code="model_unavailable", detail=detail)
+        raise not_on_offer(model_id)
     return model
 
 

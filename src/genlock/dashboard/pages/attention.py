@@ -119,7 +119,7 @@ class AttentionPage:
         groups = [
             GroupView(group=group, count=counts[group.name], rows=await self._rows(context, group, SHOWN_ON_OVERVIEW))
             for group in GROUPS
-            if counts.get(group.name)
+            if counts.get(group.name) and not group.informs_only
         ]
         return context.render("attention.html", groups=groups, only=None, masked=self._masked)
 

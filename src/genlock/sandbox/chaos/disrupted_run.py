@@ -112,7 +112,9 @@ async def running_processes(
     """
     url = database.create_database() if database else f"sqlite:///{folder}/genlock.db"
     async with AsyncExitStack() as stack:
-        telegram = await stack.enter_async_context(running_telegram(limiter=True, seed=plan.seed, speed=TELEGRAM_SPEED))
+        telegram = await stack.enter_async_context(
+            running_telegram(limiter=True, seed=plan.seed, speed=TELEGRAM_SPEED, files=folder / "telegram")
+        )
         kie = await stack.enter_async_context(
             running_kie(webhook_key=WEBHOOK_KEY, speed=KIE_SPEED, seed=plan.seed, create_limit=(KIE_CREATES, 10.0))
         )

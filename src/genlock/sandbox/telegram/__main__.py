@@ -3,6 +3,7 @@
 import argparse
 import asyncio
 import json
+import signal
 import sys
 from pathlib import Path
 
@@ -22,6 +23,9 @@ def read_arguments() -> argparse.Namespace:
 
 
 async def main(options: argparse.Namespace) -> None:
+    stop = asyncio.Event()
+    for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        asyncio.get_running_loop().add_signal_handler(name, stop.set)
     async with running_telegram(
         token=options.token,
         host=options.host,
@@ -35,11 +39,8 @@ async def main(options: argparse.Namespace) -> None:
         addresses = {"url": telegram.url, "token": telegram.token, "page_url": telegram.page_url}
         sys.stdout.write(json.dumps(addresses) + "\n")
         sys.stdout.flush()
-        await asyncio.Event().wait()
+        await stop.wait()
 
 
 if __name__ == "__main__":
-    try:
-        asyncio.run(main(read_arguments()))
-    except KeyboardInterrupt:
-        sys.exit(0)
+    asyncio.run(main(read_arguments()))

@@ -48,6 +48,7 @@ from typing import Any
 
 from aiohttp import web
 
+from genlock.sandbox import processes
 from genlock.sandbox.serving import listening
 from genlock.sandbox.telegram.api_call import ApiError, CallArguments, error_response, ok_response, read_call
 from genlock.sandbox.telegram.chat_page import add_page
@@ -308,14 +309,16 @@ async def running_telegram(  # noqa: PLR0913 - settings of a whole service, all 
     host: str = "127.0.0.1",
     port: int = 0,
     folder: Path | None = None,
+    files: Path | None = None,
     kie_url: str | None = None,
 ) -> AsyncIterator[TelegramSimulator]:
     """Run the simulator until the block ends. Time-outs and retries are `speed` times as fast; rate limits are not.
 
     With `folder`, users, chats and files are kept for the next run. Pass seed=None then, so that ids never repeat.
+    Without it, files are written to `files`, which the caller removes, or to a temporary folder.
     """
     rng = Random(seed)
-    with _made_folder(folder) as home:
+    with _made_folder(folder or files) as home:
         media = Media(files=Files(folder=home / "files"))
         state = TelegramState(token=token, media=media, rng=rng, speed=speed, clock=clock)
         telegram = TelegramSimulator(
@@ -336,7 +339,7 @@ def _made_folder(folder: Path | None) -> Iterator[Path]:
         folder.mkdir(parents=True, exist_ok=True)
         yield folder
         return
-    with TemporaryDirectory(prefix="telegram-") as temporary:
+    with TemporaryDirectory(prefix="telegram-", dir=processes.scratch) as temporary:
         yield Path(temporary)
 
 

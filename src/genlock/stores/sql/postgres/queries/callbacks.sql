@@ -36,14 +36,19 @@ SELECT count(*) AS number FROM (
 ) AS lately;
 
 -- name: claim_callbacks
--- Take stored callbacks that no instance settled in time, and hide them for a while.
+-- Take stored callbacks that no instance settled in time, and hide them for a while. For `due_since` and the row that is
+-- returned also if nothing is due, see `DueScan`.
 WITH due AS MATERIALIZED (
-    SELECT id FROM inbox WHERE due_at <= :now
+    SELECT id, due_at FROM inbox
+    WHERE due_at > least(coalesce(:due_since::timestamptz, '-infinity'), :now) - interval '30 seconds' AND due_at <= :now
     ORDER BY due_at LIMIT :limit FOR NO KEY UPDATE SKIP LOCKED
+), claimed AS (
+    UPDATE inbox b SET due_at = :now + make_interval(secs => :hold_seconds::float8)
+    FROM due WHERE b.id = due.id
+    RETURNING b.*, due.due_at AS was_due_at
 )
-UPDATE inbox b SET due_at = :now + make_interval(secs => :hold_seconds::float8)
-FROM due WHERE b.id = due.id
-RETURNING b.*, (SELECT correlation_id FROM jobs j WHERE j.id = b.job_id) AS correlation_id;
+SELECT c.*, :now AS read_at, (SELECT correlation_id FROM jobs j WHERE j.id = c.job_id) AS correlation_id
+FROM (SELECT 1) always LEFT JOIN claimed c ON true;
 
 -- name: settle_callback
 -- Set the final state of new callbacks that change no job. Of an unauthenticated callback only the beginning of the body is

@@ -17,12 +17,16 @@ WHERE seen_at >= :now - make_interval(secs => :silent_seconds::float8) ORDER BY 
 
 -- name: release_leases
 -- Release the jobs of an instance, and delete the instance unless some jobs are excepted. After a crash, count it for
--- each job, and delay jobs with many crashes so that others run first.
+-- each job, and delay jobs with many crashes so that others run first. An instance renews the leases that it uses: those
+-- that ended long before its last heartbeat are due anyway. The limit spares the entries of the index that PostgreSQL
+-- cannot remove yet.
 WITH gone AS (
     DELETE FROM instances WHERE id = :instance AND cardinality(:keep::bigint[]) = 0
 ), held AS MATERIALIZED (
     SELECT id FROM jobs
-    WHERE due_at > '-infinity' AND lease_owner = :instance AND NOT (id = ANY (:keep::bigint[]))
+    WHERE due_at > (
+            SELECT coalesce(min(least(seen_at, :now)), '-infinity') - interval '1 minute' FROM instances WHERE id = :instance)
+        AND lease_owner = :instance AND NOT (id = ANY (:keep::bigint[]))
     ORDER BY id FOR NO KEY UPDATE
 )
 UPDATE jobs j

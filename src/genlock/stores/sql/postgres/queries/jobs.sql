@@ -105,7 +105,7 @@ WITH moved AS (
             WHEN EXISTS (SELECT FROM inbox b
                          WHERE b.state = 'orphan' AND b.provider = j.provider AND b.task_id = i.task_id)
             THEN :now
-            ELSE least(j.deadline_at, :now + make_interval(secs => i.poll_after)) END
+            ELSE greatest(:now, least(j.deadline_at, :now + make_interval(secs => i.poll_after))) END
     FROM unnest(:job_id::bigint[], :token::bigint[], :task_id::text[], :handle::text[], :poll_after::float8[])
         AS i (id, token, task_id, handle, poll_after)
     WHERE j.id = i.id AND j.lease_token = i.token AND j.state IN ('submitting', 'running')
@@ -444,18 +444,22 @@ RETURNING j.id;
 
 -- name: claim_jobs
 -- Lease due jobs, the longest overdue first. An expired lease is due again; if another instance had it, that counts as
--- a crash.
+-- a crash. For `due_since` and the row that is returned also if nothing is due, see `DueScan`.
 WITH due AS MATERIALIZED (
-    SELECT id FROM jobs WHERE due_at <= :now AND crash_count = 0
+    SELECT id, due_at FROM jobs
+    WHERE due_at > least(coalesce(:due_since::timestamptz, '-infinity'), :now) - interval '30 seconds' AND due_at <= :now
+        AND crash_count = 0
     ORDER BY due_at LIMIT :limit FOR NO KEY UPDATE SKIP LOCKED
+), claimed AS (
+    UPDATE jobs j
+    SET lease_owner = :owner::text, lease_token = j.lease_token + 1,
+        due_at = :now + make_interval(secs => :seconds::float8),
+        crash_count = j.crash_count + CASE WHEN j.lease_owner <> :owner::text THEN 1 ELSE 0 END,
+        delivery = CASE WHEN j.delivery = 'pending' THEN 'sending' ELSE j.delivery END
+    FROM due WHERE j.id = due.id
+    RETURNING j.*, due.due_at AS was_due_at
 )
-UPDATE jobs j
-SET lease_owner = :owner::text, lease_token = j.lease_token + 1,
-    due_at = :now + make_interval(secs => :seconds::float8),
-    crash_count = j.crash_count + CASE WHEN j.lease_owner <> :owner::text THEN 1 ELSE 0 END,
-    delivery = CASE WHEN j.delivery = 'pending' THEN 'sending' ELSE j.delivery END
-FROM due WHERE j.id = due.id
-RETURNING j.*, :now AS read_at;
+SELECT c.*, :now AS read_at FROM (SELECT 1) always LEFT JOIN claimed c ON true;
 
 -- name: claim_poison_jobs
 -- Lease due jobs whose worker crashed: for each number of crashes as many as there are free slots; the last slot is for

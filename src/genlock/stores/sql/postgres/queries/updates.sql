@@ -55,9 +55,11 @@ SELECT id, bot, name, NULL, NULL, NULL, waiting, lease_token FROM opened;
 -- name: claim_update_queues
 -- Lease due update queues of some bots, the longest overdue first, each with its first update. An expired lease is due
 -- again; if another instance had it, that counts as a crash. Queues with many crashes are claimed separately.
+-- For `due_since` and the row that is returned also if nothing is due, see `DueScan`.
 WITH due AS MATERIALIZED (
-    SELECT id FROM update_queues
+    SELECT id, due_at FROM update_queues
     WHERE urgent = :urgent AND due_at <= :now AND bot = ANY (:bots::text[])
+        AND due_at > least(coalesce(:due_since::timestamptz, '-infinity'), :now) - interval '30 seconds'
         AND (crash_count >= :isolated_from::int) = :poison::boolean
     ORDER BY due_at LIMIT :limit FOR NO KEY UPDATE SKIP LOCKED
 ), taken AS (
@@ -66,10 +68,10 @@ WITH due AS MATERIALIZED (
         crash_count = q.crash_count + CASE WHEN q.lease_owner <> :owner::text THEN 1 ELSE 0 END,
         due_at = :now + make_interval(secs => :seconds::float8)
     FROM due WHERE q.id = due.id
-    RETURNING q.id, q.bot, q.name, q.lease_token, q.attempts, q.crash_count
+    RETURNING q.id, q.bot, q.name, q.lease_token, q.attempts, q.crash_count, due.due_at AS was_due_at
 )
-SELECT t.id AS queue_id, t.lease_token, t.attempts, t.crash_count, u.*
-FROM taken t LEFT JOIN LATERAL (
+SELECT t.id AS queue_id, t.lease_token, t.attempts, t.crash_count, t.was_due_at, u.*, :now AS read_at
+FROM (SELECT 1) always LEFT JOIN taken t ON true LEFT JOIN LATERAL (
     SELECT * FROM updates n WHERE n.bot = t.bot AND n.ordering_key = t.name AND n.state = 'new' ORDER BY n.id LIMIT 1
 ) u ON true;
 
@@ -147,7 +149,9 @@ SET lease_owner = NULL, crash_count = crash_count + CASE WHEN :crashed::boolean 
         WHEN :crashed::boolean AND crash_count + 1 >= :isolated_from::int
         THEN make_interval(secs => 1 << least(crash_count + 1 - :isolated_from::int, 6))
         ELSE interval '0' END
-WHERE due_at > '-infinity' AND lease_owner = :instance AND NOT (id = ANY (:keep::bigint[]))
+WHERE due_at > (  -- as in `release_leases`
+        SELECT coalesce(min(least(seen_at, :now)), '-infinity') - interval '1 minute' FROM instances WHERE id = :instance)
+    AND lease_owner = :instance AND NOT (id = ANY (:keep::bigint[]))
 RETURNING id;
 
 -- name: new_updates

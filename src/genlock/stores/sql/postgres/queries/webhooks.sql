@@ -66,19 +66,26 @@ SELECT id FROM disabled;
 -- name: claim_webhooks
 -- Take enabled endpoints that have due deliveries, and hide them from other instances for a while; of those that were slow
 -- or failed repeatedly only a few. The search steps from endpoint to endpoint in the index: how many deliveries wait for
--- one of them does not matter. A disabled endpoint is taken for its tests, which have an index of their own.
+-- one of them does not matter. A disabled endpoint is taken for its tests, which have an index of their own. Without
+-- `full`, only deliveries that became due lately are looked for, but for every endpoint: see `claim_webhooks` in Python.
 WITH RECURSIVE waiting AS (
-    (SELECT webhook_id FROM webhook_deliveries WHERE due_at IS NOT NULL ORDER BY webhook_id LIMIT 1)
+    (SELECT webhook_id FROM webhook_deliveries WHERE :full::boolean AND due_at IS NOT NULL ORDER BY webhook_id LIMIT 1)
     UNION ALL
     SELECT (SELECT d.webhook_id FROM webhook_deliveries d
             WHERE d.due_at IS NOT NULL AND d.webhook_id > w.webhook_id ORDER BY d.webhook_id LIMIT 1)
     FROM waiting w WHERE w.webhook_id IS NOT NULL
+), candidate AS (
+    SELECT webhook_id FROM waiting
+    UNION ALL
+    SELECT id FROM webhooks WHERE NOT :full::boolean
 ), due AS MATERIALIZED (
     SELECT w.id, w.held_until, w.slow OR w.failures > 1 AS is_degraded
-    FROM webhooks w JOIN waiting ON waiting.webhook_id = w.id
+    FROM webhooks w JOIN candidate ON candidate.webhook_id = w.id
     WHERE w.held_until <= :now AND (
         w.enabled AND EXISTS (
-            SELECT FROM webhook_deliveries d WHERE d.webhook_id = w.id AND d.due_at IS NOT NULL AND d.due_at <= :now)
+            SELECT FROM webhook_deliveries d
+            WHERE d.webhook_id = w.id AND d.due_at <= :now
+                AND d.due_at > CASE WHEN :full::boolean THEN '-infinity' ELSE :now - interval '2 minutes' END)
         OR EXISTS (
             SELECT FROM webhook_deliveries d
             WHERE d.webhook_id = w.id AND d.due_at IS NOT NULL AND d.due_at <= :now AND d.event = 'webhook.test'))
@@ -97,10 +104,12 @@ RETURNING w.*;
 -- name: due_webhook_deliveries
 -- Return due deliveries of an endpoint, oldest first, of each job only the first one that is pending. The planner is to read
 -- them in the order of the index, as many as are returned, and to look up the others of each one's job: else it sorts all
--- that wait, or compares them with each other. Hence the lower limit, without which it overrates the cost of this index,
--- and an inner LIMIT that stops nothing, but is not known when the plan is made.
+-- that wait, or compares them with each other. Hence a lower limit in any case, without which it overrates the cost of
+-- this index, and an inner LIMIT that stops nothing, but is not known when the plan is made.
 SELECT d.* FROM (
-    SELECT * FROM webhook_deliveries WHERE webhook_id = :webhook_id AND due_at > '-infinity' AND due_at <= :now
+    SELECT * FROM webhook_deliveries
+    WHERE webhook_id = :webhook_id AND due_at <= :now
+        AND due_at > coalesce(:due_since::timestamptz, '-infinity') - interval '2 minutes'
     ORDER BY due_at, id LIMIT (SELECT 9000000000000000000)) d
 WHERE NOT EXISTS (
         SELECT FROM webhook_deliveries e

@@ -90,7 +90,7 @@ SET state = 'running', task_id = i.value ->> 'task_id', handle = i.value ->> 'ha
         WHEN EXISTS (SELECT 1 FROM inbox b
                      WHERE b.state = 'orphan' AND b.provider = jobs.provider AND b.task_id = i.value ->> 'task_id')
         THEN :now
-        ELSE min(deadline_at, :now + CAST((i.value ->> 'poll_after') * 1000000 AS INTEGER)) END
+        ELSE max(:now, min(deadline_at, :now + CAST((i.value ->> 'poll_after') * 1000000 AS INTEGER))) END
 FROM json_each(:items) i
 WHERE jobs.id = i.value ->> 'job_id' AND lease_token = i.value ->> 'token' AND state IN ('submitting', 'running')
 RETURNING id;

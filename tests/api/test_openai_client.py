@@ -318,6 +318,7 @@ async def test_a_first_attempt_is_a_new_order_although_the_database_answers_slow
 
     async def find_slowly(*given: Any) -> Any:
         found = await find(*given)
+        assert found is not None
         if next(reads) == 0:
             await asyncio.sleep(1.0)
         return replace(found, created_at=found.created_at - timedelta(seconds=0.7))

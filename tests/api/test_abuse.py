@@ -4,7 +4,7 @@ import asyncio
 import json
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
-from contextlib import suppress
+from contextlib import AsyncExitStack, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,9 @@ from genlock.api import download_slots, job_watch, jobs, uploads
 from genlock.api.problems import Problem
 from genlock.api.uploads import FILES_AT_ONCE, FILES_PER_ACCOUNT
 from genlock.domain.events import Event
+from genlock.domain.job import Delivery, State
+from genlock.domain.money import HoldState
+from genlock.ports import JobVersion
 from genlock.web.connections import ABORT
 from genlock.web.requests import (
     FIRST_BODIES_BYTES_MAX,
@@ -65,6 +68,43 @@ async def test_waiting_requests_of_one_account_leave_room_for_others(
             stream.close()
 
     assert (answer.json["status"], answer.headers["Preference-Applied"]) == ("succeeded", "wait=60")
+
+
+async def test_many_accounts_that_wait_leave_room_for_some_requests_of_each(world: ApiWorld) -> None:
+    watch, taken = job_watch.JobWatch(world.store, world.recorder, lambda: True), Counter[int]()
+    async with AsyncExitStack() as closing:
+        closing.push_async_callback(watch.close)
+        for account in range(40):
+            for _ in range(600):
+                with suppress(job_watch.TooManyWatchers):
+                    closing.enter_context(watch.watching(job_watch.Watcher(account, {})))
+                    taken[account] += 1
+
+    assert taken[0] == job_watch.WATCHERS_PER_ACCOUNT
+    assert min(taken[account] for account in range(40)) == job_watch.WATCHERS_PER_ACCOUNT_MIN
+    assert sum(taken.values()) <= job_watch.WATCHERS_MAX + 40 * job_watch.WATCHERS_PER_ACCOUNT_MIN
+
+
+async def test_other_requests_are_answered_while_very_many_watched_jobs_are_compared(world: ApiWorld) -> None:
+    watch, turns = job_watch.JobWatch(world.store, world.recorder, lambda: True), 0
+    version = JobVersion(State.RUNNING, Delivery.NONE, HoldState.HELD, late=False)
+    jobs = dict.fromkeys(range(10**9, 10**9 + job_watch.COMPARED_AT_ONCE), version)
+
+    async def count_turns() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    async with AsyncExitStack() as closing:
+        closing.push_async_callback(watch.close)
+        for _ in range(20):
+            closing.enter_context(watch.watching(job_watch.Watcher(1, jobs)))
+        counting = asyncio.create_task(count_turns())
+        assert await watch._changed_jobs() == []
+        counting.cancel()
+
+    assert turns > 2 * 20
 
 
 class Trickle:

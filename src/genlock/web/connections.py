@@ -43,6 +43,8 @@ READ_BYTES = 8192
 PIECES_MAX = 200
 #: connections with an unanswered request that one client with a key may have; more than it may have waiting requests
 SENDER_CONNECTIONS_MAX = 700
+#: the same of all clients with a key: one gets at most half of what others leave, and these few in any case
+CLIENT_CONNECTIONS_MAX, SENDER_CONNECTIONS_MIN = 6_000, 20
 #: The ASGI extension through which an endpoint tells that the sender of a request is authenticated, and which API
 #: client it is. Returns whether that sender may have one more connection.
 AUTHENTICATED = "genlock.authenticated"
@@ -106,13 +108,18 @@ class ConnectionPool:
     def authenticate(self, connection: "HttpProtocol", sender: str | None) -> bool:
         """Count a connection as its sender's until its request is answered; False if the sender has too many."""
         if sender is not None and self._senders.get(connection) != sender:
-            if self._connections[sender] >= SENDER_CONNECTIONS_MAX:
+            if self._connections[sender] >= self._room_of(sender):
                 return False
             self._leave_sender(connection)
             self._senders[connection] = sender
             self._connections[sender] += 1
         self._stop_holding(connection)
         return True
+
+    def _room_of(self, sender: str) -> int:
+        """Return how many connections a sender may have: each takes tens of kilobytes, and clients may be many."""
+        half_of_the_rest = (CLIENT_CONNECTIONS_MAX - (len(self._senders) - self._connections[sender])) // 2
+        return min(SENDER_CONNECTIONS_MAX, max(SENDER_CONNECTIONS_MIN, half_of_the_rest))
 
     def remove(self, connection: "HttpProtocol") -> None:
         """Stop counting a connection: it ended."""

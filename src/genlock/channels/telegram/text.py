@@ -22,7 +22,7 @@ def split(text: str, limit: int = TEXT_MAX) -> list[str]:
     """Split a text into pieces within the limit, at a paragraph, a line or a space if there is one."""
     pieces = []
     rest = text.strip()
-    while length(rest) > limit:
+    while len(rest) > limit or length(rest) > limit:  # counting units takes long
         piece = cut(rest, limit)
         end = next((at for mark in ("\n\n", "\n", " ") if (at := piece.rfind(mark)) > len(piece) // 2), len(piece))
         pieces.append(rest[:end].rstrip())

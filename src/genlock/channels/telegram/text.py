@@ -15,14 +15,14 @@ _TAG = re.compile(r"<[^<>]*>")
 
 def length(text: str) -> int:
     """Return the length of a text in UTF-16 units, as Telegram counts it."""
-    return len(text) + sum(character > "\uffff" for character in text)
+    return len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
 def split(text: str, limit: int = TEXT_MAX) -> list[str]:
     """Split a text into pieces within the limit, at a paragraph, a line or a space if there is one."""
     pieces = []
     rest = text.strip()
-    while len(rest) > limit or length(rest) > limit:  # counting units takes long
+    while length(rest) > limit:
         piece = cut(rest, limit)
         end = next((at for mark in ("\n\n", "\n", " ") if (at := piece.rfind(mark)) > len(piece) // 2), len(piece))
         pieces.append(rest[:end].rstrip())

@@ -26,8 +26,8 @@ _HARD_C = re.compile(r"c(?!h)")
 _DOUBLED = re.compile(r"([a-z])\1")
 _KEYS_LATIN, _KEYS_CYRILLIC = "qwertyuiop[]asdfghjkl;'zxcvbnm,.", "йцукенгшщзхъфывапролджэячсмитьбю"
 _OTHER_LAYOUT = str.maketrans(_KEYS_LATIN + _KEYS_CYRILLIC, _KEYS_CYRILLIC + _KEYS_LATIN)
-#: The words of the catalog and its vocabulary are about two thousand. Users may write a word of thousands of letters.
-_SOUNDS_KEPT, _KEPT_LENGTH_MAX = 8192, 40
+#: the words of the catalog and its vocabulary are about two thousand
+_SOUNDS_KEPT = 8192
 #: from this length on, a word may differ from the meant one by this many letters
 _TYPOS = ((8, 2), (4, 1))
 
@@ -47,13 +47,9 @@ def is_cyrillic(word: str) -> bool:
     return _CYRILLIC.search(word) is not None
 
 
+@lru_cache(_SOUNDS_KEPT)
 def sound(word: str) -> str:
     """Return how a word sounds, in Latin letters: the same for a name and its usual spelling in Cyrillic."""
-    return _sound(word) if len(word) <= _KEPT_LENGTH_MAX else _sound.__wrapped__(word)
-
-
-@lru_cache(_SOUNDS_KEPT)
-def _sound(word: str) -> str:
     text = "".join(_LATIN.get(letter, letter) for letter in word)
     for letters, same in _SOUNDS:
         text = text.replace(letters, same)

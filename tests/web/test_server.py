@@ -2,6 +2,8 @@
 
 import asyncio
 import gc
+import select
+import socket
 from collections.abc import AsyncIterator, Iterator
 
 import pytest
@@ -18,6 +20,8 @@ from tests.loop_clock import LoopClock
 
 GET = b"GET /slow HTTP/1.1\r\nHost: x\r\n\r\n"
 SECONDS = 0.3
+#: more than kernels buffer for a client that does not read
+PAGE_BYTES = 500_000
 
 
 async def answer(request: Request) -> PlainTextResponse:
@@ -107,6 +111,68 @@ async def test_an_answer_that_takes_longer_than_a_request_may_and_the_next_one_a
 
 
 # unauthenticated senders
+
+
+async def unread(port: int, more: bytes) -> socket.socket:
+    """Ask for a page of a megabyte, and wait until its beginning has come, without reading it."""
+    loop, client = asyncio.get_running_loop(), socket.socket()
+    client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    client.settimeout(0)
+    await loop.sock_connect(client, ("127.0.0.1", port))
+    await loop.sock_sendall(client, b"GET /page HTTP/1.1\r\nHost: x\r\n" + more + b"\r\n")
+    arrived = asyncio.Event()
+    loop.add_reader(client, arrived.set)
+    await arrived.wait()
+    loop.remove_reader(client)
+    return client
+
+
+async def rest_of(client: socket.socket) -> int:
+    """Return how many bytes of the page the client still gets. Raises ConnectionResetError."""
+    loop, size = asyncio.get_running_loop(), 0
+    while piece := await loop.sock_recv(client, 65_536):
+        size += len(piece)
+    return size
+
+
+@pytest.mark.parametrize("more", [b"", b"Connection: close\r\n"])
+async def test_connections_of_clients_that_do_not_read_give_way_and_leave_nothing_in_the_kernel(
+    monkeypatch: pytest.MonkeyPatch, more: bytes
+) -> None:
+    monkeypatch.setattr(server, "CONNECTIONS_MAX", 5)
+    page = PlainTextResponse(b"x" * PAGE_BYTES)
+    async with (
+        serving(Starlette(routes=[Route("/page", lambda _: page)]), "127.0.0.1", 0) as url,
+        asyncio.timeout(PATIENCE_SECONDS),
+    ):
+        port = int(url.rpartition(":")[2])
+        clients = [await unread(port, more) for _ in range(10)]
+        for client in clients[:5]:
+            with pytest.raises(ConnectionResetError):
+                await rest_of(client)
+        if more:
+            for client in clients[5:]:
+                assert await rest_of(client) > PAGE_BYTES, "with its head"
+        for client in clients:
+            client.close()
+
+
+async def test_a_closed_connection_whose_client_never_reads_is_dropped_in_the_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(server, "KEEP_ALIVE_SECONDS", SECONDS)
+    page = PlainTextResponse(b"x" * PAGE_BYTES)
+    async with (
+        serving(Starlette(routes=[Route("/page", lambda _: page)]), "127.0.0.1", 0) as url,
+        asyncio.timeout(PATIENCE_SECONDS),
+    ):
+        client = await unread(int(url.rpartition(":")[2]), b"Connection: close\r\n")
+        dropped = select.poll()
+        dropped.register(client, 0)  # only errors
+        await poll_until(lambda: bool(dropped.poll(0)))
+        with pytest.raises(ConnectionResetError):
+            await rest_of(client)
+        client.close()
 
 
 async def test_the_oldest_idle_connection_gives_way_to_a_new_one(port: int) -> None:

@@ -3,6 +3,7 @@
 import json
 from dataclasses import replace
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 import pytest
@@ -106,7 +107,7 @@ async def test_an_instance_keeps_little_of_users_who_type_and_forgets_them(
     assert len((await ann.client.inline("fox")).results) > 0
     assert len(repr([shared.files for shared in inline_queries._shared.values()])) < 100_000
 
-    seconds = inline.monotonic()
+    seconds = monotonic()
     monkeypatch.setattr(inline, "monotonic", lambda: seconds + 2 * inline.CACHE_SECONDS)
     await bob.client.inline("fox")
     assert list(inline_queries._shared) == [bob.client.id]

@@ -88,7 +88,7 @@ async def test_keystrokes_cost_one_answer_and_one_read_and_store_nothing(world: 
     assert world.recorder.settled == settled, "nothing went through the queue"
 
 
-async def test_an_instance_keeps_little_of_users_who_type_and_forgets_them(
+async def test_an_instance_keeps_little_of_users_who_type_and_for_seconds(
     world: BotWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ann, bob = await world.add_user(), await world.add_user("Bob")

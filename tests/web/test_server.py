@@ -5,11 +5,12 @@ import gc
 import select
 import socket
 from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
 
 import pytest
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse
+from starlette.responses import PlainTextResponse, StreamingResponse
 from starlette.routing import Route
 from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 
@@ -155,6 +156,43 @@ async def test_connections_of_clients_that_do_not_read_give_way_and_leave_nothin
                 assert await rest_of(client) > PAGE_BYTES, "with its head"
         for client in clients:
             client.close()
+
+
+def unacknowledged(port: int) -> list[int]:
+    """Return how many bytes the kernel keeps for each connection of a server."""
+    lines = [line.split() for line in Path("/proc/net/tcp").read_text(encoding="ascii").splitlines()[1:]]
+    established = "01"
+    return [
+        int(line[4].partition(":")[0], 16)
+        for line in lines
+        if int(line[1].rpartition(":")[2], 16) == port and line[3] == established
+    ]
+
+
+@pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="only Linux says what its kernel keeps")
+async def test_the_kernel_keeps_little_of_a_download_that_is_not_read_any_more() -> None:
+    async def pieces() -> AsyncIterator[bytes]:
+        for _ in range(10_000):
+            yield b"x" * 65_536
+
+    def read_fast() -> socket.socket:
+        client, size = socket.create_connection(("127.0.0.1", port)), 0
+        client.sendall(GET)
+        while size < 100_000_000:
+            size += len(client.recv(1 << 20))
+        return client
+
+    web = Starlette(routes=[Route("/slow", lambda _: StreamingResponse(pieces()))])
+    async with serving(web, "127.0.0.1", 0) as url:
+        port = int(url.rpartition(":")[2])
+        client = await asyncio.to_thread(read_fast)
+        kept = [-1]
+        while (now := unacknowledged(port)) != kept:  # until the client's own buffer is full
+            kept = now
+            await asyncio.sleep(0.1)
+        client.close()
+
+    assert 0 < kept[0] < 4 * server.UNSENT_BYTES_MAX
 
 
 async def test_a_closed_connection_whose_client_never_reads_is_dropped_in_the_end(

@@ -175,7 +175,7 @@ async def test_the_kernel_keeps_little_of_a_download_that_is_not_read_any_more()
         for _ in range(10_000):
             yield b"x" * 65_536
 
-    def read_fast() -> socket.socket:
+    def read_fast(port: int) -> socket.socket:
         client, size = socket.create_connection(("127.0.0.1", port)), 0
         client.sendall(GET)
         while size < 100_000_000:
@@ -184,10 +184,10 @@ async def test_the_kernel_keeps_little_of_a_download_that_is_not_read_any_more()
 
     web = Starlette(routes=[Route("/slow", lambda _: StreamingResponse(pieces()))])
     async with serving(web, "127.0.0.1", 0) as url:
-        port = int(url.rpartition(":")[2])
-        client = await asyncio.to_thread(read_fast)
+        own_port = int(url.rpartition(":")[2])
+        client = await asyncio.to_thread(read_fast, own_port)
         kept = [-1]
-        while (now := unacknowledged(port)) != kept:  # until the client's own buffer is full
+        while (now := unacknowledged(own_port)) != kept:  # until the client's own buffer is full
             kept = now
             await asyncio.sleep(0.1)
         client.close()

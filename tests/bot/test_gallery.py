@@ -1,18 +1,14 @@
 """My results: a gallery with one result at a time, filtered, removed and taken back; every press twice."""
 
-import sqlite3
-from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from unittest.mock import ANY
 
 import pytest
 
-from genlock.channels.api.address import ApiAddress
-from genlock.domain.delivery import dump_parts
 from genlock.domain.job import Job
-from genlock.domain.stored_file import StoredFile
 from genlock.sandbox.telegram.chats import Message
+from tests.bot.own_program import made_by_a_program
 from tests.bot.pages import label, page
 from tests.bot.world import BotWorld, ChatUser, die_once
 
@@ -123,18 +119,6 @@ async def test_all_parts_of_a_result_are_pages(world: BotWorld) -> None:
     assert "a red fox" in ann.screen.text
     await ann.tap(label("button.newer"))
     assert "2 of 2" in ann.screen.text
-
-
-def made_by_a_program(tmp_path: Path, job: Job) -> None:
-    """Change an order into one that a program of the user has made through the API."""
-    file = StoredFile(key="20261120/1/1-0.png", content_type="image/png", size=100, sha256="0" * 64)
-    parts = dump_parts(replace(part, file=str(file), message="0") for part in job.parts)
-    address = str(ApiAddress(request_hash="x", metadata={}))
-    with closing(sqlite3.connect(next(tmp_path.glob("*.db")))) as database, database:
-        database.execute(
-            "UPDATE jobs SET channel = 'api', bot = '', address = ?, parts = ?, placeholder = '0' WHERE id = ?",
-            (address, parts, job.id),
-        )
 
 
 async def test_a_result_of_the_users_own_program_is_not_promised_to_the_chat(world: BotWorld, tmp_path: Path) -> None:

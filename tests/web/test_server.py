@@ -158,6 +158,20 @@ async def test_connections_of_clients_that_do_not_read_give_way_and_leave_nothin
             client.close()
 
 
+@pytest.mark.parametrize("more", [b"", b"Connection: close\r\n"])
+async def test_a_stop_waits_only_a_moment_for_a_client_that_does_not_read(
+    monkeypatch: pytest.MonkeyPatch, more: bytes
+) -> None:
+    monkeypatch.setattr(server, "STOP_SECONDS", 2 * PATIENCE_SECONDS)
+    page = PlainTextResponse(b"x" * PAGE_BYTES)
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        async with serving(Starlette(routes=[Route("/page", lambda _: page)]), "127.0.0.1", 0) as url:
+            client = await unread(int(url.rpartition(":")[2]), more)
+        with pytest.raises(ConnectionResetError):
+            await rest_of(client)
+    client.close()
+
+
 def unacknowledged(port: int) -> list[int]:
     """Return how many bytes the kernel keeps for each connection of a server."""
     lines = [line.split() for line in Path("/proc/net/tcp").read_text(encoding="ascii").splitlines()[1:]]

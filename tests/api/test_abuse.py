@@ -3,11 +3,11 @@
 import asyncio
 import json
 from collections import Counter
-from collections.abc import AsyncIterator
-from contextlib import suppress
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AsyncExitStack, ExitStack, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -15,7 +15,17 @@ from genlock.api import download_slots, job_watch, jobs, uploads
 from genlock.api.problems import Problem
 from genlock.api.uploads import FILES_AT_ONCE, FILES_PER_ACCOUNT
 from genlock.domain.events import Event
+from genlock.domain.job import Delivery, State
+from genlock.domain.money import HoldState
+from genlock.ports import ApiJobStore, JobVersion
 from genlock.web.connections import ABORT
+from genlock.web.requests import (
+    FIRST_BODIES_BYTES_MAX,
+    LARGE_BODIES_BYTES_MAX,
+    BodyMemory,
+    RequestRefused,
+    Reservation,
+)
 from tests.api.world import MODEL, ApiWorld, Client, running_api
 from tests.changes import PATIENCE_SECONDS, poll_until
 from tests.databases import new_sqlite
@@ -58,6 +68,49 @@ async def test_waiting_requests_of_one_account_leave_room_for_others(
             stream.close()
 
     assert (answer.json["status"], answer.headers["Preference-Applied"]) == ("succeeded", "wait=60")
+
+
+async def test_many_accounts_that_wait_leave_room_for_some_requests_of_each(world: ApiWorld) -> None:
+    watch, taken = job_watch.JobWatch(world.store, world.recorder, lambda: True), Counter[int]()
+    async with AsyncExitStack() as closing:
+        closing.push_async_callback(watch.close)
+        for account in range(40):
+            for _ in range(600):
+                with suppress(job_watch.TooManyWatchers):
+                    closing.enter_context(watch.watching(job_watch.Watcher(account, {})))
+                    taken[account] += 1
+
+    assert taken[0] == job_watch.WATCHERS_PER_ACCOUNT
+    assert min(taken[account] for account in range(40)) == job_watch.WATCHERS_PER_ACCOUNT_MIN
+    assert sum(taken.values()) <= job_watch.WATCHERS_MAX + 40 * job_watch.WATCHERS_PER_ACCOUNT_MIN
+
+
+async def test_other_requests_are_answered_while_very_many_watched_jobs_are_compared(world: ApiWorld) -> None:
+    class AtOnce:
+        """A store whose answers need no turn of the event loop."""
+
+        async def api_job_versions(self, ids: Sequence[int]) -> dict[int, JobVersion]:
+            return {}
+
+    watch, turns = job_watch.JobWatch(cast(ApiJobStore, AtOnce()), world.recorder, lambda: True), 0
+    version = JobVersion(State.RUNNING, Delivery.NONE, HoldState.HELD, late=False)
+    jobs = dict.fromkeys(range(10**9, 10**9 + job_watch.COMPARED_AT_ONCE), version)
+
+    async def count_turns() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    with ExitStack() as closing:
+        for _ in range(20):
+            closing.enter_context(watch.watching(job_watch.Watcher(1, jobs)))
+        await watch.close()  # it would look, too
+        counting = asyncio.create_task(count_turns())
+        assert await watch._changed_jobs() == []
+        counting.cancel()
+
+    assert turns >= 2 * 20
 
 
 class Trickle:
@@ -136,6 +189,76 @@ async def test_large_bodies_of_one_account_leave_memory_for_others(world: ApiWor
     await asyncio.gather(*held, return_exceptions=True)
 
     assert answer.status == 422, "it was read, and names no model"
+
+
+def _form(content: bytes) -> tuple[bytes, dict[str, str]]:
+    head = b'--b\r\nContent-Disposition: form-data; name="prompt"\r\n\r\n'
+    return head + content, {"Content-Type": "multipart/form-data; boundary=b"}
+
+
+def _json(content: bytes) -> tuple[bytes, dict[str, str]]:
+    return content, {"Content-Type": "application/json"}
+
+
+@pytest.mark.parametrize(("path", "body_of"), [("/v1/quote", _json), ("/v1/videos", _form)])
+async def test_bodies_of_usual_size_that_never_end_hold_little_memory_too(
+    world: ApiWorld, path: str, body_of: Callable[[bytes], tuple[bytes, dict[str, str]]]
+) -> None:
+    greedy, stop = await world.client(), asyncio.Event()
+    body, content_type = body_of(b" " * 60_000)
+
+    async def trickle() -> AsyncIterator[bytes]:
+        yield body
+        await stop.wait()
+
+    count = 50  # three megabytes; a client has a quarter of eight
+    held = [
+        asyncio.create_task(greedy.request("POST", path, data=trickle(), headers=content_type)) for _ in range(count)
+    ]
+    await poll_until(lambda: any(request.done() for request in held))
+    stop.set()
+    answers = await asyncio.gather(*held, return_exceptions=True)
+    refused = sum(isinstance(answer, BaseException) or answer.status == 503 for answer in answers)
+
+    assert 0 < refused < count
+
+
+async def test_many_clients_that_send_slowly_hold_a_bounded_memory_and_leave_room_for_a_body_of_each() -> None:
+    memory, taken = BodyMemory(), Counter[str]()
+    for client in map(str, range(100)):
+        for _ in range(200):
+            with suppress(RequestRefused):
+                memory.reserve(60_000, authenticated=True, sender=client)
+                taken[client] += 60_000
+    memory.reserve(LARGE_BODIES_BYTES_MAX, authenticated=True)
+
+    assert taken["0"] > LARGE_BODIES_BYTES_MAX / 5, "one client alone has a quarter"
+    assert min(taken.values()) == 60_000
+    assert len(taken) == 100
+    assert sum(taken.values()) < LARGE_BODIES_BYTES_MAX + 100 * 60_000
+
+
+async def test_first_bodies_of_very_many_clients_have_a_limit_together() -> None:
+    memory, taken = BodyMemory(), 0
+    for client in range(1_000):
+        with suppress(RequestRefused):
+            memory.reserve(250_000, authenticated=True, sender=str(client))
+            taken += 250_000
+
+    assert taken == FIRST_BODIES_BYTES_MAX
+
+
+async def test_a_body_that_grows_is_the_first_one_of_its_client_to_its_end() -> None:
+    memory = BodyMemory()
+    for number in range(100):
+        memory.reserve(250_000, authenticated=True, sender=str(number))
+    growing, second = Reservation(memory, "late"), Reservation(memory, "late")
+    for size in range(8_000, 250_000, 8_000):
+        growing.hold(size, authenticated=True)
+    with pytest.raises(RequestRefused):
+        second.hold(8_000, authenticated=True)
+    growing.release()
+    second.hold(8_000, authenticated=True)
 
 
 async def test_the_megabytes_that_an_account_sends_a_day_are_limited(

@@ -1,9 +1,14 @@
 """My results: a gallery with one result at a time, filtered, removed and taken back; every press twice."""
 
+from dataclasses import replace
+from pathlib import Path
+from unittest.mock import ANY
+
 import pytest
 
 from genlock.domain.job import Job
 from genlock.sandbox.telegram.chats import Message
+from tests.bot.own_program import made_by_a_program
 from tests.bot.pages import label, page
 from tests.bot.world import BotWorld, ChatUser, die_once
 
@@ -114,6 +119,26 @@ async def test_all_parts_of_a_result_are_pages(world: BotWorld) -> None:
     assert "a red fox" in ann.screen.text
     await ann.tap(label("button.newer"))
     assert "2 of 2" in ann.screen.text
+
+
+async def test_a_result_of_the_users_own_program_is_not_promised_to_the_chat(world: BotWorld, tmp_path: Path) -> None:
+    ann = await world.add_user()
+    [owl] = await made(ann, OWL)
+    made_by_a_program(tmp_path, owl)
+    before = await world.store.job(owl.id)
+    again, number = label("button.again"), ann_number(world, owl)
+    await ann.write("/results")
+    assert page("order.by_api")(ann.screen)
+    for data in ("", f"order:{number}", f"nexts:{number}:0"):
+        if data:
+            await ann.press(ann.screen, data)
+        assert not any(again.search(button["text"]) for button in ann.screen.buttons), data
+    answer = await ann.press(ann.screen, f"again:{number}")
+
+    assert page("order.by_api")(answer)
+    after = await world.store.job(owl.id)
+    assert before is not None
+    assert after == replace(before, read_at=ANY), "it is not delivered again"
 
 
 async def test_a_file_that_telegram_refuses_is_shown_as_text(world: BotWorld) -> None:

@@ -1,5 +1,7 @@
 """Groups: the bot answers when addressed, a menu belongs to its user, the user who orders pays."""
 
+from pathlib import Path
+
 import pytest
 
 from genlock.domain.errors import InsufficientBalance, TooManyOpenJobs
@@ -7,6 +9,7 @@ from genlock.domain.events import Event
 from genlock.domain.money import EntryKind
 from genlock.ports import Accepted
 from tests.bot.groups import NAME, friends, seen
+from tests.bot.own_program import made_by_a_program
 from tests.bot.pages import label, page, text_pattern
 from tests.bot.world import BotWorld, holds
 
@@ -138,6 +141,19 @@ async def test_a_group_offers_to_cancel_only_what_was_ordered_there(world: BotWo
     assert [button["callback_data"] for button in shown.buttons if "#" in button["text"]] == ["cancel:2"]
     await ann.write("/cancel")
     assert len([button for button in ann.screen.buttons if "#" in button["text"]]) == 2
+
+
+async def test_a_group_does_not_see_what_a_program_of_the_user_has_ordered(world: BotWorld, tmp_path: Path) -> None:
+    world.kie.service.speed = 0.01
+    ann, _, group = await friends(world)
+    await ann.write("/gen z-image a secret")
+    [job] = await world.jobs(ann)
+    made_by_a_program(tmp_path, job)
+    await ann.write(f"/cancel{NAME}", chat=group.id)
+
+    assert page("menu.nothing_to_cancel")(seen(world, group)[-1])
+    await ann.write("/cancel")
+    assert "a secret" in ann.screen.buttons[0]["text"]
 
 
 async def test_questions_in_a_group_are_answered_by_a_reply(world: BotWorld) -> None:

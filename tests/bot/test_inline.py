@@ -1,12 +1,18 @@
 """Inline mode: a user's own results are shared in any chat, and a text typed there becomes an order."""
 
+import json
+from dataclasses import replace
 from pathlib import Path
+from time import monotonic
+from typing import Any
 
 import pytest
 
+from genlock.bot.handlers import inline
 from genlock.bot.handlers.inline import PAYLOAD_BYTES, read_payload, text_payload
 from genlock.bot.rules import BotRules
 from genlock.channels.telegram.update_sources import ALLOWED_UPDATES, allowed_updates
+from genlock.domain.job import Job
 from genlock.sandbox.telegram.simulated_user import NotInChat
 from tests.bot.groups import friends, seen
 from tests.bot.pages import label, page
@@ -80,6 +86,31 @@ async def test_keystrokes_cost_one_answer_and_one_read_and_store_nothing(world: 
     assert reads == 1
     assert sum(query.answered for query in asked) < len(asked), "what is typed meanwhile is answered once"
     assert world.recorder.settled == settled, "nothing went through the queue"
+
+
+async def test_an_instance_keeps_little_of_users_who_type_and_for_seconds(
+    world: BotWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ann, bob = await world.add_user(), await world.add_user("Bob")
+    for user in (ann, bob):
+        await user.write("/gen z-image a red fox")
+    await world.quiet()
+    real = world.store.jobs
+
+    async def with_long_inputs(**query: Any) -> list[Job]:
+        long = json.dumps({"prompt": "fox " * 50_000})
+        [job] = await real(**query)
+        return [replace(job, id=number, input=long) for number in range(1, 31)]
+
+    monkeypatch.setattr(world.bot._inline._store, "jobs", with_long_inputs)
+    inline_queries = world.bot._inline
+    assert len((await ann.client.inline("fox")).results) > 0
+    assert len(repr([shared.files for shared in inline_queries._shared.values()])) < 100_000
+
+    seconds = monotonic()
+    monkeypatch.setattr(inline, "monotonic", lambda: seconds + 2 * inline.CACHE_SECONDS)
+    await bob.client.inline("fox")
+    assert list(inline_queries._shared) == [bob.client.id]
 
 
 async def test_who_has_never_written_to_the_bot_gets_only_the_button_and_no_account(world: BotWorld) -> None:

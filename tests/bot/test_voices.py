@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from genlock.bot.order import voices
 from genlock.bot.order.request_keys import GroupKey, VoiceKey
 from genlock.bot.rules import BotRules
 from genlock.bot.storefront.storefront import code_of
@@ -189,6 +190,20 @@ async def test_the_operator_pays_for_a_limited_number_a_day(tmp_path: Path) -> N
         async with world.done(2):
             await bob.client.send("voice", VOICE)
         assert len(await world.jobs(bob)) == 1, "handled again after a crash, it is ordered once"
+
+
+async def test_the_operator_does_not_pay_for_long_recordings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(voices, "FREE_SECONDS_MAX", 0.5)
+    real = voices._recording
+    async with running_bot(sqlite_url(tmp_path), rules=FREE) as world:
+        ann = await world.add_user(having=0)
+        await speak(ann)
+        assert page("voice.offer")(await ann.sees(page("voice.offer"))), "it has a price"
+
+        monkeypatch.setattr(voices, "_recording", lambda message: replace(real(message), seconds=0.4))
+        await speak(ann)
+        await ann.sees(page("refused.too_long"))
+        assert await world.jobs(ann) == [], "the stated length does not count"
 
 
 async def test_in_a_group_only_the_speaker_may_have_it_written_down(world: BotWorld) -> None:

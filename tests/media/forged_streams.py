@@ -138,6 +138,15 @@ def forged_webm() -> Iterator[tuple[str, bytes]]:
     speed = b"\x23\x31\x4f\x84" + struct.pack(">f", 5.0)
     yield "a track with its own scale", _inserted(film, b"\x83\x81\x01", speed)
     yield from _hidden_clusters(film)
+    yield "a header behind the clusters", _header_last(encode_audio("matroska", "libmp3lame", "s16p"))
+
+
+def _header_last(film: bytes) -> bytes:
+    """Move the header to the end, behind a gap: players that do not find it estimate the length from the bit rate."""
+    start, end = film.rindex(b"\x15\x49\xa9\x66"), film.rindex(b"\x16\x54\xae\x6b")  # before: the table of contents
+    segment = film.index(b"\x18\x53\x80\x67")
+    head, info, rest = film[:segment], film[start:end], film[end:]
+    return head + _element(b"\x18\x53\x80\x67", rest + _element(b"\xec", bytes(2_000_000)) + info)
 
 
 def _hidden_clusters(film: bytes) -> Iterator[tuple[str, bytes]]:

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from genlock.media.budget import TooComplex
 from genlock.media.duration import duration, file_duration
+from genlock.media.ogg import opus_seconds
 from tests.media.boxes import box
 from tests.media.forged_containers import recorder_of_speech
 from tests.media.forged_streams import format_chunk, wave
@@ -164,6 +165,11 @@ def test_compressed_frames_are_recognised_also_if_few_of_them_are_at_the_beginni
         samples = content + bytes(262_144) + content
         assert duration(wave(format_chunk(1, 2, 192_000, 16), (b"data", samples))) is None
     assert duration(wave(format_chunk(1, 2, 192_000, 16), (b"data", Random(1).randbytes(1_000_000)))) is not None
+
+
+def test_a_packet_of_more_frames_than_allowed_counts_as_players_count_it() -> None:
+    frames, code = 63, 3 << 3 | 3  # of 60 milliseconds; their number follows
+    assert opus_seconds(bytes((code, frames))) == pytest.approx(frames * 0.06)
 
 
 def test_audio_of_every_usual_form_is_measured() -> None:

@@ -4,6 +4,8 @@ import asyncio
 import logging
 import socket
 import struct
+from collections import Counter
+from typing import cast
 
 import pytest
 import uvloop
@@ -13,7 +15,7 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 
 from genlock.web import connection_pool, server
-from genlock.web.connections import AUTHENTICATED
+from genlock.web.connections import AUTHENTICATED, HttpProtocol
 from genlock.web.joined_writes import JoinedWrites
 from genlock.web.server import serving
 from tests.changes import PATIENCE_SECONDS
@@ -71,6 +73,17 @@ async def test_a_sender_has_a_number_of_connections_and_others_are_served(monkey
         await reader.readuntil(b"served")
         for writer in (polite, *(writer for _, writer in greedy)):
             writer.close()
+
+
+async def test_many_senders_together_have_a_number_of_connections_and_each_of_them_some() -> None:
+    pool, taken = connection_pool.ConnectionPool(10, 1000), Counter[str]()
+    for sender in map(str, range(60)):
+        for _ in range(800):
+            taken[sender] += pool.authenticate(cast(HttpProtocol, object()), sender)
+
+    assert taken["0"] == connection_pool.SENDER_CONNECTIONS_MAX, "one alone has all of its room"
+    assert min(taken.values()) == connection_pool.SENDER_CONNECTIONS_MIN
+    assert sum(taken.values()) <= connection_pool.CLIENT_CONNECTIONS_MAX + 60 * connection_pool.SENDER_CONNECTIONS_MIN
 
 
 async def test_a_client_that_leaves_before_its_key_is_read_takes_no_connection_of_its_sender(

@@ -2,12 +2,15 @@
 
 import asyncio
 import gc
+import select
+import socket
 from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
 
 import pytest
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse
+from starlette.responses import PlainTextResponse, StreamingResponse
 from starlette.routing import Route
 from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 
@@ -18,6 +21,8 @@ from tests.loop_clock import LoopClock
 
 GET = b"GET /slow HTTP/1.1\r\nHost: x\r\n\r\n"
 SECONDS = 0.3
+#: more than kernels buffer for a client that does not read
+PAGE_BYTES = 500_000
 
 
 async def answer(request: Request) -> PlainTextResponse:
@@ -107,6 +112,119 @@ async def test_an_answer_that_takes_longer_than_a_request_may_and_the_next_one_a
 
 
 # unauthenticated senders
+
+
+async def unread(port: int, more: bytes) -> socket.socket:
+    """Ask for a page of a megabyte, and wait until its beginning has come, without reading it."""
+    loop, client = asyncio.get_running_loop(), socket.socket()
+    client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    client.settimeout(0)
+    await loop.sock_connect(client, ("127.0.0.1", port))
+    await loop.sock_sendall(client, b"GET /page HTTP/1.1\r\nHost: x\r\n" + more + b"\r\n")
+    arrived = asyncio.Event()
+    loop.add_reader(client, arrived.set)
+    await arrived.wait()
+    loop.remove_reader(client)
+    return client
+
+
+async def rest_of(client: socket.socket) -> int:
+    """Return how many bytes of the page the client still gets. Raises ConnectionResetError."""
+    loop, size = asyncio.get_running_loop(), 0
+    while piece := await loop.sock_recv(client, 65_536):
+        size += len(piece)
+    return size
+
+
+@pytest.mark.parametrize("more", [b"", b"Connection: close\r\n"])
+async def test_connections_of_clients_that_do_not_read_give_way_and_leave_nothing_in_the_kernel(
+    monkeypatch: pytest.MonkeyPatch, more: bytes
+) -> None:
+    monkeypatch.setattr(server, "CONNECTIONS_MAX", 5)
+    page = PlainTextResponse(b"x" * PAGE_BYTES)
+    async with (
+        serving(Starlette(routes=[Route("/page", lambda _: page)]), "127.0.0.1", 0) as url,
+        asyncio.timeout(PATIENCE_SECONDS),
+    ):
+        port = int(url.rpartition(":")[2])
+        clients = [await unread(port, more) for _ in range(10)]
+        for client in clients[:5]:
+            with pytest.raises(ConnectionResetError):
+                await rest_of(client)
+        if more:
+            for client in clients[5:]:
+                assert await rest_of(client) > PAGE_BYTES, "with its head"
+        for client in clients:
+            client.close()
+
+
+@pytest.mark.parametrize("more", [b"", b"Connection: close\r\n"])
+async def test_a_stop_waits_only_a_moment_for_a_client_that_does_not_read(
+    monkeypatch: pytest.MonkeyPatch, more: bytes
+) -> None:
+    monkeypatch.setattr(server, "STOP_SECONDS", 2 * PATIENCE_SECONDS)
+    page = PlainTextResponse(b"x" * PAGE_BYTES)
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        async with serving(Starlette(routes=[Route("/page", lambda _: page)]), "127.0.0.1", 0) as url:
+            client = await unread(int(url.rpartition(":")[2]), more)
+        with pytest.raises(ConnectionResetError):
+            await rest_of(client)
+    client.close()
+
+
+def unacknowledged(port: int) -> list[int]:
+    """Return how many bytes the kernel keeps for each connection of a server."""
+    lines = [line.split() for line in Path("/proc/net/tcp").read_text(encoding="ascii").splitlines()[1:]]
+    established = "01"
+    return [
+        int(line[4].partition(":")[0], 16)
+        for line in lines
+        if int(line[1].rpartition(":")[2], 16) == port and line[3] == established
+    ]
+
+
+@pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="only Linux says what its kernel keeps")
+async def test_the_kernel_keeps_little_of_a_download_that_is_not_read_any_more() -> None:
+    async def pieces() -> AsyncIterator[bytes]:
+        for _ in range(10_000):
+            yield b"x" * 65_536
+
+    def read_fast(port: int) -> socket.socket:
+        client, size = socket.create_connection(("127.0.0.1", port)), 0
+        client.sendall(GET)
+        while size < 100_000_000:
+            size += len(client.recv(1 << 20))
+        return client
+
+    web = Starlette(routes=[Route("/slow", lambda _: StreamingResponse(pieces()))])
+    async with serving(web, "127.0.0.1", 0) as url:
+        own_port = int(url.rpartition(":")[2])
+        client = await asyncio.to_thread(read_fast, own_port)
+        kept = [-1]
+        while (now := unacknowledged(own_port)) != kept:  # until the client's own buffer is full
+            kept = now
+            await asyncio.sleep(0.1)
+        client.close()
+
+    assert 0 < kept[0] < 4 * server.UNSENT_BYTES_MAX
+
+
+async def test_a_closed_connection_whose_client_never_reads_is_dropped_in_the_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(server, "KEEP_ALIVE_SECONDS", SECONDS)
+    page = PlainTextResponse(b"x" * PAGE_BYTES)
+    async with (
+        serving(Starlette(routes=[Route("/page", lambda _: page)]), "127.0.0.1", 0) as url,
+        asyncio.timeout(PATIENCE_SECONDS),
+    ):
+        client = await unread(int(url.rpartition(":")[2]), b"Connection: close\r\n")
+        dropped = select.poll()
+        dropped.register(client, 0)  # only errors
+        await poll_until(lambda: bool(dropped.poll(0)))
+        with pytest.raises(ConnectionResetError):
+            await rest_of(client)
+        client.close()
 
 
 async def test_the_oldest_idle_connection_gives_way_to_a_new_one(port: int) -> None:

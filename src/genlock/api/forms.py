@@ -11,7 +11,7 @@ from starlette.requests import ClientDisconnect, Request
 
 from genlock.api.problems import Fault, Problem, bad_request, invalid
 from genlock.api.reading import refused_body, sender_name, too_large
-from genlock.web.requests import SMALL_BODY_BYTES, BodyMemory, RequestRefused
+from genlock.web.requests import BodyMemory, RequestRefused, Reservation
 
 MEDIA_TYPE = "multipart/form-data"
 #: as in the chat
@@ -143,9 +143,7 @@ class _FormReader:
         self.ended = False
         self._file_field = file_field
         self._open_file = open_file
-        self._memory = memory
-        self._sender = sender
-        self._reserved = 0
+        self._reservation = Reservation(memory, sender)
         self._parts = 0
         self._text_bytes = 0
         self.begin_part()
@@ -192,9 +190,7 @@ class _FormReader:
         self._text_bytes += end - start
         if self._text_bytes > TEXT_BYTES_MAX:
             raise too_large(TEXT_BYTES_MAX)
-        if self._text_bytes > SMALL_BODY_BYTES and not self._reserved:
-            self._memory.reserve(TEXT_BYTES_MAX, authenticated=True, sender=self._sender)
-            self._reserved = TEXT_BYTES_MAX
+        self._reservation.hold(self._text_bytes, authenticated=True)
         self._text.append(data[start:end])
 
     def end_part(self) -> None:
@@ -216,4 +212,4 @@ class _FormReader:
         self.ended = True
 
     def release(self) -> None:
-        self._memory.release(self._reserved, self._sender)
+        self._reservation.release()

@@ -5,7 +5,7 @@ A request that waits costs its connection and an entry here: no task, no timer, 
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
 from genlock.api.job_pages import SMALL_JOB_CHARACTERS, characters_of
@@ -18,12 +18,16 @@ from genlock.ports import ApiJobStore, JobVersion, Observer
 PERIOD_SECONDS = 0.5
 #: how exactly the end of a wait is kept
 PRECISION_SECONDS = 0.05
-#: requests that wait in this instance, all and of one account
+#: requests that wait in this instance, all and of one account, which gets at most half of what others leave
 WATCHERS_MAX = 5_000
 WATCHERS_PER_ACCOUNT = 500
+#: of one account, however many the others have
+WATCHERS_PER_ACCOUNT_MIN = 10
 #: jobs whose version, and whose row, one statement reads
 VERSIONS_AT_ONCE = 2_000
 JOBS_AT_ONCE = 100
+#: watched jobs that are compared before other requests are answered
+COMPARED_AT_ONCE = 10_000
 #: new jobs of an account that one statement reads
 NEW_JOBS_MAX = 50
 _NEVER = float("inf")
@@ -96,7 +100,9 @@ class JobWatch:
 
     def check_room(self, owner: int) -> None:
         """Raise TooManyWatchers if another watcher of this account would be too many."""
-        if len(self._watchers) >= WATCHERS_MAX or self._owners[owner] >= WATCHERS_PER_ACCOUNT:
+        own = self._owners[owner]
+        half_of_the_rest = (WATCHERS_MAX - (len(self._watchers) - own)) // 2
+        if own >= min(WATCHERS_PER_ACCOUNT, max(WATCHERS_PER_ACCOUNT_MIN, half_of_the_rest)):
             raise TooManyWatchers
 
     @contextmanager
@@ -188,18 +194,27 @@ class JobWatch:
 
     async def _changed_jobs(self) -> list[int]:
         """Return the watched jobs of which a watcher has seen another version: others are not read whole."""
-        ids = sorted({job_id for watcher in self._watchers for job_id in watcher.jobs})
+        ids: set[int] = set()
+        async for watcher in self._with_pauses():
+            ids.update(watcher.jobs)
         versions: dict[int, JobVersion] = {}
-        for start in range(0, len(ids), VERSIONS_AT_ONCE):
-            versions |= await self.store.api_job_versions(ids[start : start + VERSIONS_AT_ONCE])
-        return sorted(
-            {
-                job_id
-                for watcher in self._watchers
-                for job_id, seen in watcher.jobs.items()
-                if versions.get(job_id, seen) != seen
-            }
-        )
+        in_order = sorted(ids)
+        for start in range(0, len(in_order), VERSIONS_AT_ONCE):
+            versions |= await self.store.api_job_versions(in_order[start : start + VERSIONS_AT_ONCE])
+        changed: set[int] = set()
+        async for watcher in self._with_pauses():
+            changed.update(job_id for job_id, seen in watcher.jobs.items() if versions.get(job_id, seen) != seen)
+        return sorted(changed)
+
+    async def _with_pauses(self) -> AsyncIterator[Watcher]:
+        """Yield the watchers. Those of a few clients may watch hundreds of thousands of jobs."""
+        compared = 0
+        for watcher in tuple(self._watchers):
+            yield watcher
+            compared += len(watcher.jobs)
+            if compared >= COMPARED_AT_ONCE:
+                compared = 0
+                await asyncio.sleep(0)
 
 
 def _shared(watched: Mapping[int, JobVersion], jobs: Mapping[int, Job]) -> list[int]:

@@ -37,6 +37,8 @@ ICONS = {
     Category.TEXT: "✍️",
 }
 LINE_LENGTH = 60
+#: characters of an input that is kept parsed; those of the API may have hundreds of kilobytes
+INPUT_KEPT_MAX = 5_000
 #: limits from here on mean "no limit" and are not shown
 ANY = 1_000_000_000
 
@@ -156,19 +158,24 @@ def prompt_of(job: Job, model: Model | None) -> str:
 
 def own_prompt(job: Job, catalog: Catalog) -> str:
     """Return the prompt of an order in the user's own words: without the text of its style."""
-    prompt, style = prompt_of(job, catalog.models.get(job.model)), style_of_job(job, catalog)
+    prompt = prompt_of(job, catalog.models.get(job.model))
+    style = _style_of(prompt, catalog)
     return (style.taken_from(prompt) or "") if style else prompt
 
 
 def style_of_job(job: Job, catalog: Catalog) -> Style | None:
     """Return the style that was added to the prompt of an order."""
-    prompt = prompt_of(job, catalog.models.get(job.model))
+    return _style_of(prompt_of(job, catalog.models.get(job.model)), catalog)
+
+
+def _style_of(prompt: str, catalog: Catalog) -> Style | None:
     return next((style for style in catalog.styles if style.taken_from(prompt) is not None), None)
 
 
 def text_of(job: Job, name: str) -> str:
     """Return the text given for a field of an order; empty if there is none."""
-    value = _input(job.input).get(name)
+    is_kept = len(job.input) <= INPUT_KEPT_MAX
+    value = (_input(job.input) if is_kept else _input.__wrapped__(job.input)).get(name)
     return value if isinstance(value, str) else ""
 
 

@@ -83,6 +83,7 @@ class _Track:
 
 @dataclass(slots=True)
 class _Film:
+    has_header: bool = False
     scale: int = 1_000_000
     #: in units of the scale
     stated: float = 0.0
@@ -139,7 +140,8 @@ def _read_segment(content: Content, start: int, film: _Film, budget: Budget) -> 
         element = _element(content, start, len(content))
         found.append(element)
         if element.name == _CLUSTER:
-            require(film.tracks, "a cluster before the tracks")
+            # Players that find clusters first do not look for what comes behind them, such as the duration.
+            require(film.has_header and film.tracks, "a cluster before the header or the tracks")
             start = _read_cluster(content, element, film, budget)
             continue
         require(element.end is not None, "an element without a size")
@@ -192,6 +194,7 @@ def _references(content: Content, head: Element, budget: Budget) -> Iterator[tup
 
 def _read_info(content: Content, info: Element, film: _Film, budget: Budget) -> None:
     scales = lengths = 0
+    film.has_header = True
     for element, body in _children(content, info, budget):
         if element.name == _SCALE:
             scales, film.scale = scales + 1, _unsigned(body)

@@ -12,8 +12,6 @@ _CONTINUED, _BEGINS, _ENDS = 1, 2, 4
 _FULL = 255
 _HEADERS = (b"OpusHead", b"OpusTags")
 _PER_SECOND = 48_000
-#: a packet plays at most 120 ms
-_FRAMES_MAX = 48
 
 
 class Page(NamedTuple):
@@ -78,9 +76,12 @@ def _pages(content: Content, budget: Budget) -> Iterator[Page]:
 
 
 def opus_seconds(head: bytes) -> float:
-    """Return the duration of a packet by its first two bytes (RFC 6716, 3.1)."""
+    """Return the duration of a packet by its first two bytes (RFC 6716, 3.1).
+
+    More than 120 ms are not allowed, and players count them all the same.
+    """
     kind, second = head[0], head[1] if len(head) > 1 else 0
-    setting, frames = kind >> 3, (1, 2, 2, min(second & 63, _FRAMES_MAX))[kind & 3]
+    setting, frames = kind >> 3, (1, 2, 2, second & 63)[kind & 3]
     if setting < 12:  # noqa: PLR2004
         return (0.01, 0.02, 0.04, 0.06)[setting & 3] * frames
     if setting < 16:  # noqa: PLR2004

@@ -161,8 +161,8 @@ class Settings(BaseSettings):
     free_transcriptions_per_day: int = Field(
         default=0,
         ge=0,
-        description="voice messages per user and day that become prompts free of charge; the operator pays the "
-        "provider for them; 0: the user pays the price that is shown",
+        description="voice messages of up to two minutes, per user and day, that become prompts free of charge; the "
+        "operator pays the provider for them; 0: the user pays the price that is shown",
     )
     inline_mode: bool = Field(
         default=True,

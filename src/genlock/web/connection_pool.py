@@ -14,6 +14,8 @@ from genlock.web.admission import KnownSecrets, UnknownSenders
 
 #: connections with an unanswered request that one client with a key may have; more than it may have waiting requests
 SENDER_CONNECTIONS_MAX = 700
+#: the same of all clients with a key: one gets at most half of what others leave, and these few in any case
+CLIENT_CONNECTIONS_MAX, SENDER_CONNECTIONS_MIN = 6_000, 20
 
 
 class Connection(Protocol):
@@ -69,13 +71,18 @@ class ConnectionPool:
     def authenticate(self, connection: Connection, sender: str | None) -> bool:
         """Count a connection as its sender's until its request is answered; False if the sender has too many."""
         if sender is not None and self._senders.get(connection) != sender:
-            if self._connections[sender] >= SENDER_CONNECTIONS_MAX:
+            if self._connections[sender] >= self._room_of(sender):
                 return False
             self._leave_sender(connection)
             self._senders[connection] = sender
             self._connections[sender] += 1
         self._stop_holding(connection)
         return True
+
+    def _room_of(self, sender: str) -> int:
+        """Return how many connections a sender may have: each takes tens of kilobytes, and clients may be many."""
+        half_of_the_rest = (CLIENT_CONNECTIONS_MAX - (len(self._senders) - self._connections[sender])) // 2
+        return min(SENDER_CONNECTIONS_MAX, max(SENDER_CONNECTIONS_MIN, half_of_the_rest))
 
     def remove(self, connection: Connection) -> None:
         """Stop counting a connection: it ended."""

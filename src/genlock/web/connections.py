@@ -32,6 +32,8 @@ AUTHENTICATED_BODY_SECONDS = 150.0
 #: Further requests that a client may send on one connection before the first of them is answered. Clients wait for the
 #: answer, as a rule, and each request takes memory before it is its turn.
 PIPELINED_MAX = 2
+#: how long a client may take to read the last answer when the service stops
+LAST_ANSWER_SECONDS = 1.0
 #: One read takes at most this much, so that no more of a body is in memory before the endpoint has checked the sender.
 READ_BYTES = 8192
 #: pieces in which a body may arrive before its sender is authenticated: one of one-byte chunks takes the parser long
@@ -244,6 +246,12 @@ class HttpProtocol(HttpToolsProtocol):
             await (handling.outside(send(message)) if self.flow.write_paused else send(message))
 
         await handling.run(partial(app, scope, receive_outside, send_outside))
+
+    def shutdown(self) -> None:
+        """Close the connection, as the service stops; a client has a moment to read the last answer to its end."""
+        super().shutdown()
+        if self._is_idle:
+            self.loop.call_later(LAST_ANSWER_SECONDS, self.transport.close)
 
     def discard(self) -> None:
         """Close the connection at once and free what it holds."""

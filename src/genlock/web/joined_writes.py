@@ -1,12 +1,20 @@
-"""Sends the head of an answer and the beginning of its body in one packet."""
+"""Sends the head of an answer and the beginning of its body in one packet, and closes connections for good."""
 
 import asyncio
+import fcntl
+import socket
+import struct
+import termios
+from contextlib import suppress
 from typing import Any
 
 #: a longer piece is sent at once
 HELD_BYTES_MAX = 4096
 #: what is held is copied in front of a piece up to this size
 JOINED_BYTES_MAX = 65_536
+#: a connection with fewer bytes that the client has not read is closed at once
+UNREAD_BYTES_MAX = 4096
+_NO_LINGERING = struct.pack("ii", 1, 0)
 
 
 class JoinedWrites:
@@ -19,6 +27,8 @@ class JoinedWrites:
         self._transport = transport
         self._loop = loop
         self._held = b""
+        #: whether the client was told that nothing more comes
+        self._has_ended = False
         self.is_closing = transport.is_closing
         self.pause_reading = transport.pause_reading
         self.resume_reading = transport.resume_reading
@@ -27,7 +37,7 @@ class JoinedWrites:
         return getattr(self._transport, name)
 
     def write(self, data: bytes) -> None:
-        if self.is_closing():  # uvloop raises an error for a connection that was reset meanwhile
+        if self.is_closing() or self._has_ended:  # uvloop raises an error for a connection that was reset meanwhile
             self._held = b""
             return
         held, self._held = self._held, b""
@@ -46,9 +56,32 @@ class JoinedWrites:
             self._transport.write(held)
 
     def close(self) -> None:
+        """Close the connection, or only the own direction if the client has not read a long answer yet.
+
+        The kernel would keep the answer for minutes, without a limit of ours. So the client closes the connection when
+        it has read everything; else the second call, or the limit of connections, drops what it has not read.
+        """
         self._flush()
-        self._transport.close()
+        if self.is_closing() or self._unread_bytes() <= UNREAD_BYTES_MAX:
+            self._transport.close()
+        elif self._has_ended:
+            self.abort()
+        else:
+            self._has_ended = True
+            self._transport.write_eof()
 
     def abort(self) -> None:
+        """Close the connection at once, and drop what the client has not read."""
         self._held = b""
+        if self._unread_bytes():
+            connection = self._transport.get_extra_info("socket")
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _NO_LINGERING)
         self._transport.abort()
+
+    def _unread_bytes(self) -> int:
+        """Return how many bytes wait here and in the kernel; those in the kernel are known on Linux only."""
+        waiting = self._transport.get_write_buffer_size()
+        with suppress(OSError, ValueError, AttributeError):  # a closed connection, or none with a descriptor
+            descriptor = self._transport.get_extra_info("socket").fileno()
+            waiting += struct.unpack("i", fcntl.ioctl(descriptor, termios.TIOCOUTQ, bytes(4)))[0]
+        return waiting

@@ -14,8 +14,12 @@ from genlock.web.connections import ABORT, AUTHENTICATED
 BODY_SECONDS_MAX = 15
 #: a body up to this size is read before its sender is authenticated; larger ones share `BodyMemory`
 SMALL_BODY_BYTES = 64_000
+#: a body of an API client counts from this size on: one client may have hundreds of requests at a time
+CLIENT_BODY_BYTES = 4_000
 #: bytes of large bodies that are in memory at the same time; parsing one takes a multiple of its size
 LARGE_BODIES_BYTES_MAX = 8_000_000
+#: bytes of the bodies of API clients, with the first one of each, which others that send slowly cannot keep from it
+FIRST_BODIES_BYTES_MAX = 32_000_000
 
 
 class RequestRefused(Exception):
@@ -32,29 +36,66 @@ def body_too_large() -> RequestRefused:
 
 
 class BodyMemory:
-    """A bounded memory for large bodies: one for the requests to all endpoints, one for the answers of the API.
+    """A bounded memory for large bodies, and one of the same size for those of API clients, who have a name.
 
-    Unauthenticated senders may take half of it, and one client with a key a quarter.
+    Unauthenticated senders may take half of theirs. A client has one body in any case, and for more of them a quarter
+    of the memory, or half of what others leave.
     """
 
     def __init__(self, bytes_max: int = LARGE_BODIES_BYTES_MAX) -> None:
         self._bytes_max = bytes_max
+        #: without those of API clients
         self._held = 0
         self._held_by: Counter[str] = Counter()
 
-    def reserve(self, number: int, *, authenticated: bool, sender: str = "") -> None:
-        """Reserve bytes for a request. Only senders with a name have a limit of their own. Raises RequestRefused."""
-        is_over = self._held + number > (self._bytes_max if authenticated else self._bytes_max // 2)
-        if is_over or (sender and self._held_by[sender] + number > self._bytes_max // 4):
+    def reserve(self, number: int, *, authenticated: bool, sender: str = "", reserved: int = 0) -> None:
+        """Reserve bytes for a body that has reserved some before. Raises RequestRefused."""
+        if sender:
+            is_over = self._exceeds_share(sender, number, reserved)
+        else:
+            is_over = self._held + number > (self._bytes_max if authenticated else self._bytes_max // 2)
+        if is_over:
             raise RequestRefused(503, "too many large bodies at the same time; try again later")
-        self._held += number
-        self._held_by[sender] += number
+        self._add(number, sender)
+
+    def _exceeds_share(self, sender: str, number: int, reserved: int) -> bool:
+        own = self._held_by[sender]
+        others = self._held_by.total() - own
+        if own == reserved:  # it is the only body of this client
+            return others + own + number > FIRST_BODIES_BYTES_MAX
+        return own + number > min(self._bytes_max // 4, (self._bytes_max - others) // 2)
 
     def release(self, number: int, sender: str = "") -> None:
-        self._held -= number
-        self._held_by[sender] -= number
+        self._add(-number, sender)
+
+    def _add(self, number: int, sender: str) -> None:
+        if not sender:
+            self._held += number
+            return
+        self._held_by[sender] += number
         if not self._held_by[sender]:
             del self._held_by[sender]
+
+
+class Reservation:
+    """What one body has reserved in a memory: nothing as long as it is small, then all of it."""
+
+    def __init__(self, memory: BodyMemory, sender: str = "") -> None:
+        self._memory = memory
+        self._sender = sender
+        self._reserved = 0
+
+    def hold(self, size: int, *, authenticated: bool) -> None:
+        """Reserve what a body of this size needs. Raises RequestRefused."""
+        small = CLIENT_BODY_BYTES if self._sender else SMALL_BODY_BYTES
+        if size > small and size > self._reserved:
+            self._memory.reserve(
+                size - self._reserved, authenticated=authenticated, sender=self._sender, reserved=self._reserved
+            )
+            self._reserved = size
+
+    def release(self) -> None:
+        self._memory.release(self._reserved, self._sender)
 
 
 class IncomingBody:
@@ -62,11 +103,9 @@ class IncomingBody:
 
     def __init__(self, request: Request, memory: BodyMemory, sender: str = "") -> None:
         self._request = request
-        self._memory = memory
-        self._sender = sender
+        self._reservation = Reservation(memory, sender)
         self._chunks = request.stream()
         self._body = bytearray()
-        self._reserved = 0
         self._deadline = asyncio.get_running_loop().time() + BODY_SECONDS_MAX
         self.authenticated = False
 
@@ -74,7 +113,7 @@ class IncomingBody:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: object, trace: TracebackType | None) -> None:
-        self._memory.release(self._reserved, self._sender)
+        self._reservation.release()
 
     def authenticate(self) -> None:
         """Record that the sender has proved to know a secret: its connection is not closed to make room."""
@@ -98,18 +137,12 @@ class IncomingBody:
                     if chunk is None:
                         return bytes(self._body)
                     self._body += chunk
-                    self._reserve(len(self._body))
+                    self._reservation.hold(len(self._body), authenticated=self.authenticated)
         except ClientDisconnect:
             raise RequestRefused(400, "the body is incomplete") from None
         except TimeoutError:
             raise RequestRefused(408, "the body took too long") from None
         return None
-
-    def _reserve(self, size: int) -> None:
-        if size > SMALL_BODY_BYTES and size > self._reserved:
-            added = size - self._reserved
-            self._memory.reserve(added, authenticated=self.authenticated, sender=self._sender)
-            self._reserved = size
 
 
 def answer(status: int, text: str) -> Response:

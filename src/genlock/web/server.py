@@ -21,6 +21,8 @@ UNAUTHENTICATED_BYTES_MAX = 8_000_000
 OPEN_FILES = 65_536
 #: The kernel's buffer for one connection. Its memory counts as the service's where a container limits it.
 RECEIVE_BUFFER_BYTES = 65_536
+#: the most of an answer that the kernel takes before the client is ready for it; megabytes without this limit
+UNSENT_BYTES_MAX = 65_536
 #: The event loop accepts one connection per listening socket and turn, so that a flood of connections would make others
 #: wait for seconds.
 ACCEPTED_PER_TURN = 16
@@ -51,6 +53,8 @@ async def serving(web: ASGIApp, host: str, port: int) -> AsyncIterator[str]:
     """Serve until the block ends, and yield the URL. Port 0 takes a free port."""
     listener = socket.create_server((host, port), backlog=2048)  # from here on clients wait instead of being refused
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BUFFER_BYTES)
+    if hasattr(socket, "TCP_NOTSENT_LOWAT"):  # a system without it has no such limit
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, UNSENT_BYTES_MAX)
     pool = ConnectionPool(CONNECTIONS_MAX, UNAUTHENTICATED_BYTES_MAX)
 
     def connect(**arguments: Any) -> BoundedReader:

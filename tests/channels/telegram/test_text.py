@@ -1,5 +1,7 @@
 """Texts are split, cut and simplified within Telegram's limits."""
 
+import time
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -19,6 +21,16 @@ def test_a_text_is_split_at_paragraphs_then_lines_then_spaces() -> None:
     assert split("aaaa bbbb\n\ncccc dddd", 12) == ["aaaa bbbb", "cccc dddd"]
     assert split("aaaa bbbb cccc", 10) == ["aaaa bbbb", "cccc"]
     assert split("a" * 10, 4) == ["aaaa", "aaaa", "aa"]
+
+
+def test_a_long_text_is_split_in_a_few_milliseconds() -> None:
+    for text in ("🙂" * 100_000, "word " * 20_000):  # the event loop does it, and a result may be this long
+        seconds = []
+        for _ in range(3):
+            started = time.thread_time()
+            split(text)
+            seconds.append(time.thread_time() - started)
+        assert min(seconds) < 0.01
 
 
 def test_an_emoji_counts_as_two_units() -> None:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from genlock.bot.buttons import Row, button, grid
 from genlock.bot.order.next_step_screens import likely_steps_of
-from genlock.bot.order.results import file_id
+from genlock.bot.order.results import file_id, is_sent_to_chat
 from genlock.bot.screen_context import ScreenContext, model_label, own_prompt, public_code, shorten
 from genlock.bot.screen_files import ScreenFile
 from genlock.domain.catalog import Output
@@ -44,6 +44,8 @@ def result(
         lines.append(t.html("order.caption_prompt", text=shorten(prompt, PROMPT_SHOWN)))
     if part.kind is PartKind.TEXT:
         lines += ["", t.html("gallery.text", text=part.value[:TEXT_SHOWN])]
+    elif not is_sent_to_chat(job):
+        lines += ["", t.html("order.by_api")]
     elif part.file is None:
         lines += ["", t.html("gallery.no_file")]
     number = t.numbers.order(job.id)
@@ -51,7 +53,8 @@ def result(
     buttons = likely_steps_of(screen.storefront.catalog, job, index, t)
     if not job.erased:
         buttons.append(button(t.plain("button.repeat"), "repeat", number))
-    buttons.append(button(t.plain("button.again"), "again", number))
+    if is_sent_to_chat(job):
+        buttons.append(button(t.plain("button.again"), "again", number))
     buttons.append(button(t.plain("gallery.remove"), "gdel", number, index, kind))
     rows += grid(buttons, 2)
     if sample is not None:

@@ -9,6 +9,7 @@ import base64
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from time import monotonic
 
 from telegram import (
@@ -26,10 +27,10 @@ from telegram import (
 from genlock.bot.access import Access
 from genlock.bot.bundle import BotBundle
 from genlock.bot.context import CHANNEL
+from genlock.bot.order.results import file_id, is_sent_to_chat
 from genlock.bot.screen_context import model_label, own_prompt, shorten
 from genlock.bot.storefront.storefront import Storefront
 from genlock.channels.telegram.caller import Priority
-from genlock.domain.delivery import Part
 from genlock.domain.events import Event
 from genlock.domain.job import Job
 from genlock.domain.update import NewUpdate
@@ -44,8 +45,11 @@ PAUSE_SECONDS = 0.3
 CACHE_SECONDS = 5.0
 USERS_CACHED = 1000
 JOBS_READ = 30
+FILES_CACHED = 60
 RESULTS_SHOWN = 20
 TITLE_LENGTH = 60
+#: of the prompt in which the typed words are looked for
+PROMPT_LENGTH = 500
 #: the payload of /start that carries a text: Telegram allows 64 characters of base64
 TEXT_PAYLOAD, CUT_PAYLOAD = "t_", "c_"
 PAYLOAD_BYTES = 45
@@ -91,12 +95,24 @@ def _cut(words: str, code: str) -> bytes:
 
 
 @dataclass(frozen=True, slots=True)
+class SharedFile:
+    """A file of a result, as the channel has it. An order's whole row may have hundreds of kilobytes."""
+
+    key: str
+    #: its kind and its id
+    file: str
+    title: str
+    #: the beginning of the prompt, in lower case
+    prompt: str
+
+
+@dataclass(frozen=True, slots=True)
 class Shared:
     """What an instance knows of a user who types: until when, in which language, and what can be shared."""
 
     until: float
     translator: Translator
-    jobs: tuple[Job, ...]
+    files: tuple[SharedFile, ...]
 
 
 class InlineQueries:
@@ -153,19 +169,21 @@ class InlineQueries:
             chat=None,
             priority=Priority.SCREEN,
             inline_query_id=query.id,
-            results=list(self._results(shared, query.query))[:RESULTS_SHOWN],
+            results=self._results(shared, query.query),
             cache_time=round(CACHE_SECONDS),
             is_personal=True,
             button=_order_button(query.query, shared.translator),
         )
 
     async def _shared_by(self, user: int, language: str | None) -> Shared:
-        known = self._shared.get(user)
-        if known is None or known.until < monotonic():
+        now = monotonic()
+        for other in [other for other, shared in self._shared.items() if shared.until < now]:
+            del self._shared[other]
+        if user not in self._shared:
             if len(self._shared) >= USERS_CACHED:
                 self._shared.clear()
-            known = self._shared[user] = await self._read(user, language)
-        return known
+            self._shared[user] = await self._read(user, language)
+        return self._shared[user]
 
     async def _read(self, user: int, language: str | None) -> Shared:
         """Read what a user can share: nothing for users who have never written to the bot, or may not use it."""
@@ -175,42 +193,38 @@ class InlineQueries:
             t = self._bundle.texts.translator(profile.language)
             if await self._access.denial(user, profile, t) is None:
                 jobs = await self._store.jobs(account_id=profile.account_id, limit=JOBS_READ)
-        return Shared(monotonic() + CACHE_SECONDS, t, tuple(job for job in jobs if job.is_received))
+        files = (file for job in jobs if job.is_received and is_sent_to_chat(job) for file in self._files_of(job, t))
+        return Shared(monotonic() + CACHE_SECONDS, t, tuple(islice(files, FILES_CACHED)))
 
-    def _results(self, shared: Shared, text: str) -> Iterator[InlineQueryResult]:
-        """Yield the user's newest results; those whose prompt has a word of the text come first."""
+    def _files_of(self, job: Job, t: Translator) -> Iterator[SharedFile]:
+        model, prompt = self._storefront.catalog.models.get(job.model), own_prompt(job, self._storefront.catalog)
+        title = shorten(prompt or (model_label(model, t) if model else job.model), TITLE_LENGTH)
+        for index, part in enumerate(job.parts):
+            if part.file is not None and file_id(part) is not None:
+                key = f"{t.numbers.order(job.id)}-{index}"
+                yield SharedFile(key, part.file, title, prompt[:PROMPT_LENGTH].lower())
+
+    def _results(self, shared: Shared, text: str) -> list[InlineQueryResult]:
+        """Return the user's newest results; those whose prompt has a word of the text come first."""
         words = [word for word in text.lower().split() if len(word) > 2]  # noqa: PLR2004 - shorter ones say nothing
+        caption = shared.translator.plain("inline.caption", bot=self._bundle.username)
+        files = sorted(shared.files, key=lambda file: not any(word in file.prompt for word in words))
+        return [_result(file, caption) for file in files[:RESULTS_SHOWN]]
 
-        def is_other(job: Job) -> bool:
-            prompt = self._prompt(job).lower()
-            return not any(word in prompt for word in words)
 
-        for job in sorted(shared.jobs, key=is_other):
-            for index, part in enumerate(job.parts):
-                if (result := self._result(job, index, part, shared.translator)) is not None:
-                    yield result
-
-    def _result(self, job: Job, index: int, part: Part, t: Translator) -> InlineQueryResult | None:
-        kind, _, file = (part.file or "").partition(":")
-        if not file:
-            return None
-        model = self._storefront.catalog.models.get(job.model)
-        title = shorten(self._prompt(job) or (model_label(model, t) if model else job.model), TITLE_LENGTH)
-        key, caption = f"{t.numbers.order(job.id)}-{index}", t.plain("inline.caption", bot=self._bundle.username)
-        match kind:
-            case "photo":
-                return InlineQueryResultCachedPhoto(key, file, title=title, caption=caption)
-            case "video":
-                return InlineQueryResultCachedVideo(key, file, title, caption=caption)
-            case "animation":
-                return InlineQueryResultCachedMpeg4Gif(key, file, title=title, caption=caption)
-            case "audio":
-                return InlineQueryResultCachedAudio(key, file, caption=caption)
-            case _:
-                return InlineQueryResultCachedDocument(key, title, file, caption=caption)
-
-    def _prompt(self, job: Job) -> str:
-        return own_prompt(job, self._storefront.catalog)
+def _result(shared: SharedFile, caption: str) -> InlineQueryResult:
+    kind, _, file = shared.file.partition(":")
+    match kind:
+        case "photo":
+            return InlineQueryResultCachedPhoto(shared.key, file, title=shared.title, caption=caption)
+        case "video":
+            return InlineQueryResultCachedVideo(shared.key, file, shared.title, caption=caption)
+        case "animation":
+            return InlineQueryResultCachedMpeg4Gif(shared.key, file, title=shared.title, caption=caption)
+        case "audio":
+            return InlineQueryResultCachedAudio(shared.key, file, caption=caption)
+        case _:
+            return InlineQueryResultCachedDocument(shared.key, shared.title, file, caption=caption)
 
 
 def _order_button(text: str, t: Translator) -> InlineQueryResultsButton:

@@ -31,8 +31,8 @@ HISTORY_WINDOW = 200
 
 
 def elsewhere(job: Job, chat: int) -> bool:
-    """Whether the order was made in another chat."""
-    return job.channel == CHANNEL and Address.parse(job.address).chat != chat
+    """Whether the order was made in another chat, or by a program of the user."""
+    return job.channel != CHANNEL or Address.parse(job.address).chat != chat
 
 
 def _is_listed(job: Job) -> bool:

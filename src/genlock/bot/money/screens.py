@@ -6,6 +6,7 @@ from urllib.parse import quote_plus
 from genlock.bot.buttons import Row, button
 from genlock.bot.money.worth import worth
 from genlock.bot.order.next_step_screens import likely_steps
+from genlock.bot.order.results import is_sent_to_chat
 from genlock.bot.rules import Package
 from genlock.bot.screen_context import ICONS, ScreenContext, model_label, own_prompt, public_code, shorten
 from genlock.domain.job import Delivery, Job, State
@@ -170,7 +171,8 @@ def order(screen: ScreenContext, job: Job) -> OutgoingMessage:
         rows.append((button(t.plain("button.stop"), "cancel", job.id),))
     elif job.has_result and job.parts:
         rows += likely_steps(screen.storefront.catalog, job, t)
-        rows.append((button(t.plain("button.again"), "again", job.id),))
+        if is_sent_to_chat(job):
+            rows.append((button(t.plain("button.again"), "again", job.id),))
     if job.erased:
         text = Html(f"{text}\n{t.html('history.erased')}")
     elif screen.storefront.by_id(job.model):

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from genlock.bot.buttons import Row, button, grid, pairs
-from genlock.bot.order.results import is_document, kind_of_part
+from genlock.bot.order.results import is_document, is_sent_to_chat, kind_of_part
 from genlock.bot.order.variations import varies
 from genlock.bot.screen_context import ScreenContext, model_label, public_code
 from genlock.domain.catalog import Catalog
@@ -98,7 +98,8 @@ def all_steps(screen: ScreenContext, job: Job, index: int) -> OutgoingMessage:
     rows.append(
         (button(t.plain("button.repeat"), "repeat", job.id), *([vary(job, t)] if model and varies(model) else []))
     )
-    rows.append((button(t.plain("button.again"), "again", job.id), button(t.plain("button.menu"), "menu")))
+    again = [button(t.plain("button.again"), "again", job.id)] if is_sent_to_chat(job) else []
+    rows.append((*again, button(t.plain("button.menu"), "menu")))
     return OutgoingMessage(text=text, buttons=tuple(rows))
 
 

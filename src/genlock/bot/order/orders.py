@@ -17,7 +17,7 @@ from genlock.bot.order.draft_view import DraftView
 from genlock.bot.order.job_ends import JobEnds
 from genlock.bot.order.remembered import settings_of
 from genlock.bot.order.request_keys import GroupKey, draft_key, improvement_key
-from genlock.bot.order.results import part_of
+from genlock.bot.order.results import is_sent_to_chat, part_of
 from genlock.bot.order.sales import Sales, sale_version
 from genlock.bot.order.styles import recognised, style_of, styled
 from genlock.bot.order.variations import with_copies
@@ -226,7 +226,8 @@ class Orders:
     async def show_again(self, ctx: UpdateContext, job: Job) -> None:
         """Send a result again, from Telegram's copy. A repeated update does not send it twice."""
         t, view = ctx.translator, self._view
-        if (reason := _cannot_show(job)) is not None:
+        reason = _cannot_show(job) if is_sent_to_chat(job) else "order.by_api"
+        if reason is not None:
             await view.toast(ctx, t.plain(reason), alert=True)
             return
         if ctx.repeated:

@@ -3,6 +3,7 @@
 import mimetypes
 from urllib.parse import urlsplit
 
+from genlock.bot.context import CHANNEL
 from genlock.domain.catalog import Model, Output
 from genlock.domain.delivery import Part
 from genlock.domain.field import FieldType
@@ -40,6 +41,11 @@ def kind_of_part(part: Part, model: Model | None) -> FieldType | None:
     if media is not None:
         return FieldType(media.value)
     return _OUTPUTS[model.outputs[0]] if model else None
+
+
+def is_sent_to_chat(job: Job) -> bool:
+    """Whether the order's result goes to a chat: the orders of a user's own programs are the account's, too."""
+    return job.channel == CHANNEL
 
 
 def file_id(part: Part) -> str | None:

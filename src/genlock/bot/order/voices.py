@@ -30,6 +30,9 @@ from genlock.ports import Database, OutgoingMessage
 
 #: Telegram gives the length in whole seconds: the price that the user agrees to is for the longest it can be
 ROUNDING_SECONDS = 1.0
+#: A longer recording is no prompt, and the operator pays for each second. Programs may state any length to Telegram, so
+#: the measured one decides.
+FREE_SECONDS_MAX = 120.0
 #: stands for the file while a price is made
 _ANY_FILE = "https://voice.invalid/voice.ogg"
 
@@ -126,7 +129,8 @@ class Voices:
         key = VoiceKey(chat=ctx.chat, message=message.message_id, replied=replied)
         if await self._store.job_by_request_key(ctx.account_id, str(key)) is not None:
             return  # an earlier attempt at this update ordered it
-        if await self._quotas.free_transcription(ctx, message.date):
+        is_short = sent.seconds is None or sent.seconds <= FREE_SECONDS_MAX
+        if is_short and await self._quotas.free_transcription(ctx, message.date):
             job = await self._order(ctx, key, transcriber, sent, sponsored=True)
             if not isinstance(job, Job):
                 await self._view.send_text(ctx, self._explain(ctx, job))
@@ -188,6 +192,8 @@ class Voices:
         file = await self._files.upload_checked(ctx, sent)
         if not isinstance(file, SentFile):
             return file
+        if sponsored and (problem := _too_long_to_be_free(file.seconds)) is not None:
+            return problem
 
         async def show_accepted() -> None:
             if ctx.first and ctx.button_message is not None:
@@ -265,6 +271,14 @@ class Voices:
         if refused.reason in QUOTA_TEXTS:
             return t.html(QUOTA_TEXTS[refused.reason], n=refused.count, time=t.duration(refused.wait_seconds))
         return t.html("order.model_gone")
+
+
+def _too_long_to_be_free(seconds: float | None) -> Problem | None:
+    if seconds is None:
+        return Problem(name="upload_unreadable")
+    if seconds > FREE_SECONDS_MAX + ROUNDING_SECONDS:
+        return Problem(name="too_long", allowed={"given": seconds, "most": FREE_SECONDS_MAX})
+    return None
 
 
 def _key(ctx: UpdateContext, message: Message, replied: int) -> VoiceKey:

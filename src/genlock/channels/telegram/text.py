@@ -15,7 +15,7 @@ _TAG = re.compile(r"<[^<>]*>")
 
 def length(text: str) -> int:
     """Return the length of a text in UTF-16 units, as Telegram counts it."""
-    return len(text) + sum(character > "\uffff" for character in text)
+    return len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
 def split(text: str, limit: int = TEXT_MAX) -> list[str]:

@@ -186,11 +186,11 @@ class Media:
 
 
 def _usable(given: Upload | None) -> tuple[int, int, bytes] | None:
-    """Return an uploaded thumbnail. Telegram ignores one that is too large."""
+    """Return an uploaded thumbnail as Telegram encodes it. It ignores one that is too large."""
     probe = probe_content(given.content) if given and len(given.content) <= THUMBNAIL_BYTES_MAX else None
     if given is None or probe is None or probe.kind != "photo" or max(probe.width, probe.height) > THUMBNAIL_SIDE_MAX:
         return None
-    return probe.width, probe.height, given.content
+    return make_thumbnail(given.content)
 
 
 def content_of(stored: Stored) -> dict[str, Any]:

@@ -71,6 +71,14 @@ async def test_the_permission_to_send_polls_includes_messages(client: Client, fr
     assert shown == {"can_send_polls", "can_send_messages"}
 
 
+async def test_permissions_that_are_not_about_kinds_of_messages_are_kept_too(client: Client, friends: Group) -> None:
+    given = {"can_send_messages": True, "can_invite_users": True}
+    assert await client.call("setChatPermissions", chat_id=friends.id, permissions=given) is True
+    permissions = (await client.call("getChat", chat_id=friends.id))["permissions"]
+    assert permissions["can_invite_users"] is True
+    assert not any(permissions[f"can_{name}"] for name in ("change_info", "pin_messages", "add_web_page_previews"))
+
+
 @pytest.mark.parametrize(
     ("method", "given", "error"),
     [

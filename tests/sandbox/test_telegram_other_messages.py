@@ -132,6 +132,12 @@ def test_thumbnails_are_encoded_as_by_telegram() -> None:
     assert made is not None
     with Image.open(io.BytesIO(made[2])) as thumbnail:
         assert (thumbnail.size, thumbnail.quantization[0][0]) == ((320, 240), 5), "a JPEG of quality 85"
+    with Image.open(io.BytesIO(picture())) as opened:
+        file = io.BytesIO()
+        opened.save(file, "PNG", icc_profile=b"colours")
+    made = make_thumbnail(file.getvalue())
+    assert made is not None
+    assert b"colours" in made[2], "the profile of its colours stays"
 
 
 async def test_a_user_sends_a_picture_as_a_file_with_a_thumbnail(ann: SimulatedUser) -> None:

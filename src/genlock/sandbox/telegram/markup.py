@@ -24,6 +24,16 @@ ACTIONS = (
 )
 #: an empty one counts as not given
 NOT_EMPTY = ("url", "callback_data")
+#: buttons of a reply keyboard that ask for the user's data, and the beginning of the refusal in other chats
+PRIVATE_ONLY = {
+    "request_contact": "phone number can be requested",
+    "request_location": "location can be requested",
+    "request_poll": "poll can be requested",
+    "request_users": "users can be requested",
+    "request_chat": "chats can be requested",
+    "request_managed_bot": "managed bots can be requested",
+    "web_app": "Web App buttons can be used",
+}
 Markup = dict[str, Any]
 
 
@@ -54,6 +64,14 @@ def read_inline(arguments: CallArguments) -> Markup | None:
 
 def is_inline(markup: Markup | None) -> bool:
     return markup is None or "inline_keyboard" in markup
+
+
+def check_public(markup: Markup | None) -> None:
+    """Raise ApiError if the keyboard asks for a user's data, which only one in a private chat may."""
+    for row in (markup or {}).get("keyboard", ()):
+        for button in row:
+            if what := next((words for name, words in PRIVATE_ONLY.items() if button.get(name)), None):
+                raise bad_request(f"{what} in private chats only")
 
 
 def _rows(markup: Markup, name: str) -> list[list[Any]]:

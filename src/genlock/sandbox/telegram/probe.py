@@ -141,7 +141,7 @@ def _jpeg(whole: Image.Image, side: int) -> tuple[int, int, bytes]:
 def make_thumbnail(content: bytes) -> tuple[int, int, bytes] | None:
     """Return the thumbnail that Telegram makes of a picture or a video: a JPEG. None for other content.
 
-    Filter and encoding give the same sizes in bytes that python-telegram-bot's tests expect from the real server.
+    Filter and encoding give the sizes in bytes that tests of client libraries expect from the real server.
     """
     try:
         frame = _first_frame(content)
@@ -149,7 +149,7 @@ def make_thumbnail(content: bytes) -> tuple[int, int, bytes] | None:
         return None
     frame.thumbnail((THUMBNAIL_SIDE_MAX, THUMBNAIL_SIDE_MAX), Image.Resampling.BOX)
     file = io.BytesIO()
-    frame.save(file, "JPEG", quality=85, optimize=True)
+    frame.save(file, "JPEG", quality=85, optimize=True, icc_profile=frame.info.get("icc_profile"))
     return frame.width, frame.height, file.getvalue()
 
 

@@ -208,10 +208,10 @@ async def get_chat(state: TelegramState, arguments: CallArguments) -> Any:
 
 
 def _permissions(chat: Chat) -> dict[str, bool]:
-    """Return what members may do: everything but sending the forbidden kinds."""
+    """Return what members may do: everything but sending the forbidden kinds and what is denied."""
     fields = {f"can_send_{name}": kind not in chat.forbidden for name, kind in SENT_KINDS.items()}
     fields["can_send_other_messages"] = not {"sticker", "animation"} & chat.forbidden
-    return fields | dict.fromkeys(OTHER_PERMISSIONS, True)
+    return fields | {name: name not in chat.denied for name in OTHER_PERMISSIONS}
 
 
 async def get_member(state: TelegramState, arguments: CallArguments) -> Any:

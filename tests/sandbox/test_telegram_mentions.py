@@ -21,10 +21,10 @@ async def test_a_link_to_a_user_mentions_the_user(
 
 
 async def test_a_link_to_a_user_whom_telegram_cannot_find_is_left_out(client: Client, ann: SimulatedUser) -> None:
-    text = '<a href="tg://user?id=5">nobody</a> <b>else</b>'
+    text = '<a href="tg://user?id=5">unknown</a> <b>else</b>'
     sent = await client.call("sendMessage", chat_id=ann.id, text=text, parse_mode="HTML")
     assert [entity["type"] for entity in sent["entities"]] == ["bold"]
-    sent = await client.call("sendMessage", chat_id=ann.id, text="[nobody](tg://user?id=5)", parse_mode="Markdown")
+    sent = await client.call("sendMessage", chat_id=ann.id, text="[unknown](tg://user?id=5)", parse_mode="Markdown")
     assert "entities" not in sent
 
 

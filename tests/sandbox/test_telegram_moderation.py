@@ -79,6 +79,14 @@ async def test_permissions_that_are_not_about_kinds_of_messages_are_kept_too(cli
     assert not any(permissions[f"can_{name}"] for name in ("change_info", "pin_messages", "add_web_page_previews"))
 
 
+async def test_members_of_a_public_group_may_never_change_or_pin_anything(
+    client: Client, telegram: TelegramSimulator, ann: SimulatedUser
+) -> None:
+    group = telegram.group("Public", [ann], kind="supergroup", username="public_group")
+    permissions = (await client.call("getChat", chat_id=group.id))["permissions"]
+    assert {name for name, on in permissions.items() if not on} == {"can_change_info", "can_pin_messages"}
+
+
 @pytest.mark.parametrize(
     ("method", "given", "error"),
     [

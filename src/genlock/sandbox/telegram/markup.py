@@ -114,9 +114,21 @@ def _checked(button: Any) -> dict[str, Any]:
         raise bad_request("can't parse inline keyboard button: Text buttons are unallowed in the inline keyboard")
     if button["text"] and action == "callback_data" and len(str(button[action]).encode()) > DATA_BYTES_MAX:
         raise bad_request("BUTTON_DATA_INVALID")
+    if action == "login_url":
+        button, action = button | {"url": _login_url(button)}, "url"
     if button["text"] and action == "url":
         button = button | {action: _accepted(str(button[action]))}
     return {name: value for name, value in button.items() if name not in ACTIONS or name == action}
+
+
+def _login_url(button: dict[str, Any]) -> str:
+    """Return the address of a button that logs users in: it comes back as a link."""
+    login = button["login_url"]
+    if not isinstance(login, dict):
+        raise bad_request('can\'t parse inline keyboard button: Field "login_url" must be of type Object')
+    if "url" not in login:
+        raise bad_request("can't parse inline keyboard button: Can't find field \"url\"")
+    return str(login["url"])
 
 
 def _accepted(url: str) -> str:

@@ -236,7 +236,8 @@ def _media_object(kind: str, stored: Stored, name: str, probe: Probe, hints: Map
     if kind in {"video", "animation", "audio", "voice", "video_note", "live_photo"}:
         fields["duration"] = round(probe.seconds) or _number(hints.get("duration")) or math.ceil(probe.seconds)
     if kind == "audio":
-        fields |= {key: str(hints[key]) for key in ("performer", "title") if hints.get(key)}
+        tags = {"performer": probe.performer, "title": probe.title}
+        fields |= {key: str(hints.get(key) or tag) for key, tag in tags.items() if hints.get(key) or tag}
     return fields
 
 

@@ -41,6 +41,9 @@ class Probe:
     height: int = 0
     seconds: float = 0.0
     sound: bool = False
+    #: of a song, from its tags
+    title: str = ""
+    performer: str = ""
 
 
 def probe_content(content: bytes) -> Probe:
@@ -83,7 +86,15 @@ def _as_stream(content: bytes) -> Probe | None:
                     seconds=seconds,
                     sound=bool(media.streams.audio),
                 )
-            return Probe(kind="audio", type=f"audio/{container}", seconds=seconds, sound=True)
+            title, performer = (media.metadata.get(name, "") for name in ("title", "artist"))
+            return Probe(
+                kind="audio",
+                type=f"audio/{container}",
+                seconds=seconds,
+                sound=True,
+                title=title,
+                performer=performer,
+            )
     except (AV.FFmpegError, OSError, ValueError):
         return None
 

@@ -140,6 +140,15 @@ def test_thumbnails_are_encoded_as_by_telegram() -> None:
     assert b"colours" in made[2], "the profile of its colours stays"
 
 
+def test_the_thumbnail_of_a_transparent_picture_is_white() -> None:
+    file = io.BytesIO()
+    Image.new("RGBA", (64, 64)).save(file, "PNG")
+    made = make_thumbnail(file.getvalue())
+    assert made is not None
+    with Image.open(io.BytesIO(made[2])) as thumbnail:
+        assert thumbnail.getpixel((32, 32)) == (255, 255, 255)
+
+
 async def test_a_user_sends_a_picture_as_a_file_with_a_thumbnail(ann: SimulatedUser) -> None:
     message = await ann.send("document", picture(), name="house.png")
     thumbnail = message.content["document"]["thumbnail"]

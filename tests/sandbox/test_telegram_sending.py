@@ -49,7 +49,7 @@ async def test_a_photo_has_sizes_and_the_largest_is_last(client: Client, ann: Si
 
     assert [(size["width"], size["height"]) for size in sizes] == [(90, 45), (320, 160), (800, 400), (1280, 640)]
     with Image.open(io.BytesIO(await client.download(sizes[-1]["file_id"]))) as shown:
-        assert shown.size == (1280, 640)
+        assert (shown.size, "progressive" in shown.info) == ((1280, 640), True)
         assert shown.format == "JPEG"
 
 

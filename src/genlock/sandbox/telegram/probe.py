@@ -144,7 +144,7 @@ def _jpeg(whole: Image.Image, side: int) -> tuple[int, int, bytes]:
         picture = whole.copy()
         picture.thumbnail((side, side), Image.Resampling.BILINEAR)
     file = io.BytesIO()
-    picture.save(file, "JPEG", quality=87)
+    picture.save(file, "JPEG", quality=87, progressive=True, optimize=True)
     return picture.width, picture.height, file.getvalue()
 
 
@@ -171,9 +171,17 @@ def _first_frame(content: bytes) -> Image.Image:
             if opened.width * opened.height > PIXELS_MAX:
                 raise NotMedia
             opened.draft("RGB", (THUMBNAIL_SIDE_MAX, THUMBNAIL_SIDE_MAX))  # decode a JPEG at a smaller size
-            return opened.convert("RGB")
+            return _on_white(opened) if opened.has_transparency_data else opened.convert("RGB")
     except (OSError, ValueError, SyntaxError, Image.DecompressionBombError):
         return _first_video_frame(content)
+
+
+def _on_white(transparent: Image.Image) -> Image.Image:
+    whole = Image.new("RGB", transparent.size, "white")
+    picture = transparent.convert("RGBA")
+    whole.paste(picture, mask=picture)
+    whole.info = transparent.info
+    return whole
 
 
 def _first_video_frame(content: bytes) -> Image.Image:

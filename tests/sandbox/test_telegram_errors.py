@@ -124,6 +124,23 @@ async def test_only_private_chats_have_buttons_that_ask_for_the_users_data(
     await client.call("sendMessage", chat_id=ann.id, text="x", reply_markup=markup)
 
 
+async def test_only_private_chats_have_inline_buttons_that_open_mini_apps_and_drafts(
+    client: Client, telegram: TelegramSimulator, ann: SimulatedUser
+) -> None:
+    group = telegram.group("Friends", [ann])
+    markup = {"inline_keyboard": [[{"text": "Open", "web_app": {"url": "https://x.example"}}]]}
+    with pytest.raises(ApiFailure, match="button_type_invalid"):
+        await client.call("sendMessage", chat_id=group.id, text="x", reply_markup=markup)
+    sent = await client.call("sendMessage", chat_id=group.id, text="x")
+    with pytest.raises(ApiFailure, match="button_type_invalid"):
+        await client.call(
+            "editMessageReplyMarkup", chat_id=group.id, message_id=sent["message_id"], reply_markup=markup
+        )
+    with pytest.raises(ApiFailure, match="textdraft_peer_invalid"):
+        await client.call("sendMessageDraft", chat_id=group.id, draft_id=1, text="x")
+    await client.call("sendMessage", chat_id=ann.id, text="x", reply_markup=markup)
+
+
 async def test_groups_forbid_kinds_expel_the_bot_and_migrate(
     client: Client, telegram: TelegramSimulator, ann: SimulatedUser
 ) -> None:

@@ -67,7 +67,9 @@ def is_inline(markup: Markup | None) -> bool:
 
 
 def check_public(markup: Markup | None) -> None:
-    """Raise ApiError if the keyboard asks for a user's data, which only one in a private chat may."""
+    """Raise ApiError for a keyboard that only a private chat may have: it asks for data or opens a Mini App."""
+    if any(button.get("web_app") for row in (markup or {}).get("inline_keyboard", ()) for button in row):
+        raise bad_request("BUTTON_TYPE_INVALID")
     for row in (markup or {}).get("keyboard", ()):
         for button in row:
             if what := next((words for name, words in PRIVATE_ONLY.items() if button.get(name)), None):

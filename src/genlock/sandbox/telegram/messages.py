@@ -229,7 +229,7 @@ async def send_draft(state: TelegramState, arguments: CallArguments) -> bool:
     """Show a draft, which the next message replaces."""
     chat = state.writable(state.chat(arguments))
     if not chat.private:
-        raise bad_request("drafts can be sent to private chats only")
+        raise bad_request("TEXTDRAFT_PEER_INVALID")
     state.events.add("draft", chat=chat.id, draft=arguments.number("draft_id"), text=arguments.text("text"))
     return True
 

@@ -127,16 +127,19 @@ async def test_members_and_basic_groups_are_refused(
             await client.call(method, chat_id=chat.id, **given)
 
 
-async def test_bans_survive_a_restart(tmp_path: Path) -> None:
+async def test_bans_and_permissions_survive_a_restart(tmp_path: Path) -> None:
     async with running_telegram(folder=tmp_path) as telegram:
         ann, bob = telegram.add_user("Ann"), telegram.add_user("Bob")
         group = telegram.group("Friends", [ann, bob], kind="supergroup")
         await group.set_bot("administrator", by=ann)
         client = connect("python-telegram-bot", telegram)
         await client.call("banChatMember", chat_id=group.id, user_id=bob.id)
+        await client.call("setChatPermissions", chat_id=group.id, permissions={"can_invite_users": True})
         await client.close()
     async with running_telegram(folder=tmp_path) as telegram:
         client = connect("python-telegram-bot", telegram)
         found = await client.call("getChatMember", chat_id=group.id, user_id=bob.id)
+        chat = await client.call("getChat", chat_id=group.id)
         await client.close()
     assert found["status"] == "kicked"
+    assert {name for name, on in chat["permissions"].items() if on} == {"can_invite_users"}

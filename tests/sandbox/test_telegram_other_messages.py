@@ -6,6 +6,7 @@ import json
 import aiohttp
 import pytest
 from PIL import Image
+from PIL.JpegImagePlugin import JpegImageFile
 
 from genlock.sandbox.telegram.probe import make_thumbnail
 from genlock.sandbox.telegram.simulated_user import SimulatedUser
@@ -131,6 +132,7 @@ def test_thumbnails_are_encoded_as_by_telegram() -> None:
     made = make_thumbnail(picture())
     assert made is not None
     with Image.open(io.BytesIO(made[2])) as thumbnail:
+        assert isinstance(thumbnail, JpegImageFile)
         assert (thumbnail.size, thumbnail.quantization[0][0]) == ((320, 240), 5), "a JPEG of quality 85"
     with Image.open(io.BytesIO(picture())) as opened:
         file = io.BytesIO()

@@ -106,6 +106,41 @@ async def test_blocked_deactivated_and_unstarted_users_cannot_be_written_to(
         await send(client, other_user.id, "text")
 
 
+@pytest.mark.parametrize(
+    ("button", "words"),
+    [
+        ({"request_contact": True}, "phone number can be requested in private chats only"),
+        ({"request_location": True}, "location can be requested in private chats only"),
+        ({"web_app": {"url": "https://x.example"}}, "web app buttons can be used in private chats only"),
+    ],
+)
+async def test_only_private_chats_have_buttons_that_ask_for_the_users_data(
+    client: Client, telegram: TelegramSimulator, ann: SimulatedUser, button: dict[str, Any], words: str
+) -> None:
+    group = telegram.group("Friends", [ann])
+    markup = {"keyboard": [[{"text": "Share"} | button]]}
+    with pytest.raises(ApiFailure, match=words):
+        await client.call("sendMessage", chat_id=group.id, text="x", reply_markup=markup)
+    await client.call("sendMessage", chat_id=ann.id, text="x", reply_markup=markup)
+
+
+async def test_only_private_chats_have_inline_buttons_that_open_mini_apps_and_drafts(
+    client: Client, telegram: TelegramSimulator, ann: SimulatedUser
+) -> None:
+    group = telegram.group("Friends", [ann])
+    markup = {"inline_keyboard": [[{"text": "Open", "web_app": {"url": "https://x.example"}}]]}
+    with pytest.raises(ApiFailure, match="button_type_invalid"):
+        await client.call("sendMessage", chat_id=group.id, text="x", reply_markup=markup)
+    sent = await client.call("sendMessage", chat_id=group.id, text="x")
+    with pytest.raises(ApiFailure, match="button_type_invalid"):
+        await client.call(
+            "editMessageReplyMarkup", chat_id=group.id, message_id=sent["message_id"], reply_markup=markup
+        )
+    with pytest.raises(ApiFailure, match="textdraft_peer_invalid"):
+        await client.call("sendMessageDraft", chat_id=group.id, draft_id=1, text="x")
+    await client.call("sendMessage", chat_id=ann.id, text="x", reply_markup=markup)
+
+
 async def test_groups_forbid_kinds_expel_the_bot_and_migrate(
     client: Client, telegram: TelegramSimulator, ann: SimulatedUser
 ) -> None:

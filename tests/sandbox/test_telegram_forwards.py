@@ -158,7 +158,9 @@ async def test_an_uploaded_thumbnail_is_shown(client: Client, ann: SimulatedUser
     sent = await client.call(
         "sendAudio", chat_id=ann.id, audio=Bytes(content, name), thumbnail=Bytes(small, "small.png")
     )
-    assert (sent["audio"]["thumbnail"]["width"], sent["audio"]["thumbnail"]["file_size"]) == (100, len(small))
+    thumbnail = sent["audio"]["thumbnail"]
+    encoded = await client.download(thumbnail["file_id"])
+    assert (thumbnail["width"], thumbnail["file_size"], encoded[:2]) == (100, len(encoded), b"\xff\xd8"), "a JPEG"
     sent = await client.call("sendAudio", chat_id=ann.id, audio=Bytes(content, name), thumbnail=Bytes(large, "l.png"))
     assert "thumbnail" not in sent["audio"], "too large"
 

@@ -224,3 +224,24 @@ async def test_a_truncated_image_is_refused(client: Client, ann: SimulatedUser) 
     with pytest.raises(ApiFailure) as failure:
         await client.call("sendPhoto", chat_id=ann.id, photo=Bytes(picture()[:2000], "x.png"))
     assert failure.value.text == "image_process_failed"
+
+
+def tagged(title: str, performer: str) -> bytes:
+    """Return a song with ID3 tags."""
+    frames = b""
+    for name, text in ((b"TIT2", title), (b"TPE1", performer)):
+        frames += name + (len(text) + 1).to_bytes(4) + bytes(3) + text.encode()
+    assert len(frames) < 128
+    return b"ID3\3\0\0" + len(frames).to_bytes(4) + frames + sound()
+
+
+async def test_a_song_has_the_title_and_performer_of_its_tags_unless_the_bot_gives_them(
+    client: Client, ann: SimulatedUser
+) -> None:
+    song = Bytes(tagged("Beep", "Robot"), "song.mp3")
+    sent = await client.call("sendAudio", chat_id=ann.id, audio=song)
+    assert (sent["audio"]["title"], sent["audio"]["performer"]) == ("Beep", "Robot")
+    sent = await client.call("sendAudio", chat_id=ann.id, audio=song, title="Boop")
+    assert (sent["audio"]["title"], sent["audio"]["performer"]) == ("Boop", "Robot")
+    sent = await client.call("sendAudio", chat_id=ann.id, audio=Bytes(sound(), "song.mp3"))
+    assert not {"title", "performer"} & sent["audio"].keys()

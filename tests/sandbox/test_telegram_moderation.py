@@ -71,6 +71,22 @@ async def test_the_permission_to_send_polls_includes_messages(client: Client, fr
     assert shown == {"can_send_polls", "can_send_messages"}
 
 
+async def test_permissions_that_are_not_about_kinds_of_messages_are_kept_too(client: Client, friends: Group) -> None:
+    given = {"can_send_messages": True, "can_invite_users": True}
+    assert await client.call("setChatPermissions", chat_id=friends.id, permissions=given) is True
+    permissions = (await client.call("getChat", chat_id=friends.id))["permissions"]
+    assert permissions["can_invite_users"] is True
+    assert not any(permissions[f"can_{name}"] for name in ("change_info", "pin_messages", "add_web_page_previews"))
+
+
+async def test_members_of_a_public_group_may_never_change_or_pin_anything(
+    client: Client, telegram: TelegramSimulator, ann: SimulatedUser
+) -> None:
+    group = telegram.group("Public", [ann], kind="supergroup", username="public_group")
+    permissions = (await client.call("getChat", chat_id=group.id))["permissions"]
+    assert {name for name, on in permissions.items() if not on} == {"can_change_info", "can_pin_messages"}
+
+
 @pytest.mark.parametrize(
     ("method", "given", "error"),
     [
@@ -111,16 +127,19 @@ async def test_members_and_basic_groups_are_refused(
             await client.call(method, chat_id=chat.id, **given)
 
 
-async def test_bans_survive_a_restart(tmp_path: Path) -> None:
+async def test_bans_and_permissions_survive_a_restart(tmp_path: Path) -> None:
     async with running_telegram(folder=tmp_path) as telegram:
         ann, bob = telegram.add_user("Ann"), telegram.add_user("Bob")
         group = telegram.group("Friends", [ann, bob], kind="supergroup")
         await group.set_bot("administrator", by=ann)
         client = connect("python-telegram-bot", telegram)
         await client.call("banChatMember", chat_id=group.id, user_id=bob.id)
+        await client.call("setChatPermissions", chat_id=group.id, permissions={"can_invite_users": True})
         await client.close()
     async with running_telegram(folder=tmp_path) as telegram:
         client = connect("python-telegram-bot", telegram)
         found = await client.call("getChatMember", chat_id=group.id, user_id=bob.id)
+        chat = await client.call("getChat", chat_id=group.id)
         await client.close()
     assert found["status"] == "kicked"
+    assert {name for name, on in chat["permissions"].items() if on} == {"can_invite_users"}

@@ -1,10 +1,14 @@
 """Messages that the product does not send, through two client libraries written for the real server."""
 
+import io
 import json
 
 import aiohttp
 import pytest
+from PIL import Image
+from PIL.JpegImagePlugin import JpegImageFile
 
+from genlock.sandbox.telegram.probe import make_thumbnail
 from genlock.sandbox.telegram.simulated_user import SimulatedUser
 from genlock.sandbox.telegram.simulator import TelegramSimulator
 from tests.sandbox.bot_messages import KEYBOARD
@@ -122,6 +126,29 @@ async def test_telegram_makes_thumbnails_of_pictures_and_videos_and_takes_one_fo
     content, name = sample("document")
     plain = await client.call("sendDocument", chat_id=ann.id, document=Bytes(content, name))
     assert "thumbnail" not in plain["document"], "Telegram cannot make one of it"
+
+
+def test_thumbnails_are_encoded_as_by_telegram() -> None:
+    made = make_thumbnail(picture())
+    assert made is not None
+    with Image.open(io.BytesIO(made[2])) as thumbnail:
+        assert isinstance(thumbnail, JpegImageFile)
+        assert (thumbnail.size, thumbnail.quantization[0][0]) == ((320, 240), 5), "a JPEG of quality 85"
+    with Image.open(io.BytesIO(picture())) as opened:
+        file = io.BytesIO()
+        opened.save(file, "PNG", icc_profile=b"colours")
+    made = make_thumbnail(file.getvalue())
+    assert made is not None
+    assert b"colours" in made[2], "the profile of its colours stays"
+
+
+def test_the_thumbnail_of_a_transparent_picture_is_white() -> None:
+    file = io.BytesIO()
+    Image.new("RGBA", (64, 64)).save(file, "PNG")
+    made = make_thumbnail(file.getvalue())
+    assert made is not None
+    with Image.open(io.BytesIO(made[2])) as thumbnail:
+        assert thumbnail.getpixel((32, 32)) == (255, 255, 255)
 
 
 async def test_a_user_sends_a_picture_as_a_file_with_a_thumbnail(ann: SimulatedUser) -> None:

@@ -36,13 +36,20 @@ async def test_every_kind_of_media_is_sent_and_can_be_downloaded(client: Client,
     assert kind in {"photo", "animation", "voice"} or file["file_name"] == name
 
 
+async def test_a_button_for_logging_in_comes_back_as_a_link(client: Client, ann: SimulatedUser) -> None:
+    button = {"text": "Log in", "login_url": {"url": "https://x.example/hello"}}
+    sent = await client.call("sendMessage", chat_id=ann.id, text="x", reply_markup={"inline_keyboard": [[button]]})
+    [[shown]] = sent["reply_markup"]["inline_keyboard"]
+    assert (shown["url"], shown.get("login_url")) == ("https://x.example/hello", None)
+
+
 async def test_a_photo_has_sizes_and_the_largest_is_last(client: Client, ann: SimulatedUser) -> None:
     big = Bytes(picture(3000, 1500), "big.png")
     sizes = (await client.call("sendPhoto", chat_id=ann.id, photo=big))["photo"]
 
     assert [(size["width"], size["height"]) for size in sizes] == [(90, 45), (320, 160), (800, 400), (1280, 640)]
     with Image.open(io.BytesIO(await client.download(sizes[-1]["file_id"]))) as shown:
-        assert shown.size == (1280, 640)
+        assert (shown.size, "progressive" in shown.info) == ((1280, 640), True)
         assert shown.format == "JPEG"
 
 

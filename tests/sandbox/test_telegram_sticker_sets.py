@@ -118,6 +118,7 @@ async def test_masks_have_a_position_and_custom_emoji_an_id(caller: Caller, ann:
 async def test_icons_of_topics_are_custom_emoji(caller: Caller) -> None:
     icons = await caller.call("getForumTopicIconStickers")
     assert {icon["type"] for icon in icons} == {"custom_emoji"}
+    assert [icon["emoji"] for icon in icons][:2] == ["📰", "💡"], "as in Telegram's own list"
     assert await caller.call("getCustomEmojiStickers", custom_emoji_ids=[icons[1]["custom_emoji_id"]]) == [icons[1]]
 
 

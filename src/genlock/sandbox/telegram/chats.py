@@ -109,6 +109,8 @@ class Chat:
     bot_status: str = "member"
     #: kinds of messages that may not be sent, e.g. photo
     forbidden: set[str] = field(default_factory=set)
+    #: what else members may not do, e.g. can_invite_users
+    denied: set[str] = field(default_factory=set)
     #: until when each user is banned; 0 if the ban has no end
     banned: dict[int, int] = field(default_factory=dict)
     #: what a restricted user may do, and until when

@@ -6,7 +6,7 @@ from typing import Any
 
 from genlock.sandbox.telegram.api_call import ApiError, CallArguments, bad_request
 from genlock.sandbox.telegram.chats import KINDS, MEDIA, Message
-from genlock.sandbox.telegram.markup import Markup, is_inline, read_inline
+from genlock.sandbox.telegram.markup import Markup, check_public, is_inline, read_inline
 from genlock.sandbox.telegram.media import WRONG_TYPE
 from genlock.sandbox.telegram.messages import (
     Method,
@@ -152,6 +152,8 @@ def apply_change(
     state: TelegramState, message: Message, content: dict[str, Any], markup: Markup | None
 ) -> dict[str, Any]:
     check_edited(content)
+    if not state.chats[message.chat].private:
+        check_public(markup)
     if content == message.content and markup == message.markup:
         raise bad_request(NOT_MODIFIED)
     state.change(message, content, markup)

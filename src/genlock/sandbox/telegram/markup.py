@@ -24,6 +24,16 @@ ACTIONS = (
 )
 #: an empty one counts as not given
 NOT_EMPTY = ("url", "callback_data")
+#: buttons of a reply keyboard that ask for the user's data, and the beginning of the refusal in other chats
+PRIVATE_ONLY = {
+    "request_contact": "phone number can be requested",
+    "request_location": "location can be requested",
+    "request_poll": "poll can be requested",
+    "request_users": "users can be requested",
+    "request_chat": "chats can be requested",
+    "request_managed_bot": "managed bots can be requested",
+    "web_app": "Web App buttons can be used",
+}
 Markup = dict[str, Any]
 
 
@@ -54,6 +64,16 @@ def read_inline(arguments: CallArguments) -> Markup | None:
 
 def is_inline(markup: Markup | None) -> bool:
     return markup is None or "inline_keyboard" in markup
+
+
+def check_public(markup: Markup | None) -> None:
+    """Raise ApiError for a keyboard that only a private chat may have: it asks for data or opens a Mini App."""
+    if any(button.get("web_app") for row in (markup or {}).get("inline_keyboard", ()) for button in row):
+        raise bad_request("BUTTON_TYPE_INVALID")
+    for row in (markup or {}).get("keyboard", ()):
+        for button in row:
+            if what := next((words for name, words in PRIVATE_ONLY.items() if button.get(name)), None):
+                raise bad_request(f"{what} in private chats only")
 
 
 def _rows(markup: Markup, name: str) -> list[list[Any]]:
@@ -96,9 +116,21 @@ def _checked(button: Any) -> dict[str, Any]:
         raise bad_request("can't parse inline keyboard button: Text buttons are unallowed in the inline keyboard")
     if button["text"] and action == "callback_data" and len(str(button[action]).encode()) > DATA_BYTES_MAX:
         raise bad_request("BUTTON_DATA_INVALID")
+    if action == "login_url":
+        button, action = button | {"url": _login_url(button)}, "url"
     if button["text"] and action == "url":
         button = button | {action: _accepted(str(button[action]))}
     return {name: value for name, value in button.items() if name not in ACTIONS or name == action}
+
+
+def _login_url(button: dict[str, Any]) -> str:
+    """Return the address of a button that logs users in: it comes back as a link."""
+    login = button["login_url"]
+    if not isinstance(login, dict):
+        raise bad_request('can\'t parse inline keyboard button: Field "login_url" must be of type Object')
+    if "url" not in login:
+        raise bad_request("can't parse inline keyboard button: Can't find field \"url\"")
+    return str(login["url"])
 
 
 def _accepted(url: str) -> str:

@@ -186,11 +186,11 @@ class Media:
 
 
 def _usable(given: Upload | None) -> tuple[int, int, bytes] | None:
-    """Return an uploaded thumbnail. Telegram ignores one that is too large."""
+    """Return an uploaded thumbnail as Telegram encodes it. It ignores one that is too large."""
     probe = probe_content(given.content) if given and len(given.content) <= THUMBNAIL_BYTES_MAX else None
     if given is None or probe is None or probe.kind != "photo" or max(probe.width, probe.height) > THUMBNAIL_SIDE_MAX:
         return None
-    return probe.width, probe.height, given.content
+    return make_thumbnail(given.content)
 
 
 def content_of(stored: Stored) -> dict[str, Any]:
@@ -236,7 +236,8 @@ def _media_object(kind: str, stored: Stored, name: str, probe: Probe, hints: Map
     if kind in {"video", "animation", "audio", "voice", "video_note", "live_photo"}:
         fields["duration"] = round(probe.seconds) or _number(hints.get("duration")) or math.ceil(probe.seconds)
     if kind == "audio":
-        fields |= {key: str(hints[key]) for key in ("performer", "title") if hints.get(key)}
+        tags = {"performer": probe.performer, "title": probe.title}
+        fields |= {key: str(hints.get(key) or tag) for key, tag in tags.items() if hints.get(key) or tag}
     return fields
 
 

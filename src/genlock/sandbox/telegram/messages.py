@@ -6,7 +6,7 @@ from typing import Any
 
 from genlock.sandbox.telegram.api_call import ApiError, CallArguments, Upload, bad_request
 from genlock.sandbox.telegram.chats import Chat, Message
-from genlock.sandbox.telegram.markup import is_inline, read_markup
+from genlock.sandbox.telegram.markup import check_public, is_inline, read_markup
 from genlock.sandbox.telegram.media import FETCH_FAILED, WRONG_TYPE, Media, content_of
 from genlock.sandbox.telegram.replies import reply_fields
 from genlock.sandbox.telegram.state import TelegramState
@@ -229,7 +229,7 @@ async def send_draft(state: TelegramState, arguments: CallArguments) -> bool:
     """Show a draft, which the next message replaces."""
     chat = state.writable(state.chat(arguments))
     if not chat.private:
-        raise bad_request("drafts can be sent to private chats only")
+        raise bad_request("TEXTDRAFT_PEER_INVALID")
     state.events.add("draft", chat=chat.id, draft=arguments.number("draft_id"), text=arguments.text("text"))
     return True
 
@@ -309,6 +309,8 @@ def post_message(
 ) -> Message:
     if chat.type == "channel" and not is_inline(more.get("markup")):
         raise bad_request("inline keyboard expected")
+    if not chat.private:
+        check_public(more.get("markup"))
     return state.post(
         chat,
         state.bot_id,

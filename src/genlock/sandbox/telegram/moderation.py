@@ -62,6 +62,7 @@ async def set_permissions(state: TelegramState, arguments: CallArguments) -> boo
         raise bad_request("not enough rights to change chat permissions")
     chat.forbidden = {kind for name, kind in SENT_KINDS.items() if not permissions[f"can_send_{name}"]}
     chat.forbidden |= set() if permissions["can_send_other_messages"] else {"sticker", "animation"}
+    chat.denied = {name for name in OTHER_PERMISSIONS if not permissions[name]}
     return True
 
 

@@ -92,7 +92,7 @@ def _chat(saved: dict[str, Any]) -> Chat:
         for message in saved["messages"].values()
     }
     topics = {int(number): Topic(**topic) for number, topic in saved["topics"].items()}
-    sets = {name: set(saved[name]) for name in ("members", "forbidden")}
+    sets = {name: set(saved.get(name, ())) for name in ("members", "forbidden", "denied")}
     forum = saved.get("forum", bool(topics))  # saved since groups without topics ignore them
     general = {"general": Topic(**saved["general"])} if "general" in saved else {}
     users = {name: _numbered(saved.get(name, {})) for name in ("banned", "restricted")}

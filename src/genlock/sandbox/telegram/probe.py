@@ -41,6 +41,9 @@ class Probe:
     height: int = 0
     seconds: float = 0.0
     sound: bool = False
+    #: of a song, from its tags
+    title: str = ""
+    performer: str = ""
 
 
 def probe_content(content: bytes) -> Probe:
@@ -83,7 +86,15 @@ def _as_stream(content: bytes) -> Probe | None:
                     seconds=seconds,
                     sound=bool(media.streams.audio),
                 )
-            return Probe(kind="audio", type=f"audio/{container}", seconds=seconds, sound=True)
+            title, performer = (media.metadata.get(name, "") for name in ("title", "artist"))
+            return Probe(
+                kind="audio",
+                type=f"audio/{container}",
+                seconds=seconds,
+                sound=True,
+                title=title,
+                performer=performer,
+            )
     except (AV.FFmpegError, OSError, ValueError):
         return None
 
@@ -133,19 +144,24 @@ def _jpeg(whole: Image.Image, side: int) -> tuple[int, int, bytes]:
         picture = whole.copy()
         picture.thumbnail((side, side), Image.Resampling.BILINEAR)
     file = io.BytesIO()
-    picture.save(file, "JPEG", quality=87)
+    picture.save(file, "JPEG", quality=87, progressive=True, optimize=True)
     return picture.width, picture.height, file.getvalue()
 
 
 @lru_cache(maxsize=16)
 def make_thumbnail(content: bytes) -> tuple[int, int, bytes] | None:
-    """Return the thumbnail that Telegram makes of a picture or a video: a JPEG. None for other content."""
+    """Return the thumbnail that Telegram makes of a picture or a video: a JPEG. None for other content.
+
+    Filter and encoding give the sizes in bytes that tests of client libraries expect from the real server.
+    """
     try:
         frame = _first_frame(content)
     except NotMedia:
         return None
-    frame.thumbnail((THUMBNAIL_SIDE_MAX, THUMBNAIL_SIDE_MAX), Image.Resampling.BILINEAR)
-    return _jpeg(frame, THUMBNAIL_SIDE_MAX)
+    frame.thumbnail((THUMBNAIL_SIDE_MAX, THUMBNAIL_SIDE_MAX), Image.Resampling.BOX)
+    file = io.BytesIO()
+    frame.save(file, "JPEG", quality=85, optimize=True, icc_profile=frame.info.get("icc_profile"))
+    return frame.width, frame.height, file.getvalue()
 
 
 def _first_frame(content: bytes) -> Image.Image:
@@ -155,9 +171,17 @@ def _first_frame(content: bytes) -> Image.Image:
             if opened.width * opened.height > PIXELS_MAX:
                 raise NotMedia
             opened.draft("RGB", (THUMBNAIL_SIDE_MAX, THUMBNAIL_SIDE_MAX))  # decode a JPEG at a smaller size
-            return opened.convert("RGB")
+            return _on_white(opened) if opened.has_transparency_data else opened.convert("RGB")
     except (OSError, ValueError, SyntaxError, Image.DecompressionBombError):
         return _first_video_frame(content)
+
+
+def _on_white(transparent: Image.Image) -> Image.Image:
+    whole = Image.new("RGB", transparent.size, "white")
+    picture = transparent.convert("RGBA")
+    whole.paste(picture, mask=picture)
+    whole.info = transparent.info
+    return whole
 
 
 def _first_video_frame(content: bytes) -> Image.Image:

@@ -208,10 +208,11 @@ async def get_chat(state: TelegramState, arguments: CallArguments) -> Any:
 
 
 def _permissions(chat: Chat) -> dict[str, bool]:
-    """Return what members may do: everything but sending the forbidden kinds."""
+    """Return what members may do: everything but sending the forbidden kinds and what is denied."""
     fields = {f"can_send_{name}": kind not in chat.forbidden for name, kind in SENT_KINDS.items()}
     fields["can_send_other_messages"] = not {"sticker", "animation"} & chat.forbidden
-    return fields | dict.fromkeys(OTHER_PERMISSIONS, True)
+    never = chat.denied | ({"can_change_info", "can_pin_messages"} if chat.username else set())
+    return fields | {name: name not in never for name in OTHER_PERMISSIONS}
 
 
 async def get_member(state: TelegramState, arguments: CallArguments) -> Any:

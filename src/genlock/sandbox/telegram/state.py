@@ -9,6 +9,7 @@ from genlock.sandbox.telegram.chats import CallbackQuery, Chat, Message, Notific
 from genlock.sandbox.telegram.events import Events
 from genlock.sandbox.telegram.markup import Markup
 from genlock.sandbox.telegram.media import Media
+from genlock.sandbox.telegram.mentions import with_mentions
 from genlock.sandbox.telegram.stars import StarsLedger
 from genlock.sandbox.telegram.updates import Updates
 
@@ -215,6 +216,9 @@ class TelegramState:
     def show_user(self, number: int) -> dict[str, Any]:
         return self.users[number].as_json() if number in self.users else self.bot
 
+    def _find_user(self, number: int) -> dict[str, Any] | None:
+        return self.show_user(number) if number == self.bot_id or number in self.users else None
+
     def show_chat(self, chat: Chat) -> dict[str, Any]:
         if chat.private:
             return {"id": chat.id, "type": "private"} | self.users[chat.id].names
@@ -240,7 +244,7 @@ class TelegramState:
             **self._show_sender(message, chat),
             "chat": self.show_chat(chat),
             "date": message.date,
-            **message.content,
+            **with_mentions(message.content, self._find_user),
         }
         if message.edited is not None:
             fields["edit_date"] = message.edited

@@ -13,6 +13,7 @@ STICKERS_MAX = 120
 TYPES = ("regular", "mask", "custom_emoji")
 #: the set of Telegram that icons of topics are chosen from
 ICON_SET = "Topics"
+ICONS = ("📰", "💡", "⚡️", "🎙", "🔝", "🗣", "🆒", "❗️")
 FIRST_EMOJI_ID = 5_000_000_000_000_000_001
 
 
@@ -128,13 +129,13 @@ async def set_mask_position(state: TelegramState, arguments: CallArguments) -> b
 
 
 async def get_icons(state: TelegramState, _: CallArguments) -> Any:
-    """Return the icons of topics, which are Telegram's own; here they are the faces that users can send."""
+    """Return the first icons of Telegram's own list; here they look like the faces that users can send."""
     if ICON_SET not in state.sticker_sets:
         stored = [await store_sticker(state.files, emoji) for emoji in STICKERS]
         more = {"type": "custom_emoji", "set_name": ICON_SET}
         icons = [
-            sticker.media_object | more | {"custom_emoji_id": str(FIRST_EMOJI_ID + place)}
-            for place, sticker in enumerate(stored)
+            sticker.media_object | more | {"emoji": emoji, "custom_emoji_id": str(FIRST_EMOJI_ID + place)}
+            for place, (sticker, emoji) in enumerate(zip(stored, ICONS, strict=True))
         ]
         state.sticker_sets[ICON_SET] = {
             "name": ICON_SET,

@@ -1,6 +1,7 @@
 """The money check: small steps, continued by the next leader, and every corruption found."""
 
 import json
+from typing import Any
 
 import pytest
 
@@ -11,6 +12,7 @@ from genlock.engine.engine import Engine
 from genlock.engine.limits import RateLimiter
 from genlock.engine.money_check import COUNT, POSITION, MoneyCheck
 from genlock.stores.database import SqlDatabase
+from genlock.stores.rows import message_params
 from tests.engine.manual_clock import ManualClock
 from tests.engine.recorder import Recorder
 from tests.engine.world import RULES
@@ -46,7 +48,8 @@ async def test_a_wrong_balance_is_reported_until_it_is_repaired(store: SqlDataba
     await check.round()
     assert await found(store) == 0
     # `transfer` changes `available` only, so that an entry between `available` and `held` makes the balance wrong.
-    entry = {"account_id": account_id, "kind": "x", "amount": 1, "reason": "", "repays": False}
+    entry: dict[str, Any] = {"account_id": account_id, "kind": "x", "amount": 1, "reason": "", "repays": False}
+    entry |= message_params(None)
     await store.session.one("transfer", key="wrong", debit="available", credit="held", **entry)
 
     await check.round()

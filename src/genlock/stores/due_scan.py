@@ -32,6 +32,8 @@ class DueScan:
 
     async def claim(self, limit: int, **params: Any) -> list[Row]:
         """Run the statement; return the rows that it claimed."""
+        if not limit:
+            return []
         since = self._since
         rows = await self._session.one(self._statement, limit=limit, due_since=since, **params)
         if not self._session.keeps_dead_entries:

@@ -37,8 +37,8 @@ class FrontPage:
         return HTMLResponse(self._page(translator), _STATUS, headers=_HEADERS)
 
     def _page(self, t: Translator) -> str:
-        title = escape(t.plain("front_page.title"))
-        body = f"<h1>{title}</h1><p>{escape(t.plain('front_page.text'))}</p>"
+        title, text = escape(t.plain("front_page.title")), escape(t.plain("front_page.text"))
+        body = f"<h1>{title}</h1><p>{text}</p>"
         if not self.is_public:
             links = {"/dashboard": "front_page.dashboard", "/health": "front_page.health"}
             items = (f'<li><a href="{path}">{escape(t.plain(text))}</a></li>' for path, text in links.items())

@@ -194,6 +194,18 @@ async def test_only_the_holder_renews(store: Store) -> None:
 # claiming
 
 
+async def test_a_busy_instance_that_claims_no_jobs_leaves_them_to_the_next_claim(
+    store: Store, clock: ManualClock
+) -> None:
+    job = await queued(store)
+    assert await store.reschedule(wait(job, 1.0))
+    assert await store.claim_jobs(10, ME) == []
+    clock.advance(1.0)
+
+    assert await store.claim_jobs(0, ME) == []
+    assert [taken.id for taken in await store.claim_jobs(1, ME)] == [job.id]
+
+
 async def test_the_longest_overdue_jobs_are_claimed_first_up_to_the_limit(store: Store, clock: ManualClock) -> None:
     jobs = [await queued(store) for _ in range(5)]
     for job, after in zip(jobs, (4.0, 2.0, 5.0, 1.0, 3.0), strict=True):

@@ -90,8 +90,8 @@ async def test_a_stop_lets_the_message_about_an_erasure_arrive(
     await ask_for_erasure(ann)
     deleted, go_on, delete = asyncio.Event(), asyncio.Event(), world.store.kv_delete
 
-    async def delete_slowly(key: str, bot: str = "") -> bool:
-        done = await delete(key, bot)
+    async def delete_slowly(key: str, bot: str = "", *, value: str | None = None) -> bool:
+        done = await delete(key, bot, value=value)
         if key.startswith(ERASURE):
             deleted.set()
             await go_on.wait()
@@ -186,7 +186,7 @@ async def test_an_erasure_that_crashed_halfway_is_finished_by_the_next_round(
     for step in ("erase_messages", "erase_account", "kv_delete"):
         with monkeypatch.context() as then:
 
-            async def dead(*_: object) -> None:
+            async def dead(*_: object, **__: object) -> None:
                 raise TimeoutError("the instance is gone")
 
             then.setattr(world.store, step, dead)

@@ -7,10 +7,12 @@ from genlock.ports import Database
 
 #: kv entries of the account's bot, one per erasure that was asked for and is not done; the value is the newest job's id
 ERASURE = "erase:"
-#: kv entries of the installation: the files of an account are to be deleted, but for results of jobs after this id
+#: kv entries of the installation: the files of an account are to be deleted, but for results of jobs after this id. The
+#: value begins with a word when they are
 FILES_OF = "erase_files:"
-FILES_DELETED = "done"
-#: kv entries of the installation: the rows of an account are erased, but the database's files may still hold them
+FILES_DELETED = "done:"
+#: kv entries of the installation: the rows of an account up to this job are erased, but the database's files may still
+#: hold them
 ROWS_OF = "erase_rows:"
 #: between attempts to remove them from there, while another program uses the files
 SCRUB_SECONDS = 10.0
@@ -31,12 +33,14 @@ class Erasure:
         self._store = store
 
     async def request(self, account_id: int, by: str, key: str) -> None:
-        """Store that the data of an account are to be erased; its open jobs end first. Raises AccountNotFound."""
+        """Store that the data of an account are to be erased; its open jobs end first. Raises AccountNotFound.
+
+        A request that comes while an earlier one waits, or is carried out, takes its place.
+        """
         bot = (await self._store.account(account_id)).bot
         newest = await self._store.jobs(account_id=account_id, limit=1)
         until = str(newest[0].id if newest else 0)
-        await self._store.kv_delete(f"{ROWS_OF}{account_id}")
-        await self._store.kv_put_if_absent(f"{ERASURE}{account_id}", until, bot)
+        await self._store.kv_put(f"{ERASURE}{account_id}", until, bot)
         await self._store.add_audit(
             bot=bot, key=key, actor=by, action="erasure", subject=str(account_id), detail="requested"
         )
@@ -47,23 +51,24 @@ class Erasure:
     async def run(self, bot: str, *, older_than: float = DELAY_SECONDS) -> list[int]:
         """Carry out the erasures of a bot's users whose jobs have ended. Returns the accounts that are erased now."""
         store = self._store
-        erased = []
+        erased = {}
         for entry in await store.kv_list(ERASURE, bot):
             account_id = int(entry.key.removeprefix(ERASURE))
             if entry.age >= older_than and await self._erase(account_id, int(entry.value), entry.age):
-                erased.append(account_id)
+                erased[account_id] = entry.value
         if not erased:
             return []
         if not await store.scrub():  # once for all, because commits wait for it
-            for account_id in erased:
-                await store.kv_put(f"{ROWS_OF}{account_id}", "erased")
+            for account_id, until in erased.items():
+                await store.kv_put(f"{ROWS_OF}{account_id}", until)
             return []
-        for account_id in erased:
-            # The request goes last: what a crash left of the others would count for the account's next request.
-            await store.kv_delete(f"{ROWS_OF}{account_id}")
-            await store.kv_delete(f"{FILES_OF}{account_id}")
-            await store.kv_delete(f"{ERASURE}{account_id}", bot)
-        return erased
+        return [account_id for account_id, until in erased.items() if await self._close(account_id, until, bot)]
+
+    async def _close(self, account_id: int, until: str, bot: str) -> bool:
+        """Delete the request. False if there is a newer one: then the user has more to be erased."""
+        await self._store.kv_delete(f"{ROWS_OF}{account_id}")
+        await self._store.kv_delete(f"{FILES_OF}{account_id}")
+        return await self._store.kv_delete(f"{ERASURE}{account_id}", bot, value=until)
 
     async def _erase(self, account_id: int, until: int, age: float) -> bool:
         """Erase an account's rows and files; False if not all of them are gone yet, or it is to wait.
@@ -72,7 +77,8 @@ class Erasure:
         Rows that are erased are not erased again: the user may have begun something new.
         """
         store = self._store
-        if (rows := await store.kv_get(f"{ROWS_OF}{account_id}")) is not None:
+        rows = await store.kv_get(f"{ROWS_OF}{account_id}")
+        if rows is not None and rows.value == str(until):
             return rows.age >= SCRUB_SECONDS
         account = await store.account(account_id)
         if await store.open_jobs_until(account_id, until) or await store.waits_for_handling(account, age):
@@ -89,7 +95,11 @@ class Erasure:
         """Ask for the deletion of the account's files. Its keys are revoked by now, so that none is added."""
         if not await self._store.api_keys(account_id, before=None, limit=1):
             return True  # only clients of the API have files in the media store
-        return await self._store.kv_put_if_absent(f"{FILES_OF}{account_id}", str(until)) == FILES_DELETED
+        asked, key = str(until), f"{FILES_OF}{account_id}"
+        known = await self._store.kv_put_if_absent(key, asked)
+        if known.removeprefix(FILES_DELETED) != asked:  # of an earlier request
+            await self._store.kv_put(key, asked)
+        return known == f"{FILES_DELETED}{asked}"
 
     async def erase_old_inputs(self, days: float) -> None:
         """Erase the inputs of jobs older than this many days; of those that have not ended, when they have."""

@@ -28,5 +28,5 @@ class KvStore(Protocol):
 
     async def kv_put(self, key: str, value: str, bot: str = "") -> None: ...
 
-    async def kv_delete(self, key: str, bot: str = "") -> bool:
-        """Delete an entry. Returns whether it was there."""
+    async def kv_delete(self, key: str, bot: str = "", *, value: str | None = None) -> bool:
+        """Delete an entry, or only if it has this value. Returns whether it was there."""

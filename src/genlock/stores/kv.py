@@ -25,5 +25,5 @@ class KeyValues(Subject):
     async def kv_put(self, key: str, value: str, bot: str = "") -> None:
         await self.session.one("kv_put", key=key, value=value, bot=bot)
 
-    async def kv_delete(self, key: str, bot: str = "") -> bool:
-        return bool(await self.session.one("kv_delete", key=key, bot=bot))
+    async def kv_delete(self, key: str, bot: str = "", *, value: str | None = None) -> bool:
+        return bool(await self.session.one("kv_delete", key=key, bot=bot, value=value))

@@ -23,5 +23,5 @@ INSERT INTO kv (key, bot, value, at) VALUES (:key, :bot, :value, :now)
 ON CONFLICT (key, bot) DO UPDATE SET value = excluded.value, at = excluded.at;
 
 -- name: kv_delete
--- Delete an entry.
-DELETE FROM kv WHERE key = :key AND bot = :bot RETURNING key;
+-- Delete an entry, or only if it has a value.
+DELETE FROM kv WHERE key = :key AND bot = :bot AND (:value::text IS NULL OR value = :value::text) RETURNING key;

@@ -149,6 +149,15 @@ STORE_MUTANTS: dict[str, list[Mutate]] = {
         Sql("settle_updates", "ORDER BY n.id LIMIT 1", "ORDER BY n.id DESC LIMIT 1"),
         Sql("claim_update_queues", "ORDER BY n.id LIMIT 1", "ORDER BY n.id DESC LIMIT 1"),
     ],
+    "an erased order takes a late result": [Sql("erase_jobs", "secret_hash = NULL, ", "")],
+    "an erasure does not wait for open orders": [Sql("open_jobs_until", "id <= :until", "1 = 0")],
+    "orders from after the request are erased": [Sql("erase_jobs", "AND id <= :until", "")],
+    "the input of an open order is erased": [
+        Sql("erase_inputs", "AND ended_at IS NOT NULL AND due_at IS NULL AND input <> 'null'", "")
+    ],
+    "a second request for an erasure is dropped": [
+        Sql("kv_put", "DO UPDATE SET value = excluded.value, at = excluded.at", "DO NOTHING")
+    ],
 }
 
 
@@ -317,6 +326,11 @@ STAGE_MUTANTS: dict[str, tuple[Any, str, Any]] = {
 
 #: the seed to try first, for mutants that not every seed finds: it only saves time, because all other seeds follow
 LIKELY_SEEDS = {
+    "an erased order takes a late result": 17,
+    "an erasure does not wait for open orders": 17,
+    "orders from after the request are erased": 17,
+    "the input of an open order is erased": 150,
+    "a second request for an erasure is dropped": 283,
     "a message is left waiting after a resend": 137,
     "a result that is paid for again holds nothing": 137,
     "an order that waits is taken off the list": 37,

@@ -75,6 +75,8 @@ def _tasks(job: Job, truth: Truth) -> list[Task]:
 
 def _check_end(job: Job, truth: Truth) -> Findings:
     reached = ends(job) or ([End.LISTED] if job.id in truth.handled else [])
+    if not reached and job.id in truth.erased and job.hold_state is not HoldState.HELD:
+        return []  # the parts and the reason of its end are gone, and no result can come any more
     row = f"{job.state}, {job.delivery}, notice {job.notice}, hold {job.hold_state}, attention {job.attention_reason}"
     found: Findings = []
     if len(reached) != 1:
@@ -147,6 +149,8 @@ def _check_notices(job: Job, truth: Truth) -> Findings:
 
 def _check_attention(job: Job, truth: Truth, rules: EngineRules) -> Findings:
     """Check that a job is on the operator's list only for a reason that really existed."""
+    if job.id in truth.erased:
+        return []  # its parts and what was wrong with them are gone
     reason, tries = job.attention_reason or "", 2 * truth.failed_calls[job.id]  # a lost answer may count twice
     if job.attention_code is AttentionCode.STAGE_ERROR and tries < rules.stage_attempts:
         return [("The engine gives up only for a reason.", f"{reason}, after {tries} tries")]
@@ -190,7 +194,7 @@ def _addresses(job: Job, truth: Truth) -> set[str]:
 
 def _check_chat(job: Job, truth: Truth) -> Findings:
     """Check that the chat shows what the row says is delivered."""
-    if job.delivery is not Delivery.DELIVERED:
+    if job.delivery is not Delivery.DELIVERED or job.id in truth.erased:
         return []
     found: Findings = []
     for part in job.parts:
@@ -339,13 +343,16 @@ async def _check_inbox(store: Store, truth: Truth) -> list[Violation]:
     """Check that every acknowledged callback is stored, in a state that its kind may end in."""
     stored = [callback for state in InboxState for callback in await store.callbacks(state, 1000)]
     states = {callback.id: callback.state for callback in stored}
-    repeated = {callback.id for callback in stored if callback.job_id is None and callback.note == "repeated"}
+    notes = {callback.id: callback.note for callback in stored if callback.job_id is None}
     found = []
     for number, (job_id, task_id) in truth.acknowledged.items():
         task = truth.tasks.get(task_id or "")
-        if number in repeated:
-            continue  # an earlier callback about the same task is checked
-        if states.get(number) not in _good_ends(job_id, task_id, task.provider if task else ""):
+        if notes.get(number) in ("repeated", "erased"):
+            continue  # an earlier callback about the same task is checked, or there is nothing left to change
+        good = _good_ends(job_id, task_id, task.provider if task else "")
+        if {job_id, task.job_id if task else None} & truth.erased:
+            good |= {InboxState.DONE}  # its body was erased, too
+        if states.get(number) not in good:
             detail = f"callback {number} about {task_id} is {states.get(number)}"
             rule = "No acknowledged callback is lost."
             found.append(Violation(rule=rule, subject=str(job_id or "-"), detail=detail))

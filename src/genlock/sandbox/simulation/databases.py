@@ -31,6 +31,12 @@ class Database(Protocol):
     def close(self) -> None: ...
 
 
+class MemorySession(SqliteSession):
+    async def scrub(self) -> bool:
+        """Do nothing: SQLite gives the name of a file to a database that was read from bytes, but there is none."""
+        return True
+
+
 class Sqlite:
     """A fresh database in memory for every run; its calls do not block."""
 
@@ -43,7 +49,7 @@ class Sqlite:
             store = await SqliteStore.open(":memory:", clock=clock, observer=Silent())
             Sqlite._migrated = store.session.connection.serialize()
             return store
-        session = SqliteSession(connect(":memory:"), clock=clock, observer=Silent(), lock=None)
+        session = MemorySession(connect(":memory:"), clock=clock, observer=Silent(), lock=None)
         session.connection.deserialize(Sqlite._migrated)
         return SqliteStore(session)
 

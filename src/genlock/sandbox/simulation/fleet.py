@@ -13,6 +13,7 @@ from genlock.domain.offer import Offer
 from genlock.engine.context import EngineContext, EngineRules, own_offer
 from genlock.engine.engine import Engine
 from genlock.engine.limits import RateLimiter
+from genlock.engine.periodic import PeriodicTask
 from genlock.engine.updates import UpdateWorker
 from genlock.ports import Store
 from genlock.sandbox.simulation.faulty_channel import FaultyChannel
@@ -76,6 +77,8 @@ class Fleet:
         self._stops: list[asyncio.Task[None]] = []
         #: makes the update worker of an instance; None: the instances take no updates
         self.make_updates: Callable[[EngineContext], UpdateWorker] | None = None
+        #: make the further periodic tasks of an instance
+        self.make_tasks: list[Callable[[InstanceLifecycle, EngineContext], Sequence[PeriodicTask]]] = []
 
     async def start(self) -> None:
         world = self._world
@@ -105,7 +108,9 @@ class Fleet:
         self.instances.append(instance)
         world.note(name, "STARTED")
         try:
-            await lifecycle.serve(instance.engine.start())
+            await lifecycle.serve(
+                instance.engine.start([task for make in self.make_tasks for task in make(lifecycle, ctx)])
+            )
         except (NoAnswer, StoreError):
             lifecycle.kill("did not start")
 
@@ -128,6 +133,14 @@ class Fleet:
         if instance is None:
             raise NoAnswer
         return await instance.lifecycle.serve(request(instance))
+
+    async def ask_until_answered(self, request: Callable[[Instance], Coroutine[Any, Any, T]], rng: Random) -> T:
+        """Repeat a request until an instance answers it."""
+        while True:
+            try:
+                return await self.ask(request)
+            except (NoAnswer, StoreError):
+                await asyncio.sleep(rng.uniform(0.2, 2.0))
 
     async def _receive_callback(self, provider: str, token: str | None, body: bytes) -> Callback | None:
         try:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections import Counter, defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -9,9 +10,11 @@ from genlock.domain.events import Event
 from genlock.engine.context import EngineRules, UnknownSubmit
 from genlock.ports import Database, Store, Violation
 from genlock.ports.provider import RateLimit
+from genlock.sandbox.simulation.addition import Addition
 from genlock.sandbox.simulation.afterwards import Afterwards
 from genlock.sandbox.simulation.chats import Chats
 from genlock.sandbox.simulation.checker import check
+from genlock.sandbox.simulation.erasures import Erasures
 from genlock.sandbox.simulation.fleet import Fleet
 from genlock.sandbox.simulation.instances import CALLS, POINTS, InstanceFault
 from genlock.sandbox.simulation.operator import Operator
@@ -31,6 +34,8 @@ FAULT_SECONDS = 45.0
 SETTLE_SECONDS = 200.0
 #: fault points of each kind per seed
 FAULTS_PER_KIND = 6
+#: fault points of each kind at the calls of an addition
+FURTHER_FAULTS_PER_KIND = 3
 #: calls that instances repeat all the time
 FREQUENT_CALLS = ("claim_jobs", "claim_poison_jobs", "heartbeat", "take_role", "claim_callbacks", "match_orphans")
 FAULT_POINTS = [
@@ -78,7 +83,7 @@ class Scenario:
         public_url = "https://sim" if self._rng.random() < 0.9 else None
         #: during a rolling deploy only the newer instances have a new provider
         providers = ("kie", "new") if self._rng.random() < 0.2 else ("kie",)
-        instance_faults = {**self._make_instance_faults("paused", 11), **self._make_instance_faults("killed", 0)}
+        instance_faults = self._make_instance_faults("paused", 11) | self._make_instance_faults("killed", 0)
         if self._rng.random() < 0.8:
             # Exercises what only an instance does that was paused during the provider's answer.
             pause = InstanceFault(
@@ -103,9 +108,18 @@ class Scenario:
             deadlines=deadlines,
         )
         self._operator = Operator(world, self._fleet, self._users, rng=self._rng)
-        self._chats = Chats(world, cast("Database", store), self._fleet, self._users) if world.has_chats else None
-        if self._chats:
-            self._fleet.make_updates = self._chats.updates_of
+        self._additions = self._make_additions(cast("Database", store))
+        for addition in self._additions:
+            self._fleet.make_tasks.append(addition.tasks_of)
+            self._add_instance_faults(instance_faults, addition.calls)
+
+    def _make_additions(self, store: Database) -> list[Addition]:
+        world, more = self.world, list[Addition]()
+        if world.has_chats:
+            more.append(Chats(world, store, self._fleet, self._users))
+        if world.has("erasures"):
+            more.append(Erasures(world, store, self._fleet, self._users))
+        return more
 
     def _make_rules(self) -> EngineRules:
         rng = self._rng
@@ -145,6 +159,14 @@ class Scenario:
             )
         return instance_faults
 
+    def _add_instance_faults(self, instance_faults: dict[str, InstanceFault], calls: Sequence[str]) -> None:
+        """Choose further fault points at these calls."""
+        rng = self.world.stream("further faults")
+        for kind in ("killed", "paused") * FURTHER_FAULTS_PER_KIND if calls else ():
+            point = f"{rng.choice(('before', 'after'))} {rng.choice(calls)}"
+            fault = InstanceFault(kind=kind, passes_left=rng.choice((1, 1, 2, 4)), seconds=rng.uniform(3.0, 15.0))
+            instance_faults.setdefault(point, fault)
+
     async def run(self) -> list[Violation]:
         supervisor = self.world.loop.create_task(self._fleet.replace_crashed()) if self.world.poison else None
         try:
@@ -155,6 +177,8 @@ class Scenario:
 
     async def _run(self) -> list[Violation]:
         await self._users.create_accounts(self.store)
+        for addition in self._additions:
+            await addition.prepare()
         for _ in range(self._rng.randint(2, 3)):
             await self._fleet.start()
         for number in range(self._rng.randint(6, 12)):
@@ -167,8 +191,8 @@ class Scenario:
         if self.world.afterwards:
             afterwards = Afterwards(self.world, self._fleet, self._users)
             self.world.spawn(afterwards.work())
-        if self._chats:
-            self.world.spawn(self._chats.work())
+        for addition in self._additions:
+            self.world.spawn(addition.work())
         await asyncio.sleep(FAULT_SECONDS)
         await self._stop_faults()
         if not await self._settle():
@@ -182,7 +206,7 @@ class Scenario:
             *self._truth.violations,
             *await check(self._truth, self.store, self._users.account_ids, self._rules),
             *self._check_epochs(),
-            *(await self._chats.check() if self._chats else []),
+            *[violation for addition in self._additions for violation in await addition.check()],
         ]
 
     def _check_epochs(self) -> list[Violation]:
@@ -249,7 +273,7 @@ class Scenario:
             asleep = any(instance.lifecycle.asleep for instance in self._fleet.instances)
             counts = await self.store.counts()
             counts.pop("attention")
-            waits = self._chats is not None and not await self._chats.is_settled()
-            if not (self.world.busy or asleep or waits or any(counts.values())):
+            waits = self.world.busy or asleep or any(counts.values())
+            if not waits and all([await addition.is_settled() for addition in self._additions]):
                 return True
         return False

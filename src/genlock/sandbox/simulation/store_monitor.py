@@ -58,6 +58,8 @@ class StoreMonitor:
         if name == "end_job" and isinstance(answer, JobEnd) and answer.verdict is Verdict.WON and answer.job:
             self._check_end(args[0], answer.job)
         self._record_delivery(name, job_id, args, answer)
+        for watch in self._truth.watchers:
+            watch(name, args, answer)
 
     def _record_operator(self, name: str, args: tuple[Any, ...], answer: Any) -> None:
         """Record what operators, and users who press Show again, did to a job."""

@@ -3,7 +3,7 @@
 import asyncio
 import random
 from collections import Counter, defaultdict
-from collections.abc import Coroutine, Iterable
+from collections.abc import Callable, Coroutine, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -137,6 +137,8 @@ CHATS_EVERY, CHATS_FIRST = 29, 26
 #: In these seeds the results of these jobs crash every instance that shows them, and others take the instances' places.
 POISON_EVERY, POISON_FIRST = 31, 24
 POISON_JOBS = frozenset({1, 4})
+#: What some seeds have besides, from the number of seeds and the first one. Seeds that tests name are not among them.
+ADDITIONS: dict[str, tuple[int, int]] = {"erasures": (19, 17)}
 #: Every n-th seed of a theme has no other faults: those would hide what the theme's own can cause.
 ALONE_EVERY = 5
 
@@ -245,6 +247,10 @@ class Truth:
     submits: dict[int, float] = field(default_factory=dict)
     #: the provider that each job is being submitted to or runs at, by the intents that were committed
     submitted_to: dict[int, str] = field(default_factory=dict)
+    #: what is noted when the database answers a call: its name, its arguments and the answer
+    watchers: list[Callable[[str, tuple[Any, ...], Any], None]] = field(default_factory=list)
+    #: jobs of users whose data were erased
+    erased: set[int] = field(default_factory=set)
     #: the instances whose heartbeat row exists
     registered: set[str] = field(default_factory=set)
     violations: list[Violation] = field(default_factory=list)
@@ -302,6 +308,10 @@ class World:
         self.tasks_at_once = TASKS_AT_ONCE if seed % LIMITED_EVERY == LIMITED_FIRST else None
         self._tasks: set[asyncio.Task[Any]] = set()
         self._errors: list[BaseException] = []
+
+    def has(self, addition: str) -> bool:
+        every, first = ADDITIONS[addition]
+        return self.seed % every == first
 
     def stream(self, concern: str) -> random.Random:
         return random.Random(f"{self.seed}:{concern}")

@@ -155,6 +155,12 @@ STORE_MUTANTS: dict[str, list[Mutate]] = {
     "the input of an open order is erased": [
         Sql("erase_inputs", "AND ended_at IS NOT NULL AND due_at IS NULL AND input <> 'null'", "")
     ],
+    "a message of a broadcast is not journaled": [Sql("begin_broadcast_message", "SET sending = 1,", "SET")],
+    "a broadcast ends while a recipient is left": [
+        Sql("end_broadcast", "NOT EXISTS", "EXISTS (SELECT 1) OR NOT EXISTS")
+    ],
+    "a broadcast goes on after its stop": [Sql("begin_broadcast_message", "state = 'running'", "1 = 1")],
+    "recipients of a crashed sender are left out": [Sql("retake_recipient", "r.due_at <= :now", "1 = 0")],
     "a second request for an erasure is dropped": [
         Sql("kv_put", "DO UPDATE SET value = excluded.value, at = excluded.at", "DO NOTHING")
     ],
@@ -326,6 +332,10 @@ STAGE_MUTANTS: dict[str, tuple[Any, str, Any]] = {
 
 #: the seed to try first, for mutants that not every seed finds: it only saves time, because all other seeds follow
 LIKELY_SEEDS = {
+    "a message of a broadcast is not journaled": 43,
+    "a broadcast ends while a recipient is left": 21,
+    "a broadcast goes on after its stop": 241,
+    "recipients of a crashed sender are left out": 263,
     "an erased order takes a late result": 17,
     "an erasure does not wait for open orders": 17,
     "orders from after the request are erased": 17,

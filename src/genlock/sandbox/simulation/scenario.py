@@ -12,6 +12,7 @@ from genlock.ports import Database, Store, Violation
 from genlock.ports.provider import RateLimit
 from genlock.sandbox.simulation.addition import Addition
 from genlock.sandbox.simulation.afterwards import Afterwards
+from genlock.sandbox.simulation.broadcast_runs import BroadcastRuns
 from genlock.sandbox.simulation.chats import Chats
 from genlock.sandbox.simulation.checker import check
 from genlock.sandbox.simulation.erasures import Erasures
@@ -119,6 +120,8 @@ class Scenario:
             more.append(Chats(world, store, self._fleet, self._users))
         if world.has("erasures"):
             more.append(Erasures(world, store, self._fleet, self._users))
+        if world.has("broadcasts"):
+            more.append(BroadcastRuns(world, store, self._fleet))
         return more
 
     def _make_rules(self) -> EngineRules:

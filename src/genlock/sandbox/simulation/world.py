@@ -138,7 +138,7 @@ CHATS_EVERY, CHATS_FIRST = 29, 26
 POISON_EVERY, POISON_FIRST = 31, 24
 POISON_JOBS = frozenset({1, 4})
 #: What some seeds have besides, from the number of seeds and the first one. Seeds that tests name are not among them.
-ADDITIONS: dict[str, tuple[int, int]] = {"erasures": (19, 17)}
+ADDITIONS: dict[str, tuple[int, int]] = {"erasures": (19, 17), "broadcasts": (22, 21)}
 #: Every n-th seed of a theme has no other faults: those would hide what the theme's own can cause.
 ALONE_EVERY = 5
 

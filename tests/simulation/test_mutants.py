@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from genlock.api import webhook_sender
+from genlock.api.webhook_sender import WebhookSender
 from genlock.domain.attempt import AttemptOutcome
 from genlock.domain.delivery import Step
 from genlock.domain.errors import ChannelOutcomeUnknown, InvalidResult
@@ -15,6 +17,7 @@ from genlock.domain.job import Delivery, Job, Notice, State
 from genlock.domain.result import Outcome, Report
 from genlock.domain.task import TaskOrder
 from genlock.domain.update import UpdateState
+from genlock.domain.webhook import DeliveryState, WebhookAttempt, WebhookDelivery, sign
 from genlock.engine import collect, deliver, failover, operate, progress, submit, updates, worker
 from genlock.engine.context import EngineContext
 from genlock.ports import Placed, Store
@@ -42,6 +45,22 @@ class Sql:
         statements: dict[str, list[str]] = store.session.statements  # type: ignore[attr-defined]
         assert any(self.old in text for text in statements[self.name]), "the statement has changed: adapt the mutant"
         statements[self.name] = [text.replace(self.old, self.new) for text in statements[self.name]]
+
+
+@dataclass(frozen=True)
+class Trigger:
+    """Replaces a piece of a trigger of SQLite."""
+
+    name: str
+    old: str
+    new: str
+
+    def __call__(self, store: Store) -> None:
+        connection = store.session.connection  # type: ignore[attr-defined]
+        [(text,)] = connection.execute("SELECT sql FROM sqlite_master WHERE name = ?", [self.name])
+        assert self.old in text, "the trigger has changed: adapt the mutant"
+        connection.execute(f"DROP TRIGGER {self.name}")
+        connection.execute(text.replace(self.old, self.new))
 
 
 TOKEN = "lease_token = i.value ->> 'token'"
@@ -155,6 +174,23 @@ STORE_MUTANTS: dict[str, list[Mutate]] = {
     "the input of an open order is erased": [
         Sql("erase_inputs", "AND ended_at IS NOT NULL AND due_at IS NULL AND input <> 'null'", "")
     ],
+    "a webhook tells of a result before its delivery": [
+        Trigger(
+            "jobs_webhook_event", "NEW.state = 'succeeded' AND NEW.delivery = 'delivered'", "NEW.state = 'succeeded'"
+        )
+    ],
+    "the end of an expired job is not told to endpoints": [
+        Trigger("jobs_webhook_event", "WHEN NEW.state = 'expired' THEN 'job.expired'", "")
+    ],
+    "later events of a job do not wait for earlier ones": [
+        Sql("due_webhook_deliveries", "e.id < d.id", "1 = 0"),
+        Sql("settle_webhook_deliveries", "later.id > s.id", "1 = 0"),
+    ],
+    "free runs are not counted": [
+        Sql("take_free_run", "used.today < :per_day", "1 = 1"),
+        Sql("free_runs", "AND f.source = 'day'", "AND 1 = 0"),
+    ],
+    "a key spends more than its limit": [Sql("accept_job", "> k.spend_limit", "> 10 * k.spend_limit")],
     "a message of a broadcast is not journaled": [Sql("begin_broadcast_message", "SET sending = 1,", "SET")],
     "a broadcast ends while a recipient is left": [
         Sql("end_broadcast", "NOT EXISTS", "EXISTS (SELECT 1) OR NOT EXISTS")
@@ -301,6 +337,19 @@ async def expire_silently(ctx: EngineContext, job: Job, code: str, text: str) ->
     await ctx.reschedule(job, after=None)
 
 
+FAILURE, HEADERS = WebhookSender._failure, WebhookSender._headers
+
+
+def deliver_at_first_attempt(self: WebhookSender, *failure: Any) -> WebhookAttempt:
+    """A webhook that failed counts as delivered."""
+    return replace(FAILURE(self, *failure), state=DeliveryState.DELIVERED)
+
+
+def name_each_attempt(self: WebhookSender, delivery: WebhookDelivery, *content: Any) -> dict[str, str]:
+    """Each attempt to deliver a webhook has an id of its own."""
+    return HEADERS(self, replace(delivery, public_id=f"msg_{next(NUMBERS)}"), *content)
+
+
 STAGE_MUTANTS: dict[str, tuple[Any, str, Any]] = {
     "a delivery is finished before it is shown": (worker, "deliver", finish_before_showing),
     "an unknown submit is repeated": (worker, "settle_unknown", submit_again),
@@ -327,11 +376,22 @@ STAGE_MUTANTS: dict[str, tuple[Any, str, Any]] = {
     "a result is used before its user has got it": (Job, "is_received", property(lambda job: job.has_result)),
     "a poison job is tried without end": (worker, "is_poison", lambda _, __: False),
     "an update is settled before it is handled": (updates.UpdateWorker, "_handle", settle_update_before_handling),
+    "a webhook is sent once, whatever becomes of it": (WebhookSender, "_failure", deliver_at_first_attempt),
+    "an attempt of a webhook has an id of its own": (WebhookSender, "_headers", name_each_attempt),
+    "webhooks are signed with another secret": (webhook_sender, "sign", lambda _, *signed: sign(b"another", *signed)),
 }
 
 
 #: the seed to try first, for mutants that not every seed finds: it only saves time, because all other seeds follow
 LIKELY_SEEDS = {
+    "a webhook tells of a result before its delivery": 21,
+    "the end of an expired job is not told to endpoints": 21,
+    "later events of a job do not wait for earlier ones": 141,
+    "a key spends more than its limit": 45,
+    "a webhook is sent once, whatever becomes of it": 261,
+    "free runs are not counted": 93,
+    "an attempt of a webhook has an id of its own": 45,
+    "webhooks are signed with another secret": 21,
     "a message of a broadcast is not journaled": 43,
     "a broadcast ends while a recipient is left": 21,
     "a broadcast goes on after its stop": 241,

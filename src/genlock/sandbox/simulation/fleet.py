@@ -1,10 +1,11 @@
 """The simulated instances: engines that are started, killed, paused, stopped and disconnected from the store."""
 
 import asyncio
-from collections.abc import Callable, Coroutine, Sequence
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import replace
 from random import Random
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from genlock.domain.errors import StoreError
 from genlock.domain.inbox import Callback
@@ -15,10 +16,10 @@ from genlock.engine.engine import Engine
 from genlock.engine.limits import RateLimiter
 from genlock.engine.periodic import PeriodicTask
 from genlock.engine.updates import UpdateWorker
-from genlock.ports import Store
+from genlock.ports import Channel, Store
 from genlock.sandbox.simulation.faulty_channel import FaultyChannel
 from genlock.sandbox.simulation.faulty_provider import FaultyProvider
-from genlock.sandbox.simulation.instances import InstanceFault, InstanceLifecycle, NoAnswer, proxies
+from genlock.sandbox.simulation.instances import InstanceFault, InstanceLifecycle, NoAnswer, OutsideProxy, proxies
 from genlock.sandbox.simulation.world import FAULT_RATES, Recorder, World
 
 T = TypeVar("T")
@@ -77,6 +78,10 @@ class Fleet:
         self._stops: list[asyncio.Task[None]] = []
         #: makes the update worker of an instance; None: the instances take no updates
         self.make_updates: Callable[[EngineContext], UpdateWorker] | None = None
+        #: the channels besides that of the chats, by name
+        self.more_channels: dict[str, FaultyChannel] = {}
+        #: what an instance closes after its engine has stopped, by its name
+        self.closing: dict[str, list[Callable[[], Awaitable[None]]]] = defaultdict(list)
         #: make the further periodic tasks of an instance
         self.make_tasks: list[Callable[[InstanceLifecycle, EngineContext], Sequence[PeriodicTask]]] = []
 
@@ -92,7 +97,13 @@ class Fleet:
             store=store,
             providers=dict.fromkeys((*(self._providers if self.instances else ("kie",)), SECOND), provider),
             offers=self._offers,
-            channels={"chat": channel},
+            channels={
+                "chat": channel,
+                **{
+                    name: cast("Channel", OutsideProxy(world, lifecycle, more, "channel", self._store))
+                    for name, more in self.more_channels.items()
+                },
+            },
             observer=Recorder(world, name),
             instance=name,
             limits=RateLimiter(store, self._rules.limits),
@@ -190,10 +201,15 @@ class Fleet:
         elif kind == "store: down":
             world.store_down_until = world.loop.time() + self._rng.uniform(0.5, 8.0)
 
+    async def stop(self, instance: Instance) -> None:
+        await instance.engine.stop()
+        for close in self.closing[instance.lifecycle.name]:
+            await close()
+
     async def _stop(self, instance: Instance) -> None:
         """Stop an instance cleanly; kill it if that takes too long."""
         try:
-            await instance.lifecycle.serve(instance.engine.stop(), seconds=20.0)
+            await instance.lifecycle.serve(self.stop(instance), seconds=20.0)
         except (NoAnswer, StoreError):
             instance.lifecycle.kill("did not stop")
         else:

@@ -12,6 +12,7 @@ from genlock.ports import Database, Store, Violation
 from genlock.ports.provider import RateLimit
 from genlock.sandbox.simulation.addition import Addition
 from genlock.sandbox.simulation.afterwards import Afterwards
+from genlock.sandbox.simulation.api_clients import ApiClients
 from genlock.sandbox.simulation.broadcast_runs import BroadcastRuns
 from genlock.sandbox.simulation.chats import Chats
 from genlock.sandbox.simulation.checker import check
@@ -122,6 +123,8 @@ class Scenario:
             more.append(Erasures(world, store, self._fleet, self._users))
         if world.has("broadcasts"):
             more.append(BroadcastRuns(world, store, self._fleet))
+        if world.has("clients"):
+            more.append(ApiClients(world, store, self._fleet))
         return more
 
     def _make_rules(self) -> EngineRules:
@@ -204,10 +207,12 @@ class Scenario:
                 Violation(rule="All work ends.", subject=subject, detail=f"not after {SETTLE_SECONDS} s without faults")
                 for subject in subjects or ["-"]
             ]
-        await asyncio.gather(*(instance.engine.stop() for instance in self._fleet.instances if instance.up))
+        await asyncio.gather(*(self._fleet.stop(instance) for instance in self._fleet.instances if instance.up))
         return [
             *self._truth.violations,
-            *await check(self._truth, self.store, self._users.account_ids, self._rules),
+            *await check(
+                self._truth, self.store, sorted({*self._users.account_ids, *self._truth.granted}), self._rules
+            ),
             *self._check_epochs(),
             *[violation for addition in self._additions for violation in await addition.check()],
         ]

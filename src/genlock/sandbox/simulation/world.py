@@ -89,6 +89,9 @@ FAULT_RATES: dict[str, float] = {
     "callback: another result": 0.10,
     "create_placeholder: refused": 0.04,
     "store: full": 0.01,
+    "webhook: request lost": 0.0,
+    "webhook: refused": 0.0,
+    "webhook: answer lost": 0.0,
 }
 #: What makes orders go on to a second provider, and tests what becomes of the first. Seeds with two providers take one
 #: of them, half of these seeds without other faults.
@@ -138,7 +141,10 @@ CHATS_EVERY, CHATS_FIRST = 29, 26
 POISON_EVERY, POISON_FIRST = 31, 24
 POISON_JOBS = frozenset({1, 4})
 #: What some seeds have besides, from the number of seeds and the first one. Seeds that tests name are not among them.
-ADDITIONS: dict[str, tuple[int, int]] = {"erasures": (19, 17), "broadcasts": (22, 21)}
+ADDITIONS: dict[str, tuple[int, int]] = {"erasures": (19, 17), "broadcasts": (22, 21), "clients": (24, 21)}
+#: their rate where there are webhooks
+WEBHOOK_FAULTS = ("webhook: request lost", "webhook: refused", "webhook: answer lost")
+WEBHOOK_FAULT_RATE = 0.2
 #: Every n-th seed of a theme has no other faults: those would hide what the theme's own can cause.
 ALONE_EVERY = 5
 
@@ -300,6 +306,8 @@ class World:
         self.afterwards = seed % AFTERWARDS_EVERY in AFTERWARDS
         theme = AFTERWARDS_THEMES[seed % len(AFTERWARDS_THEMES)] if self.afterwards else ()
         self.rates.update({kind: max(AFTERWARDS_RATE, self.rates[kind]) for kind in theme})
+        if self.has("clients"):
+            self.rates.update(dict.fromkeys(WEBHOOK_FAULTS, WEBHOOK_FAULT_RATE))
         #: jobs whose result crashes the instance that shows it
         self.poison = POISON_JOBS if seed % POISON_EVERY == POISON_FIRST else frozenset()
         #: whether users also order by updates, which instances store and handle in the order of each chat

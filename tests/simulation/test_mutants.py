@@ -186,6 +186,12 @@ STORE_MUTANTS: dict[str, list[Mutate]] = {
         Sql("due_webhook_deliveries", "e.id < d.id", "1 = 0"),
         Sql("settle_webhook_deliveries", "later.id > s.id", "1 = 0"),
     ],
+    "two instances hold a job under the same token": [
+        Sql("claim_jobs", "lease_token = lease_token + 1", "lease_token = lease_token"),
+    ],
+    "a heartbeat from before the clock was set back counts": [
+        Sql("heartbeat", "SET seen_at = :now WHERE", "SET seen_at = seen_at WHERE"),
+    ],
     "free runs are not counted": [
         Sql("take_free_run", "used.today < :per_day", "1 = 1"),
         Sql("free_runs", "AND f.source = 'day'", "AND 1 = 0"),
@@ -384,6 +390,7 @@ STAGE_MUTANTS: dict[str, tuple[Any, str, Any]] = {
 
 #: the seed to try first, for mutants that not every seed finds: it only saves time, because all other seeds follow
 LIKELY_SEEDS = {
+    "a heartbeat from before the clock was set back counts": 21,
     "a webhook tells of a result before its delivery": 21,
     "the end of an expired job is not told to endpoints": 21,
     "later events of a job do not wait for earlier ones": 141,

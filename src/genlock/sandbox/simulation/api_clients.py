@@ -221,7 +221,7 @@ class ApiClients(Addition):
             secrets=self._secrets,
             base_url="https://api",
             observer=ctx.observer,
-            now=VirtualClock(self._world.loop).now,
+            now=VirtualClock(self._world.loop, lambda: lifecycle.clock_offset).now,
             rng=self._world.stream(f"webhook sender {ctx.instance}"),
             tell_owner=tell_owner,
         )

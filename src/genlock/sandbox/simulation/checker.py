@@ -96,7 +96,7 @@ def _check_end(job: Job, truth: Truth) -> Findings:
     if job.id in truth.cancelled and job.state is not State.CANCELLED:
         found.append(("A cancelled job stays cancelled.", row))
     known = job.id in truth.acknowledged_successes and _knows_its_task(job, truth)
-    if job.state is State.CANCELLED and known and job.cost is None:
+    if job.state is State.CANCELLED and known and job.cost is None and job.id not in truth.erased:
         found.append(("The cost of a cancelled job is recorded.", row))
     return found
 
@@ -267,13 +267,14 @@ def _editable(truth: Truth) -> dict[str, Message]:
 def _check_placeholders(job: Job, truth: Truth) -> Findings:
     """Check that an end appears on every message that was to become the result, and none keeps showing progress.
 
-    The job remembers one message on which its end is put again, so a second one may be left waiting.
+    A job remembers one message on which its end is put again, which may be that of a progress edit: another one may
+    be left waiting.
     """
     if job.delivery is not Delivery.DELIVERED or job.attention_reason is not None or job.id in truth.handled:
         return []
     known = truth.placeholders[job.id] - truth.further_parts
     waiting = [name for name, message in _editable(truth).items() if name in known and not message.shows]
-    if len(waiting) > max(0, len(truth.left_over[job.id]) - 1):
+    if len(waiting) > max(0, len(truth.left_over[job.id]) - (job.id not in truth.edited)):
         return [("No message of an ended job is left waiting.", str(waiting))]
     return []
 

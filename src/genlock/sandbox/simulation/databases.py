@@ -44,7 +44,7 @@ class Sqlite:
     _migrated = b""
 
     async def open(self, loop: VirtualLoop) -> Store:
-        clock = VirtualClock(loop)
+        clock = VirtualClock(loop, lambda: loop.clock_offset)
         if not Sqlite._migrated:
             store = await SqliteStore.open(":memory:", clock=clock, observer=Silent())
             Sqlite._migrated = store.session.connection.serialize()
@@ -71,7 +71,10 @@ class Postgres:
         self._opened: PostgresStore | None = None
 
     async def open(self, loop: VirtualLoop) -> Store:
-        return cast("Store", BatchedStore(loop, self._do(self._new_store(VirtualClock(loop))), self._do))
+        return cast(
+            "Store",
+            BatchedStore(loop, self._do(self._new_store(VirtualClock(loop, lambda: loop.clock_offset))), self._do),
+        )
 
     async def _new_store(self, clock: VirtualClock) -> PostgresStore:
         """Empty the database; return a store of its own for the run, over the connection of all runs."""

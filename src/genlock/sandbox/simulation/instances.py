@@ -121,6 +121,8 @@ class InstanceLifecycle:
         #: the time of its crash
         self.died_at = 0.0
         self.stopping = False
+        #: by how many seconds its own clock is wrong
+        self.clock_offset = 0.0
         #: until when it cannot reach the database, though it reaches the provider and the channel
         self.disconnected_until = 0.0
 

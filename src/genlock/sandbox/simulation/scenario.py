@@ -16,6 +16,7 @@ from genlock.sandbox.simulation.api_clients import ApiClients
 from genlock.sandbox.simulation.broadcast_runs import BroadcastRuns
 from genlock.sandbox.simulation.chats import Chats
 from genlock.sandbox.simulation.checker import check
+from genlock.sandbox.simulation.clocks import Clocks
 from genlock.sandbox.simulation.erasures import Erasures
 from genlock.sandbox.simulation.fleet import Fleet
 from genlock.sandbox.simulation.instances import CALLS, POINTS, InstanceFault
@@ -78,6 +79,8 @@ class Scenario:
         self._truth = world.truth
         self._rng = world.stream("people")
         self._rules = self._make_rules()
+        # A heartbeat from before the clock was set back counts as one of now.
+        self._takeover_seconds = TAKEOVER_SECONDS + (SILENT_SECONDS if world.has("clocks") else 0.0)
         #: sometimes all users order at once
         rush_seconds = self._rng.choice((0.1, 20.0, 20.0, 20.0))
         #: deadlines of orders, in seconds; sometimes all are short
@@ -125,6 +128,8 @@ class Scenario:
             more.append(BroadcastRuns(world, store, self._fleet))
         if world.has("clients"):
             more.append(ApiClients(world, store, self._fleet))
+        if world.has("clocks"):
+            more.append(Clocks(world, self._fleet))
         return more
 
     def _make_rules(self) -> EngineRules:
@@ -245,19 +250,22 @@ class Scenario:
 
     async def _check_takeovers(self) -> None:
         """Check the jobs of each dead instance some seconds after its crash, which may follow the end of the faults."""
-        faults_over, checked = self.world.loop.time(), set[str]()
+        faults_over, checked = max(self.world.loop.time(), self.world.clock_set_at), set[str]()
         while True:
             await asyncio.sleep(max(0.0, self._takeover_due(faults_over, checked) - self.world.loop.time()))
             now = self.world.loop.time()
             dead = {
                 instance.lifecycle.name
                 for instance in self._fleet.instances
-                if instance.lifecycle.missed and now >= max(instance.lifecycle.died_at, faults_over) + TAKEOVER_SECONDS
+                if instance.lifecycle.missed
+                and now >= max(instance.lifecycle.died_at, faults_over) + self._takeover_seconds
             }
             for job in await self.store.jobs(limit=1000):
                 if job.lease_owner in dead - checked:
                     rule = "A dead instance's jobs are taken over within seconds."
-                    self._truth.add_violation(rule, job.id, f"leased to {job.lease_owner} {TAKEOVER_SECONDS} s after")
+                    self._truth.add_violation(
+                        rule, job.id, f"leased to {job.lease_owner} {self._takeover_seconds} s after"
+                    )
             checked |= dead
             if all(
                 instance.lifecycle.name in checked for instance in self._fleet.instances if instance.lifecycle.missed
@@ -271,7 +279,7 @@ class Scenario:
             for instance in self._fleet.instances
             if instance.lifecycle.missed and instance.lifecycle.name not in checked
         ]
-        return max(min(crashed_at, default=0.0), faults_over) + TAKEOVER_SECONDS
+        return max(min(crashed_at, default=0.0), faults_over) + self._takeover_seconds
 
     async def _settle(self) -> bool:
         """Wait until no job, callback or background task is left. False if that takes too long."""

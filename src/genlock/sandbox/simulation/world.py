@@ -5,6 +5,7 @@ import random
 from collections import Counter, defaultdict
 from collections.abc import Callable, Coroutine, Iterable
 from dataclasses import dataclass, field
+from math import inf
 from typing import Any
 
 from genlock.domain.events import Event
@@ -141,7 +142,12 @@ CHATS_EVERY, CHATS_FIRST = 29, 26
 POISON_EVERY, POISON_FIRST = 31, 24
 POISON_JOBS = frozenset({1, 4})
 #: What some seeds have besides, from the number of seeds and the first one. Seeds that tests name are not among them.
-ADDITIONS: dict[str, tuple[int, int]] = {"erasures": (19, 17), "broadcasts": (22, 21), "clients": (24, 21)}
+ADDITIONS: dict[str, tuple[int, int]] = {
+    "erasures": (19, 17),
+    "broadcasts": (22, 21),
+    "clients": (24, 21),
+    "clocks": (27, 21),
+}
 #: their rate where there are webhooks
 WEBHOOK_FAULTS = ("webhook: request lost", "webhook: refused", "webhook: answer lost")
 WEBHOOK_FAULT_RATE = 0.2
@@ -257,6 +263,10 @@ class Truth:
     watchers: list[Callable[[str, tuple[Any, ...], Any], None]] = field(default_factory=list)
     #: jobs of users whose data were erased
     erased: set[int] = field(default_factory=set)
+    #: jobs with a progress edit that was journaled: they may remember its message
+    edited: set[int] = field(default_factory=set)
+    #: the instance to which each token of a job was given
+    holders: dict[tuple[int, int], str] = field(default_factory=dict)
     #: the instances whose heartbeat row exists
     registered: set[str] = field(default_factory=set)
     violations: list[Violation] = field(default_factory=list)
@@ -280,6 +290,8 @@ class World:
         #: no new faults are injected; lasting ones, such as deleted messages, stay
         self.faults_over = False
         self.finished = False
+        #: when the database's clock was set the last time
+        self.clock_set_at = -inf
         #: until when the database answers no instance
         self.store_down_until = 0.0
         #: never completed: a dead instance waits for it

@@ -20,6 +20,7 @@ from genlock.domain.update import UpdateState
 from genlock.domain.webhook import DeliveryState, WebhookAttempt, WebhookDelivery, sign
 from genlock.engine import collect, deliver, failover, operate, progress, submit, updates, worker
 from genlock.engine.context import EngineContext
+from genlock.engine.refunds import Refunds
 from genlock.ports import Placed, Store
 from genlock.sandbox.simulation.simulate import run_seed
 
@@ -192,6 +193,14 @@ STORE_MUTANTS: dict[str, list[Mutate]] = {
     "a heartbeat from before the clock was set back counts": [
         Sql("heartbeat", "SET seen_at = :now WHERE", "SET seen_at = seen_at WHERE"),
     ],
+    "a refund outside leaves the credits": [
+        Sql("book_external_refund", "available = available - (p.amount - p.owed), debt = debt + p.owed", "debt = debt"),
+    ],
+    "a refund is debited by both sides": [
+        Sql("book_external_refund", "p.state = 'paid'", "p.state <> 'refunded'"),
+        Sql("book_external_refund", "payments.state = 'paid'", "payments.state <> 'refunded'"),
+    ],
+    "a user gets a promo code twice": [Sql("use_promo", "p.per_account", "9")],
     "free runs are not counted": [
         Sql("take_free_run", "used.today < :per_day", "1 = 1"),
         Sql("free_runs", "AND f.source = 'day'", "AND 1 = 0"),
@@ -259,6 +268,10 @@ async def settle_update_before_handling(self: updates.UpdateWorker, queue: Any, 
 
 async def save_nothing(_: Any) -> None:
     """Nothing is journaled between the calls."""
+
+
+async def do_nothing(*_: object) -> None:
+    """The step is left out."""
 
 
 async def fail_over_unknown(ctx: EngineContext, job: Job, reason: str, **fields: str) -> None:
@@ -384,6 +397,7 @@ STAGE_MUTANTS: dict[str, tuple[Any, str, Any]] = {
     "an update is settled before it is handled": (updates.UpdateWorker, "_handle", settle_update_before_handling),
     "a webhook is sent once, whatever becomes of it": (WebhookSender, "_failure", deliver_at_first_attempt),
     "an attempt of a webhook has an id of its own": (WebhookSender, "_headers", name_each_attempt),
+    "a refund whose answer was lost is left open": (Refunds, "resume", do_nothing),
     "webhooks are signed with another secret": (webhook_sender, "sign", lambda _, *signed: sign(b"another", *signed)),
 }
 
@@ -391,6 +405,10 @@ STAGE_MUTANTS: dict[str, tuple[Any, str, Any]] = {
 #: the seed to try first, for mutants that not every seed finds: it only saves time, because all other seeds follow
 LIKELY_SEEDS = {
     "a heartbeat from before the clock was set back counts": 21,
+    "a refund outside leaves the credits": 21,
+    "a refund is debited by both sides": 71,
+    "a user gets a promo code twice": 71,
+    "a refund whose answer was lost is left open": 121,
     "a webhook tells of a result before its delivery": 21,
     "the end of an expired job is not told to endpoints": 21,
     "later events of a job do not wait for earlier ones": 141,
@@ -400,7 +418,7 @@ LIKELY_SEEDS = {
     "an attempt of a webhook has an id of its own": 45,
     "webhooks are signed with another secret": 21,
     "a message of a broadcast is not journaled": 43,
-    "a broadcast ends while a recipient is left": 21,
+    "a broadcast ends while a recipient is left": 43,
     "a broadcast goes on after its stop": 241,
     "recipients of a crashed sender are left out": 263,
     "an erased order takes a late result": 17,
@@ -412,7 +430,7 @@ LIKELY_SEEDS = {
     "a result that is paid for again holds nothing": 137,
     "an order that waits is taken off the list": 37,
     "a result that was not paid for is shown again for nothing": 137,
-    "a refund is made as often as it is asked for": 81,
+    "a refund is made as often as it is asked for": 92,
     "an update that arrives while another is handled is not counted": 26,
     "the newest update of a chat is handled first": 26,
     "an update is settled before it is handled": 26,

@@ -19,7 +19,8 @@ from genlock.sandbox.simulation.fleet import Fleet, Instance
 from genlock.sandbox.simulation.instances import InstanceLifecycle, transmit
 from genlock.sandbox.simulation.world import World
 
-BOT = "bot"
+#: a bot of its own, so that no other account is a recipient
+BOT = "readers"
 USERS = 10
 PERIOD_SECONDS = 1.0
 #: how many of the broadcasts an operator stops

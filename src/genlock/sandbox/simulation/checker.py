@@ -334,8 +334,8 @@ async def _check_wallets(store: Store, jobs: list[Job], accounts: list[int], tru
                 spent[job.hold_state] += job.price
         wallet = await store.wallet(account)
         expected = truth.granted[account] + truth.refunded[account] - spent[HoldState.CAPTURED] - spent[HoldState.HELD]
-        if (wallet.available, wallet.held) != (expected, spent[HoldState.HELD]):
-            detail = f"account {account} has {wallet.available} and {wallet.held} held, not {expected} and {spent}"
+        if (wallet.available - wallet.debt, wallet.held) != (expected, spent[HoldState.HELD]):
+            detail = f"account {account} has {wallet}, not {expected} and {spent}"
             found.append(Violation(rule="Users pay exactly for what was delivered.", subject="-", detail=detail))
     return found
 
@@ -344,16 +344,14 @@ async def _check_inbox(store: Store, truth: Truth) -> list[Violation]:
     """Check that every acknowledged callback is stored, in a state that its kind may end in."""
     stored = [callback for state in InboxState for callback in await store.callbacks(state, 1000)]
     states = {callback.id: callback.state for callback in stored}
-    notes = {callback.id: callback.note for callback in stored if callback.job_id is None}
+    repeated = {callback.id for callback in stored if callback.job_id is None and callback.note == "repeated"}
+    erased = {callback.id for callback in stored if not callback.body}
     found = []
     for number, (job_id, task_id) in truth.acknowledged.items():
         task = truth.tasks.get(task_id or "")
-        if notes.get(number) in ("repeated", "erased"):
-            continue  # an earlier callback about the same task is checked, or there is nothing left to change
-        good = _good_ends(job_id, task_id, task.provider if task else "")
-        if {job_id, task.job_id if task else None} & truth.erased:
-            good |= {InboxState.DONE}  # its body was erased, too
-        if states.get(number) not in good:
+        if number in repeated | erased:
+            continue  # an earlier callback about the same task is checked; the result of an order that is open is, too
+        if states.get(number) not in _good_ends(job_id, task_id, task.provider if task else ""):
             detail = f"callback {number} about {task_id} is {states.get(number)}"
             rule = "No acknowledged callback is lost."
             found.append(Violation(rule=rule, subject=str(job_id or "-"), detail=detail))

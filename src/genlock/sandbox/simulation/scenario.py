@@ -21,6 +21,7 @@ from genlock.sandbox.simulation.erasures import Erasures
 from genlock.sandbox.simulation.fleet import Fleet
 from genlock.sandbox.simulation.instances import CALLS, POINTS, InstanceFault
 from genlock.sandbox.simulation.operator import Operator
+from genlock.sandbox.simulation.payment_runs import PaymentRuns
 from genlock.sandbox.simulation.users import Users
 from genlock.sandbox.simulation.world import Entry, World
 
@@ -130,6 +131,8 @@ class Scenario:
             more.append(ApiClients(world, store, self._fleet))
         if world.has("clocks"):
             more.append(Clocks(world, self._fleet))
+        if world.has("payments"):
+            more.append(PaymentRuns(world, store, self._fleet, self._users))
         return more
 
     def _make_rules(self) -> EngineRules:
@@ -213,13 +216,14 @@ class Scenario:
                 for subject in subjects or ["-"]
             ]
         await asyncio.gather(*(self._fleet.stop(instance) for instance in self._fleet.instances if instance.up))
+        # First: the additions know what else was granted.
+        further = [violation for addition in self._additions for violation in await addition.check()]
+        accounts = sorted({*self._users.account_ids, *self._truth.granted})
         return [
             *self._truth.violations,
-            *await check(
-                self._truth, self.store, sorted({*self._users.account_ids, *self._truth.granted}), self._rules
-            ),
+            *await check(self._truth, self.store, accounts, self._rules),
             *self._check_epochs(),
-            *[violation for addition in self._additions for violation in await addition.check()],
+            *further,
         ]
 
     def _check_epochs(self) -> list[Violation]:

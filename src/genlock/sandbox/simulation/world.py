@@ -147,6 +147,7 @@ ADDITIONS: dict[str, tuple[int, int]] = {
     "broadcasts": (22, 21),
     "clients": (24, 21),
     "clocks": (27, 21),
+    "payments": (25, 21),
 }
 #: their rate where there are webhooks
 WEBHOOK_FAULTS = ("webhook: request lost", "webhook: refused", "webhook: answer lost")

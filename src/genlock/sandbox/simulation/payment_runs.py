@@ -80,9 +80,7 @@ class PaymentRuns(Addition):
 
     def tasks_of(self, lifecycle: InstanceLifecycle, ctx: EngineContext) -> Sequence[PeriodicTask]:
         async def refund(payment: Payment, _: str) -> None:
-            await transmit(
-                self._world, lifecycle, "service.refund", lambda: self._service.refund(payment.charge)
-            )  # fmt: skip
+            await transmit(self._world, lifecycle, "service.refund", lambda: self._service.refund(payment.charge))
 
         async def tell(_: int, __: str) -> bool:
             return True

@@ -18,8 +18,10 @@ class Clocks(Addition):
         self._rng = world.stream("clocks")
 
     async def work(self) -> None:
-        while not self._world.faults_over:
+        while True:
             await asyncio.sleep(self._rng.uniform(1.0, 15.0))
+            if self._world.faults_over:
+                return
             wrong = self._rng.uniform(-WRONG_SECONDS_MAX, WRONG_SECONDS_MAX)
             instance = self._fleet.random_instance()
             if self._rng.random() < 0.3 and instance is not None:

@@ -2,9 +2,9 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from types import SimpleNamespace
-from typing import cast
+from typing import Any, cast
 
 from genlock.domain.errors import ActionNotAllowed, ChannelBusy, ChannelError, ChannelOutcomeUnknown
 from genlock.domain.money import EntryKind
@@ -30,10 +30,11 @@ PROMO = Promo(code="PROMO", amount=700, runs=0, uses_max=2, per_account=1, until
 
 
 class Service:
-    """The payment service: which charges it has really refunded."""
+    """The payment service: which charges it has really refunded. It reports each to the bot, its own and ours."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: World, report: Callable[[str], Coroutine[Any, Any, None]]) -> None:
         self._world = world
+        self._report = report
         self._rng = world.stream("payment service")
         self.refunded: set[str] = set()
 
@@ -46,10 +47,15 @@ class Service:
             raise ChannelOutcomeUnknown
         if kind and charge not in self.refunded:
             raise ChannelError("the charge cannot be refunded")
-        self.refunded.add(charge)
-        self._world.note("service", "REFUNDED", charge=charge)
+        self.make_refund(charge)
         if self._world.happens("send: answer lost", charge=charge):
             raise ChannelOutcomeUnknown
+
+    def make_refund(self, charge: str) -> None:
+        if charge not in self.refunded:
+            self.refunded.add(charge)
+            self._world.note("service", "REFUNDED", charge=charge)
+            self._world.spawn(self._report(charge))
 
 
 class PaymentRuns(Addition):
@@ -64,7 +70,7 @@ class PaymentRuns(Addition):
         self._fleet = fleet
         self._users = users
         self._rng = world.stream("payments")
-        self._service = Service(world)
+        self._service = Service(world, self._report_refund)
         self._refunds: dict[str, Refunds] = {}
         #: the account that has paid each charge
         self._paid: dict[str, int] = {}
@@ -123,17 +129,13 @@ class PaymentRuns(Addition):
         await asyncio.sleep(self._rng.uniform(0.0, 20.0))
         sides = self._rng.choice(((), (self._refund_outside,), (self._refund,), (self._refund_outside, self._refund)))
         await asyncio.gather(*(side(charge) for side in sides))
-        if charge in self._service.refunded:
-            await self._report_refund(charge)
 
     async def _refund_outside(self, charge: str) -> None:
         await asyncio.sleep(self._rng.random() * 2.0)
-        self._service.refunded.add(charge)
-        self._world.note("service", "REFUNDED", charge=charge)
-        await self._report_refund(charge)
+        self._service.make_refund(charge)
 
     async def _report_refund(self, charge: str) -> None:
-        """Tell the bot of a refund, as the service does of its own and of ours, once or more."""
+        """Tell the bot of a refund, once or more."""
 
         async def book(instance: Instance) -> None:
             await self._refunds[instance.lifecycle.name].book_external(charge)

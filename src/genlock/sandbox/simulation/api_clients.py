@@ -136,13 +136,17 @@ class Receiver:
         await self._check_state(job_id, event.type)
 
     async def _check_state(self, job_id: int, event: str) -> None:
-        """Check that what is told has happened. A result that is shown again makes the job's state go back."""
+        """Check that what is told has happened.
+
+        A result that is shown again makes the job's state go back, and one that is late and invalid makes it failed.
+        """
         job = await self._store.job(job_id)
         assert job is not None
         if event == WebhookEvent.JOB_STARTED:
             happened = job.submitted_at is not None
         else:
-            happened = event == f"job.{status_of(job)}" or self._world.truth.resends[job_id] > 0
+            was_expired = event == WebhookEvent.JOB_EXPIRED and job_id in self._world.truth.invalid_ends
+            happened = event == f"job.{status_of(job)}" or was_expired or self._world.truth.resends[job_id] > 0
         if not happened:
             detail = f"{event}, though the job is {job.state}, {job.delivery}"
             self._world.truth.add_violation("A webhook tells only what has happened.", job_id, detail)
